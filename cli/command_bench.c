@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula bench`: Tegula beside other libraries, in one process and in turn.
+ * `tegula bench`: compares the speed of Tegula with that of other libraries, in one process.
  */
 #include "bench_report.h"
 #include "cli.h"
@@ -53,7 +53,7 @@ static const char help[] =
 typedef struct bench_options {
     problem_options common;
     const char *suite, *csv;
-    bool prepares[2]; /* A, B */
+    bool prepares[2]; /* whether A and B are prepared */
     bool one_shot, cpu_time, cliffs, host_overhead;
     const char *peers[PEERS_MAX];
     int peer_count;
@@ -116,7 +116,7 @@ static const cli_mode modes[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .modes = modes};
 
-/* Whether a peer takes part: it was asked for, or none was. */
+/* Whether a peer takes part: it was requested, or none was. */
 static bool is_wanted(const bench_options *o, const char *name)
 {
     for (int i = 0; i < o->peer_count; i++)
@@ -156,7 +156,7 @@ static bool add_shapes(const problem_options *o, const char *path, suite *s)
     return suite_add(s, &problem);
 }
 
-/* Returns an exit code or PARSED. */
+/* Makes the suite that the options describe. Returns an exit code or PARSED. */
 static int make_suite(const bench_options *o, suite *s)
 {
     if (!add_shapes(&o->common, o->suite, s)) return EXIT_FAILED;
@@ -195,7 +195,7 @@ static int open_host_peers(const bench_options *o, peer peers[PEERS_MAX], int *c
     return PARSED;
 }
 
-/* *lib: to be closed after the peers' last use. */
+/* Opens cuBLAS for a CUDA device. *lib must be closed after the last use of the peers. */
 static int open_cuda_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX],
                            int *count, cublas **lib)
 {
@@ -212,7 +212,8 @@ static int open_cuda_peers(const bench_options *o, tgl_device *dev, peer peers[P
     return PARSED;
 }
 
-/* Those that were asked for must be there; else all that are. Returns an exit code or PARSED. */
+/* Opens the peers. Requested ones must be installed; if none is requested, all installed ones are
+ * opened. Returns an exit code or PARSED. */
 static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX], int *count,
                       cublas **lib)
 {
@@ -226,7 +227,7 @@ static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_
                : cli_misuse("--peer: there are none for the device %s", tgl_device_name(dev));
 }
 
-/* How many threads of the host the device uses, which the peers get as well. */
+/* The number of host threads that the device uses. The peers use as many. */
 static int device_threads(const tgl_device *dev)
 {
     const int threads = (int)cli_device_number(dev, TGL_NUMBER_THREADS);
@@ -235,7 +236,7 @@ static int device_threads(const tgl_device *dev)
 
 /* ---- The suite ------------------------------------------------------------------------------- */
 
-/* How long a shape takes, about and in any unit: a fixed time, and more for the greatest. */
+/* The approximate time for a shape, in any unit: a constant, and more for the largest. */
 static double cost(const contest_settings *s, const tgl_problem *p)
 {
     return s->time + problem_flops(p) * 2e-11 * (s->peer_count + 1);
@@ -270,7 +271,7 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
             code = cli_fail_plan(settings->dev, shape, status);
         contest_release(&t);
         done += cost(settings, &s->problems[i]);
-        /* No other shape would fare better. */
+        /* These failures would repeat for every other shape. */
         if (status == TGL_UNKNOWN_KERNEL || status == TGL_DEVICE_LOST) break;
     }
     return code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula check`: random problems through every kernel of a device, against a reference of more
- * precision.
+ * `tegula check`: runs random problems with every kernel of a device, and compares the results with
+ * a reference of higher precision.
  */
 #include "check_accuracy.h"
 #include "check_huge.h"
@@ -78,7 +78,7 @@ static const char help[] =
 
 typedef struct check_options {
     problem_options common;
-    int64_t cases, seed, only; /* cases: 0 if not given; only: -1 for all */
+    int64_t cases, seed, only; /* cases: 0: not given; only: -1: all cases */
     int64_t schedules;         /* 0: not given */
     const char *csv;
     bool plain, epilogues, small, in_turn, huge, accuracy;
@@ -112,7 +112,7 @@ static const cli_mode modes[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .modes = modes};
 
-/* Refuses types that do not go together before any case is drawn. */
+/* Refuses combinations of types that are not supported, before any case is drawn. */
 static int check_types(const problem_options *o)
 {
     tgl_problem p = cli_problem(o->type != 0 ? o->type : TGL_F32, 1, 1, 1);
@@ -149,7 +149,7 @@ static void print_subject(const check_subject *s)
     putchar('\n');
 }
 
-/* The table, and the sum. Returns an exit code. */
+/* Prints the table and its totals. Returns an exit code. */
 static int print_results(const tgl_device *dev, const check_results *results, bool is_stopped)
 {
     check_tally all = {0};
@@ -164,8 +164,8 @@ static int print_results(const tgl_device *dev, const check_results *results, bo
            " failed on %s; max error %.3f, RMS %.3f; at most %.0f %% "
            "of the greatest error that passes was reached\n",
            all.passed, all.failed, tgl_device_name(dev), all.errors.max, error_rms(&all.errors),
-           100 * all.errors.max_share);
-    /* Products without elements pass with any kernel. */
+           100 * all.errors.max_over_bound);
+    /* Nothing was compared: products without elements pass with any kernel. */
     if (all.errors.finite == 0 && all.failed == 0 && !is_stopped)
         return cli_fail("nothing was checked: no kernel takes these problems%s%s",
                         results->unsupported[0] != '\0' ? "; the last one: " : "",
@@ -188,7 +188,7 @@ static void write_subject(FILE *file, const check_settings *run, int64_t cases,
     fputc('\n', file);
 }
 
-/* False: reported. */
+/* Writes the CSV file. False: reported. */
 static bool write_csv(output_file *csv, const check_settings *run, const check_results *results)
 {
     if (csv->stream == NULL) return true;
@@ -209,7 +209,8 @@ static bool is_device(const tgl_device *dev, const char *kind)
     return strncmp(tgl_device_name(dev), kind, strlen(kind)) == 0;
 }
 
-/* Threads of the host for the references. The cpu has its own, and the simulator takes turns. */
+/* The number of host threads that work on cases. The cpu device has threads of its own, and the
+ * simulator runs one plan at a time. */
 static int count_workers(const check_options *o, const tgl_device *dev)
 {
     if (cli_device_is_host(dev)) return 1;
@@ -217,7 +218,7 @@ static int count_workers(const check_options *o, const tgl_device *dev)
     return o->common.threads > 0 ? o->common.threads : online > 0 ? (int)online : 1;
 }
 
-/* The type of A and B; 0: f32 and f64 in turn, which only the cpu has. */
+/* The type of A and B; 0: cases have f32 or f64, which only the cpu supports both. */
 static tgl_type type_for(const check_options *o, bool is_cpu)
 {
     if (o->common.type != 0) return o->common.type;
@@ -261,7 +262,8 @@ static int check_products(const check_options *o, tgl_device *dev)
     const check_settings settings = settings_for(o, dev);
     check_results results;
     output_file csv;
-    if (!output_file_open(&csv, o->csv)) return EXIT_FAILED; /* before the work */
+    if (!output_file_open(&csv, o->csv))
+        return EXIT_FAILED; /* before the cases, so that an invalid path costs no time */
     int code = check_run(&settings, &results);
     if (results.failed_case >= 0) puts(results.failure);
     if (code == EXIT_DONE) {

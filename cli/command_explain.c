@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula explain`: which kernel would run for a problem, and why.
+ * `tegula explain`: prints which kernel the planner chooses for a problem, and why.
  */
 #include "problem_options.h"
 #include "timed_operands.h"
@@ -61,7 +61,7 @@ static int parse(int argc, char **argv, explain_options *o)
     return tgl_problem_check(&o->problem) == TGL_OK ? PARSED : cli_misuse_call();
 }
 
-/* Runs the plan once on random matrices, so that the simulator has something to count. */
+/* Runs the plan once on random matrices, so that the simulator has counts. */
 static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, explain_options *o)
 {
     operands matrices;
@@ -73,8 +73,9 @@ static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, explain_option
     return status;
 }
 
-/* The simulator makes about thirty million multiplications a second, and a block of threads takes a
- * millisecond at least. Larger products take minutes; `tegula ladder` runs them. */
+/* Whether the simulator runs the product in seconds. It does about 30 million multiplications a
+ * second, and a thread block takes at least a millisecond. `tegula ladder` runs larger products,
+ * which take minutes. */
 static bool is_quick(const tgl_problem *p)
 {
     const double each = (double)p->m * (double)p->n * (double)p->k;

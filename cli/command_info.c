@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula info`: the devices that can be opened, with what there is to know of each, and why the
- * others cannot.
+ * `tegula info`: prints the properties of each device that can be opened, and why the others
+ * cannot.
  */
 #include "problem_options.h"
 
@@ -20,7 +20,7 @@ static const char help[] =
     "  tegula info --measure\n";
 
 typedef struct info_options {
-    problem_options common; /* device and threads */
+    problem_options common; /* only device and threads are used */
     bool measure;
 } info_options;
 
@@ -87,7 +87,8 @@ static int print_one(const info_options *o)
     return code;
 }
 
-/* Prints the device, or why it is not there. *present: whether it was. */
+/* Prints the properties of a device, or why it cannot be opened. *present := whether it was
+ * opened. */
 static int print_if_present(const char *name, const info_options *o, bool quiet, bool *present)
 {
     const tgl_device_options options = {.size = sizeof options, .threads = o->common.threads};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula ladder`: the kernels from the naive one up, checked and measured beside cuBLAS.
+ * `tegula ladder`: checks the kernels of the ladder, from the naive one up, and times them beside
+ * cuBLAS.
  */
 #include "ladder.h"
 #include "ladder_page.h"
@@ -53,10 +54,10 @@ typedef struct shape {
 
 typedef struct ladder_options {
     const char *device, *csv, *plot, *html;
-    int64_t chapter; /* 0: the first, or all for the page */
+    int64_t chapter; /* 0: the first chapter; for the page all chapters */
     bool once;
-    shape one;            /* by -m, -n and -k */
-    shape all[SIZES_MAX]; /* what is run */
+    shape one;            /* the size given by -m, -n and -k */
+    shape all[SIZES_MAX]; /* the sizes that are run */
     int count;
 } ladder_options;
 
@@ -127,7 +128,8 @@ static void choose_sizes(ladder_options *o, bool is_sim)
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-/* "auto" is a CUDA device, or the simulator where there is none: the cpu has no ladder. */
+/* Opens the device. "auto" is a CUDA device, or the simulator if there is none: the cpu device has
+ * no ladder. */
 static tgl_device *open_device(const char *name, int *code)
 {
     if (strcmp(name, "auto") != 0) return cli_open_device(name, 0, code);
@@ -161,7 +163,7 @@ static void show_step(void *user, const char *name)
     progress_update(&s->line, s->done, what);
 }
 
-/* How long a size takes, about and in any unit: a fixed time, and more for the greatest. */
+/* The approximate time for a size, in any unit: a constant, and more for the largest. */
 static double cost(const shape *x)
 {
     return 4 + 1e-11 * (double)x->m * (double)x->n * (double)x->k;
@@ -196,7 +198,7 @@ static int run_size(ladder_report *r, ladder_page *page, const shape *x, steps *
     return code;
 }
 
-/* page NULL: none is written. */
+/* Runs all sizes. page: NULL: no page is written. */
 static int run_sizes(const ladder_options *o, const ladder_settings *settings, double ffma,
                      const char *no_cublas, ladder_page *page)
 {
@@ -216,7 +218,7 @@ static int run_sizes(const ladder_options *o, const ladder_settings *settings, d
     return code != EXIT_DONE ? code : finished;
 }
 
-/* Runs the chapter, or all of them, on the simulator and writes the page. */
+/* Runs the requested chapter, or all chapters, on the simulator and writes the page. */
 static int run_page(const ladder_options *o, ladder_settings *settings)
 {
     ladder_page page;

@@ -2,7 +2,7 @@
  *
  * `tegula mm`: multiplies arrays in NumPy files.
  *
- * The inputs are mapped and, on a device that works on host memory, multiplied where they lie: a
+ * The inputs are mapped and, on a device that works on host memory, multiplied in place: a
  * matrix in Fortran order is the row-major matrix transposed, so its transpose flag is flipped.
  */
 #include "host_memory.h"
@@ -69,7 +69,8 @@ static const cli_option option_table[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .has_operands = true};
 
-/* "C.npz" or "C.npz:NAME", which would be read as an archive later. */
+/* Whether the path is "C.npz" or "C.npz:NAME": a later command would read the file as an
+ * archive. */
 static bool is_in_archive(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -77,7 +78,7 @@ static bool is_in_archive(const char *path)
     return suffix != NULL && (suffix[4] == '\0' || suffix[4] == ':');
 }
 
-/* The names of the files, as far as they are wrong whatever the files are. */
+/* Checks the names of the files without opening them. Returns PARSED or an exit code. */
 static int check_names(mm_options *o)
 {
     if (o->a[0] == '\0' || o->b[0] == '\0') return cli_misuse("the name of a file is empty");
@@ -110,8 +111,8 @@ static int parse(int argc, char **argv, mm_options *o)
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
-/* Refuses a product that the memory does not hold; the host would kill the program midway. The
- * inputs are mapped, and need no memory on the host. */
+/* Refuses a product that does not fit in memory: the system would kill the program midway. The
+ * inputs are mapped, and need no host memory. */
 static bool fits_memory(tgl_device *dev, const mm_product *x, const mm_files *files)
 {
     const double result = (double)mm_result_bytes(x), available = host_memory_available();
@@ -132,11 +133,11 @@ static bool fits_memory(tgl_device *dev, const mm_product *x, const mm_files *fi
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* The memory of the device that a product works on. */
+/* The operands of a product in device memory. */
 typedef struct mm_memory {
     const void *A, *B, *c0;
     void *C;                         /* the result */
-    void *a_copy, *b_copy, *c0_copy; /* NULL where the file's own memory serves */
+    void *a_copy, *b_copy, *c0_copy; /* NULL if the mapped file is used */
 } mm_memory;
 
 static tgl_status place_input(tgl_device *dev, const array_file *file, const void **place,
@@ -153,7 +154,7 @@ static tgl_status place_input(tgl_device *dev, const array_file *file, const voi
     return status;
 }
 
-/* Where C0 has the result's type, the result begins as a copy of it. */
+/* Places the operands. If C0 has the type of the result, the result starts as a copy of C0. */
 static tgl_status place_operands(tgl_device *dev, const mm_product *x, const mm_files *files,
                                  bool reads_c0, mm_memory *memory)
 {
@@ -186,7 +187,7 @@ static tgl_operands operands_of(const mm_product *x, const mm_options *o, const 
     return given;
 }
 
-/* Runs the plan once, timed. */
+/* Runs the plan once. *seconds := the time. */
 static tgl_status run_plan_timed(tgl_device *dev, const tgl_plan *plan, const tgl_operands *given,
                                  double *seconds)
 {
@@ -200,7 +201,7 @@ static tgl_status run_plan_timed(tgl_device *dev, const tgl_plan *plan, const tg
     return status;
 }
 
-/* Writes the product, which lies in memory of the device. */
+/* Writes the product from device memory to the file. */
 static int write_product(tgl_device *dev, const mm_product *x, const void *C, output_file *output)
 {
     void *host = NULL;
@@ -233,7 +234,7 @@ static void print_report(FILE *out, tgl_device *dev, const tgl_problem *p, const
             tgl_plan_kernel(plan), seconds, seconds > 0 ? problem_flops(p) / seconds * 1e-9 : 0.0);
 }
 
-/* Multiplies with a plan at hand, and puts the file in its place. */
+/* Multiplies with a plan and replaces the output file. */
 static int multiply_planned(tgl_device *dev, const mm_product *x, const tgl_plan *plan,
                             const mm_options *o, const mm_files *files, output_file *output)
 {
@@ -250,7 +251,7 @@ static int multiply_planned(tgl_device *dev, const mm_product *x, const tgl_plan
     int code = status != TGL_OK ? cli_fail_status(status) : write_product(dev, x, memory.C, output);
     release_memory(dev, &memory);
     if (code != EXIT_DONE) return code;
-    /* Beside a product that goes to standard output there is no room for a line of text. */
+    /* If the product goes to standard output, the report goes to standard error. */
     FILE *report = output->temporary != NULL ? stdout : stderr;
     if (!output_file_commit(output)) return EXIT_FAILED;
     print_report(report, dev, &x->problem, plan, seconds);
@@ -266,7 +267,7 @@ static int multiply(tgl_device *dev, const mm_product *x, const mm_options *o,
     if (status != TGL_OK) return cli_fail_status(status);
     output_file output;
     int code = EXIT_FAILED;
-    /* Before the work, so that a folder that cannot be written does not cost hours. */
+    /* The file is opened first, so that a folder without write permission does not cost hours. */
     if (output_file_open(&output, o->output)) {
         code = multiply_planned(dev, x, plan, o, files, &output);
         output_file_close(&output);
@@ -275,7 +276,7 @@ static int multiply(tgl_device *dev, const mm_product *x, const mm_options *o,
     return code;
 }
 
-/* A mapped file that another program cuts short while it is read raises SIGBUS. */
+/* Reading a mapped file that another program has shortened raises SIGBUS. */
 static void on_bus_error(int number)
 {
     static const char text[] = "tegula mm: an input file became shorter while it was read\n";

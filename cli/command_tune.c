@@ -86,12 +86,12 @@ static int parse(int argc, char **argv, tune_options *o)
 
 typedef struct tuning {
     tgl_device *dev;
-    const char *chip; /* as the planner calls it */
+    const char *chip; /* the planner's name of the chip */
     const char *path;
     FILE *file;
 } tuning;
 
-/* A row, up to what was measured. */
+/* Writes the beginning of a row: the columns that identify the chip and the problem. */
 static void write_key(char *text, size_t size, const char *chip, const tgl_problem *p)
 {
     snprintf(text, size,
@@ -124,8 +124,8 @@ static bool fail_to_write(const tuning *t)
     return cli_fail_false("cannot write %s: %s", t->path, strerror(errno));
 }
 
-/* Rows are looked up in the file, and added. Behind a line that was cut short, as by a full disk, a
- * row would become part of that line. False: reported. */
+/* Checks that rows can be added to the file. After an incomplete line, as a full disk leaves it, a
+ * new row would become part of that line. False: reported. */
 static bool check_table(const tuning *t)
 {
     struct stat info;
@@ -156,9 +156,9 @@ static bool open_table(tuning *t)
 
 /* ---- One shape ------------------------------------------------------------------------------- */
 
-/* A way to run a kernel. */
+/* A kernel with options, and its time. */
 typedef struct candidate {
-    char kernel[KERNEL_SIZE]; /* the string that makes the same plan again */
+    char kernel[KERNEL_SIZE]; /* the kernel string of the plan */
     double seconds;
 } candidate;
 
@@ -185,8 +185,8 @@ static tgl_status make_plan(const operands *o, const char *kernel, tgl_plan **pl
     return cli_plan(o->dev, &o->problem, kernel, plan);
 }
 
-/* Adds the candidate of a kernel string, measured, if the kernel takes the shape in that way and
- * the plan is new. */
+/* Measures a kernel string and adds it as a candidate, if the kernel supports the shape with these
+ * options and the plan is new. */
 static tgl_status add_candidate(stopwatch *watch, const char *request, candidate_list *list)
 {
     candidate c;
@@ -204,7 +204,7 @@ static tgl_status add_candidate(stopwatch *watch, const char *request, candidate
     return status;
 }
 
-/* A kernel as the planner would run it, without strips and with them. */
+/* Adds a kernel with the options that the planner chooses, without strips and with them. */
 static tgl_status add_kernel(stopwatch *watch, const char *name, candidate_list *list)
 {
     char request[KERNEL_SIZE];
@@ -223,8 +223,8 @@ static bool is_option(const char *text, const char *name)
     return strncmp(text, name, length) == 0 && text[length] == '=';
 }
 
-/* The kernel string with another value of an option, and without `whole`: that is a number of
- * tiles, which depends on the other options. */
+/* Writes the kernel string with another value of an option, and without `whole`: this number of
+ * tiles depends on the other options. */
 static void with_option(const char *kernel, const char *option, int value, char text[KERNEL_SIZE])
 {
     const size_t name = strcspn(kernel, ":");
@@ -239,7 +239,7 @@ static void with_option(const char *kernel, const char *option, int value, char 
     }
 }
 
-/* The candidate with other values of one option. */
+/* Adds the candidate with other values of one option. */
 static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_list *list)
 {
     static const struct {
@@ -252,7 +252,7 @@ static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_l
         {"columns", "columns=2", 3, {1, 2, 4}},
         {"in_cluster", "in_cluster=1", 2, {0, 1}},
     };
-    enum { DEPTH_MIN = 64 /* of K, for each split */ };
+    enum { DEPTH_MIN = 64 /* minimum K of a split */ };
     const int64_t k = watch->operands->problem.k;
     char of[KERNEL_SIZE], request[KERNEL_SIZE];
     snprintf(of, sizeof of, "%s", kernel);
@@ -280,7 +280,7 @@ static tgl_status vary(stopwatch *watch, int first, candidate_list *list)
     return status;
 }
 
-/* Every kernel, then variants of the better half, and variants of the best of these. */
+/* Measures every kernel, then variants of the better half, and variants of the best of these. */
 static tgl_status screen(stopwatch *watch, candidate_list *list)
 {
     const tgl_device *dev = watch->operands->dev;
@@ -332,7 +332,7 @@ static tgl_status tune_shape(const tuning *t, const tgl_problem *p, candidate *b
     return status;
 }
 
-/* False: reported. */
+/* Writes the row of the fastest candidate. False: reported. */
 static bool write_row(const tuning *t, const tgl_problem *p, const candidate *best)
 {
     char key[160];
@@ -369,7 +369,7 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
         const bool is_lost = status == TGL_OK ? !write_row(t, p, &best) : status == TGL_DEVICE_LOST;
         if (status != TGL_OK) cli_fail_at(what, status);
         if (status != TGL_OK || is_lost) code = EXIT_FAILED;
-        if (is_lost) break; /* the device, or the place for rows */
+        if (is_lost) break; /* the device is lost, or rows cannot be written */
     }
     progress_clear(&line);
     if (left > 0)
@@ -377,7 +377,7 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
     return code;
 }
 
-/* The device cpu. */
+/* Tunes the blocking of the cpu device. */
 static int tune_blocking(const tune_options *o, tgl_device *dev, const suite *s)
 {
     char row[TUNE_CPU_ROW];
@@ -416,7 +416,7 @@ static int tune(const tune_options *o, tgl_device *dev, const suite *s)
     return fclose(t.file) == 0 || fail_to_write(&t) ? code : EXIT_FAILED;
 }
 
-/* The shapes of one type, f32 unless another was asked for. */
+/* Reads the shapes of one type: f32 unless another is requested. */
 static bool make_suite(const tune_options *o, suite *s)
 {
     const tgl_type type = o->common.type != 0 ? o->common.type : TGL_F32;

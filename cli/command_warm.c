@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula warm`: compiles the CUDA kernels ahead, and shows what each one uses of the chip.
+ * `tegula warm`: compiles the CUDA kernels ahead of time, and prints the registers and shared
+ * memory of each.
  */
 #include "options.h"
 
@@ -75,7 +76,7 @@ static void print_report(const tgl_warm_report *report, void *user)
     puts(report->is_clean           ? ""
          : report->local_bytes != 0 ? "  LOCAL MEMORY"
                                     : "  SERIALISED WGMMA");
-    fflush(stdout); /* each takes a while */
+    fflush(stdout); /* each kernel takes seconds */
 }
 
 /* docs/environment.md: these values turn the cache off. */

@@ -50,9 +50,9 @@ static void print_help(void)
          "Exit codes: 0 success; 1 a check or the work failed; 2 the command line is wrong.");
 }
 
-/* The next file that is opened would take the number of a standard stream that the caller has
- * closed, and receive what is printed. /dev/null takes it instead, opened the wrong way round, so
- * that reading and writing the stream fail as before. */
+/* Opens /dev/null for standard streams that the caller has closed. Otherwise the next file would
+ * get the number of the stream, and receive what is printed. Reading and writing these streams
+ * still fails: they are opened for the opposite direction. */
 static bool fill_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 {
     if (!fill_standard_streams())
         return cli_fail("cannot open /dev/null in place of a closed stream: %s", strerror(errno));
-    signal(SIGXFSZ, SIG_IGN); /* a file over its limit: write() says so instead */
+    signal(SIGXFSZ, SIG_IGN); /* write() returns an error for a file over its limit */
     csv_set_command(argv + 1);
     if (argc < 2) return cli_misuse("no command given");
     const char *name = argv[1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures blockings of the cpu device: steps of k, then rows of A with the best of these. Each
- * round times every candidate once, in turn, beside the planner's own blocking, so that other
+ * Measures blockings of the cpu device: first the steps of k, then the rows of A with the best
+ * step. Each round times every candidate and the planner's own blocking once, so that other
  * programs slow all of them alike. A candidate's gain is the geometric mean over the shapes of the
  * median ratio.
  */
@@ -19,14 +19,14 @@
 
 enum { CANDIDATES = 12, ROUNDS = 9, NAME_SIZE = 64 };
 static const double sample_seconds = 4e-3;
-static const double least_gain = 1.01; /* less is noise */
+static const double least_gain = 1.01; /* a smaller gain may be noise */
 
 typedef struct candidate {
-    int kc, mc; /* 0: the planner's own */
+    int kc, mc; /* 0: as the planner chooses */
     double log_gain;
 } candidate;
 
-/* The kernel string; the first candidate is the kernel without options. */
+/* Writes the kernel string of a candidate; that of the first is the kernel without options. */
 static void name_of(const tgl_device *dev, const candidate *c, char name[NAME_SIZE])
 {
     char mc[24] = "";
@@ -55,7 +55,7 @@ static tgl_status time_all(stopwatch *watch, tgl_plan *const *plans, int count, 
     return status;
 }
 
-/* Adds the gains on one shape. */
+/* Measures the candidates on one shape, and adds their gains. */
 static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *all, int count)
 {
     operands matrices;
@@ -76,7 +76,7 @@ static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *al
     return status;
 }
 
-/* Measures the candidates on the shapes that there is time for; *shapes: their number. */
+/* Measures the candidates on as many shapes as fit in the time. *shapes := their number. */
 static tgl_status measure_shapes(tgl_device *dev, const suite *s, double end, candidate *all,
                                  int count, int *shapes)
 {
@@ -102,7 +102,7 @@ static double gain(const candidate *c, int shapes)
     return exp(c->log_gain / shapes);
 }
 
-/* The fastest of the candidates, which are printed. */
+/* Prints the candidates. Returns the fastest. */
 static candidate best_of(const candidate *all, int count, int shapes)
 {
     int best = 0;

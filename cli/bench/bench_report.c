@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The processor or chip of the device: "Intel(R) Xeon(R) ...". */
+/* The model of the device's processor or chip: "Intel(R) Xeon(R) ...". */
 static const char *chip(const tgl_device *dev)
 {
     static const char *const keys[] = {"processor", "chip", "model"}; /* of cpu, cuda, sim */
@@ -95,7 +95,7 @@ static void write_csv_rows(bench_report *r, const contest *t)
     output_file_flush(&r->csv); /* a benchmark that is stopped keeps the rows it has written */
 }
 
-/* The means of the problem's type; -1: too many types. */
+/* The index of the means for the type of the problem; -1: too many types. */
 static int report_type(bench_report *r, const tgl_problem *p)
 {
     const type_label label = problem_type_label(p);
@@ -121,7 +121,7 @@ static void add_to_means(bench_report *r, const contest *t, const char *shape)
     geometric_mean_add(&r->best[type], best->ratio);
 }
 
-/* The widest of the contestants' spreads. */
+/* The greatest spread of a contestant. */
 static double widest_spread(const contest *t)
 {
     double widest = 0;

@@ -11,15 +11,15 @@
 #include "problem_options.h"
 #include "stats.h"
 
-enum { REPORT_TYPES = 8 }; /* of problems, in one run */
+enum { REPORT_TYPES = 8 }; /* maximum number of types of problems in one run */
 
 typedef struct bench_report {
     const contest_settings *settings;
     output_file csv;
     int unstable;                      /* rows */
-    type_label types[REPORT_TYPES];    /* in the order in which they came */
-    geometric_mean best[REPORT_TYPES]; /* the ratio of the best peer */
-    double worst[REPORT_TYPES];        /* the least of them */
+    type_label types[REPORT_TYPES];    /* in order of appearance */
+    geometric_mean best[REPORT_TYPES]; /* mean ratio of the best peer */
+    double worst[REPORT_TYPES];        /* least ratio of the best peer */
     char worst_shape[REPORT_TYPES][64];
     geometric_mean peers[REPORT_TYPES][PEERS_MAX];
 } bench_report;

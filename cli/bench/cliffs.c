@@ -17,7 +17,7 @@ enum { SAMPLES = 7 };
 
 /* ---- Cliffs ---------------------------------------------------------------------------------- */
 
-/* The kernel's name goes to `kernel`. */
+/* Times the plan of a shape. kernel: receives the name of its kernel. */
 static tgl_status time_shape(tgl_device *dev, const tgl_problem *p, double *seconds, char *kernel,
                              size_t size)
 {
@@ -35,7 +35,7 @@ static tgl_status time_shape(tgl_device *dev, const tgl_problem *p, double *seco
     return status;
 }
 
-/* The problem with m, n or k increased by 1: which 0, 1 or 2. */
+/* The problem with m (which 0), n (1) or k (2) increased by 1. */
 static tgl_problem neighbour(const tgl_problem *p, int which)
 {
     tgl_problem q = *p;
@@ -65,7 +65,7 @@ static void report_step(const tgl_problem *p, double at, const char *kernel, con
            kernel_there, ratio, is_cliff ? "  CLIFF" : "");
 }
 
-/* False: not timed, which is reported. */
+/* Times a shape. False: it could not be timed, which is reported. */
 static bool try_shape(tgl_device *dev, const tgl_problem *p, double *seconds, char *kernel,
                       size_t size, tally *sum)
 {

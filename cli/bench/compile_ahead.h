@@ -9,7 +9,7 @@
 #include "contest.h"
 #include "suite.h"
 
-/* Has no result: what fails here fails again, and is reported, where the shape is timed. */
+/* Returns nothing: a failure occurs again, and is reported, when the shape is timed. */
 void compile_ahead(const contest_settings *settings, const suite *s);
 
 #endif

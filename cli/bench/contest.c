@@ -18,14 +18,15 @@
 #include <string.h>
 #include <time.h>
 
-static const double sample_seconds = 2e-3; /* of a sample, at least */
+static const double sample_seconds = 2e-3; /* minimum duration of a sample */
 enum { ROUNDS_MIN = 5, ROUNDS_MAX = 101, CALLS_MAX = 1 << 20, CEILING_SAMPLES = 2 };
-/* Of contestant.spread. On a quiet machine it is 0.02 to 0.1. */
+/* Contestants with a greater spread are marked as unstable. On a quiet machine the spread is 0.02
+ * to 0.1. */
 static const double unstable_spread = 0.25;
 
 /* ---- Preparation ----------------------------------------------------------------------------- */
 
-/* Prepares cuBLAS for the problem. If cuBLAS does not support it, it is left out of this shape. */
+/* Prepares cuBLAS for the problem. If cuBLAS does not support it, this contestant is left out. */
 static void prepare_cublas(contest *t, contestant *c)
 {
     char why[200];
@@ -91,36 +92,36 @@ static tgl_status run_once(contest *t, const contestant *c)
 
 /* ---- Verification ---------------------------------------------------------------------------- */
 
-/* Draws the spots. What is expected there is computed once for all contestants, because a column of
- * a large matrix is slow to read. */
-static void choose_spots(contest *t)
+/* Draws the elements that are checked. Their expected values are computed once for all contestants,
+ * because a column of a large matrix is slow to read. */
+static void choose_checks(contest *t)
 {
     const tgl_problem *p = &t->problem;
     random_state r;
     random_seed(&r, 2, 0);
-    for (int n = 0; n < CONTEST_SPOTS; n++) {
-        contest_spot *spot = &t->spots[n];
-        spot->b = random_int(&r, 0, p->batch - 1);
-        spot->i = random_int(&r, 0, p->m - 1);
-        spot->j = random_int(&r, 0, p->n - 1);
-        spot->expected = operands_expected(&t->operands, spot->b, spot->i, spot->j);
+    for (int n = 0; n < CONTEST_CHECKS; n++) {
+        contest_check *check = &t->checks[n];
+        check->b = random_int(&r, 0, p->batch - 1);
+        check->i = random_int(&r, 0, p->m - 1);
+        check->j = random_int(&r, 0, p->n - 1);
+        check->expected = operands_expected(&t->operands, check->b, check->i, check->j);
     }
 }
 
-/* What Tegula's epilogue makes of an element. */
-static reference_element apply_epilogue(const contest *t, const contest_spot *spot)
+/* The expected element after Tegula's epilogue. */
+static reference_element apply_epilogue(const contest *t, const contest_check *check)
 {
     const tgl_epilogue *e = t->epilogue;
     const tgl_problem *p = &t->problem;
     const operands *o = &t->operands;
     double bias = 0, residual = 0;
-    reference_element x = spot->expected;
+    reference_element x = check->expected;
     if (e->bias != TGL_BIAS_NONE)
-        bias =
-            element_get(o->result.type, o->host_bias, e->bias == TGL_BIAS_ROW ? spot->i : spot->j);
+        bias = element_get(o->result.type, o->host_bias,
+                           e->bias == TGL_BIAS_ROW ? check->i : check->j);
     if (e->residual)
         residual = element_get(o->result.type, o->host_residual,
-                               (spot->b * p->m + spot->i) * p->n + spot->j);
+                               (check->b * p->m + check->i) * p->n + check->j);
     reference_epilogue(element_accumulator(p->type_a), e, bias, residual, &x);
     return x;
 }
@@ -135,7 +136,8 @@ static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
            (has_epilogue ? EPILOGUE_ERRORS : 0);
 }
 
-/* Compares the spots, and looks for NaN in all elements. `C` is on the host. */
+/* Compares the drawn elements with their expected values, and looks for NaN in all elements. `C` is
+ * on the host. */
 static bool is_right(const contest *t, const contestant *c, const void *C, char *why,
                      size_t why_size)
 {
@@ -150,8 +152,8 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
         return true; /* its value is not known here */
     error_summary summary = {0};
     const double bound = bound_of(t, c, epilogue != NULL);
-    for (int n = 0; n < CONTEST_SPOTS; n++) {
-        const contest_spot *s = &t->spots[n];
+    for (int n = 0; n < CONTEST_CHECKS; n++) {
+        const contest_check *s = &t->checks[n];
         const double x = element_get(result->type, C, stored_place(result, s->b, s->i, s->j));
         const reference_element e = epilogue != NULL ? apply_epilogue(t, s) : s->expected;
         double error;
@@ -190,7 +192,7 @@ static tgl_status verify_contestant(contest *t, contestant *c)
 
 /* ---- Timing ---------------------------------------------------------------------------------- */
 
-/* Seconds of processor time that this process has used. */
+/* Seconds of processor time that this process has used so far. */
 static double processor_time(void)
 {
     struct timespec used;
@@ -198,9 +200,9 @@ static double processor_time(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Waits until the threads of the library that ran before are asleep. They spin after a call, and
- * would compete with the next library for the processors: OpenBLAS's for 95 ms, MKL's for
- * 0.2 s. Linux adds to the time of a running thread at each tick, every 10 ms or more often. */
+/* Waits until the threads of the library that ran before are asleep. After a call they spin, and
+ * would compete with the next library for the processors: for 95 ms with OpenBLAS, 0.2 s with MKL.
+ * Linux adds to the time of a running thread at each tick, every 10 ms or more often. */
 static void wait_until_quiet(const contest_settings *s)
 {
     if (s->threads <= 1) return;
@@ -295,10 +297,9 @@ static tgl_status time_all(contest *t)
     return TGL_OK;
 }
 
-/* The FMA rate is the best of several samples, because other programs can only make the loop
- * slower: samples before and after this shape is timed, and those of earlier shapes. On a GPU,
- * which other programs seldom use, those before the first shape are enough; a sample takes longer
- * there than all else of a shape. */
+/* Measures the FMA rate: the best of several samples, because other programs can only make the loop
+ * slower. Samples are taken before and after each shape. On a GPU, which other programs seldom use,
+ * those before the first shape suffice; a sample takes longer there than the rest of a shape. */
 static void measure_ceiling(contest *t)
 {
     if (element_is_integer(t->problem.type_a)) return; /* there is no measurement for integers */
@@ -324,7 +325,7 @@ tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_p
     *t = (contest){.settings = settings, .problem = *problem, .own_epilogue = settings->epilogue};
     t->epilogue = epilogue_for(&t->own_epilogue, problem);
     tgl_status status = prepare_contest(t);
-    if (status == TGL_OK) choose_spots(t);
+    if (status == TGL_OK) choose_checks(t);
     for (int i = 0; status == TGL_OK && i <= settings->peer_count; i++)
         if (t->all[i].right) status = verify_contestant(t, &t->all[i]);
     if (status != TGL_OK || t->error[0] != '\0') return status;

@@ -19,36 +19,35 @@
 typedef struct contestant {
     const peer *peer;        /* NULL: Tegula */
     cublas_product *product; /* set if the peer is cuBLAS */
-    bool right;              /* it supports the problem, and its product was right: it is timed */
-    int calls;               /* of a sample */
-    double *samples;         /* seconds a call, one for each round */
-    double seconds;          /* the median */
-    double spread;           /* the upper quartile less the least sample, over the median */
-    double ratio;            /* its time over Tegula's, the median over the rounds */
+    bool right;      /* it supports the problem, and its product was right; else it is not timed */
+    int calls;       /* calls in a sample */
+    double *samples; /* seconds a call, one for each round */
+    double seconds;  /* the median */
+    double spread;   /* (upper quartile - minimum) / median of the samples */
+    double ratio;    /* median over the rounds of its time / Tegula's time */
 } contestant;
 
-/* An element of the product that every contestant's result is checked at. */
-typedef struct contest_spot {
+/* An element of the product at which the result of every contestant is checked. */
+typedef struct contest_check {
     int64_t b, i, j;
     reference_element expected; /* without an epilogue */
-} contest_spot;
-enum { CONTEST_SPOTS = 128 };
+} contest_check;
+enum { CONTEST_CHECKS = 128 };
 
 typedef struct contest_settings {
     tgl_device *dev;
     const peer *peers;
     int peer_count;
-    int threads;   /* threads of the host; with 1 there is no wait for other libraries' threads */
-    double time;   /* seconds to spend on a shape, about */
-    int repeat;    /* rounds; 0: as many as fit in `time`, but at least 5 */
-    bool one_shot; /* time tgl_gemm(), not a kept plan */
-    bool prepares[2];      /* A, B: prepared once, outside of the timing */
+    int threads;      /* of the host; with 1 there are no threads of other libraries to wait for */
+    double time;      /* approximate seconds to spend on a shape */
+    int repeat;       /* rounds; 0: as many as fit in `time`, but at least 5 */
+    bool one_shot;    /* time tgl_gemm(), not a kept plan */
+    bool prepares[2]; /* whether A and B are prepared once, before the timing */
     tgl_plan_options plan; /* Tegula's plan, without the epilogue */
     tgl_epilogue epilogue; /* of Tegula's product; peers compute none */
     double *best_fma;      /* the best FMA rates of this run: f32, f64 */
     kept_matrices *kept;   /* from shape to shape */
-    bool cpu_time; /* measure processor time, which other processes do not increase; needs one
-                      thread */
+    bool cpu_time;         /* measure the processor time of this process; needs one thread */
 } contest_settings;
 
 typedef struct contest {
@@ -59,7 +58,7 @@ typedef struct contest {
     tgl_plan *plan;
     tgl_timer *timer;
     operands operands;
-    contest_spot spots[CONTEST_SPOTS];
+    contest_check checks[CONTEST_CHECKS];
     contestant *all; /* [0] is Tegula; 1 + peer_count */
     int rounds;
     int64_t calls;   /* calls so far; selects the operands of the next call */
@@ -75,7 +74,7 @@ void contest_release(contest *t);
 /* Whether the samples of Tegula or of a peer vary too much for their median to be meaningful. */
 bool contest_is_unstable(const contest *t);
 
-/* The peer whose ratio is the least, or NULL. */
+/* The peer with the least ratio, or NULL. */
 const contestant *contest_best_peer(const contest *t);
 
 #endif

@@ -57,7 +57,7 @@ const void *cublas_scalar(const tgl_problem *p, int value)
     return p->type_a == TGL_F64 ? (const void *)&f64[value] : (const void *)&f32[value];
 }
 
-/* A single product of one type without TF32: the functions that most programs call. */
+/* Runs a single product of one type without TF32 by the functions that most programs call. */
 static cublasStatus_t run_plain(const cublas *c, const tgl_problem *p, operand_set s)
 {
     const int trans_a = cublas_operation(p->trans_a), trans_b = cublas_operation(p->trans_b);
@@ -102,7 +102,8 @@ bool cublas_run(const cublas_product *x, operand_set s)
     return (is_plain(&x->problem) ? run_plain : run_ex)(x->lib, &x->problem, s) == 0;
 }
 
-/* Row-major and tight is all that a bench has. */
+/* Why cuBLAS is not used for a problem; NULL: it is. The bench has row-major, tight matrices
+ * only. */
 static const char *unsupported_reason(const tgl_problem *p)
 {
     if (p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX || p->batch > INT_MAX)

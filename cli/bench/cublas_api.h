@@ -89,7 +89,7 @@ typedef struct cublas_functions {
                                      cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t *algo,
                                      void *workspace, size_t workspace_size, void *stream);
 
-    /* Of the driver. */
+    /* Functions of the driver. */
     int (*cuDeviceGet)(int *device, int ordinal);
     int (*cuDevicePrimaryCtxRetain)(void **context, int device);
     int (*cuDevicePrimaryCtxRelease)(int device);

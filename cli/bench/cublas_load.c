@@ -61,7 +61,7 @@ static void *load_library(const char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* The highest version of the files that match. */
+/* Loads the highest version of the files that match. */
 static void *load_pattern(const char *base, const char *folder)
 {
     char pattern[PATH_MAX];
@@ -75,8 +75,8 @@ static void *load_pattern(const char *base, const char *folder)
     return library;
 }
 
-/* Where toolkits and Python wheels put it. Columns: an environment variable with the beginning of
- * the path (NULL: none), the folder. */
+/* Folders of toolkits and Python wheels. Columns: an environment variable with the beginning of the
+ * path (NULL: none), the rest of the path. */
 static const struct {
     const char *variable, *folder;
 } places[] = {
@@ -111,8 +111,9 @@ static void *load_cublas(char *message, size_t message_size)
 {
     const char *own = getenv("TEGULA_CUBLAS");
     struct stat info;
-    /* These variables change cuBLAS's arithmetic. The first is removed rather than set to 0, which
-     * would disable TF32 where a product asks for it; without it f32 is computed in FP32. */
+    /* These variables change the arithmetic of cuBLAS. NVIDIA_TF32_OVERRIDE is removed rather than
+     * set to 0, which would disable TF32 where a product asks for it; without it f32 is computed in
+     * FP32. */
     unsetenv("NVIDIA_TF32_OVERRIDE");
     setenv("CUBLAS_EMULATE_SINGLE_PRECISION", "0", 1);
     if (own == NULL) {
@@ -146,7 +147,8 @@ static bool find_functions(cublas_functions *call, void *library, const entry *e
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* cuBLAS works in the context that is current: the one that Tegula's memory belongs to. */
+/* Makes the primary context of the device current: cuBLAS uses the current context, and Tegula's
+ * memory belongs to the primary one. */
 static bool enter_context(cublas *c, char *message, size_t message_size)
 {
     const char *path = getenv("TEGULA_LIBCUDA"), *colon = strchr(tgl_device_name(c->dev), ':');

@@ -11,8 +11,8 @@
 struct cublas {
     cublas_functions call;
     tgl_device *dev;
-    int device;    /* the driver's */
-    void *context; /* the device's primary one; NULL: not retained */
+    int device;    /* the driver's number of the device */
+    void *context; /* the device's primary context; NULL: not retained */
     cublasHandle_t handle;
     cublasLtHandle_t light;
     char version[32];
@@ -22,7 +22,7 @@ struct cublas_product {
     const cublas *lib;
     cublas_way way;
     tgl_problem problem;
-    /* The rest is for cuBLASLt. A and B are its first and second matrix: our B and A. */
+    /* The members below are for cuBLASLt. Its first matrix is our B, its second our A. */
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t A, B, C;
     cublasLtMatmulAlgo_t algo;
@@ -35,7 +35,7 @@ int cublas_data_type(tgl_type type);
 int cublas_compute_type(const tgl_problem *p);
 int cublas_operation(tgl_transpose trans);
 
-/* A result's stride. */
+/* The stride from a result of a batch to the next. */
 int64_t cublas_result_stride(const tgl_problem *p);
 
 /* cublaslt.c: one run with an algorithm, and the choice of the fastest. */

@@ -37,7 +37,7 @@ static cublasStatus_t make_layout(const cublas *c, const tgl_problem *p, tgl_typ
         *layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride);
 }
 
-/* Describes the stored matrices in column-major order, where rows and columns are exchanged. */
+/* Describes the stored matrices as column-major ones, with rows and columns exchanged. */
 static cublasStatus_t describe_matrices(cublas_product *x)
 {
     const cublas_functions *call = &x->lib->call;
@@ -75,7 +75,7 @@ static double try_algorithm(const cublas_product *x, const cublasLtMatmulAlgo_t 
     return tgl_timer_stop(timer, NULL, &seconds) == TGL_OK ? seconds / TRIALS : HUGE_VAL;
 }
 
-/* false: none works. */
+/* Times the algorithms and keeps the fastest. false: none works. */
 static bool try_all(cublas_product *x, const operands *o,
                     const cublasLtMatmulHeuristicResult_t *results, int count)
 {

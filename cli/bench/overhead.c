@@ -17,9 +17,9 @@ enum { BLOCKS = 101, CALLS = 20 };
 /* A way to call the product. */
 typedef struct way {
     const char *name;
-    bool is_kept; /* a plan made before, else tgl_gemm() */
-    int splits;   /* split-K of the planner's kernel; 0: the planner's choice */
-    bool by_peer; /* cuBLAS */
+    bool is_kept; /* the plan was made before; else tgl_gemm() is called */
+    int splits;   /* split-K for the planner's kernel; 0: as the planner chooses */
+    bool by_peer; /* calls cuBLAS */
 } way;
 
 static const way ways[] = {
@@ -34,8 +34,8 @@ static const way ways[] = {
 typedef struct caller {
     tgl_device *dev;
     operands operands;
-    tgl_plan *plan;          /* of a kept plan */
-    cublas_product *product; /* of cuBLAS */
+    tgl_plan *plan;          /* NULL unless the way has a kept plan */
+    cublas_product *product; /* NULL unless the way calls cuBLAS */
 } caller;
 
 static tgl_status call_product(const caller *c, operand_set set)
@@ -45,8 +45,8 @@ static tgl_status call_product(const caller *c, operand_set set)
     return tgl_gemm(c->dev, &c->operands.problem, 1, set.A, set.B, 0, set.C, NULL);
 }
 
-/* Waits for the device between blocks of a few calls, so that its queue never fills up. Sorts
- * blocks[BLOCKS], in seconds a call. */
+/* Times blocks of a few calls, and waits for the device between blocks, so that its queue never
+ * fills up. Sorts blocks[BLOCKS], in seconds a call. */
 static tgl_status time_calls(const caller *c, double *blocks)
 {
     const operand_set set = operands_for(&c->operands, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Other libraries, found by dlopen.
+ * Finds other libraries with dlopen and calls their products.
  *
  * OpenBLAS, BLIS and MKL export the same names. Each is loaded with RTLD_LOCAL, so that its symbols
  * are not visible to the others, and RTLD_NOW, so that its references are resolved before the next
@@ -46,7 +46,8 @@ static const struct {
 } known[] = {
     {"openblas", {"libopenblas.so.0", "libopenblas.so"}},
     {"blis", {"libblis.so.4", "libblis.so"}},
-    /* bench/peers/onednn.c, which links to oneDNN, or oneDNN without bf16. */
+    /* bench/peers/onednn.c links to oneDNN. Without it oneDNN itself is used, which has no bf16
+     * then. */
     {"onednn", {"libtegula_peer_onednn.so", "libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}},
     {"eigen", {"libtegula_peer_eigen.so"}}, /* bench/peers/eigen.cpp: Eigen has no library */
     {"mkl", {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}},
@@ -58,9 +59,8 @@ const char *peer_known(int index)
     return index < KNOWN ? known[index].name : NULL;
 }
 
-/* BLIS 0.9 selects AVX2 kernels on processors that are newer than itself. Architecture 0 is its
- * AVX-512 configuration.
- */
+/* Makes BLIS use AVX-512: version 0.9 selects AVX2 kernels on processors that are newer than
+ * itself. Architecture 0 is its AVX-512 configuration. */
 static void help_blis_to_avx512(void)
 {
 #ifdef __x86_64__
@@ -75,7 +75,7 @@ static void *load_library(const char *file)
     return dlopen(file, RTLD_NOW | (is_mkl ? RTLD_GLOBAL : RTLD_LOCAL));
 }
 
-/* Loads a library that lies beside the program, as in a build folder. */
+/* Loads a library from the folder of the program, as in a build folder. */
 static void *load_beside_program(const char *file)
 {
     char path[PATH_MAX];
@@ -88,8 +88,9 @@ static void *load_beside_program(const char *file)
     return access(path, R_OK) == 0 ? load_library(path) : NULL;
 }
 
-/* OpenBLAS 0.3.21 selects its kernels for Prescott (2004) on processors that are newer than itself.
- * It reads its settings when it is loaded, so it is loaded a second time. */
+/* Makes OpenBLAS use newer kernels: version 0.3.21 selects those for Prescott (2004) on processors
+ * that are newer than itself. OpenBLAS reads its settings when it is loaded, so it is loaded a
+ * second time. */
 static void *help_openblas(void *library, const char *file)
 {
 #ifdef __x86_64__
@@ -131,7 +132,8 @@ static void *find_symbol(const peer *p, const char *symbol)
     return dlsym(p->handle, symbol);
 }
 
-/* Calls a function that returns text, if there is one. */
+/* The text that a function of the library returns; NULL if the library does not have the
+ * function. */
 static const char *text_of(const peer *p, const char *symbol)
 {
     const char *(*function)(void) = (const char *(*)(void))find_symbol(p, symbol);
@@ -168,7 +170,7 @@ static void read_version(peer *p)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* The index of a name in the table; KNOWN: it is not there. */
+/* The index of a name in the table; KNOWN if the name is not in it. */
 static int index_of(const char *name)
 {
     int index = 0;
@@ -182,7 +184,7 @@ bool peer_is_name(const char *text)
     return strchr(text, '/') != NULL || index_of(text) < KNOWN;
 }
 
-/* Older processors have no bf16 in oneDNN. */
+/* Whether the bf16 product works: oneDNN does not support it on older processors. */
 static bool multiplies_bf16(void *function)
 {
     const uint16_t a = 0, b = 0;
@@ -228,7 +230,7 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* Calls function(threads) of one library, if it has it. */
+/* Calls symbol(threads) of a library if it has this function. */
 static void call_with(void *library, const char *symbol, int threads)
 {
     void (*function)(int) = (void (*)(int))dlsym(library, symbol);
@@ -269,7 +271,7 @@ void peer_from_cublas(peer *p, cublas *lib, cublas_way way)
              way == CUBLAS_LT_BEST ? ", the fastest of cuBLASLt's candidates" : "");
 }
 
-/* Whether it has a function for these types of A and B, and of C. */
+/* Whether the peer has a function for this type of A and B, and for this type of C. */
 static bool has_function(const peer *p, tgl_type type, tgl_type result)
 {
     switch (type) {

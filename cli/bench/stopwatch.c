@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timing plans.
+ * Times plans.
  */
 #include "stopwatch.h"
 #include "stats.h"
 
-enum { SAMPLES_MOST = 31, RUNS_MOST = 4096 };
+enum { SAMPLES_MAX = 31, RUNS_MAX = 4096 };
 
 tgl_status stopwatch_make(stopwatch *w, const operands *o)
 {
@@ -38,14 +38,14 @@ tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, doubl
     tgl_status status = run_many(w, plan, 1, &once);
     if (status == TGL_OK) status = run_many(w, plan, 1, &once);
     const double wanted = once > 0 ? least / once : 1;
-    const int runs = wanted > RUNS_MOST ? RUNS_MOST : wanted < 1 ? 1 : (int)wanted;
+    const int runs = wanted > RUNS_MAX ? RUNS_MAX : wanted < 1 ? 1 : (int)wanted;
     return status == TGL_OK ? run_many(w, plan, runs, seconds) : status;
 }
 
 tgl_status stopwatch_median(stopwatch *w, const tgl_plan *plan, double least, int samples,
                             double *seconds)
 {
-    double taken[SAMPLES_MOST];
+    double taken[SAMPLES_MAX];
     tgl_status status = TGL_OK;
     for (int i = 0; i < samples && status == TGL_OK; i++)
         status = stopwatch_run(w, plan, least, &taken[i]);

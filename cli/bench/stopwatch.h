@@ -13,15 +13,15 @@ typedef struct stopwatch {
     int64_t calls; /* calls so far; selects the operands of the next call */
 } stopwatch;
 
-/* The stopwatch has to be released, on failure too. */
+/* Makes a stopwatch, which must be released even after a failure. */
 tgl_status stopwatch_make(stopwatch *w, const operands *o);
 void stopwatch_release(stopwatch *w);
 
-/* *seconds := the mean time of a run, over enough runs to fill about `least` seconds, after a
+/* *seconds := the mean time of a run, over enough runs to take about `least` seconds, after a
  * warm-up run. */
 tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, double *seconds);
 
-/* The median of `samples` results of stopwatch_run(). samples <= 31. */
+/* *seconds := the median of `samples` results of stopwatch_run(). samples <= 31. */
 tgl_status stopwatch_median(stopwatch *w, const tgl_plan *plan, double least, int samples,
                             double *seconds);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Suites of shapes.
+ * Reads suites of shapes.
  */
 #include "suite.h"
 #include "cli.h"
@@ -70,7 +70,7 @@ static bool read_size(const char *text, int64_t *size)
            *size <= INT32_MAX;
 }
 
-/* "f32", "tf32", "f16-f32": the types of a problem that was made for f32. False: not known. */
+/* Reads the types of a problem: "f32", "tf32", "f16-f32". *p was made for f32. False: not known. */
 static bool read_types(const char *text, tgl_problem *p)
 {
     char first[8];

@@ -22,8 +22,8 @@ typedef struct suite {
 /* Adds a shape; false: no memory, reported. */
 bool suite_add(suite *s, const tgl_problem *problem);
 
-/* Adds the shapes of a file, or of the built-in suite: squares of f32 and f64, or of `type`. type:
- * of A and B, only this one; 0: all. false: reported. */
+/* Adds the shapes of a file or, if path is NULL, of the built-in suite: squares of f32 and f64, or
+ * of `type`. type: only shapes whose A and B have this type; 0: all. false: reported. */
 bool suite_read(suite *s, const char *path, tgl_type type);
 bool suite_add_default(suite *s, tgl_type type);
 

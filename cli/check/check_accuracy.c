@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first part: the error of products of all shapes, in the units of reference.h, over elements
- * drawn from all of C: Tegula's, cuBLAS's in the same arithmetic, and that of a loop of fused
- * multiply-adds over k.
+ * The first part: the errors of products of all shapes, in the units of reference.h, over elements
+ * drawn from all of C. Compared are the errors of Tegula, of cuBLAS in the same arithmetic, and of
+ * a loop of fused multiply-adds over k.
  *
- * It passes if no element is wrong by the bound of `tegula check`, and where cuBLAS is there, if
+ * The part passes if no element exceeds the bound of `tegula check`, and, if cuBLAS is available,
  *   - the geometric mean over all products of the ratio of the RMS errors, Tegula's over cuBLAS's,
- *     is at most `mean_most`;
- *   - no product's RMS error exceeds both of the others by more than `single_most`.
+ *     is at most `max_mean_ratio`;
+ *   - no product's RMS error exceeds both of the others by more than `max_single_ratio`.
  * The margins allow for the choice of the elements, and for orders of summation that differ without
  * one being better: for sums of 16 products the sequential order alone is at times more exact than
- * any other by more than that.
+ * any other by more than these margins.
  */
 #include "check_accuracy.h"
 #include "check_classes.h"
@@ -33,8 +33,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double mean_most = 1.01, single_most = 1.1;
-enum { SPOTS = 4096 }; /* elements of C that are looked at */
+static const double max_mean_ratio = 1.01, max_single_ratio = 1.1;
+enum { SAMPLES = 4096 }; /* elements of C that are compared */
 
 /* Columns: m, n, k, A and B transposed, batch. */
 typedef struct accuracy_shape {
@@ -59,11 +59,12 @@ static const accuracy_shape shapes[] = {
 // clang-format on
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* Not CANCELLATION, whose neighbours cancel: its errors depend on the order of summation alone. */
+/* Without CANCELLATION: neighbouring products cancel there, and the errors depend on the order of
+ * summation alone. */
 static const inputs kinds[] = {UNIFORM_01, UNIFORM_11, NORMAL, WIDE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* Whose error it is. */
+/* The parties whose errors are compared. */
 enum { OURS, CUBLAS, SEQUENTIAL, PARTIES };
 static const char *const party_names[] = {"tegula", "cublas", "sequential"};
 
@@ -73,7 +74,7 @@ typedef struct trial {
     inputs inputs;
     operands operands;
     double *A, *B; /* op(A), op(B) of one product of the batch */
-    void *C;       /* room for a result */
+    void *C;       /* memory for a result */
     error_summary errors[PARTIES];
     bool has[PARTIES];
 } trial;
@@ -88,7 +89,7 @@ typedef struct accuracy_run {
     output_file csv;
     double logarithms, worst;
     int compared, failed;
-    char where[96]; /* the worst */
+    char where[96]; /* the shape of the worst ratio */
 } accuracy_run;
 
 /* ---- One trial ------------------------------------------------------------------------------- */
@@ -100,7 +101,7 @@ static void store_batch(const stored_matrix *x, void *memory, int64_t b, const d
             element_set(x->type, memory, stored_place(x, b, i, j), X[i * x->cols + j]);
 }
 
-/* The inputs of the batch, on the host and on the device. */
+/* Draws the inputs of the batch, and copies them to the device. */
 static tgl_status fill_inputs(const accuracy_run *run, trial *t)
 {
     const tgl_problem *p = &t->problem;
@@ -115,9 +116,9 @@ static tgl_status fill_inputs(const accuracy_run *run, trial *t)
     return operands_upload(o);
 }
 
-/* Element (i, j) as a loop of fused multiply-adds in the accumulation type gives it. A product of
- * two floats is exact in double, so that rounding its sum to float is a fused multiply-add, but for
- * ties that double has rounded before. */
+/* Element (i, j) computed by a loop of fused multiply-adds in the accumulation type. A product of
+ * two floats is exact in double, so that rounding its sum to float is a fused multiply-add, except
+ * for ties that were rounded in double before. */
 static double sequential_sum(const trial *t, int64_t b, int64_t i, int64_t j)
 {
     const operands *o = &t->operands;
@@ -130,7 +131,7 @@ static double sequential_sum(const trial *t, int64_t b, int64_t i, int64_t j)
     return element_round(o->result.type, sum);
 }
 
-/* All elements of a small C; else as many, drawn at random. */
+/* Compares all elements of a small C, or SAMPLES random elements of a large one. */
 static void compare_results(trial *t, void *const results[PARTIES])
 {
     const tgl_problem *p = &t->problem;
@@ -139,8 +140,8 @@ static void compare_results(trial *t, void *const results[PARTIES])
     const double bound = error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute);
     random_state r;
     random_seed(&r, 7, 0);
-    for (int64_t spot = 0; spot < SPOTS && spot < count; spot++) {
-        const int64_t at = count <= SPOTS ? spot : random_int(&r, 0, count - 1);
+    for (int64_t n = 0; n < SAMPLES && n < count; n++) {
+        const int64_t at = count <= SAMPLES ? n : random_int(&r, 0, count - 1);
         const int64_t b = at / (p->m * p->n), i = at / p->n % p->m, j = at % p->n;
         const reference_element e = operands_expected(&t->operands, b, i, j);
         for (int party = 0; party < PARTIES; party++) {
@@ -154,7 +155,7 @@ static void compare_results(trial *t, void *const results[PARTIES])
     }
 }
 
-/* NaN to C, the product of one party, C to `result`. */
+/* Fills C with NaN, computes the product by one party, and copies C to `result`. */
 static tgl_status multiply_by_party(const accuracy_run *run, trial *t, int party, void *result)
 {
     const operand_set set = operands_for(&t->operands, 0);
@@ -230,7 +231,7 @@ static void judge(accuracy_run *run, const trial *t, const char *what)
     const double sequential = error_rms(&t->errors[SEQUENTIAL]);
     const bool is_wrong = t->errors[OURS].wrong > 0;
     const bool is_worse =
-        t->has[CUBLAS] && ours > single_most * (peer > sequential ? peer : sequential);
+        t->has[CUBLAS] && ours > max_single_ratio * (peer > sequential ? peer : sequential);
     if (is_wrong || is_worse) run->failed++;
     printf("%-45s", what);
     for (int party = 0; party < PARTIES; party++) {
@@ -292,19 +293,19 @@ static tgl_status try_all(accuracy_run *run, bool small)
     return status;
 }
 
-/* Returns an exit code. */
+/* Prints the conclusion. Returns an exit code. */
 static int conclude_shapes(const accuracy_run *run)
 {
     const double mean = run->compared > 0 ? exp(run->logarithms / run->compared) : 1;
     if (run->compared > 0)
         printf("RMS error over cuBLAS's on %s: geometric mean %.3f (at most %.2f passes), greatest "
                "%.3f at %s\n",
-               tgl_device_name(run->dev), mean, mean_most, run->worst, run->where);
+               tgl_device_name(run->dev), mean, max_mean_ratio, run->worst, run->where);
     printf("%d products are wrong%s\n", run->failed,
            run->compared > 0
                ? ", or less exact than cuBLAS's and a sequential sum by more than a tenth"
                : "");
-    return run->failed == 0 && mean <= mean_most ? EXIT_DONE : EXIT_FAILED;
+    return run->failed == 0 && mean <= max_mean_ratio ? EXIT_DONE : EXIT_FAILED;
 }
 
 static void write_heading(FILE *csv, const tgl_device *dev)
@@ -316,14 +317,14 @@ static void write_heading(FILE *csv, const tgl_device *dev)
     fputs(",ieee_rms,ieee_max,kernel\n", csv);
 }
 
-/* The first part. Returns an exit code. */
+/* Runs the first part. Returns an exit code. */
 static int check_shapes(accuracy_run *run, bool small)
 {
     const tgl_status status = try_all(run, small);
     return status == TGL_OK ? conclude_shapes(run) : cli_fail_status(status);
 }
 
-/* The other parts, for F32 products within the error bound of FP32 sums. */
+/* Runs the other parts, which are for F32 products within the error bound of FP32 sums. */
 static int check_f32(accuracy_run *run, const char *kernel, bool small)
 {
     const class_settings settings = {.dev = run->dev,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random problems: their memory and their reference result.
+ * Fills the memory of random problems, computes their reference results, and compares results.
  *
  * The memory of each matrix holds, from front to back, a guard, a few elements that misalign the
  * base, the matrices of the batch with padding in and between them, and for the result, and half of
- * all inputs, a guard. In A and B all but the matrices is NaN (i8: -128), so that reading it shows;
- * around C and D it is noise that must stay as it is.
+ * all inputs, a guard. In A and B everything outside the matrices is NaN (i8: -128), so that a
+ * kernel which reads it computes a wrong result. Around C and D there is noise that must not
+ * change.
  */
 #include "check_case.h"
 #include "check_draw.h"
@@ -51,7 +52,8 @@ static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int6
             set_element(buffer, view_index(&buffer->view, batch, i, j), X[i * columns + j]);
 }
 
-/* With alpha = 0 A and B are not read: they stay NaN, or the product gets NULL. */
+/* Stores A and B. With alpha = 0 the product must not read them: they stay NaN, or the product gets
+ * NULL. */
 static void store_inputs(check_case *c, int64_t batch, const double *A, const double *B)
 {
     const tgl_problem *p = &c->problem;
@@ -80,7 +82,8 @@ static void fill_c(check_case *c, random_state *r)
                             unread ? NAN : scale * (2 * random_unit(r) - 1));
 }
 
-/* ---- The answer ------------------------------------------------------------------------------ */
+/* ---- The reference result
+ * ------------------------------------------------------------------------------ */
 
 typedef struct operands {
     double *A, *B, *c_row; /* op(A), op(B) of one product, and a row of its C */
@@ -101,7 +104,8 @@ static void compute_reference(const check_case *c, int64_t batch, const operands
     }
 }
 
-/* A matrix with stride 0 is that of the first product of the batch. */
+/* Draws A and B, and computes the reference. All products of a batch use the first matrix if the
+ * stride is 0. */
 static void fill_products(check_case *c, random_state *r, const operands *o)
 {
     const tgl_problem *p = &c->problem;
@@ -162,7 +166,8 @@ void check_case_free(check_case *c)
     *c = (check_case){0};
 }
 
-/* ---- The verdict ----------------------------------------------------------------------------- */
+/* ---- Comparing a result
+ * ----------------------------------------------------------------------------- */
 
 size_t check_buffer_bytes(const check_buffer *buffer)
 {
@@ -174,8 +179,8 @@ const check_buffer *check_case_result(const check_case *c)
     return c->d.size > 0 ? &c->d : &c->c;
 }
 
-/* The first element outside the result that has changed; -1: none. In `after` the results have been
- * replaced by what was there before. */
+/* The first element outside the result that has changed; -1: none. In `after` the result has been
+ * replaced by its initial contents. */
 static int64_t first_change(const check_case *c, const unsigned char *after)
 {
     const check_buffer *result = check_case_result(c);

@@ -9,8 +9,8 @@
 #include "random.h"
 #include "reference.h"
 
-/* Where an element of one matrix of a batch lies in its buffer: offset + b*batch + i*row +
- * j*column, for element (i, j) of op(X), or of C. Elements, not bytes. */
+/* The index in its buffer of element (i, j) of op(X[b]), or of C[b]: offset + b*batch + i*row +
+ * j*column, in elements. */
 typedef struct check_view {
     int64_t offset, batch, row, column;
 } check_view;
@@ -29,7 +29,7 @@ typedef struct check_case {
     int64_t number;
     tgl_problem problem;
     inputs inputs;
-    bool aligns_denormals; /* of A and B: reference_align_denormals() */
+    bool aligns_denormals; /* the reference follows reference_align_denormals() */
     double alpha, beta;
     bool no_beta; /* device scalars: beta is 0, and its pointer NULL */
     check_buffer a, b, c;
@@ -40,9 +40,9 @@ typedef struct check_case {
         depth;      /* options for a kernel that is named, if it has them; 0: not given */
     int64_t blocks; /* given */
     bool strips;    /* strips=1 for a kernel that is named, if it can have strips for this shape */
-    bool own_workspace;           /* the caller provides the workspace, if the plan needs one */
-    bool again;                   /* it is run ten times, which must give the same bits */
-    double bound;                 /* the greatest error that passes */
+    bool own_workspace; /* the caller provides the workspace, if the plan needs one */
+    bool again;         /* the product runs ten times and must give the same bits each time */
+    double bound;       /* maximum error that passes */
     reference_element *reference; /* batch x m x n */
 } check_case;
 
@@ -56,8 +56,9 @@ typedef struct check_drawing {
     tgl_type type_c, type_d; /* types of C and D; 0: C has that of A and B, D that of C */
     tgl_compute compute;
     bool plain;     /* row-major, not transposed, no batch, D is C, scalars of the host */
-    bool epilogues; /* each product has one */
-    bool cuts_sums; /* the device may have tensor cores: error_of_cut_sums(), aligns_denormals */
+    bool epilogues; /* each product has an epilogue */
+    bool
+        cuts_sums; /* the device may have tensor cores: see error_of_cut_sums(), aligns_denormals */
     check_scale scale;
 } check_drawing;
 
@@ -74,11 +75,11 @@ typedef struct check_verdict {
 
 size_t check_buffer_bytes(const check_buffer *buffer);
 
-/* The buffer that the product is written to: D's where that is another matrix, else C's. */
+/* The buffer of the result: the buffer of D if D is another matrix than C, else that of C. */
 const check_buffer *check_case_result(const check_case *c);
 
-/* Compares the result's buffer after the product, `after`, with the reference, and its padding and
- * guards with what they were. */
+/* Compares the contents of the result's buffer after the product, `after`, with the reference, and
+ * its padding and guards with their initial contents. */
 void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
                         check_verdict *verdict);
 

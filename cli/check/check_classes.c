@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of all classes of inputs, and the rules that they must obey. Errors e are in the units
+ * Computes products of all classes of inputs, and checks the rules below. Errors e are in the units
  * of reference.h.
  *
  *   - The greatest e is at most the larger of 10 and 1.1 times FFMA's, and within the bound of
@@ -13,8 +13,8 @@
  *   - Integers are exact if their sums of magnitudes are below 2^24 - 2^13.
  *   - Where a line has Inf or NaN, the pattern of Inf and NaN is FFMA's.
  *   - Other results of family accurate are not NaN, and they are not Inf unless the exact sum, or
- *     FFMA's, is. Of other kernels nothing is said where a partial sum may pass the greatest
- *     number: those that compute several partial sums of an element may add Inf and -Inf there.
+ *     FFMA's, is. Other kernels are exempt where a partial sum may pass the greatest number: those
+ * that compute several partial sums of an element may add Inf and -Inf there.
  */
 #include "check_classes.h"
 #include "cli.h"
@@ -33,15 +33,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double max_least = 10, max_most = 1.1, mean_most = 0.5, slope_most = 1;
-enum { MEAN_DEPTH = 1024 /* from which k on the RMS errors count */, THREADS_MAX = 64 };
+static const double max_error_floor = 10, max_error_ratio = 1.1, max_mean_ratio = 0.5,
+                    max_slope = 1;
+enum { MEAN_DEPTH = 1024 /* the least k whose RMS errors count */, THREADS_MAX = 64 };
 
-/* Depths k of classes with CLASS_DEPTHS; 0 behind the last. */
+/* The depths k of classes with CLASS_DEPTHS, terminated by 0. */
 static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
                      few_depths[] = {64, 256, 2048, 0};
 
-/* Whose result it is: ours; the device's in compute mode ieee; cuBLAS's; and that of a loop of
- * fused multiply-adds in ascending order of k, which the rules mean by FFMA. */
+/* The parties whose results are compared: Tegula; compute mode ieee of the same device; cuBLAS; and
+ * a loop of fused multiply-adds in ascending order of k, which the rules call FFMA. */
 enum { OURS, IEEE, CUBLAS, FFMA, PARTIES };
 static const char *const party_names[] = {"tegula", "ieee", "cublas", "ffma"};
 
@@ -51,15 +52,15 @@ typedef struct errors {
     int64_t counted; /* elements */
 } errors;
 
-/* What the elements of a row have shown. */
+/* The comparison of a row of the result with the reference. */
 typedef struct verdict {
     errors errors[PARTIES];
-    const char *failure; /* the first; NULL: none */
+    const char *failure; /* the first failure; NULL: none */
 } verdict;
 
 typedef struct trial {
     const input_class *of;
-    bool is_accurate; /* computed by family accurate */
+    bool is_accurate; /* the kernel is of family accurate */
     class_inputs x;
     double *B; /* x.B in double */
     operands operands;
@@ -67,15 +68,15 @@ typedef struct trial {
     bool has[PARTIES];
     char kernels[PARTIES][96];
     verdict all;
-    verdict *rows; /* of the result, which several threads compare with the reference */
+    verdict *rows; /* one per row; several threads compare rows with the reference */
     atomic_int next_row;
 } trial;
 
 typedef struct class_run {
     const class_settings *settings;
-    double logarithms; /* of RMS errors over FFMA's */
+    double logarithms; /* sum of log(RMS error / RMS error of FFMA) */
     int in_mean, failed, products;
-    double slope; /* the greatest of all classes */
+    double slope; /* maximum over the classes */
 } class_run;
 
 static double rms_of_party(const trial *t, int party)
@@ -94,7 +95,7 @@ static tgl_status upload_inputs(const trial *t)
     return operands_upload(o);
 }
 
-/* C, or NaN where it must not be read. */
+/* Copies C to the device, or NaN if beta is 0 and C must not be read. */
 static tgl_status upload_c(const trial *t, tgl_device *dev, float *room)
 {
     memcpy(room, t->x.C, t->operands.size_c);
@@ -102,7 +103,8 @@ static tgl_status upload_c(const trial *t, tgl_device *dev, float *room)
     return tgl_upload(dev, t->operands.C, room, t->operands.size_c, NULL);
 }
 
-/* A kernel that is asked for need not take the depth: then the planner's choice. */
+/* Makes a plan for a party. If the requested kernel does not support the depth, the planner chooses
+ * one. */
 static tgl_status make_plan(const class_settings *s, const trial *t, int party, tgl_plan **plan)
 {
     tgl_problem problem = t->operands.problem;
@@ -125,7 +127,7 @@ static tgl_status run_plan(const class_settings *s, trial *t, int party)
     return status;
 }
 
-/* cuBLAS computes products with alpha = 1 and beta = 0 only. */
+/* Computes the product by each party. cuBLAS only does products with alpha = 1 and beta = 0. */
 static tgl_status multiply_by_all(const class_settings *s, trial *t)
 {
     tgl_status status = upload_inputs(t);
@@ -141,8 +143,9 @@ static tgl_status multiply_by_all(const class_settings *s, trial *t)
     return status;
 }
 
-/* Row i of FFMA's result. Products are exact in double, so that rounding a sum to float is a fused
- * multiply-add, but for ties that double has rounded before. sums: room for a row. */
+/* Computes row i of FFMA's result. Products are exact in double, so that rounding a sum to float is
+ * a fused multiply-add, except for ties that were rounded in double before. sums: memory for a
+ * row. */
 static void run_ffma(trial *t, int64_t i, const double *a, const double *c, double *sums)
 {
     const class_inputs *x = &t->x;
@@ -168,7 +171,7 @@ static bool is_same_pattern(float x, float y)
     return isnan(x) ? isnan(y) : isinf(x) ? x == y : isfinite(y);
 }
 
-/* Where the exact result is beyond F32, or FFMA has passed the greatest number on its way. */
+/* Judges an element whose exact value is beyond F32, or for which FFMA has overflowed. */
 static void judge_overflow(verdict *of, float ours, float ffma, double exact)
 {
     const bool is_beyond = fabs(exact) > FLT_MAX;
@@ -180,7 +183,8 @@ static void judge_overflow(verdict *of, float ours, float ffma, double exact)
         note_failure(of, "a number where the sum is beyond F32");
 }
 
-/* A party's errors are counted where its result, FFMA's and ours are finite. */
+/* Judges an element, and counts the errors of each party if its result, FFMA's and ours are
+ * finite. */
 static void judge_element(const trial *t, int64_t at, const reference_element *e, verdict *of)
 {
     const float ours = t->results[OURS][at], ffma = t->results[FFMA][at];
@@ -209,7 +213,7 @@ static void judge_element(const trial *t, int64_t at, const reference_element *e
     }
 }
 
-/* A thread: compares rows until none is left. NULL: no memory. */
+/* Compares rows until none is left. The function of a thread; returns NULL if memory is missing. */
 static void *compare_rows(void *of)
 {
     trial *t = of;
@@ -232,7 +236,7 @@ static void *compare_rows(void *of)
     return has_room ? t : NULL;
 }
 
-/* Adds up what the rows have shown, in their order. */
+/* Adds up the comparisons of the rows, in their order. */
 static void add_rows(trial *t)
 {
     for (int64_t i = 0; i < t->x.m; i++) {
@@ -308,10 +312,10 @@ static tgl_status compute_trial(const class_settings *s, trial *t)
     return compare_on_threads(s, t);
 }
 
-/* The rules for one product. */
+/* Applies the rules for one product. */
 static void judge_product(trial *t)
 {
-    const double most = fmax(max_least, max_most * t->all.errors[FFMA].max);
+    const double most = fmax(max_error_floor, max_error_ratio * t->all.errors[FFMA].max);
     if (!(t->all.errors[OURS].max <= most)) note_failure(&t->all, "the greatest error");
     if (!(t->all.errors[OURS].max <= error_bound(t->x.k)))
         note_failure(&t->all, "above the bound of all sums");
@@ -364,7 +368,7 @@ static void write_trial(const class_settings *s, const trial *t)
     output_file_flush(s->csv);
 }
 
-/* *max: the greatest error. */
+/* Computes and judges one product. *max := its greatest error. */
 static tgl_status try_product(class_run *run, const input_class *c, int64_t size, int64_t k,
                               double *max)
 {
@@ -404,7 +408,7 @@ static double slope_of(const fit *f)
     return (f->count * f->xy - f->x * f->y) / (f->count * f->xx - f->x * f->x);
 }
 
-/* A class with several depths, and how its greatest error grows. */
+/* Tries a class with several depths, and fits a line to its greatest errors. */
 static tgl_status try_depths(class_run *run, const input_class *c, double max_at_mean)
 {
     const bool is_small = run->settings->small;
@@ -420,7 +424,8 @@ static tgl_status try_depths(class_run *run, const input_class *c, double max_at
     return TGL_OK;
 }
 
-/* Where time is short, only classes whose RMS error counts are as deep as that needs. */
+/* Tries a class. If only small products are wanted, only classes whose RMS error counts have the
+ * depth that this needs. */
 static tgl_status try_class(class_run *run, const input_class *c)
 {
     enum { SMALL = 64, SMALL_DEPTH = 256, LARGE = 512 };
@@ -439,11 +444,11 @@ static bool conclude_classes(const class_run *run)
     if (run->in_mean > 0)
         printf("RMS error over FFMA's, k >= %d: geometric mean %.3f of %d products (at most %.2f "
                "passes)\n",
-               MEAN_DEPTH, mean, run->in_mean, mean_most);
+               MEAN_DEPTH, mean, run->in_mean, max_mean_ratio);
     printf("grade A: the greatest error grows like k^%.2f (at most k^%.0f passes)\n", run->slope,
-           slope_most);
+           max_slope);
     printf("%d of %d products of classes fail\n", run->failed, run->products);
-    return run->failed == 0 && mean <= mean_most && run->slope <= slope_most;
+    return run->failed == 0 && mean <= max_mean_ratio && run->slope <= max_slope;
 }
 
 tgl_status check_classes(const class_settings *settings, bool *passes)

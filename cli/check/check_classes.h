@@ -12,20 +12,21 @@
 
 #include <stdbool.h>
 
-/* What is checked: the planner's choice or a kernel, for a compute mode within the error bound of
- * FP32 sums. */
+/* The subject of the check: the planner's choice or a kernel, in a compute mode within the error
+ * bound of FP32 sums. */
 typedef struct class_settings {
     tgl_device *dev;
     cublas *lib; /* NULL: there is none */
     tgl_compute compute;
     const char *kernel; /* NULL: the planner's choice */
     int64_t seed;
-    int threads;      /* that compare results */
-    bool small;       /* products that a simulator can take */
+    int threads;      /* threads of the host that compare results */
+    bool small;       /* only products that are quick on the simulator */
     output_file *csv; /* gets a line for each product, if it is open */
 } class_settings;
 
-/* *passes: whether all rules hold. A status other than TGL_OK: something could not be computed. */
+/* *passes := whether all rules hold. Returns a status other than TGL_OK if something could not be
+ * computed. */
 tgl_status check_classes(const class_settings *settings, bool *passes);
 
 #endif

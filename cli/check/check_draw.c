@@ -12,8 +12,8 @@
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-/* Columns: the largest usual size, the largest length of a long matrix, the largest k of a deep
- * product; the limit of m*n*k*batch for most cases, for one in ten, and for one in sixty. */
+/* Columns: the maximum of usual sizes, of the length of a long matrix, and of k of a deep product;
+ * the maximum of m*n*k*batch for most cases, for one in ten, and for one in sixty. */
 typedef struct limits {
     int size, length, depth;
     double usual, more, most;
@@ -25,7 +25,7 @@ static const limits limits_of[] = {
     [SCALE_LARGE] = {700, 20000, 20000, 4e6, 6e7, 6e8},
 };
 
-/* A size near a multiple of a tile size. */
+/* Draws a size near a multiple of a tile size. */
 static int64_t draw_edge(random_state *r, const limits *l)
 {
     const int64_t tile = (int64_t)16 << random_int(r, 0, 4); /* 16 .. 256 */
@@ -65,7 +65,7 @@ static void draw_usual(random_state *r, const limits *l, tgl_problem *p)
     p->k = draw_size(r, l);
 }
 
-/* At most 16 rows or columns; the other size and k may be long. */
+/* Draws a product with at most 16 rows or columns; the other size and k may be large. */
 static void draw_skinny(random_state *r, const limits *l, tgl_problem *p)
 {
     const int64_t narrow = random_int(r, 1, (int64_t)1 << random_int(r, 0, 4));
@@ -77,7 +77,7 @@ static void draw_skinny(random_state *r, const limits *l, tgl_problem *p)
     if (random_once_in(r, 2)) p->m = wide, p->n = narrow;
 }
 
-/* One dimension is long, the others short. */
+/* Draws a product with one large size and two small ones. */
 static void draw_long(random_state *r, const limits *l, tgl_problem *p)
 {
     int64_t *sizes[] = {&p->m, &p->n, &p->k};
@@ -88,7 +88,7 @@ static void draw_long(random_state *r, const limits *l, tgl_problem *p)
     *sizes[which] = random_int(r, 300, which == 2 ? l->depth : l->length);
 }
 
-/* More tiles of C than fit on a chip at the same time. */
+/* Draws a product with more tiles of C than fit on a chip at the same time. */
 static void draw_large(random_state *r, tgl_problem *p)
 {
     p->m = random_int(r, 700, 2300);
@@ -96,8 +96,8 @@ static void draw_large(random_state *r, tgl_problem *p)
     p->k = random_int(r, 16, 400);
 }
 
-/* A batch of a few products, of hundreds of small ones, or of more than the z dimension of a grid
- * (65535). */
+/* Draws a batch of a few products, of hundreds of small ones, or of more than the z dimension of a
+ * grid allows (65535). */
 static void draw_batch(random_state *r, check_scale scale, tgl_problem *p)
 {
     p->batch = random_once_in(r, 6) ? random_int(r, 0, 6) : 1;
@@ -129,7 +129,7 @@ static double count_products(const tgl_problem *p)
     return (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
 
-/* Draws until m*n*k*batch is within the limit. Sizes are not cut down, which would change their
+/* Draws sizes until m*n*k*batch is within the limit. Reducing sizes instead would change their
  * distribution. */
 static void draw_sizes(random_state *r, check_scale scale, tgl_problem *p)
 {
@@ -161,8 +161,8 @@ static int64_t round_up(int64_t x, int64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
-/* The unit that leading dimensions and strides are multiples of, in elements. The alignment of the
- * base is drawn separately. */
+/* Draws the unit of which leading dimensions and strides are multiples, in elements. The alignment
+ * of the base is drawn separately. */
 static int64_t draw_unit(random_state *r)
 {
     static const int64_t units[] = {1, 1, 2, 4, 4};
@@ -189,12 +189,11 @@ static void draw_layout(random_state *r, const tgl_problem *p, int64_t rows, int
                                 .row = lines_are_rows ? *ld : 1,
                                 .column = lines_are_rows ? 1 : *ld};
     const int64_t last = p->batch > 0 ? (p->batch - 1) * *stride : 0;
-    /* Half of the inputs end with their memory, so that a sanitizer sees reads behind them. */
+    /* Half of the inputs have no guard behind them, so that a sanitizer detects reads there. */
     buffer->size = offset + last + extent + (is_input && random_once_in(r, 2) ? 0 : GUARD);
 }
 
-/* Replaces half of the tight leading dimensions by 0, for which the library fills in the tight one.
- */
+/* Replaces half of the tight leading dimensions by 0: the library then uses the tight one. */
 static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
 {
     if (*ld == tight && random_once_in(r, 2)) *ld = 0;
@@ -202,7 +201,7 @@ static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
 
 /* ---- Scalars and the rest -------------------------------------------------------------------- */
 
-/* The large ones make sums wrap. */
+/* Draws an integer scalar. The large ones make sums wrap. */
 static double draw_integer(random_state *r)
 {
     static const double usual[] = {0, 1, 1, 1, -1, 2, -7, 65536, INT32_MAX, INT32_MIN};
@@ -210,7 +209,7 @@ static double draw_integer(random_state *r)
     return usual[random_int(r, 0, 9)];
 }
 
-/* A scalar of the accumulation type. */
+/* Draws a scalar of the accumulation type. */
 static double draw_scalar(random_state *r, tgl_type accumulator)
 {
     static const double usual[] = {0, 1, 1, 1, -0.5, -1, 2};
@@ -232,7 +231,7 @@ static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
     if (random_once_in(r, 2)) c->depth = random_int(r, 1, 1 + p->k / c->splits);
 }
 
-/* The widest loads that the base and the batch stride of an input allow, in bytes; at most 16. */
+/* The alignment in bytes of the base and the batch stride of an input; at most 16. */
 static int64_t promise_of(const check_buffer *buffer)
 {
     const int64_t both =
@@ -241,7 +240,8 @@ static int64_t promise_of(const check_buffer *buffer)
     return greatest < 16 ? greatest : 16;
 }
 
-/* Makes it a batch of pointers; for half of them tgl_problem.alignment promises their alignment. */
+/* Turns the case into a batch of pointers. For half of these, tgl_problem.alignment states the
+ * alignment of the matrices. */
 static void draw_pointers(random_state *r, check_case *c)
 {
     const int64_t a = promise_of(&c->a), b = promise_of(&c->b);
@@ -277,8 +277,8 @@ static void draw_placement(const check_drawing *from, random_state *r, tgl_probl
     if (random_once_in(r, 4)) c->blocks = random_int(r, 1, 64);
 }
 
-/* Sets operands to NULL that are not accessed. The library cannot know this of scalars in device
- * memory. */
+/* Replaces operands that the product does not access by NULL. With scalars in device memory the
+ * library does not know which operands these are, so they stay. */
 static void take_away(const tgl_problem *p, check_case *c)
 {
     const bool is_empty = p->m == 0 || p->n == 0 || p->batch == 0;
@@ -298,7 +298,7 @@ static void set_buffer_types(const tgl_problem *p, check_case *c)
     c->bias.type = c->residual.type = c->d.type;
 }
 
-/* The greatest error that passes; an error of integers is infinite. */
+/* The maximum error that passes. A wrong integer has an infinite error. */
 static double bound_of(const check_drawing *from, const tgl_problem *p)
 {
     if (element_is_integer(p->type_a)) return 0;

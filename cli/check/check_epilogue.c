@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random epilogues and their reference results.
+ * Draws random epilogues and computes their reference results.
  */
 #include "check_epilogue.h"
 #include "elements.h"
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* An expression whose value depends on the row, the column, the bias and the sum. Its slope is at
- * most 1. */
+/* An expression that depends on the row, the column, the bias and the sum. Its slope is at most
+ * 1. */
 static const char expression[] = "relu(acc + c) * 0.5f - bias + 0.25f * row - (col % 3)";
 
 static long double expression_value(long double sum, long double bias, int64_t row, int64_t column)
@@ -61,7 +61,7 @@ static void draw_residual(random_state *r, check_case *c)
                        (p->batch > 0 ? p->batch - 1 : 0) * e->stride_residual + lines * ld + GUARD;
 }
 
-/* The other activations and expressions are for floating-point types. */
+/* Draws RELU or nothing: other activations and expressions need floating-point types. */
 static void draw_function_of_integers(random_state *r, check_case *c)
 {
     if (random_once_in(r, 2)) c->epilogue.activation = TGL_ACTIVATION_RELU;
@@ -97,7 +97,7 @@ static double get_operand(const check_buffer *buffer, int64_t b, int64_t i, int6
                        v->offset + b * v->batch + i * v->row + j * v->column);
 }
 
-/* The guards hold numbers too: if a kernel reads them, the result is wrong. */
+/* Fills an operand. The guards hold numbers too: if a kernel reads them, the result is wrong. */
 static bool fill_operand(random_state *r, check_buffer *buffer)
 {
     if (buffer->size == 0) return true;
@@ -112,7 +112,8 @@ bool check_epilogue_fill(random_state *r, check_case *c)
     return fill_operand(r, &c->bias) && fill_operand(r, &c->residual);
 }
 
-/* ---- The answer ------------------------------------------------------------------------------ */
+/* ---- The reference result
+ * ------------------------------------------------------------------------------ */
 
 void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_element *reference)
 {

@@ -10,13 +10,13 @@
 /* Draws c->epilogue and the layout of bias and residual, for a problem that is drawn already. */
 void check_epilogue_draw(random_state *r, check_case *c);
 
-/* Makes the contents of bias and residual. false: no memory. */
+/* Fills bias and residual. false: no memory. */
 bool check_epilogue_fill(random_state *r, check_case *c);
 
 /* Applies the epilogue to reference[j] = alpha*A*B + beta*C, row i of problem b. */
 void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_element *reference);
 
-/* Such as " bias=row activation=gelu residual"; empty: none. */
+/* Describes the epilogue: " bias=row activation=gelu residual"; empty if there is none. */
 void check_epilogue_describe(const check_case *c, char *text, size_t size);
 
 #endif

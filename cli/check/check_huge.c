@@ -18,16 +18,16 @@
 #include <string.h>
 
 enum {
-    NUMBERS = 16777213, /* a prime, so that successive rows differ */
+    NUMBERS = 16777213, /* random numbers; a prime, so that successive rows differ */
     GUARD_BYTES = 65536,
-    PIECE = 64, /* elements of a row of C that are compared together */
-    PIECES_MAX = 256,
-    DEPTH_MOST = 1000000, /* with a larger k, references and kernels with few splits take long */
+    SEGMENT = 64, /* maximum number of elements of a segment */
+    SEGMENTS_MAX = 256,
+    DEPTH_MAX = 1000000, /* from a larger k on, references and kernels with few splits take long */
 };
-static const double products_most = 3e8; /* multiplications for the references of a shape */
+static const double max_products = 3e8; /* multiplications for all references of a shape */
 
-/* Columns: what is large; m, n, k; transposes; leading dimensions (0: tight); batch and stride.
- * Row-major. */
+/* Columns: what is large; m, n, k; transposes; leading dimensions (0: tight); batch and stride. All
+ * matrices are row-major. */
 typedef struct huge_shape {
     const char *what;
     int64_t m, n, k;
@@ -56,29 +56,29 @@ static const huge_shape shapes[] = {
 // clang-format on
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* A batch of stored matrices in memory of the device. */
+/* A batch of stored matrices in device memory. */
 typedef struct huge_matrix {
     int64_t lines, length, ld, batch, stride;
     bool transposed;
     char *memory; /* with guards */
 } huge_matrix;
 
-/* Neighbours in a row of C. */
-typedef struct piece {
+/* A segment: neighbouring elements of a row of C, and their expected values. */
+typedef struct segment {
     int64_t b, i, j;
     int count;
-    reference_element expected[PIECE];
-} piece;
+    reference_element expected[SEGMENT];
+} segment;
 
 typedef struct huge_run {
     tgl_device *dev;
     const float *numbers;
     tgl_problem problem;
     huge_matrix a, b, c;
-    piece pieces[PIECES_MAX];
-    int piece_count;
+    segment segments[SEGMENTS_MAX];
+    int segment_count;
     int right, unsupported;
-    char failure[256]; /* the first */
+    char failure[256]; /* the first failure */
 } huge_run;
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ static tgl_status allocate_matrix(tgl_device *dev, huge_matrix *x)
     return status;
 }
 
-/* Fills `count` elements of the buffer, from number `from` on. */
+/* Fills `count` elements of the buffer, starting with number `from`. */
 static tgl_status fill_range(const huge_run *run, const huge_matrix *x, int64_t from, int64_t count)
 {
     while (count > 0) {
@@ -130,7 +130,7 @@ static tgl_status fill_matrix(const huge_run *run, const huge_matrix *x)
     return TGL_OK;
 }
 
-/* Writes or compares the guards around C. *unharmed: they have not changed. */
+/* Writes the guards around C, or compares them. *unharmed := whether they are unchanged. */
 static tgl_status use_guards(const huge_run *run, bool write, bool *unharmed)
 {
     const huge_matrix *c = &run->c;
@@ -165,7 +165,7 @@ static void free_matrices(huge_run *run)
     tgl_free(run->dev, run->c.memory);
 }
 
-/* ---- What is looked at ----------------------------------------------------------------------- */
+/* ---- Segments to compare --------------------------------------------------------------------- */
 
 static reference_element expected_element(const huge_run *run, int64_t b, int64_t i, int64_t j)
 {
@@ -184,22 +184,22 @@ static reference_element expected_element(const huge_run *run, int64_t b, int64_
     return e;
 }
 
-/* Adds the segment of row i of C that contains column j, if the index is within C. */
-static void add_piece(huge_run *run, int64_t b, int64_t i, int64_t j)
+/* Adds the segment of row i of C that contains column j, if (i, j) is in C. */
+static void add_segment(huge_run *run, int64_t b, int64_t i, int64_t j)
 {
     const tgl_problem *p = &run->problem;
     const bool is_inside = b >= 0 && b < p->batch && i >= 0 && i < p->m && j >= 0 && j < p->n;
-    if (!is_inside || run->piece_count == PIECES_MAX) return;
-    const double affordable = products_most / PIECES_MAX / (double)p->k;
-    const int64_t most = affordable < 1 ? 1 : affordable < PIECE ? (int64_t)affordable : PIECE;
-    piece *x = &run->pieces[run->piece_count++];
-    *x = (piece){.b = b, .i = i, .j = j - most / 2 > 0 ? j - most / 2 : 0};
+    if (!is_inside || run->segment_count == SEGMENTS_MAX) return;
+    const double affordable = max_products / SEGMENTS_MAX / (double)p->k;
+    const int64_t most = affordable < 1 ? 1 : affordable < SEGMENT ? (int64_t)affordable : SEGMENT;
+    segment *x = &run->segments[run->segment_count++];
+    *x = (segment){.b = b, .i = i, .j = j - most / 2 > 0 ? j - most / 2 : 0};
     x->count = (int)(p->n - x->j < most ? p->n - x->j : most);
     for (int at = 0; at < x->count; at++)
         x->expected[at] = expected_element(run, b, i, x->j + at);
 }
 
-/* Adds the places where an element index or a byte offset of C, A or B crosses 2^31 or 2^32. */
+/* Adds segments at which an element index or a byte offset of C, A or B crosses 2^31 or 2^32. */
 static void add_crossings(huge_run *run, random_state *r)
 {
     const tgl_problem *p = &run->problem;
@@ -207,56 +207,56 @@ static void add_crossings(huge_run *run, random_state *r)
         const int64_t at = INT64_C(1) << bits;
         const int64_t row = at / run->c.ld, col = at % run->c.ld;
         const int64_t a = at / run->a.ld, b = at / run->b.ld;
-        add_piece(run, 0, row, col < p->n ? col : p->n - 1);
-        add_piece(run, 0, row - 1, p->n - 1);
-        add_piece(run, 0, run->a.transposed ? at % run->a.ld : a, random_int(r, 0, p->n - 1));
-        add_piece(run, 0, random_int(r, 0, p->m - 1), run->b.transposed ? b : at % run->b.ld);
+        add_segment(run, 0, row, col < p->n ? col : p->n - 1);
+        add_segment(run, 0, row - 1, p->n - 1);
+        add_segment(run, 0, run->a.transposed ? at % run->a.ld : a, random_int(r, 0, p->n - 1));
+        add_segment(run, 0, random_int(r, 0, p->m - 1), run->b.transposed ? b : at % run->b.ld);
     }
 }
 
-static void choose_pieces(huge_run *run)
+static void choose_segments(huge_run *run)
 {
     const tgl_problem *p = &run->problem;
     random_state r;
     random_seed(&r, 11, 0);
-    const int most = p->k > DEPTH_MOST ? 6 : PIECES_MAX - 32;
+    const int most = p->k > DEPTH_MAX ? 6 : SEGMENTS_MAX - 32;
     const int64_t i[] = {0, 0, p->m - 1, p->m - 1}, j[] = {0, p->n - 1, 0, p->n - 1};
     for (int corner = 0; corner < 4; corner++)
-        add_piece(run, corner % 2 * (p->batch - 1), i[corner], j[corner]);
-    while (run->piece_count < most)
-        add_piece(run, random_int(&r, 0, p->batch - 1), random_int(&r, 0, p->m - 1),
-                  random_int(&r, 0, p->n - 1));
-    if (p->k <= DEPTH_MOST) add_crossings(run, &r);
+        add_segment(run, corner % 2 * (p->batch - 1), i[corner], j[corner]);
+    while (run->segment_count < most)
+        add_segment(run, random_int(&r, 0, p->batch - 1), random_int(&r, 0, p->m - 1),
+                    random_int(&r, 0, p->n - 1));
+    if (p->k <= DEPTH_MAX) add_crossings(run, &r);
 }
 
 /* ---- One kernel ------------------------------------------------------------------------------ */
 
-static void *segment_address(const huge_run *run, const piece *x)
+static void *segment_address(const huge_run *run, const segment *x)
 {
     return base_of(&run->c) + element_index(&run->c, x->b, x->i, x->j);
 }
 
-/* Writes NaN where results are compared, so that results of an earlier kernel do not pass. */
+/* Writes NaN to all segments, so that results of an earlier kernel do not pass. */
 static tgl_status forget_results(const huge_run *run)
 {
-    float nothing[PIECE];
+    float nothing[SEGMENT];
     memset(nothing, 0xff, sizeof nothing);
-    for (int i = 0; i < run->piece_count; i++) {
-        const piece *x = &run->pieces[i];
+    for (int i = 0; i < run->segment_count; i++) {
+        const segment *x = &run->segments[i];
         CLI_TRY(tgl_upload(run->dev, segment_address(run, x), nothing,
                            (size_t)x->count * sizeof(float), NULL));
     }
     return TGL_OK;
 }
 
-/* Says in `why` what is wrong. */
+/* Compares the segments and the guards. why: receives what is wrong. */
 static tgl_status compare_segments(const huge_run *run, char *why, size_t why_size)
 {
-    float c[PIECE];
+    float c[SEGMENT];
     error_summary errors = {0};
     tgl_status status = TGL_OK;
-    for (int i = 0; i < run->piece_count && status == TGL_OK && why[0] == '\0'; i++) {
-        const piece *x = &run->pieces[i];
+    for (int i = 0; i < run->segment_count && status == TGL_OK && why[0] == '\0'; i++) {
+        const segment *x = &run->segments[i];
         status = tgl_download(run->dev, c, segment_address(run, x),
                               (size_t)x->count * sizeof(float), NULL);
         for (int at = 0; at < x->count && status == TGL_OK && why[0] == '\0'; at++) {
@@ -275,7 +275,8 @@ static tgl_status compare_segments(const huge_run *run, char *why, size_t why_si
     return status;
 }
 
-/* is_split: it may fail for want of memory for its workspace. False: the device is lost. */
+/* Tries one kernel. is_split: it may fail because there is no memory for its workspace. False: the
+ * device is lost. */
 static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
 {
     char why[160] = "", detail[100] = "";
@@ -300,17 +301,18 @@ static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
     return status != TGL_DEVICE_LOST;
 }
 
-/* Tries a kernel with the planner's splits and, if that does not take minutes, with three. */
+/* Tries a kernel with the planner's splits and, unless that would take minutes, with three
+ * splits. */
 static bool try_named(huge_run *run, const char *name)
 {
     char split[160];
     if (!try_kernel(run, name, false)) return false;
-    if (run->problem.k > DEPTH_MOST || !kernel_has_option(name, "splits=3")) return true;
+    if (run->problem.k > DEPTH_MAX || !kernel_has_option(name, "splits=3")) return true;
     snprintf(split, sizeof split, "%s:splits=3", name);
     return try_kernel(run, split, true);
 }
 
-/* Tries the planner's choice, then every kernel that was asked for; or the one kernel string. */
+/* Tries the planner's choice and then every requested kernel; or the one kernel string. */
 static bool try_kernels(huge_run *run, const char *asked)
 {
     const char *name;
@@ -364,7 +366,7 @@ static double gigabytes_of(const huge_run *run)
            ((double)extent_of(&run->a) + (double)extent_of(&run->b) + (double)extent_of(&run->c));
 }
 
-/* Prints a line. False: the device is lost. */
+/* Tries a shape and prints a line. False: the device is lost. */
 static bool try_shape(huge_run *run, const huge_shape *s, const char *asked)
 {
     const tgl_problem *p = &run->problem;
@@ -374,7 +376,7 @@ static bool try_shape(huge_run *run, const huge_shape *s, const char *asked)
     printf("%-25s %9" PRId64 " x %8" PRId64 " x %8" PRId64 " %c%c  %6.1f GB  ", s->what, p->m, p->n,
            p->k, "NT"[s->trans_a], "NT"[s->trans_b], gigabytes_of(run));
     if (status == TGL_OK) {
-        choose_pieces(run);
+        choose_segments(run);
         goes_on = try_kernels(run, asked);
         printf("%3d right, %3d not for it, %5.1f s%s\n", run->right, run->unsupported,
                cli_clock() - start, run->failure[0] != '\0' ? ", FAILED:" : "");

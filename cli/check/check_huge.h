@@ -10,9 +10,9 @@
 
 #include <stdbool.h>
 
-/* Runs those that fit into the device's memory with `kernel` (see kernel_names.h), and compares
- * samples of C, which include the corners and the places where an index crosses 2^31 or 2^32.
- * rehearsal: the same shapes, 1/1024 as large. Returns an exit code. */
+/* Runs the shapes that fit into device memory with `kernel` (see kernel_names.h). Compares samples
+ * of C, which include the corners and the places where an index crosses 2^31 or 2^32. rehearsal:
+ * the same shapes, 1/1024 as large. Returns an exit code. */
 int check_huge(tgl_device *dev, const char *kernel, tgl_compute compute, bool rehearsal);
 
 #endif

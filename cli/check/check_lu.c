@@ -17,10 +17,10 @@ enum {
     BLOCK = 256,      /* columns of a panel: the k of the products */
     SMALL_SIZE = 512, /* rows of the system */
     LARGE_SIZE = 2048,
-    STEPS_MAX = 30, /* of the refinement */
+    STEPS_MAX = 30, /* maximum number of steps of refinement */
 };
-static const double residual_most = 16; /* of the HPL benchmark */
-static const double ratio_most = 2;     /* of the residual over FFMA's */
+static const double max_residual = 16; /* limit of the HPL benchmark */
+static const double max_ratio = 2;     /* maximum of residual / residual of FFMA */
 
 typedef struct lu_system {
     tgl_device *dev;
@@ -32,10 +32,10 @@ typedef struct lu_system {
     double *b, *x, *residual;
 } lu_system;
 
-/* What the factors are good for. */
+/* The quality of the factors. */
 typedef struct lu_quality {
     double residual; /* of the first solution */
-    int steps;       /* of refinement; STEPS_MAX: it did not converge */
+    int steps;       /* steps of refinement; STEPS_MAX: it did not converge */
 } lu_quality;
 
 /* ---- Factors --------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static void factor_panel(lu_system *s, int64_t first, int64_t end)
     }
 }
 
-/* The rows right of the panel's triangle. */
+/* Solves for the rows of U right of the panel's triangle. */
 static void solve_rows(lu_system *s, int64_t first, int64_t end)
 {
     for (int64_t i = first + 1; i < end; i++)
@@ -86,7 +86,7 @@ static void solve_rows(lu_system *s, int64_t first, int64_t end)
             subtract_row(&s->lu[i * s->n], &s->lu[p * s->n], s->lu[i * s->n + p], end, s->n);
 }
 
-/* Copies a block of lu to `tight`, or back. */
+/* Copies a block of lu to `tight`, which has no padding, or back. */
 static void copy_block(const lu_system *s, int64_t row, int64_t col, int64_t rows, int64_t cols,
                        float *tight, bool back)
 {
@@ -135,7 +135,7 @@ static tgl_status factor_matrix(lu_system *s, tgl_compute compute, const char *k
 
 /* ---- Solutions ------------------------------------------------------------------------------- */
 
-/* x := x + the solution for the residual, by the factors. */
+/* x := x + the solution of A*y = residual by the factors. */
 static void add_solution(lu_system *s)
 {
     double *r = s->residual;
@@ -155,7 +155,8 @@ static void add_solution(lu_system *s)
     }
 }
 
-/* The residual of x, and its norm divided by unit * n * (||A|| ||x|| + ||b||), maximum norms. */
+/* Computes the residual of x. Returns its norm divided by unit * n * (||A|| ||x|| + ||b||), in
+ * maximum norms. */
 static double find_residual(lu_system *s, double unit)
 {
     double of_a = 0, of_x = 0, of_b = 0, of_r = 0;
@@ -181,10 +182,10 @@ static tgl_status solve_system(lu_system *s, tgl_compute compute, const char *ke
     find_residual(s, 1);
     add_solution(s);
     for (int64_t i = 0; i < s->n; i++)
-        s->x[i] = (float)s->x[i]; /* as an F32 solver has it */
+        s->x[i] = (float)s->x[i]; /* as an F32 solver would return it */
     q->residual = find_residual(s, 0x1p-24);
     for (q->steps = 0; q->steps < STEPS_MAX; q->steps++) {
-        if (find_residual(s, 0x1p-53) < residual_most) break;
+        if (find_residual(s, 0x1p-53) < max_residual) break;
         add_solution(s);
     }
     return TGL_OK;
@@ -240,14 +241,14 @@ tgl_status check_lu(tgl_device *dev, tgl_compute compute, const char *kernel, bo
     if (status == TGL_OK) status = solve_system(&s, TGL_COMPUTE_IEEE, NULL, &ffma);
     if (status == TGL_OK) status = solve_system(&s, compute, kernel, &ours);
     free_system(&s);
-    *passes = status == TGL_OK && ours.residual < residual_most &&
-              ours.residual <= ratio_most * ffma.residual && ours.steps < STEPS_MAX &&
+    *passes = status == TGL_OK && ours.residual < max_residual &&
+              ours.residual <= max_ratio * ffma.residual && ours.steps < STEPS_MAX &&
               ours.steps <= ffma.steps + 1;
     if (status == TGL_OK)
         printf("LU factors of %" PRId64
                " rows, blocks of %d: HPL residual %.4f, FFMA's %.4f (below "
                "%.0f passes); refined to f64 in %d steps, FFMA's in %d%s\n",
-               s.n, BLOCK, ours.residual, ffma.residual, residual_most, ours.steps, ffma.steps,
+               s.n, BLOCK, ours.residual, ffma.residual, max_residual, ours.steps, ffma.steps,
                *passes ? "" : "  FAILS");
     return status;
 }

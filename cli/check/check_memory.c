@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places a case in memory of a device, and describes it as operands of a product.
+ * Copies the buffers of a case to device memory, and passes them to a product as operands.
  */
 #include "check_memory.h"
 #include "cli.h"
@@ -35,10 +35,11 @@ static size_t greatest_bytes(const check_case *c)
     return greatest;
 }
 
-/* Memory of the device with a copy of host memory. On a GPU it is a multiple of 16 bytes long, and
- * ends with NaNs: cp.async with fewer bytes of source reads only these, but compute-sanitizer (CUDA
- * 13.0) checks all 16, and whether they have been written. One upload: the sanitizer counts a word
- * of which two uploads write a part each as not written. */
+/* Allocates device memory with a copy of host memory. On a GPU its size is a multiple of 16 bytes,
+ * and NaNs fill the rest: cp.async with fewer source bytes does not read them, but
+ * compute-sanitizer (CUDA 13.0) checks that all 16 bytes are allocated and written. A single upload
+ * writes everything, because the sanitizer treats a word that two uploads write in part as not
+ * written. */
 static tgl_status place_copy(tgl_device *dev, const void *host, size_t bytes, void **memory)
 {
     const size_t room = cli_device_is_host(dev) ? bytes : (bytes + 15) / 16 * 16;
@@ -54,7 +55,7 @@ static tgl_status place_copy(tgl_device *dev, const void *host, size_t bytes, vo
     return status;
 }
 
-/* The pointers to the matrices of each buffer, in memory of the device. */
+/* Makes the arrays of pointers to the matrices of each buffer, in device memory. */
 static tgl_status place_arrays(tgl_device *dev, const check_case *c, case_memory *memory)
 {
     const size_t bytes = (size_t)c->problem.batch * sizeof(void *);
@@ -112,7 +113,7 @@ void case_memory_release(tgl_device *dev, case_memory *memory)
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* The pointer that a product is given for a buffer. */
+/* The pointer that the product gets for a buffer. */
 static void *base_of(const check_case *c, const case_memory *memory, int i)
 {
     const check_buffer *buffer = buffer_of(c, i);

@@ -13,17 +13,18 @@ typedef struct case_memory {
     void *at[BUFFERS];           /* NULL: the case has none */
     void *arrays[ARRAYS];        /* of pointers to the matrices of A, B, C and D */
     void *scalars;               /* alpha and beta */
-    unsigned char *back, *first; /* of the host: what comes back; the first of ten results */
+    unsigned char *back, *first; /* on the host: the downloaded result; the first of ten results */
 } case_memory;
 
-/* *memory is all zeros. It must be released, on failure too. */
+/* Allocates and fills the memory of a case. *memory must be all zeros; it must be released even
+ * after a failure. */
 tgl_status case_memory_make(tgl_device *dev, const check_case *c, case_memory *memory);
 void case_memory_release(tgl_device *dev, case_memory *memory);
 
-/* What a product is given: the operands and scalars of the case, without a workspace. */
+/* The arguments of the product: the operands and scalars of the case, without a workspace. */
 tgl_operands case_operands(const check_case *c, const case_memory *memory);
 
-/* The result's place. */
+/* The address of the result's buffer. */
 void *case_result_at(const check_case *c, const case_memory *memory);
 
 /* Reports an input that has changed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans a case, runs the plan, in a workspace of the caller's if the case wants that, and judges
- * the result.
+ * Plans a case, runs the plan, and compares the result. Some cases run in a workspace of the
+ * caller.
  */
 #include "check_product.h"
 #include "cli.h"
@@ -12,18 +12,19 @@
 
 enum { RUNS = 10, WORKSPACE_GUARD = 256, WORKSPACE_NOISE = 1 << 20 };
 
-/* A plan for a case, and how it is run. */
+/* A plan for a case, and the workspace that it runs in. */
 typedef struct case_plan {
     tgl_plan *plan;  /* NULL: tgl_gemm() */
-    bool has_strips; /* they were demanded */
-    size_t needs;    /* bytes of workspace */
-    void *workspace; /* the caller's, with a guard behind it; NULL: the device lends it */
+    bool has_strips; /* the plan was requested with strips */
+    size_t needs;    /* bytes of workspace that the plan requires */
+    void
+        *workspace; /* the caller's workspace, with a guard behind it; NULL: the device's is used */
 } case_plan;
 
 /* ---- The caller's workspace ------------------------------------------------------------------ */
 
-/* The bytes behind a workspace, and in its first part before a run: a plan must not expect zeros.
- */
+/* Sets the pattern that is written behind a workspace and, before a run, at its start: a plan must
+ * not expect zeros. */
 static void fill_guard(unsigned char *guard, size_t size)
 {
     memset(guard, 0xa5, size);

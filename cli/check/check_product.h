@@ -8,8 +8,8 @@
 #include "check_memory.h"
 #include "check_subjects.h"
 
-/* Makes a plan, runs it, checks its result, and counts in *tally which variants the case was. A
- * status other than TGL_OK: there is no verdict. */
+/* Makes a plan, runs it, checks its result, and counts in *tally the variants that the case covers.
+ * Without a verdict it returns a status other than TGL_OK. */
 tgl_status check_product(tgl_device *dev, const check_case *c, const case_memory *memory,
                          const check_subject *s, check_tally *tally, check_verdict *verdict);
 

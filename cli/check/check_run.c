@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers that take one case after the other and try it with the kernels.
+ * Worker threads take the cases one after another and run each with the kernels.
  */
 #include "check_run.h"
 #include "check_product.h"
@@ -19,22 +19,22 @@
 
 enum { WORKERS_MAX = 64 };
 
-/* What the workers share. */
+/* The state of all workers. */
 typedef struct shared {
     const check_settings *settings;
     check_results *results;
     pthread_mutex_t lock; /* guards all members below, and the results */
-    int64_t next;         /* case to begin, counted from 0 */
+    int64_t next;         /* the next case to start, from 0 */
     int64_t done;
-    int code; /* EXIT_DONE, or why to stop */
+    int code; /* not EXIT_DONE: the workers stop */
     progress line;
 } shared;
 
-static atomic_int is_interrupted; /* no more cases, and no more kernels of a case, begin */
+static atomic_int is_interrupted; /* no further case and no further kernel of a case is started */
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* Adds " --type f16", if it was asked for. */
+/* Appends " --type f16" to the text if the option was given. */
 static void add_type(char *text, size_t size, const char *option, tgl_type type)
 {
     const size_t length = strlen(text);
@@ -65,7 +65,7 @@ static void keep_failure(shared *all, const check_case *c, const check_subject *
              from->scale == SCALE_SMALL ? " --small" : "", from->epilogues ? " --epilogues" : "");
 }
 
-/* Shows how far the case is: `part` of it is done. */
+/* Shows the progress. part: the fraction of the case that is done. */
 static void show_progress(shared *all, const check_case *c, const char *kernel, double part)
 {
     char what[200];
@@ -103,20 +103,21 @@ static tgl_status try_subject(shared *all, const check_case *c, check_subject *s
     return status;
 }
 
-/* The i-th of `count` kernels for a case. The order changes from case to case, so that workers that
- * begin together do not all wait for the same kernel to be compiled. */
+/* The index of the i-th kernel for a case. The order changes from case to case, so that workers
+ * that start together do not all wait for the same kernel to be compiled. */
 static int in_turn(const check_case *c, int i, int count)
 {
     return (int)((c->number % count + i) % count); /* the last number may be INT64_MAX */
 }
 
-/* Whether a case goes on to its next kernel. On the simulator each kernel is compiled first. */
+/* Whether a case continues with its next kernel after this status. On the simulator each kernel is
+ * compiled first. */
 static bool goes_on(tgl_status status)
 {
     return status != TGL_DEVICE_LOST && !atomic_load(&is_interrupted);
 }
 
-/* Runs the planner's choice, and the next of the other kernels that supports the case. */
+/* Runs the planner's choice, and the next one of the other kernels that supports the case. */
 static tgl_status try_in_turn(shared *all, const check_case *c, const case_memory *memory)
 {
     check_results *results = all->results;
@@ -129,7 +130,7 @@ static tgl_status try_in_turn(shared *all, const check_case *c, const case_memor
     return status;
 }
 
-/* False: the device is gone. */
+/* Runs the case with the kernels. False: the device is lost. */
 static bool try_subjects(shared *all, const check_case *c, const case_memory *memory)
 {
     check_results *results = all->results;
@@ -180,7 +181,7 @@ static void on_interrupt(int number)
         if (interrupts[i] == number && number != SIGTERM) sigaction(number, &usual[i], NULL);
 }
 
-/* What the caller ignores (nohup) stays ignored. */
+/* Installs the handler. Signals that the caller ignores (nohup) stay ignored. */
 static void catch_interrupts(void)
 {
     const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
@@ -210,14 +211,14 @@ static void *work_on_cases(void *argument)
     for (int64_t number; (number = take_case(all)) >= 0;) {
         const int code = try_case(all, number);
         pthread_mutex_lock(&all->lock);
-        all->done += !atomic_load(&is_interrupted); /* else it was cut short */
+        all->done += !atomic_load(&is_interrupted); /* after an interrupt the case is incomplete */
         if (code != EXIT_DONE) all->code = code;
         pthread_mutex_unlock(&all->lock);
     }
     return NULL;
 }
 
-/* On this thread, and as many more as start. */
+/* Works on this thread and on as many further threads as start. */
 static void work_together(shared *all)
 {
     pthread_t threads[WORKERS_MAX];

@@ -11,24 +11,23 @@
 typedef struct check_settings {
     tgl_device *dev;
     check_drawing drawing;
-    int64_t first, count; /* cases */
+    int64_t first, count; /* number of the first case, and the number of cases */
     const char *kernel;   /* "auto", a kernel string, or a group: see kernel_names.h */
-    bool in_turn;         /* each case goes through the planner's choice and one kernel more */
+    bool in_turn;         /* each case runs with the planner's choice and one other kernel */
     int workers;
 } check_settings;
 
 typedef struct check_results {
     check_subject *subjects;
     int count;
-    int64_t cases; /* that went through all their kernels: fewer than asked for after SIGINT or
-                      SIGTERM */
+    int64_t cases;         /* complete cases; fewer than settings.count after SIGINT or SIGTERM */
     int64_t failed_case;   /* the first; -1: none */
-    char failure[1024];    /* what is wrong with it */
-    char unsupported[256]; /* why some kernel does not support some case; empty if all do */
+    char failure[1024];    /* what is wrong with that case */
+    char unsupported[256]; /* why some kernel does not support some case; empty: all do */
 } check_results;
 
-/* Returns an exit code: EXIT_DONE if all cases were run, whatever they showed. After the first
- * SIGINT or SIGTERM no case goes on to another kernel; the second ends the program. */
+/* Returns EXIT_DONE if all cases were run, whatever their results. The first SIGINT or SIGTERM ends
+ * each case after its current kernel; the second ends the program. */
 int check_run(const check_settings *settings, check_results *results);
 void check_results_free(check_results *results);
 

@@ -22,9 +22,7 @@ int check_find_kernel(const tgl_device *dev, const char *asked)
     return cli_unknown_kernel(dev, asked);
 }
 
-/* Columns: the name of the option; a part of a kernel string that only kernels with the option
- * accept.
- */
+/* Columns: the name of the option; an option string that only kernels with this option accept. */
 static const struct {
     const char *name, *probe;
 } options[CHECK_OPTIONS] = {
@@ -35,7 +33,7 @@ static const struct {
     [CHECK_STRIPS] = {"strips", "strips=1"},
 };
 
-/* A kernel string is run as it is; a name gets random options. */
+/* A kernel string is used unchanged; a name gets random options. */
 static check_subject subject_of(const char *asked, const char *name)
 {
     if (strchr(asked, ':') != NULL) return (check_subject){.name = asked};
@@ -79,15 +77,16 @@ void check_kernel_string(const check_subject *s, const check_case *c, bool strip
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* The widest loads that an operand allows in all of its rows and matrices: 4, 2 or 1 elements (0,
- * 1, 2); 3: its leading dimension and stride allow 4, its base does not. */
+/* The alignment of all rows and matrices of an operand: to 4, 2 or 1 elements (0, 1, 2); 3: the
+ * leading dimension and stride are multiples of 4, the base is not. */
 static int alignment_code(const check_view *v, int64_t ld, int64_t batch)
 {
     const int64_t rows = ld | (batch > 1 ? v->batch : 0), all = rows | v->offset;
     return all % 4 == 0 ? 0 : rows % 4 == 0 ? 3 : all % 2 == 0 ? 1 : 2;
 }
 
-/* In row-major terms: kernels get column-major problems with A and B exchanged. */
+/* The cell of a case, in row-major terms: kernels get column-major problems with A and B
+ * exchanged. */
 static int cell_of(const check_case *c)
 {
     const tgl_problem *p = &c->problem;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels that `tegula check` tests, and what their cases have shown.
+ * The kernels that `tegula check` tests, and the counts of their cases.
  */
 #ifndef CLI_CHECK_SUBJECTS_H
 #define CLI_CHECK_SUBJECTS_H
@@ -24,7 +24,7 @@ enum {
 };
 
 typedef struct check_tally {
-    int64_t passed, failed, unsupported; /* cases */
+    int64_t passed, failed, unsupported; /* numbers of cases */
     error_summary errors;
     bool cells[CHECK_CELLS]; /* the layouts and alignments that were run */
     int64_t counts[CHECK_COUNTS];
@@ -32,25 +32,24 @@ typedef struct check_tally {
 
 typedef struct check_subject {
     const char *name;            /* a name; a kernel string; "auto": the planner's choice */
-    bool options[CHECK_OPTIONS]; /* options that it has and that are drawn */
+    bool options[CHECK_OPTIONS]; /* the options that the kernel has and that are drawn */
     check_tally tally;
 } check_subject;
 
-/* An error, and its exit code, if no kernel of the device is meant; else EXIT_DONE. */
+/* Returns EXIT_DONE if `asked` names a kernel of the device; else reports an error and returns its
+ * exit code. */
 int check_find_kernel(const tgl_device *dev, const char *asked);
 
-/* Lists the kernels that were asked for; first the planner's choice, if it was asked for. Returns
- * an exit code. The caller frees *subjects. */
+/* Lists the requested kernels, first the planner's choice if it is one of them. Returns an exit
+ * code. The caller frees *subjects. */
 int check_list_subjects(const tgl_device *dev, const char *asked, check_subject **subjects,
                         int *count);
 
-/* The kernel string for a case: the name, and the case's values of the options that the kernel has.
- */
+/* Writes the kernel string for a case: the name, and the case's values of the kernel's options. */
 void check_kernel_string(const check_subject *s, const check_case *c, bool strips, char *text,
                          size_t size);
 
-/* Counts a case that was run. has_strips: with strips; has_workspace: in a workspace of the
- * caller's. */
+/* Counts a case that was run. has_strips: with strips; has_workspace: in the caller's workspace. */
 void check_tally_case(check_tally *tally, const check_subject *s, const check_case *c,
                       bool has_strips, bool has_workspace);
 

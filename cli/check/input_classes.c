@@ -47,7 +47,7 @@ static float *b_at(const class_inputs *x, int64_t p, int64_t col)
 
 /* ---- Scales ---------------------------------------------------------------------------------- */
 
-/* 2^exponent, 1 and 2^-exponent in turn. */
+/* The scale of a line: lines alternate between 2^exponent, 1 and 2^-exponent. */
 static float scale_of_line(int64_t line, int exponent)
 {
     return ldexpf(1, (int)(line % 3 - 1) * exponent);
@@ -71,8 +71,9 @@ static void scale_both(class_inputs *x, int exponent)
     scale_columns(x, -exponent);
 }
 
-/* A*S times S^-1*B with powers of two in S, from 2^-exponent to 2^exponent: the products are as
- * large as without S, but each line of A and B has a wide range. Fixed-point schemes fail here. */
+/* A := A*S, B := S^-1*B with powers of two in S, from 2^-exponent to 2^exponent. The products are
+ * as large as without S, but each line of A and B has a wide range. Fixed-point schemes fail
+ * here. */
 static void scale_depth(class_inputs *x, int exponent)
 {
     for (int64_t p = 0; p < x->k; p++) {
@@ -90,7 +91,8 @@ static void scale_a(class_inputs *x, int exponent)
         x->A[i] *= ldexpf(1, exponent);
 }
 
-/* A may become denormal; the products are not. */
+/* Scales A by 2^exponent and B by 2^-(exponent + 30). A may become denormal, the products do
+ * not. */
 static void scale_a_and_back(class_inputs *x, int exponent)
 {
     scale_a(x, exponent);
@@ -139,7 +141,7 @@ static double alternating_sum(int64_t k, int exponent)
     return sum;
 }
 
-/* Rows of a matrix of condition 2^exponent, and columns of its inverse. */
+/* A: rows of a matrix of condition 2^exponent; B: columns of its inverse. */
 static void inverse(class_inputs *x, int exponent)
 {
     const double sum = alternating_sum(x->k, exponent);
@@ -176,7 +178,7 @@ static void identity(class_inputs *x, int unused)
         x->B[i] = i / x->n == i % x->n ? 1 : 0;
 }
 
-/* A up to the greatest number, B up to 2^exponent. */
+/* A has numbers up to the greatest one, B up to 2^exponent. */
 static void near_top(class_inputs *x, int exponent)
 {
     for (int64_t i = 0; i < x->m * x->k; i++)
@@ -185,7 +187,7 @@ static void near_top(class_inputs *x, int exponent)
         x->B[i] *= ldexpf(1, exponent);
 }
 
-/* Sums that pass the largest number, and come back. */
+/* Partial sums exceed the greatest number, the complete sums do not. */
 static void overflow_midway(class_inputs *x, int exponent)
 {
     for (int64_t i = 0; i < x->m * x->k; i++)
@@ -198,13 +200,14 @@ static void inf_or_nan_in(float *line, int64_t step, int64_t count, int which)
     line[0] = line[(count - 1) * step] = line[count / 2 * step] = values[which];
 }
 
-/* At the beginning, in the middle and at the end of the first, a middle and the last line. */
+/* Puts Inf or NaN at the beginning, in the middle and at the end of the first, a middle and the
+ * last line of A. */
 static void not_finite_in_a(class_inputs *x, int which)
 {
     const int64_t rows[] = {0, x->m / 2 + 3, x->m - 1};
     for (int i = 0; i < 3; i++)
         inf_or_nan_in(a_at(x, rows[i], 0), 1, x->k, which);
-    for (int64_t p = 0; p < x->k; p += 2) /* what meets an Inf: a zero here and there */
+    for (int64_t p = 0; p < x->k; p += 2) /* some factors of an Inf are zeros */
         *b_at(x, p, 1) = 0;
 }
 
@@ -231,7 +234,8 @@ static void panel_of_nan(class_inputs *x, int rows)
 
 /* ---- Integers -------------------------------------------------------------------------------- */
 
-/* A up to 2^11 in size, B up to 7; sums of magnitudes below 2^11 * 7 * 1024 < 2^24. */
+/* A has integers up to 2^11, B up to 7: the sums of magnitudes stay below 2^11 * 7 * 1024 <
+ * 2^24. */
 static void integers_of_11_bits(class_inputs *x, int unused)
 {
     (void)unused;
@@ -242,7 +246,7 @@ static void integers_of_11_bits(class_inputs *x, int unused)
         x->B[i] = i / x->n % step == 0 ? truncf(x->B[i] * 8) : 0;
 }
 
-/* A of -1, 0 and 1, with three that are not 0; B up to 2^22. */
+/* Each row of A has three elements of 1 or -1 and zeros, B has integers up to 2^22. */
 static void integers_of_22_bits(class_inputs *x, int unused)
 {
     (void)unused;
@@ -254,13 +258,14 @@ static void integers_of_22_bits(class_inputs *x, int unused)
         x->B[i] = truncf(x->B[i] * 0x1p22f);
 }
 
-/* ---- Against words --------------------------------------------------------------------------- */
+/* ---- Inputs that are hard to split into words
+ * --------------------------------------------------------------------------- */
 
 enum {
-    PANEL = 64,    /* lines that share a list, in the family accurate */
+    PANEL = 64,    /* lines with a common list, in family accurate */
     FULL = 127,    /* elements of a list */
-    SMALL = -40,   /* exponents of elements that the words cannot hold beside 1 */
-    SMALLER = -35, /* and of others, whose products with them are not denormal */
+    SMALL = -40,   /* exponent of elements that words cannot represent beside 1 */
+    SMALLER = -35, /* exponent of elements whose products with those are not denormal */
     ROW = 7,
     COL = 5, /* lines of each panel */
 };
@@ -279,7 +284,7 @@ static void meet_small_ones(class_inputs *x, int count)
     }
 }
 
-/* As before, and the elements of the column are small beside a 1 of its own. */
+/* Does the same, and the elements of the column are small beside a 1 in the same column. */
 static void both_are_small(class_inputs *x, int count)
 {
     meet_small_ones(x, count);
@@ -290,10 +295,10 @@ static void both_are_small(class_inputs *x, int count)
         *a_at(x, row, 0) = 0;
 }
 
-/* One in each 16 elements of A, the first, is 1, and one of B, the second; each meets a zero. All
- * other elements are 2^exponent times as large, within the range of two words. If a zero took part
- * when the tensor cores align products to the largest exponent, it would have the exponent of the 1
- * beside it, and the other products would be truncated to few bits or to 0. */
+/* The first of each 16 elements of A is 1, and the second of each 16 of B; their partners are
+ * zeros. All other elements are 2^exponent times as large, within the range of two words. Tensor
+ * cores align products to the largest exponent. If a zero counted there, it would have the exponent
+ * of the 1 beside it, and the other products would be truncated to few bits or to 0. */
 static void zeros_beside_small(class_inputs *x, int exponent)
 {
     enum { STEP = 16 }; /* of K in a wgmma */
@@ -316,7 +321,7 @@ enum {
     PLANTED = CLASS_NOT_FINITE
 };
 
-/* Name, flags, elements and their parameter, change and its argument, alpha, beta. */
+/* Columns: name, flags, elements and their parameter, change and its argument, alpha, beta. */
 // clang-format off
 static const input_class classes[] = {
     {"U(0,1)",                    MEAN | DEPTHS, unit,      1, NULL, 0, 1, 0},

@@ -16,10 +16,10 @@ typedef struct class_inputs {
     float *A, *B, *C;
 } class_inputs;
 
-/* How the results of a class are judged, besides the greatest error. */
+/* The rules for the results of a class, besides that for the greatest error. */
 enum {
-    CLASS_IN_MEAN = 1,    /* its RMS error is in the geometric mean */
-    CLASS_DEPTHS = 2,     /* it is tried with all depths k */
+    CLASS_IN_MEAN = 1,    /* the RMS error counts in the geometric mean */
+    CLASS_DEPTHS = 2,     /* the class is tried with all depths k */
     CLASS_EXACT = 4,      /* the result must be the exact one */
     CLASS_NOT_FINITE = 8, /* A or B has Inf or NaN */
 };
@@ -28,13 +28,13 @@ typedef struct input_class {
     const char *name;
     int flags;
     double (*draw)(random_state *r, double parameter); /* elements of A and B */
-    double parameter;                                  /* of draw() */
-    void (*change)(class_inputs *x, int argument);     /* afterwards; NULL: nothing */
+    double parameter;                                  /* argument of draw() */
+    void (*change)(class_inputs *x, int argument); /* changes the drawn elements; NULL: no change */
     int argument;
     double alpha, beta;
 } input_class;
 
-/* Index 0, 1, ...; NULL past the last. */
+/* The class with this index, from 0; NULL: there is none. */
 const input_class *input_class_at(int index);
 
 /* Fills A, B, C, alpha and beta; the sizes and the memory are given. */

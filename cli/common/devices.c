@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening devices and asking them; problems and plans.
+ * Opens devices and reads their properties; makes problems and plans.
  */
 #include "cli.h"
 
@@ -10,7 +10,7 @@
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-/* Whether a device could have that name: auto, cpu, sim, cuda, cuda:N. */
+/* Whether this is the name of a device: auto, cpu, sim, cuda, cuda:N. */
 static bool is_device_name(const char *name)
 {
     const char *const fixed[] = {"auto", "cpu", "sim", "cuda"};

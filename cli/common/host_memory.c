@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of the host, as Linux tells it.
+ * Reads the available memory from /proc, control groups and limits of Linux.
  */
 #include "host_memory.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* The value of "NAME:  123 kB" in /proc/meminfo in bytes; negative: it has none. */
+/* The value in bytes of "NAME:  123 kB" in /proc/meminfo; negative: not found. */
 static double meminfo(const char *name)
 {
     FILE *file = fopen("/proc/meminfo", "r");
@@ -24,7 +24,7 @@ static double meminfo(const char *name)
     return kilobytes < 0 ? -1 : 1024 * kilobytes;
 }
 
-/* A file with one number; infinite if there is none ("max"). */
+/* The number in a file; infinite if there is none ("max"). */
 static double number_in(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -34,14 +34,14 @@ static double number_in(const char *path)
     return found == 1 ? value : INFINITY;
 }
 
-/* Of the system: what is free or can be made so, and swap. */
+/* Bytes left in the system: memory that is free or can be freed, and swap. */
 static double left_in_system(void)
 {
     const double available = meminfo("MemAvailable"), swap = meminfo("SwapFree");
     return available < 0 ? INFINITY : available + (swap > 0 ? swap : 0);
 }
 
-/* Of a container, which sees its control group (version 2, or 1) at the root. */
+/* Bytes left in the control group (version 2, or 1), which a container sees at the root. */
 static double left_in_group(void)
 {
     double limit = number_in("/sys/fs/cgroup/memory.max");
@@ -53,7 +53,8 @@ static double left_in_group(void)
     return isfinite(limit) && isfinite(used) ? limit - used : INFINITY;
 }
 
-/* Of `ulimit -v`; what is mapped already is little beside matrices that matter here. */
+/* Bytes that `ulimit -v` allows. Memory that is mapped already is little compared to large
+ * matrices. */
 static double left_in_process(void)
 {
     struct rlimit limit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of kernels, and groups of them.
+ * Matches names of kernels and groups of kernels.
  */
 #include "kernel_names.h"
 #include "cli.h"
@@ -54,7 +54,8 @@ bool kernel_has_option(const char *kernel, const char *options)
     const tgl_plan_options plan = {.size = sizeof plan, .kernel = string};
     if (chip == NULL) return false;
     snprintf(string, sizeof string, "%.*s:%s", (int)name_length(kernel), kernel, options);
-    /* A kernel that does not take this problem is another failure, and has the option. */
+    /* If the kernel only does not support this problem, the error is another one, and the kernel
+     * has the option. */
     const tgl_status status = tgl_chip_explain(chip, &problem, &plan, NULL, 0, NULL);
     return status != TGL_BAD_ARGUMENT && status != TGL_UNKNOWN_KERNEL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Long products.
+ * Estimates and shows the progress of long products.
  */
 #include "long_work.h"
 #include "cli.h"
@@ -9,12 +9,12 @@
 #include <string.h>
 #include <time.h>
 
-/* Multiplications a second of the simulator on one core of a 3 GHz processor, measured over its
- * kernels: 20 to 50 million. */
+/* Multiplications per second of the simulator on one core of a 3 GHz processor: 20 to 50 million in
+ * measurements of its kernels. */
 static const double sim_rate = 3e7;
-/* A large product's share of the FMA rate (cpu.csv of bench/results: 0.64 to 0.9). */
-static const double usual_share = 0.7;
-/* Below this many operations a product is not worth a measurement, which takes 0.1 s. */
+/* The fraction of the FMA rate that a large product reaches (bench/results, cpu.csv: 0.64 to 0.9). */
+static const double usual_efficiency = 0.7;
+/* For fewer operations the FMA rate is not measured, which takes 0.1 s. */
 static const double flops_worth_measuring = 2e11;
 static const double seconds_worth_saying = 60, seconds_worth_showing = 2;
 
@@ -26,7 +26,7 @@ double long_work_estimate(tgl_device *dev, const tgl_problem *p)
     double rate;
     const tgl_ceiling ceiling = p->type_a == TGL_F64 ? TGL_CEILING_FMA_F64 : TGL_CEILING_FMA_F32;
     if (tgl_device_measure(dev, ceiling, &rate) != TGL_OK) return 0;
-    return 2 * products / (usual_share * rate);
+    return 2 * products / (usual_efficiency * rate);
 }
 
 static void *show(void *argument)

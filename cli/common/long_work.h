@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A single product that may take long: says so before it starts, and shows on a terminal how far it
- * is. A product cannot be asked for its progress, so that is time over the time estimated.
+ * A single product that may take long: prints its estimated time before it starts, and shows the
+ * progress on a terminal, which is the elapsed time over the estimate.
  */
 #ifndef CLI_LONG_WORK_H
 #define CLI_LONG_WORK_H
@@ -21,7 +21,7 @@ typedef struct long_work {
     pthread_cond_t wake;
 } long_work;
 
-/* How long a product takes on the device, about. 0: not long, or not known. */
+/* The approximate time of a product on the device, in seconds. 0: short, or not known. */
 double long_work_estimate(tgl_device *dev, const tgl_problem *problem);
 
 void long_work_start(long_work *w, tgl_device *dev, const tgl_problem *problem);

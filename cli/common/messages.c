@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Errors in one line, and what a command prints beside its results.
+ * Prints errors in one line, the version, and lists of kernels.
  */
 #include "cli.h"
 
@@ -17,7 +17,8 @@ void cli_set_command(const char *name)
     command_name = name;
 }
 
-/* Control characters of a file's name or of a log would be commands to a terminal. */
+/* Prints a text with control characters replaced: those in the name of a file or in a log would be
+ * commands to a terminal. */
 static void print_printable(const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -109,7 +110,7 @@ int cli_unknown_kernel(const tgl_device *dev, const char *asked)
 int cli_fail_plan(const tgl_device *dev, const char *what, tgl_status status)
 {
     char detail[512] = "", names[KERNEL_NAMES_SIZE] = "";
-    tgl_device *sim = NULL; /* it has the kernels of the cuda device */
+    tgl_device *sim = NULL; /* has the kernels of the cuda device */
     const bool is_misuse = status <= TGL_TOO_LARGE || status == TGL_BAD_EPILOGUE; /* TGL_BAD_... */
     if (status != TGL_UNKNOWN_KERNEL)
         return is_misuse ? (cli_fail_at(what, status), EXIT_MISUSE) : cli_fail_at(what, status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Command lines by getopt_long(), with strict values.
+ * Parses command lines with getopt_long(), and their values strictly.
  */
 #include "options.h"
 #include "elements.h"
@@ -14,7 +14,7 @@
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* True if text could be a number at all: strtoll() and strtod() would skip blanks. */
+/* Whether the text starts like a number. strtoll() and strtod() would skip blanks. */
 static bool starts_like_a_number(const char *text)
 {
     return *text != '\0' && strchr(" \t\n\v\f\r", *text) == NULL;
@@ -78,8 +78,8 @@ int cli_parse_name(const char *option, const char *text, const char *const *name
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* A table as getopt_long() takes it. The value of a long option is FIRST_LONG and the number of its
- * row; that of a short one is its letter. */
+/* The same table for getopt_long(). The value of a long option is FIRST_LONG plus the number of its
+ * row; that of a short option is its letter. */
 enum { OPTIONS_MAX = 40, FIRST_LONG = 256 };
 typedef struct getopt_table {
     struct option rows[OPTIONS_MAX + 1];
@@ -93,7 +93,8 @@ static bool has_value(const cli_option *o)
 
 static getopt_table table_of(const cli_option *options)
 {
-    getopt_table t = {.letters = ":"}; /* an option without its value is ':', and not '?' */
+    getopt_table t = {.letters =
+                          ":"}; /* getopt_long() returns ':' for an option without its value */
     int rows = 0, letters = 1;
     for (int i = 0; options[i].kind != CLI_END; i++) {
         const cli_option *o = &options[i];
@@ -116,7 +117,7 @@ static int row_of(const cli_option *options, int option)
     return row;
 }
 
-/* "--seed", "-m" */
+/* The name of an option as the user writes it: "--seed", "-m". */
 static const char *name_of(const cli_option *o, char text[32])
 {
     if (o->name != NULL)
@@ -128,15 +129,15 @@ static const char *name_of(const cli_option *o, char text[32])
 
 /* ---- Refused options ------------------------------------------------------------------------- */
 
-/* The word of the command line that has the byte `optopt`: getopt() goes on to the next word with a
- * word's last byte. */
+/* The word of the command line with the byte `optopt`. After the last byte of a word getopt() has
+ * advanced to the next word. */
 static const char *word_of_letter(int argc, char **argv)
 {
     const char *now = optind < argc ? argv[optind] : "";
     return now[0] == '-' && strchr(now, optopt) != NULL ? now : argv[optind - 1];
 }
 
-/* The option that getopt has just refused, as the user wrote it. */
+/* Reports the option that getopt() has just refused, as the user wrote it. */
 static int report_refused(int argc, char **argv, const cli_option *options, bool no_value)
 {
     if (optopt < 0 || (optopt > 127 && optopt < FIRST_LONG)) /* one byte of a letter in UTF-8 */
@@ -164,8 +165,8 @@ static bool has_use(const cli_mode *mode, const cli_option *o)
     return is_called(o, mode->option);
 }
 
-/* Reports an option that was given beside that of a mode which does not use it. Returns PARSED or
- * an exit code. */
+/* Reports an option that was given together with a mode that does not use it. Returns PARSED or an
+ * exit code. */
 static int check_mode(const cli_mode *mode, const cli_option *options, const bool *given)
 {
     char name[32], useless[32];
@@ -181,7 +182,7 @@ static int check_mode(const cli_mode *mode, const cli_option *options, const boo
 
 /* ---- Command lines --------------------------------------------------------------------------- */
 
-/* Sets the option's member; its value is `optarg`. false: reported. */
+/* Sets the member of an option to the value in `optarg`. false: reported. */
 static bool take_value(const cli_option *o, void *options)
 {
     void *member = (char *)options + o->at;
@@ -230,7 +231,7 @@ int cli_parse(int argc, char **argv, const cli_syntax *syntax, void *options)
         if (o->kind == CLI_HELP) fputs(syntax->help, stdout);
         if (o->kind == CLI_VERSION) cli_print_version();
         if (o->kind == CLI_HELP || o->kind == CLI_VERSION) return EXIT_DONE;
-        /* No option has a use for an empty value, which is often a variable that is not set. */
+        /* Refuses empty values, which are often variables that are not set. */
         if (optarg != NULL && optarg[0] == '\0')
             return cli_misuse("%s: the value is empty", name_of(o, name));
         if (!take_value(o, options)) return EXIT_MISUSE;

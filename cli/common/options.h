@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The options of a command. A table says what each is called, what its value is, and which member
- * of the command's struct gets the value.
+ * The options of a command. A row of a table names an option, the kind of its value, and the
+ * member of the command's struct that gets the value.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 typedef enum cli_kind {
-    CLI_END, /* behind the last row of a table */
+    CLI_END, /* ends a table */
     CLI_HELP,
     CLI_VERSION,
     CLI_FLAG,    /* no value; sets a bool */
@@ -22,7 +22,7 @@ typedef enum cli_kind {
     CLI_REAL,    /* double; nan and inf too */
     CLI_TYPE,    /* tgl_type: f32, f64, ... */
     CLI_CHOICE,  /* an enum: one of the names */
-    CLI_TAKE,    /* a function takes it */
+    CLI_TAKE,    /* a function reads the value */
 } cli_kind;
 
 typedef struct cli_option {
@@ -30,12 +30,13 @@ typedef struct cli_option {
     char letter;      /* of the short option; '\0': none */
     cli_kind kind;
     size_t at;                /* offset of the member */
-    int64_t least, most;      /* CLI_CHOICE: least is the enum's value for the first name */
-    const char *const *names; /* up to NULL */
+    int64_t least, most;      /* limits; CLI_CHOICE: least is the enum's value for the first name */
+    const char *const *names; /* ends with NULL */
     bool (*take)(const char *text, void *options); /* false: reported */
 } cli_option;
 
-/* Rows for such a table. CLI_AT() is offsetof(); it compiles only if the member has the type. */
+/* Rows of a table. CLI_AT() is an offsetof() that compiles only if the member has the given
+ * type. */
 // clang-format off
 #define CLI_AT(type, options, member)                                                              \
     (offsetof(options, member) + 0 * sizeof((type *)0 == &((options *)0)->member))
@@ -59,31 +60,32 @@ typedef struct cli_option {
         {.name = "version", .letter = 'V', .kind = CLI_VERSION}
 // clang-format on
 
-/* An option that makes a command do something else, and the others that this uses: "csv", "m". */
+/* A mode: an option that makes a command do something else, and the options that this mode uses:
+ * "csv", "m". */
 typedef struct cli_mode {
-    const char *option;   /* NULL: behind the last mode */
-    const char *uses[16]; /* up to NULL */
+    const char *option;   /* NULL ends the list */
+    const char *uses[16]; /* ends with NULL */
 } cli_mode;
 
-/* The command line of a command. */
+/* The syntax of a command line. */
 typedef struct cli_syntax {
-    const char *help;        /* its text */
+    const char *help;        /* text of --help */
     const cli_option *table; /* begins with OPTIONS_COMMON */
     const cli_mode *modes;   /* NULL: none */
-    bool has_operands;       /* words that are no options are allowed; optind tells where */
+    bool has_operands;       /* words that are not options are allowed, and start at optind */
 } cli_syntax;
 
-/* Reads a command line to its end, and sets members of *options. Returns PARSED; or an exit code,
- * after an error or after --help or --version. */
+/* Parses a command line and sets members of *options. Returns PARSED; or an exit code after an
+ * error, --help or --version. */
 int cli_parse(int argc, char **argv, const cli_syntax *syntax, void *options);
 
-/* Strict numbers: no blanks, no trailing junk, no overflow, within [least, most]. false: reported.
- * `option` is the name in the error. */
+/* Parses a number strictly: no blanks, no trailing characters, no overflow, within [least, most].
+ * false: reported. option: its name in the error. */
 bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t most,
                    int64_t *value);
 bool cli_parse_real(const char *option, const char *text, double *value);
 
-/* The index of a text among names, which NULL ends; -1: reported. */
+/* The index of a text in a list of names that NULL ends; -1: reported. */
 int cli_parse_name(const char *option, const char *text, const char *const *names);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options to problems and epilogues.
+ * Makes problems and epilogues of options.
  */
 #include "problem_options.h"
 #include "elements.h"

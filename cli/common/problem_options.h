@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The options that describe a product and where it runs, for all commands that have them: sizes,
- * types, compute mode, transposes, layout, epilogue, kernel, device. One module turns them into the
- * library's structs. timed_operands.h makes the matrices.
+ * The options that describe a product and where it runs, for all commands that have
+ * these options: sizes, types, compute mode, transposes, layout, epilogue, kernel, device. The
+ * functions below make the library's structs of them; timed_operands.h makes the matrices.
  */
 #ifndef CLI_PROBLEM_OPTIONS_H
 #define CLI_PROBLEM_OPTIONS_H
@@ -15,7 +15,7 @@ typedef struct problem_options {
     tgl_type type_c;        /* 0: not given */
     tgl_type type_d;        /* of a D other than C; 0: D is C */
     tgl_compute compute;
-    bool has_compute; /* it was given */
+    bool has_compute; /* the compute mode was given */
     bool trans_a, trans_b;
     tgl_order order;
     int64_t lda, ldb, ldc; /* 0: tight */
@@ -25,13 +25,13 @@ typedef struct problem_options {
     int threads;        /* 0: the device's default */
 } problem_options;
 
-/* Nothing given. */
+/* Options none of which is given. */
 problem_options problem_options_start(void);
 
-/* Opens the device that was asked for, or "auto". NULL: reported; *code is the exit code. */
+/* Opens the requested device, or "auto". NULL: reported; *code := the exit code. */
 tgl_device *problem_open_device(const problem_options *o, int *code);
 
-/* Rows for the table of options of a command whose struct begins with a problem_options. */
+/* Rows for the options of a command whose struct begins with a problem_options. */
 // clang-format off
 #define OPTIONS_RUN                                                                                \
     OPTION_TEXT(problem_options, device, "device"),                                                \
@@ -64,10 +64,10 @@ tgl_device *problem_open_device(const problem_options *o, int *code);
 extern const char *const order_names[], *const bias_names[], *const activation_names[];
 bool take_compute(const char *text, void *options);
 
-/* "default", "ieee", ... */
+/* The name of a compute mode: "default", "ieee", ... */
 const char *compute_name(tgl_compute compute);
 
-/* Their lines in the help texts. */
+/* Lines of these options in help texts. */
 #define HELP_COMPUTE                                                                               \
     "  --compute MODE    arithmetic: default, ieee, accurate, tf32, fast (default)\n"
 #define HELP_TYPES                                                                                 \
@@ -89,35 +89,35 @@ bool problem_has_sizes(const problem_options *o);
 /* The problem that the options describe. Matrices of a batch lie one behind the other. */
 tgl_problem problem_of_options(const problem_options *o);
 
-/* Gives a problem of `type` for A and B the types of C and D and the compute mode that were asked
- * for. */
+/* Sets the types of C and D and the compute mode of a problem whose A and B have `type`. */
 void problem_set_types(const problem_options *o, tgl_problem *p);
 
 /* Strides of a batch whose matrices lie one behind the other. */
 void problem_set_strides(tgl_problem *p);
 
-/* The result's type unless another is asked for: that of A and B; i32 for i8. */
+/* The default type of the result: the type of A and B; i32 for i8. */
 tgl_type problem_usual_result(tgl_type type);
 
-/* "f32", "tf32" for f32 with TF32 arithmetic, "f16-f32" where the result has another type than the
- * usual one. */
+/* A short text for the types of a problem: "f32"; "tf32" for f32 with TF32 arithmetic; "f16-f32" if
+ * the result does not have the default type. */
 typedef struct type_label {
     char text[16];
 } type_label;
 type_label problem_type_label(const tgl_problem *p);
 
-/* "NN", "NT", "TN", "TT". */
+/* The transposes of A and B: "NN", "NT", "TN", "TT". */
 const char *problem_layout(const tgl_problem *p);
 
-/* Multiplications and additions: floating-point operations, or those of integers. */
+/* The number of multiplications and additions, of floating-point numbers or integers. */
 double problem_flops(const tgl_problem *p);
 
-/* The type of the result: D's where that is another matrix, else C's. */
+/* The type of the result: that of D if D is another matrix than C, else that of C. */
 tgl_type problem_result_type(const tgl_problem *p);
 
 bool epilogue_is_none(const tgl_epilogue *e);
 
-/* NULL for an epilogue that does nothing. The bias is shared by a batch, the residual is tight. */
+/* Completes the epilogue for a problem. Returns NULL if it does nothing. All products of a batch
+ * use one bias; the residual is tight. */
 const tgl_epilogue *epilogue_for(tgl_epilogue *e, const tgl_problem *p);
 
 #endif

@@ -20,7 +20,8 @@ double cli_clock(void);
 
 void progress_start(progress *p, double total);
 
-/* done: of the same unit as total. what: the step at hand. Writes at most a few times a second. */
+/* Updates the line, at most a few times a second. done: in the unit of `total`. what: the current
+ * step. */
 void progress_update(progress *p, double done, const char *what);
 
 /* Clears the line, so that other text can be printed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The matrices of a problem.
+ * Makes the matrices of a problem.
  */
 #include "timed_operands.h"
 #include "cli.h"
@@ -56,14 +56,14 @@ static size_t align(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The size of the device's L2 cache; if it is not known, more than any has. */
+/* The size of the device's L2 cache; if it is not known, more than any device has. */
 static double cache_bytes(const tgl_device *dev)
 {
     const double bytes = cli_device_number(dev, TGL_NUMBER_L2_BYTES);
     return bytes > 0 ? bytes : 256e6;
 }
 
-/* Between two uses of a set, twice the size of the cache is accessed. */
+/* The number of sets: between two uses of a set, the others access twice the size of the cache. */
 static int choose_sets(const operands *o)
 {
     const double set = (double)o->step_a + (double)o->step_b + (double)o->step_c;
@@ -95,9 +95,9 @@ static tgl_status allocate_what_fits(operands *o)
     }
 }
 
-/* Random elements, of which the first `filled` bytes are there already. From PERIOD on they repeat,
- * because drawing takes longer than all else for large matrices; a prime number, so that
- * neighbouring rows differ. */
+/* Fills memory with random elements, except for the first `filled` bytes, which have them already.
+ * From element PERIOD on they repeat, because drawing them for large matrices takes longer than
+ * everything else. PERIOD is a prime, so that neighbouring rows differ. */
 static void fill_random(tgl_type type, uint64_t stream, char *elements, size_t filled, size_t bytes)
 {
     enum { PERIOD = 1048583 };
@@ -136,7 +136,7 @@ tgl_status operands_upload(const operands *o)
     return TGL_OK;
 }
 
-/* The matrices on the device, without elements. */
+/* Allocates the matrices on the device, and does not fill them. */
 static tgl_status make_sets(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
 {
     *o = (operands){.dev = dev, .problem = *problem, .sets = 1};
@@ -182,7 +182,7 @@ static bool reserve_host(kept_matrix *x, size_t bytes)
     return true;
 }
 
-/* The elements of a small matrix are the first of a large one's. */
+/* Fills kept memory with random elements. A small matrix has the first elements of a large one. */
 static bool keep_random(kept_matrix *x, tgl_type type, uint64_t stream, size_t bytes)
 {
     if (!reserve_host(x, bytes)) return false;
@@ -215,14 +215,14 @@ tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *p
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */
 
-/* The residual is tight. */
+/* The size of the residual, which is tight. */
 static size_t residual_bytes(const operands *o)
 {
     const tgl_problem *p = &o->problem;
     return (size_t)(p->m * p->n * p->batch) * tgl_type_size(o->result.type);
 }
 
-/* Random elements, the same in each of `sets`. */
+/* Adds an operand of random elements, which are the same in each of `sets`. */
 static tgl_status add_operand(const operands *o, void **device, void **host, size_t bytes, int sets,
                               uint64_t stream)
 {

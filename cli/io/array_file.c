@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening arrays.
+ * Opens arrays.
  */
 #include "array_file.h"
 #include "message_buffer.h"
@@ -16,7 +16,7 @@
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-/* Reads a pipe or the like, whose size is not known, to its end. */
+/* Reads a file of unknown size, such as a pipe, to its end. */
 static bool read_to_end(int fd, array_file *file, message_buffer message)
 {
     size_t capacity = 0;
@@ -50,8 +50,8 @@ static bool load_bytes(int fd, array_file *file, message_buffer message)
     return true;
 }
 
-/* "X.npz:NAME" is the array NAME of X.npz, unless a file has that name. Returns the array's name,
- * or NULL; *path_length: of the file's. */
+/* The array name in "X.npz:NAME", which is the array NAME of X.npz unless a file has the whole
+ * name; or NULL. *path_length := the length of the file's name. */
 static const char *array_of(const char *path, size_t *path_length)
 {
     *path_length = strlen(path);
@@ -84,8 +84,8 @@ static bool copy_elements(array_file *file, message_buffer message)
     return true;
 }
 
-/* Element (b, i, j) of a batch in Fortran order is number b + B*(i + R*j), where B is the number of
- * matrices and R of rows. No matrix of it has a leading dimension, so all are copied. */
+/* Copies a batch in Fortran order to C order. Element (b, i, j) is number b + B*(i + R*j), where B
+ * is the number of matrices and R of rows: its matrices have no leading dimension. */
 static bool reorder(array_file *file, message_buffer message)
 {
     npy_header *h = &file->header;
@@ -103,7 +103,7 @@ static bool reorder(array_file *file, message_buffer message)
     return true;
 }
 
-/* Points file->data to the elements; copies them if the file does not align them. */
+/* Points file->data to the elements. Copies them first if they are not aligned in the file. */
 static bool place_elements(array_file *file, const unsigned char *start, message_buffer message)
 {
     const npy_header *h = &file->header;

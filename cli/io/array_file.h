@@ -7,8 +7,8 @@
 
 #include "npy.h"
 
-/* An array opened for reading. Its elements stand in memory at `data`, aligned to their size. A
- * batch of matrices (3 dimensions) is always in C order. */
+/* An array that is open for reading. `data` points to its elements in memory, aligned to their
+ * size. A batch of matrices (3 dimensions) is always in C order. */
 typedef struct array_file {
     npy_header header;
     const void *data;
@@ -16,7 +16,7 @@ typedef struct array_file {
     size_t size;
     bool mapped;  /* `bytes` is a mapping, else allocated */
     void *member; /* what was inflated from an archive; else NULL */
-    void *copied; /* the elements, where they are not aligned or in another order; else NULL */
+    void *copied; /* copied elements, if unaligned or in another order in the file; or NULL */
 } array_file;
 
 /* path: "A.npy", "X.npz:A", "X.npz" with a single array, or "-" for standard input. A regular file

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages about files.
+ * Formats messages about files.
  */
 #include "message_buffer.h"
 

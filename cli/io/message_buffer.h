@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is wrong with a file, as one line of text: what the file contains may be part of it.
+ * An error message about a file in one line. It may quote the contents of the file.
  */
 #ifndef CLI_MESSAGE_BUFFER_H
 #define CLI_MESSAGE_BUFFER_H
@@ -13,7 +13,8 @@ typedef struct message_buffer {
     size_t size;
 } message_buffer;
 
-/* Writes the message with all that is not printable ASCII replaced, and returns false. */
+/* Writes the message, in which characters other than printable ASCII are replaced. Returns
+ * false. */
 bool message_refuse(message_buffer message, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

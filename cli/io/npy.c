@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The headers of NumPy's .npy files. A file is
+ * Reads and writes the headers of NumPy's .npy files. A file is
  *
  *     "\x93NUMPY"  major  minor  length of the header (2 bytes; from version 2 on 4)  header  data
  *
@@ -24,15 +24,15 @@ typedef struct cursor {
     message_buffer message;
 } cursor;
 
-/* A piece of the header's text. */
+/* A substring of the header. */
 typedef struct span {
     const char *start;
     size_t length;
 } span;
 
-enum { SHOWN = 40 }; /* characters of a piece that a message shows */
+enum { SHOWN = 40 }; /* characters of a substring that a message shows */
 
-/* For printf's "%.*s". */
+/* The length of a substring for printf's "%.*s". */
 static int shown_length(span s)
 {
     return s.length < SHOWN ? (int)s.length : SHOWN;
@@ -49,7 +49,7 @@ static void skip_blanks(cursor *c)
         c->at++;
 }
 
-/* The next character that is no blank, or '\0' at the end. */
+/* The next character that is not blank, or '\0' at the end. */
 static char peek(cursor *c)
 {
     skip_blanks(c);
@@ -110,7 +110,7 @@ static bool read_size(cursor *c, int64_t *value)
             __builtin_add_overflow(size, (int64_t)(*c->at - '0'), &size))
             return message_refuse(c->message,
                                   "the header's 'shape' has a size that does not fit in 63 bits");
-    if (c->at < c->end && *c->at == 'L') c->at++; /* as Python 2 wrote them */
+    if (c->at < c->end && *c->at == 'L') c->at++; /* Python 2 wrote numbers with an L */
     *value = size;
     return true;
 }
@@ -122,7 +122,7 @@ typedef struct fields {
     span descr;
     bool fortran_order;
     int dimensions;
-    int64_t shape[NPY_DIMENSIONS_MAX]; /* the first ones */
+    int64_t shape[NPY_DIMENSIONS_MAX]; /* the first dimensions */
 } fields;
 
 static bool read_shape(cursor *c, fields *f)
@@ -154,7 +154,7 @@ static bool read_descr(cursor *c, fields *f)
     return read_string(c, &f->descr);
 }
 
-/* One "key: value" of the dictionary. */
+/* Reads one "key: value" of the dictionary. */
 static bool read_entry(cursor *c, fields *f)
 {
     span key = {0};
@@ -200,8 +200,8 @@ static const char own_mark = '<', other_mark = '>';
 static const char own_mark = '>', other_mark = '<';
 #endif
 
-/* NumPy's codes for the types of factors and results. NumPy has no bfloat16: arrays of the package
- * ml_dtypes are written as plain bytes, two an element. */
+/* NumPy's codes of the types. NumPy has no bfloat16: arrays of the package ml_dtypes are written as
+ * raw elements of two bytes. */
 static const struct {
     const char *code, *name;
     tgl_type type;
@@ -218,7 +218,7 @@ const char *npy_type_name(tgl_type type)
     return "?";
 }
 
-/* What is wrong with a type that cannot be multiplied. */
+/* Reports a type that cannot be multiplied. */
 static bool refuse_type(span descr, span kind, message_buffer message)
 {
     const char letter = kind.length > 0 ? kind.start[0] : '\0';
@@ -295,7 +295,7 @@ static bool set_shape(const fields *f, size_t left, message_buffer message, npy_
     return true;
 }
 
-/* Finds the dictionary's text; false: not an .npy file that is whole. */
+/* Finds the text of the dictionary; false: not a complete .npy file. */
 static bool find_dictionary(const unsigned char *bytes, size_t size, message_buffer message,
                             span *text)
 {
@@ -339,7 +339,7 @@ bool npy_parse(const unsigned char *bytes, size_t size, npy_header *header, char
            set_shape(&f, size - header->data_offset, message, header);
 }
 
-/* "(3, 4)", "(5,)", "()" */
+/* Writes a shape as Python does: "(3, 4)", "(5,)", "()". */
 static void format_shape(const npy_header *header, char *text, size_t size)
 {
     snprintf(text, size, "(");
@@ -360,7 +360,7 @@ size_t npy_format(const npy_header *header, char text[NPY_HEADER_MAX])
     const int length = snprintf(text + PREFIX, NPY_HEADER_MAX - PREFIX,
                                 "{'descr': '%c%s', 'fortran_order': %s, 'shape': %s, }", own_mark,
                                 code, header->fortran_order ? "True" : "False", shape);
-    /* Blanks and a newline fill up to the next multiple, so that the data is aligned. */
+    /* Blanks and a newline pad the header, so that the data is aligned. */
     const size_t used = PREFIX + (size_t)length;
     const size_t total = (used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     memset(text + used, ' ', total - used - 1);

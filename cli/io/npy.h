@@ -16,7 +16,7 @@
 enum { NPY_DIMENSIONS_MAX = 3 };
 
 typedef struct npy_header {
-    tgl_type type;      /* one that elements.h knows, in the host's byte order */
+    tgl_type type;      /* a type of elements.h, in the host's byte order */
     bool fortran_order; /* the first index varies fastest; else the last */
     int dimensions;     /* 0 to NPY_DIMENSIONS_MAX; npy_parse() gives 1 at least */
     int64_t shape[NPY_DIMENSIONS_MAX];
@@ -24,23 +24,23 @@ typedef struct npy_header {
     size_t data_size;   /* bytes of all elements */
 } npy_header;
 
-/* "float32", "bfloat16" */
+/* NumPy's name of a type: "float32", "bfloat16". */
 const char *npy_type_name(tgl_type type);
 
-/* "2 x 3 x 4"; empty for an array without dimensions. */
+/* Writes the shape as "2 x 3 x 4"; empty for an array without dimensions. */
 void npy_describe_shape(const npy_header *header, char *text, size_t size);
 
-/* Reads the header of the file whose bytes are given, and checks that its data is all there.
- * On failure writes what is wrong, in one line of printable ASCII, to message. */
+/* Reads the header of an .npy file in memory, and checks that the data is complete. On failure
+ * message says why, in one line of printable ASCII. */
 bool npy_parse(const unsigned char *bytes, size_t size, npy_header *header, char *message,
                size_t message_size);
 
-/* The longest header that npy_format() writes. */
+/* Maximum length of a header by npy_format(). */
 enum { NPY_HEADER_MAX = 192 };
 
-/* Writes a version 1.0 header for `header` (data_offset and data_size are not used), the same bytes
- * as NumPy's own, and returns its length. bfloat16 is written as ml_dtypes has NumPy write it, as
- * '<V2'. */
+/* Writes a version 1.0 header for `header` (data_offset and data_size are not used), with the same
+ * bytes as NumPy, and returns its length. bfloat16 is written as '<V2', as NumPy does for
+ * ml_dtypes. */
 size_t npy_format(const npy_header *header, char text[NPY_HEADER_MAX]);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ZIP archives, as APPNOTE.TXT of PKWARE describes them. At the end of the archive is a record that
- * tells where the directory lies, whose entries tell where the members lie. Sizes and offsets of
- * more than 32 bits stand in a record of their own ("zip64"). All numbers are little-endian.
+ * Reads ZIP archives (APPNOTE.TXT of PKWARE). A record at the end of the archive has the offset of
+ * the directory, whose entries have the offsets of the members. Sizes and offsets of more than 32
+ * bits are in a separate record ("zip64"). All numbers are little-endian.
  */
 #include "npz.h"
 
@@ -13,7 +13,7 @@
 #include <zlib.h>
 #endif
 
-/* Signatures, and sizes of the records' fixed parts. */
+/* Signatures of the records, and the sizes of their fixed fields. */
 enum {
     LOCAL_HEADER = 0x04034b50,
     DIRECTORY_ENTRY = 0x02014b50,
@@ -56,7 +56,7 @@ static bool is_damaged(const archive *a)
     return message_refuse(a->message, "the .npz archive is damaged or cut off");
 }
 
-/* `length` bytes at `offset`, or NULL if the archive does not have them. */
+/* The address of `length` bytes at `offset`; NULL if the archive is shorter. */
 static const unsigned char *span(const archive *a, uint64_t offset, uint64_t length)
 {
     return offset <= a->size && length <= a->size - offset ? a->bytes + offset : NULL;
@@ -64,7 +64,8 @@ static const unsigned char *span(const archive *a, uint64_t offset, uint64_t len
 
 /* ---- The directory --------------------------------------------------------------------------- */
 
-/* Searched from the end: a comment may follow it. */
+/* Finds the record at the end of the archive. A comment may follow it, so the search goes
+ * backwards. */
 static const unsigned char *find_end(const archive *a)
 {
     if (a->size < END_SIZE) return NULL;
@@ -74,7 +75,7 @@ static const unsigned char *find_end(const archive *a)
     return NULL;
 }
 
-/* Where the directory begins, and its entries. */
+/* Finds the offset of the directory and its number of entries. */
 static bool find_directory(const archive *a, uint64_t *offset, uint64_t *count)
 {
     const unsigned char *end = find_end(a);
@@ -93,7 +94,7 @@ static bool find_directory(const archive *a, uint64_t *offset, uint64_t *count)
     return true;
 }
 
-/* Replaces the fields that are in the zip64 record among the extra fields. */
+/* Replaces the fields whose values are in the zip64 record, one of the extra fields. */
 static bool read_zip64(const unsigned char *extra, uint64_t length, entry *e)
 {
     uint64_t *const fields[] = {&e->size, &e->compressed, &e->offset};
@@ -113,7 +114,7 @@ static bool read_zip64(const unsigned char *extra, uint64_t length, entry *e)
     return true;
 }
 
-/* Reads the entry at *offset and moves behind it. */
+/* Reads the entry at *offset and advances *offset to the next one. */
 static bool read_entry(const archive *a, uint64_t *offset, entry *e)
 {
     const unsigned char *at = span(a, *offset, ENTRY_SIZE);
@@ -135,7 +136,7 @@ static bool read_entry(const archive *a, uint64_t *offset, entry *e)
     return read_zip64(at + ENTRY_SIZE + name, extra, e) || is_damaged(a);
 }
 
-/* The length of the array's name, which is the member's without ".npy". */
+/* The length of the array's name: the member's name without ".npy". */
 static int array_name_length(const entry *e)
 {
     const unsigned length = e->name_length;
@@ -150,7 +151,7 @@ static bool is_called(const entry *e, const char *name)
            memcmp(e->name, name, length) == 0;
 }
 
-/* Adds an array's name to a list, while there is room. */
+/* Appends the name of an array to a list if it fits. */
 static void add_name(const entry *e, char *list, size_t size)
 {
     const size_t used = strlen(list);
@@ -200,9 +201,9 @@ static uint32_t checksum(const unsigned char *bytes, uint64_t size)
 }
 
 #ifdef TEGULA_ZLIB
-enum { DEFLATE_RATIO_MAX = 1032 }; /* of deflate's best case, as zlib's documentation says */
+enum { DEFLATE_RATIO_MAX = 1032 }; /* maximum compression by deflate (zlib's documentation) */
 
-/* zlib counts in 32 bits at a time. */
+/* The next number of bytes to pass to zlib, whose counters have 32 bits. */
 static unsigned take_part(uint64_t *left)
 {
     const unsigned part = *left < (1u << 30) ? (unsigned)*left : 1u << 30;
@@ -214,7 +215,7 @@ static bool inflate_all(const unsigned char *data, uint64_t compressed, unsigned
                         uint64_t size)
 {
     z_stream stream = {.next_in = (unsigned char *)data, .next_out = out};
-    int status = inflateInit2(&stream, -MAX_WBITS); /* negative: without a header of zlib's */
+    int status = inflateInit2(&stream, -MAX_WBITS); /* negative: the data has no zlib header */
     if (status != Z_OK) return false;
     while (status == Z_OK) {
         if (stream.avail_in == 0) stream.avail_in = take_part(&compressed);

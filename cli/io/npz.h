@@ -11,11 +11,12 @@
 
 #include <stdint.h>
 
-/* Whether these are the first bytes of a ZIP archive. */
+/* Whether the bytes start like a ZIP archive. */
 bool npz_is_archive(const unsigned char *bytes, size_t size);
 
-/* Finds the array `name`, the member "NAME.npy", in the archive; NULL: its only array. Its bytes
- * are *member, part of the archive if it is stored; else *inflated, which the caller frees. */
+/* Finds the array `name`, the member "NAME.npy", in the archive; NULL: its only array. *member :=
+ * the bytes of the array. If the member is compressed they are in *inflated, which the caller
+ * frees; else they are in the archive. */
 bool npz_find(const unsigned char *bytes, size_t size, const char *name,
               const unsigned char **member, size_t *member_size, void **inflated,
               message_buffer message);

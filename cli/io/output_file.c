@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that are replaced as a whole or not at all.
+ * Writes files under a temporary name and renames them.
  */
 #include "output_file.h"
 #include "cli.h"
@@ -17,7 +17,7 @@
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
-/* The names that a signal handler removes; NULL: none. */
+/* The files that a signal handler removes; NULL: none. */
 enum { FILES_MAX = 2, LINKS_MAX = 40 };
 static _Atomic(char *) abandoned[FILES_MAX];
 
@@ -50,13 +50,13 @@ static void catch_fatal_signals(void)
     const struct sigaction action = {.sa_handler = on_fatal_signal, .sa_flags = SA_RESETHAND};
     for (int i = 0; i < FATAL_SIGNALS; i++) {
         struct sigaction old;
-        /* A signal that the caller had ignored (nohup) stays ignored. */
+        /* Signals that the caller ignores (nohup) stay ignored. */
         if (sigaction(fatal_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(fatal_signals[i], &action, NULL);
     }
 }
 
-/* Changes `from`, one of the names or NULL, to `to`. */
+/* Replaces `from`, one of the names that handlers remove or NULL, by `to`. */
 static void abandon_instead(char *from, char *to)
 {
     for (int i = 0; i < FILES_MAX; i++) {
@@ -65,7 +65,7 @@ static void abandon_instead(char *from, char *to)
     }
 }
 
-/* ---- Where a file stands --------------------------------------------------------------------- */
+/* ---- Paths --------------------------------------------------------------------- */
 
 static char *folder_of(const char *path)
 {
@@ -74,7 +74,7 @@ static char *folder_of(const char *path)
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-/* The path with the links of its folder followed; NULL: errno says why. */
+/* The path after following the links of its folder; NULL: errno is set. */
 static char *in_real_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -87,7 +87,7 @@ static char *in_real_folder(const char *path)
     return whole;
 }
 
-/* The number of a descriptor of this process, /proc/PROCESS/fd/NUMBER; -1: another path. */
+/* The number of a descriptor of this process, if the path is /proc/PROCESS/fd/NUMBER; else -1. */
 static int descriptor_of(const char *path)
 {
     int process, number;
@@ -96,15 +96,15 @@ static int descriptor_of(const char *path)
     return is_ours ? number : -1;
 }
 
-/* The path that a name leads to. Links are followed, even to a file that does not exist yet, but
- * not the link of a descriptor. NULL: errno says why. */
+/* The path of the file that a name refers to. Links are followed, even to a file that does not
+ * exist yet, except for the link of a descriptor. NULL: errno is set. */
 static char *resolve_path(const char *path)
 {
     char target[PATH_MAX];
     char *at = in_real_folder(path);
     for (int links = 0; at != NULL && descriptor_of(at) < 0; links++) {
         const ssize_t length = readlink(at, target, sizeof target - 1);
-        if (length < 0) break; /* no link */
+        if (length < 0) break; /* not a link */
         target[length] = '\0';
         char *folder = folder_of(at), *joined = NULL, *next = NULL;
         const bool is_absolute = target[0] == '/';
@@ -132,7 +132,7 @@ bool output_file_is_same(const char *path, const char *other)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* The permissions of the file that is replaced, or those of any new file. */
+/* The permissions of the file that is replaced, or the default permissions of a new file. */
 static mode_t permissions(const struct stat *existing)
 {
     if (existing != NULL) return existing->st_mode & 07777;
@@ -141,7 +141,7 @@ static mode_t permissions(const struct stat *existing)
     return 0666 & ~mask;
 }
 
-/* Makes DIR/.NAME.XXXXXX, which the signal handlers remove from now on. Returns its descriptor. */
+/* Creates DIR/.NAME.XXXXXX, which signal handlers remove from now on. Returns its descriptor. */
 static int create_temporary(output_file *file, mode_t mode)
 {
     const char *name = strrchr(file->path, '/') + 1;
@@ -175,7 +175,8 @@ static int open_path(output_file *file)
     file->path = resolve_path(file->name);
     if (file->path == NULL) return -1;
     const int descriptor = descriptor_of(file->path);
-    /* Opening it again would start at its beginning, and fails for a socket. */
+    /* A descriptor is duplicated: opening it again would start at its beginning, and fails for a
+     * socket. */
     if (descriptor >= 0) return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (stat(file->path, &info) != 0)
         return errno == ENOENT ? create_temporary(file, permissions(NULL)) : -1;
@@ -184,7 +185,8 @@ static int open_path(output_file *file)
         return -1;
     }
     if (!S_ISREG(info.st_mode)) return open(file->path, O_WRONLY | O_CLOEXEC);
-    if (access(file->path, W_OK) != 0) return -1; /* a rename would not ask */
+    if (access(file->path, W_OK) != 0)
+        return -1; /* a rename would succeed without write permission */
     return create_temporary(file, permissions(&info));
 }
 
@@ -195,7 +197,7 @@ static bool fail_to_write(output_file *file)
     return false;
 }
 
-/* Removes the temporary file and frees the rest. */
+/* Removes the temporary file and frees the strings. */
 static void release_file(output_file *file)
 {
     if (file->temporary != NULL) {
@@ -227,7 +229,7 @@ bool output_file_write(output_file *file, const void *bytes, size_t size)
     return size == 0 || fwrite(bytes, 1, size, file->stream) == size || fail_to_write(file);
 }
 
-/* Whether all was written to the file, and to the disk if it is to be renamed. */
+/* Whether everything was written to the file, and to the disk if the file is to be renamed. */
 static bool has_arrived(output_file *file)
 {
     if (file->failed) return false;
@@ -236,8 +238,8 @@ static bool has_arrived(output_file *file)
     return ok || fail_to_write(file);
 }
 
-/* Makes the rename survive a power failure. A folder that cannot be opened is not a failure: the
- * file itself is complete. */
+/* Writes the folder to disk, so that the rename survives a power failure. A folder that cannot be
+ * opened is not an error: the file itself is complete. */
 static void sync_folder(const char *path)
 {
     char *folder = folder_of(path);
@@ -249,7 +251,7 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Renames the file, once. */
+/* Renames the temporary file, unless this was done already. */
 static bool put_in_place(output_file *file)
 {
     if (file->temporary == NULL) return true;

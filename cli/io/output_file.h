@@ -15,34 +15,35 @@
 #include <stdio.h>
 
 typedef struct output_file {
-    FILE *stream;     /* NULL: none is open, and the functions below do nothing */
+    FILE *stream;     /* NULL: no file is open, and the functions below do nothing */
     const char *name; /* as the user gave it */
     char *path;       /* the path of the file, links followed */
     char *temporary;  /* the temporary name; NULL: it is renamed, or written directly */
-    bool failed;      /* something could not be written; reported */
+    bool failed;      /* a write failed, and this was reported */
 } output_file;
 
-/* Two at a time. path NULL: opens none. false: reported, and nothing has to be closed. */
+/* Opens a file; at most two may be open. path NULL: opens none. false: reported, and nothing has to
+ * be closed. */
 bool output_file_open(output_file *file, const char *path);
 
-/* Like writing to file->stream; false: reported. */
+/* Writes to file->stream; false: reported. */
 bool output_file_write(output_file *file, const void *bytes, size_t size);
 
-/* Replaces the file by what was written so far; more may follow. Flush right after writing, while
- * errno still has the cause of a failure. false: reported. */
+/* Replaces the file by what was written so far; more may follow. Must be called right after a
+ * write, while errno still has the cause of a failure. false: reported. */
 bool output_file_flush(output_file *file);
 
-/* Replaces the file, on disk, and closes it. false: reported, now or before. */
+/* Replaces the file, writes it to disk, and closes it. false: reported, now or before. */
 bool output_file_commit(output_file *file);
 
-/* Closes the file. If none of it was flushed, the old file stays. false: something could not be
- * written, now or before; reported. */
+/* Closes the file. If nothing was flushed, the old file stays. false: a write failed, now or
+ * before; reported. */
 bool output_file_close(output_file *file);
 
-/* Removes the temporary files, from a signal handler that is about to end the program. */
+/* Removes the temporary files. For a signal handler that is about to end the program. */
 void output_file_abandon(void);
 
-/* Whether two names mean the same file, even if it does not exist yet. */
+/* Whether two names refer to the same file, even if it does not exist yet. */
 bool output_file_is_same(const char *path, const char *other);
 
 #endif

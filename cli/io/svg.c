@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes a chart. Text is not converted to paths.
+ * Writes a chart. Text stays text and is not converted to paths.
  */
 #include "svg.h"
 
@@ -23,7 +23,7 @@ static void put_text(FILE *out, const char *text)
             fputc(*text, out);
 }
 
-/* `attributes` stand in the tag. */
+/* Writes a text element. attributes: of its tag. */
 static void text_at(FILE *out, double x, double y, const char *attributes, const char *text)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
@@ -40,7 +40,7 @@ static double greatest(const svg_chart *c)
     return most > 0 ? most : 1;
 }
 
-/* 1, 2 or 5 times a power of ten, so that at most eight of them reach the top. */
+/* The distance of ticks: 1, 2 or 5 times a power of ten, so that there are at most eight. */
 static double choose_tick(double most)
 {
     const double power = pow(10, floor(log10(most / 8)));
@@ -88,7 +88,7 @@ static void draw_axes(FILE *out, const svg_chart *c, double tick, double top)
     text_at(out, WIDTH - RIGHT + 8, y + 4, "", c->ceiling_name);
 }
 
-/* A category without a value is a gap in the line. */
+/* Draws a series. A category without a value leaves a gap in the line. */
 static void draw_series(FILE *out, const svg_chart *c, int s, double top)
 {
     const svg_series *series = &c->series[s];

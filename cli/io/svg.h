@@ -11,17 +11,17 @@ enum { SVG_POINTS_MAX = 32, SVG_SERIES_MAX = 16 };
 
 typedef struct svg_series {
     char name[64];
-    double values[SVG_POINTS_MAX]; /* one for each category; 0: none */
+    double values[SVG_POINTS_MAX]; /* one for each category; 0: no value */
 } svg_series;
 
 typedef struct svg_chart {
     const char *title, *unit;
-    const char *categories[SVG_POINTS_MAX]; /* under the axis, from the left */
+    const char *categories[SVG_POINTS_MAX]; /* labels under the axis, from the left */
     int category_count;
-    int joined_count; /* the first ones, which lines join; the others are points only */
+    int joined_count; /* number of series drawn as lines, which are the first; others are points */
     svg_series series[SVG_SERIES_MAX];
     int series_count;
-    double ceiling; /* a dashed line across; 0: none */
+    double ceiling; /* the height of a dashed line; 0: no line */
     const char *ceiling_name;
 } svg_chart;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chapter of the ladder at one size: every rung is checked, then timed together with cuBLAS, or
- * on the simulator counted.
+ * Runs a chapter of the ladder at one size: checks every rung, then times it together with cuBLAS;
+ * on the simulator counts its memory accesses instead.
  *
  * Each round takes one sample of every rung and of cuBLAS; the order rotates from round to round.
- * Slow rungs take part in few rounds, spread evenly. A sample is enough calls to fill two
- * milliseconds, after a warm-up call. Percentages of cuBLAS are medians of the ratio within a
+ * Slow rungs are sampled in few rounds, which are spread evenly. A sample is enough calls to fill
+ * two milliseconds, after a warm-up call. Percentages of cuBLAS are medians of the ratio within a
  * round.
  */
 #ifndef CLI_LADDER_H
@@ -18,10 +18,11 @@
 
 enum { RUNGS_MAX = 32 };
 
-/* What a chapter multiplies, and the names of its rungs. */
+/* A chapter: its types, and the names of its rungs. */
 typedef struct ladder_chapter {
     int number;
-    const char *prefix; /* of its rungs' names; "": those with no other chapter's prefix */
+    const char
+        *prefix; /* prefix of its rungs' names; "": names without the prefix of another chapter */
     tgl_type type;
     tgl_compute compute;
     const char *what; /* "f32" */
@@ -29,32 +30,32 @@ typedef struct ladder_chapter {
 
 enum { CHAPTERS = 3 };
 
-/* number: 1 to CHAPTERS. */
+/* The chapter with this number, 1 to CHAPTERS. */
 const ladder_chapter *ladder_chapter_number(int number);
 
 typedef struct rung {
     const char *name;        /* "naive", "reference", "cublas", "cublaslt" */
-    int number;              /* in the whole ladder; 0: the reference, or cuBLAS */
+    int number;              /* in the whole ladder; 0: the reference or cuBLAS */
     bool is_peer;            /* cuBLAS, which is not a rung */
     tgl_plan *plan;          /* NULL: not a kernel of the device, or it does not support the size */
     cublas_product *product; /* NULL: not cuBLAS */
-    char note[200];          /* why there are no results; empty: there are some */
-    bool failed;             /* and that is a fault */
+    char note[200];          /* why there are no results; empty: there are results */
+    bool failed;             /* the missing result is an error */
     verdict verdict;
-    tgl_counters counters; /* sim; of a single run */
+    tgl_counters counters; /* of a single run on the simulator */
 
-    int calls, repeats;          /* of a sample; samples */
-    double *samples;             /* seconds a call for each round; 0: it took no part */
+    int calls, repeats;          /* calls in a sample; number of samples */
+    double *samples;             /* seconds a call for each round; 0: not sampled */
     double seconds, low, high;   /* the median and the quartiles; 0: not timed */
-    double of_peer[CUBLAS_WAYS]; /* cuBLAS's time over its own; 0: not known */
+    double of_peer[CUBLAS_WAYS]; /* time of cuBLAS / time of the rung; 0: not known */
 } rung;
 
 typedef struct ladder_settings {
     tgl_device *dev;
     const ladder_chapter *chapter;
-    cublas *cublas;    /* NULL: not there, or not asked for */
+    cublas *cublas;    /* NULL: not available, or not requested */
     bool timed;        /* false: each rung runs exactly once */
-    bool has_counters; /* the device counts what a run does */
+    bool has_counters; /* the device counts memory accesses */
 } ladder_settings;
 
 typedef struct ladder_size {
@@ -63,10 +64,10 @@ typedef struct ladder_size {
     operands operands;
     truth *truth;
     tgl_timer *timer;
-    rung rungs[RUNGS_MAX]; /* in their order: reference, the kernels, cuBLAS */
+    rung rungs[RUNGS_MAX]; /* the reference, the kernels, cuBLAS */
     int count;
     int rounds;
-    int64_t calls; /* so far; chooses the operands of the next one */
+    int64_t calls; /* number of calls so far; selects the operands of the next call */
 } ladder_size;
 
 /* Checks and times all rungs at one size; calls step(user, name of the rung) before each step. The

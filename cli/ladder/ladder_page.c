@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ladder's page.
+ * Writes the ladder's page.
  */
 #include "ladder_page.h"
 #include "cli.h"
@@ -17,7 +17,7 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* An embedded file, which is there. */
+/* The text of an embedded file, which must exist. */
 static const char *text_of(const char *name)
 {
     const page_file *file = page_files;
@@ -26,7 +26,7 @@ static const char *text_of(const char *name)
     return file->text;
 }
 
-/* Writes page.html up to a mark, which is there, and leaves the mark out. */
+/* Writes page.html up to a mark, which must exist, and skips the mark. */
 static void write_up_to(ladder_page *page, const char *mark)
 {
     const char *end = strstr(page->rest, mark);
@@ -34,7 +34,7 @@ static void write_up_to(ladder_page *page, const char *mark)
     page->rest = end + strlen(mark);
 }
 
-/* A string of JSON. '<' is escaped because it could end the element of HTML. */
+/* Writes a JSON string. '<' is escaped, because it could end the HTML element. */
 static void put_string(FILE *to, const char *text)
 {
     fputc('"', to);
@@ -97,7 +97,7 @@ bool ladder_page_open(ladder_page *page, const char *path)
     return true;
 }
 
-/* The sources by their names, and the tables of speeds. */
+/* Writes the sources by name, and the tables of speeds. */
 static void put_files(FILE *to)
 {
     const char *separator = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ladder as a page of HTML in one file: cli/ladder/page.html with its style and its script, and
- * the data that the script shows, in JSON: the sources of the rungs, what the simulator counted and
+ * The ladder as a single HTML file: cli/ladder/page.html with its style and its script, and the
+ * data of the script in JSON: the sources of the rungs, what the simulator counted and
  * recorded, and measured speeds.
  */
 #ifndef CLI_LADDER_PAGE_H
@@ -11,18 +11,18 @@
 
 typedef struct ladder_page {
     output_file file;
-    const char *rest; /* of page.html, to be written */
-    int rungs;        /* written */
+    const char *rest; /* the rest of page.html, not yet written */
+    int rungs;        /* number of rungs written */
 } ladder_page;
 
-/* Opens the file. false: reported. */
+/* Opens the output file. false: reported. */
 bool ladder_page_open(ladder_page *page, const char *path);
 
 /* Adds the rungs of a chapter. false: reported. */
 bool ladder_page_add(ladder_page *page, const ladder_report *r, const ladder_size *s);
 
-/* Writes the rest and closes the file; it is replaced only if `code` is EXIT_DONE. Returns the exit
- * code. */
+/* Writes the rest and closes the file, which is replaced only if `code` is EXIT_DONE. Returns the
+ * exit code. */
 int ladder_page_finish(ladder_page *page, int code);
 
 #endif

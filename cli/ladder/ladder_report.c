@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ladder's tables, CSV file and chart.
+ * Writes the ladder's tables, CSV file and chart.
  */
 #include "ladder_report.h"
 #include "csv.h"
@@ -22,23 +22,23 @@ static bool has_figures(const ladder_report *r, const rung *x)
     return x->note[0] == '\0' && (r->settings->has_counters ? x->plan != NULL : x->seconds > 0);
 }
 
-/* ---- What the simulator counts, as the ladder's steps change it ------------------------------ */
+/* ---- Counts of the simulator ------------------------------ */
 
-/* cp.async reads global memory and writes shared memory, so it counts as both. */
+/* Memory traffic. cp.async reads global memory and writes shared memory, so it counts as both. */
 typedef struct traffic {
-    double load_sectors, store_sectors;       /* of global memory, a request */
-    double loads_per_ffma;                    /* of global memory, by warps */
-    double moved;                             /* bytes in sectors over bytes that have to move */
-    double shared_loads_per_ffma;             /* by warps */
-    double load_wavefronts, store_wavefronts; /* of shared memory, a request */
+    double load_sectors, store_sectors; /* of global memory, per request */
+    double loads_per_ffma;              /* of global memory, by warps */
+    double moved;                       /* bytes in sectors / minimum traffic of the product */
+    double shared_loads_per_ffma;       /* by warps */
+    double load_wavefronts, store_wavefronts; /* of shared memory, per request */
     int64_t conflicts;
-    double barriers; /* of a block */
+    double barriers; /* per block */
 } traffic;
 
 static traffic traffic_of(const ladder_size *s, const tgl_counters *t)
 {
     const tgl_problem *p = &s->problem;
-    const int64_t ffmas = p->m * p->n * p->k / 32; /* of warps, if all lanes were busy */
+    const int64_t ffmas = p->m * p->n * p->k / 32; /* by warps with all lanes active */
     const int64_t loads = t->global_load_requests + t->async_copy_requests;
     const int64_t sectors = t->global_load_sectors + t->async_copy_sectors;
     return (traffic){
@@ -72,7 +72,7 @@ const char ladder_counted_columns[] =
     "wgmma_requests,wgmma_bytes,tma_load_requests,tma_load_sectors,tma_load_bytes,"
     "tma_multicast_bytes,tma_store_requests,tma_store_sectors,tma_store_bytes,mbarrier_waits";
 
-/* Both, before the work. */
+/* Opens both files before any rung runs. */
 static bool open_files(ladder_report *r, const char *csv_path, const char *plot_path)
 {
     if (!output_file_open(&r->csv, csv_path)) return false;
@@ -136,7 +136,7 @@ static void format_time(double seconds, char text[16])
     snprintf(text, 16, "%.*f %s", seconds * scale < 100 ? 2 : 1, seconds * scale, unit);
 }
 
-/* "%8.1f", or blanks for what is not known. */
+/* Prints "%8.1f", or blanks for a value that is not known. */
 static void print_percent(double fraction)
 {
     if (fraction > 0)
@@ -168,7 +168,7 @@ static void print_timed(const ladder_report *r, const ladder_size *s, const rung
         printf(" %9s\n", "-");
 }
 
-/* "-" for 0. */
+/* Prints a count, or "-" for 0. */
 static void print_count(int width, int digits, double value)
 {
     if (value > 0)
@@ -219,7 +219,7 @@ static void print_columns(const ladder_report *r, const ladder_size *s)
                "% cuBLAS", "% Lt best", "max error");
 }
 
-/* The reference and cuBLAS have no number. */
+/* Prints the table of a size. The reference and cuBLAS have no number. */
 static void print_size(const ladder_report *r, const ladder_size *s)
 {
     print_columns(r, s);
@@ -238,7 +238,7 @@ static void print_size(const ladder_report *r, const ladder_size *s)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-/* A field that is empty where it is not known. */
+/* Writes a CSV field, which is empty if the value is not known. */
 static void put_known(FILE *csv, double value, const char *format)
 {
     fputc(',', csv);
@@ -270,8 +270,7 @@ static void write_timed(const ladder_report *r, const ladder_size *s, const rung
     fprintf(csv, ",%s", truth_is_whole(s->truth) ? "" : truth_peer(s->truth));
 }
 
-/* All members of tgl_counters behind its size, in their order, as ladder_counted_columns names
- * them. */
+/* Writes all members of tgl_counters after `size`, in the order of ladder_counted_columns. */
 void ladder_report_put_counts(const ladder_report *r, const ladder_size *s, const rung *x, FILE *to)
 {
     const tgl_problem *p = &s->problem;
@@ -301,7 +300,7 @@ static void write_csv(ladder_report *r, const ladder_size *s)
 
 /* ---- Chart ----------------------------------------------------------------------------------- */
 
-/* The reference is left out: it would lie on the axis. */
+/* Adds a size to the chart, without the reference, whose line would be at 0. */
 static void add_to_chart(ladder_report *r, const ladder_size *s)
 {
     svg_chart *chart = &r->chart;
@@ -322,7 +321,7 @@ static void add_to_chart(ladder_report *r, const ladder_size *s)
     }
 }
 
-/* False: reported. */
+/* Writes the chart. False: reported. */
 static bool write_chart(ladder_report *r)
 {
     svg_chart *chart = &r->chart;

@@ -19,7 +19,7 @@ typedef struct ladder_report {
     svg_chart chart;
 } ladder_report;
 
-/* The columns of counts by the simulator, in the CSV file and in the page. */
+/* The names of the simulator's counts, as columns of the CSV file and in the page. */
 extern const char ladder_counted_columns[];
 
 /* Opens the files, unless their paths are NULL, and prints the heading. no_cublas: why cuBLAS is
@@ -30,8 +30,7 @@ bool ladder_report_start(ladder_report *r, const char *csv_path, const char *plo
 /* Prints a size. The names of its rungs must stay valid until the end. */
 void ladder_report_add(ladder_report *r, const ladder_size *s);
 
-/* Writes the values of ladder_counted_columns of a rung that was counted, without an end of line.
- */
+/* Writes the values of ladder_counted_columns for a rung with counts, without an end of line. */
 void ladder_report_put_counts(const ladder_report *r, const ladder_size *s, const rung *x,
                               FILE *to);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ladder at one size.
+ * Checks and times the rungs of the ladder at one size.
  */
 #include "cli.h"
 #include "ladder.h"
@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum { ROUNDS_MAX = 25, CALLS_MAX = 2000 };
-static const double sample_seconds = 2e-3; /* of a sample, at least */
-static const double rung_seconds = 0.4;    /* to spend on a rung's samples, about */
-static const double slow_seconds = 0.05;   /* a call this long needs no warm-up call */
+static const double sample_seconds = 2e-3; /* minimum duration of a sample */
+static const double rung_seconds = 0.4;    /* approximate time for the samples of a rung */
+static const double slow_seconds = 0.05;   /* a call of this duration needs no warm-up call */
 static const double warm_up_seconds = 0.1; /* before the first round */
 
 /* ---- Chapters -------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static rung *add_rung(ladder_size *s, const char *name)
     return r;
 }
 
-/* The name of a rung, which is behind "ladder/" in the kernel's name; NULL: another kernel. */
+/* The name of a rung: the kernel's name without "ladder/"; NULL: another kernel. */
 static const char *rung_name(const char *kernel)
 {
     static const char prefix[] = "ladder/";
@@ -146,7 +146,7 @@ static tgl_status time_calls(ladder_size *s, const rung *r, int calls, double *s
 
 /* ---- Checking -------------------------------------------------------------------------------- */
 
-/* Fills C with NaN, runs the rung once, and downloads the result to C, memory of the host. */
+/* Fills C with NaN, runs the rung once, and downloads the result to host memory. */
 static tgl_status run_over_nan(ladder_size *s, rung *r, void *C)
 {
     tgl_device *dev = s->settings->dev;
@@ -174,7 +174,7 @@ static tgl_status check_rung(ladder_size *s, rung *r, void *C)
     return status != TGL_OK ? note_failure(r, status) : TGL_OK;
 }
 
-/* Checks cuBLAS first: elements without a reference are compared with its result. */
+/* Checks all rungs, cuBLAS first: its result replaces the reference for elements that have none. */
 static tgl_status check_all(ladder_size *s, void (*step)(void *, const char *), void *user)
 {
     const bool is_host = cli_device_is_host(s->settings->dev);
@@ -194,7 +194,7 @@ static tgl_status check_all(ladder_size *s, void (*step)(void *, const char *), 
 
 /* ---- Timing ---------------------------------------------------------------------------------- */
 
-/* Chooses the calls of a sample and the number of samples. On entry r->seconds is the time of the
+/* Chooses the number of calls in a sample and the number of samples. r->seconds is the time of the
  * checked run. */
 static tgl_status choose_samples(ladder_size *s, rung *r)
 {
@@ -218,7 +218,7 @@ static tgl_status warm_up(ladder_size *s, const rung *r)
     return status;
 }
 
-/* True if the rung takes part in the round: repeats are spread evenly over rounds. */
+/* Whether the rung is sampled in the round: its samples are spread evenly over the rounds. */
 static bool takes_part(const rung *r, int round, int rounds)
 {
     return (round + 1) * r->repeats / rounds > round * r->repeats / rounds;
@@ -244,7 +244,7 @@ static tgl_status take_samples(ladder_size *s, void (*step)(void *, const char *
     return TGL_OK;
 }
 
-/* The median of peer's time over r's in the rounds of both. */
+/* The median of peer's time / r's time over the rounds that have samples of both. */
 static double median_ratio(const ladder_size *s, const rung *peer, const rung *r)
 {
     double ratios[ROUNDS_MAX];
@@ -306,6 +306,6 @@ tgl_status ladder_run(ladder_size *s, const ladder_settings *settings, const tgl
     if (status == TGL_OK) status = check_all(s, step, user);
     if (settings->timed) return status == TGL_OK ? time_all(s, step, user) : status;
     for (int i = 0; i < s->count; i++)
-        s->rungs[i].seconds = 0; /* of a single run */
+        s->rungs[i].seconds = 0; /* the time of a single run is not a result */
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows and columns of a product in double precision, and comparing results with them.
+ * Computes rows and columns of a product in double precision, and compares results with them.
  */
 #include "truth.h"
 #include "elements.h"
@@ -15,18 +15,19 @@
 #include <string.h>
 
 enum { LINES_MAX = 8, TILE = 128 };
-static const double whole_up_to = 1 << 30; /* products of elements */
+static const double whole_up_to = 1 << 30; /* multiplications */
 
 struct truth {
     int64_t m, n, k;
-    tgl_type type; /* of the matrices */
-    double bound;  /* of an element's error */
-    float *A, *B;  /* as floats */
-    float *C;      /* the result that is judged */
+    tgl_type type; /* type of the matrices */
+    double bound;  /* maximum error of an element */
+    float *A, *B;  /* converted to float */
+    float *C;      /* the result that is checked */
     bool is_whole;
     double seconds;
 
-    /* The rows and columns that are computed. Whole: all rows, and no columns. */
+    /* The rows and columns that are computed: all rows of a product up to the limit, or some rows
+     * and columns. */
     int64_t row_count, column_count;
     int64_t *rows, *columns;
     reference_element *row_elements, *column_elements; /* row_count x n, column_count x m */
@@ -55,7 +56,7 @@ double truth_seconds(const truth *t)
 
 /* ---- Lines in double precision --------------------------------------------------------------- */
 
-/* out[i] := the i-th of the sums, `step` apart, and of their magnitudes. */
+/* out[i] := the i-th sum and magnitude; they are `step` apart. */
 static void keep_line(const double *sum, const double *magnitude, int64_t step, int64_t count,
                       reference_element *out)
 {
@@ -63,7 +64,7 @@ static void keep_line(const double *sum, const double *magnitude, int64_t step, 
         out[i] = (reference_element){sum[i * step], magnitude[i * step]};
 }
 
-/* room: for two rows of the result. */
+/* Computes the rows. room: memory for two rows of the result. */
 static void compute_rows(truth *t, double *room)
 {
     for (int64_t x = 0; x < t->row_count; x++) {
@@ -73,8 +74,8 @@ static void compute_rows(truth *t, double *room)
     }
 }
 
-/* All at once: B's columns side by side. room: for twice as many columns of the result; gathered:
- * for B's. */
+/* Computes all columns in one product, with the columns of B side by side. room: memory for twice
+ * as many columns of the result; gathered: for the columns of B. */
 static void compute_columns(truth *t, double *room, float *gathered)
 {
     const int64_t count = t->column_count;
@@ -105,8 +106,8 @@ static bool compute_lines(truth *t)
     return ok;
 }
 
-/* Chooses the first and the last line, both at the start of the last tile, and others at random,
- * perhaps twice. */
+/* Chooses the first line, the last one, the two at the start of the last tile, and random ones,
+ * which may coincide. */
 static int64_t choose_lines(random_state *r, int64_t count, int64_t *lines)
 {
     const int64_t last_tile = (count - 1) / TILE * TILE;
@@ -136,7 +137,8 @@ static bool choose(truth *t)
     return true;
 }
 
-/* ---- What the rest is compared by ------------------------------------------------------------ */
+/* ---- The result that replaces the reference
+ * ------------------------------------------------------------ */
 
 static bool compute_lengths(truth *t)
 {
@@ -156,7 +158,7 @@ static bool compute_lengths(truth *t)
     return true;
 }
 
-/* NULL: no memory. */
+/* The elements as floats; NULL: no memory. */
 static float *floats_of(tgl_type type, const void *elements, int64_t count)
 {
     float *to = calloc((size_t)count + 1, sizeof *to); /* never of 0 bytes */
@@ -199,9 +201,10 @@ void truth_free(truth *t)
     free(t);
 }
 
-/* ---- Judging --------------------------------------------------------------------------------- */
+/* ---- Checking results
+ * --------------------------------------------------------------------------------- */
 
-/* false: v->why says what is wrong. */
+/* Compares an element with its reference. false: v->why says what is wrong. */
 static bool judge_element(const truth *t, error_summary *summary, const float *C, int64_t i,
                           int64_t j, const reference_element *e, verdict *v)
 {
@@ -232,8 +235,8 @@ static bool judge_lines(const truth *t, const float *C, verdict *v)
     return true;
 }
 
-/* Both results may differ from the reference by the bound, and by the rounding to their type. The
- * comparison is false for a NaN. */
+/* Compares all elements with those of the first right result. Both results may differ from the
+ * exact one by the bound, and by the rounding to their type. The comparison is false for a NaN. */
 static bool judge_all(const truth *t, const float *C, verdict *v)
 {
     const double unit = 2 * t->bound * 0x1p-24;
@@ -253,7 +256,7 @@ static bool judge_all(const truth *t, const float *C, verdict *v)
     return true;
 }
 
-/* The first right result must be finite everywhere. */
+/* Makes a result the one that later results are compared with. It must be finite everywhere. */
 static bool become_peer(truth *t, const char *name, const float *C, verdict *v)
 {
     const size_t count = (size_t)(t->m * t->n);

@@ -2,10 +2,10 @@
  *
  * The reference result of one product of f32 or f16 matrices, for checking many results of it.
  *
- * Up to 2^30 multiplications every element is computed in double precision. Larger products would
- * take too long: then all elements of some rows and columns are computed, among them the first, the
- * last and those at the edge of the last tile, and every other element is compared with the first
- * result that was right in these.
+ * If the product has at most 2^30 multiplications, every element is computed in double precision.
+ * For larger products only some rows and columns are: the first, the last, those at the edge of the
+ * last tile, and random ones. Every other element is compared with the first result that was right
+ * in these.
  */
 #ifndef CLI_TRUTH_H
 #define CLI_TRUTH_H
@@ -22,21 +22,21 @@ typedef struct verdict {
     char why[160];               /* what is wrong */
 } verdict;
 
-/* NULL: no memory. The operands must outlive it. */
+/* Computes the reference; NULL: no memory. The operands must outlive it. */
 truth *truth_make(const operands *o);
 void truth_free(truth *t);
 
-/* True if every element is known in double precision. */
+/* Whether every element is computed in double precision. */
 bool truth_is_whole(const truth *t);
 
-/* The name of the result that elements without a reference are compared with; NULL before the
- * first. */
+/* The name of the first right result, which replaces the reference for other elements; NULL: there
+ * is none yet. */
 const char *truth_peer(const truth *t);
 
-/* The seconds that computing the reference took, on one thread. */
+/* The seconds that the reference took, on one thread. */
 double truth_seconds(const truth *t);
 
-/* Checks a result in host memory, of the problem's type. NaN never passes. */
+/* Checks a result of the problem's type in host memory. NaN never passes. */
 verdict truth_judge(truth *t, const char *name, const void *result);
 
 #endif

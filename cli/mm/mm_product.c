@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens the files and finds the problem: vectors, batches that are broadcast, Fortran order by a
- * transpose flag, and the types of C and D.
+ * Opens the files and makes the problem: vectors, batches that are broadcast, transpose flags for
+ * Fortran order, and the types of C and D.
  */
 #include "mm_product.h"
 
@@ -50,11 +50,11 @@ bool mm_open_files(const mm_options *o, mm_files *files)
 /* A or B as numpy.matmul() takes it: a batch of matrices, op() applied. */
 typedef struct mm_factor {
     const npy_header *header;
-    bool is_vector, is_batch, is_transposed; /* the last: as the user asks */
+    bool is_vector, is_batch, is_transposed; /* is_transposed: by an option */
     int64_t rows, columns, batch;
 } mm_factor;
 
-/* A vector is a row as the first factor, a column as the second. */
+/* A factor. A vector is a row as the first factor, and a column as the second. */
 static mm_factor factor_of(const npy_header *h, bool is_transposed, bool is_first)
 {
     mm_factor x = {.header = h, .is_transposed = is_transposed, .batch = 1};
@@ -74,7 +74,7 @@ static mm_factor factor_of(const npy_header *h, bool is_transposed, bool is_firs
     return x;
 }
 
-/* How the library is to take a stored matrix for op(X). */
+/* The transpose flag for a stored matrix. */
 static tgl_transpose transpose_of(const mm_factor *x, bool by_columns)
 {
     const bool is_fortran = x->header->fortran_order && x->header->dimensions == 2;

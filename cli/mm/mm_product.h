@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The product of `tegula mm`: what the options and the files' headers say, as a problem.
+ * The product of `tegula mm`: makes a problem of the options and the headers of the files.
  */
 #ifndef CLI_MM_PRODUCT_H
 #define CLI_MM_PRODUCT_H
@@ -10,16 +10,16 @@
 
 typedef struct mm_options {
     problem_options common;
-    const char *a, *b, *c0, *output; /* c0: NULL if there is none */
+    const char *a, *b, *c0, *output; /* c0: NULL: not given */
     double alpha, beta;
     bool has_beta;
 } mm_options;
 
 typedef struct mm_files {
-    array_file a, b, c0; /* c0: all zeros if there is none */
+    array_file a, b, c0; /* c0: all zeros: not given */
 } mm_files;
 
-/* The product: its problem, and the shape of C as NumPy has it. */
+/* The product: the problem, and the shape of C in NumPy. */
 typedef struct mm_product {
     tgl_problem problem;
     npy_header result;
@@ -28,12 +28,12 @@ typedef struct mm_product {
 /* Whether the path is "-"; false for NULL. */
 int mm_is_stdin(const char *path);
 
-/* false: reported, and no file is open. */
+/* Opens the files. false: reported, and no file is open. */
 bool mm_open_files(const mm_options *o, mm_files *files);
 void mm_close_files(mm_files *files);
 
-/* The product that the files and options describe, as numpy.matmul() computes it. false: they do
- * not fit, and this is reported. */
+/* Makes the product of the files and options, with the rules of numpy.matmul(). false: they do not
+ * match, which is reported. */
 bool mm_make_product(const mm_options *o, const mm_files *files, mm_product *x);
 size_t mm_result_bytes(const mm_product *x);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Element types. f32, f64 and the integers are the compiler's own; the 16-bit types are converted
- * bit by bit, so that no compiler or processor has to know them.
+ * Converts elements. f32, f64 and the integers are types of C; the 16-bit types are converted bit
+ * by bit, so that the compiler and the processor need not support them.
  */
 #include "elements.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Columns: name; bytes; bits of the fraction; exponent of the smallest normal number. The exponents
- * are symmetric: the greatest is 1 - least. An integer type has neither: 0, 0. */
+/* Columns: name; bytes; bits of the fraction; exponent of the smallest normal number. The exponent
+ * of the greatest number is 1 minus that. Integer types have neither: 0, 0. */
 static const struct format {
     const char *name;
     int size, fraction, least;
@@ -118,7 +118,7 @@ static uint64_t shift_rounded(uint64_t significand, int shift)
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
 }
 
-/* The code of infinity, whose exponent is one above the greatest number's. */
+/* The code of infinity: its exponent is one above that of the greatest number. */
 static uint64_t infinity_code(const struct format *f)
 {
     return (uint64_t)(3 - 2 * f->least) << f->fraction;
@@ -201,7 +201,7 @@ void element_set(tgl_type type, void *elements, int64_t at, double x)
     }
 }
 
-/* fmax() takes the least number for a NaN. */
+/* Rounds to an integer of the type. fmax() returns the least number for a NaN. */
 static double round_to_integer(tgl_type type, double x)
 {
     return nearbyint(fmin(fmax(x, -element_scale(type)), element_greatest(type)));
@@ -215,7 +215,7 @@ double element_round(tgl_type type, double x)
     return decode(&formats[type], encode(&formats[type], x));
 }
 
-enum { BLOCK_WORDS = 512 }; /* that are searched at a time */
+enum { BLOCK_WORDS = 512 }; /* words that are searched at a time */
 
 /* Whether all elements of a block are finite. A word holds one element or several. The exponent of
  * an infinity or a NaN has all bits set: adding 1 to the exponent then carries into the bit of the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Element types: their names, their limits, and conversion to and from double. A matrix is bytes
- * and a tgl_type everywhere in the program and the tests; this module alone knows the formats.
+ * Element types: their names, their limits, and conversion to and from double. Everywhere in
+ * the program and the tests a matrix is bytes and a tgl_type; only this module knows the formats.
  *
  *     name   sign, exponent, fraction bits
  *     f32    1, 8, 23
@@ -19,16 +19,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether this module knows the format of the type. All functions below need a type it knows. */
+/* Whether this module supports the type. The functions below need a type that it supports. */
 bool element_is_known(tgl_type type);
 
-/* "f32"; "?" for a type that is not known. */
+/* The name of a type: "f32"; "?" for a type that is not supported. */
 const char *element_type_name(tgl_type type);
 
-/* The type of a name; false: there is none. */
+/* *type := the type of this name; false: there is none. */
 bool element_type_of(const char *name, tgl_type *type);
 
-/* Whether its numbers are integers. Their sums and products are exact modulo 2^32. */
+/* Whether the type is an integer type. Sums and products of integers are exact modulo 2^32. */
 bool element_is_integer(tgl_type type);
 
 /* The type that sums of products are accumulated in: f64 for f64, i32 for integers, else f32. */
@@ -37,8 +37,8 @@ tgl_type element_accumulator(tgl_type type);
 /* The unit roundoff: 2^-24 for f32; 0 for integers. */
 double element_unit(tgl_type type);
 
-/* The factor from random numbers in (-1, 1) to numbers of the type: for integers all of them are
- * wanted, and it is minus the least one; 1 for the other types. */
+/* The factor from random numbers in (-1, 1) to numbers of the type: 1; for integers minus the least
+ * one, so that all integers occur. */
 double element_scale(tgl_type type);
 
 /* The smallest positive number, a denormal; the smallest normal number; the greatest number. The
@@ -47,8 +47,8 @@ double element_smallest(tgl_type type);
 double element_least_normal(tgl_type type);
 double element_greatest(tgl_type type);
 
-/* Half the distance between neighbouring numbers of the type around x, which is finite: the error
- * of rounding a number of the size of x. */
+/* Half the distance between neighbouring numbers of the type around x, which is finite. This is the
+ * maximum error of rounding x to the type. */
 double element_half_ulp(tgl_type type, double x);
 
 /* Element number `at`. Every number of these types is a double. */
@@ -59,11 +59,11 @@ double element_get(tgl_type type, const void *elements, int64_t at);
  * if padding that is filled with NaN is read. */
 void element_set(tgl_type type, void *elements, int64_t at, double x);
 
-/* x as the type holds it. */
+/* x rounded to the type. */
 double element_round(tgl_type type, double x);
 
-/* The first of `count` elements that is an infinity or a NaN; `count` if there is none, as always
- * for integers. About as fast as memory. */
+/* The index of the first of `count` elements that is an infinity or a NaN; `count` if there is
+ * none, as for integers. About as fast as memory. */
 int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t count);
 
 /* out[i] := element first + i*step, for 0 <= i < count. */

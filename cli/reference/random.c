@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers and the inputs that accuracy is judged by.
+ * Generates random numbers and the inputs of accuracy tests.
  */
 #include "random.h"
 #include "elements.h"
@@ -75,8 +75,8 @@ static double special_or_symmetric(random_state *r, double probability)
     return symmetric(r);
 }
 
-/* One element of a kind whose elements do not depend on one another. parameter: phi of WIDE, the
- * scale of DENORMAL, the probability of a special value in NON_FINITE. */
+/* Draws an element of a kind whose elements are independent. parameter: phi of WIDE, the scale of
+ * DENORMAL, the probability of a special value in NON_FINITE. */
 static double draw_element(random_state *r, inputs kind, double parameter)
 {
     switch (kind) {
@@ -101,7 +101,7 @@ static double draw_element(random_state *r, inputs kind, double parameter)
     return symmetric(r);
 }
 
-/* As the type holds it; a number above its range becomes the greatest. */
+/* Rounds x to the type. A number beyond its range becomes the greatest number. */
 static double fit_to_type(tgl_type type, double x)
 {
     const double greatest = element_greatest(type);
@@ -117,7 +117,7 @@ static void fill(random_state *r, inputs kind, double parameter, tgl_type type, 
         X[i] = fit_to_type(type, element_scale(type) * draw_element(r, kind, parameter));
 }
 
-/* Makes the products of the second half of k nearly the negatives of those of the first. */
+/* Makes the products in the second half of k nearly the negatives of those in the first half. */
 static void pair_up(random_state *r, tgl_type type, int64_t m, int64_t n, int64_t k, double *A,
                     double *B)
 {
@@ -131,8 +131,8 @@ static void pair_up(random_state *r, tgl_type type, int64_t m, int64_t n, int64_
     }
 }
 
-/* Scales of A and B in DENORMAL: either A itself is denormal and the products are not, or the
- * products are. Nothing overflows: f16 has room for 2^15. */
+/* Draws the scales of A and B for DENORMAL: either A is denormal and the products are not, or the
+ * products are denormal. Nothing overflows: f16 has room for 2^15. */
 static void draw_denormal_scales(random_state *r, tgl_type type, double *of_a, double *of_b)
 {
     const int least = ilogb(element_least_normal(type)), room = least == -14 ? 10 : 40;

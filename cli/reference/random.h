@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers that are the same on every machine (SplitMix64), and the inputs that accuracy is
- * judged by. The program and the tests share this generator.
+ * Random numbers that are the same on every machine (SplitMix64), and the inputs of accuracy tests.
+ * The program and the tests share this generator.
  */
 #ifndef CLI_RANDOM_H
 #define CLI_RANDOM_H
@@ -29,7 +29,7 @@ bool random_once_in(random_state *r, int times);
 
 /* Distributions of the elements of A and B. */
 typedef enum inputs {
-    UNIFORM_01,   /* (0, 1): all products are positive, nothing cancels */
+    UNIFORM_01,   /* (0, 1): all products are positive, none cancel */
     UNIFORM_11,   /* (-1, 1) */
     NORMAL,       /* mean 0, variance 1 */
     WIDE,         /* (U - 0.5) * exp(phi*N), phi up to 4: exponents far apart */
@@ -37,26 +37,27 @@ typedef enum inputs {
     DENORMAL,     /* inputs or products below the smallest normal number */
     NON_FINITE,   /* (-1, 1), with infinities, NaN and zeros of both signs among them */
     INPUTS_END,
-    /* Of integers only. */
+    /* Kinds of integers. */
     EXTREMES = INPUTS_END, /* the least and the greatest number: -128 and 127 */
     LEAST,                 /* -128: the greatest product, and after 2^17 of them the sum wraps */
 } inputs;
 
 const char *inputs_name(inputs kind);
 
-/* One of those that suit the type. The distributions of integers are scaled to all numbers of the
- * type; they have no denormal and no non-finite numbers. */
+/* Draws a kind that the type supports. Integers are scaled to all numbers of the type; they have no
+ * denormal and no non-finite numbers. */
 inputs random_kind(random_state *r, tgl_type type);
 
-/* Fills op(A), m x k, and op(B), k x n, both row-major, with numbers that `type` holds exactly. */
+/* Fills op(A) (m x k) and op(B) (k x n), both row-major, with numbers that `type` represents
+ * exactly. */
 void random_inputs(random_state *r, inputs kind, tgl_type type, int64_t m, int64_t n, int64_t k,
                    double *A, double *B);
 
-/* count numbers for C, a bias or a residual beside inputs of this kind. */
+/* Draws `count` numbers for C, a bias or a residual of a product whose inputs are of this kind. */
 void random_addends(random_state *r, inputs kind, tgl_type type, int64_t count, double *X);
 
-/* count elements of `type`, uniform in (-1, 1), or all integers of the type: what products are
- * timed with. */
+/* Draws `count` elements of `type`, uniform in (-1, 1), or all integers of the type. Products are
+ * timed with these. */
 void random_fill(random_state *r, tgl_type type, void *elements, int64_t count);
 
 #endif

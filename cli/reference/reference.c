@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products in more precision than the type has, and the error of results against them.
+ * Computes products in higher precision than the type has, and the errors of results.
  */
 #include "reference.h"
 #include "elements.h"
@@ -9,7 +9,7 @@
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-enum { STRIP = 128 }; /* columns, or products, that are handled at a time */
+enum { STRIP = 128 }; /* columns, or products, that are computed at a time */
 
 /* An integer modulo 2^32. */
 static uint32_t wrapped_bits(long double x)
@@ -46,7 +46,7 @@ reference_element reference_finish(tgl_type type, double alpha, reference_elemen
     return e;
 }
 
-/* width <= STRIP. */
+/* Sums products in double for `width` columns, at most STRIP. */
 static void sum_in_double(int64_t width, int64_t k, const double *a, const double *B, int64_t ldb,
                           reference_element *out)
 {
@@ -79,8 +79,8 @@ static int list_finite(int64_t width, int64_t k, const double *a, const double *
     return count;
 }
 
-/* Columns with Inf or NaN keep their sums in double: x87 arithmetic with them takes some hundred
- * cycles an operation on Intel processors. */
+/* Sums products in long double. Columns with Inf or NaN keep their sums in double: x87 arithmetic
+ * with such values takes some hundred cycles an operation on Intel processors. */
 static void sum_in_long_double(int64_t width, int64_t k, const double *a, const double *B,
                                int64_t ldb, reference_element *out)
 {
@@ -113,7 +113,7 @@ void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const doub
         out[j] = reference_finish(type, alpha, out[j], k, beta, beta != 0 ? c[j] : 0);
 }
 
-/* What a factor counts for. A zero counts for nothing. */
+/* The magnitude of a factor when it is aligned. A zero stays 0. */
 static double aligned_size(double x, double least)
 {
     return x == 0 ? 0 : fmax(fabs(x), least);
@@ -249,8 +249,8 @@ static long double rounding_error(tgl_type type_d, double d, long double x)
     return element_half_ulp(type_d, fmax(fabs(d), (double)fabsl(x)));
 }
 
-/* e of one element. Near the end of D's range either an infinity or the greatest number is right.
- */
+/* The error e of an element. Near the end of D's range both an infinity and the greatest number are
+ * right. */
 static double element_error(tgl_type type_d, double d, const reference_element *r, double bound)
 {
     if (element_is_integer(type_d)) return d == (double)r->value ? 0 : INFINITY;
@@ -275,7 +275,7 @@ bool error_add(error_summary *summary, tgl_type type_d, double d,
 {
     const double e = element_error(type_d, d, reference, bound);
     *error = e;
-    if (e > bound * summary->max_share) summary->max_share = e / bound;
+    if (e > bound * summary->max_over_bound) summary->max_over_bound = e / bound;
     if (!(e <= bound)) {
         summary->wrong++;
         if (e > summary->max) summary->max = e;
@@ -296,7 +296,7 @@ void error_merge(error_summary *into, const error_summary *from)
     into->finite += from->finite;
     into->wrong += from->wrong;
     if (from->max > into->max) into->max = from->max;
-    if (from->max_share > into->max_share) into->max_share = from->max_share;
+    if (from->max_over_bound > into->max_over_bound) into->max_over_bound = from->max_over_bound;
     into->sum_squares += from->sum_squares;
     into->difference_squares += from->difference_squares;
     into->reference_squares += from->reference_squares;

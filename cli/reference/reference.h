@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a product should be, and the error of a result. The program and the tests share this
- * reference. The error of an element of D is
+ * The reference result of products, and the errors of results. The program and the tests use it.
+ * The error of an element of D is
  *
  *     e = (|d - ref| - r) / (u * (|alpha| |A||B| + |beta||C|) + s)
  *
@@ -23,10 +23,10 @@
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* An element as it should be: the value, and the sum of magnitudes that its error is measured in.
- * Sums of products are accumulated in double, in which products of two f32, f16 or bf16 are exact;
- * those of f64 in long double, which has 11 bits more on x86 and 60 on Arm. Sums of i8 are exact in
- * double before they wrap. */
+/* An element of the reference: its value, and the sum of magnitudes, which is the unit of its
+ * error. Sums of products are accumulated in double, in which products of two f32, f16 or bf16 are
+ * exact; sums of f64 in long double, which has 11 more bits on x86 and 60 more on Arm. Sums of i8
+ * are exact in double before they wrap. */
 typedef struct reference_element {
     long double value, magnitude;
 } reference_element;
@@ -36,25 +36,26 @@ typedef struct reference_element {
 void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const double *a,
                    const double *B, double beta, const double *c, reference_element *out);
 
-/* Adds to the magnitudes of a row what a tensor core may lose of products with denormal factors. It
+/* Adds to the magnitudes of a row the error of tensor cores with denormal factors. A tensor core
  * aligns a product by the exponents of its factors, and a denormal factor has the exponent of the
  * least normal number (docs/accuracy.md). Such a factor therefore counts as that number. type: of A
  * and B; other arguments as above, all finite. */
 void reference_align_denormals(tgl_type type, int64_t n, int64_t k, double alpha, const double *a,
                                const double *B, reference_element *row);
 
-/* One element whose factors are strided: sum_p a[p*step_a]*b[p*step_b], p < k, of two matrices
- * with elements of type_a and type_b. The first elements are number at_a and at_b. */
+/* One element with strided factors: sum_p a[p*step_a]*b[p*step_b], p < k, of matrices with elements
+ * of type_a and type_b. The first elements are number at_a and at_b. */
 reference_element reference_dot(int64_t k, tgl_type type_a, const void *a, int64_t at_a,
                                 int64_t step_a, tgl_type type_b, const void *b, int64_t at_b,
                                 int64_t step_b);
 
-/* alpha*sum + beta*c, and the magnitude of both. type: of A and B. k: the products in the sum. */
+/* alpha*sum + beta*c, and the sum of the magnitudes. type: of A and B. k: number of products in the
+ * sum. */
 reference_element reference_finish(tgl_type type, double alpha, reference_element sum, int64_t k,
                                    double beta, double c);
 
-/* kernels/ladder/00_reference.c. A is m x k, B is k x n, row-major; the sums of products and of
- * their magnitudes are m x n and tight, and must not overlap anything. */
+/* Computes sums of products and of their magnitudes by kernels/ladder/00_reference.c. A is m x k, B
+ * is k x n, row-major; the sums are m x n and tight, and must not overlap anything. */
 void reference_product(int64_t m, int64_t n, int64_t k, const float *A, int64_t lda, const float *B,
                        int64_t ldb, double *restrict sum, double *restrict magnitude);
 
@@ -62,59 +63,59 @@ void reference_product(int64_t m, int64_t n, int64_t k, const float *A, int64_t 
 
 long double reference_activation(tgl_activation activation, long double x);
 
-/* For an element that an epilogue is applied to: makes a sum beyond the range of the accumulator
- * infinite, and the magnitude of an infinite sum 0. Where the epilogue makes a number of it, that
- * number is exact; measured in an infinite magnitude any result would pass. */
+/* Prepares an element for an epilogue: a sum beyond the range of the accumulator becomes infinite,
+ * and the magnitude of an infinite sum 0. An epilogue that turns it into a finite number is exact;
+ * with an infinite magnitude any result would pass. */
 void reference_saturate(tgl_type accumulator, reference_element *x);
 
-/* *x: alpha*A*B + beta*C before, and after what the epilogue makes of it. An expression is not
- * known here, nor what activations other than RELU make of integers. */
+/* Applies an epilogue to *x = alpha*A*B + beta*C. Supports neither expressions nor activations of
+ * integers other than RELU. */
 void reference_epilogue(tgl_type accumulator, const tgl_epilogue *epilogue, long double bias,
                         long double residual, reference_element *x);
 
-/* What an epilogue may add to the error of the product. */
+/* The error that an epilogue may add to that of the product. */
 enum { EPILOGUE_ERRORS = 8 };
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
-/* The place of element (i, j) of op(X) in the stored matrix X, and the elements that a batch of X
- * spans. op(X) is rows x cols; ld is not 0. Written from the public header alone. */
+/* The index of element (i, j) of op(X) in the stored matrix X, and the number of elements that a
+ * batch of X spans. op(X) is rows x cols; ld is not 0. Written from the public header alone. */
 int64_t stored_index(tgl_order order, tgl_transpose trans, int64_t ld, int64_t i, int64_t j);
 int64_t stored_extent(tgl_order order, tgl_transpose trans, int64_t rows, int64_t cols, int64_t ld,
                       int64_t batch, int64_t stride);
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-/* Errors of many elements. */
+/* A summary of the errors of many elements. */
 typedef struct error_summary {
-    int64_t finite;     /* elements that are finite and within the bound; the rest is in no sum */
-    int64_t wrong;      /* elements above the bound, or not finite in the right way */
-    double max;         /* the greatest e */
-    double max_share;   /* the greatest e over its bound */
-    double sum_squares; /* of e */
+    int64_t finite;        /* finite elements within the bound; the sums contain only these */
+    int64_t wrong;         /* elements above the bound, or not finite in the right way */
+    double max;            /* maximum of e */
+    double max_over_bound; /* maximum of e / bound */
+    double sum_squares;    /* of e */
     long double difference_squares, reference_squares; /* for ||d - ref||_F / ||ref||_F */
 } error_summary;
 
-/* The greatest e that passes for a sum of k products: the bound of any order of summation, or for
- * long sums 8*sqrt(k), which rounding errors of both signs do not exceed in practice. */
+/* The bound of e for a sum of k products: that of any order of summation, or for long sums
+ * 8*sqrt(k), which rounding errors of both signs do not exceed in practice. */
 double error_bound(int64_t k);
 
-/* What must be added to the bound where A and B, of type f32, may be rounded to TF32 first (10 bits
- * of fraction): 2^-11 of each factor, 2^-10 of each product, in units of 2^-24. */
+/* The addition to the bound if A and B, of type f32, may be rounded to TF32 first (10 bits of
+ * fraction): 2^-11 of each factor, 2^-10 of each product, in units of 2^-24. */
 double error_of_rounded_inputs(tgl_type type, tgl_compute compute);
 
-/* What must be added to the bound where tensor cores multiply inputs of 16 bits. They cut off bits
- * of the products and of the sum (docs/accuracy.md). These errors have one sign where all products
- * have, and add up. In practice that is less than k / 8, which is added where it is more than
- * 8*sqrt(k): with inputs of U(0,1) the mean is 0.1 k. */
+/* The addition to the bound if tensor cores multiply inputs of 16 bits. They truncate the products
+ * and the sum (docs/accuracy.md). If all products have one sign, so have these errors, and they add
+ * up, in practice to less than k / 8. This is added if it is more than 8*sqrt(k). With inputs of
+ * U(0,1) the mean is 0.1 k. */
 double error_of_cut_sums(tgl_type type, int64_t k);
 
-/* What must be added to the bound for a library that rounds the partial sums of split-K to D's
- * type, as cuBLAS does where D has 16 bits: the error of four such roundings. 0 for f32 and f64. */
+/* The addition to the bound for a library that rounds the partial sums of split-K to D's type, as
+ * cuBLAS does if D has 16 bits: the error of four such roundings. 0 for f32 and f64. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k);
 
-/* Adds one element of a result of type D to the summary; false: it is wrong. *error is its e,
- * infinite for a NaN or an infinity that is not where the reference has it. */
+/* Adds one element of a result of type D to the summary; false: it is wrong. *error := its e,
+ * infinite for a NaN or an infinity that the reference does not have. */
 bool error_add(error_summary *summary, tgl_type type_d, double d,
                const reference_element *reference, double bound, double *error);
 

@@ -7,8 +7,8 @@
  *   - A group of a batch has one set of sizes and an array of pointers: tgl_gemm_batched().
  *   - A strided batch has one set of sizes and strides: tgl_gemm().
  *
- * Where Tegula does not run a batch, such as one with a negative stride, and where each product is
- * large enough for the GPU, the products run one after the other.
+ * The products run one after the other if Tegula does not support the batch, as with a negative
+ * stride, or if each product is large enough for the GPU.
  */
 #include "blas_shim.h"
 
@@ -21,7 +21,7 @@ static bool runs_together(const tgl_device *dev, const blas_gemm *g, int64_t bat
     return dev != NULL && batch > 1 && !blas_wants_gpu(g);
 }
 
-/* Arrays of pointers to the matrices of the column-major products. */
+/* Computes column-major products. A, B and C are arrays of pointers to their matrices. */
 static blas_server multiply_pointers(const blas_gemm *g, const void *const *A, const void *const *B,
                                      void *const *C, int64_t batch)
 {
@@ -73,7 +73,7 @@ static blas_server multiply_strided(const blas_gemm *g, const strides *stride, i
 
 /* ---- cblas_xgemm_batch_strided --------------------------------------------------------------- */
 
-/* The place in cblas_xgemm_batch_strided() of an argument of cblas_xgemm(). */
+/* The number in cblas_xgemm_batch_strided() of an argument of cblas_xgemm(). */
 static int strided_argument(int argument)
 {
     if (argument >= 13) return argument + 2; /* behind stride_a and stride_b */

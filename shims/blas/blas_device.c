@@ -21,7 +21,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static tgl_device *_Atomic device; /* NULL: not opened yet, or it does not open */
 static bool is_traced;             /* set before `device` */
 
-/* cuda, or cuda: and a number. */
+/* Whether the name is "cuda", or "cuda:" and a number. */
 static bool is_cuda(const char *name)
 {
     if (strncmp(name, "cuda:", 5) != 0) return strcmp(name, "cuda") == 0;
@@ -29,8 +29,8 @@ static bool is_cuda(const char *name)
     return *number != '\0' && number[strspn(number, "0123456789")] == '\0';
 }
 
-/* Without TEGULA_BLAS_TRACE the library prints only invalid settings, and devices that do not open.
- */
+/* Opens the device and reads the environment. Prints invalid settings and devices that do not
+ * open. */
 static void open_device(void)
 {
     const char *trace = getenv("TEGULA_BLAS_TRACE"), *name = getenv("TEGULA_BLAS_DEVICE");

@@ -39,7 +39,7 @@ static void exchange(blas_gemm *g)
     g->B = row_major.A, g->ldb = row_major.lda;
 }
 
-/* The number in a row-major call of the argument that exchange() has put in place `argument`. */
+/* The number in a row-major call of an argument: exchange() has moved it to number `argument`. */
 static int exchanged_argument(int argument)
 {
     switch (argument) {
@@ -71,7 +71,7 @@ bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas
         if (is_row_major) exchange(g);
         const int argument = blas_gemm_check(g);
         if (argument == 0) return true;
-        /* CBLAS has the layout as one more argument in front. */
+        /* The layout is the first argument of CBLAS functions. */
         const int number = argument + 1;
         *error = is_row_major ? (blas_error){exchanged_argument(number), number, NULL, 0}
                               : (blas_error){number, 0, NULL, 0};

@@ -7,7 +7,7 @@
  * with m = 1. x^T and y^T are matrices of one row, whose leading dimensions are the increments, so
  * that vectors with positive increments need no copy. Tegula computes products with m = 1 without
  * packing A. A negative increment means that the vector begins at its end: such vectors are copied
- * in parts of a fixed size, which needs no memory.
+ * in chunks of a fixed size, which need no allocation.
  */
 #include "blas_shim.h"
 
@@ -40,7 +40,8 @@ static int check(const blas_gemv *v)
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* The product for `rows` elements of y and `columns` of x. A: the first element of that part. */
+/* The product for `rows` elements of y and `columns` of x. A: the first element of that partition
+ * of the matrix. */
 static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, const char *A)
 {
     return (blas_gemm){.type = v->type,
@@ -87,18 +88,18 @@ static void scatter(const vector *to, const void *from, int64_t begin, int64_t c
 }
 
 /* Elements that are copied at a time. The copies of x and y are 8 KB each on the stack. */
-enum { PART = 1024 };
+enum { CHUNK = 1024 };
 
 static int64_t part_of(int64_t length, int64_t begin)
 {
-    return length - begin < PART ? length - begin : PART;
+    return length - begin < CHUNK ? length - begin : CHUNK;
 }
 
-/* y[begin .. begin+count) of a product, through copies of x and y. x is not read if alpha is 0. */
-static blas_server multiply_part(const blas_gemv *v, const vector *x, int64_t columns,
-                                 const vector *y, int64_t begin, int64_t count)
+/* Computes y[begin .. begin+count) with copies of x and y. x is not read if alpha is 0. */
+static blas_server multiply_chunk(const blas_gemv *v, const vector *x, int64_t columns,
+                                  const vector *y, int64_t begin, int64_t count)
 {
-    double x_copy[PART], y_copy[PART];
+    double x_copy[CHUNK], y_copy[CHUNK];
     blas_server server = BLAS_SERVER_NONE;
     blas_gemv part = *v;
     part.x = (const char *)x_copy, part.incx = 1;
@@ -127,8 +128,8 @@ static blas_server multiply_copies(const blas_gemv *v, int64_t length_y, int64_t
     const vector y = vector_of(v->y, length_y, v->incy, element);
     const int64_t columns = v->alpha == 0 ? 0 : length_x;
     blas_server server = BLAS_SERVER_NONE;
-    for (int64_t i = 0; i < length_y; i += PART) {
-        const blas_server served = multiply_part(v, &x, columns, &y, i, part_of(length_y, i));
+    for (int64_t i = 0; i < length_y; i += CHUNK) {
+        const blas_server served = multiply_chunk(v, &x, columns, &y, i, part_of(length_y, i));
         if (served > server) server = served;
     }
     return server;

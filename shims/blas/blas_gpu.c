@@ -14,16 +14,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What decides where a product runs, unless the user gives a size: estimates. FIXED_SECONDS is what
- * a product on the GPU takes beside its copies, 0.05 to 0.1 ms on an H200. */
+/* Estimates that decide where a product runs unless the user gives a size. FIXED_SECONDS is the
+ * time of a product on the GPU without its copies, 0.05 to 0.1 ms on an H200. */
 static const double CORE_FLOPS_F32 = 64e9; /* 32 operations per clock of an AVX2 core, 2 GHz */
-static const double CORE_FLOPS_F64 = 32e9; /* half as many */
+static const double CORE_FLOPS_F64 = 32e9; /* 16 operations per clock */
 static const double LINK_BYTES = 12e9;     /* per second, of PCIe 3.0 x16 */
 static const double FIXED_SECONDS = 2e-4;
 
-static char name[32];  /* of the device; "": none is wanted */
-static double least;   /* m*n*k from which on products run on the GPU; 0: the estimate decides */
-static double threads; /* of the cpu device */
+static char name[32];  /* name of the device; "": no GPU is requested */
+static double least;   /* products of at least this m*n*k run on the GPU; 0: the estimate decides */
+static double threads; /* number of threads of the cpu device */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_int owner; /* the process that has opened the GPU, or tried to; 0: none */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a product with legal arguments: a large one on the GPU, if the user wants that, and the
- * others by tgl_sgemm() or tgl_dgemm(). If that fails, because there is no memory or a matrix is
- * not aligned to its element size, the function that the program would have called without this
- * library. If there is none either, a plain loop.
+ * Runs a product with legal arguments: a large one on the GPU, if the user requests that, and the
+ * others by tgl_sgemm() or tgl_dgemm(). If these fail, because there is no memory or a matrix is
+ * not aligned to its element size, calls the function that the program would have called without
+ * this library. If there is no such function, runs a plain loop.
  */
 #include "blas_shim.h"
 
@@ -85,7 +85,8 @@ static bool fits_32_bits(const blas_gemm *g)
     return true;
 }
 
-/* RTLD_NEXT: the libraries behind this one in the order in which the loader searches. */
+/* Calls the next BLAS. RTLD_NEXT: the libraries after this one in the search order of the
+ * loader. */
 static bool multiply_by_next(const blas_gemm *g)
 {
     for (size_t i = 0; i < COUNT_OF(functions); i++) {
@@ -100,7 +101,7 @@ static bool multiply_by_next(const blas_gemm *g)
 
 /* ---- The loop -------------------------------------------------------------------------------- */
 
-/* memcpy(): a matrix need not be aligned to its element size. */
+/* Loads an element. memcpy() is used because a matrix may be unaligned. */
 static double load(const blas_gemm *g, const void *matrix, int64_t index)
 {
     const size_t size = tgl_type_size(g->type);
@@ -138,7 +139,7 @@ static void multiply_by_loop(const blas_gemm *g)
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* Whether C stays as it is. The reference BLAS returns before it touches any matrix then. */
+/* Whether C does not change. Then the reference BLAS returns before it accesses a matrix. */
 static bool is_nothing_to_do(const blas_gemm *g)
 {
     return g->m == 0 || g->n == 0 || ((g->alpha == 0 || g->k == 0) && g->beta == 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of libtegula_blas.so share. The library has the names of BLAS and CBLAS and
- * computes their products with Tegula:
+ * Declarations for all files of libtegula_blas.so. The library exports the functions of BLAS and
+ * CBLAS and computes their products with Tegula:
  *
  *   blas_gemm.c, blas_gemv.c, blas_batch.c   the exported functions: check the arguments and
  *                                            translate them to column-major products
@@ -63,9 +63,9 @@ typedef struct blas_error {
     int value;
 } blas_error;
 
-/* Who has computed a product. If a call consists of several products, the largest value counts. */
+/* What computed a product. For a call of several products the largest value counts. */
 typedef enum blas_server {
-    BLAS_SERVER_NONE = 0, /* the result stays as it is */
+    BLAS_SERVER_NONE = 0, /* nothing: the result does not change */
     BLAS_SERVER_TEGULA = 1,
     BLAS_SERVER_GPU = 2,  /* Tegula on the GPU */
     BLAS_SERVER_NEXT = 3, /* the BLAS that the program would use without this library */
@@ -105,27 +105,28 @@ static inline tgl_problem blas_problem_of(const blas_gemm *g)
 
 /* ---- The GPU --------------------------------------------------------------------------------- */
 
-/* Products may run on this cuda device. cpu: the device of the other products, or NULL. */
+/* Allows products to run on this cuda device. cpu: the device of the other products, or NULL. */
 void blas_gpu_configure(const char *device, const tgl_device *cpu);
 
 /* Whether a product is to run on a GPU. Only after blas_device(). */
 bool blas_wants_gpu(const blas_gemm *g);
 
-/* Runs it there. False: it cannot run there, and C is unchanged, or not to be read. */
+/* Runs the product on the GPU. False: it cannot run there, and C is unchanged, or must not be
+ * read. */
 bool blas_multiply_by_gpu(const blas_gemm *g);
 
 /* ---- Device and tracing ---------------------------------------------------------------------- */
 
-/* The device of the process, which the first call opens; NULL: it does not open. */
+/* The device of the process, which the first call opens; NULL: it cannot be opened. */
 tgl_device *blas_device(void);
 
-/* Whether the environment asks for a line for each call. Only after blas_device(). */
+/* Whether TEGULA_BLAS_TRACE requests a line for each call. Only after blas_device(). */
 bool blas_is_traced(void);
 
-/* Prints a line about a call of xGEMM, if lines are asked for. batch: products, 0 for no batch. */
+/* Prints a line about a call of xGEMM if tracing is on. batch: number of products; 0: no batch. */
 void blas_trace_gemm(blas_server server, const char *routine, const blas_gemm *g, int64_t batch);
 
-/* Prints a line about a call: the text and who has computed the product. */
+/* Prints a line about a call: the text and what computed the product. */
 void blas_trace(blas_server server, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- Illegal arguments ----------------------------------------------------------------------- */

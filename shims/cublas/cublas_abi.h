@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What libtegula_cublas.so needs of the interfaces of cuBLAS 12 and 13: types, values of enums, and
+ * The declarations of cuBLAS 12 and 13 that libtegula_cublas.so needs: types, values of enums, and
  * the functions that it replaces or calls. It is built without the CUDA toolkit. Names, types and
  * values are those of NVIDIA's documentation; an enum is an int, as C compilers pass it.
- * cublas_constants.c and the tests, which are compiled a second time with NVIDIA's own headers,
- * compare them where these are installed.
+ * Where NVIDIA's own headers are installed, cublas_constants.c and the tests are compiled a
+ * second time with them, and compare the two.
  */
 #ifndef TGL_CUBLAS_ABI_H
 #define TGL_CUBLAS_ABI_H
@@ -54,7 +54,7 @@ enum {
     CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16, /* a flag beside one of the above */
 };
 
-typedef int cublasPointerMode_t; /* of alpha and beta */
+typedef int cublasPointerMode_t; /* host or device: where alpha and beta are */
 enum { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 };
 
 typedef int cublasGemmAlgo_t;

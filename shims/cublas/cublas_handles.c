@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a product needs of its handle. cuBLAS tells the stream and the modes. It does not tell the
- * workspace, so the functions that change it are replaced:
+ * The settings of handles that products need. cuBLAS has functions that return the stream and the
+ * modes, but none for the workspace. So the functions that change the workspace are replaced:
  *
- *   cublasSetWorkspace()   sets it
+ *   cublasSetWorkspace()   set the workspace
  *   cublasSetStream()      returns to the workspace of the library
  *   cublasDestroy()        ends the handle; its address may be used again
  */
@@ -18,7 +18,7 @@ typedef struct known_handle {
 } known_handle;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static known_handle *handles; /* those with a workspace of the caller */
+static known_handle *handles; /* the handles with a workspace of the caller */
 static int handle_count;
 
 void cublas_handles_lock(void)
@@ -39,7 +39,7 @@ static known_handle *find(cublasHandle_t handle)
     return NULL;
 }
 
-/* A row for a handle that has none; NULL: no memory. The caller holds the lock. */
+/* Adds a row for a handle; NULL: no memory. The caller holds the lock. */
 static known_handle *add(void)
 {
     known_handle *free_row = find(NULL);
@@ -58,7 +58,8 @@ static void forget(cublasHandle_t handle)
     pthread_mutex_unlock(&lock);
 }
 
-/* Without memory for the row, the product uses the workspace of the device instead. */
+/* Keeps the workspace of a handle. If there is no memory for the row, products use the workspace of
+ * the device instead. */
 static void remember(cublasHandle_t handle, const cublas_workspace *workspace)
 {
     pthread_mutex_lock(&lock);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cublasLtMatmul(). Its product is in descriptors, which only cuBLASLt can read: by a call for each
- * attribute. Attributes that are not understood here must have the value that a new descriptor has;
- * else the product is left to cuBLASLt. Attributes are numbered, so that those of later versions
- * are compared too.
+ * cublasLtMatmul(). Descriptors describe its product, and only cuBLASLt can read them, by a call
+ * for each attribute. If an attribute that this file does not know has another value than in a new
+ * descriptor, cuBLASLt computes the product. Attributes are numbered, so that those of later
+ * versions are compared too.
  */
 #include "cublas_shim.h"
 
@@ -12,7 +12,7 @@
 
 enum { NUMBERS = 64, VALUE_MAX = 64 };
 
-/* ---- Attributes that are not understood here ------------------------------------------------- */
+/* ---- Unknown attributes ------------------------------------------------- */
 
 /* An attribute and its value in a new descriptor. */
 typedef struct unknown_attribute {
@@ -46,7 +46,7 @@ static cublasStatus_t get_of_layout(void *object, int attribute, void *value, si
     return CUBLAS_REAL(cublasLtMatrixLayoutGetAttribute)(object, attribute, value, size, written);
 }
 
-/* understood: a bit for each attribute. */
+/* Lists the unknown attributes. understood: a bit for each known one. */
 static bool list_unknown(get_attribute *get, void *object, uint64_t understood,
                          unknown_attributes *list)
 {
@@ -199,7 +199,8 @@ static bool has_size(const matrix *x, cublasOperation_t trans, int64_t rows, int
                                 : x_rows == cols && x_cols == rows;
 }
 
-/* Completes *p. If sizes do not match, the call goes to cuBLASLt, which returns the error. */
+/* Completes *p with the matrices. If their sizes do not match, the call goes to cuBLASLt, which
+ * returns the error. */
 static bool set_matrices(cublas_product *p, const matrix *a, const matrix *b, const matrix *c,
                          const matrix *d)
 {

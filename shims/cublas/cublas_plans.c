@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Devices and plans. Each CUDA context has a device, opened by the first product in it. Each kind
- * of product has a plan, made by the first product of this kind, or the reason why there is none.
+ * Makes and keeps devices and plans. Each CUDA context has a device, opened by the first product in
+ * it. Each kind of product has a plan, made by the first product of this kind, or the reason why
+ * there is none.
  *
  * Plans are never freed: a CUDA graph needs the plan of a captured product until it is destroyed,
  * and this library cannot observe that. The number of plans is limited instead; cuBLAS computes
@@ -20,8 +21,8 @@ enum { DEVICES_MAX = 64, SLOTS = 1 << 14, PLANS_MAX = SLOTS / 2, KEY_WORDS = 22 
 
 typedef struct context_device {
     void *context;
-    tgl_device *dev;    /* NULL: it does not open */
-    atomic_bool is_off; /* it has failed */
+    tgl_device *dev;    /* NULL: it cannot be opened */
+    atomic_bool is_off; /* a product on it has failed: it is no longer used */
 } context_device;
 
 typedef struct plan_key {
@@ -69,7 +70,8 @@ static void read_error(char *text, size_t size)
 typedef int get_context(void **context);                          /* cuCtxGetCurrent() */
 typedef int get_capture_status(cudaStream_t stream, int *status); /* cuStreamIsCapturing() */
 
-/* A function of the driver. *address keeps it. NULL: the process has not loaded the driver yet. */
+/* The address of a function of the driver, which *address keeps. NULL: the process has not loaded
+ * the driver yet. */
 static void *driver_function(const char *name, void *_Atomic *address)
 {
     void *found = atomic_load(address);
@@ -229,7 +231,8 @@ static cublas_plan *add_plan(cublas_plan *made)
     return kept;
 }
 
-/* Of a plan: the caller's workspace, or what the library may take instead, if that is more. */
+/* The maximum workspace of a plan: the caller's workspace, or the size that the library may use
+ * instead, if that is more. */
 static int64_t workspace_limit(const cublas_workspace *space)
 {
     const int64_t given = space->memory != NULL ? (int64_t)space->bytes : 0;
@@ -295,7 +298,7 @@ tgl_timer *cublas_start_timer(const cublas_product *p)
 {
     tgl_timer *timer;
     if (p == NULL || !cublas_get_settings()->is_timed || cublas_is_inside()) return NULL;
-    cublas_product unused = *p; /* for a reason */
+    cublas_product unused = *p; /* receives a reason */
     context_device *device = current_device(&unused);
     if (device == NULL || is_captured(p->stream)) return NULL;
     if (tgl_timer_create(device->dev, &timer) != TGL_OK) return NULL;

@@ -13,7 +13,7 @@
 
 /* ---- Types and arithmetic -------------------------------------------------------------------- */
 
-/* 0: not served. */
+/* The tgl_type; 0: not supported. */
 static tgl_type type_of(cudaDataType type)
 {
     switch (type) {
@@ -48,8 +48,8 @@ static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
     return TGL_COMPUTE_TF32;
 }
 
-/* Which types belong to a compute type. Sums are in F32 or F64, also with CUBLAS_COMPUTE_16F, which
- * asks for F16 and does not forbid more. */
+/* Sets the types of a compute type. Sums are in F32 or F64, also with CUBLAS_COMPUTE_16F, which
+ * requests at least F16. */
 static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
 {
     const bool forbids_tf32 = cublas_get_settings()->forbids_tf32, is_f32 = p->type_a == CUDA_R_32F;
@@ -107,8 +107,8 @@ static bool set_types(cublas_product *p, tgl_problem *problem)
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-/* tgl_problem_check() finds the other illegal arguments. A leading dimension of 0 has a meaning
- * there. */
+/* Checks sizes. tgl_problem_check() detects other illegal arguments, except for a leading dimension
+ * of 0, which has a meaning there. */
 static bool check_sizes(cublas_product *p)
 {
     if (p->m < 1 || p->n < 1 || p->batch < 1 || p->k < 0)
@@ -191,7 +191,7 @@ static void set_layouts(const cublas_product *p, tgl_problem *problem)
     problem->ldc = p->ldd, problem->stride_c = is_batch ? p->stride_d : 0;
 }
 
-/* C is another matrix than D: only cublasLtMatmul() has one. */
+/* Sets C if it is another matrix than D, which only cublasLtMatmul() supports. */
 static void set_separate_c(const cublas_product *p, tgl_problem *problem, tgl_operands *operands)
 {
     problem->type_d = problem->type_c, problem->type_c = type_of(p->type_c);
@@ -239,7 +239,7 @@ static bool set_epilogue(cublas_product *p, tgl_epilogue *epilogue, tgl_operands
 
 /* ---- Workspace ------------------------------------------------------------------------------- */
 
-/* The part of the caller's workspace that is aligned as Tegula needs it. */
+/* The aligned part of the caller's workspace. */
 static cublas_workspace aligned(const cublas_workspace *given)
 {
     enum { ALIGNMENT = 256 };
@@ -262,10 +262,11 @@ static bool is_column_aligned(const void *matrix, int64_t ld, int64_t stride, in
            (batch == 1 || stride % 16 * size % 16 == 0);
 }
 
-/* What docs/performance.md has measured on an H200, from about 700 cubed on. Tegula computes FP32
- * faster, also with TF32. If all columns begin at multiples of 16 bytes, F16 and BF16 are about as
- * fast as by cuBLAS, within 5 % in most cases and 25 % in the worst, and F64 is as fast; otherwise
- * Tegula is faster in nearly all cases. The limit applies to m*n*k*batch. */
+/* Whether cuBLAS is expected to be faster, from measurements on an H200 of products from about 700
+ * cubed on (docs/performance.md). Tegula computes FP32 faster, also with TF32. If all columns begin
+ * at multiples of 16 bytes, F16 and BF16 take about as long as with cuBLAS (within 5 % in most
+ * cases, 25 % at worst), and so does F64; otherwise Tegula is faster in nearly all cases. The limit
+ * applies to m*n*k*batch. */
 static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *problem)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;

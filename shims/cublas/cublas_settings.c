@@ -6,7 +6,7 @@
  *                            faster; all: every product that it can compute; none
  *   TEGULA_CUBLAS_WORKSPACE  MiB that a product may take if the caller's workspace is smaller
  *   NVIDIA_TF32_OVERRIDE     0: no TF32, as for cuBLAS
- * Also tracing, and what happens when the process forks.
+ * Also tracing, and handlers for fork().
  */
 #include "cublas_shim.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-/* No thread holds a lock while the process is copied. */
+/* Takes all locks, so that no other thread holds one while the process forks. */
 static void before_fork(void)
 {
     cublas_plans_lock();
@@ -37,7 +37,7 @@ static void after_fork_in_child(void)
     cublas_plans_after_fork();
 }
 
-/* When the library is loaded, because every replaced function may take a lock. */
+/* Runs when the library is loaded, because every replaced function may take a lock. */
 __attribute__((constructor)) static void register_handlers(void)
 {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of libtegula_cublas.so share. The library has names of cuBLAS and cuBLASLt and
- * computes their products with Tegula, or calls the function that it has replaced:
+ * Declarations for all files of libtegula_cublas.so. The library exports functions of cuBLAS and
+ * cuBLASLt and computes their products with Tegula, or calls the function that it replaces:
  *
  *   cublas_gemm.c     cublasSgemm_v2() to cublasGemmStridedBatchedEx(): arguments to cublas_product
  *   cublas_lt.c       cublasLtMatmul(): arguments and descriptors to cublas_product
- *   cublas_handles.c  what the product needs of a handle: stream, modes, workspace
- *   cublas_serve.c    whether Tegula computes a product, and the product
- *   cublas_plans.c    devices and plans, which are kept
+ *   cublas_handles.c  the settings of a handle: stream, modes, workspace
+ *   cublas_serve.c    decides whether Tegula computes a product, and runs it
+ *   cublas_plans.c    devices and plans
  *   cublas_real.c     finds the functions of cuBLAS; calls from within them
  *   cublas_settings.c the environment, tracing, and fork()
  */
@@ -50,14 +50,11 @@ typedef struct cublas_product {
     cudaStream_t stream;
     cublas_workspace workspace;
     double seconds;     /* on the GPU, if the trace has times; else 0 */
-    const char *reason; /* why Tegula does not compute it; NULL: Tegula computes it, or the call
-                           came from within cuBLAS */
+    const char *reason; /* why Tegula does not compute it; NULL: it does, or cuBLAS made the call */
     char reason_text[200];
 } cublas_product;
 
-/* Whether Tegula may compute the product at all. Calls within cuBLAS are passed on without a
- * reason.
- */
+/* Whether Tegula may compute the product at all. Calls by cuBLAS are passed on without a reason. */
 bool cublas_is_wanted(cublas_product *p);
 
 /* Computes a product that is wanted with Tegula and returns true; or sets p->reason and returns
@@ -129,8 +126,8 @@ void *cublas_find(cublas_function *function);
         real_status;                                                                               \
     })
 
-/* Around calls of cuBLAS. Calls that it makes itself are passed on as they are: cublas_is_inside().
- */
+/* Must surround calls of cuBLAS: calls that cuBLAS makes itself are passed on
+ * (cublas_is_inside()). */
 void cublas_enter_real(void);
 void cublas_leave_real(void);
 bool cublas_is_inside(void);
@@ -147,12 +144,12 @@ typedef struct cublas_settings {
 /* Read from the environment by the first call. */
 const cublas_settings *cublas_get_settings(void);
 
-/* A line for a product that Tegula has computed, or for one that cuBLAS computes. */
+/* Prints a line for a product that Tegula has computed, or for one that cuBLAS computes. */
 void cublas_trace_served(const cublas_product *p, const char *kernel);
 void cublas_trace_forwarded(const cublas_product *p, const char *function, bool is_found);
 
-/* Around a product, if the trace has times. NULL: the product is not timed, because none are asked
- * for, it comes from within cuBLAS, or its stream is captured. */
+/* Must surround a product if the trace has times. NULL: the product is not timed, because no times
+ * are requested, the call comes from within cuBLAS, or the stream is captured. */
 tgl_timer *cublas_start_timer(const cublas_product *p);
 
 /* Waits for the product, and sets p->seconds. */

@@ -14,12 +14,11 @@
 /* A row of a box: elements [0, box[0]) of dimension 0, at fixed indices of the other dimensions. */
 typedef struct tgl_box_row {
     char *from;          /* address of its first element inside the tensor */
-    size_t first, bytes; /* offset of this element in the row, and the bytes of the row that are
-                            inside the tensor */
+    size_t first, bytes; /* its offset in the row; bytes of the row inside the tensor */
     size_t to;           /* offset of the row in the box, without the swizzle */
 } tgl_box_row;
 
-/* The rows of a box, and the bytes of a row and of the box. */
+/* The number of rows of a box, the bytes of a row, and the bytes of the box. */
 int64_t tgl_box_rows(const struct tgl_tensor_map *map);
 size_t tgl_box_row_bytes(const struct tgl_tensor_map *map);
 size_t tgl_box_bytes(const struct tgl_tensor_map *map);

@@ -48,8 +48,8 @@ void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *fr
 
 /* ---- Allocation ------------------------------------------------------------------------------ */
 
-/* The clock of a thread when clocks are allocated: until then only barriers of the block and of the
- * cluster have ordered anything. */
+/* Sets the clock of a thread when clocks are allocated. Until then only barriers of the block and
+ * of the cluster have ordered threads. */
 static void fill_row(tgl_machine *machine, const tgl_sim_block *block, uint32_t *row)
 {
     for (unsigned i = 0; i < machine->cluster_size; i++) {

@@ -37,8 +37,8 @@ int tgl_count_sectors(const tgl_warp_access *access)
     return count;
 }
 
-/* Wavefronts for the lanes in the mask: in each wavefront every bank returns one word, to all lanes
- * that request it. */
+/* The number of wavefronts for the lanes in the mask. In each wavefront every bank returns one
+ * word, to all lanes that request it. */
 static int count_passes(const tgl_warp_access *access, uint32_t lanes)
 {
     uintptr_t word[BANKS][LANES]; /* distinct words requested from each bank */

@@ -65,7 +65,7 @@ static int64_t take_sleb(bytes *b)
     return (int64_t)value;
 }
 
-/* NULL at the end of the bytes. */
+/* Takes a string that ends with a zero byte. NULL: no zero byte follows. */
 static const char *take_text(bytes *b)
 {
     const uint8_t *zero = bytes_left(b) > 0 ? memchr(b->at, 0, bytes_left(b)) : NULL;
@@ -215,8 +215,8 @@ static bool append_file(tgl_line_table *table, const char *folder, const char *n
     return true;
 }
 
-/* Reads two lists that end with an empty name: folders, and files with the index of their folder.
- */
+/* Reads the folders, then the files with the index of their folder. Each list ends with an empty
+ * name. */
 static bool read_files(tgl_line_table *table, bytes *header)
 {
     const bytes folders = *header;
@@ -301,8 +301,8 @@ static bool run_program(tgl_line_table *table, const unit *u, bytes program)
     return true;
 }
 
-/* Skips units of DWARF 5 and units without line_range: kernels are compiled with -gdwarf-4, and
- * start-up files do not matter. */
+/* Skips units of DWARF 5 and units without line_range: kernels are compiled with -gdwarf-4, and the
+ * lines of start-up files are not needed. */
 static bool read_unit(tgl_line_table *table, bytes body)
 {
     const uint64_t version = take_number(&body, 2);

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The line of all addresses from this one to that of the next row. Addresses are relative to the
- * load address. */
+/* The source line of all addresses from `address` up to the address of the next row. Addresses are
+ * relative to the load address. */
 typedef struct tgl_line_row {
     uint64_t address;
     const char *file; /* as it was passed to the compiler */

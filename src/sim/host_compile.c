@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For the kernel and for the run time that it is linked to. Since gcc 14 and clang 16 a function
- * that is not declared is an error; here it is one with every compiler. */
+/* Flags for kernels and for the run time that kernels are linked to. gcc 14 and clang 16 treat the
+ * call of an undeclared function as an error; -Werror makes older compilers do so as well. */
 static const char *const common_flags[] = {"-c",
                                            "-x",
                                            "c",
@@ -27,8 +27,8 @@ static const char *const common_flags[] = {"-c",
                                            "-fno-builtin-memset",
                                            NULL};
 
-/* -O0 so that each access of the source is one access of the program, neither merged nor moved;
- * DWARF 4 because that is what elf_image.c reads. */
+/* -O0 keeps each access of the source as one access of the program, neither merged nor moved.
+ * elf_image.c reads DWARF 4. */
 static const char *const kernel_flags[] = {"-O0",
                                            "-g1",
                                            "-gdwarf-4",
@@ -40,12 +40,12 @@ static const char *const kernel_flags[] = {"-O0",
                                            "-fsanitize-coverage=trace-pc",
                                            NULL};
 
-/* clang instruments only some basic blocks without this flag, which gcc does not know. */
+/* clang instruments every basic block only with this flag, which gcc does not know. */
 static const char *const clang_flags[] = {"-fsanitize-coverage=no-prune", NULL};
 
 static const char *const run_time_flags[] = {"-O2", NULL};
-/* An undefined function is an error of the linker, which names the caller. The relocations tell
- * where basic blocks begin: at the calls of __sanitizer_cov_trace_pc(). */
+/* With these flags the linker reports an undefined function and names its caller. The relocations
+ * show where basic blocks begin: at the calls of __sanitizer_cov_trace_pc(). */
 static const char *const link_flags[] = {"-shared", "-Wl,-z,defs", "-Wl,--emit-relocs", NULL};
 
 enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
@@ -54,8 +54,8 @@ enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
 
 typedef struct command {
     const char *argv[ARGUMENTS_MAX + 1];
-    int count;      /* of all; past ARGUMENTS_MAX there is no room, and the command does not run */
-    char *owned[2]; /* copies of texts that were cut into words */
+    int count;      /* more than ARGUMENTS_MAX: the command did not fit, and does not run */
+    char *owned[2]; /* strings that add_words() split in place */
     int owned_count;
 } command;
 
@@ -71,7 +71,7 @@ static void add_arguments(command *c, const char *const *list)
         add_argument(c, *list);
 }
 
-/* Adds the blank-separated words of a text, each behind `prefix` if there is one. */
+/* Adds the words of a text, which blanks separate. Each follows `prefix` unless that is NULL. */
 static bool add_words(command *c, const char *prefix, const char *text)
 {
     char *copy = strdup(text), *rest = NULL;
@@ -104,7 +104,8 @@ static void free_command(command *c)
 
 /* ---- The compiler ---------------------------------------------------------------------------- */
 
-/* Replaces the first word of `words` by the path it is found at; NULL if it is not. */
+/* Returns `words` with the path of the program in place of its first word; NULL if there is no such
+ * program. */
 static char *resolve_compiler(const char *words)
 {
     words += strspn(words, " \t");
@@ -120,7 +121,7 @@ static char *resolve_compiler(const char *words)
     return resolved;
 }
 
-/* The first line that the compiler says of itself; NULL if it does not run. */
+/* The first line of the compiler's --version output; NULL if the compiler does not run. */
 static char *ask_version(const char *words)
 {
     command c = {0};
@@ -174,16 +175,16 @@ void tgl_host_compiler_free(tgl_host_compiler *compiler)
 
 /* ---- One kernel ------------------------------------------------------------------------------ */
 
-/* What one compilation is made of. */
+/* The inputs of one compilation. */
 typedef struct job {
     const tgl_host_compiler *compiler;
     const tgl_kernel *kernel;
     const char *source;
-    char *wrapper; /* the file that is compiled: words, kernel, and the way in */
+    char *wrapper; /* the file that is compiled: CUDA words, the kernel, its entry function */
     bool is_clang;
 } job;
 
-/* Headers that a kernel may include. */
+/* Whether an embedded file is a header that a kernel may include. */
 static bool is_header(const char *file)
 {
     return strncmp(file, "lib/", 4) == 0 || strncmp(file, "sim/", 4) == 0;
@@ -202,7 +203,8 @@ static void write_parameters(FILE *out, const char *parameters, bool as_argument
     }
 }
 
-/* The way in: a function that takes the arguments from where the host has put them. */
+/* The entry function: takes the arguments from the struct that the host has filled, and calls the
+ * kernel. */
 static char *make_wrapper(const tgl_kernel *kernel)
 {
     char *text = NULL;
@@ -252,7 +254,8 @@ static void add_flags(tgl_cache_key *key, const char *const *flags)
         tgl_cache_key_add_text(key, *flags);
 }
 
-/* Begins a key with what every compilation depends on: the compiler, its flags, and the headers. */
+/* Starts a cache key with the compiler, its flags and the headers, which affect every
+ * compilation. */
 static void start_key(const job *j, const char *kind, tgl_cache_key *key)
 {
     tgl_cache_key_start(key, kind);
@@ -300,7 +303,8 @@ static bool write_sources(const job *j, tgl_temp_folder *folder)
            tgl_temp_folder_write(folder, "run_time.c", run_time, strlen(run_time)) != NULL;
 }
 
-/* Takes the folder's name out of a log, so that files are called as in the library. */
+/* Removes the temporary folder from the paths in a compiler's log, so that files have their names
+ * in the library. */
 static void shorten_paths(char *log, const char *folder)
 {
     const size_t length = strlen(folder) + 1; /* and the slash */
@@ -308,8 +312,8 @@ static void shorten_paths(char *log, const char *folder)
         memmove(at, at + length, strlen(at + length) + 1);
 }
 
-/* Runs a command and frees it. is_whole: there was memory for all of it. The message of a failure
- * is the compiler's log. */
+/* Runs a command and frees it. is_whole: no memory was missing while it was made. If the command
+ * fails, its log is the error message. */
 static tgl_status run_step(const job *j, command *c, bool is_whole, const tgl_temp_folder *folder)
 {
     char *log = NULL;
@@ -381,8 +385,8 @@ static void *read_file(const char *path, size_t *size)
     return data;
 }
 
-/* The run time's object, from the cache if it is there: it is the same for all kernels, and
- * compiling it takes as long as compiling a kernel. */
+/* Takes the object of the run time from the cache, or compiles it. It is the same for all kernels,
+ * and compiling it takes as long as compiling a kernel. */
 static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const char **object)
 {
     const char *const *const lists[] = {common_flags, run_time_flags, NULL};

@@ -10,8 +10,8 @@
 #include "plan/kernel_source.h"
 
 typedef struct tgl_host_compiler {
-    char *words;      /* how it is called, "/usr/bin/gcc -m64": the first word is a path */
-    char *version;    /* the first line of what it says of itself */
+    char *words;      /* the command, "/usr/bin/gcc -m64": its first word is a path */
+    char *version;    /* the first line of its --version output */
     tgl_cache *cache; /* may be NULL */
 } tgl_host_compiler;
 

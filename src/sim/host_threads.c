@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The limit of D and the scratch, in words of their shadow: 40 bytes each, copied for each thread
- * and launch. */
+/* The maximum size of D and the scratch together, in words of their shadow. A shadow word has 40
+ * bytes and is copied for each thread and launch. */
 static const size_t SHADOW_WORDS_MAX = (size_t)1 << 21;
 
 typedef struct job {
@@ -34,10 +34,10 @@ typedef struct job {
     tgl_machine *machine; /* it has started the launch */
     int team;
     uint32_t clusters;
-    tgl_sim_launch launches[TGL_SIM_HOST_THREADS_MAX]; /* of the helpers */
+    tgl_sim_launch launches[TGL_SIM_HOST_THREADS_MAX]; /* one for each helper */
     char *memory;                                      /* what D and the scratch contained */
     int traced;                                        /* the helper that ran cluster number 0 */
-    _Atomic uint32_t next;                             /* clusters that helpers have taken */
+    _Atomic uint32_t next;                             /* the next cluster that a helper takes */
     atomic_bool has_failed;
 } job;
 
@@ -59,13 +59,13 @@ void tgl_host_threads_close(tgl_host_threads *threads)
     }
 }
 
-/* ---- What memory contained ------------------------------------------------------------------- */
+/* ---- Saving D and the scratch ---------------------------------------------------------------- */
 
 /* The launch's partition of D in matrix number i of its batch. */
 static char *partition_at(const tgl_sim_launch *launch, int64_t i)
 {
     const tgl_sim_region *d = &launch->regions[TGL_SIM_D];
-    if (d->bases != NULL) return (char *)d->bases[i] + d->part_offset;
+    if (d->bases != NULL) return (char *)d->bases[i] + d->partition_offset;
     return launch->result + (d->base - (uintptr_t)launch->result) + i * d->stride_bytes;
 }
 
@@ -154,9 +154,9 @@ static void run_clusters(void *context, int thread, int team)
     }
 }
 
-/* ---- Afterwards ------------------------------------------------------------------------------ */
+/* ---- Merging the helpers --------------------------------------------------------------------- */
 
-/* Bytes from the code of the module to that of the helper's. */
+/* The distance in bytes from the code of the module to the copy that the helper executes. */
 static uintptr_t code_distance(const tgl_machine *machine, const tgl_machine *helper)
 {
     return helper->launch->module->load_address - machine->launch->module->load_address;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the clusters of a launch on several threads of the host. Nothing that the simulator tells
- * depends on their number: not the result, the counts, the trace or the message of an error.
+ * Runs the clusters of a launch on several threads of the host. The result, the counts, the trace
+ * and the error message do not depend on the number of threads.
  */
 #ifndef TGL_SIM_HOST_THREADS_H
 #define TGL_SIM_HOST_THREADS_H
@@ -15,7 +15,7 @@ typedef struct tgl_host_threads {
     int64_t shared_launches; /* launches that several threads have run to their end */
 } tgl_host_threads;
 
-/* asked: the number that the program asks for; 0: none. */
+/* asked: the number of threads that the program requests; 0: not given. */
 void tgl_host_threads_open(tgl_host_threads *threads, int asked);
 void tgl_host_threads_close(tgl_host_threads *threads);
 

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* A batch of stored matrices, rows x cols, of which the launch accesses a partition. */
+/* The region of a batch of stored matrices, rows x cols, of which the launch accesses a
+ * partition. */
 static tgl_sim_region matrix_region(const char *name, const void *base, tgl_type type, int64_t rows,
                                     int64_t cols, int64_t ld, int64_t stride,
                                     const tgl_rectangle *part, const tgl_extent *e)
@@ -18,7 +19,7 @@ static tgl_sim_region matrix_region(const char *name, const void *base, tgl_type
         .name = name,
         .label = name,
         .base = (uintptr_t)base + (uintptr_t)(offset + e->first * stride * element),
-        .part_offset = offset,
+        .partition_offset = offset,
         .element = (int)element,
         .rows = part->m,
         .row_bytes = part->n * element,
@@ -33,7 +34,7 @@ static tgl_sim_region matrix_region(const char *name, const void *base, tgl_type
     };
 }
 
-/* A batch of vectors. */
+/* The region of a batch of vectors. */
 static tgl_sim_region vector_region(const char *name, const char *label, const void *base,
                                     int64_t count, int element, int64_t stride, const tgl_extent *e)
 {
@@ -55,8 +56,8 @@ static tgl_sim_region vector_region(const char *name, const char *label, const v
     };
 }
 
-/* A batch of matrices given by an array of pointers. `x` describes the partition within one matrix.
- */
+/* Completes the region of a batch that an array of pointers describes. `x` is the partition within
+ * one matrix. */
 static void set_array(const tgl_run *run, tgl_operand array, const char *name, const char *label,
                       const tgl_extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
 {
@@ -67,8 +68,7 @@ static void set_array(const tgl_run *run, tgl_operand array, const char *name, c
     x->bases = bases + e->first;
 }
 
-/* The base address of a batch of matrices; for arrays of pointers the first pointer, to have a
- * region at all. */
+/* The base address of a batch of matrices. For an array of pointers this is the first pointer. */
 static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand array)
 {
     const void *const *bases = run->at[array];
@@ -83,7 +83,7 @@ static bool is_zero(const void *scalar, tgl_type type)
     return *(const float *)scalar == 0;
 }
 
-/* NULL, or why A and B must not be read. Device scalars are in host memory here. */
+/* Why A and B must not be read; NULL: they may be. Device scalars are in host memory here. */
 static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
 {
     const void *alpha = run->at[TGL_AT_ALPHA];
@@ -170,7 +170,7 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
                                              (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
 }
 
-/* While an operand is prepared, its block is the scratch. */
+/* Sets the regions of prepared operands. While an operand is prepared, its block is the scratch. */
 static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
 {
     static const tgl_extent once = {.count = 1};

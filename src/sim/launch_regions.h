@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The global memory that a launch of a plan may access: the operands, of matrices only the part
- * that the launch computes, the workspace, and prepared operands.
+ * The global memory that a launch of a plan may access: the partitions of the operands that it
+ * needs, the workspace, and prepared operands.
  */
 #ifndef TGL_SIM_LAUNCH_REGIONS_H
 #define TGL_SIM_LAUNCH_REGIONS_H
@@ -15,7 +15,7 @@ typedef struct tgl_extent {
     int64_t first, count;
 } tgl_extent;
 
-/* Fills regions[TGL_SIM_REGIONS]. memory: of the run. */
+/* Fills regions[TGL_SIM_REGIONS]. memory: that of the run. */
 void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
                         const tgl_extent *e, tgl_sim_region *regions);
 

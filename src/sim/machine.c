@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions that the checks of memory and barriers call: the source location of a thread, waiting,
- * and recording of errors.
+ * Source locations of threads, waiting, and recording of errors.
  */
 #include "sim/machine.h"
 
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of loop iterations between two barriers; a few seconds. */
+/* Maximum number of loop iterations between two barriers. They take a few seconds. */
 static const long long ROUNDS_MAX = 1LL << 27;
 
 void tgl_machine_rest(tgl_sim_thread *thread)
@@ -47,8 +46,8 @@ void tgl_machine_block_at(const tgl_sim_launch *launch, uint32_t cluster, unsign
     }
 }
 
-/* "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: "; in a batch "block (1, 0, 2)".
- */
+/* Writes "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: ". The block of a batch has
+ * three coordinates. */
 static int write_place(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                        char *text, size_t size)
 {
@@ -69,7 +68,8 @@ static void write_fault(const tgl_machine *machine, const tgl_sim_thread *thread
         vsnprintf(text + length, TGL_SIM_MESSAGE - (size_t)length, format, args);
 }
 
-/* A deferred fault happened first and may be the cause of this one, so it is reported instead. */
+/* Records a fault. A deferred fault happened earlier and may be its cause, so it is reported
+ * instead. */
 static void record_fault(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                          const char *format, va_list args)
 {

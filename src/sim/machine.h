@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of the simulated GPU: threads, blocks, the shadows of memory; and what all its parts
- * need to stop a thread or to report an error. sim/machine_launch.h runs launches on it.
+ * The state of the simulated GPU: threads, blocks, the shadows of memory; and the
+ * functions that stop a thread or report an error. sim/machine_launch.h runs launches on it.
  */
 #ifndef TGL_SIM_MACHINE_H
 #define TGL_SIM_MACHINE_H
@@ -54,10 +54,10 @@ typedef struct tgl_sim_launch {
     tgl_ordering order;
     const void *arguments;
     int argument_bytes;
-    int64_t first_problem; /* index in the batch */
+    int64_t first_problem; /* index in the batch of the first product of this launch */
     tgl_sim_region regions[TGL_SIM_REGIONS];
     char *result;     /* D, unless it is given by an array of pointers */
-    tgl_trace *trace; /* of its first block; NULL: none */
+    tgl_trace *trace; /* receives the trace of the first block; NULL: none is recorded */
 } tgl_sim_launch;
 
 /* The memory that the launches of a run share. */
@@ -130,20 +130,19 @@ typedef struct tgl_sim_thread {
     char *stack;    /* the lowest address */
     unsigned index; /* threadIdx.x */
     tgl_thread_state state;
-    const void *waits_at;               /* where it called the barrier */
+    const void *waits_at;               /* source location of the call that waits */
     uint32_t waits_for;                 /* TGL_THREAD_AT_WARP: the mask of lanes */
     int mbarrier;                       /* TGL_THREAD_AT_MBARRIER: index of the mbarrier */
     uint32_t phase;                     /* TGL_THREAD_AT_MBARRIER: the phase that must complete */
     int named;                          /* TGL_THREAD_AT_NAMED: number of the barrier */
     unsigned named_count;               /* TGL_THREAD_AT_NAMED: number of threads it is for */
     unsigned given;                     /* value passed to a shuffle */
-    struct tgl_warp_operands *operands; /* TGL_THREAD_AT_WARP: operands of an instruction of the
-                                           whole warp; NULL: a barrier or a shuffle */
+    struct tgl_warp_operands *operands; /* TGL_THREAD_AT_WARP, instructions of a warp; else NULL */
     struct tgl_wgmma_operands *wgmma;   /* TGL_THREAD_AT_GROUP: operands of wgmma */
     const char *group_word;             /* TGL_THREAD_AT_GROUP: name of the instruction */
     uint32_t warp_epoch; /* number of warp barriers that it has passed in this block, plus 1 */
-    uint32_t time;       /* number of its release operations (clocks.c), plus 1 */
-    bool has_waited;     /* for earlier launches */
+    uint32_t time;       /* number of release operations (clocks.c) of the thread, plus 1 */
+    bool has_waited;     /* the thread has waited for earlier launches */
     tgl_sim_loops loops; /* the loops that it is in */
 
     tgl_sim_copy *copies; /* in flight, oldest first, starting at `first_copy` */
@@ -210,8 +209,7 @@ typedef struct tgl_mbarrier {
     tgl_shared_access made; /* the call of mbarrier_init() */
     const void *made_at;    /* and its source location */
     bool is_fenced;         /* mbarrier_init_fence() was called after mbarrier_init() */
-    uint32_t *arrived, *complete; /* clocks of the threads that arrived in the current phase, and in
-                                     the previous one */
+    uint32_t *arrived, *complete; /* clocks of arrivals in the current and the previous phase */
     tgl_tma_copy *copies;         /* of the current phase */
     int copy_count, copy_room;
 } tgl_mbarrier;
@@ -223,8 +221,7 @@ typedef struct tgl_sim_block {
     tgl_sim_thread *threads;
     unsigned made; /* threads with a stack */
     uint32_t epoch;
-    uint32_t waited_epoch; /* the epoch in which a thread first waited for earlier launches; 0: none
-                              has */
+    uint32_t waited_epoch; /* first epoch with a wait for earlier launches; 0: none */
     tgl_shared_word *words;
     size_t word_room;
     char *shared; /* its saved shared memory, while another block runs */
@@ -317,17 +314,16 @@ typedef struct tgl_machine {
     bool is_helper; /* runs some clusters of another machine's launches (host_threads.h) */
 
     bool is_shuffled; /* clusters, their blocks, and the warps of a block run in random orders */
-    uint64_t seed;    /* which depend on the seed, the launch and the cluster */
-    uint64_t random;  /* the generator's state */
+    uint64_t seed;    /* the orders depend on the seed, the launch and the cluster */
+    uint64_t random;  /* state of the random number generator */
     uint32_t *order;
     size_t order_room;
 
-    tgl_sim_memory memory; /* of the current run */
-    uint32_t number;       /* number of the launch in the run, from 1 */
-    uint32_t first_beside; /* launches from this number on may still be running; equal to `number`:
-                              none */
-    bool is_beside;        /* the launch is TGL_BESIDE */
-    bool has_waited;       /* a thread of the launch has waited for earlier launches */
+    tgl_sim_memory memory;    /* of the current run */
+    uint32_t number;          /* number of the launch in the run, from 1 */
+    uint32_t first_beside;    /* earlier launches from this number on may be running */
+    bool is_beside;           /* the launch is TGL_BESIDE */
+    bool has_waited;          /* a thread of the launch has waited for earlier launches */
     tgl_sim_module **modules; /* of the run's launches; those of a helper are not its own */
     size_t module_room;
     uint32_t cluster; /* number of the cluster that is running */
@@ -335,7 +331,7 @@ typedef struct tgl_machine {
     tgl_global_shadow global;
     tgl_tally tally;
     int64_t barriers, mbarrier_waits;
-    int64_t multicast_bytes; /* that TMA wrote to further blocks of the cluster */
+    int64_t multicast_bytes; /* bytes that multicast wrote to blocks other than the first */
 
     tgl_status status; /* of the first error; its message is the error message */
     char message[TGL_SIM_MESSAGE];
@@ -343,7 +339,7 @@ typedef struct tgl_machine {
         deferred[TGL_SIM_MESSAGE]; /* a deferred fault, which another fault may replace; "": none */
 } tgl_machine;
 
-/* ---- For all parts of the machine ------------------------------------------------------------ */
+/* ---- Functions for all files of the simulator ------------------------------------------------ */
 
 /* The linear index of a block in its grid. */
 uint64_t tgl_machine_block_number(const tgl_sim_launch *launch, const unsigned at[3]);
@@ -352,8 +348,7 @@ uint64_t tgl_machine_block_number(const tgl_sim_launch *launch, const unsigned a
 void tgl_machine_block_at(const tgl_sim_launch *launch, uint32_t cluster, unsigned rank,
                           unsigned at[3]);
 
-/* Whether an address is on the current thread's stack, which holds what a GPU keeps in registers.
- */
+/* Whether an address is on the current thread's stack, which stands for the registers of a GPU. */
 bool tgl_machine_is_register(const tgl_machine *machine, const void *address);
 
 /* Resets the number of loop iterations that a thread may make before it must reach a barrier. */

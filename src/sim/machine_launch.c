@@ -100,8 +100,7 @@ static bool reserve_launch(tgl_machine *machine, size_t clusters)
            tgl_global_start_launch(machine, clusters);
 }
 
-/* Stores the module of this launch, for error messages of later launches about what this one has
- * written. */
+/* Keeps the module of this launch: errors of later launches name the source lines of its writes. */
 static bool keep_module(tgl_machine *machine)
 {
     if (machine->number > machine->module_room) {
@@ -183,9 +182,9 @@ bool tgl_machine_start_helper(tgl_machine *helper, const tgl_machine *machine,
     return true;
 }
 
-uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t turn)
+uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t position)
 {
-    return machine->is_shuffled ? machine->order[turn] : turn;
+    return machine->is_shuffled ? machine->order[position] : position;
 }
 
 void tgl_machine_run_clusters(tgl_machine *machine)

@@ -12,8 +12,8 @@
 bool tgl_machine_init(tgl_machine *machine, bool is_helper);
 void tgl_machine_free(tgl_machine *machine);
 
-/* Starts a run: D and the scratch count as not written, and the counters are zero. TGL_NO_MEMORY.
- */
+/* Starts a run: marks D and the scratch as not written, and clears the counters. TGL_OK or
+ * TGL_NO_MEMORY. */
 tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory);
 
 /* Starts a launch: TGL_OK, TGL_UNSUPPORTED or TGL_NO_MEMORY. */
@@ -31,8 +31,7 @@ tgl_status tgl_machine_end(tgl_machine *machine);
 
 /* ---- For machine_run.c ----------------------------------------------------------------------- */
 
-/* Makes the first `count` threads of a block, each with a stack; those that are there stay. False:
- * no memory. */
+/* Gives the first `count` threads of a block a stack, unless they have one. False: no memory. */
 bool tgl_machine_make_threads(tgl_machine *machine, tgl_sim_block *block, unsigned count);
 
 /* What the fiber of a thread runs: the kernel. thread: a tgl_sim_thread. */
@@ -42,11 +41,11 @@ void tgl_machine_thread_main(void *thread);
 
 uint64_t tgl_machine_clusters(const tgl_sim_launch *launch);
 
-/* The cluster of the started launch that runs at this turn, from 0. */
-uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t turn);
+/* The number of the cluster that runs at this position, from 0, in the order of the launch. */
+uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t position);
 
-/* Prepares a helper to run clusters of the launch that `machine` has started. launch: the same with
- * a module of the helper's. False: no memory. */
+/* Prepares a helper to run clusters of the launch that `machine` has started. launch: the launch of
+ * `machine`, but with a module of the helper. False: no memory. */
 bool tgl_machine_start_helper(tgl_machine *helper, const tgl_machine *machine,
                               const tgl_sim_launch *launch);
 

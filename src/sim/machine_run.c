@@ -64,7 +64,7 @@ static void run_warp(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes)
     }
 }
 
-/* Where the threads of a block wait, when all have stopped. */
+/* The threads that show where a block waits when none of its threads can continue. */
 typedef struct standstill {
     const tgl_sim_thread *at_barrier; /* the first one that waits at a barrier */
     const tgl_sim_thread *elsewhere;  /* the first one that waits for anything else */
@@ -84,7 +84,7 @@ static standstill look_at(const tgl_machine *machine, const tgl_sim_block *block
     return s;
 }
 
-/* A deferred fault is one now that the block has stopped. */
+/* Reports the deferred fault, because the block has stopped. */
 static void report_deferred(tgl_machine *machine)
 {
     if (machine->deferred[0] == '\0') return;
@@ -179,8 +179,8 @@ static void run_block(tgl_machine *machine)
 
 /* ---- Clusters -------------------------------------------------------------------------------- */
 
-/* Switches to another block: saves the shared memory of the current one and restores the other's.
- */
+/* Switches to another block: saves the current shared memory and restores that of the other
+ * block. */
 static void enter_block(tgl_machine *machine, tgl_sim_block *block)
 {
     const tgl_sim_module *module = machine->launch->module;

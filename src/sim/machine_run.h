@@ -7,7 +7,7 @@
 
 #include "sim/machine.h"
 
-/* An error is in machine->status. */
+/* Sets machine->status after an error. */
 void tgl_machine_run_cluster(tgl_machine *machine, uint32_t cluster);
 
 #endif

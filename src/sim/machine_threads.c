@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Each call of a device function in a kernel has its own frame there. */
+/* Bytes. Each call of a device function in a kernel has its own stack frame. */
 enum { STACK_SIZE = 128 * 1024 };
 
 void tgl_machine_thread_main(void *argument)

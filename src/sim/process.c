@@ -15,7 +15,7 @@
 
 enum { OUTPUT_LIMIT = 64 * 1024 }; /* bytes of output that are kept; the rest is discarded */
 
-/* Reads until the other end is closed. */
+/* Reads a pipe until its other end is closed. */
 static char *read_all(int fd)
 {
     size_t length = 0;

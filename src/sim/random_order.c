@@ -13,10 +13,10 @@ static uint32_t random_below(tgl_machine *machine, uint32_t count)
     return (uint32_t)((z ^ (z >> 31)) % count);
 }
 
-void tgl_order_seed(tgl_machine *machine, uint64_t part)
+void tgl_order_seed(tgl_machine *machine, uint64_t stream)
 {
     machine->random =
-        (machine->seed * 0x9e3779b97f4a7c15u + machine->number) ^ part * 0xd1342543de82ef95u;
+        (machine->seed * 0x9e3779b97f4a7c15u + machine->number) ^ stream * 0xd1342543de82ef95u;
 }
 
 /* Fisher-Yates shuffle. */

@@ -8,9 +8,10 @@
 
 #include "sim/machine.h"
 
-/* Starts the random numbers of a part of a launch: 0: the launch; c + 1: its cluster number c. They
- * depend on the seed, the number of the launch and the part, and not on what has run before. */
-void tgl_order_seed(tgl_machine *machine, uint64_t part);
+/* Starts the sequence of random numbers number `stream` of a launch: 0 for the order of its
+ * clusters, c + 1 within cluster number c. A sequence depends on the seed, the number of the launch
+ * and the stream, and not on what has run before. */
+void tgl_order_seed(tgl_machine *machine, uint64_t stream);
 
 /* order := 0, 1, ..., count - 1, shuffled if the machine has a seed. */
 void tgl_order_make(tgl_machine *machine, uint32_t *order, uint32_t count);

@@ -13,14 +13,15 @@ typedef struct tgl_record {
     unsigned grid[3], threads;    /* of its first launch */
     tgl_sim_region regions[TGL_SIM_REGIONS];
     tgl_trace trace;
-    unsigned *executions; /* of each line of the kernel's file by threads, in all launches */
+    unsigned
+        *executions; /* per line of the kernel's file: executions by threads, in all launches */
     int lines;
 } tgl_record;
 
 /* Starts the record of a run whose main kernel is in this module. */
 void tgl_record_begin(tgl_record *record, tgl_sim_module *module);
 
-/* Where a launch of the run has to store its trace; NULL: another launch is traced. */
+/* Where a launch of the run stores its trace; NULL: another launch of the run is traced. */
 tgl_trace *tgl_record_launch(tgl_record *record, const tgl_sim_launch *launch);
 
 /* Completes the record after the last launch. False: no memory. */

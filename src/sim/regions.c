@@ -16,7 +16,7 @@ static uintptr_t distance_to_range(uintptr_t address, uintptr_t begin, uintptr_t
 
 static uintptr_t base_of(const tgl_sim_region *x, int64_t index)
 {
-    if (x->bases != NULL) return (uintptr_t)x->bases[index] + (uintptr_t)x->part_offset;
+    if (x->bases != NULL) return (uintptr_t)x->bases[index] + (uintptr_t)x->partition_offset;
     return x->base + (uintptr_t)(index * x->stride_bytes);
 }
 

@@ -17,7 +17,7 @@ typedef struct tgl_sim_region {
     const char *label;                 /* in the table by line: "A", "workspace" */
     uintptr_t base;                    /* of the partition in the first matrix */
     const void *const *bases;          /* pointers to the matrices; NULL: the batch is strided */
-    int64_t part_offset;               /* bytes from such a pointer to the partition */
+    int64_t partition_offset;          /* bytes from such a pointer to the partition */
     int element;                       /* bytes */
     int64_t rows, row_bytes, ld_bytes; /* of the partition */
     int64_t extent; /* bytes from the partition's first element to its last; 0: not accessible */
@@ -25,7 +25,7 @@ typedef struct tgl_sim_region {
     int64_t first_row, first_col, all_rows,
         all_cols; /* position of the partition, and the size of the whole matrix */
     bool is_list;
-    const char *forbidden; /* why it must not be read ("beta is 0"), or NULL */
+    const char *forbidden; /* why the region must not be read, "beta is 0"; NULL: it may be */
 } tgl_sim_region;
 
 /* A description of an address. */

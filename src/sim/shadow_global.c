@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGE = 1 << 20 /* bytes that the system is asked for anew, as zeros */ };
+enum {
+    LARGE = 1 << 20 /* bytes; larger arrays are allocated anew, as zeros */
+};
 
 /* ---- Start and end --------------------------------------------------------------------------- */
 
@@ -80,8 +82,7 @@ void tgl_global_end_cluster(tgl_machine *machine)
     range->count = range->meeting_count = 0;
 }
 
-/* ---- Clusters on several host threads ---------------------------------------------------------
- */
+/* ---- Helpers --------------------------------------------------------------------------------- */
 
 bool tgl_global_copy(tgl_machine *helper, const tgl_machine *machine)
 {
@@ -113,7 +114,7 @@ static bool has_conflict_at(tgl_machine *const *helpers, int count, int which, s
     return writers > 0 && users > 1;
 }
 
-/* The events of clusters without atomics have been discarded. */
+/* Events exist only for clusters with atomics; those of other clusters have been discarded. */
 bool tgl_global_has_conflict(tgl_machine *const *helpers, int count)
 {
     for (int h = 0; h < count; h++)
@@ -169,8 +170,8 @@ static bool takes_part(const tgl_sync_meeting *meeting, unsigned thread)
     return (meeting->threads[thread / 32] >> thread % 32 & 1) != 0;
 }
 
-/* Whether the threads of x and y, both of one block, have passed a named barrier together between
- * the two. */
+/* Whether the threads of x and y, which are in one block, have passed a named barrier together
+ * between the two moments. */
 static bool has_meeting_between(const tgl_machine *machine, const tgl_moment *x,
                                 const tgl_moment *y)
 {
@@ -183,8 +184,8 @@ static bool has_meeting_between(const tgl_machine *machine, const tgl_moment *x,
     return false;
 }
 
-/* Whether x is ordered before y by barriers or because both are the same thread. Both are of one
- * launch and one cluster. */
+/* Whether x is ordered before y by barriers, or because both are in the same thread. x and y are of
+ * one launch and one cluster. */
 static bool is_before_moment(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
 {
     if (x->cluster != y->cluster) return false;
@@ -281,7 +282,8 @@ static bool is_passed_on(const tgl_machine *machine, const tgl_moment *x, const 
     return false;
 }
 
-/* Caches the latest answer: a thread often reads many words that the same thread has written. */
+/* Whether x is ordered before the current thread. Caches the latest answer: a thread often reads
+ * many words that one thread has written. */
 static bool is_ordered(tgl_machine *machine, const tgl_moment *x, bool *is_published)
 {
     tgl_global_shadow *shadow = &machine->global;
@@ -323,7 +325,7 @@ static tgl_where where_of_word(const tgl_machine *machine, const access *a)
     return where;
 }
 
-/* Where the last write to a word is in the source. */
+/* The source location of the last write to a word. */
 static tgl_place place_of_write(const tgl_machine *machine, const tgl_global_word *word)
 {
     const tgl_sim_module *module = machine->modules[word->written.launch - 1];

@@ -22,8 +22,7 @@ void tgl_global_merge(tgl_machine *machine, const tgl_machine *helper);
 
 void tgl_global_free(tgl_global_shadow *shadow);
 
-/* Whether a launch may write to the region: D, the counters and the scratch, which have a shadow.
- */
+/* Whether a launch may write to the region: D, the counters or the scratch. These have a shadow. */
 bool tgl_global_has_shadow(int region);
 
 /* Checks and records an access by the current thread; does nothing if the region has no shadow. */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEAR_NULL = 1 << 16 /* bytes at address 0 that are never mapped */ };
+enum { NEAR_NULL = 1 << 16 /* addresses below this are never mapped */ };
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include "sim/machine.h"
 
-/* The hooks of kernels/sim/hooks.h that access memory;  */
+/* The hooks of kernels/sim/hooks.h that access memory. */
 void tgl_memory_access(tgl_machine *machine, const void *pointer, unsigned bytes, int is_write,
                        const void *pc);
 void tgl_memory_wide_load(tgl_machine *machine, const void *words, unsigned bytes, const void *pc);

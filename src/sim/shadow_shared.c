@@ -12,8 +12,7 @@
 #include <string.h>
 
 enum {
-    OVERRUN = 16 * 1024, /* an access up to this number of bytes behind shared memory is reported as
-                            an overrun */
+    OVERRUN = 16 * 1024, /* bytes behind shared memory where an access is an overrun */
 };
 
 static tgl_place site_place(const tgl_machine *machine, uint32_t site)

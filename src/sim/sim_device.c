@@ -129,7 +129,7 @@ static tgl_status sim_sync(tgl_device *dev)
 
 /* ---- Properties ------------------------------------------------------------------------------ */
 
-/* The simulator plans for this chip, so that it runs the kernels that the chip would run. */
+/* The chip that the simulator plans for, so that it runs the kernels that the chip would run. */
 static const tgl_chip *sim_chip(const tgl_device *dev)
 {
     (void)dev;

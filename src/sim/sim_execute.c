@@ -125,7 +125,7 @@ static tgl_status check_tensor(const tgl_tensor *t, int map)
     return TGL_OK;
 }
 
-/* A tgl_encode_fn. */
+/* Encodes a tensor map for the simulator. A tgl_encode_fn. */
 static tgl_status encode_tensor_map(void *context, const tgl_tensor *t, int map,
                                     const void *address, void *to)
 {
@@ -183,7 +183,8 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     return TGL_OK;
 }
 
-/* The report is about the first launch that writes a part of D, or else about the first launch. */
+/* Starts the report and the record with the first launch that writes to D, or else the first
+ * launch. */
 static void begin_report(job *j)
 {
     const tgl_launch *main_launch = NULL;
@@ -221,7 +222,8 @@ static tgl_status run_steps(job *j)
     return TGL_OK;
 }
 
-/* The memory that a preparation fills is all that its kernels write. */
+/* Makes the memory of the prepared operand the scratch: the kernels of a preparation write nothing
+ * else. */
 static void use_kept(job *j)
 {
     const tgl_operand operand = j->run->prepares;
@@ -290,7 +292,7 @@ tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
     return status;
 }
 
-/* ---- What a plan tells ----------------------------------------------------------------------- */
+/* ---- Counters, report and trace -------------------------------------------------------------- */
 
 tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters)
 {

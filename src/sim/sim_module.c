@@ -83,7 +83,7 @@ static tgl_status open_object(tgl_sim_module *module, const void *image, size_t 
             "a compiled kernel cannot be loaded: %s (is %s mounted noexec? TMPDIR can name "
             "another place)",
             dlerror(), tgl_temp_folder_base());
-    tgl_temp_folder_remove(&folder); /* what is loaded stays */
+    tgl_temp_folder_remove(&folder); /* the object stays loaded */
     return status;
 }
 

@@ -26,9 +26,9 @@ typedef struct tgl_sim_module {
     const tgl_sim_image *image;
     uintptr_t load_address;
     tgl_line_table lines;
-    unsigned *visits; /* of threads, by return address relative to load_address */
-    size_t code_size; /* of `visits` */
-    uint64_t *blocks; /* in `visits`, the places of basic blocks, sorted */
+    unsigned *visits; /* visits by threads, indexed by return address relative to load_address */
+    size_t code_size; /* number of elements of `visits` */
+    uint64_t *blocks; /* indices in `visits` of basic blocks, sorted */
     size_t block_count, block_room;
 
     /* Shared memory: the section, and for each of its 4-byte words the index in `arrays` of its
@@ -51,9 +51,9 @@ tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size
                                tgl_sim_module **out);
 void tgl_sim_module_free(tgl_sim_module *module);
 
-/* The module as a host thread executes it, beside others: with a copy of the code and of shared
- * memory (number 0: those of the module itself), with visits of its own, and with the tables of the
- * module, which owns it. NULL: it cannot be loaded. */
+/* The copy of a module that one host thread executes beside others: it has its own code, shared
+ * memory (number 0: those of the module itself) and visits, and uses the tables of the module. The
+ * module owns it. NULL: it cannot be loaded. */
 tgl_sim_module *tgl_sim_module_twin(tgl_sim_module *module, int number);
 
 /* The source location of a return address, "ladder/01_naive.cu:21"; for a line in a header also the

@@ -22,7 +22,7 @@ typedef struct tgl_sim {
     tgl_host_threads threads;
     char *workspace; /* for runs without a workspace of the caller */
     size_t workspace_room;
-    char seed[24]; /* of the order of clusters, as text */
+    char seed[24]; /* seed of the order of clusters, as text */
     struct {
         const char *key, *value;
     } properties[TGL_SIM_PROPERTIES];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lanes run one after the other. Their accesses at the same instruction in the same iteration of
- * all enclosing loops are counted as one execution of the instruction by the warp.
+ * Counts accesses by warps. The lanes of a warp run one after the other: their accesses at the same
+ * instruction, in the same iteration of all enclosing loops, are counted as one execution of the
+ * instruction by the warp.
  */
 #include "sim/tally.h"
 

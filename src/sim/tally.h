@@ -20,8 +20,8 @@ typedef struct tgl_tally_group tgl_tally_group;
 typedef struct tgl_site {
     const void *pc; /* its return address */
     tgl_access_kind kind;
-    int target;         /* a number of the caller for what the first access touched */
-    uint32_t cluster;   /* whose access was the first */
+    int target;         /* the caller's number for the memory that the first access touched */
+    uint32_t cluster;   /* the cluster of the first access */
     int64_t requests;   /* executions by a warp with at least one participating lane */
     int64_t bytes;      /* requested by all lanes */
     int64_t sectors;    /* of global memory */
@@ -34,7 +34,7 @@ typedef struct tgl_site {
     int next[32];        /* per lane: the group after the one that it joined last */
     uint16_t passes[32]; /* per lane */
 
-    int traced, traced_warp; /* steps in the trace, all of this warp */
+    int traced, traced_warp; /* number of its steps in the trace, and their warp */
 } tgl_site;
 
 typedef struct tgl_tally {
@@ -69,8 +69,8 @@ bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, in
 bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
                     int64_t bytes, int64_t sectors, uint32_t *site);
 
-/* A new step of the trace, for an execution of the instruction number `site`, which the caller
- * fills in. NULL: it is not traced: only the first TGL_TRACE_EACH executions by one warp are. */
+/* Adds a step to the trace for an execution of instruction number `site`; the caller fills it in.
+ * NULL: it is not traced, because only the first TGL_TRACE_EACH executions by one warp are. */
 tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
 
 /* Adds the counts of another tally, whose instructions are `moved` bytes behind those of this one.

@@ -51,7 +51,8 @@ static pid_t spawn_keeper(int input)
     return pid;
 }
 
-/* Without a keeper the folder serves as well, but is left behind if the process is killed. */
+/* Starts the keeper. If that fails, the folder works too, but is left behind when the process is
+ * killed. */
 static void start_keeper(tgl_temp_folder *folder)
 {
     int ends[2];
@@ -100,7 +101,7 @@ tgl_status tgl_temp_folder_make(tgl_temp_folder *folder)
 {
     *folder = (tgl_temp_folder){0};
     const char *base = tgl_temp_folder_base();
-    /* Half of the room is left for the names within. */
+    /* The names within the folder need the other half. */
     if (strlen(base) > TGL_TEMP_PATH / 2) return fail_to_make(ENAMETOOLONG);
     /* The keeper starts first, so that it learns of the folder as soon as there is one. */
     start_keeper(folder);

@@ -22,23 +22,23 @@ typedef struct tgl_temp_folder {
     int socket;   /* the keeper reads the other end, which closes when this process ends */
 } tgl_temp_folder;
 
-/* Where folders are made: $TMPDIR, or /tmp. */
+/* The folder that temporary folders are made in: $TMPDIR, or /tmp. */
 const char *tgl_temp_folder_base(void);
 
-/* Makes a new folder there, for this user alone. */
+/* Makes a new folder that only this user can access. */
 tgl_status tgl_temp_folder_make(tgl_temp_folder *folder);
 
-/* The failure of a call below, which has set errno. Returns TGL_DRIVER. */
+/* Reports the failure of a function below, which has set errno. Returns TGL_DRIVER. */
 tgl_status tgl_temp_folder_fail(const tgl_temp_folder *folder);
 
 /* Removes the folder, the entries, and the keeper. */
 void tgl_temp_folder_remove(tgl_temp_folder *folder);
 
-/* The path of `name` in the folder, which is removed with it; its sub-folders are made. Valid as
- * long as the folder. NULL with errno set. */
+/* The path of `name` in the folder; makes its sub-folders. The file is removed with the folder, and
+ * the path is valid as long as the folder. NULL: errno is set. */
 const char *tgl_temp_folder_entry(tgl_temp_folder *folder, const char *name);
 
-/* Writes a whole file there; returns its path, or NULL with errno set. */
+/* Writes a file in the folder. Returns its path, or NULL with errno set. */
 const char *tgl_temp_folder_write(tgl_temp_folder *folder, const char *name, const void *data,
                                   size_t size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An element is decoded into its value, exact as a double, and the exponent by which the hardware
- * aligns it. A row of sums is computed COLUMNS at a time, so that the compiler vectorises the
- * loops.
+ * Computes sums as tensor cores do. An element is decoded into its value, exact as a double, and
+ * the exponent by which the hardware aligns it. A row of sums is computed COLUMNS at a time, so
+ * that the compiler vectorises the loops.
  */
 #include "sim/tensor_cores.h"
 
@@ -67,7 +67,7 @@ static element take_apart(const layout *l, uint32_t bits)
     return e;
 }
 
-/* Any value of a type, Inf and NaN too. */
+/* The value of any bits of a type, Inf and NaN too. */
 static double value_of(const layout *l, uint32_t bits)
 {
     const element e = take_apart(l, bits);
@@ -100,7 +100,7 @@ uint32_t tgl_tensor_round_tf32(uint32_t bits)
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-/* A step of K of some columns of b. */
+/* The elements of some columns of b for one step of K, decoded. */
 typedef struct columns {
     double value[TGL_TENSOR_K_MAX][COLUMNS];
     int16_t exponent[TGL_TENSOR_K_MAX][COLUMNS];
@@ -123,7 +123,7 @@ static float cut_to_float(double x)
     return nearest == 0 ? 0 : nearest;
 }
 
-/* A sum with terms that are not finite: NaN or Inf, in any order of additions. */
+/* The sum of terms that are not all finite: NaN or Inf, whatever the order of additions. */
 static float sum_of_specials(const layout *l, const uint32_t *a, const uint32_t *b, int n, int k,
                              float sum)
 {

@@ -77,7 +77,7 @@ static void check_copy(tgl_machine *machine, uintptr_t shared, const struct tgl_
                           what, UNIT);
 }
 
-/* Adds the box to the trace: where its first row begins, and its rows. */
+/* Adds a copy of a box to the trace: the address of its first row, and the number of rows. */
 static void trace_box(tgl_machine *machine, uint32_t site, const struct tgl_tensor_map *map,
                       const int *at, uintptr_t shared)
 {

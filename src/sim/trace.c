@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A list of steps.
+ * The steps of a trace: an array that grows.
  */
 #include "sim/trace.h"
 

@@ -19,7 +19,7 @@ typedef struct tgl_trace_step {
     tgl_access_kind kind;
     int target, warp;               /* target: of the tally's site */
     tgl_warp_access shared, global; /* no lanes: not accessed. TMA, wgmma: below */
-    int64_t rows, row_bytes;        /* of a box of TMA, which one lane gives; 0: none */
+    int64_t rows, row_bytes;        /* rows of a TMA box, whose address one lane has; 0: no box */
     uintptr_t tiles[2];             /* of wgmma, in shared memory */
     int m, n, k, type;              /* of mma and wgmma; type: a tgl_type */
 } tgl_trace_step;
@@ -32,8 +32,8 @@ typedef struct tgl_trace {
 /* A new step at the end; NULL: no memory. */
 tgl_trace_step *tgl_trace_add(tgl_trace *trace);
 
-/* Subtracts `moved` from all addresses of code and of shared memory: the trace is that of a copy of
- * the module, as many bytes behind it. */
+/* Subtracts `moved` from all addresses of code and of shared memory. This turns the trace of a copy
+ * of the module, which lies `moved` bytes behind it, into a trace of the module. */
 void tgl_trace_move(tgl_trace *trace, uintptr_t moved);
 
 /* Sorts the steps by time. */

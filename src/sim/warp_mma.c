@@ -148,12 +148,12 @@ static void multiply_f64(tgl_warp_operands *lanes[TGL_WARP])
             ((double *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
 }
 
-/* Collects registers that contain their lane and their number in place of values. */
+/* Fills the registers with their lane and number instead of values, and collects them. */
 void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
 {
     uint32_t a[TGL_WARP][4], b[TGL_WARP][2];
     tgl_warp_operands operands[TGL_WARP], *lanes[TGL_WARP];
-    const uint32_t each = type == TGL_F32 ? 1 : 0x10001; /* two elements to a register */
+    const uint32_t each = type == TGL_F32 ? 1 : 0x10001; /* a register has two elements */
     for (int lane = 0; lane < TGL_WARP; lane++) {
         for (int i = 0; i < 4; i++)
             a[lane][i] = (uint32_t)(lane + TGL_WARP * i) * each;
@@ -219,8 +219,8 @@ static void access_row(tgl_machine *machine, char *row, bool is_write, const voi
     tgl_memory_access(machine, row, ROW, is_write, pc);
 }
 
-/* Element `column` of row r of matrix number m is in register m of this lane, in the half given by
- * half_number() (0: low). */
+/* The lane that holds element `column` of row r of matrix number m. The element is in the lane's
+ * register m, in the half given by half_number() (0: low). */
 static int lane_of(int r, int column, bool is_transposed)
 {
     return is_transposed ? 4 * column + r / 2 : 4 * r + column / 2;

@@ -2,9 +2,9 @@
  *
  * wgmma: products that the 128 threads of a warpgroup compute together, with both operands in
  * shared memory, or the left one in registers. The values are computed when all threads have
- * reached the instruction, and are stored here; each thread receives its part when it waits for
- * their group. Until then its accumulator contains signalling NaNs and must not be accessed, the
- * operands in shared memory count as being read, and those in registers must not be written.
+ * reached the instruction, and are stored here; each thread receives its elements when it waits
+ * for their group. Until then its accumulator contains signalling NaNs and must not be accessed,
+ * the operands in shared memory count as being read, and those in registers must not be written.
  */
 #include "sim/wgmma_groups.h"
 
@@ -28,8 +28,8 @@ enum {
 /* The accumulators of wgmma instructions of a warpgroup that have not been waited for. */
 typedef struct tile {
     int n;                     /* columns; 0: unused */
-    float *acc[TGL_WARPGROUP]; /* registers of each thread; NULL: it has received its part */
-    int missing;               /* number of threads that have not received their part */
+    float *acc[TGL_WARPGROUP]; /* registers of each thread; NULL: it has its elements */
+    int missing;               /* number of threads that do not have their elements */
     int64_t group;             /* group of the latest wgmma */
     const void *pc;            /* of the latest wgmma */
     float sums[M * N_MAX];
@@ -90,7 +90,8 @@ static tgl_sim_warpgroup *warpgroup_of(tgl_machine *machine)
     return &block->warpgroups[machine->current->index / TGL_WARPGROUP];
 }
 
-/* The minimum of the clocks of its threads: what all of them are ordered after. */
+/* The minimum of the clocks of the warpgroup's threads: everything that all of them are ordered
+ * after. */
 static const uint32_t *known_by(tgl_machine *machine, tgl_sim_warpgroup *group)
 {
     const unsigned first = first_of(machine->current);
@@ -140,7 +141,7 @@ static void check_same(tgl_machine *machine, const tgl_wgmma_operands *own,
             (long long)machine->current->wgmmas.groups);
 }
 
-/* to := the left operand from the registers of all threads of the warpgroup, 64 x 8. */
+/* to (64 x 8) := the left operand in the registers of all threads of the warpgroup. */
 static void read_fragments(tgl_machine *machine, uint32_t *to, const void *pc)
 {
     tgl_sim_thread *threads = &machine->now->threads[first_of(machine->current)];
@@ -232,7 +233,7 @@ static void trace_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, uin
     step->tiles[1] = tgl_wgmma_window(machine) + right->start;
 }
 
-/* Executes the instruction. Called by one thread for all of the warpgroup. */
+/* Executes the instruction for the whole warpgroup, once. */
 static void issue_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
 {
     const unsigned element = own->type == TGL_F32 ? 4 : 2;
@@ -306,7 +307,7 @@ void tgl_wgmma_commit(tgl_machine *machine)
     machine->current->wgmmas.groups++;
 }
 
-/* Writes the thread's part to its registers. */
+/* Writes the thread's elements of the tile to its registers. */
 static void deliver_tile(tgl_sim_thread *thread, tile *t)
 {
     const unsigned own = thread->index % TGL_WARPGROUP;

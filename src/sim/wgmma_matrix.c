@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { ATOM_LINES = 8 /* lines of a swizzle's pattern */, ADDRESS_BITS = 18 };
+enum { ATOM_LINES = 8 /* lines of a swizzle pattern */, ADDRESS_BITS = 18 /* of a descriptor */ };
 
 uintptr_t tgl_wgmma_window(const tgl_machine *machine)
 {

@@ -22,7 +22,7 @@ typedef struct tgl_wgmma_matrix {
     int edge; /* size in M or N, in elements */
 } tgl_wgmma_matrix;
 
-/* The address that addresses of matrices are relative to. */
+/* The base of the addresses of matrices. */
 uintptr_t tgl_wgmma_window(const tgl_machine *machine);
 
 /* The hook that makes a descriptor. */
@@ -32,8 +32,7 @@ unsigned long long tgl_wgmma_tile(tgl_machine *machine, const void *shared, int 
 tgl_wgmma_matrix tgl_wgmma_decode(unsigned long long descriptor, unsigned element, bool is_k_major,
                                   int edge);
 
-/* Checks that the matrix begins where the pattern of its swizzle begins. name: "left" or "right".
- */
+/* Checks that the matrix begins where its swizzle pattern begins. name: "left" or "right". */
 void tgl_wgmma_check_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x, const char *name,
                             const void *pc);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Follows the registers of each thread that wgmma instructions use: accumulators from their first
+ * Tracks the registers of each thread that wgmma instructions use: accumulators from their first
  * wgmma on, and left operands.
  */
 #include "sim/wgmma_registers.h"

@@ -129,7 +129,8 @@ static void differences_fail(void **state)
     error_summary summary = {0};
     double error;
     assert_true(error_add(&summary, TGL_I32, INT32_MAX, &r, 0, &error));
-    assert_true(summary.wrong == 0 && summary.finite == 1 && error == 0 && summary.max_share == 0);
+    assert_true(summary.wrong == 0 && summary.finite == 1 && error == 0 &&
+                summary.max_over_bound == 0);
     assert_false(error_add(&summary, TGL_I32, INT32_MAX - 1, &r, 1e9, &error));
     assert_false(error_add(&summary, TGL_I32, INT32_MIN, &r, 1e9, &error));
     assert_true(summary.wrong == 2 && isinf(error));

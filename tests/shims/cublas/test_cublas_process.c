@@ -235,8 +235,7 @@ static void test_environment(void **state)
     assert_string_equal(text + strcspn(text, "\n") + 1 - strlen(end), end);
 }
 
-/* ---- Streams and graphs
- * -------------------------------------------------------------------------- */
+/* ---- Streams and graphs ---------------------------------------------------------------------- */
 
 static cudaStream_t make_stream(void)
 {
