@@ -148,20 +148,19 @@ static tgl_status place_input(tgl_device *dev, const array_file *file, const voi
         return TGL_OK;
     }
     const size_t size = file->header.data_size;
-    tgl_status status = tgl_alloc(dev, size, copy);
-    if (status == TGL_OK) status = tgl_upload(dev, *copy, file->data, size, NULL);
+    CLI_TRY(tgl_alloc(dev, size, copy));
     *place = *copy;
-    return status;
+    return tgl_upload(dev, *copy, file->data, size, NULL);
 }
 
 /* Places the operands. If C0 has the type of the result, the result starts as a copy of C0. */
 static tgl_status place_operands(tgl_device *dev, const mm_product *x, const mm_files *files,
                                  bool reads_c0, mm_memory *memory)
 {
-    tgl_status status = place_input(dev, &files->a, &memory->A, &memory->a_copy);
-    if (status == TGL_OK) status = place_input(dev, &files->b, &memory->B, &memory->b_copy);
-    if (status == TGL_OK) status = tgl_alloc(dev, mm_result_bytes(x), &memory->C);
-    if (status != TGL_OK || !reads_c0) return status;
+    CLI_TRY(place_input(dev, &files->a, &memory->A, &memory->a_copy));
+    CLI_TRY(place_input(dev, &files->b, &memory->B, &memory->b_copy));
+    CLI_TRY(tgl_alloc(dev, mm_result_bytes(x), &memory->C));
+    if (!reads_c0) return TGL_OK;
     if (x->problem.type_d != 0) return place_input(dev, &files->c0, &memory->c0, &memory->c0_copy);
     return tgl_upload(dev, memory->C, files->c0.data, mm_result_bytes(x), NULL);
 }
@@ -176,15 +175,14 @@ static void release_memory(tgl_device *dev, mm_memory *memory)
 
 static tgl_operands operands_of(const mm_product *x, const mm_options *o, const mm_memory *memory)
 {
-    tgl_operands given = {
-        .size = sizeof given, .alpha = o->alpha, .beta = o->beta, .A = memory->A, .B = memory->B};
-    if (x->problem.type_d != 0) {
-        given.C = (void *)memory->c0; /* only read */
-        given.D = memory->C;
-    } else {
-        given.C = memory->C;
-    }
-    return given;
+    const bool has_d = x->problem.type_d != 0;
+    return (tgl_operands){.size = sizeof(tgl_operands),
+                          .alpha = o->alpha,
+                          .beta = o->beta,
+                          .A = memory->A,
+                          .B = memory->B,
+                          .C = has_d ? (void *)memory->c0 : memory->C, /* c0 is only read */
+                          .D = has_d ? memory->C : NULL};
 }
 
 /* Runs the plan once. *seconds := the time. */
@@ -192,9 +190,8 @@ static tgl_status run_plan_timed(tgl_device *dev, const tgl_plan *plan, const tg
                                  double *seconds)
 {
     tgl_timer *timer;
-    tgl_status status = tgl_timer_create(dev, &timer);
-    if (status != TGL_OK) return status;
-    status = tgl_timer_start(timer, NULL);
+    CLI_TRY(tgl_timer_create(dev, &timer));
+    tgl_status status = tgl_timer_start(timer, NULL);
     if (status == TGL_OK) status = tgl_plan_run_operands(plan, given, NULL);
     if (status == TGL_OK) status = tgl_timer_stop(timer, NULL, seconds);
     tgl_timer_destroy(timer);

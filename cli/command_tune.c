@@ -208,12 +208,11 @@ static tgl_status add_candidate(stopwatch *watch, const char *request, candidate
 static tgl_status add_kernel(stopwatch *watch, const char *name, candidate_list *list)
 {
     char request[KERNEL_SIZE];
-    tgl_status status = TGL_OK;
     for (int strips = 0; strips < 2 && kernel_has_option(name, "strips=1"); strips++) {
         snprintf(request, sizeof request, "%s:strips=%d", name, strips);
-        if (status == TGL_OK) status = add_candidate(watch, request, list);
+        CLI_TRY(add_candidate(watch, request, list));
     }
-    return status == TGL_OK ? add_candidate(watch, name, list) : status;
+    return add_candidate(watch, name, list);
 }
 
 /* Whether the text begins with "NAME=". */
@@ -256,42 +255,39 @@ static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_l
     const int64_t k = watch->operands->problem.k;
     char of[KERNEL_SIZE], request[KERNEL_SIZE];
     snprintf(of, sizeof of, "%s", kernel);
-    tgl_status status = TGL_OK;
     for (size_t i = 0; i < sizeof varied / sizeof varied[0]; i++) {
         if (!kernel_has_option(of, varied[i].has)) continue;
-        for (int j = 0; j < varied[i].count && status == TGL_OK; j++) {
+        for (int j = 0; j < varied[i].count; j++) {
             const int value = varied[i].values[j];
             if (i == 0 && value > 1 && value * DEPTH_MIN > k) break;
             with_option(of, varied[i].option, value, request);
-            status = add_candidate(watch, request, list);
+            CLI_TRY(add_candidate(watch, request, list));
         }
     }
-    return status;
+    return TGL_OK;
 }
 
 /* Sorts the list, and adds variants of its first candidates. */
 static tgl_status vary(stopwatch *watch, int first, candidate_list *list)
 {
-    tgl_status status = TGL_OK;
     qsort(list->items, (size_t)list->count, sizeof *list->items, by_seconds);
     const int count = first < list->count ? first : list->count;
-    for (int i = 0; i < count && status == TGL_OK; i++)
-        status = add_variants(watch, list->items[i].kernel, list);
-    return status;
+    for (int i = 0; i < count; i++)
+        CLI_TRY(add_variants(watch, list->items[i].kernel, list));
+    return TGL_OK;
 }
 
 /* Measures every kernel, then variants of the better half, and variants of the best of these. */
 static tgl_status screen(stopwatch *watch, candidate_list *list)
 {
     const tgl_device *dev = watch->operands->dev;
-    tgl_status status = TGL_OK;
     const char *name;
-    for (int i = 0; (name = tgl_kernel_name(dev, i)) != NULL && status == TGL_OK; i++)
-        if (!kernel_is_rung(name)) status = add_kernel(watch, name, list);
-    if (status == TGL_OK) status = vary(watch, (list->count + 1) / 2, list);
-    if (status == TGL_OK) status = vary(watch, FINALISTS, list);
+    for (int i = 0; (name = tgl_kernel_name(dev, i)) != NULL; i++)
+        if (!kernel_is_rung(name)) CLI_TRY(add_kernel(watch, name, list));
+    CLI_TRY(vary(watch, (list->count + 1) / 2, list));
+    CLI_TRY(vary(watch, FINALISTS, list));
     qsort(list->items, (size_t)list->count, sizeof *list->items, by_seconds);
-    return status;
+    return TGL_OK;
 }
 
 /* Measures a candidate for longer. */
@@ -338,8 +334,8 @@ static bool write_row(const tuning *t, const tgl_problem *p, const candidate *be
     char key[160];
     write_key(key, sizeof key, t->chip, p);
     const double us = 1e6 * best->seconds, tflops = 1e-12 * problem_flops(p) / best->seconds;
-    printf("%s %" PRId64 "x%" PRId64 "x%" PRId64 " batch %" PRId64 ": %s, %.2f us, %.2f TFLOP/s\n",
-           problem_layout(p), p->m, p->n, p->k, p->batch, best->kernel, us, tflops);
+    printf("%s batch %" PRId64 ": %s, %.2f us, %.2f TFLOP/s\n", problem_shape_label(p).text,
+           p->batch, best->kernel, us, tflops);
     fprintf(t->file, "%s\"%s\"}, /* %.2f us, %.2f TFLOP/s */\n", key, best->kernel, us, tflops);
     return fflush(t->file) == 0 || fail_to_write(t);
 }
@@ -359,15 +355,13 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
             left++;
             continue;
         }
-        char what[96];
-        snprintf(what, sizeof what, "%s %" PRId64 "x%" PRId64 "x%" PRId64, problem_layout(p), p->m,
-                 p->n, p->k);
-        progress_update(&line, i, what);
+        const shape_label what = problem_shape_label(p);
+        progress_update(&line, i, what.text);
         candidate best;
         const tgl_status status = tune_shape(t, p, &best);
         progress_clear(&line);
         const bool is_lost = status == TGL_OK ? !write_row(t, p, &best) : status == TGL_DEVICE_LOST;
-        if (status != TGL_OK) cli_fail_at(what, status);
+        if (status != TGL_OK) cli_fail_at(what.text, status);
         if (status != TGL_OK || is_lost) code = EXIT_FAILED;
         if (is_lost) break; /* the device is lost, or rows cannot be written */
     }

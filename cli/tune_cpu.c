@@ -85,12 +85,8 @@ static tgl_status measure_shapes(tgl_device *dev, const suite *s, double end, ca
     tgl_status status = TGL_OK;
     *shapes = 0;
     for (int i = 0; i < s->count && status == TGL_OK && (i == 0 || cli_clock() < end); i++) {
-        const tgl_problem *p = &s->problems[i];
-        char what[96];
-        snprintf(what, sizeof what, "%s %" PRId64 "x%" PRId64 "x%" PRId64, problem_layout(p), p->m,
-                 p->n, p->k);
-        progress_update(&line, i, what);
-        status = add_gains(dev, p, all, count);
+        progress_update(&line, i, problem_shape_label(&s->problems[i]).text);
+        status = add_gains(dev, &s->problems[i], all, count);
         ++*shapes;
     }
     progress_clear(&line);

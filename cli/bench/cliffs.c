@@ -59,9 +59,8 @@ static void report_step(const tgl_problem *p, double at, const char *kernel, con
     const bool is_cliff = ratio > steep;
     sum->steps++;
     sum->cliffs += is_cliff;
-    printf("%s %" PRId64 "x%" PRId64 "x%" PRId64 " %9.2f us %-22s -> %" PRId64 "x%" PRId64
-           "x%" PRId64 " %9.2f us %-22s x%.3f%s\n",
-           problem_layout(p), p->m, p->n, p->k, 1e6 * at, kernel, q->m, q->n, q->k, 1e6 * there,
+    printf("%s %9.2f us %-22s -> %" PRId64 "x%" PRId64 "x%" PRId64 " %9.2f us %-22s x%.3f%s\n",
+           problem_shape_label(p).text, 1e6 * at, kernel, q->m, q->n, q->k, 1e6 * there,
            kernel_there, ratio, is_cliff ? "  CLIFF" : "");
 }
 

@@ -6,12 +6,10 @@
 #include "compile_ahead.h"
 #include "cli.h"
 #include "problem_options.h"
+#include "workers.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
-
-enum { THREADS_MAX = 64 };
 
 typedef struct ahead {
     const contest_settings *settings;
@@ -38,14 +36,7 @@ static void *make_plans(void *context)
 
 void compile_ahead(const contest_settings *settings, const suite *s)
 {
-    pthread_t threads[THREADS_MAX];
     ahead work = {.settings = settings, .suite = s};
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int started = 0;
-    while (started < processors - 1 && started < s->count - 1 && started < THREADS_MAX &&
-           pthread_create(&threads[started], NULL, make_plans, &work) == 0)
-        started++;
-    make_plans(&work);
-    while (started > 0)
-        pthread_join(threads[--started], NULL);
+    run_workers(processors < s->count ? processors : s->count, make_plans, &work);
 }

@@ -48,19 +48,17 @@ static tgl_status prepare_contest(contest *t)
         c->samples = malloc(ROUNDS_MAX * sizeof *c->samples);
         if (c->samples == NULL) return TGL_NO_MEMORY;
     }
-    tgl_status status = operands_make_kept(&t->operands, s->dev, p, s->kept);
-    if (status == TGL_OK && t->epilogue != NULL)
-        status = operands_add_epilogue(&t->operands, t->epilogue);
+    CLI_TRY(operands_make_kept(&t->operands, s->dev, p, s->kept));
+    if (t->epilogue != NULL) CLI_TRY(operands_add_epilogue(&t->operands, t->epilogue));
     tgl_plan_options options = s->plan;
     options.epilogue = t->epilogue;
-    if (status == TGL_OK) status = tgl_plan_create(s->dev, p, &options, &t->plan);
-    for (int side = 0; status == TGL_OK && side < 2; side++)
-        if (s->prepares[side])
-            status = operands_prepare(&t->operands, t->plan, side == 0 ? TGL_SIDE_A : TGL_SIDE_B);
-    if (status == TGL_OK) status = tgl_timer_create(s->dev, &t->timer);
-    for (int i = 1; status == TGL_OK && i <= s->peer_count; i++)
+    CLI_TRY(tgl_plan_create(s->dev, p, &options, &t->plan));
+    if (s->prepares[0]) CLI_TRY(operands_prepare(&t->operands, t->plan, TGL_SIDE_A));
+    if (s->prepares[1]) CLI_TRY(operands_prepare(&t->operands, t->plan, TGL_SIDE_B));
+    CLI_TRY(tgl_timer_create(s->dev, &t->timer));
+    for (int i = 1; i <= s->peer_count; i++)
         if (t->all[i].peer->cublas != NULL) prepare_cublas(t, &t->all[i]);
-    return status;
+    return TGL_OK;
 }
 
 void contest_release(contest *t)
@@ -169,25 +167,18 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
 /* Fills C with NaN, runs a contestant once, and checks the result. */
 static tgl_status verify_contestant(contest *t, contestant *c)
 {
-    tgl_device *dev = t->settings->dev;
-    const operand_set set = operands_for(&t->operands, 0);
-    const size_t size = t->operands.size_c;
-    const bool host = cli_device_is_host(dev);
     void *C = t->operands.host_c;
-    memset(C, 0xff, size); /* a NaN in every floating-point type */
-    tgl_status status = host ? TGL_OK : tgl_upload(dev, set.C, C, size, NULL);
-    t->calls = 0; /* the first set */
-    if (status == TGL_OK) status = run_once(t, c);
-    if (status == TGL_OK && !host) status = tgl_download(dev, C, set.C, size, NULL);
     char why[200];
-    if (status == TGL_OK && !is_right(t, c, C, why, sizeof why)) {
-        c->right = false;
-        if (c->peer == NULL)
-            snprintf(t->error, sizeof t->error, "%s", why);
-        else
-            cli_fail("%s is wrong and is left out here: %s", c->peer->name, why);
-    }
-    return status;
+    CLI_TRY(operands_forget_result(&t->operands, C));
+    t->calls = 0; /* the first set */
+    CLI_TRY(run_once(t, c));
+    CLI_TRY(operands_download_result(&t->operands, C));
+    c->right = is_right(t, c, C, why, sizeof why);
+    if (!c->right && c->peer == NULL)
+        snprintf(t->error, sizeof t->error, "%s", why);
+    else if (!c->right)
+        cli_fail("%s is wrong and is left out here: %s", c->peer->name, why);
+    return TGL_OK;
 }
 
 /* ---- Timing ---------------------------------------------------------------------------------- */
@@ -218,39 +209,35 @@ static void wait_until_quiet(const contest_settings *s)
 static tgl_status time_calls(contest *t, const contestant *c, int calls, double *seconds)
 {
     const double used_before = processor_time();
-    tgl_status status = tgl_timer_start(t->timer, NULL);
-    for (int i = 0; status == TGL_OK && i < calls; i++)
-        status = run_once(t, c);
-    if (status == TGL_OK) status = tgl_timer_stop(t->timer, NULL, seconds);
+    CLI_TRY(tgl_timer_start(t->timer, NULL));
+    for (int i = 0; i < calls; i++)
+        CLI_TRY(run_once(t, c));
+    CLI_TRY(tgl_timer_stop(t->timer, NULL, seconds));
     if (t->settings->cpu_time) *seconds = processor_time() - used_before;
     *seconds /= calls;
-    return status;
+    return TGL_OK;
 }
 
 /* Finds how many calls fill a sample. */
 static tgl_status choose_calls(contest *t, contestant *c)
 {
     wait_until_quiet(t->settings);
-    tgl_status status = run_once(t, c);
-    double seconds = 0;
-    for (c->calls = 1; status == TGL_OK;) {
-        status = time_calls(t, c, c->calls, &seconds);
-        if (status != TGL_OK || seconds * c->calls >= sample_seconds) break;
-        if (c->calls >= CALLS_MAX) break; /* the clock does not advance */
+    CLI_TRY(run_once(t, c));
+    for (c->calls = 1;;) {
+        CLI_TRY(time_calls(t, c, c->calls, &c->seconds));
+        if (c->seconds * c->calls >= sample_seconds) return TGL_OK;
+        if (c->calls >= CALLS_MAX) return TGL_OK; /* the clock does not advance */
         /* A very short time is inaccurate, so the number grows by 16 at most. */
-        const double wanted = sample_seconds * 1.2 / (seconds + 1e-9);
+        const double wanted = sample_seconds * 1.2 / (c->seconds + 1e-9);
         c->calls = wanted > 16.0 * c->calls ? 16 * c->calls : (int)wanted + 1;
     }
-    c->seconds = seconds;
-    return status;
 }
 
 static tgl_status take_sample(contest *t, contestant *c, int round)
 {
     wait_until_quiet(t->settings);
     /* For a call this long, warming caches and waking threads is negligible. */
-    tgl_status status = c->seconds < 0.1 ? run_once(t, c) : TGL_OK;
-    if (status != TGL_OK) return status;
+    if (c->seconds < 0.1) CLI_TRY(run_once(t, c));
     return time_calls(t, c, c->calls, &c->samples[round]);
 }
 

@@ -298,53 +298,31 @@ bool peer_takes(const peer *p, const tgl_problem *problem)
            problem->m <= INT_MAX && problem->n <= INT_MAX && problem->k <= INT_MAX;
 }
 
-static void run_half(const peer *p, const tgl_problem *problem, const uint16_t *A,
-                     const uint16_t *B, void *C)
+/* C := op(A)*op(B), one product of the problem. */
+static void run_one(const peer *p, const tgl_problem *problem, const void *A, const void *B,
+                    void *C)
 {
     const int m = (int)problem->m, n = (int)problem->n, k = (int)problem->k;
     const int trans_a = problem->trans_a, trans_b = problem->trans_b;
-    const int lda = trans_a == TGL_NO_TRANS ? k : m, ldb = trans_b == TGL_NO_TRANS ? n : k;
-    if (p->onednn_bf16 != NULL && problem->type_a == TGL_BF16)
-        ((onednn_bf16_function *)p->onednn_bf16)(trans_a != TGL_NO_TRANS, trans_b != TGL_NO_TRANS,
-                                                 m, n, k, A, B, C,
+    const bool is_a = trans_a != TGL_NO_TRANS, is_b = trans_b != TGL_NO_TRANS; /* transposed */
+    const int lda = is_a ? m : k, ldb = is_b ? k : n;
+    const char letter_a = is_a ? 'T' : 'N', letter_b = is_b ? 'T' : 'N';
+    static const int32_t no_offset = 0;
+    if (problem->type_a == TGL_F64)
+        ((dgemm_function *)p->dgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0, A, lda, B, ldb,
+                                     0.0, C, n);
+    else if (problem->type_a == TGL_I8)
+        ((onednn_i8_function *)p->onednn_i8)(letter_a, letter_b, 'F', m, n, k, 1.0f, A, lda, 0, B,
+                                             ldb, 0, 0.0f, C, n, &no_offset);
+    else if (problem->type_a == TGL_BF16 && p->onednn_bf16 != NULL)
+        ((onednn_bf16_function *)p->onednn_bf16)(is_a, is_b, m, n, k, A, B, C,
                                                  problem_result_type(problem) == TGL_F32);
-    else
+    else if (problem->type_a == TGL_BF16 || problem->type_a == TGL_F16)
         ((mkl_half_function *)(problem->type_a == TGL_F16 ? p->mkl_f16 : p->mkl_bf16))(
             TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0f, A, lda, B, ldb, 0.0f, C, n);
-}
-
-static void run_i8(const peer *p, const tgl_problem *problem, const int8_t *A, const int8_t *B,
-                   int32_t *C)
-{
-    static const int32_t no_offset = 0;
-    const bool trans_a = problem->trans_a != TGL_NO_TRANS;
-    const bool trans_b = problem->trans_b != TGL_NO_TRANS;
-    const int64_t m = problem->m, n = problem->n, k = problem->k;
-    ((onednn_i8_function *)p->onednn_i8)(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', 'F', m, n, k,
-                                         1.0f, A, trans_a ? m : k, 0, B, trans_b ? k : n, 0, 0.0f,
-                                         C, n, &no_offset);
-}
-
-static void run_f64(const peer *p, const tgl_problem *problem, const double *A, const double *B,
-                    double *C)
-{
-    const int m = (int)problem->m, n = (int)problem->n, k = (int)problem->k;
-    const int trans_a = problem->trans_a, trans_b = problem->trans_b;
-    const int lda = trans_a == TGL_NO_TRANS ? k : m, ldb = trans_b == TGL_NO_TRANS ? n : k;
-    ((dgemm_function *)p->dgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0, A, lda, B, ldb, 0.0,
-                                 C, n);
-}
-
-static void run_f32(const peer *p, const tgl_problem *problem, const float *A, const float *B,
-                    float *C)
-{
-    const int m = (int)problem->m, n = (int)problem->n, k = (int)problem->k;
-    const int trans_a = problem->trans_a, trans_b = problem->trans_b;
-    const int lda = trans_a == TGL_NO_TRANS ? k : m, ldb = trans_b == TGL_NO_TRANS ? n : k;
-    if (p->onednn != NULL)
-        ((dnnl_sgemm_function *)p->onednn)(trans_a == TGL_NO_TRANS ? 'N' : 'T',
-                                           trans_b == TGL_NO_TRANS ? 'N' : 'T', m, n, k, 1.0f, A,
-                                           lda, B, ldb, 0.0f, C, n);
+    else if (p->onednn != NULL)
+        ((dnnl_sgemm_function *)p->onednn)(letter_a, letter_b, m, n, k, 1.0f, A, lda, B, ldb, 0.0f,
+                                           C, n);
     else
         ((sgemm_function *)p->sgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0f, A, lda, B, ldb,
                                      0.0f, C, n);
@@ -354,23 +332,8 @@ void peer_run(const peer *p, const tgl_problem *problem, const void *A, const vo
 {
     const int64_t element = (int64_t)tgl_type_size(problem->type_a);
     const int64_t result = (int64_t)tgl_type_size(problem_result_type(problem));
-    for (int64_t i = 0; i < problem->batch; i++) {
-        const void *a = (const char *)A + i * problem->stride_a * element;
-        const void *b = (const char *)B + i * problem->stride_b * element;
-        void *c = (char *)C + i * problem->stride_c * result;
-        switch (problem->type_a) {
-        case TGL_F16:
-        case TGL_BF16:
-            run_half(p, problem, a, b, c);
-            break;
-        case TGL_I8:
-            run_i8(p, problem, a, b, c);
-            break;
-        case TGL_F64:
-            run_f64(p, problem, a, b, c);
-            break;
-        default:
-            run_f32(p, problem, a, b, c);
-        }
-    }
+    for (int64_t i = 0; i < problem->batch; i++)
+        run_one(p, problem, (const char *)A + i * problem->stride_a * element,
+                (const char *)B + i * problem->stride_b * element,
+                (char *)C + i * problem->stride_c * result);
 }

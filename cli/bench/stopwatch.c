@@ -3,6 +3,7 @@
  * Times plans.
  */
 #include "stopwatch.h"
+#include "cli.h"
 #include "stats.h"
 
 enum { SAMPLES_MAX = 31, RUNS_MAX = 4096 };
@@ -21,34 +22,31 @@ void stopwatch_release(stopwatch *w)
 
 static tgl_status run_many(stopwatch *w, const tgl_plan *plan, int runs, double *seconds)
 {
-    tgl_status status = tgl_timer_start(w->timer, NULL);
-    for (int i = 0; i < runs && status == TGL_OK; i++) {
-        const operand_set set = operands_for(w->operands, w->calls++);
-        status = operands_run(w->operands, plan, set);
-    }
-    if (status == TGL_OK) status = tgl_timer_stop(w->timer, NULL, seconds);
+    CLI_TRY(tgl_timer_start(w->timer, NULL));
+    for (int i = 0; i < runs; i++)
+        CLI_TRY(operands_run(w->operands, plan, operands_for(w->operands, w->calls++)));
+    CLI_TRY(tgl_timer_stop(w->timer, NULL, seconds));
     *seconds /= runs;
-    return status;
+    return TGL_OK;
 }
 
 tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, double *seconds)
 {
     double once = 0;
     *seconds = 0;
-    tgl_status status = run_many(w, plan, 1, &once);
-    if (status == TGL_OK) status = run_many(w, plan, 1, &once);
+    CLI_TRY(run_many(w, plan, 1, &once));
+    CLI_TRY(run_many(w, plan, 1, &once));
     const double wanted = once > 0 ? least / once : 1;
     const int runs = wanted > RUNS_MAX ? RUNS_MAX : wanted < 1 ? 1 : (int)wanted;
-    return status == TGL_OK ? run_many(w, plan, runs, seconds) : status;
+    return run_many(w, plan, runs, seconds);
 }
 
 tgl_status stopwatch_median(stopwatch *w, const tgl_plan *plan, double least, int samples,
                             double *seconds)
 {
     double taken[SAMPLES_MAX];
-    tgl_status status = TGL_OK;
-    for (int i = 0; i < samples && status == TGL_OK; i++)
-        status = stopwatch_run(w, plan, least, &taken[i]);
-    if (status == TGL_OK) *seconds = stats_quantile(taken, samples, 0.5);
-    return status;
+    for (int i = 0; i < samples; i++)
+        CLI_TRY(stopwatch_run(w, plan, least, &taken[i]));
+    *seconds = stats_quantile(taken, samples, 0.5);
+    return TGL_OK;
 }

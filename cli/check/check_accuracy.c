@@ -74,7 +74,6 @@ typedef struct trial {
     inputs inputs;
     operands operands;
     double *A, *B; /* op(A), op(B) of one product of the batch */
-    void *C;       /* memory for a result */
     error_summary errors[PARTIES];
     bool has[PARTIES];
 } trial;
@@ -159,15 +158,10 @@ static void compare_results(trial *t, void *const results[PARTIES])
 static tgl_status multiply_by_party(const accuracy_run *run, trial *t, int party, void *result)
 {
     const operand_set set = operands_for(&t->operands, 0);
-    memset(t->C, 0xff, t->operands.size_c);
-    tgl_status status = tgl_upload(run->dev, set.C, t->C, t->operands.size_c, NULL);
-    if (status == TGL_OK && party == OURS) {
-        status = tgl_gemm(run->dev, &t->problem, 1, set.A, set.B, 0, set.C, NULL);
-    } else if (status == TGL_OK) {
-        status = cublas_multiply(run->lib, &t->operands, &t->has[party]);
-    }
-    CLI_TRY(status);
-    return tgl_download(run->dev, result, set.C, t->operands.size_c, NULL);
+    CLI_TRY(operands_forget_result(&t->operands, result));
+    CLI_TRY(party == OURS ? tgl_gemm(run->dev, &t->problem, 1, set.A, set.B, 0, set.C, NULL)
+                          : cublas_multiply(run->lib, &t->operands, &t->has[party]));
+    return operands_download_result(&t->operands, result);
 }
 
 static tgl_status try_parties(const accuracy_run *run, trial *t)
@@ -194,26 +188,24 @@ static tgl_status try_trial(const accuracy_run *run, trial *t)
     tgl_status status = operands_make(&t->operands, run->dev, p, false);
     t->A = malloc(sizeof(double) * (size_t)(p->m * p->k));
     t->B = malloc(sizeof(double) * (size_t)(p->k * p->n));
-    t->C = malloc(t->operands.size_c + 1);
     if (status == TGL_OK)
-        status = t->A != NULL && t->B != NULL && t->C != NULL ? try_parties(run, t) : TGL_NO_MEMORY;
+        status = t->A != NULL && t->B != NULL ? try_parties(run, t) : TGL_NO_MEMORY;
     free(t->A);
     free(t->B);
-    free(t->C);
     operands_release(&t->operands);
     return status;
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-static void write_line(accuracy_run *run, const trial *t, const char *layout)
+static void write_line(accuracy_run *run, const trial *t)
 {
     const tgl_problem *p = &t->problem;
     FILE *csv = run->csv.stream;
     fprintf(csv, "%s,%s,", tgl_device_name(run->dev), problem_type_label(p).text);
     csv_put_text(csv, inputs_name(t->inputs));
-    fprintf(csv, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%" PRId64, p->m, p->n, p->k, layout,
-            p->batch);
+    fprintf(csv, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%" PRId64, p->m, p->n, p->k,
+            problem_layout(p), p->batch);
     for (int party = 0; party < PARTIES; party++) {
         const error_summary *e = &t->errors[party];
         if (t->has[party])
@@ -264,11 +256,10 @@ static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, inputs k
     problem_set_strides(p);
     CLI_TRY(try_trial(run, &t));
     char what[96];
-    const char layout[] = {"NT"[s->trans_a], "NT"[s->trans_b], '\0'};
     snprintf(what, sizeof what, "%-9s %" PRId64 "x%" PRId64 "x%" PRId64 " %s, batch %" PRId64,
-             inputs_name(kind), p->m, p->n, p->k, layout, p->batch);
+             inputs_name(kind), p->m, p->n, p->k, problem_layout(p), p->batch);
     judge(run, &t, what);
-    if (run->csv.stream != NULL) write_line(run, &t, layout);
+    if (run->csv.stream != NULL) write_line(run, &t);
     return TGL_OK;
 }
 

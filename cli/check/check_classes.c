@@ -24,18 +24,18 @@
 #include "progress.h"
 #include "reference.h"
 #include "timed_operands.h"
+#include "workers.h"
 
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const double max_error_floor = 10, max_error_ratio = 1.1, max_mean_ratio = 0.5,
                     max_slope = 1;
-enum { MEAN_DEPTH = 1024 /* the least k whose RMS errors count */, THREADS_MAX = 64 };
+enum { MEAN_DEPTH = 1024 /* the least k whose RMS errors count */ };
 
 /* The depths k of classes with CLASS_DEPTHS, terminated by 0. */
 static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
@@ -213,7 +213,7 @@ static void judge_element(const trial *t, int64_t at, const reference_element *e
     }
 }
 
-/* Compares rows until none is left. The function of a thread; returns NULL if memory is missing. */
+/* Compares rows until none is left. For run_workers(); fails if memory is missing. */
 static void *compare_rows(void *of)
 {
     trial *t = of;
@@ -233,7 +233,7 @@ static void *compare_rows(void *of)
     }
     free(row);
     free(expected);
-    return has_room ? t : NULL;
+    return has_room ? NULL : t;
 }
 
 /* Adds up the comparisons of the rows, in their order. */
@@ -248,23 +248,6 @@ static void add_rows(trial *t)
             t->all.errors[party].max = fmax(t->all.errors[party].max, row->errors[party].max);
         }
     }
-}
-
-static tgl_status compare_on_threads(const class_settings *s, trial *t)
-{
-    pthread_t threads[THREADS_MAX];
-    int started = 0;
-    while (started < s->threads - 1 && started < THREADS_MAX &&
-           pthread_create(&threads[started], NULL, compare_rows, t) == 0)
-        started++;
-    bool has_room = compare_rows(t) != NULL;
-    for (int i = 0; i < started; i++) {
-        void *result;
-        pthread_join(threads[i], &result);
-        has_room = has_room && result != NULL;
-    }
-    if (has_room) add_rows(t);
-    return has_room ? TGL_OK : TGL_NO_MEMORY;
 }
 
 /* ---- One trial ------------------------------------------------------------------------------- */
@@ -309,7 +292,9 @@ static tgl_status compute_trial(const class_settings *s, trial *t)
     element_read(TGL_F32, t->x.B, 0, 1, t->x.k * t->x.n, t->B);
     CLI_TRY(multiply_by_all(s, t));
     t->is_accurate = strncmp(t->kernels[OURS], "accurate", 8) == 0;
-    return compare_on_threads(s, t);
+    if (!run_workers(s->threads, compare_rows, t)) return TGL_NO_MEMORY;
+    add_rows(t);
+    return TGL_OK;
 }
 
 /* Applies the rules for one product. */

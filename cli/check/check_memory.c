@@ -43,14 +43,13 @@ static size_t greatest_bytes(const check_case *c)
 static tgl_status place_copy(tgl_device *dev, const void *host, size_t bytes, void **memory)
 {
     const size_t room = cli_device_is_host(dev) ? bytes : (bytes + 15) / 16 * 16;
-    tgl_status status = tgl_alloc(dev, room, memory);
-    if (status != TGL_OK) return status;
+    CLI_TRY(tgl_alloc(dev, room, memory));
     if (room == bytes) return tgl_upload(dev, *memory, host, bytes, NULL);
     unsigned char *padded = malloc(room);
     if (padded == NULL) return TGL_NO_MEMORY;
     memcpy(padded, host, bytes);
     memset(padded + bytes, 0xff, room - bytes);
-    status = tgl_upload(dev, *memory, padded, room, NULL);
+    const tgl_status status = tgl_upload(dev, *memory, padded, room, NULL);
     free(padded);
     return status;
 }

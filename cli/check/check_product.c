@@ -68,18 +68,16 @@ static tgl_status multiply_once(tgl_device *dev, const check_case *c, const case
     tgl_operands o = case_operands(c, memory);
     const check_buffer *result = check_case_result(c);
     void *place = case_result_at(c, memory);
-    tgl_status status = tgl_upload(dev, place, result->image, check_buffer_bytes(result), NULL);
-    if (status != TGL_OK) return status;
+    CLI_TRY(tgl_upload(dev, place, result->image, check_buffer_bytes(result), NULL));
     o.workspace = plan->workspace;
     o.workspace_bytes = plan->workspace != NULL ? plan->needs : 0;
     if (plan->plan != NULL)
-        status = tgl_plan_run_operands(plan->plan, &o, NULL);
+        CLI_TRY(tgl_plan_run_operands(plan->plan, &o, NULL));
     else if (c->problem.batching == TGL_POINTERS)
-        status = tgl_gemm_batched(dev, &c->problem, c->alpha, o.A_array, o.B_array, c->beta,
-                                  o.C_array, NULL);
+        CLI_TRY(tgl_gemm_batched(dev, &c->problem, c->alpha, o.A_array, o.B_array, c->beta,
+                                 o.C_array, NULL));
     else
-        status = tgl_gemm(dev, &c->problem, c->alpha, o.A, o.B, c->beta, o.C, NULL);
-    if (status != TGL_OK) return status;
+        CLI_TRY(tgl_gemm(dev, &c->problem, c->alpha, o.A, o.B, c->beta, o.C, NULL));
     return tgl_download(dev, memory->back, place, check_buffer_bytes(result), NULL);
 }
 
@@ -88,16 +86,14 @@ static tgl_status repeat_product(tgl_device *dev, const check_case *c, const cas
                                  const case_memory *memory, check_verdict *verdict)
 {
     const size_t bytes = check_buffer_bytes(check_case_result(c));
-    tgl_status status = TGL_OK;
     memcpy(memory->first, memory->back, bytes);
-    for (int i = 1; status == TGL_OK && i < RUNS; i++) {
-        status = multiply_once(dev, c, plan, memory);
-        if (status == TGL_OK && verdict->text[0] == '\0' &&
-            memcmp(memory->back, memory->first, bytes) != 0)
+    for (int i = 1; i < RUNS; i++) {
+        CLI_TRY(multiply_once(dev, c, plan, memory));
+        if (verdict->text[0] == '\0' && memcmp(memory->back, memory->first, bytes) != 0)
             snprintf(verdict->text, sizeof verdict->text,
                      "run %d of the same product gives other bits than the first", i + 1);
     }
-    return status;
+    return TGL_OK;
 }
 
 /* Runs one kernel and judges it. */
@@ -105,13 +101,11 @@ static tgl_status judge_kernel(tgl_device *dev, const check_case *c, const case_
                                const case_memory *memory, check_tally *tally,
                                check_verdict *verdict)
 {
-    tgl_status status = multiply_once(dev, c, plan, memory);
-    if (status != TGL_OK) return status;
+    CLI_TRY(multiply_once(dev, c, plan, memory));
     check_case_compare(c, memory->back, &tally->errors, verdict);
-    if (c->again) status = repeat_product(dev, c, plan, memory, verdict);
-    if (status == TGL_OK) status = case_compare_inputs(dev, c, memory, verdict);
-    if (status == TGL_OK) status = compare_workspace(dev, plan, verdict);
-    return status;
+    if (c->again) CLI_TRY(repeat_product(dev, c, plan, memory, verdict));
+    CLI_TRY(case_compare_inputs(dev, c, memory, verdict));
+    return compare_workspace(dev, plan, verdict);
 }
 
 /* ---- Planning -------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "elements.h"
 #include "problem_options.h"
 #include "progress.h"
+#include "workers.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -16,8 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { WORKERS_MAX = 64 };
 
 /* The state of all workers. */
 typedef struct shared {
@@ -218,21 +217,6 @@ static void *work_on_cases(void *argument)
     return NULL;
 }
 
-/* Works on this thread and on as many further threads as start. */
-static void work_together(shared *all)
-{
-    pthread_t threads[WORKERS_MAX];
-    int started = 0;
-    const int64_t wanted = all->settings->workers < all->settings->count ? all->settings->workers
-                                                                         : all->settings->count;
-    while (started < WORKERS_MAX && started + 1 < wanted &&
-           pthread_create(&threads[started], NULL, work_on_cases, all) == 0)
-        started++;
-    work_on_cases(all);
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-}
-
 int check_run(const check_settings *settings, check_results *results)
 {
     *results = (check_results){.failed_case = -1};
@@ -243,7 +227,8 @@ int check_run(const check_settings *settings, check_results *results)
     pthread_mutex_init(&all.lock, NULL);
     progress_start(&all.line, (double)settings->count);
     catch_interrupts();
-    work_together(&all);
+    run_workers(settings->workers < settings->count ? settings->workers : settings->count,
+                work_on_cases, &all);
     let_interrupts_be();
     results->cases = all.done;
     progress_clear(&all.line);

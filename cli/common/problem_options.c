@@ -5,6 +5,7 @@
 #include "problem_options.h"
 #include "elements.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -115,6 +116,14 @@ const char *problem_layout(const tgl_problem *p)
 {
     const bool a = p->trans_a != TGL_NO_TRANS, b = p->trans_b != TGL_NO_TRANS;
     return a ? (b ? "TT" : "TN") : (b ? "NT" : "NN");
+}
+
+shape_label problem_shape_label(const tgl_problem *p)
+{
+    shape_label label;
+    snprintf(label.text, sizeof label.text, "%s %" PRId64 "x%" PRId64 "x%" PRId64,
+             problem_layout(p), p->m, p->n, p->k);
+    return label;
 }
 
 double problem_flops(const tgl_problem *p)

@@ -108,6 +108,12 @@ type_label problem_type_label(const tgl_problem *p);
 /* The transposes of A and B: "NN", "NT", "TN", "TT". */
 const char *problem_layout(const tgl_problem *p);
 
+/* A short text for the transposes and sizes of a product: "NT 1024x512x64". */
+typedef struct shape_label {
+    char text[96];
+} shape_label;
+shape_label problem_shape_label(const tgl_problem *p);
+
 /* The number of multiplications and additions, of floating-point numbers or integers. */
 double problem_flops(const tgl_problem *p);
 

@@ -94,6 +94,13 @@ operand_set operands_for(const operands *o, int64_t call);
 /* Runs a plan for the operands' problem on one set: result := op(A)*op(B), and its epilogue. */
 tgl_status operands_run(const operands *o, const tgl_plan *plan, operand_set set);
 
+/* Fills the result of the first set with NaN, by way of C: memory on the host for a result, which
+ * may be the result itself on a device that works on host memory. */
+tgl_status operands_forget_result(const operands *o, void *C);
+
+/* Copies the result of the first set to C, the memory of operands_forget_result(). */
+tgl_status operands_download_result(const operands *o, void *C);
+
 /* One element of the reference result, without an epilogue. */
 reference_element operands_expected(const operands *o, int64_t b, int64_t i, int64_t j);
 

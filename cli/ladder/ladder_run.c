@@ -136,12 +136,12 @@ static tgl_status run_once(const rung *r, operand_set set)
 static tgl_status time_calls(ladder_size *s, const rung *r, int calls, double *seconds)
 {
     *seconds = 0;
-    tgl_status status = tgl_timer_start(s->timer, NULL);
-    for (int i = 0; status == TGL_OK && i < calls; i++)
-        status = run_once(r, operands_for(&s->operands, s->calls++));
-    if (status == TGL_OK) status = tgl_timer_stop(s->timer, NULL, seconds);
+    CLI_TRY(tgl_timer_start(s->timer, NULL));
+    for (int i = 0; i < calls; i++)
+        CLI_TRY(run_once(r, operands_for(&s->operands, s->calls++)));
+    CLI_TRY(tgl_timer_stop(s->timer, NULL, seconds));
     *seconds /= calls;
-    return status;
+    return TGL_OK;
 }
 
 /* ---- Checking -------------------------------------------------------------------------------- */
@@ -149,15 +149,10 @@ static tgl_status time_calls(ladder_size *s, const rung *r, int calls, double *s
 /* Fills C with NaN, runs the rung once, and downloads the result to host memory. */
 static tgl_status run_over_nan(ladder_size *s, rung *r, void *C)
 {
-    tgl_device *dev = s->settings->dev;
-    const operands *o = &s->operands;
-    const bool is_host = C == o->C;
-    memset(C, 0xff, o->size_c);
-    tgl_status status = is_host ? TGL_OK : tgl_upload(dev, o->C, C, o->size_c, NULL);
+    CLI_TRY(operands_forget_result(&s->operands, C));
     s->calls = 0; /* the first set */
-    if (status == TGL_OK) status = time_calls(s, r, 1, &r->seconds);
-    if (status == TGL_OK && !is_host) status = tgl_download(dev, C, o->C, o->size_c, NULL);
-    return status;
+    CLI_TRY(time_calls(s, r, 1, &r->seconds));
+    return operands_download_result(&s->operands, C);
 }
 
 static tgl_status check_rung(ladder_size *s, rung *r, void *C)
@@ -198,24 +193,24 @@ static tgl_status check_all(ladder_size *s, void (*step)(void *, const char *), 
  * checked run. */
 static tgl_status choose_samples(ladder_size *s, rung *r)
 {
-    tgl_status status = TGL_OK;
-    if (r->seconds < slow_seconds) status = run_once(r, operands_for(&s->operands, s->calls++));
-    if (status == TGL_OK && r->seconds < slow_seconds) status = time_calls(s, r, 3, &r->seconds);
+    if (r->seconds < slow_seconds) {
+        CLI_TRY(run_once(r, operands_for(&s->operands, s->calls++)));
+        CLI_TRY(time_calls(s, r, 3, &r->seconds));
+    }
     const double calls = ceil(sample_seconds / (r->seconds + 1e-9));
     r->calls = calls < CALLS_MAX ? (int)calls : CALLS_MAX;
     const double repeats = rung_seconds / (r->seconds * (r->calls + 1));
     const int least = r->seconds > 1 ? 1 : r->seconds > slow_seconds ? 3 : 7;
     r->repeats = repeats > ROUNDS_MAX ? ROUNDS_MAX : repeats < least ? least : (int)repeats;
-    return status;
+    return TGL_OK;
 }
 
 static tgl_status warm_up(ladder_size *s, const rung *r)
 {
-    double seconds, spent = 0;
-    tgl_status status = TGL_OK;
-    for (; status == TGL_OK && spent < warm_up_seconds; spent += seconds * r->calls)
-        status = time_calls(s, r, r->calls, &seconds);
-    return status;
+    double seconds;
+    for (double spent = 0; spent < warm_up_seconds; spent += seconds * r->calls)
+        CLI_TRY(time_calls(s, r, r->calls, &seconds));
+    return TGL_OK;
 }
 
 /* Whether the rung is sampled in the round: its samples are spread evenly over the rounds. */
@@ -226,9 +221,8 @@ static bool takes_part(const rung *r, int round, int rounds)
 
 static tgl_status take_sample(ladder_size *s, rung *r, int round)
 {
-    tgl_status status = TGL_OK;
-    if (r->seconds < slow_seconds) status = run_once(r, operands_for(&s->operands, s->calls++));
-    return status == TGL_OK ? time_calls(s, r, r->calls, &r->samples[round]) : status;
+    if (r->seconds < slow_seconds) CLI_TRY(run_once(r, operands_for(&s->operands, s->calls++)));
+    return time_calls(s, r, r->calls, &r->samples[round]);
 }
 
 static tgl_status take_samples(ladder_size *s, void (*step)(void *, const char *), void *user)
