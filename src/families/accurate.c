@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/accurate.cu: FP32 products on Hopper's f16 tensor cores, within the error bound of FP32
- * sums. A pre-pass makes two words of each element. docs/accuracy.md has the bound.
+ * sums. A pre-pass writes each element as two words of f16. docs/accuracy.md has the bound.
  */
 #include "families/decompose.h"
 #include "families/gemm_arguments.h"
@@ -18,8 +18,8 @@ typedef struct accurate_row {
     int bm, bn;    /* the tile that a block computes */
     int consumers; /* warpgroups that multiply, with 64 rows each */
     int stages;    /* of bm + bn lines of 128 bytes */
-    int registers; /* per thread at launch, as compiled for sm_90a */
-    bool spills;   /* outside of the main loop */
+    int registers; /* of a thread at launch, as compiled for sm_90a */
+    bool spills;   /* registers outside of the main loop */
     double share;  /* fraction of the f16 peak that the main loop reaches in short kernels: fitted
                       as the constants below */
 } accurate_row;
@@ -42,9 +42,7 @@ static const accurate_row accurate_rows[] = {
 static const char *const accurate_options[] = {"chunks", NULL};
 enum { CHUNKS };
 
-/* ---- What it takes --------------------------------------------------------------------------- */
-
-/* Below, FFMA's own errors are smaller than those of two words (docs/accuracy.md). */
+/* The least K: below, the errors of FFMA are smaller than those of two words (docs/accuracy.md). */
 enum { DEPTH_MIN = 256 };
 
 static const char *accurate_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
@@ -62,16 +60,14 @@ static const char *accurate_unsupported_reason(const tgl_shape *s, const tgl_chi
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice serves a shape on a chip. In chunks: the first of them, the widest. */
+/* How a choice computes a product; of several chunks the first one, which is the widest. */
 typedef struct accurate_geometry {
     const accurate_row *row;
-    int raster; /* rows of tiles in a band */
     int64_t tile_rows, tile_columns;
     int64_t units;         /* tiles of all problems of the batch */
-    int threads, shared;   /* shared: dynamic, bytes of a block */
-    int64_t blocks;        /* of the grid */
-    int64_t chunk, chunks; /* columns of D in a chunk; their number */
+    int64_t chunk, chunks; /* columns of D in a chunk; number of chunks */
     tgl_decompose operands[2];
+    tgl_gemm_step step; /* without tensor maps */
 } accurate_geometry;
 
 enum {
@@ -80,7 +76,7 @@ enum {
     CHUNKS_MAX = 256, /* a launch list has two launches for each */
 };
 
-/* As struct shared of the kernel has it. */
+/* struct shared of the kernel. */
 static int accurate_shared_bytes(const accurate_row *t)
 {
     enum { BARRIER = 8, CHUNK = 16 * 40 /* sums of a warp */, ORDER = 128 * (int)sizeof(int) };
@@ -104,7 +100,7 @@ static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, b
     return d;
 }
 
-/* A chunk begins with a panel and with a tile, so that it computes the bits of the whole. */
+/* A chunk begins with a panel and a tile, so that its results are bitwise those without chunks. */
 static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accurate_geometry *g)
 {
     const int64_t unit = t->bn % TGL_PANEL_LINES == 0 ? t->bn : 2 * t->bn;
@@ -112,7 +108,7 @@ static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accu
     g->chunks = tgl_ceil_div(n, g->chunk);
 }
 
-/* Both operands of a chunk. Only words of whole operands are worth keeping. */
+/* Sets the operands of a chunk. Only the words of whole operands are kept. */
 static void place_operands(const tgl_shape *s, const tgl_rectangle *part, accurate_geometry *g)
 {
     for (int i = 0; i < 2; i++) {
@@ -122,14 +118,39 @@ static void place_operands(const tgl_shape *s, const tgl_rectangle *part, accura
     }
 }
 
-/* NULL, or why the choice cannot serve. */
+static int64_t workspace_of(const accurate_geometry *g)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < 2; i++)
+        bytes += g->operands[i].bytes + tgl_round_up(tgl_decompose_counter_bytes(&g->operands[i]),
+                                                     TGL_WORKSPACE_ALIGNMENT);
+    return bytes;
+}
+
+/* NULL, or why the choice cannot compute the part of D. */
 static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                           const tgl_rectangle *part, const tgl_choice *choice,
                                           accurate_geometry *g)
 {
     const accurate_row *t = tgl_choice_row(choice);
     const int64_t chunks = tgl_option(choice, CHUNKS, 1);
-    *g = (accurate_geometry){.row = t};
+    *g = (accurate_geometry){.row = t,
+                             .step = {.name = t->name,
+                                      .file = "gemm/accurate.cu",
+                                      .symbol = "gemm_accurate",
+                                      .needs = TGL_HAS_WGMMA | TGL_HAS_TMA,
+                                      .threads = tgl_ring_threads(t->consumers),
+                                      .registers = t->registers,
+                                      .local_bytes = t->spills ? TGL_SPILL_MAX : 0,
+                                      .static_shared = TGL_RING_STATIC_SHARED,
+                                      .dynamic_shared = accurate_shared_bytes(t),
+                                      .vec_a = 1,
+                                      .vec_b = 1,
+                                      .batch_step = (int)s->batch,
+                                      .loops_over_batch = true,
+                                      .is_persistent = true,
+                                      .keeps_operands = true,
+                                      .args = {.splits = 1, .cluster = 1}}};
     if (chunks < 1 || chunks > CHUNKS_MAX) return "it has 1 to 256 chunks";
     if (chunks > 1 && s->epilogue.expression != NULL)
         return "chunks are not supported with an epilogue expression";
@@ -138,38 +159,37 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
     place_operands(s, &chunk, g);
     g->tile_rows = tgl_ceil_div(part->m, t->bm);
     g->tile_columns = tgl_ceil_div(g->chunk, t->bn);
-    /* The kernel counts all tiles in 31 bits, and up to a grid past the last. */
+    /* The kernel counts tiles in 31 bits, from the first up to a grid of blocks past the last. */
     if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch > TGL_GRID_X_MAX / 2.0)
         return tgl_grid_too_large;
     const char *why = tgl_decompose_fault(chip, g->operands);
     if (why != NULL) return why;
     g->units = g->tile_rows * g->tile_columns * s->batch;
-    g->raster = tgl_square_raster(chip, t->bm, t->bn, 1, g->tile_rows);
-    g->threads = tgl_ring_threads(t->consumers);
-    g->shared = accurate_shared_bytes(t);
-    g->blocks = tgl_persistent_blocks(chip, 1, 1, g->units);
+    g->step.args.raster = tgl_square_raster(chip, t->bm, t->bn, 1, g->tile_rows);
+    g->step.blocks = tgl_persistent_blocks(chip, 1, 1, g->units);
     return NULL;
 }
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to the times of all configurations on an H200, for 19 products of 512 to 16384 cubed and
- * of linear layers. Nearly all come out within a tenth. */
+/* Fitted to the times of all configurations on an H200, for 19 products: 512 to 16384 cubed and
+ * linear layers. Nearly all predictions are within a tenth. */
 enum {
-    UNIT_CYCLES = 3100,      /* of a tile, before its first wgmma and after its last, without: */
-    STORE_BYTES_A_CLOCK = 7, /* sums that an SM unscales and stores */
+    UNIT_CYCLES = 3100,      /* of a tile before its first wgmma and after its last one, without: */
+    STORE_BYTES_A_CLOCK = 7, /* bytes of sums that an SM unscales and stores per clock */
 };
-static const double MEMORY_SHARE = 0.85; /* of a copy's rate */
+static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate */
 
-/* Factor on the time of main loops, by their time at full clock: the power limit lowers the clock
- * of long kernels. */
+/* Factor on the time of the main loops, which take `seconds` at full clock: the power limit lowers
+ * the clock of long kernels. */
 static double accurate_slowed(double seconds)
 {
-    static const double MOST = 0.35, HALF_SECONDS = 5e-4; /* half of it in kernels of this time */
+    static const double MOST = 0.35; /* maximum of the additional time; half of it in kernels of: */
+    static const double HALF_SECONDS = 5e-4;
     return 1 + MOST * seconds / (seconds + HALF_SECONDS);
 }
 
-/* Cycles of an SM for BK of K of a tile, without losses: three products. */
+/* Cycles of an SM for BK of K of a tile at the peak rate: three products. */
 static double least_cycles(const tgl_chip *chip, const accurate_row *t)
 {
     enum { PRODUCTS = 3 };
@@ -185,45 +205,29 @@ static void accurate_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const double chunks = (double)g->chunks, units = (double)g->units;
     const double waves = ceil(units / (double)chip->sms); /* units of the busiest SM, in a chunk */
     const double tail = UNIT_CYCLES + 4.0 * t->bm * t->bn / STORE_BYTES_A_CLOCK;
-    const double least = depth * least_cycles(chip, t) / t->share,
-                 all = tgl_larger(units, chip->sms);
+    const double least = depth * least_cycles(chip, t) / t->share;
+    const double all = tgl_larger(units, chip->sms);
     const double busy = all / chip->sms * depth * least_cycles(chip, t) / clock; /* seconds */
     const double cycles = waves * (least * accurate_slowed(busy) + tail);
     const double start = tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_BOTH) +
                          (chunks - 1) * tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_B);
-    c->blocks = (double)g->blocks;
+    c->blocks = (double)g->step.blocks;
     c->compute = start + chunks * cycles / clock;
     c->memory =
         start + 4 * batch * (chunks * m * k + k * n + m * n) / (MEMORY_SHARE * chip->memory_rate);
     c->l2 = start + 2 * chunks * units * depth * LINE_BYTES * (t->bm + t->bn) / chip->l2_rate;
 }
 
-static int64_t workspace_of(const accurate_geometry *g)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < 2; i++)
-        bytes += g->operands[i].bytes + tgl_round_up(tgl_decompose_counter_bytes(&g->operands[i]),
-                                                     TGL_WORKSPACE_ALIGNMENT);
-    return bytes;
-}
-
 static void accurate_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     accurate_geometry g;
-    const tgl_rectangle part = tgl_whole(s);
-    const char *why = accurate_make_geometry(chip, s, &part, &c->choice, &g);
-    if (why != NULL) {
-        tgl_reject(c, why);
-        return;
-    }
-    c->threads = g.threads;
-    c->registers = g.row->registers;
-    c->shared_bytes = g.shared + TGL_RING_STATIC_SHARED;
+    const tgl_rectangle all = tgl_whole(s);
+    const char *why = accurate_make_geometry(chip, s, &all, &c->choice, &g);
+    if (!tgl_gemm_predict(chip, s, why, &g.step, c)) return;
     c->workspace_bytes = workspace_of(&g);
     c->repacked_bytes = g.operands[0].panels + g.operands[1].panels; /* the words */
     c->launches = 2 * g.chunks;
-    c->is_predicted = true;
-    if (tgl_predict_occupancy(chip, 0, c)) accurate_predict_time(chip, s, &g, c);
+    accurate_predict_time(chip, s, &g, c);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -273,36 +277,8 @@ static void add_scratch(accurate_geometry *g, tgl_list_builder *builder)
     }
 }
 
-/* The main kernel, for a chunk. */
-static void add_product(const tgl_partition *of, const accurate_geometry *g,
-                        tgl_list_builder *builder)
-{
-    const tgl_tensor maps[] = {accurate_tensor_of(&g->operands[0], g->row->bm),
-                               accurate_tensor_of(&g->operands[1], g->row->bn)};
-    tgl_gemm_step step = {
-        .name = g->row->name,
-        .file = "gemm/accurate.cu",
-        .symbol = "gemm_accurate",
-        .local_bytes = g->row->spills ? TGL_SPILL_MAX : 0,
-        .needs = TGL_HAS_WGMMA | TGL_HAS_TMA,
-        .threads = g->threads,
-        .dynamic_shared = g->shared,
-        .vec_a = 1,
-        .vec_b = 1,
-        .blocks = g->blocks,
-        .batch_step = (int)of->shape->batch,
-        .loops_over_batch = true,
-        .is_persistent = true,
-        .maps = maps,
-        .map_count = 2,
-        .keeps_operands = true,
-        .tables = g->operands,
-        .args = {.raster = g->raster, .splits = 1, .cluster = 1},
-    };
-    tgl_gemm_launch(of, &step, accurate_add_macros, g, builder);
-}
-
-/* The chunk of D from this column of the part on, with the words of the first chunk's place. */
+/* Adds the pre-pass and the main kernel of the chunk of D from this column of the part on. The
+ * words of B take the place of those of the first chunk. */
 static void add_chunk(const tgl_partition *of, const accurate_geometry *first, int64_t col,
                       tgl_list_builder *builder)
 {
@@ -313,16 +289,21 @@ static void add_chunk(const tgl_partition *of, const accurate_geometry *first, i
     chunk.is_last = of->is_last && col + first->chunk >= of->part.n;
     tgl_decompose *b = &g.operands[1];
     const tgl_decompose before = *b;
-    b[0] = operand_of(of->shape, &chunk.part, false);
+    *b = operand_of(of->shape, &chunk.part, false);
     b->is_kept = before.is_kept;
     b->at = before.at;
     b->counters = before.counters;
     tgl_decompose_place(b);
     g.units = g.tile_rows * tgl_ceil_div(chunk.part.n, g.row->bn) * of->shape->batch;
-    g.blocks = tgl_persistent_blocks(of->chip, 1, 1, g.units);
     tgl_decompose_add_step(&chunk, g.operands, col == 0 ? TGL_DECOMPOSE_BOTH : TGL_DECOMPOSE_B,
                            builder);
-    add_product(&chunk, &g, builder);
+    const tgl_tensor maps[] = {accurate_tensor_of(&g.operands[0], g.row->bm),
+                               accurate_tensor_of(b, g.row->bn)};
+    g.step.blocks = tgl_persistent_blocks(of->chip, 1, 1, g.units);
+    g.step.maps = maps;
+    g.step.map_count = 2;
+    g.step.tables = g.operands;
+    tgl_gemm_launch(&chunk, &g.step, accurate_add_macros, &g, builder);
 }
 
 static void accurate_launch(const tgl_partition *of, tgl_list_builder *builder)
@@ -335,10 +316,8 @@ static void accurate_launch(const tgl_partition *of, tgl_list_builder *builder)
         add_chunk(of, &g, col, builder);
 }
 
-/* ---- Less workspace -------------------------------------------------------------------------- */
-
-/* Chunks: the fewest that fit, if any does. */
-static void shrink(tgl_search *search)
+/* The fewest chunks whose workspace is within the limit, if there are any. */
+static void accurate_shrink(tgl_search *search)
 {
     for (int64_t chunks = 2; chunks <= CHUNKS_MAX; chunks *= 2)
         if (tgl_search_try(search, CHUNKS, 1, &chunks)) return;
@@ -362,7 +341,7 @@ static void accurate_explain(const tgl_chip *chip, const tgl_shape *shape, const
         "            %.0f in tiles that FFMA computes\n",
         2.0 * ceil((double)shape->k / BK) + 52, (double)shape->k);
     tgl_text_add(out, "tiles       %lld x %lld, bands of %d rows\n", (long long)g.tile_rows,
-                 (long long)g.tile_columns, g.raster);
+                 (long long)g.tile_columns, g.step.args.raster);
     const int64_t words = g.operands[0].panels + g.operands[1].panels;
     const int64_t bytes = workspace_of(&g);
     tgl_text_add(out, "words       %.2f MB, and %.2f MB of tables\n", 1e-6 * (double)words,
@@ -387,7 +366,7 @@ const tgl_family tgl_family_accurate = {
     .is_emulation = true,
     TGL_ROWS(accurate_rows),
     .unsupported_reason = accurate_unsupported_reason,
-    .shrink = shrink,
+    .shrink = accurate_shrink,
     .predict = accurate_predict,
     .launch = accurate_launch,
     .explain = accurate_explain,
