@@ -30,7 +30,8 @@ cmake -S . -B "$build" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch6
   -DCMAKE_EXE_LINKER_FLAGS="${cmocka:+-Wl,-rpath,$cmocka/usr/lib/aarch64-linux-gnu}" \
   ${CMAKE_FLAGS:-} >"$build/configure.log"
 targets="tegula_program"
-if [ "$tests" = ON ]; then targets="$targets test_cpu_tiers test_cpu_small test_words"; fi
+words="test_words test_words_blocks test_words_threads"
+if [ "$tests" = ON ]; then targets="$targets test_cpu_tiers test_cpu_small $words"; fi
 # shellcheck disable=SC2086 # a list
 cmake --build "$build" -j"${JOBS:-$(nproc)}" --target $targets >"$build/build.log" 2>&1 || {
   tail -30 "$build/build.log"
@@ -71,5 +72,7 @@ if [ "$tests" = ON ]; then
   for test in test_cpu_tiers test_cpu_small; do
     TEGULA_CPU=neon qemu-aarch64 -cpu max "$build/tests/$test"
   done
-  qemu-aarch64 -cpu max "$build/tests/test_words"
+  for test in $words; do
+    qemu-aarch64 -cpu max "$build/tests/$test"
+  done
 fi

@@ -86,7 +86,7 @@ static bool multiply_as_on(const char *model, const tgl_shape *shape, const cpu_
     };
     char *workspace = aligned_alloc(CPU_ALIGNMENT, tgl_cpu_aligned(plan.workspace));
     assert_non_null(workspace);
-    tgl_cpu_gemm(shape, &plan, &run, workspace, &threads);
+    tgl_cpu_gemm(&(cpu_product){shape, &plan, &run, workspace, &threads});
     free(workspace);
     tgl_thread_pool_close(&threads);
     return plan.pack_a;

@@ -123,10 +123,9 @@ static void threads_share_the_packing_of_a(void **state)
     }
 }
 
-static void multiply_nothing(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
-                             int64_t ldc, bool add, const cpu_words_next next[2])
+static void multiply_nothing(const cpu_words_product *product)
 {
-    (void)m, (void)n, (void)k, (void)a, (void)b, (void)c, (void)ldc, (void)add, (void)next;
+    (void)product;
 }
 
 /* Products of 16-bit types: by FMAs a thread pays from 1e5 multiply-adds on, by fast words from as

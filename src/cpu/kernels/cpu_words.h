@@ -95,11 +95,19 @@ typedef struct cpu_words_next {
 /* Packs a block. */
 typedef cpu_exponents cpu_pack_words_fn(void *to, const cpu_words_source *source);
 
-/* C := a*b, or C += a*b, for packed operands of m x k and k x n; C of f32, or of int32 modulo 2^32.
- * Of three words the products low*middle, middle*low and low*low are left out, of digits low*low.
- * next: may be prefetched, of A and of B. */
-typedef void cpu_multiply_words_fn(int64_t m, int64_t n, int64_t k, const void *a, const void *b,
-                                   void *c, int64_t ldc, bool add, const cpu_words_next next[2]);
+/* C := a*b, or C += a*b if `add`, for packed operands of m x k and k x n. C is of f32, or of int32
+ * modulo 2^32. Of three words the products low*middle, middle*low and low*low are left out, of
+ * digits low*low. */
+typedef struct cpu_words_product {
+    int64_t m, n, k;
+    const void *a, *b;
+    void *c;
+    int64_t ldc;
+    bool add;
+    cpu_words_next next[2]; /* of A and of B, may be prefetched */
+} cpu_words_product;
+
+typedef void cpu_multiply_words_fn(const cpu_words_product *x);
 
 /* Indexed by cpu_word_kind; NULL where the kind is not multiplied. */
 typedef struct cpu_words {
@@ -120,9 +128,9 @@ typedef struct cpu_words {
                                               void *c, int64_t ldc, bool add);
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
-    /* A matrix of int8 times a vector: short_dot of cpu_kernels; NULL: that function. Does without
-     * begin(), end() and permission. */
-    cpu_dot_fn *dot_i8;
+    /* Replaces a function of cpu_kernels.short_dot, a matrix times a vector; NULL: that function.
+     * Does without begin(), end() and permission. */
+    cpu_dot_fn *short_dot[CPU_SHORTS];
 
     /* Around the calls of multiply() of a thread; NULL: nothing is to be done. */
     void (*begin)(void);

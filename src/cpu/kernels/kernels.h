@@ -15,6 +15,14 @@
 
 enum { CPU_MAX_MR = 8, CPU_MAX_NV = 3, CPU_MAX_SMALL_NV = 4 };
 
+/* The short types, which are converted to f32, as indices of tables. */
+typedef enum cpu_short { CPU_SHORT_F16, CPU_SHORT_BF16, CPU_SHORT_I8, CPU_SHORTS } cpu_short;
+
+static inline cpu_short cpu_short_of(tgl_type type)
+{
+    return type == TGL_F16 ? CPU_SHORT_F16 : type == TGL_BF16 ? CPU_SHORT_BF16 : CPU_SHORT_I8;
+}
+
 /* Steps of k of a vector of a short type that are multiplied at once. */
 enum { CPU_VECTOR_STEPS = 4096 };
 
@@ -104,12 +112,12 @@ typedef struct cpu_kernels {
     /* y[j] := sum over p of x[p] * M[p*ld + j], j < n, p < k. */
     void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
 
-    /* With f32: the same for M of a short type, by cpu_conversion_of(). x and y are of f32. With
+    /* With f32: the same for M of a short type, by cpu_short. x and y are of f32. With
      * int8 dot writes int32 to y, for k up to CPU_VECTOR_STEPS, and combine is exact for k up to
      * 1024. */
-    cpu_dot_fn *short_dot[3];
-    void (*short_combine[3])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,
-                             const void *x);
+    cpu_dot_fn *short_dot[CPU_SHORTS];
+    void (*short_combine[CPU_SHORTS])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,
+                                      const void *x);
 
     /* Runs `rounds` rounds of independent multiply-adds in registers and returns their number of
      * floating-point operations. The result goes to *sink, so that the loop is not optimised away.
@@ -119,8 +127,8 @@ typedef struct cpu_kernels {
 
 /* Conversions of n elements between f32 and a shorter type, and sums of int32 modulo 2^32. */
 typedef struct cpu_conversions {
-    /* [0] f16, [1] bf16, [2] int8. narrow rounds to nearest, ties to even. */
-    void (*widen[3])(float *to, const void *from, int64_t n);
+    /* Indexed by cpu_short. narrow rounds to nearest, ties to even; none to int8. */
+    void (*widen[CPU_SHORTS])(float *to, const void *from, int64_t n);
     void (*narrow[2])(uint16_t *to, const float *from, int64_t n);
 
     /* to[i] := the integer from[i], or to[i] += from[i] */
@@ -131,11 +139,5 @@ typedef struct cpu_conversions {
                         int64_t step);
     void (*relu_i32)(int32_t *to, int64_t n);
 } cpu_conversions;
-
-/* The index of a type in cpu_conversions. */
-static inline int cpu_conversion_of(tgl_type type)
-{
-    return type == TGL_F16 ? 0 : type == TGL_BF16 ? 1 : 2;
-}
 
 #endif

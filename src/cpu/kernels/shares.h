@@ -25,6 +25,26 @@ static inline int64_t cpu_share(int64_t total, int64_t parts, int64_t index)
     return total / parts * index + tgl_min64(index, rest);
 }
 
+/* The half-open range from begin to end. */
+typedef struct cpu_range {
+    int64_t begin, end;
+} cpu_range;
+
+static inline int64_t cpu_length(cpu_range r)
+{
+    return r.end - r.begin;
+}
+
+/* Part `index` when a range is cut into even parts of whole units. The last unit may be shorter. */
+static inline cpu_range cpu_part(cpu_range all, int64_t unit, int64_t parts, int64_t index)
+{
+    if (parts == 1) return all;
+    const int64_t total = cpu_length(all), units = cpu_ceil_div(total, unit);
+    const int64_t begin = cpu_share(units, parts, index) * unit;
+    const int64_t end = cpu_share(units, parts, index + 1) * unit;
+    return (cpu_range){all.begin + tgl_min64(begin, total), all.begin + tgl_min64(end, total)};
+}
+
 /* The item that a thread of a team takes after it has finished one. The first items are those of
  * the threads' own numbers. A thread that is delayed, by another program or because its processor
  * is slower, takes fewer items than others. taken: 0 at first, shared by the team. */

@@ -47,20 +47,18 @@ static void NAME(tile)(int64_t groups, const int8_t *a, const int8_t *b, T *c, i
 }
 
 /* CPU_WORDS_LINES rows of A stay in the L1 cache. A panel of B is read from L2 once for them. */
-static void NAME(multiply)(int64_t m, int64_t n, int64_t k, const void *packed_a,
-                           const void *packed_b, void *sums, int64_t ldc, bool add,
-                           const cpu_words_next next[2])
+static void NAME(multiply)(const cpu_words_product *x)
 {
-    const int64_t chunks = (k * ELEMENT + CPU_NEON_CHUNK - 1) / CPU_NEON_CHUNK;
+    const int64_t m = x->m, n = x->n, ldc = x->ldc;
+    const int64_t chunks = (x->k * ELEMENT + CPU_NEON_CHUNK - 1) / CPU_NEON_CHUNK;
     const int64_t groups = chunks * (CPU_NEON_CHUNK / GROUP), line = chunks * CPU_NEON_CHUNK;
-    const int8_t *a = packed_a, *b = packed_b;
-    T *c = sums;
-    (void)next;
+    const int8_t *a = x->a, *b = x->b;
+    T *c = x->c;
     for (int64_t i = 0; i < m; i += CPU_WORDS_LINES)
         for (int64_t j = 0; j < n; j += NAME(LINES))
             for (int64_t row = i; row < m && row < i + CPU_WORDS_LINES; row += NAME(LINES)) {
                 T *to = c + row * ldc + j;
-                NAME(tile)(groups, a + row * line, b + j * line, to, ldc, m - row, n - j, add);
+                NAME(tile)(groups, a + row * line, b + j * line, to, ldc, m - row, n - j, x->add);
             }
 }
 

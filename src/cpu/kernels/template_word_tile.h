@@ -142,19 +142,18 @@ static void multiply_panels(int64_t rows, int64_t columns, int64_t k, const char
     }
 }
 
-static void WORDS_NAME(multiply)(int64_t m, int64_t n, int64_t k, const void *packed_a,
-                                 const void *packed_b, void *c, int64_t ldc, bool add,
-                                 const cpu_words_next next[2])
+static void WORDS_NAME(multiply)(const cpu_words_product *x)
 {
+    const int64_t m = x->m, n = x->n, k = x->k;
     const int64_t panel = (k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
     const int64_t steps = (m + MR - 1) / MR * ((n + LINES - 1) / LINES) * ((k + STEPS - 1) / STEPS);
-    prefetcher beside = {.next = {next[0], next[1]}};
-    beside.lines = (lines_of(&next[0]) + lines_of(&next[1]) + steps - 1) / steps;
-    const char *a = packed_a;
+    prefetcher beside = {.next = {x->next[0], x->next[1]}};
+    beside.lines = (lines_of(&x->next[0]) + lines_of(&x->next[1]) + steps - 1) / steps;
+    const char *a = x->a;
     for (int64_t i = 0; i < m; i += LINES, a += panel) {
-        const char *b = packed_b;
+        const char *b = x->b;
         for (int64_t j = 0; j < n; j += LINES, b += panel + OFFSETS) {
-            const target to = {.c = (ELEMENT *)c + i * ldc + j, .ldc = ldc, .add = add};
+            const target to = {.c = (ELEMENT *)x->c + i * x->ldc + j, .ldc = x->ldc, .add = x->add};
             multiply_panels(m - i < LINES ? m - i : LINES, n - j < LINES ? n - j : LINES, k, a, b,
                             to, &beside);
         }

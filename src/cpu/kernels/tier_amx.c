@@ -232,13 +232,11 @@ static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n,
     {                                                                                              \
         multiply(m, n, k, a, b, c, ldc, add, kind);                                                \
     }                                                                                              \
-    static void multiply_##suffix(int64_t m, int64_t n, int64_t k, const void *a, const void *b,   \
-                                  void *c, int64_t ldc, bool add, const cpu_words_next next[2])    \
+    static void multiply_##suffix(const cpu_words_product *x)                                      \
     {                                                                                              \
-        const int64_t steps = (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind);       \
-        const a_tiles packed = {a, ROW, TILE, step_bytes(kind), steps * step_bytes(kind)};         \
-        (void)next;                                                                                \
-        multiply_tiles_##suffix(m, n, k, &packed, b, c, ldc, add);                                 \
+        const int64_t steps = (x->k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind);    \
+        const a_tiles packed = {x->a, ROW, TILE, step_bytes(kind), steps * step_bytes(kind)};      \
+        multiply_tiles_##suffix(x->m, x->n, x->k, &packed, x->b, x->c, x->ldc, x->add);            \
     }
 MULTIPLY_KIND(bf16, CPU_WORDS_BF16)
 MULTIPLY_KIND(f32, CPU_WORDS_F32)
@@ -349,17 +347,17 @@ multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *s
 }
 
 /* all: also A's middle times B's low. */
-static void multiply_all_digits(int64_t m, int64_t n, int64_t k, const void *packed_a,
-                                const void *packed_b, void *to, int64_t ldc, bool add, bool all)
+static void multiply_all_digits(const cpu_words_product *x, bool all)
 {
-    const int64_t steps = (k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
+    const int64_t m = x->m, n = x->n;
+    const int64_t steps = (x->k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
     const int64_t bytes = steps * step_bytes(CPU_DIGITS_F32),
                   panel = bytes + CPU_DIGITS_UNSCALE_BYTES;
-    digit_sums sums = {.ldc = ldc, .add = add};
-    const char *a = packed_a;
+    digit_sums sums = {.ldc = x->ldc, .add = x->add};
+    const char *a = x->a;
     MEMORY_BARRIER();
     for (int64_t i = 0; i < m; i += LINES, a += panel) {
-        const char *b = packed_b;
+        const char *b = x->b;
         for (int64_t j = 0; j < n; j += LINES, b += panel) {
             const bool tall = m - i > TILE_ROWS, wide = n - j > TILE_ROWS;
             if (tall && wide)
@@ -370,7 +368,7 @@ static void multiply_all_digits(int64_t m, int64_t n, int64_t k, const void *pac
                 multiply_digit_panels(a, b, steps, &sums, all, false, true);
             else
                 multiply_digit_panels(a, b, steps, &sums, all, false, false);
-            sums.c = (float *)to + i * ldc + j;
+            sums.c = (float *)x->c + i * x->ldc + j;
             sums.row = 0;
             sums.rows = m - i < LINES ? m - i : LINES;
             sums.columns[0] = first_of_16(n - j);
@@ -382,18 +380,14 @@ static void multiply_all_digits(int64_t m, int64_t n, int64_t k, const void *pac
     add_digit_rows(&sums, LINES);
 }
 
-static void multiply_digits(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
-                            int64_t ldc, bool add, const cpu_words_next next[2])
+static void multiply_digits(const cpu_words_product *x)
 {
-    (void)next;
-    multiply_all_digits(m, n, k, a, b, c, ldc, add, true);
+    multiply_all_digits(x, true);
 }
 
-static void multiply_fewer_digits(int64_t m, int64_t n, int64_t k, const void *a, const void *b,
-                                  void *c, int64_t ldc, bool add, const cpu_words_next next[2])
+static void multiply_fewer_digits(const cpu_words_product *x)
 {
-    (void)next;
-    multiply_all_digits(m, n, k, a, b, c, ldc, add, false);
+    multiply_all_digits(x, false);
 }
 
 /* Eight tiles of 16 rows of 64 bytes (Intel SDM vol. 2, LDTILECFG). */
@@ -443,7 +437,7 @@ const cpu_words tgl_cpu_words_amx = {
     .multiply_unpacked =
         {[CPU_WORDS_BF16] = multiply_unpacked_bf16, [CPU_WORDS_I8] = multiply_unpacked_i8},
     .exponents = tgl_exponents_bf16,
-    .dot_i8 = tgl_cpu_dot_vnni,
+    .short_dot = {[CPU_SHORT_I8] = tgl_cpu_dot_vnni},
     .begin = configure_tiles,
     .end = release_tiles,
 };

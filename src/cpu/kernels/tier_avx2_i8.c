@@ -65,8 +65,8 @@ static inline void gather_steps(char *const to[4], const int8_t *from, int64_t l
 }
 
 /* Panels of `width` lines, a multiple of 4. Lines are rounded up to 16. */
-static inline __attribute__((always_inline)) cpu_exponents pack(char *to, const cpu_words_source *s,
-                                                                const int64_t width)
+static inline __attribute__((always_inline)) cpu_exponents
+pack_i16(char *to, const cpu_words_source *s, const int64_t width)
 {
     const int64_t step = width * 4, panel = (s->k + 1) / 2 * step;
     const int8_t *from = s->from;
@@ -89,14 +89,14 @@ static inline __attribute__((always_inline)) cpu_exponents pack(char *to, const 
     return (cpu_exponents){0};
 }
 
-static cpu_exponents pack_a(void *to, const cpu_words_source *source)
+static cpu_exponents pack_a_i16(void *to, const cpu_words_source *source)
 {
-    return pack(to, source, MR);
+    return pack_i16(to, source, MR);
 }
 
-static cpu_exponents pack_b(void *to, const cpu_words_source *source)
+static cpu_exponents pack_b_i16(void *to, const cpu_words_source *source)
 {
-    return pack(to, source, NR);
+    return pack_i16(to, source, NR);
 }
 
 /* ---- Multiplying ----------------------------------------------------------------------------- */
@@ -140,15 +140,14 @@ static inline void multiply_tile(int64_t rows, int64_t columns, int64_t k, const
 }
 
 /* A panel of B stays in the L1 cache while all of A is read. */
-static void multiply(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
-                     int64_t ldc, bool add, const cpu_words_next next[2])
+static void multiply_i8_avx2(const cpu_words_product *x)
 {
-    (void)next;
-    const int64_t pairs = (k + 1) / 2;
+    const int64_t m = x->m, n = x->n, k = x->k, line = (k + 1) / 2 * 4;
     for (int64_t j = 0; j < n; j += NR)
         for (int64_t i = 0; i < m; i += MR)
-            multiply_tile(m - i, n - j, k, (const char *)a + i * pairs * 4,
-                          (const char *)b + j * pairs * 4, (int32_t *)c + i * ldc + j, ldc, add);
+            multiply_tile(m - i, n - j, k, (const char *)x->a + i * line,
+                          (const char *)x->b + j * line, (int32_t *)x->c + i * x->ldc + j, x->ldc,
+                          x->add);
 }
 
 /* Zen 4, multiply-adds a cycle: 21, because additions take turns with VPMADDWD, which has two of
@@ -158,7 +157,7 @@ const cpu_words tgl_cpu_words_avx2 = {
     .steps = {[CPU_WORDS_I8] = 512},
     .cycles = {[CPU_WORDS_I8] = 1 / 21.0},
     .fma_cycles = 1 / 14.0,
-    .pack_a = {[CPU_WORDS_I8] = pack_a},
-    .pack_b = {[CPU_WORDS_I8] = pack_b},
-    .multiply = {[CPU_WORDS_I8] = multiply},
+    .pack_a = {[CPU_WORDS_I8] = pack_a_i16},
+    .pack_b = {[CPU_WORDS_I8] = pack_b_i16},
+    .multiply = {[CPU_WORDS_I8] = multiply_i8_avx2},
 };

@@ -33,5 +33,5 @@ const cpu_words tgl_cpu_words_avx512_bf16 = {
     .pack_b =
         {[CPU_WORDS_BF16] = tgl_pack_b_bf16_by_line, [CPU_WORDS_I8] = tgl_pack_b_i8_with_offsets},
     .multiply = {[CPU_WORDS_BF16] = multiply_bf16, [CPU_WORDS_I8] = tgl_cpu_multiply_vnni},
-    .dot_i8 = tgl_cpu_dot_vnni,
+    .short_dot = {[CPU_SHORT_I8] = tgl_cpu_dot_vnni},
 };

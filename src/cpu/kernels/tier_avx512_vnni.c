@@ -22,10 +22,9 @@
 #define STORE_C(c, mask, x)    _mm512_mask_storeu_epi32(c, mask, x)
 #include "cpu/kernels/template_word_tile.h"
 
-void tgl_cpu_multiply_vnni(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
-                           int64_t ldc, bool add, const cpu_words_next next[2])
+void tgl_cpu_multiply_vnni(const cpu_words_product *x)
 {
-    multiply_vnni(m, n, k, a, b, c, ldc, add, next);
+    multiply_vnni(x);
 }
 
 /* Dot products of `rows` rows, a constant, with x, whose steps from k on are 0 up to whole vectors.
@@ -80,5 +79,5 @@ const cpu_words tgl_cpu_words_avx512_vnni = {
     .pack_a = {[CPU_WORDS_I8] = tgl_pack_a_u8},
     .pack_b = {[CPU_WORDS_I8] = tgl_pack_b_i8_with_offsets},
     .multiply = {[CPU_WORDS_I8] = tgl_cpu_multiply_vnni},
-    .dot_i8 = tgl_cpu_dot_vnni,
+    .short_dot = {[CPU_SHORT_I8] = tgl_cpu_dot_vnni},
 };

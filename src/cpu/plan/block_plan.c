@@ -42,25 +42,19 @@ tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t 
     };
 }
 
-static bool is_i8(const tgl_shape *s)
-{
-    return s->type_a == TGL_I8;
-}
-
-/* Of a matrix times a vector: parts of the vector that stay in the L1 cache, and lines of the
- * matrix that are contiguous. */
+/* Blocks of a matrix times a vector. A part of the vector stays in the L1 cache. */
 static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
-    enum { LINES = 256, LONG_LINES = 4096, EXACT_STEPS = 1024 };
+    enum { LINES = 256, LONG_LINES = 4096 };
     const bool is_row = s->m == 1, k_contiguous = is_row ? s->trans_b : !s->trans_a;
     const int64_t all = is_row ? s->n : s->m, share = 1 + (s->batch * all - 1) / threads;
     const int64_t lines = tgl_min64(tgl_min64(all, k_contiguous ? LINES : LONG_LINES), share);
     h->rows = is_row ? 1 : lines;
     h->columns = is_row ? lines : 1;
-    h->steps = tgl_min64(s->k, is_i8(s) && !k_contiguous ? EXACT_STEPS : CPU_VECTOR_STEPS);
+    h->steps = tgl_min64(s->k, k_contiguous ? CPU_VECTOR_STEPS : h->type->steps_of_vector);
 }
 
-static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
+static void choose_blocks_of_d(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
     if (h->words != NULL) {
         tgl_cpu_word_blocks(s, threads, h);
@@ -88,17 +82,17 @@ static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 }
 
 /* Whether no block is converted to f32. */
-static bool takes_only_words(const tgl_shape *s, const cpu_block_plan *h)
+static bool takes_only_words(const cpu_block_plan *h)
 {
-    return is_i8(s) && h->words != NULL;
+    return h->words != NULL && h->type->all_fit_words;
 }
 
 /* Bytes of a block of op(A) or op(B): of f32, or of words. */
-static size_t operand_bytes(const tgl_shape *s, const cpu_block_plan *h, int64_t lines)
+static size_t operand_bytes(const cpu_block_plan *h, int64_t lines)
 {
-    const size_t words = tgl_cpu_words_bytes(tgl_cpu_word_kind(s), lines, h->word_steps);
+    const size_t words = tgl_cpu_words_bytes(h->type->words, lines, h->word_steps);
     const size_t digits = h->by_digits ? tgl_cpu_words_bytes(CPU_DIGITS_F32, lines, h->steps) : 0;
-    const size_t f32 = takes_only_words(s, h) ? 0 : (size_t)(lines * h->word_steps) * sizeof(float);
+    const size_t f32 = takes_only_words(h) ? 0 : (size_t)(lines * h->word_steps) * sizeof(float);
     const size_t most = words > digits ? words : digits;
     return tgl_cpu_aligned(most > f32 ? most : f32);
 }
@@ -112,55 +106,58 @@ static void plan_product(const tgl_shape *s, const cpu_machine *machine, const c
     /* Rows of a power of two of bytes would share few sets of the caches. */
     h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES) + 16;
     const tgl_shape block = tgl_cpu_block_shape(s, h->rows, h->columns, h->word_steps, h->sum_ld);
-    if (!takes_only_words(s, h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
-    h->a_bytes = operand_bytes(s, h, h->rows);
-    h->b_bytes = operand_bytes(s, h, h->columns);
+    if (!takes_only_words(h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
+    h->a_bytes = operand_bytes(h, h->rows);
+    h->b_bytes = operand_bytes(h, h->columns);
     h->sum_bytes = tgl_cpu_aligned((size_t)(h->rows * h->sum_ld) * sizeof(float));
     h->row_bytes = tgl_cpu_aligned((size_t)h->columns * sizeof(float));
-    h->product_bytes = is_i8(s) && h->words == NULL ? h->sum_bytes : 0;
-    h->thread_bytes = h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes + h->product_bytes +
-                      tgl_cpu_aligned(h->product.workspace);
+    if (h->type->sums_are_integers && h->words == NULL) h->product_bytes = h->sum_bytes;
 }
 
 /* The workspace of a matrix times a vector: the part of the vector, in f32 and gathered, the sums,
  * an addend, and the product. */
-static void plan_vector(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
+static void plan_vector_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
 {
-    h->dot = tier->f32->short_dot[cpu_conversion_of(s->type_a)];
-    if (is_i8(s) && tier->words != NULL && tier->words->dot_i8 != NULL)
-        h->dot = tier->words->dot_i8;
+    const cpu_short type = cpu_short_of(s->type_a);
+    h->dot = tier->f32->short_dot[type];
+    if (tier->words != NULL && tier->words->short_dot[type] != NULL)
+        h->dot = tier->words->short_dot[type];
     const int64_t lines = s->m == 1 ? h->columns : h->rows;
     h->sum_ld = s->m == 1 ? lines : 1;
     h->a_bytes = tgl_cpu_aligned((size_t)h->steps * sizeof(float));
     h->b_bytes = tgl_cpu_aligned((size_t)h->steps * tgl_type_size(s->type_a));
     h->sum_bytes = h->row_bytes = h->product_bytes = tgl_cpu_aligned((size_t)lines * sizeof(float));
-    h->thread_bytes = h->a_bytes + h->b_bytes + 3 * h->sum_bytes;
 }
 
 void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_words *words,
                          cpu_blocking blocking, const cpu_machine *machine, cpu_block_plan *h,
                          cpu_plan *plan)
 {
-    *h = (cpu_block_plan){.conversions = tier->conversions, .words = words, .parts = 1};
+    *h = (cpu_block_plan){
+        .type = tgl_cpu_type_of(s), .conversions = tier->conversions, .words = words, .parts = 1};
     h->is_vector = h->words == NULL && (s->m == 1 || s->n == 1);
     const double products = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
     const double by_words =
-        h->words != NULL ? CYCLES_PER_THREAD / h->words->cycles[tgl_cpu_word_kind(s)] : 0;
+        h->words != NULL ? CYCLES_PER_THREAD / h->words->cycles[h->type->words] : 0;
     const double work = by_words > WORK_PER_THREAD ? by_words : WORK_PER_THREAD;
     const double threads = products / work, most = machine->threads;
     *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_BLOCKS, .parts = 1, .blocks = h};
     plan->threads = threads < 2 ? 1 : (int)(threads < most ? threads : most);
-    choose_blocks(s, plan->threads, h);
+    choose_blocks_of_d(s, plan->threads, h);
     if (h->word_steps == 0) h->word_steps = h->steps;
     h->blocks_m = cpu_ceil_div(s->m, h->rows);
     h->blocks_n = cpu_ceil_div(s->n, h->columns);
-    h->blocks_k = h->steps > 0 ? cpu_ceil_div(s->k, h->steps) : 0;
-    if (h->parts > h->blocks_k) h->parts = h->blocks_k > 1 ? h->blocks_k : 1;
+    const int64_t blocks_k = h->steps > 0 ? cpu_ceil_div(s->k, h->steps) : 0;
+    if (h->parts > blocks_k) h->parts = blocks_k > 1 ? blocks_k : 1;
     const int64_t jobs = s->batch * h->blocks_m * h->blocks_n * h->parts;
     if (jobs < plan->threads) plan->threads = (int)jobs;
     if (h->is_vector)
-        plan_vector(s, tier, h);
+        plan_vector_blocks(s, tier, h);
     else
         plan_product(s, machine, tier->f32, blocking, h);
+    h->thread_bytes = h->a_bytes + h->b_bytes + h->row_bytes + h->product_bytes +
+                      tgl_cpu_aligned(h->product.workspace);
+    if (h->parts == 1) h->thread_bytes += h->sum_bytes;
     plan->workspace = (size_t)plan->threads * h->thread_bytes;
+    if (h->parts > 1) plan->workspace += (size_t)jobs * h->sum_bytes;
 }

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a product of 16-bit types, of int8, or of words of f32, is cut into blocks.
+ * Plans products in blocks: of f16, bf16 and int8, and of f32 by words.
  */
 #ifndef TGL_CPU_BLOCK_PLAN_H
 #define TGL_CPU_BLOCK_PLAN_H
 
 #include "cpu/plan/cpu_plan.h"
+#include "cpu/plan/cpu_types.h"
 
 typedef struct cpu_block_plan {
+    const cpu_type *type;
     const cpu_conversions *conversions;
     const cpu_words *words;       /* NULL: all blocks are converted to f32 */
     int64_t rows, columns, steps; /* of a block: of op(A), of op(B), of k */
     bool by_digits;               /* blocks are tried by digits first (CPU_DIGITS_F32) */
-    int64_t word_steps;           /* of a block that is multiplied by words or FMAs */
+    int64_t word_steps;           /* steps of a block that is multiplied by words or FMAs */
     bool is_vector;  /* D has one row or column: elements of the matrix are converted as they are
                         loaded */
     cpu_dot_fn *dot; /* is_vector: for lines that are contiguous along k */
-    int64_t sum_ld;  /* of a block of sums */
-    int64_t blocks_m, blocks_n, blocks_k; /* blocks along m, n and k */
+    int64_t blocks_m, blocks_n; /* blocks of D along m and n */
     int64_t parts; /* of k, which threads sum at the same time and then add; 1: k is not divided */
-    cpu_plan product; /* f32, of a whole block, on one thread */
-    size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes; /* of a thread, in this order */
-    size_t thread_bytes; /* with the workspace of `product` */
+    cpu_plan product; /* the f32 product of a whole block, on one thread */
+    int64_t sum_ld;   /* leading dimension of a block of sums */
+    /* Bytes of a thread's memory, in this order. sum_bytes: of its sums, or with several parts of k
+     * of those of each job, behind the memory of all threads. */
+    size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes;
+    size_t thread_bytes; /* all of it, with the workspace of `product` */
 } cpu_block_plan;
 
-/* The same as tgl_cpu_plan() for short types, and for all products by `words`
- * (tgl_cpu_words_for()). *plan refers to *h. */
+/* Plans as tgl_cpu_plan() does. words: what tgl_cpu_words_for() has chosen. *plan refers to *h. */
 void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, const cpu_words *words,
                          cpu_blocking blocking, const cpu_machine *machine, cpu_block_plan *h,
                          cpu_plan *plan);

@@ -6,12 +6,9 @@
 #include "cpu/plan/word_plan.h"
 #include "cpu/kernels/shares.h"
 
-cpu_word_kind tgl_cpu_word_kind(const tgl_shape *s)
+static cpu_word_kind kind_of(const tgl_shape *s)
 {
-    return s->type_a == TGL_F32   ? CPU_WORDS_F32
-           : s->type_a == TGL_F16 ? CPU_WORDS_F16
-           : s->type_a == TGL_I8  ? CPU_WORDS_I8
-                                  : CPU_WORDS_BF16;
+    return tgl_cpu_type_of(s)->words;
 }
 
 /* Lines of a block: with fewer A and B are packed more often, with more the sums leave the L2
@@ -69,7 +66,7 @@ static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
 /* The kind by which the product of a block is tried first. */
 static cpu_word_kind first_kind(const tgl_shape *s, const cpu_words *words)
 {
-    const cpu_word_kind kind = tgl_cpu_word_kind(s);
+    const cpu_word_kind kind = kind_of(s);
     const bool has_digits = kind == CPU_WORDS_F32 && words->multiply[CPU_DIGITS_F32] != NULL;
     if (!has_digits || s->k < MIN_DIGITS_K) return kind;
     const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
@@ -108,7 +105,7 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
         }
     h->by_digits = kind == CPU_DIGITS_F32;
     h->steps = even_steps(h->words, kind, cpu_ceil_div(s->k, h->parts));
-    h->word_steps = even_steps(h->words, tgl_cpu_word_kind(s), h->steps);
+    h->word_steps = even_steps(h->words, kind_of(s), h->steps);
 }
 
 /* The cost of a product by words and by FMAs, per block of D. Words of int8 are faster from about
@@ -119,31 +116,25 @@ static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
     if (s->m == 1 || s->n == 1) return false;
     if (kind == CPU_WORDS_I8) return true;
     const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
-    const bool is_f32 = tgl_cpu_word_kind(s) == CPU_WORDS_F32;
+    const bool is_f32 = kind_of(s) == CPU_WORDS_F32;
     const double conversion = is_f32 ? 0 : (double)(m + n) * PACK[CPU_WORDS_BF16];
     const double fma = (double)m * (double)n * words->fma_cycles;
     return cost(words, kind, m, n, s->k) < (fma + conversion) * (double)s->k;
 }
 
-/* Whether words may compute the product. A product of two f16 is the sum of four exact products of
- * words, which is rounded several times; IEEE requires one rounding. */
+/* Whether words may compute the product. */
 static bool are_permitted(const tgl_shape *s, const cpu_words *words)
 {
-    if (words->rounds_to_odd && s->type_a != TGL_I8 && s->compute == TGL_COMPUTE_IEEE) return false;
-    switch (tgl_cpu_word_kind(s)) {
-    case CPU_WORDS_F32:
-        return tgl_shape_is_all(s, TGL_F32) && s->compute == TGL_COMPUTE_ACCURATE;
-    case CPU_WORDS_F16:
-        return s->type_b == TGL_F16 && s->compute != TGL_COMPUTE_IEEE;
-    default:
-        return s->type_a == s->type_b && (s->type_a == TGL_BF16 || s->type_a == TGL_I8);
-    }
+    const cpu_type *type = tgl_cpu_type_of(s);
+    const bool rounds_to_odd = words->rounds_to_odd && !type->sums_are_integers;
+    if (rounds_to_odd && s->compute == TGL_COMPUTE_IEEE) return false;
+    return (type->word_modes & CPU_BIT(s->compute)) != 0;
 }
 
 static bool suit(const tgl_shape *s, const cpu_words *words)
 {
-    return words != NULL && words->multiply[tgl_cpu_word_kind(s)] != NULL &&
-           are_permitted(s, words) && s->k > 0 && are_words_faster(s, words);
+    return words != NULL && words->multiply[kind_of(s)] != NULL && are_permitted(s, words) &&
+           s->k > 0 && are_words_faster(s, words);
 }
 
 const cpu_words *tgl_cpu_words_for(const tgl_shape *s, const cpu_tier *tier)

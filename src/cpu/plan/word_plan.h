@@ -7,9 +7,6 @@
 
 #include "cpu/plan/block_plan.h"
 
-/* What a product of its types multiplies. */
-cpu_word_kind tgl_cpu_word_kind(const tgl_shape *shape);
-
 /* The words that compute the product; NULL: FMAs are faster, or neither the product nor the system
  * permits words. */
 const cpu_words *tgl_cpu_words_for(const tgl_shape *shape, const cpu_tier *tier);

@@ -5,7 +5,6 @@
 #include "cpu/run/cpu_device.h"
 #include "base/processors.h"
 #include "cpu/plan/word_plan.h"
-#include "cpu/run/batch_matrix.h"
 #include "cpu/run/cpu_blocks.h"
 #include "cpu/run/cpu_explain.h"
 #include "cpu/run/cpu_gemm.h"
@@ -128,56 +127,34 @@ static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
     return NULL;
 }
 
-/* f16 and bf16 have a path of their own (cpu_blocks.c). */
-static bool is_half(const tgl_shape *s)
+/* Whether a set of types has that of an addend of the epilogue, or there is none. */
+static bool has_addend(unsigned types, bool is_there, tgl_type type)
 {
-    return (s->type_a == TGL_F16 || s->type_a == TGL_BF16) && s->type_b == s->type_a;
-}
-
-/* So have products of int8, of which D has to be int32. */
-static bool is_i8(const tgl_shape *s)
-{
-    return s->type_a == TGL_I8 && s->type_c == TGL_I32 && s->type_d == TGL_I32;
-}
-
-/* Whether the path of 16-bit types converts a bias or a residual of this type. */
-static bool is_converted(tgl_type type)
-{
-    return type == TGL_F16 || type == TGL_BF16 || type == TGL_F32;
-}
-
-static tgl_status check_addends(const tgl_shape *s)
-{
-    const tgl_shape_epilogue *e = &s->epilogue;
-    if (is_half(s)) {
-        if ((e->bias == TGL_BIAS_NONE || is_converted(e->type_bias)) &&
-            (!e->residual || is_converted(e->type_residual)))
-            return TGL_OK;
-        return tgl_fail(TGL_UNSUPPORTED, "the cpu device takes a bias and a residual of f16, bf16 "
-                                         "and f32 for products of f16 and bf16");
-    }
-    if ((e->bias == TGL_BIAS_NONE || e->type_bias == s->type_d) &&
-        (!e->residual || e->type_residual == s->type_d))
-        return TGL_OK;
-    return tgl_fail(TGL_UNSUPPORTED, "the cpu device takes a bias and a residual of the result's "
-                                     "type only for products of f32, f64 and i8");
+    return !is_there || (types & CPU_BIT(type)) != 0;
 }
 
 /* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for products
- * by words that the mode permits (cpu_words.c). */
+ * by words that the mode permits (cpu_types.c). */
 static tgl_status check_shape(const tgl_shape *s)
 {
-    if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64) && !is_half(s) && !is_i8(s))
+    const cpu_type *type = tgl_cpu_type_of(s);
+    const tgl_shape_epilogue *e = &s->epilogue;
+    if (type == NULL || s->type_b != s->type_a || (type->results & CPU_BIT(s->type_c)) == 0 ||
+        (type->results & CPU_BIT(s->type_d)) == 0)
         return tgl_fail(TGL_UNSUPPORTED, "the cpu device has kernels for f32, f64, f16, bf16, and "
                                          "i8 with results of i32 only");
     if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
         s->scaling_d != TGL_SCALING_NONE)
         return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no kernel that takes scales");
-    TGL_TRY(check_addends(s));
-    if (is_i8(s) && s->epilogue.activation > TGL_ACTIVATION_RELU)
+    if (!has_addend(type->addends, e->bias != TGL_BIAS_NONE, e->type_bias) ||
+        !has_addend(type->addends, e->residual, e->type_residual))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the cpu device takes a bias and a residual of f16, bf16 and f32 for "
+                        "products of f16 and bf16, else of the result's type only");
+    if (e->activation > type->last_activation)
         return tgl_fail(TGL_UNSUPPORTED, "products of i8 have integers as results: the cpu device "
                                          "applies no activation but relu to them");
-    if (s->epilogue.expression != NULL)
+    if (e->expression != NULL)
         return tgl_fail(TGL_UNSUPPORTED,
                         "the cpu device compiles no expressions: use bias, activation and "
                         "residual, or the devices cuda and sim");
@@ -191,7 +168,7 @@ static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_bl
     cpu_plan *state = malloc(sizeof *state);
     if (state == NULL) return NULL;
     const cpu_words *words = tgl_cpu_words_for(shape, tier);
-    if (!is_half(shape) && !is_i8(shape) && words == NULL) {
+    if (words == NULL && tgl_cpu_type_of(shape)->fits_tiles) {
         tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, blocking, machine,
                      state);
         return state;
@@ -272,30 +249,31 @@ static void copy_c(const tgl_shape *s, const tgl_run *run, int64_t element)
     }
 }
 
-/* Runs with known scalars. Where D is not C, D starts as a copy of C and the product is computed in
- * place; products in blocks read C themselves. */
+/* The functions that run plans. */
+static void (*const run_path[])(const cpu_product *) = {
+    [CPU_PATH_GEMM] = tgl_cpu_gemm,     [CPU_PATH_SMALL] = tgl_cpu_small_run,
+    [CPU_PATH_VECTOR] = tgl_cpu_vector, [CPU_PATH_SCALE] = tgl_cpu_scale,
+    [CPU_PATH_BLOCKS] = tgl_cpu_blocks,
+};
+
+/* Runs with known scalars. Products in blocks read C themselves. The others are computed in place:
+ * where D is not C, D starts as a copy of C. */
 static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
 {
     const cpu_plan *p = plan->state;
     cpu_device *cpu = plan->dev->state;
+    const bool in_blocks = p->path == CPU_PATH_BLOCKS;
+    const cpu_path path = in_blocks || run->has_product ? p->path : CPU_PATH_SCALE;
     TGL_TRY(tgl_run_check_pointers(&plan->shape, run));
     cpu_buffer workspace = {NULL, -1};
-    if ((run->has_product || p->path == CPU_PATH_BLOCKS) && p->workspace > 0) {
+    if (path != CPU_PATH_SCALE && p->workspace > 0) {
         workspace = tgl_buffer_pool_take(&cpu->buffers, p->workspace);
         if (workspace.memory == NULL)
             return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", p->workspace);
     }
-    if (p->path != CPU_PATH_BLOCKS) copy_c(&plan->shape, run, (int64_t)p->kernels->element);
-    if (p->path == CPU_PATH_BLOCKS)
-        tgl_cpu_blocks(&plan->shape, p, run, workspace.memory, &cpu->threads);
-    else if (!run->has_product)
-        tgl_cpu_scale(&plan->shape, p->kernels, run);
-    else if (p->path == CPU_PATH_SMALL)
-        tgl_cpu_small_run(&plan->shape, p, run, &cpu->threads);
-    else if (p->path == CPU_PATH_VECTOR)
-        tgl_cpu_vector(&plan->shape, p, run, workspace.memory, &cpu->threads);
-    else
-        tgl_cpu_gemm(&plan->shape, p, run, workspace.memory, &cpu->threads);
+    if (!in_blocks) copy_c(&plan->shape, run, (int64_t)p->kernels->element);
+    const cpu_product product = {&plan->shape, p, run, workspace.memory, &cpu->threads};
+    run_path[path](&product);
     tgl_buffer_pool_give(&cpu->buffers, workspace);
     return TGL_OK;
 }

@@ -3,7 +3,7 @@
  * Writes a plan as text.
  */
 #include "cpu/run/cpu_explain.h"
-#include "cpu/plan/word_plan.h"
+#include "cpu/plan/block_plan.h"
 #include "cpu/run/cpu_device.h"
 #include "problem/describe.h"
 
@@ -52,23 +52,23 @@ static const char by_digits[] =
     "            exact sums in i32: where a bound of the error is at most min(k, 512) u S,\n"
     "            u = 2^-24, S = |A| |B|\n";
 
-static void explain_words(tgl_text *out, const tgl_shape *s, const cpu_block_plan *h)
+static void explain_words(tgl_text *out, const cpu_block_plan *h)
 {
     if (h->is_vector)
         tgl_text_add(out,
                      "path        matrix-vector product: elements are converted to f32 as they "
                      "are loaded\n");
     else if (h->words != NULL)
-        tgl_text_add(out, "path        %s: %s%s%s", h->words->name,
-                     word_paths[tgl_cpu_word_kind(s)], h->by_digits ? by_digits : "",
-                     h->words->rounds_to_odd && s->type_a != TGL_I8
+        tgl_text_add(out, "path        %s: %s%s%s", h->words->name, word_paths[h->type->words],
+                     h->by_digits ? by_digits : "",
+                     h->words->rounds_to_odd && !h->type->sums_are_integers
                          ? "            sums are rounded to odd, at most 1 ulp from exact sums\n"
                          : "");
     else
         tgl_text_add(out,
                      "path        blocks of A and B are converted to f32, products are summed in "
                      "f32%s\n",
-                     s->type_a == TGL_I8 ? ", blocks in i32" : "");
+                     h->type->sums_are_integers ? ", blocks in i32" : "");
     tgl_text_add(out, "blocks      %lld x %lld of D, %lld steps of k\n", (long long)h->rows,
                  (long long)h->columns, (long long)h->steps);
 }
@@ -114,7 +114,7 @@ void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out)
         tgl_text_add(out, "path        a few register tiles, which read A and B in place%s\n",
                      plan->shape.trans_b ? "; B is transposed to the stack" : "");
     else if (p->path == CPU_PATH_BLOCKS)
-        explain_words(out, &plan->shape, p->blocks);
+        explain_words(out, p->blocks);
     else
         explain_blocks(out, &plan->shape, p, &cpu->machine.facts);
     explain_threads(out, p, cpu->machine.threads);

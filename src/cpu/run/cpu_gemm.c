@@ -16,50 +16,32 @@
  */
 #include "cpu/run/cpu_gemm.h"
 #include "cpu/kernels/shares.h"
-#include "cpu/run/batch_matrix.h"
 #include "cpu/run/cpu_epilogue.h"
-
-/* A half-open range. */
-typedef struct range {
-    int64_t begin, end;
-} range;
+#include "cpu/run/cpu_jobs.h"
 
 /* A rectangle of C in one product, which one thread computes. */
-typedef struct product {
+typedef struct rectangle {
     const tgl_shape *shape;
     const cpu_plan *plan;
-    range rows, columns, k; /* all of k, except with CPU_SHARE_K */
+    cpu_range rows, columns, k; /* all of k, or a part of it */
     double alpha, beta;
     const char *A, *B;
     char *C; /* D of the run, which contains C, or the sums over a part of k */
     int64_t ldc;
     char *packed_a, *packed_b;
-    const tgl_run *run; /* for the epilogue of problem `index` of the batch; NULL: no epilogue */
-    int64_t index;
-} product;
+    const cpu_product *product;
+    int64_t problem;   /* of the batch */
+    bool has_epilogue; /* C is complete after the last block of k */
+} rectangle;
 
-static range share(range all, int64_t unit, int64_t parts, int64_t index)
-{
-    if (parts == 1) return all;
-    const int64_t total = all.end - all.begin, units = cpu_ceil_div(total, unit);
-    const int64_t begin = cpu_share(units, parts, index) * unit;
-    const int64_t end = cpu_share(units, parts, index + 1) * unit;
-    return (range){all.begin + tgl_min64(begin, total), all.begin + tgl_min64(end, total)};
-}
-
-static int64_t length(range r)
-{
-    return r.end - r.begin;
-}
-
-static const char *a_at(const product *x, int64_t i, int64_t p)
+static const char *a_at(const rectangle *x, int64_t i, int64_t p)
 {
     const tgl_shape *s = x->shape;
     const int64_t index = s->trans_a ? p * s->lda + i : i * s->lda + p;
     return x->A + index * (int64_t)x->plan->kernels->element;
 }
 
-static const char *b_at(const product *x, int64_t p, int64_t j)
+static const char *b_at(const rectangle *x, int64_t p, int64_t j)
 {
     const tgl_shape *s = x->shape;
     const int64_t index = s->trans_b ? j * s->ldb + p : p * s->ldb + j;
@@ -71,7 +53,7 @@ static const char *b_at(const product *x, int64_t p, int64_t j)
 /* A block of rows, cut into tiles. The first tile has mr rows, because it may have to copy B. The
  * others have `base` rows, and the first `rest` of them one more. */
 typedef struct row_block {
-    range rows, k;
+    cpu_range rows, k;
     int64_t tiles, first, base, rest;
     const char *packed; /* NULL: A is read in place */
     double beta;        /* 1 after the first block of k */
@@ -79,7 +61,7 @@ typedef struct row_block {
 
 static void cut_rows(row_block *block, int mr)
 {
-    const int64_t total = length(block->rows);
+    const int64_t total = cpu_length(block->rows);
     block->tiles = cpu_ceil_div(total, mr);
     block->first = tgl_min64(mr, total);
     if (block->tiles == 1) return;
@@ -94,10 +76,10 @@ static int64_t tile_height(const row_block *block, int64_t q)
 }
 
 /* Packs rows of A, which are contiguous along k, tile by tile. */
-static void pack_a_rows(const product *x, const row_block *block)
+static void pack_a_rows(const rectangle *x, const row_block *block)
 {
     const cpu_kernels *kernels = x->plan->kernels;
-    const int64_t k = length(block->k);
+    const int64_t k = cpu_length(block->k);
     for (int64_t q = 0, row = 0; q < block->tiles; q++) {
         const int64_t height = tile_height(block, q);
         kernels->interleave(x->packed_a + row * k * (int64_t)kernels->element, height,
@@ -109,17 +91,17 @@ static void pack_a_rows(const product *x, const row_block *block)
 
 /* Packs a transposed A. Consecutive values of k are lda elements apart in memory, so a few of them
  * are packed at a time, for all rows of the block, while the next few are prefetched. */
-static void pack_a_columns(const product *x, const row_block *block)
+static void pack_a_columns(const rectangle *x, const row_block *block)
 {
     enum { STEPS = 8, LINE = 64 };
     const cpu_kernels *kernels = x->plan->kernels;
-    const int64_t element = (int64_t)kernels->element, k = length(block->k);
+    const int64_t element = (int64_t)kernels->element, k = cpu_length(block->k);
     const int64_t lda = x->shape->lda;
     for (int64_t p = 0; p < k; p += STEPS) {
         const int64_t steps = tgl_min64(STEPS, k - p);
         const char *from = a_at(x, block->rows.begin, block->k.begin + p);
         for (int64_t i = STEPS; i < 2 * STEPS; i++)
-            for (int64_t byte = 0; byte < length(block->rows) * element; byte += LINE)
+            for (int64_t byte = 0; byte < cpu_length(block->rows) * element; byte += LINE)
                 __builtin_prefetch(from + i * lda * element + byte);
         for (int64_t q = 0, row = 0; q < block->tiles; q++) {
             const int64_t height = tile_height(block, q);
@@ -130,7 +112,7 @@ static void pack_a_columns(const product *x, const row_block *block)
     }
 }
 
-static void pack_a(const product *x, const row_block *block)
+static void pack_a(const rectangle *x, const row_block *block)
 {
     if (x->shape->trans_a)
         pack_a_columns(x, block);
@@ -150,7 +132,7 @@ typedef struct panel {
     int64_t next_pieces; /* of a row, each as wide as a tile */
 } panel;
 
-static cpu_layout layout_of_a(const product *x, const row_block *block)
+static cpu_layout layout_of_a(const rectangle *x, const row_block *block)
 {
     return block->packed == NULL && !x->shape->trans_a ? CPU_A_ROWS : CPU_A_COLS;
 }
@@ -174,10 +156,10 @@ static void fetch_part(const row_block *block, const panel *y, int64_t element, 
     beside->ahead_rows = cpu_share(y->next_rows, shares, share + 1) - row;
 }
 
-static void multiply_panel(const product *x, const row_block *block, panel y)
+static void multiply_panel(const rectangle *x, const row_block *block, panel y)
 {
     const cpu_kernels *kernels = x->plan->kernels;
-    const int64_t element = (int64_t)kernels->element, k = length(block->k);
+    const int64_t element = (int64_t)kernels->element, k = cpu_length(block->k);
     const int64_t vectors = y.width / kernels->vector;
     const int tail = (int)(y.count - (vectors - 1) * kernels->vector);
     const cpu_layout layout = layout_of_a(x, block);
@@ -219,11 +201,11 @@ enum { LONG_ROW = 128 };
 
 /* The panel of `vectors` vectors that begins at vector `first` of a block of columns. packed: an
  * earlier block of rows has packed it. */
-static panel find_panel(const product *x, const row_block *block, range columns, int64_t first,
-                        int64_t vectors, bool packed)
+static panel find_panel(const rectangle *x, const row_block *block, cpu_range columns,
+                        int64_t first, int64_t vectors, bool packed)
 {
     const cpu_kernels *kernels = x->plan->kernels;
-    const int64_t k = length(block->k), offset = first * kernels->vector;
+    const int64_t k = cpu_length(block->k), offset = first * kernels->vector;
     panel y = {
         .column = columns.begin + offset,
         .width = vectors * kernels->vector,
@@ -260,7 +242,7 @@ static panel find_panel(const product *x, const row_block *block, range columns,
     char *copy = x->packed_b;
     if (x->plan->keep_b) copy += offset * k * (int64_t)kernels->element;
     const bool by_tile =
-        !x->shape->trans_b && y.count == y.width && length(block->rows) >= kernels->mr;
+        !x->shape->trans_b && y.count == y.width && cpu_length(block->rows) >= kernels->mr;
     if (!packed && by_tile) {
         y.use = CPU_B_COPY;
         y.copy = copy;
@@ -278,22 +260,15 @@ static panel find_panel(const product *x, const row_block *block, range columns,
     return y;
 }
 
-/* The epilogue of a block of C. */
-static void finish(const product *x, range rows, range columns)
-{
-    const cpu_rectangle part = {rows.begin, length(rows), columns.begin, length(columns)};
-    tgl_cpu_epilogue(x->shape, x->plan->kernels, x->run, x->index, part);
-}
-
-static void multiply_block(const product *x, range columns, range k)
+static void multiply_columns(const rectangle *x, cpu_range columns, cpu_range k)
 {
     const cpu_plan *plan = x->plan;
-    const int64_t vectors = cpu_ceil_div(length(columns), plan->kernels->vector);
+    const int64_t vectors = cpu_ceil_div(cpu_length(columns), plan->kernels->vector);
     const int64_t panels = cpu_ceil_div(vectors, plan->kernels->nv);
-    const int64_t blocks = cpu_ceil_div(length(x->rows), plan->mc);
+    const int64_t blocks = cpu_ceil_div(cpu_length(x->rows), plan->mc);
     for (int64_t q = 0; q < blocks; q++) {
         row_block block = {
-            .rows = share(x->rows, plan->kernels->mr, blocks, q),
+            .rows = cpu_part(x->rows, plan->kernels->mr, blocks, q),
             .k = k,
             .packed = plan->pack_a ? x->packed_a : NULL,
             .beta = k.begin == x->k.begin ? x->beta : 1,
@@ -305,136 +280,102 @@ static void multiply_block(const product *x, range columns, range k)
             const int64_t wide = cpu_share(vectors, panels, i + 1) - first;
             multiply_panel(x, &block, find_panel(x, &block, columns, first, wide, q > 0));
         }
-        if (x->run != NULL && k.end == x->k.end) finish(x, block.rows, columns);
+        if (x->has_epilogue && k.end == x->k.end)
+            tgl_cpu_epilogue(x->product, x->problem, block.rows, columns);
     }
 }
 
-static void multiply(const product *x)
+static void multiply_rectangle(const rectangle *x)
 {
     for (int64_t j = x->columns.begin; j < x->columns.end; j += x->plan->nc) {
-        const range columns = {j, tgl_min64(x->columns.end, j + x->plan->nc)};
+        const cpu_range columns = {j, tgl_min64(x->columns.end, j + x->plan->nc)};
         for (int64_t p = x->k.begin; p < x->k.end; p += x->plan->kc)
-            multiply_block(x, columns, (range){p, tgl_min64(x->k.end, p + x->plan->kc)});
+            multiply_columns(x, columns, (cpu_range){p, tgl_min64(x->k.end, p + x->plan->kc)});
     }
 }
 
-/* ---- Ways to share --------------------------------------------------------------------------- */
+/* ---- Jobs ------------------------------------------------------------------------------------ */
 
-/* The plan, not the size of the team, decides how the work is cut: the team may be smaller than the
- * plan's number of threads. */
-typedef struct gemm_job {
-    const tgl_shape *shape;
-    const cpu_plan *plan;
-    const tgl_run *run;
-    char *workspace;
-    int64_t problem;       /* CPU_SHARE_K: of the batch */
-    _Atomic int64_t taken; /* compute_rectangles() */
-} gemm_job;
-
-/* The whole of product i of the batch, with the packing buffers of one thread. */
-static product product_at(const gemm_job *job, int64_t i, int thread)
+/* The rectangle of a job, with the packing buffers of its thread. */
+static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
 {
-    const tgl_shape *s = job->shape;
-    const cpu_plan *plan = job->plan;
+    const tgl_shape *s = product->shape;
+    const cpu_plan *plan = product->plan;
     const int64_t element = (int64_t)plan->kernels->element;
-    char *buffers = job->workspace; /* NULL if nothing is packed */
-    if (buffers != NULL) buffers += (size_t)thread * (plan->a_bytes + plan->b_bytes);
-    return (product){
+    return (rectangle){
         .shape = s,
         .plan = plan,
-        .rows = {0, s->m},
-        .columns = {0, s->n},
-        .k = {0, s->k},
-        .alpha = job->run->alpha,
-        .beta = job->run->beta,
-        .A = tgl_cpu_a_of(s, job->run, i, element),
-        .B = tgl_cpu_b_of(s, job->run, i, element),
-        .C = tgl_cpu_d_of(s, job->run, i, element),
+        .rows = job->rows,
+        .columns = job->columns,
+        .k = job->k,
+        .alpha = product->run->alpha,
+        .beta = product->run->beta,
+        .A = tgl_cpu_a_of(s, product->run, job->problem, element),
+        .B = tgl_cpu_b_of(s, product->run, job->problem, element),
+        .C = tgl_cpu_d_of(s, product->run, job->problem, element),
         .ldc = s->ldd,
-        .run = tgl_epilogue_is_none(&s->epilogue) ? NULL : job->run,
-        .index = i,
-        .packed_a = buffers,
-        .packed_b = buffers != NULL ? buffers + plan->a_bytes : NULL,
+        .product = product,
+        .problem = job->problem,
+        .has_epilogue = true,
+        .packed_a = job->memory,
+        .packed_b = job->memory != NULL ? job->memory + plan->a_bytes : NULL,
     };
 }
 
-/* CPU_SHARE_C and CPU_SHARE_BATCH, where one rectangle is a whole product. */
-static void compute_rectangles(void *context, int thread, int team)
+static void compute_rectangle(const cpu_product *product, const cpu_job *job)
 {
-    gemm_job *job = context;
-    const cpu_plan *plan = job->plan;
-    const int64_t grid = (int64_t)plan->grid_m * plan->grid_n, all = job->shape->batch * grid;
-    for (int64_t i = thread; i < all; i = cpu_next_item(&job->taken, team)) {
-        const int64_t part = i % grid;
-        product x = product_at(job, i / grid, thread);
-        x.rows = share(x.rows, plan->kernels->mr, plan->grid_m, part / plan->grid_n);
-        x.columns = share(x.columns, plan->kernels->vector, plan->grid_n, part % plan->grid_n);
-        multiply(&x);
-    }
-}
-
-static char *partial_sums(const gemm_job *job, int64_t part)
-{
-    const cpu_plan *plan = job->plan;
-    return job->workspace + (size_t)plan->threads * (plan->a_bytes + plan->b_bytes) +
-           (size_t)part * plan->part_bytes;
-}
-
-/* CPU_SHARE_K, first step: the sums over each part of k. */
-static void sum_parts(void *context, int thread, int team)
-{
-    const gemm_job *job = context;
-    const cpu_plan *plan = job->plan;
-    for (int64_t part = thread; part < plan->parts; part += team) {
-        product x = product_at(job, job->problem, thread);
-        x.k = share(x.k, 1, plan->parts, part);
+    rectangle x = rectangle_of(product, job);
+    if (job->sums != NULL) {
         x.alpha = 1;
         x.beta = 0;
-        x.C = partial_sums(job, part);
-        x.ldc = job->shape->n;
-        x.run = NULL;
-        multiply(&x);
+        x.C = job->sums;
+        x.ldc = product->shape->n;
+        x.has_epilogue = false;
     }
+    multiply_rectangle(&x);
 }
 
-/* CPU_SHARE_K, second step: adds the parts in their order. */
-static void add_parts(void *context, int thread, int team)
+static void add_parts_of_rectangle(const cpu_product *product, const cpu_job *job, cpu_range rows)
 {
-    const gemm_job *job = context;
-    const tgl_shape *s = job->shape;
-    const cpu_plan *plan = job->plan;
-    const int64_t element = (int64_t)plan->kernels->element;
-    const product whole = product_at(job, job->problem, thread);
-    const range rows = share(whole.rows, 1, team, thread);
+    const cpu_plan *plan = product->plan;
+    const rectangle x = rectangle_of(product, job);
+    const int64_t element = (int64_t)plan->kernels->element, n = product->shape->n;
     for (int64_t row = rows.begin; row < rows.end; row++)
-        plan->kernels->reduce(
-            whole.C + row * s->ldd * element, 1, s->n, partial_sums(job, 0) + row * s->n * element,
-            (int64_t)plan->part_bytes / element, plan->parts, whole.alpha, whole.beta);
-    if (whole.run != NULL) finish(&whole, rows, whole.columns);
+        plan->kernels->reduce(x.C + row * x.ldc * element, 1, n, job->sums + row * n * element,
+                              (int64_t)plan->part_bytes / element, plan->parts, x.alpha, x.beta);
+    tgl_cpu_epilogue(product, job->problem, rows, job->columns);
 }
 
-void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
-                  thread_pool *threads)
+void tgl_cpu_gemm(const cpu_product *product)
 {
-    gemm_job job = {.shape = shape, .plan = plan, .run = run, .workspace = workspace};
-    if (plan->sharing == CPU_SHARE_K) {
-        for (; job.problem < shape->batch; job.problem++) {
-            tgl_thread_pool_run(threads, plan->threads, sum_parts, &job);
-            tgl_thread_pool_run(threads, plan->threads, add_parts, &job);
-        }
-        return;
-    }
-    tgl_thread_pool_run(threads, plan->threads, compute_rectangles, &job);
+    const cpu_plan *plan = product->plan;
+    const cpu_cut cut = {
+        .grid_m = plan->grid_m,
+        .grid_n = plan->grid_n,
+        .parts = plan->parts,
+        .unit_m = plan->kernels->mr,
+        .unit_n = plan->kernels->vector,
+        .unit_k = 1,
+        .problems = plan->parts > 1 ? 1 : product->shape->batch,
+        .thread_bytes = plan->a_bytes + plan->b_bytes,
+        .sum_bytes = plan->part_bytes,
+        .compute = compute_rectangle,
+        .add_parts = add_parts_of_rectangle,
+    };
+    tgl_cpu_run_jobs(product, &cut);
 }
 
-void tgl_cpu_scale(const tgl_shape *s, const cpu_kernels *kernels, const tgl_run *run)
+void tgl_cpu_scale(const cpu_product *product)
 {
+    const tgl_shape *s = product->shape;
+    const cpu_kernels *kernels = product->plan->kernels;
+    const tgl_run *run = product->run;
     const int64_t element = (int64_t)kernels->element;
-    const cpu_rectangle all = {0, s->m, 0, s->n};
+    const cpu_range rows = {0, s->m}, columns = {0, s->n};
     for (int64_t i = 0; i < s->batch; i++) {
         char *D = tgl_cpu_d_of(s, run, i, element);
         for (int64_t row = 0; row < s->m && run->beta != 1; row++)
             kernels->scale(D + row * s->ldd * element, s->n, run->beta);
-        if (!tgl_epilogue_is_none(&s->epilogue)) tgl_cpu_epilogue(s, kernels, run, i, all);
+        tgl_cpu_epilogue(product, i, rows, columns);
     }
 }

@@ -7,7 +7,6 @@
  */
 #include "cpu/run/cpu_small.h"
 #include "cpu/kernels/shares.h"
-#include "cpu/run/batch_matrix.h"
 #include "cpu/run/cpu_device.h"
 #include "cpu/run/cpu_epilogue.h"
 
@@ -96,9 +95,9 @@ static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_produc
 }
 
 /* tail: columns of the last vector. */
-static inline void multiply_panel(const cpu_kernels *kernels, const tgl_small_product *x,
-                                  const char *b, int64_t ldb, int vectors, int tail, char *c,
-                                  next_product *next)
+static inline void multiply_small_panel(const cpu_kernels *kernels, const tgl_small_product *x,
+                                        const char *b, int64_t ldb, int vectors, int tail, char *c,
+                                        next_product *next)
 {
     if (next != NULL)
         multiply_fetching(kernels, x, b, ldb, vectors, tail, c, next);
@@ -107,8 +106,8 @@ static inline void multiply_panel(const cpu_kernels *kernels, const tgl_small_pr
 }
 
 /* packed: a buffer for a panel of op(B), if B is transposed; else NULL. */
-static inline void multiply_panels(const cpu_kernels *kernels, const tgl_small_product *x,
-                                   char *packed, next_product *next)
+static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_small_product *x,
+                                         char *packed, next_product *next)
 {
     const int64_t element = (int64_t)kernels->element;
     const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
@@ -121,10 +120,10 @@ static inline void multiply_panels(const cpu_kernels *kernels, const tgl_small_p
         const int columns = left < whole ? left : whole, tail = columns - (wide - 1) * width;
         if (packed != NULL) {
             kernels->interleave(packed, whole, b, x->ldb, columns, x->k);
-            multiply_panel(kernels, x, packed, whole, wide, tail, c, next);
+            multiply_small_panel(kernels, x, packed, whole, wide, tail, c, next);
             b += columns * x->ldb * element;
         } else {
-            multiply_panel(kernels, x, b, x->ldb, wide, tail, c, next);
+            multiply_small_panel(kernels, x, b, x->ldb, wide, tail, c, next);
             b += columns * element;
         }
         c += columns * element;
@@ -134,10 +133,10 @@ static inline void multiply_panels(const cpu_kernels *kernels, const tgl_small_p
 
 /* A function of its own, because the buffer makes every call longer. */
 static __attribute__((noinline)) void
-multiply_packed(const cpu_kernels *kernels, const tgl_small_product *x, next_product *next)
+multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, next_product *next)
 {
     _Alignas(64) char packed[CPU_SMALL * PANEL_BYTES];
-    multiply_panels(kernels, x, packed, next);
+    multiply_small_panels(kernels, x, packed, next);
 }
 
 /* Whether the microkernels leave alpha to scale_result(). */
@@ -155,13 +154,13 @@ static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
 }
 
 /* Not inlined, so that products of one panel do not save the registers that this function uses. */
-static __attribute__((noinline)) void multiply(const cpu_kernels *kernels,
-                                               const tgl_small_product *x, next_product *next)
+static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
+                                                     const tgl_small_product *x, next_product *next)
 {
     if (x->trans_b)
-        multiply_packed(kernels, x, next);
+        multiply_small_packed(kernels, x, next);
     else
-        multiply_panels(kernels, x, NULL, next);
+        multiply_small_panels(kernels, x, NULL, next);
     /* The tiles that prefetch multiply by alpha. */
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
@@ -175,7 +174,7 @@ bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
     const cpu_kernels *kernels = x->type == TGL_F32 ? tier->f32 : tier->f64;
     const int n = (int)x->n, vectors = vectors_of(kernels, n);
     if (x->trans_b || vectors > kernels->small_nv || x->alpha != 1) {
-        multiply(kernels, x, NULL);
+        multiply_small(kernels, x, NULL);
         return true;
     }
     const int tail = n - (vectors - 1) * kernels->vector;
@@ -185,12 +184,6 @@ bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-typedef struct small_job {
-    const tgl_shape *shape;
-    const cpu_plan *plan;
-    const tgl_run *run;
-} small_job;
-
 /* Bytes of a matrix from its first element to its last. */
 static int64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t element)
 {
@@ -198,7 +191,7 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t element
 }
 
 /* What product i prefetches of product i + 1. */
-static next_product following(const small_job *job, int64_t i)
+static next_product next_in_batch(const cpu_product *job, int64_t i)
 {
     const tgl_shape *s = job->shape;
     const cpu_kernels *kernels = job->plan->kernels;
@@ -219,13 +212,13 @@ static next_product following(const small_job *job, int64_t i)
     return next;
 }
 
-static void multiply_some(void *context, int thread, int team)
+static void multiply_part_of_batch(void *context, int thread, int team)
 {
-    const small_job *job = context;
+    const cpu_product *job = context;
     const tgl_shape *s = job->shape;
     const cpu_kernels *kernels = job->plan->kernels;
     const int64_t element = (int64_t)kernels->element;
-    const cpu_rectangle all = {0, s->m, 0, s->n};
+    const cpu_range rows = {0, s->m}, columns = {0, s->n};
     const bool is_plain = tgl_epilogue_is_none(&s->epilogue);
     tgl_small_product x = {
         .trans_a = s->trans_a,
@@ -245,21 +238,20 @@ static void multiply_some(void *context, int thread, int team)
         x.B = tgl_cpu_b_of(s, job->run, i, element);
         x.C = tgl_cpu_d_of(s, job->run, i, element);
         if (job->plan->fetch && i + 1 < end) {
-            next_product next = following(job, i);
-            multiply(kernels, &x, &next);
+            next_product next = next_in_batch(job, i);
+            multiply_small(kernels, &x, &next);
         } else {
-            multiply(kernels, &x, NULL);
+            multiply_small(kernels, &x, NULL);
         }
-        if (!is_plain) tgl_cpu_epilogue(s, kernels, job->run, i, all);
+        if (!is_plain) tgl_cpu_epilogue(job, i, rows, columns);
     }
 }
 
-void tgl_cpu_small_run(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
-                       thread_pool *threads)
+void tgl_cpu_small_run(const cpu_product *product)
 {
-    small_job job = {shape, plan, run};
-    if (plan->threads == 1)
-        multiply_some(&job, 0, 1);
+    cpu_product job = *product;
+    if (product->plan->threads == 1)
+        multiply_part_of_batch(&job, 0, 1);
     else
-        tgl_thread_pool_run(threads, plan->threads, multiply_some, &job);
+        tgl_thread_pool_run(product->threads, product->plan->threads, multiply_part_of_batch, &job);
 }

@@ -5,16 +5,13 @@
  */
 #include "cpu/run/cpu_vector.h"
 #include "cpu/kernels/shares.h"
-#include "cpu/run/batch_matrix.h"
 #include "cpu/run/cpu_epilogue.h"
 
 #include <string.h>
 
 /* y := alpha*op(M)*x + beta*y, where M is the operand of the product that is not a vector. */
 typedef struct vector_job {
-    const cpu_kernels *kernels;
-    const tgl_shape *shape;
-    const tgl_run *run;
+    const cpu_product *product;
     int64_t problem;   /* of the batch */
     int64_t length, k; /* of y, of x */
     const char *M, *x;
@@ -24,21 +21,21 @@ typedef struct vector_job {
     char *x_copy, *sums;
 } vector_job;
 
-static vector_job job_of(const tgl_shape *s, const cpu_plan *plan, const tgl_run *run,
-                         int64_t problem, char *workspace)
+static vector_job job_of(const cpu_product *product, int64_t problem)
 {
+    const tgl_shape *s = product->shape;
+    const cpu_plan *plan = product->plan;
+    const tgl_run *run = product->run;
     const int64_t element = (int64_t)plan->kernels->element;
     const char *A = tgl_cpu_a_of(s, run, problem, element);
     const char *B = tgl_cpu_b_of(s, run, problem, element);
     vector_job job = {
-        .kernels = plan->kernels,
-        .shape = s,
-        .run = run,
+        .product = product,
         .problem = problem,
         .k = s->k,
         .y = tgl_cpu_d_of(s, run, problem, element),
-        .x_copy = workspace,
-        .sums = workspace + plan->a_bytes,
+        .x_copy = product->workspace,
+        .sums = product->workspace + plan->a_bytes,
     };
     if (s->n == 1) { /* op(A) is the matrix, op(B) the column */
         job.length = s->m;
@@ -56,39 +53,36 @@ static vector_job job_of(const tgl_shape *s, const cpu_plan *plan, const tgl_run
     return job;
 }
 
-static void multiply(void *context, int thread, int team)
+static void multiply_lines(void *context, int thread, int team)
 {
     const vector_job *job = context;
-    const cpu_kernels *kernels = job->kernels;
+    const cpu_product *product = job->product;
+    const cpu_kernels *kernels = product->plan->kernels;
     const int64_t element = (int64_t)kernels->element;
     /* Units of 64 elements: two threads rarely write the same cache line of y. */
-    const int64_t unit = 64, units = cpu_ceil_div(job->length, unit);
-    const int64_t begin = tgl_min64(job->length, cpu_share(units, team, thread) * unit);
-    const int64_t end = tgl_min64(job->length, cpu_share(units, team, thread + 1) * unit);
-    if (begin == end) return;
+    const cpu_range part = cpu_part((cpu_range){0, job->length}, 64, team, thread), one = {0, 1};
+    const int64_t begin = part.begin, count = cpu_length(part);
+    if (count == 0) return;
     char *sums = job->sums + begin * element;
     if (job->by_rows)
-        kernels->dot(sums, job->M + begin * job->ld * element, job->ld, end - begin, job->k,
-                     job->x);
+        kernels->dot(sums, job->M + begin * job->ld * element, job->ld, count, job->k, job->x);
     else
-        kernels->combine(sums, job->M + begin * element, job->ld, end - begin, job->k, job->x);
-    kernels->reduce(job->y + begin * job->y_step * element, job->y_step, end - begin, sums, 0, 1,
-                    job->run->alpha, job->run->beta);
-    if (tgl_epilogue_is_none(&job->shape->epilogue)) return;
-    const cpu_rectangle part = job->shape->n == 1 ? (cpu_rectangle){begin, end - begin, 0, 1}
-                                                  : (cpu_rectangle){0, 1, begin, end - begin};
-    tgl_cpu_epilogue(job->shape, kernels, job->run, job->problem, part);
+        kernels->combine(sums, job->M + begin * element, job->ld, count, job->k, job->x);
+    kernels->reduce(job->y + begin * job->y_step * element, job->y_step, count, sums, 0, 1,
+                    product->run->alpha, product->run->beta);
+    const bool is_column = product->shape->n == 1;
+    tgl_cpu_epilogue(product, job->problem, is_column ? part : one, is_column ? one : part);
 }
 
-void tgl_cpu_vector(const tgl_shape *s, const cpu_plan *plan, const tgl_run *run, char *workspace,
-                    thread_pool *threads)
+void tgl_cpu_vector(const cpu_product *product)
 {
-    for (int64_t i = 0; i < s->batch; i++) {
-        vector_job job = job_of(s, plan, run, i, workspace);
+    const cpu_plan *plan = product->plan;
+    for (int64_t i = 0; i < product->shape->batch; i++) {
+        vector_job job = job_of(product, i);
         if (job.x_step != 1) {
             plan->kernels->copy(job.x_copy, 1, job.x, job.x_step, 1, job.k);
             job.x = job.x_copy;
         }
-        tgl_thread_pool_run(threads, plan->threads, multiply, &job);
+        tgl_thread_pool_run(product->threads, plan->threads, multiply_lines, &job);
     }
 }

@@ -73,11 +73,9 @@ static double digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents
     return least > 0 ? error / (0x1p-24 * least) : INFINITY;
 }
 
-/* The block behind this one along k, as if it were as large. */
-static cpu_words_next following(const tgl_shape *s, const cpu_words_source *x, bool is_last)
+/* The block behind this one along k, as if it were as large. element: bytes. */
+static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
 {
-    const int64_t element = (int64_t)tgl_type_size(s->type_a);
-    if (is_last) return (cpu_words_next){.rows = 0};
     return (cpu_words_next){
         .at = (const char *)x->from + x->k * (x->k_contiguous ? 1 : x->ld) * element,
         .step = x->ld * element,
@@ -118,25 +116,38 @@ static cpu_exponents prepare_a(const cpu_words *words, cpu_word_kind kind, bool 
     return kind == CPU_WORDS_BF16 ? words->exponents(a) : (cpu_exponents){0};
 }
 
-bool tgl_cpu_multiply_words(const tgl_shape *s, const cpu_words *words, cpu_word_kind kind,
-                            const cpu_words_source *a, const cpu_words_source *b, void *packed_a,
-                            void *packed_b, void *sums, int64_t ld, bool add, bool is_last)
+bool tgl_cpu_multiply_words(const cpu_word_block *x, cpu_word_kind kind)
 {
+    const cpu_words *words = x->words;
+    const cpu_words_source *a = &x->a, *b = &x->b;
     const bool unpacked = is_unpacked(words, kind, a, b->lines);
-    const cpu_exponents of_a = prepare_a(words, kind, unpacked, packed_a, a);
+    const cpu_exponents of_a = prepare_a(words, kind, unpacked, x->packed_a, a);
     if (kind == CPU_DIGITS_F32 && !tgl_cpu_digits_in_range(of_a)) return false;
-    const cpu_exponents of_b = words->pack_b[kind](packed_b, b);
-    if (!are_permitted_elements(kind, a->k, s->k, &of_a, &of_b)) return false;
+    const cpu_exponents of_b = words->pack_b[kind](x->packed_b, b);
+    if (!are_permitted_elements(kind, a->k, x->k, &of_a, &of_b)) return false;
     cpu_multiply_words_fn *multiply = words->multiply[kind];
     if (kind == CPU_DIGITS_F32 &&
         digit_error(a->k, &of_a, &of_b, true) <= MOST_DIGIT_ERROR_OF_FEWER)
         multiply = words->multiply_fewer;
-    const cpu_words_next next[2] = {following(s, a, is_last), following(s, b, is_last)};
+    cpu_words_product product = {
+        .m = a->lines,
+        .n = b->lines,
+        .k = a->k,
+        .a = x->packed_a,
+        .b = x->packed_b,
+        .c = x->sums,
+        .ldc = x->sum_ld,
+        .add = x->add,
+    };
+    if (!x->is_last) {
+        product.next[0] = next_block(a, (int64_t)x->element);
+        product.next[1] = next_block(b, (int64_t)x->element);
+    }
     if (words->begin != NULL) words->begin();
     if (unpacked)
-        words->multiply_unpacked[kind](a, b->lines, packed_b, sums, ld, add);
+        words->multiply_unpacked[kind](a, b->lines, x->packed_b, x->sums, x->sum_ld, x->add);
     else
-        multiply(a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);
+        multiply(&product);
     if (words->end != NULL) words->end();
     return true;
 }

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The product of one block by words.
+ * The product of one block by words, if its elements permit that.
  */
 #ifndef TGL_CPU_MULTIPLY_WORDS_H
 #define TGL_CPU_MULTIPLY_WORDS_H
 
-#include "cpu/plan/word_plan.h"
+#include "cpu/kernels/cpu_words.h"
 
-/* sums := or += the product of a block, of this kind; is_last: of the blocks along k. False: the
- * elements are not suited, and the sums are unchanged. */
-bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words, cpu_word_kind kind,
-                            const cpu_words_source *a, const cpu_words_source *b, void *packed_a,
-                            void *packed_b, void *sums, int64_t ld, bool add, bool is_last);
+typedef struct cpu_word_block {
+    const cpu_words *words;
+    cpu_words_source a, b;     /* the block of op(A) and of op(B) */
+    size_t element;            /* bytes of their elements */
+    int64_t k;                 /* steps of the whole product */
+    bool is_last;              /* no block follows along k */
+    void *packed_a, *packed_b; /* memory for them as words */
+    void *sums;
+    int64_t sum_ld;
+    bool add; /* sums += the product; else sums := the product */
+} cpu_word_block;
+
+/* False: the elements are not suited for this kind of words, and the sums are unchanged. */
+bool tgl_cpu_multiply_words(const cpu_word_block *x, cpu_word_kind kind);
 
 #endif

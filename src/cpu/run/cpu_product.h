@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The matrices of one problem of a batch.
+ * A run of a plan, and the matrices of its batch.
  */
-#ifndef TGL_CPU_BATCH_MATRIX_H
-#define TGL_CPU_BATCH_MATRIX_H
+#ifndef TGL_CPU_PRODUCT_H
+#define TGL_CPU_PRODUCT_H
 
+#include "base/thread_pool.h"
+#include "cpu/plan/cpu_plan.h"
 #include "problem/run.h"
+
+/* What the functions get that run the paths of a plan. */
+typedef struct cpu_product {
+    const tgl_shape *shape;
+    const cpu_plan *plan;
+    const tgl_run *run;
+    char *workspace; /* plan->workspace bytes, aligned to CPU_ALIGNMENT; NULL if that is 0 */
+    thread_pool *threads;
+} cpu_product;
 
 /* The matrices of problem i of the batch: A, B, C, and D, which is written (C itself if the product
  * is in place). element: bytes of an element. */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Adds products to blocks of sums, and stores blocks of D: in f32, rounded once to D's type, and in
+ * int32, modulo 2^32.
+ */
+#include "cpu/run/block_sums.h"
+#include "cpu/run/convert_lines.h"
+
+#include <string.h>
+
+/* ---- f32 ------------------------------------------------------------------------------------- */
+
+static void add_products_f32(const cpu_plan *plan, void *sums, const void *products, int64_t n,
+                             bool add)
+{
+    plan->kernels->reduce(sums, 1, n, products, 0, 1, 1, add);
+}
+
+static void add_parts_f32(const cpu_plan *plan, void *sums, int64_t n, int64_t step, int64_t count)
+{
+    plan->kernels->reduce(sums, 1, n, (const float *)sums + step, step, count, 1, 1);
+}
+
+/* Reads n elements of an operand of the epilogue from `index` on; NULL if there is no operand. */
+static const float *read_addend(const cpu_block_sums *x, tgl_type type, tgl_operand operand,
+                                int64_t index, int64_t n)
+{
+    const void *from = x->product->run->at[operand];
+    if (from == NULL) return NULL;
+    tgl_cpu_read_line(x->product->plan->blocks->conversions, type, x->line, from, index, n);
+    return x->line;
+}
+
+static void store_row_f32(const cpu_block_sums *x, int64_t i)
+{
+    const tgl_shape *s = x->product->shape;
+    const tgl_run *run = x->product->run;
+    const tgl_shape_epilogue *e = &s->epilogue;
+    const cpu_kernels *kernels = x->product->plan->kernels;
+    const cpu_conversions *convert = x->product->plan->blocks->conversions;
+    const int64_t row = x->rows.begin + i, column = x->columns.begin, n = cpu_length(x->columns);
+    float *sums = (float *)x->sums + i * x->ld;
+    if (!run->has_product || run->alpha != 1)
+        kernels->scale(sums, n, run->has_product ? run->alpha : 0);
+    if (run->beta != 0) {
+        const void *C = tgl_cpu_c_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_c));
+        tgl_cpu_read_line(convert, s->type_c, x->line, C, row * s->ldc + column, n);
+        kernels->reduce(sums, 1, n, x->line, n, 1, run->beta, 1);
+    }
+    if (!tgl_epilogue_is_none(e)) {
+        const bool by_row = e->bias == TGL_BIAS_ROW;
+        const int64_t bias = x->problem * e->stride_bias + (by_row ? row : column);
+        const int64_t residual = x->problem * e->stride_residual + row * e->ld_residual + column;
+        kernels->finish(sums, n, read_addend(x, e->type_bias, TGL_AT_BIAS, bias, by_row ? 1 : n),
+                        by_row ? 0 : 1, e->activation, NULL);
+        kernels->finish(sums, n, NULL, 1, TGL_ACTIVATION_NONE,
+                        read_addend(x, e->type_residual, TGL_AT_RESIDUAL, residual, n));
+    }
+    void *D = tgl_cpu_d_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_d));
+    tgl_cpu_write_line(convert, s->type_d, D, row * s->ldd + column, sums, n);
+}
+
+const cpu_sum_functions tgl_cpu_sums_f32 = {
+    .add_products = add_products_f32,
+    .add_dots = add_products_f32,
+    .add_parts = add_parts_f32,
+    .store_row = store_row_f32,
+};
+
+/* ---- int32 ----------------------------------------------------------------------------------- */
+
+/* The products are integers. */
+static void add_products_i32(const cpu_plan *plan, void *sums, const void *products, int64_t n,
+                             bool add)
+{
+    plan->blocks->conversions->add_integers(sums, products, n, add);
+}
+
+static void add_dots_i32(const cpu_plan *plan, void *sums, const void *products, int64_t n,
+                         bool add)
+{
+    if (add)
+        plan->blocks->conversions->combine_i32(sums, n, 1, 1, products, 1);
+    else
+        memcpy(sums, products, (size_t)n * sizeof(int32_t));
+}
+
+static void add_parts_i32(const cpu_plan *plan, void *sums, int64_t n, int64_t step, int64_t count)
+{
+    for (int64_t i = 1; i <= count; i++)
+        plan->blocks->conversions->combine_i32(sums, n, 1, 1, (const int32_t *)sums + i * step, 1);
+}
+
+static void store_row_i32(const cpu_block_sums *x, int64_t i)
+{
+    const tgl_shape *s = x->product->shape;
+    const tgl_run *run = x->product->run;
+    const tgl_shape_epilogue *e = &s->epilogue;
+    const cpu_conversions *convert = x->product->plan->blocks->conversions;
+    const int64_t row = x->rows.begin + i, column = x->columns.begin, n = cpu_length(x->columns);
+    int32_t *sums = (int32_t *)x->sums + i * x->ld;
+    const int32_t *bias = run->at[TGL_AT_BIAS], *residual = run->at[TGL_AT_RESIDUAL];
+    const int32_t alpha = run->has_product ? (int32_t)run->alpha : 0, nothing = 0;
+    if (!run->has_product) memset(sums, 0, (size_t)n * sizeof *sums);
+    if (run->beta != 0) {
+        const int32_t *C = (const void *)tgl_cpu_c_of(s, run, x->problem, sizeof *C);
+        convert->combine_i32(sums, n, alpha, (int32_t)run->beta, C + row * s->ldc + column, 1);
+    } else if (alpha != 1) {
+        convert->combine_i32(sums, n, alpha, 0, &nothing, 0);
+    }
+    if (bias != NULL) {
+        const bool by_row = e->bias == TGL_BIAS_ROW;
+        bias += x->problem * e->stride_bias + (by_row ? row : column);
+        convert->combine_i32(sums, n, 1, 1, bias, by_row ? 0 : 1);
+    }
+    if (e->activation == TGL_ACTIVATION_RELU) convert->relu_i32(sums, n);
+    if (residual != NULL) {
+        residual += x->problem * e->stride_residual + row * e->ld_residual + column;
+        convert->combine_i32(sums, n, 1, 1, residual, 1);
+    }
+    int32_t *D = (void *)tgl_cpu_d_of(s, run, x->problem, sizeof *D);
+    memcpy(D + row * s->ldd + column, sums, (size_t)n * sizeof *sums);
+}
+
+const cpu_sum_functions tgl_cpu_sums_i32 = {
+    .add_products = add_products_i32,
+    .add_dots = add_dots_i32,
+    .add_parts = add_parts_i32,
+    .store_row = store_row_i32,
+};
