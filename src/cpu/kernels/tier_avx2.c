@@ -23,7 +23,7 @@
 
 #define MR                6
 #define NV                2
-#define FOR_SHORTER_TILES CPU_SHORTER_6x2
+#define FOR_TILES         CPU_TILES_6x2
 #define FOR_TALLEST_TILES CPU_TALLEST_6x2
 #define FOR_ROWS          CPU_ROWS_6
 #define FOR_VECTORS       CPU_VECTORS_2

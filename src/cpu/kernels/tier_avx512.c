@@ -24,7 +24,7 @@
 
 #define MR                8
 #define NV                3
-#define FOR_SHORTER_TILES CPU_SHORTER_8x3
+#define FOR_TILES         CPU_TILES_8x3
 #define FOR_TALLEST_TILES CPU_TALLEST_8x3
 #define FOR_ROWS          CPU_ROWS_8
 /* A step of the 8 x 3 tile has 35 instructions that load and compute. The loop adds 5 with one step
@@ -32,9 +32,7 @@
  * that this counts most if another hardware thread uses half of the core: 3 % on an Intel Xeon
  * (Emerald Rapids), else 0.5 to 1 %. With four steps it would be 0 to 1 % more, for twice the code.
  */
-#define STEPS                    2
-#define IS_RARE(mr, masked, use) ((masked) || (use) == CPU_B_COPY) /* saves 10 KB */
-#define SHORT_TILES_ARE_MASKED
+#define STEPS       2
 #define FOR_VECTORS CPU_VECTORS_4
 #define SMALL_NV    4
 #define WIDE_MR     6 /* 24 sums, 4 vectors of b and one of a in 32 registers */

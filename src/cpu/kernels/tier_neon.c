@@ -21,7 +21,7 @@
 /* 18 sums, 3 vectors of b and 6 elements of a. With 8 rows GCC 12 spills. */
 #define MR                6
 #define NV                3
-#define FOR_SHORTER_TILES CPU_SHORTER_6x3
+#define FOR_TILES         CPU_TILES_6x3
 #define FOR_TALLEST_TILES CPU_TALLEST_6x3
 #define FOR_ROWS          CPU_ROWS_6
 #define FOR_VECTORS       CPU_VECTORS_3

@@ -16,7 +16,7 @@
 
 #define MR                4
 #define NV                2
-#define FOR_SHORTER_TILES CPU_SHORTER_4x2
+#define FOR_TILES         CPU_TILES_4x2
 #define FOR_TALLEST_TILES CPU_TALLEST_4x2
 #define FOR_ROWS          CPU_ROWS_4
 #define FOR_VECTORS       CPU_VECTORS_2
@@ -36,7 +36,7 @@ typedef double vector_f64 __attribute__((vector_size(16)));
     {                                                                                              \
         memcpy(to, &x, sizeof x);                                                                  \
     }                                                                                              \
-    static __attribute__((noinline)) V load_some_##suffix(const T *from, int lanes)                \
+    static inline V load_some_##suffix(const T *from, int lanes)                                   \
     {                                                                                              \
         V x = {0};                                                                                 \
         if (lanes == sizeof x / sizeof *from)                                                      \
@@ -46,7 +46,7 @@ typedef double vector_f64 __attribute__((vector_size(16)));
                 x[i] = from[i];                                                                    \
         return x;                                                                                  \
     }                                                                                              \
-    static __attribute__((noinline)) void store_some_##suffix(T *to, int lanes, V x)               \
+    static inline void store_some_##suffix(T *to, int lanes, V x)                                  \
     {                                                                                              \
         if (lanes == sizeof x / sizeof *to)                                                        \
             memcpy(to, &x, sizeof x);                                                              \
@@ -67,14 +67,15 @@ typedef double vector_f64 __attribute__((vector_size(16)));
 VECTORS(float, vector_f32, f32)
 VECTORS(double, vector_f64, f64)
 
-/* Calls, because these are large. */
+/* Not inlined: eight of these conversions in a loop, of the rows of a matrix, spill registers and
+ * take twice as long. */
 static __attribute__((noinline)) vector_f32 widen_f16(const uint16_t *x)
 {
     return (vector_f32){f16_to_f32_portable(x[0]), f16_to_f32_portable(x[1]),
                         f16_to_f32_portable(x[2]), f16_to_f32_portable(x[3])};
 }
 
-static __attribute__((noinline)) vector_f32 widen_i8(const int8_t *x)
+static inline vector_f32 widen_i8(const int8_t *x)
 {
     return (vector_f32){x[0], x[1], x[2], x[3]};
 }

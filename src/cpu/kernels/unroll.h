@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * UNROLL before a loop with constant bounds unrolls it completely, so that the arrays that it
- * indexes stay in registers. CPU_SHORTER_* and CPU_TALLEST_* list the register tiles of a tier.
+ * indexes stay in registers. The other macros list the register tiles of a tier.
  */
 #ifndef TGL_CPU_UNROLL_H
 #define TGL_CPU_UNROLL_H
@@ -12,26 +12,22 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Columns: rows of the tile, vectors. */
-#define CPU_ROWS_3(f, nv) f(1, nv) f(2, nv) f(3, nv)
-#define CPU_ROWS_4(f, nv) CPU_ROWS_3(f, nv) f(4, nv)
-#define CPU_ROWS_5(f, nv) CPU_ROWS_4(f, nv) f(5, nv)
-#define CPU_ROWS_6(f, nv) CPU_ROWS_5(f, nv) f(6, nv)
-#define CPU_ROWS_7(f, nv) CPU_ROWS_6(f, nv) f(7, nv)
-#define CPU_ROWS_8(f, nv) CPU_ROWS_7(f, nv) f(8, nv)
+/* Rows of a tile, for a number of vectors. */
+#define CPU_ROWS_4(f, nv) f(1, nv) f(2, nv) f(3, nv) f(4, nv)
+#define CPU_ROWS_6(f, nv) CPU_ROWS_4(f, nv) f(5, nv) f(6, nv)
+#define CPU_ROWS_8(f, nv) CPU_ROWS_6(f, nv) f(7, nv) f(8, nv)
 
 /* 1 to this many vectors. */
 #define CPU_VECTORS_2(f) f(1) f(2)
 #define CPU_VECTORS_3(f) f(1) f(2) f(3)
 #define CPU_VECTORS_4(f) f(1) f(2) f(3) f(4)
 
-/* The tiles with fewer rows than the tallest. */
-#define CPU_SHORTER_4x2(f) CPU_ROWS_3(f, 1) CPU_ROWS_3(f, 2)
-#define CPU_SHORTER_6x2(f) CPU_ROWS_5(f, 1) CPU_ROWS_5(f, 2)
-#define CPU_SHORTER_6x3(f) CPU_ROWS_5(f, 1) CPU_ROWS_5(f, 2) CPU_ROWS_5(f, 3)
-#define CPU_SHORTER_8x3(f) CPU_ROWS_7(f, 1) CPU_ROWS_7(f, 2) CPU_ROWS_7(f, 3)
+/* All tiles up to this size, and those with the most rows. */
+#define CPU_TILES_4x2(f) CPU_ROWS_4(f, 1) CPU_ROWS_4(f, 2)
+#define CPU_TILES_6x2(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2)
+#define CPU_TILES_6x3(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2) CPU_ROWS_6(f, 3)
+#define CPU_TILES_8x3(f) CPU_ROWS_8(f, 1) CPU_ROWS_8(f, 2) CPU_ROWS_8(f, 3)
 
-/* The tiles with the most rows only. */
 #define CPU_TALLEST_4x2(f) f(4, 1) f(4, 2)
 #define CPU_TALLEST_6x2(f) f(6, 1) f(6, 2)
 #define CPU_TALLEST_6x3(f) f(6, 1) f(6, 2) f(6, 3)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of template.h: packing a panel of A or B (cpu_pack_fn).
+ */
+
+/* Stores up to VLEN lanes; lanes <= 0: none. */
+INLINE void NAME(store_lanes)(T *to, int64_t lanes, V x)
+{
+    if (lanes >= VLEN)
+        STORE(to, x);
+    else if (lanes > 0)
+        STORE_MASKED(to, MASK_OF((int)lanes), x);
+}
+
+static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, int64_t count,
+                       int64_t k)
+{
+    T *dst = to;
+    const T *src = from;
+    if (width <= VLEN) { /* bands of A: one vector a step */
+        const MASK in = MASK_OF((int)count), out = MASK_OF((int)width);
+        int64_t p = 0;
+        /* Whole vectors, whose surplus lanes the next steps overwrite: a masked store of AVX2 takes
+         * 12 cycles on AMD's Zen. */
+        for (; p * width + VLEN <= k * width; p++)
+            STORE(dst + p * width, LOAD_MASKED(src + p * ld, in));
+        for (; p < k; p++)
+            STORE_MASKED(dst + p * width, out, LOAD_MASKED(src + p * ld, in));
+        return;
+    }
+    if (width < 2 * VLEN && width == count) { /* bands wider than a vector: two that overlap */
+        const int64_t second = width - VLEN;
+        for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
+            const V low = LOAD(src), high = LOAD(src + second);
+            STORE(dst, low);
+            STORE(dst + second, high);
+        }
+        return;
+    }
+    for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
+        int64_t i = 0;
+        for (; i + VLEN <= count; i += VLEN)
+            STORE(dst + i, LOAD(src + i));
+        if (i < count) {
+            const MASK mask = MASK_OF((int)(count - i));
+            NAME(store_lanes)(dst + i, width - i, LOAD_MASKED(src + i, mask));
+            i += VLEN;
+        }
+        for (; i < width; i += VLEN)
+            NAME(store_lanes)(dst + i, width - i, BROADCAST(0));
+    }
+}
+
+/* Transposes VLEN x VLEN blocks in registers. A last vector with fewer lanes is stored whole,
+ * because a masked store of AVX2 takes 12 cycles on AMD's Zen: the next step overwrites its surplus
+ * lanes, or, from the second vector of a step on, the vectors before, which are stored later. */
+static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t ld, int64_t count,
+                             int64_t k)
+{
+    T *dst = to;
+    const T *src = from;
+    for (int64_t i = (width - 1) / VLEN * VLEN; i >= 0; i -= VLEN) {
+        for (int64_t p = 0; p < k; p += VLEN) {
+            const int64_t steps = NAME(least)(VLEN, k - p);
+            const MASK mask = MASK_OF((int)steps);
+            V x[VLEN];
+            UNROLL
+            for (int r = 0; r < VLEN; r++)
+                x[r] = i + r < count ? LOAD_MASKED(src + (i + r) * ld + p, mask) : BROADCAST(0);
+            TRANSPOSE(x);
+            if (steps == VLEN && (p + VLEN - 1) * width + i + VLEN <= k * width) {
+                UNROLL
+                for (int r = 0; r < VLEN; r++)
+                    STORE(dst + (p + r) * width + i, x[r]);
+            } else {
+                UNROLL
+                for (int r = 0; r < VLEN; r++)
+                    if (r < steps) NAME(store_lanes)(dst + (p + r) * width + i, width - i, x[r]);
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of template.h: one register tile, C := alpha*a*b + beta*C. What makes it fast, the most
+ * important first:
+ *
+ *   1. A tile of C, mr rows times nv vectors, lives in registers while p runs over k.
+ *   2. Each step p loads nv vectors of b once and multiplies them by mr broadcast elements of a, so
+ *      that mr + nv loads feed mr * nv multiply-adds.
+ *   3. An iteration of the loop over k has STEPS steps, which share one branch and the additions to
+ *      addresses.
+ *   4. Remaining columns are handled by masking lanes of the last vector.
+ *   5. Prefetches of C and of the operands that follow are spread over the loop.
+ *
+ * All functions are inlined into those of template_sizes.h, where mr, nv and the members of
+ * NAME(kind) are constants.
+ */
+
+/* Prefetches nv vectors, which may begin in the middle of a cache line. write, where: the arguments
+ * of __builtin_prefetch(), which are constants. */
+#define PREFETCH_ROW(nv, from, write, where)                                                       \
+    do {                                                                                           \
+        UNROLL                                                                                     \
+        for (int byte = 0; byte < (nv) * (int)sizeof(V); byte += 64)                               \
+            __builtin_prefetch((const char *)(from) + byte, write, where);                         \
+        __builtin_prefetch((const char *)(from) + (nv) * (int)sizeof(V) - 1, write, where);        \
+    } while (0)
+
+/* Prefetches rows of C, each `bytes` long. */
+static __attribute__((noinline)) void NAME(fetch_rows)(const T *c, int64_t ldc, int rows, int bytes)
+{
+    for (int i = 0; i < rows; i++) {
+        const char *row = (const char *)(c + i * ldc);
+        for (int byte = 0; byte < bytes; byte += 64)
+            __builtin_prefetch(row + byte, 1, 3);
+        __builtin_prefetch(row + bytes - 1, 1, 3);
+    }
+}
+
+/* The properties of a tile function. */
+typedef struct NAME(kind) {
+    int mr, nv;
+    cpu_layout layout;
+    bool masked; /* the last vector is partial */
+    cpu_use use;
+    int group; /* STEPS. With the macro in place of this member gcc 12 spills addresses */
+} NAME(kind);
+
+INLINE NAME(kind) NAME(kind_of)(int mr, int nv, cpu_layout layout, bool masked, cpu_use use)
+{
+    return (NAME(kind)){mr, nv, layout, masked, use, STEPS};
+}
+
+/* Where a tile reads its operands, and where it copies b to. a1 is the distance in bytes from `a`
+ * to line 1 of A, a3 to line 3, and so on; b1 and b3 are distances from `b`. Lines 2, 4 and 6 need
+ * no register of their own: an address of x86 may contain 2 * a1, 4 * a1 or 2 * a3. */
+typedef struct NAME(cursor) {
+    const char *a, *b;
+    T *copied;
+    int64_t a1, a3, a5, a7, b1, b3;
+} NAME(cursor);
+
+/* Line i of A: a row of op(A) in the layout CPU_A_ROWS, a step of k in CPU_A_COLS. */
+INLINE const T *NAME(line_of_a)(const NAME(kind) t, const int i, const NAME(cursor) * at)
+{
+    int64_t offset = i * at->a1;
+    if (t.group > 1 && i == 3) offset = at->a3;
+    if (t.group > 1 && i == 5) offset = at->a5;
+    if (t.group > 1 && i == 6) offset = 2 * at->a3;
+    if (t.group > 1 && i == 7) offset = at->a7;
+    return (const T *)(const void *)(at->a + offset);
+}
+
+/* Step u of an iteration, a rank-1 update: acc[i][j] += a[i] * b[j]. */
+INLINE void NAME(step)(const NAME(kind) t, const int u, MASK mask, NAME(cursor) * at,
+                       V acc[MR][SMALL_NV])
+{
+    V row[NV];
+    const char *from = at->b + (t.group > 1 && u == 3 ? at->b3 : u * at->b1);
+    const T *b = (const T *)(const void *)from;
+    UNROLL
+    for (int j = 0; j < t.nv; j++)
+        row[j] = t.masked && j == t.nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
+    if (t.use == CPU_B_FETCH) {
+        UNROLL
+        for (int byte = 64; byte <= t.nv * (int)sizeof(V); byte += 64)
+            __builtin_prefetch(from + t.nv * (int)sizeof(V) + byte - 1, 0, 2);
+    }
+    if (t.use == CPU_B_COPY) {
+        UNROLL
+        for (int j = 0; j < t.nv; j++)
+            STORE(at->copied + j * VLEN, row[j]);
+        at->copied += t.nv * VLEN;
+    }
+    UNROLL
+    for (int q = 0; q < t.mr; q++) {
+        const V x = BROADCAST(t.layout == CPU_A_ROWS ? NAME(line_of_a)(t, q, at)[u]
+                                                     : NAME(line_of_a)(t, u, at)[q]);
+        UNROLL
+        for (int j = 0; j < t.nv; j++)
+            ADD_PRODUCT(acc[q][j], x, row[j]);
+    }
+}
+
+/* Runs `rounds` iterations of `steps` steps each; `steps` is t.group, or 1 for the remainder of k.
+ *
+ * The empty asm hides the addresses from the optimiser, which would compute the address of each
+ * element of an iteration before the loop and spill most of them. It also keeps the loads of a step
+ * behind those of the step before. It names only addresses that some step uses, because each one
+ * that it names takes a register. */
+INLINE void NAME(steps)(const NAME(kind) t, const int steps, int64_t rounds, MASK mask,
+                        NAME(cursor) * at, V acc[MR][SMALL_NV])
+{
+    _Static_assert(STEPS == 1 || (MR <= 8 && STEPS <= 4),
+                   "the cursor has distances to no other lines");
+    const int lines_of_a = t.layout == CPU_A_ROWS ? t.mr : t.group;
+    for (; rounds > 0; rounds--) {
+        UNROLL
+        for (int u = 0; u < steps; u++) {
+            if (t.group > 1) {
+                __asm__("" : "+r"(at->a), "+r"(at->b), "+r"(at->a1), "+r"(at->b1) : : "memory");
+                if (lines_of_a > 3) __asm__("" : "+r"(at->a3));
+                if (lines_of_a > 5) __asm__("" : "+r"(at->a5));
+                if (lines_of_a > 7) __asm__("" : "+r"(at->a7));
+                if (t.group > 3) __asm__("" : "+r"(at->b3));
+            }
+            NAME(step)(t, u, mask, at, acc);
+        }
+        at->a += steps * (t.layout == CPU_A_ROWS ? (int64_t)sizeof(T) : at->a1);
+        at->b += steps * at->b1;
+    }
+}
+
+/* C := alpha*acc + beta*C. The empty asm hides the address of each row from the optimiser, which
+ * would compute the addresses of all rows before the loop over k and spill registers to keep them.
+ */
+INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK mask, T *c,
+                             int64_t ldc, T alpha, T beta, V acc[MR][SMALL_NV])
+{
+    const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
+    T *row = c;
+    if (beta != 0) {
+        UNROLL
+        for (int i = 0; i < mr; i++, row += ldc) {
+            __asm__("" : "+r"(row));
+            UNROLL
+            for (int j = 0; j < nv; j++) {
+                const T *from = row + j * VLEN;
+                const V old = masked && j == nv - 1 ? LOAD_MASKED(from, mask) : LOAD(from);
+                acc[i][j] = FMA(scale_new, acc[i][j], scale_old * old);
+            }
+        }
+        row = c;
+    } else if (alpha != 1) {
+        UNROLL
+        for (int i = 0; i < mr; i++) {
+            UNROLL
+            for (int j = 0; j < nv; j++)
+                acc[i][j] = scale_new * acc[i][j];
+        }
+    }
+    UNROLL
+    for (int i = 0; i < mr; i++, row += ldc) {
+        __asm__("" : "+r"(row));
+        UNROLL
+        for (int j = 0; j < nv; j++)
+            if (masked && j == nv - 1)
+                STORE_MASKED(row + j * VLEN, mask, acc[i][j]);
+            else
+                STORE(row + j * VLEN, acc[i][j]);
+    }
+}
+
+/* Multiplies and stores one tile. */
+INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stride, const T *b,
+                       int64_t ldb, T *c, int64_t ldc, int tail, T alpha, T beta,
+                       const cpu_beside *beside)
+{
+    const int mr = t.mr, nv = t.nv, group = t.group;
+    const int64_t row_step = t.layout == CPU_A_ROWS ? a_stride : 1;
+    const MASK mask = MASK_OF(t.masked ? tail : VLEN);
+    const int64_t a1 = a_stride * (int64_t)sizeof(T), b1 = ldb * (int64_t)sizeof(T);
+    NAME(cursor)
+    at = {.a = (const char *)a,
+          .b = (const char *)b,
+          .copied = t.use == CPU_B_COPY ? beside->copy : NULL,
+          .a1 = a1,
+          .a3 = 3 * a1,
+          .a5 = 5 * a1,
+          .a7 = 7 * a1,
+          .b1 = b1,
+          .b3 = 3 * b1};
+    V acc[MR][SMALL_NV];
+    UNROLL
+    for (int i = 0; i < mr; i++) {
+        UNROLL
+        for (int j = 0; j < nv; j++)
+            acc[i][j] = BROADCAST(0);
+    }
+    /* Issued all at once, prefetches would delay the loads of a and b. The steps of k are therefore
+     * divided into runs, multiples of STEPS: each run prefetches one row of C and some rows of
+     * beside->ahead. If k is short, there are no runs unless there is something ahead to prefetch,
+     * and all rows of C are prefetched at once (docs/notes/2026-11-26-cpu-kernels.md). */
+    enum { LONG_K = 128, SHORT_RUN = STEPS > 2 ? 16 : 4 };
+    int64_t runs = mr, run = (k + mr * group - 1) / (mr * group) * group;
+    if (k < LONG_K) {
+        const bool is_divided = beside->ahead_rows > 0;
+        runs = is_divided ? (int64_t)((uint64_t)(k + SHORT_RUN - 1) / SHORT_RUN) : 1;
+        run = is_divided ? SHORT_RUN : k;
+    }
+    const T *next_a = t.layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
+    if (k < LONG_K && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
+    for (int64_t i = 0, p = 0; p < k; i++) {
+        PREFETCH_ROW(nv, c + i * ldc, 1, 3);
+        if (t.layout == CPU_A_ROWS) {
+            __builtin_prefetch(next_a + i * row_step);
+            __builtin_prefetch(next_a + i * row_step + 64 / sizeof(T));
+        }
+        for (int64_t r = i; r < beside->ahead_rows; r += runs) {
+            PREFETCH_ROW(nv, beside->ahead + r * beside->ahead_step, 0, 2);
+        }
+        const int64_t steps = NAME(least)(run, k - p);
+        const int64_t groups = (int64_t)((uint64_t)steps / (unsigned)group); /* a shift */
+        NAME(steps)(t, group, groups, mask, &at, acc);
+        p += steps;
+    }
+    if (group > 1) NAME(steps)(t, 1, (int64_t)((uint64_t)k % (unsigned)group), mask, &at, acc);
+    NAME(store_tile)(mr, nv, t.masked, mask, c, ldc, alpha, beta, acc);
+}
+
+#undef PREFETCH_ROW
