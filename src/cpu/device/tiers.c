@@ -89,7 +89,7 @@ static bool is_name(const char *text, const char *name, size_t length)
 }
 
 /* The tier with this name of `length` characters; -1: none has it. */
-static int find(const char *name, size_t length)
+static int find_tier_by_name(const char *name, size_t length)
 {
     for (int i = 0; i < TIERS; i++)
         if (is_name(tiers[i].name, name, length)) return i;
@@ -97,7 +97,7 @@ static int find(const char *name, size_t length)
 }
 
 /* Says why the setting is refused, and lists what would be understood. */
-static tgl_status refuse(const char *setting, unsigned features, const char *why)
+static tgl_status refuse_setting(const char *setting, unsigned features, const char *why)
 {
     char names[96] = "";
     for (int i = 0; i < TIERS; i++)
@@ -122,10 +122,10 @@ tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
         const bool forbid = *word == '-';
         const char *name = word + forbid;
         const size_t length = strcspn(name, ",");
-        const int tier = find(name, length);
+        const int tier = find_tier_by_name(name, length);
         /* A tier may be forbidden on machines that could not run it anyway. */
         if (tier < 0 || (!forbid && !runs(tier, features)))
-            return refuse(setting, features, "names no tier of this machine");
+            return refuse_setting(setting, features, "names no tier of this machine");
         for (int i = 0; i < TIERS; i++)
             if ((i == tier || (forbid && is_name(tiers[i].base, name, length))) == forbid)
                 allowed[i] = false;
@@ -135,5 +135,5 @@ tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
     *count = 0;
     for (int i = 0; i < TIERS; i++)
         if (allowed[i]) usable[(*count)++] = &tiers[i];
-    return *count > 0 ? TGL_OK : refuse(setting, features, "leaves no tier");
+    return *count > 0 ? TGL_OK : refuse_setting(setting, features, "leaves no tier");
 }

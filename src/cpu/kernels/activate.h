@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The activations of one element, without branches, so that the compiler vectorises loops over them
- * for the tier that includes this file. NaN gives NaN.
+ * The activations of one element. They have no branches, so that the compiler vectorises loops over
+ * them for the tier that includes this file. NaN gives NaN.
  *
  * For f32 the exponential and the error function are written out, because those of the mathematics
  * library are not vectorised:
- *   e^x        2^n * e^r with |r| <= ln(2)/2, and a polynomial for e^r: within 2 units of the last
- *              place, 0 and Inf beyond the type's range.
- *   erfc(z)    e^(-z*Q(z)) with a polynomial Q, 0 <= z <= 4.25: the absolute error is below 2^-24.
- *              0 beyond, where 1 - erfc(z) is 1 in f32.
- * Both polynomials are least-squares fits, reweighted until the error was level.
+ *   e^x        is 2^n * e^r with |r| <= ln(2)/2 and a polynomial for e^r: within 2 units of the
+ * last place, and 0 or Inf beyond the range of f32 erfc(z)    is e^(-z*Q(z)) with a polynomial Q
+ * for 0 <= z <= 4.25: the absolute error is below 2^-24; and 0 for greater z, where 1 - erfc(z) is
+ * 1 in f32 Both polynomials are least-squares fits. The weights were adjusted until the error had
+ * the same size over the whole range.
  */
 #ifndef TGL_CPU_ACTIVATE_H
 #define TGL_CPU_ACTIVATE_H
@@ -33,7 +33,7 @@ static inline float cpu_exp_f32(float x)
 {
     x = x > 89.0F ? 89.0F : x;
     x = x < -105.0F ? -105.0F : x;
-    /* Added to this, a number is rounded to an integer, which the low bits then show. */
+    /* Adding this rounds a number to an integer, and leaves the integer in the low bits. */
     const cpu_f32_bits shift = {.value = 12582912.0F}, shifted = {x * 1.44269504F + shift.value};
     const float n = shifted.value - shift.value;
     const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F; /* ln(2) in two parts */
@@ -43,7 +43,7 @@ static inline float cpu_exp_f32(float x)
     p = p * r + 0.166665152F;
     p = p * r + 0.5F;
     p = p * r * r + r + 1.0F;
-    /* In two steps, because 2^n may overflow or underflow where the result does not. */
+    /* 2^n in two factors, because it may overflow or underflow where the result does not. */
     const uint32_t i = shifted.bits - shift.bits, half = (uint32_t)((int32_t)i >> 1);
     return p * cpu_power_of_2(half) * cpu_power_of_2(i - half);
 }
@@ -63,7 +63,8 @@ static inline float cpu_erfc_f32(float z)
     return z > 4.25F ? 0.0F : e;
 }
 
-/* 1 + erf(z) = 2 - erfc(z); for negative z it is erfc(-z), which avoids cancellation. */
+/* x/2 * (1 + erf(x/sqrt(2))). 1 + erf(z) is 2 - erfc(z), and erfc(-z) for negative z, which avoids
+ * cancellation. */
 static inline float cpu_gelu_f32(float x)
 {
     const float e = 0.5F * cpu_erfc_f32(fabsf(x) * 0.70710678F);

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by instructions that multiply short words and add groups of products: bf16 words, which
- * are added in f32, and int8, which are added in int32.
+ * Products by instructions that multiply short words and add groups of products. Products of bf16
+ * words are added in f32, products of int8 in int32.
  *
- * A bf16 number is one word. An f32 number is the sum of three bf16 words, and an f16 number of
- * two,
+ * Words: a bf16 number is one word. An f32 number is the sum of three bf16 words, an f16 number the
+ * sum of two. Each word is rounded to the 8 significant bits of bf16. Together they hold the 24
+ * bits of an f32 and the 11 bits of an f16 exactly:
  *
  *     x = high + middle + low        high := x, middle := x - high, low := x - high - middle
  *     x = high + low                 high := x, low := x - high
  *
- * each rounded to the 8 significant bits of bf16. Together they hold the 24 bits of an f32 and the
- * 11 of an f16 exactly.
+ * Digits: another way to write the f32 of a line (a row of op(A) or a column of op(B)). Each
+ * element x becomes the nearest integer of x * 2^s, where s is such that the greatest integer of
+ * the line has 23 bits. The integer is written as three digits to the base 256, from -128 to 127,
+ * which are int8. A product of digits takes half the time of a product of words, and its sums are
+ * exact, but small elements of a line lose their low bits. multiply_words.c decides when the error
+ * is small enough.
  *
- * Digits are another way to write the f32 of a line (a row of op(A), a column of op(B)): each
- * becomes the nearest integer of x * 2^s, with s so that the greatest one of the line has 23 bits,
- * and the integer three digits of int8 to the base 256, from -128 to 127. A product of digits takes
- * half the time of one of bf16 words, and sums are exact, but the small elements of a line lose
- * their low bits: cpu_words.c decides where the error is small enough.
- *
- * Packed operands consist of panels of CPU_WORDS_LINES lines (rows of op(A), columns of op(B)),
- * padded with zeros. A panel is an array [step][word][2] of tiles of 1 KB. A step is
- * CPU_WORDS_STEPS steps of k of bf16, or CPU_WORDS_STEPS_I8 of int8 and digits, whose panels end
- * with CPU_DIGITS_UNSCALE_BYTES bytes, 2^(16-s) of each line in f32. A table may pack int8 in a
- * layout of its own, within tgl_cpu_words_bytes().
+ * Packed operands are panels of CPU_WORDS_LINES lines, padded with zeros. A panel is an array
+ * [step][word][2] of tiles of 1 KB. Such a step is CPU_WORDS_STEPS steps of k of bf16, or
+ * CPU_WORDS_STEPS_I8 steps of int8 or digits. A panel of digits ends with 2^(16-s) of each line in
+ * f32, which are CPU_DIGITS_UNSCALE_BYTES. A tier may pack in another layout, as long as a block
+ * takes no more than tgl_cpu_words_bytes().
  */
 #ifndef TGL_CPU_WORDS_H
 #define TGL_CPU_WORDS_H
@@ -60,25 +59,25 @@ static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
     return kind == CPU_WORDS_I8 || kind == CPU_DIGITS_F32 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
 }
 
-/* The exponents of a block's elements, biased as in f32. No element other than 0: least > most.
- * Not used for int8. Of digits least and most are of the lines' greatest elements, and lines of
- * zeros do not count. */
+/* What packing finds out about a block: the exponents of its elements, biased as in f32, without
+ * those of zeros. least > most if all elements are 0. For digits they are the exponents of the
+ * greatest element of each line. Not used for int8. */
 typedef struct cpu_exponents {
-    int least; /* of the elements other than 0; 0: a denormal number */
-    int most;  /* 255: Inf or NaN */
-    /* Of digits. sum: the maximum over the lines of the sum of |highest digit|. large[t]: the
+    int least; /* 0: there is a denormal number */
+    int most;  /* 255: there is Inf or NaN */
+    /* For digits. sum: the maximum over the lines of the sum of |highest digit|. large[t]: the
      * minimum over the lines of the number of elements with |highest digit| >= 2 * 2^t. */
     int sum, large[CPU_DIGIT_LEVELS];
 } cpu_exponents;
 
-/* Whether lines may have digits: the greatest elements are at least 2^-40 and below 2^51, so that
- * neither scales nor results can be denormal or overflow. */
+/* Whether a block may be written in digits: the greatest elements of its lines are at least 2^-40
+ * and below 2^51, so that neither scales nor results can be denormal or overflow. */
 static inline bool tgl_cpu_digits_in_range(cpu_exponents x)
 {
     return x.least >= 127 - 40 && x.most <= 127 + 50;
 }
 
-/* A block of op(A) or op(B), which is not packed. */
+/* A block of op(A) or op(B) as it is stored. */
 typedef struct cpu_words_source {
     const void *from;
     int64_t ld;        /* elements between two lines, or two steps of k */
@@ -86,7 +85,7 @@ typedef struct cpu_words_source {
     int64_t lines, k;
 } cpu_words_source;
 
-/* Memory that is used next: `rows` rows of `bytes`, `step` bytes apart. */
+/* A block that is used next: `rows` rows of `bytes`, `step` bytes apart. */
 typedef struct cpu_words_next {
     const char *at;
     int64_t step, bytes, rows;
@@ -109,30 +108,31 @@ typedef struct cpu_words_product {
 
 typedef void cpu_multiply_words_fn(const cpu_words_product *x);
 
-/* Indexed by cpu_word_kind; NULL where the kind is not multiplied. */
+/* The words of a tier. Arrays are indexed by cpu_word_kind. Functions of a kind that the tier does
+ * not multiply are NULL. */
 typedef struct cpu_words {
-    const char *name;           /* of the instructions, for people: "AMX" */
+    const char *name;           /* of the instructions, as the user sees it: "AMX" */
     bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
-    const struct cpu_words *otherwise; /* where it does not; NULL: FMAs */
+    const struct cpu_words *otherwise; /* used if they are not permitted; NULL: FMAs are */
     int64_t steps[CPU_WORD_KINDS];     /* of k in a block of A or B */
-    double cycles[CPU_WORD_KINDS];     /* of a multiply-add of two elements */
-    double fma_cycles;                 /* the same by an f32 FMA */
-    bool rounds_to_odd;                /* sums of f32; else to nearest, as IEEE 754 says */
+    double cycles[CPU_WORD_KINDS];     /* for one multiply-add of two elements */
+    double fma_cycles;                 /* the same by f32 FMAs */
+    bool rounds_to_odd;                /* sums of f32 are rounded to odd, else to nearest */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
-    cpu_multiply_words_fn *multiply_fewer; /* of digits, without A's middle times B's low */
+    cpu_multiply_words_fn *multiply_fewer; /* digits without A's middle times B's low */
 
-    /* The same for a block of A that is not packed: whole panels of whole steps, whose lines are
-     * contiguous. exponents: of such a block of bf16. NULL: A is always packed. */
+    /* multiply() for a block of A that is not packed: whole panels of whole steps, with contiguous
+     * lines. exponents: of such a block of bf16. NULL: A is always packed. */
     void (*multiply_unpacked[CPU_WORD_KINDS])(const cpu_words_source *a, int64_t n, const void *b,
                                               void *c, int64_t ldc, bool add);
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
-    /* Replaces a function of cpu_kernels.short_dot, a matrix times a vector; NULL: that function.
-     * Does without begin(), end() and permission. */
+    /* Replace functions of cpu_kernels.short_dot; NULL: they do not. Need neither begin(), end()
+     * nor a permission. */
     cpu_dot_fn *short_dot[CPU_SHORTS];
 
-    /* Around the calls of multiply() of a thread; NULL: nothing is to be done. */
+    /* Called by a thread before and after multiply(); NULL: nothing to do. */
     void (*begin)(void);
     void (*end)(void);
 } cpu_words;
@@ -146,33 +146,34 @@ static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int6
     return (size_t)(whole_lines * (whole_k * element[kind] + (int64_t)sizeof(int32_t)));
 }
 
-/* pack_words.c, by AVX512BW. by_line: one line after the other where k is contiguous, which is
- * faster on Zen 4. The others do so for few lines only; tile after tile was faster on a Xeon. */
+/* pack_words.c, by AVX512BW. by_line: where k is contiguous, one line is packed after the other,
+ * which is faster on Zen 4. The others do that for few lines only, and pack tile after tile
+ * otherwise, which was faster on a Xeon. */
 cpu_pack_words_fn tgl_pack_a_bf16, tgl_pack_b_bf16, tgl_pack_a_bf16_by_line,
     tgl_pack_b_bf16_by_line, tgl_pack_a_f32, tgl_pack_b_f32, tgl_pack_a_f16, tgl_pack_b_f16;
 
 /* The exponents of a block whose lines are contiguous and have whole steps. */
 cpu_exponents tgl_exponents_bf16(const cpu_words_source *source);
 
-/* pack_i8.c, by AVX512BW. u8: elements plus 128, which are unsigned. with_offsets: behind each
- * panel of B there are CPU_WORDS_OFFSETS bytes, -128 times the sum of each of its columns, in
- * int32. Added to a sum of products with elements plus 128 they give the product of a and b:
- * sum((a + 128)*b) - 128*sum(b) = sum(a*b). */
+/* pack_i8.c, by AVX512BW. u8: 128 is added to the elements, which makes them unsigned.
+ * with_offsets: behind each panel of B there is -128 times the sum of each of its columns in int32,
+ * which are CPU_WORDS_OFFSETS bytes. They undo the addition of 128: sum((a + 128)*b) - 128*sum(b) =
+ * sum(a*b). */
 enum { CPU_WORDS_OFFSETS = 4 * CPU_WORDS_LINES };
 cpu_pack_words_fn tgl_pack_a_i8, tgl_pack_b_i8, tgl_pack_a_u8, tgl_pack_b_i8_with_offsets;
 
 /* pack_digits.c, by AVX512BW and AVX512-VNNI. */
 cpu_pack_words_fn tgl_pack_a_digits, tgl_pack_b_digits;
 
-/* tier_avx512_vnni.c: int8, packed by tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets(). Zen 4: 64
- * multiply-adds a cycle, of which loads leave 56. */
+/* tier_avx512_vnni.c: int8, packed by tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets(). Zen 4
+ * executes 64 multiply-adds a cycle, of which loads leave 56. */
 cpu_multiply_words_fn tgl_cpu_multiply_vnni;
 cpu_dot_fn tgl_cpu_dot_vnni;
 enum { CPU_STEPS_VNNI = 1024 };
 #define CPU_CYCLES_VNNI (1 / 56.0)
 
-/* pack_words_neon.c, for aarch64, in a layout of its own: A and B alike, in panels of
- * CPU_NEON_LINES lines with CPU_NEON_CHUNK bytes of each line at a time, by groups of 4 or 8. */
+/* pack_words_neon.c, for aarch64, in its own layout: A and B alike, in panels of CPU_NEON_LINES
+ * lines, CPU_NEON_CHUNK bytes of each line at a time, in groups of 4 or 8 bytes. */
 enum { CPU_NEON_LINES = 8, CPU_NEON_CHUNK = 16 };
 cpu_pack_words_fn tgl_pack_bf16_by_8, tgl_pack_i8_by_4, tgl_pack_i8_by_8;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of one instruction-set tier for one element type. cpu_gemm.c, cpu_small.c and
- * cpu_vector.c use only this table, so they are compiled once for all types: pointers are void, and
- * strides are in elements.
+ * The functions of an instruction-set tier for one element type (cpu_kernels), and its conversions.
+ * The paths of cpu/run use only these tables, so that they are compiled once for all types.
+ * Pointers are void, and strides are in elements.
  */
 #ifndef TGL_CPU_KERNELS_H
 #define TGL_CPU_KERNELS_H
@@ -23,39 +23,38 @@ static inline cpu_short cpu_short_of(tgl_type type)
     return type == TGL_F16 ? CPU_SHORT_F16 : type == TGL_BF16 ? CPU_SHORT_BF16 : CPU_SHORT_I8;
 }
 
-/* Steps of k of a vector of a short type that are multiplied at once. */
+/* Most steps of k of a vector that are multiplied by a matrix of a short type at once. */
 enum { CPU_VECTOR_STEPS = 4096 };
 
 /* y[i] := sum over p of M[i*ld + p] * x[p], i < rows, p < k; x contiguous. */
 typedef void cpu_dot_fn(void *y, const void *M, int64_t ld, int64_t rows, int64_t k, const void *x);
 
-/* How a microkernel finds element (i, p) of its mr x k piece of op(A). */
+/* How a register tile finds element (i, p) of its rows of op(A). */
 typedef enum cpu_layout {
     CPU_A_ROWS = 0, /* a[i*a_stride + p]: A itself, not transposed */
     CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or a transposed A itself */
 } cpu_layout;
 
-/* What a tile does with its panel of b beside reading it. Panels with a partial vector are only
- * read. */
+/* What a tile does with its panel of b. Panels with a partial vector are only read. */
 typedef enum cpu_use {
-    CPU_B_READ = 0,  /* nothing */
-    CPU_B_FETCH = 1, /* prefetches the same row of the next panel, to L2, in each step of k; so it
-                        is not the last panel. For CPU_A_ROWS */
-    CPU_B_COPY = 2,  /* copies it to cpu_beside.copy */
+    CPU_B_READ = 0,  /* reads it */
+    CPU_B_FETCH = 1, /* and prefetches the same row of the next panel to L2 in each step of k, for
+                        CPU_A_ROWS. There must be a next panel */
+    CPU_B_COPY = 2,  /* and copies it to cpu_beside.copy */
 } cpu_use;
 
 /* What a tile does in addition to multiplying. */
 typedef struct cpu_beside {
-    void *copy; /* a copying tile writes its panel of b here, in the layout of cpu_pack_fn */
+    void *copy; /* where CPU_B_COPY writes the panel of b, in the layout of cpu_pack_fn */
     /* Memory to prefetch: ahead_rows rows of the tile's width, ahead_step bytes apart. */
     const char *ahead;
     int64_t ahead_step, ahead_rows;
     bool fetch_c; /* prefetch C even if k is short */
 } cpu_beside;
 
-/* One register tile, C := alpha*a*b + beta*C, where b(p, j) = b[p*ldb + j] and k > 0; beta == 0
- * does not read C. Rows and vectors of the tile are fixed by the function; in its last vector only
- * the first `tail` lanes belong to the matrices, and no other lane of b or c is touched. */
+/* One register tile, C := alpha*a*b + beta*C, where b(p, j) = b[p*ldb + j] and k > 0. C is not read
+ * if beta is 0. The function has a fixed number of rows and vectors. In its last vector only the
+ * first `tail` lanes belong to the matrices, and no other lane of b or c is touched. */
 typedef void cpu_tile_fn(int64_t k, const void *a, int64_t a_stride, const void *b, int64_t ldb,
                          void *c, int64_t ldc, int tail, double alpha, double beta,
                          const cpu_beside *beside);
@@ -67,9 +66,9 @@ typedef enum cpu_tail {
     CPU_TAIL_HALF = 2,    /* at most half of them */
 } cpu_tail;
 
-/* All rows of a small product times a panel of op(B), b(p, j) = b[p*ldb + j], for the panel's
- * columns of C, which begin at c and have the leading dimension x->ldc: C := alpha*A*b + beta*C,
- * but C := A*b if beta is 0. columns: of the last vector. */
+/* Multiplies all rows of op(A) of a small product by a panel of op(B), b(p, j) = b[p*ldb + j]. c:
+ * where the panel's columns of C begin. C := alpha*A*b + beta*C; but C := A*b if beta is 0,
+ * whatever alpha is. columns: those of the panel's last vector. */
 typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
                           int columns);
 
@@ -88,7 +87,7 @@ typedef struct cpu_kernels {
 
     /* [layout][the last vector is partial][vectors - 1][rows - 1] */
     cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
-    /* Tiles of mr rows that do more: [cpu_use][layout][vectors - 1] */
+    /* Tiles of mr rows that also prefetch or copy b: [cpu_use][layout][vectors - 1] */
     cpu_tile_fn *tallest_tile[3][2][CPU_MAX_NV];
     /* [cpu_tail][vectors - 1] */
     cpu_small_fn *small[3][CPU_MAX_SMALL_NV];
@@ -112,16 +111,15 @@ typedef struct cpu_kernels {
     /* y[j] := sum over p of x[p] * M[p*ld + j], j < n, p < k. */
     void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
 
-    /* With f32: the same for M of a short type, by cpu_short. x and y are of f32. With
-     * int8 dot writes int32 to y, for k up to CPU_VECTOR_STEPS, and combine is exact for k up to
-     * 1024. */
+    /* In the table of f32: `dot` and `combine` for M of a short type, indexed by cpu_short. x and y
+     * are of f32. For int8 short_dot writes int32 to y and takes k up to CPU_VECTOR_STEPS, and
+     * short_combine is exact for k up to 1024. */
     cpu_dot_fn *short_dot[CPU_SHORTS];
     void (*short_combine[CPU_SHORTS])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,
                                       const void *x);
 
-    /* Runs `rounds` rounds of independent multiply-adds in registers and returns their number of
-     * floating-point operations. The result goes to *sink, so that the loop is not optimised away.
-     */
+    /* Executes independent multiply-adds in registers and returns the number of floating-point
+     * operations. Their sum goes to *sink, so that the loop is not optimised away. */
     double (*fma_loop)(int64_t rounds, double *sink);
 } cpu_kernels;
 
@@ -129,7 +127,7 @@ typedef struct cpu_kernels {
 typedef struct cpu_conversions {
     /* Indexed by cpu_short. narrow rounds to nearest, ties to even; none to int8. */
     void (*widen[CPU_SHORTS])(float *to, const void *from, int64_t n);
-    void (*narrow[2])(uint16_t *to, const float *from, int64_t n);
+    void (*narrow[2])(void *to, const float *from, int64_t n);
 
     /* to[i] := the integer from[i], or to[i] += from[i] */
     void (*add_integers)(int32_t *to, const float *from, int64_t n, bool add);

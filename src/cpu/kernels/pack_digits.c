@@ -2,10 +2,10 @@
  *
  * Packs operands of f32 as three digits of int8 (cpu_words.h) by AVX-512, in the tiles that AMX
  * multiplies: row i of a tile of A is 64 steps of row i of op(A), row q of a tile of B has four
- * steps of 16 columns of op(B), side by side for each column. These four are steps q, q + 16, q +
- * 32 and q + 48 of the 64, in A as in B: bytes of four vectors are put together without moving them
- * to other lanes. Compiled with -mavx512f, -mavx512bw and -mavx512vnni; called only where detect.c
- * found them.
+ * steps of 16 columns of op(B), side by side for each column. In A and in B these four are steps q,
+ * q + 16, q + 32 and q + 48 of the 64, so that the bytes of four vectors are combined without
+ * moving them to other lanes. Compiled with -mavx512f, -mavx512bw and -mavx512vnni; called only
+ * where detect.c found them.
  */
 #include "cpu/kernels/word_tiles.h"
 
@@ -16,8 +16,8 @@ enum { STEPS = CPU_WORDS_STEPS_I8, ROW_OF_TILES = CPU_DIGITS * CPU_WORDS_BYTES }
 /* Added to an integer of up to CPU_DIGITS_MOST, this makes each of its digits an unsigned byte. */
 enum { DIGIT_OFFSETS = 0x808080 };
 
-/* For each of 16 lines: the biased exponent of the greatest magnitude; the scale, by which elements
- * become integers; and 2^16 / scale. Of a line of zeros they are those of 1, so that its results
+/* For each of 16 lines: the biased exponent of the greatest magnitude, the scale that makes
+ * integers of its elements, and 2^16 / scale. A line of zeros has those of 1, so that its results
  * are 0. */
 typedef struct line_scales {
     __m512i exponent;
@@ -27,8 +27,7 @@ typedef struct line_scales {
 static inline line_scales scales_of(__m512i most)
 {
     enum { BIAS = 127, FRACTION = 23, TOP = 22 }; /* the greatest integer is about 2^22 to 2^23 */
-    /* A number whose integer would be above CPU_DIGITS_MOST is treated as one of the next binade.
-     */
+    /* A number whose integer would exceed CPU_DIGITS_MOST is treated as one of the next binade. */
     const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MOST) - 1);
     const __m512i exponent =
         _mm512_mask_srli_epi32(_mm512_set1_epi32(BIAS), _mm512_test_epi32_mask(most, most),
@@ -72,10 +71,10 @@ static inline __attribute__((always_inline)) void split_into_digits(const __m512
         digits[w] = _mm512_xor_si512(digits[w], sign);
 }
 
-/* ---- What the bound of the error needs (cpu_words.c) ----------------------------------------- */
+/* ---- Statistics for digit_error() in multiply_words.c ---------------------------------------- */
 
-/* For each of 16 lines: the sum of the magnitudes of the highest digits, and how many are at least
- * 2 * 2^t. */
+/* For each of 16 lines: the sum of the magnitudes of the highest digits, and the number of those
+ * that are at least 2 * 2^t. */
 typedef struct line_statistics {
     __m512i sum, large[CPU_DIGIT_LEVELS];
 } line_statistics;
@@ -100,7 +99,8 @@ static inline __attribute__((always_inline)) void count_digits(line_statistics *
     }
 }
 
-/* Updates the minima and maxima of a block with those of 16 lines. Lines of zeros do not count. */
+/* Updates the minima and maxima of a block with the statistics of 16 lines, without lines of zeros.
+ */
 static void merge_statistics(cpu_exponents *to, const line_statistics *x, __m512i most,
                              const line_scales *scales)
 {
@@ -137,7 +137,7 @@ static inline __attribute__((always_inline)) void pack_vectors(char *to, int til
         store_row(to, w, tile, row, digits[w]);
 }
 
-/* Four vectors of a line from here on, of which k elements are left. */
+/* Loads four vectors of a line, of which k elements are left. */
 static inline __attribute__((always_inline)) void load_line(const float *from, int64_t k,
                                                             __m512 x[4])
 {
@@ -146,10 +146,9 @@ static inline __attribute__((always_inline)) void load_line(const float *from, i
         x[j] = _mm512_maskz_loadu_ps(first_of_16(k - 16 * j), from + 16 * j);
 }
 
-/* 16 lines, or fewer, whose steps are contiguous: each is a row of the tile in each row of tiles.
- */
-static void pack_lines(char *to, int tile, const cpu_words_source *s, int64_t first,
-                       float unscale[TILE_ROWS], cpu_exponents *seen)
+/* Packs up to 16 lines whose steps are contiguous: a line is a row of each tile. */
+static void pack_digit_lines(char *to, int tile, const cpu_words_source *s, int64_t first,
+                             float unscale[TILE_ROWS], cpu_exponents *seen)
 {
     line_statistics statistics;
     clear_statistics(&statistics);
@@ -188,17 +187,17 @@ static void pack_lines(char *to, int tile, const cpu_words_source *s, int64_t fi
     merge_statistics(seen, &statistics, all, &scales);
 }
 
-/* Step p of 16 lines, which are contiguous; zeros behind the last one. */
+/* Step p of 16 lines that are contiguous, with zeros behind the last line. */
 static inline __m512 load_step(const cpu_words_source *s, int64_t first, __mmask16 lines, int64_t p)
 {
     return p < s->k ? _mm512_maskz_loadu_ps(lines, (const float *)s->from + p * s->ld + first)
                     : _mm512_setzero_ps();
 }
 
-/* A panel whose lines are contiguous in each step: rows of its tiles are steps. Both tiles are
- * packed at once, because each step is in a page of its own if A or B is large. */
-static void pack_steps(char *to, const cpu_words_source *s, int64_t first, float unscale[LINES],
-                       cpu_exponents *seen)
+/* Packs a panel whose lines of a step are contiguous: rows of its tiles are steps. Both tiles are
+ * packed at once, because each step of a large matrix is in another page. */
+static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
+                             float unscale[LINES], cpu_exponents *seen)
 {
     const __mmask16 lines[2] = {first_of_16(s->lines - first),
                                 first_of_16(s->lines - first - TILE_ROWS)};
@@ -230,7 +229,7 @@ static void pack_steps(char *to, const cpu_words_source *s, int64_t first, float
 }
 
 /* Stops at the first panel whose exponents are not permitted. */
-static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines)
+static cpu_exponents pack_digits(char *to, const cpu_words_source *s, bool by_lines)
 {
     const int64_t rows = (s->k + STEPS - 1) / STEPS, bytes = rows * ROW_OF_TILES;
     cpu_exponents seen = {.least = 256, .most = 0};
@@ -238,9 +237,9 @@ static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines)
         seen.large[t] = (int)s->k;
     for (int64_t i = 0; i < s->lines; i += LINES, to += bytes + CPU_DIGITS_UNSCALE_BYTES) {
         float *unscale = (float *)(void *)(to + bytes);
-        if (!s->k_contiguous) pack_steps(to, s, i, unscale, &seen);
+        if (!s->k_contiguous) pack_digit_steps(to, s, i, unscale, &seen);
         for (int tile = 0; tile < 2 && s->k_contiguous; tile++)
-            pack_lines(to, tile, s, i + tile * TILE_ROWS, unscale + tile * TILE_ROWS, &seen);
+            pack_digit_lines(to, tile, s, i + tile * TILE_ROWS, unscale + tile * TILE_ROWS, &seen);
         if (s->k_contiguous != by_lines) transpose_tiles(to, bytes / TILE);
         if (!tgl_cpu_digits_in_range(seen)) break;
     }
@@ -249,10 +248,10 @@ static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines)
 
 cpu_exponents tgl_pack_a_digits(void *to, const cpu_words_source *source)
 {
-    return pack(to, source, true);
+    return pack_digits(to, source, true);
 }
 
 cpu_exponents tgl_pack_b_digits(void *to, const cpu_words_source *source)
 {
-    return pack(to, source, false);
+    return pack_digits(to, source, false);
 }

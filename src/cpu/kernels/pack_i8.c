@@ -9,15 +9,14 @@
 
 enum { STEPS = CPU_WORDS_STEPS_I8 };
 
-/* Two panels are packed at once, because their lines are neighbours in a cache line where the lines
- * of a step are contiguous. */
+/* Two panels are packed at once: if the lines of a step are contiguous, lines of both are in one
+ * cache line. */
 enum { LINES_OF_TWO = 2 * LINES };
 
-/* Each row of a tile is STEPS steps of a line. All steps of a panel, line after line, as bf16 is
- * packed (gather_whole_lines_bf16() of pack_words.c). flip: bits of each element that are inverted.
- */
-static inline void gather_lines(char *to, const char *from, int64_t ld, int64_t lines, int64_t k,
-                                __m512i flip)
+/* Packs a panel so that each row of a tile is STEPS steps of a line, one line after the other, as
+ * gather_whole_lines_bf16() in pack_words.c. flip: bits of each element that are inverted. */
+static inline void gather_lines_i8(char *to, const char *from, int64_t ld, int64_t lines, int64_t k,
+                                   __m512i flip)
 {
     enum { AHEAD = 8 };
     for (int i = 0; i < LINES; i++, from += ld) {
@@ -31,7 +30,7 @@ static inline void gather_lines(char *to, const char *from, int64_t ld, int64_t 
     }
 }
 
-/* Vector i of x becomes parts i of all vectors; parts have 16 bytes. */
+/* Transposes parts of 16 bytes: part j of vector i becomes part i of vector j. */
 static inline void transpose_parts(__m512i x[4])
 {
     const __m512i a = _mm512_shuffle_i32x4(x[0], x[1], 0x88);
@@ -44,9 +43,10 @@ static inline void transpose_parts(__m512i x[4])
     x[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
 }
 
-/* Row q of a tile has steps 4q to 4q + 3 of 16 lines, side by side for each line. Two panels. */
-static inline void gather_steps(char *to[2], const char *from, int64_t ld, int64_t lines, int64_t k,
-                                __m512i flip)
+/* Packs one step of tiles of two panels, so that row q of a tile has steps 4q to 4q + 3 of 16
+ * lines, side by side for each line. */
+static inline void gather_steps_i8(char *to[2], const char *from, int64_t ld, int64_t lines,
+                                   int64_t k, __m512i flip)
 {
     const __mmask64 mask = first_of_64(lines);
     for (int q = 0; q < STEPS / 4; q++) {
@@ -77,26 +77,26 @@ static int64_t panel_bytes(const cpu_words_source *s)
     return (s->k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
 }
 
-/* Packs two panels, or one if there is no second (NULL), from this line on; as lines or as steps.
- */
+/* Packs two panels from this line on, or one if to[1] is NULL. by_lines: rows of tiles are lines;
+ * else they are steps. */
 static void pack_panels(char *const to[2], const cpu_words_source *s, int64_t line, bool by_lines,
                         __m512i flip)
 {
     const char *from = s->from;
     for (int64_t p = 0; p < s->k && !s->k_contiguous; p += STEPS) {
         const int64_t at = p / STEPS * CPU_WORDS_BYTES;
-        gather_steps((char *[]){to[0] + at, to[1] != NULL ? to[1] + at : NULL},
-                     from + line + p * s->ld, s->ld, s->lines - line, s->k - p, flip);
+        gather_steps_i8((char *[]){to[0] + at, to[1] != NULL ? to[1] + at : NULL},
+                        from + line + p * s->ld, s->ld, s->lines - line, s->k - p, flip);
     }
     for (int i = 0; i < 2 && to[i] != NULL; i++) {
         const int64_t first = line + i * LINES;
         if (s->k_contiguous)
-            gather_lines(to[i], from + first * s->ld, s->ld, s->lines - first, s->k, flip);
+            gather_lines_i8(to[i], from + first * s->ld, s->ld, s->lines - first, s->k, flip);
         if (s->k_contiguous != by_lines) transpose_tiles(to[i], panel_bytes(s) / TILE);
     }
 }
 
-/* -128 times the sums of the columns of a panel. */
+/* Stores -128 times the sum of each column of a panel. */
 static inline void store_offsets(char *to, const char *panel)
 {
     const __m512i ones = _mm512_set1_epi8(1), factor = _mm512_set1_epi16(-128);
@@ -112,8 +112,8 @@ static inline void store_offsets(char *to, const char *panel)
     _mm512_store_si512(to + ROW, sums[1]);
 }
 
-static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines, bool offsets,
-                          __m512i flip)
+static cpu_exponents pack_i8(char *to, const cpu_words_source *s, bool by_lines, bool offsets,
+                             __m512i flip)
 {
     const int64_t bytes = panel_bytes(s), panel = bytes + (offsets ? CPU_WORDS_OFFSETS : 0);
     for (int64_t i = 0; i < s->lines; i += LINES_OF_TWO, to += 2 * panel) {
@@ -127,20 +127,20 @@ static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines, bo
 
 cpu_exponents tgl_pack_a_i8(void *to, const cpu_words_source *s)
 {
-    return pack(to, s, true, false, _mm512_setzero_si512());
+    return pack_i8(to, s, true, false, _mm512_setzero_si512());
 }
 
 cpu_exponents tgl_pack_b_i8(void *to, const cpu_words_source *s)
 {
-    return pack(to, s, false, false, _mm512_setzero_si512());
+    return pack_i8(to, s, false, false, _mm512_setzero_si512());
 }
 
 cpu_exponents tgl_pack_a_u8(void *to, const cpu_words_source *s)
 {
-    return pack(to, s, true, false, _mm512_set1_epi8(-128));
+    return pack_i8(to, s, true, false, _mm512_set1_epi8(-128));
 }
 
 cpu_exponents tgl_pack_b_i8_with_offsets(void *to, const cpu_words_source *s)
 {
-    return pack(to, s, false, true, _mm512_setzero_si512());
+    return pack_i8(to, s, false, true, _mm512_setzero_si512());
 }

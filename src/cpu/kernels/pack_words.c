@@ -11,7 +11,8 @@ enum { STEPS = CPU_WORDS_STEPS };
 
 /* ---- Exponents ------------------------------------------------------------------------------- */
 
-/* The least (less 1, so that 0 becomes the greatest) and the greatest magnitude, by lane. */
+/* The least magnitude less 1, so that 0 becomes the greatest number, and the greatest magnitude, of
+ * the elements seen so far; by lane. */
 typedef struct magnitudes {
     __m512i least, most;
 } magnitudes;
@@ -64,8 +65,8 @@ static inline __m512i upper_word(__m512 x)
     return _mm512_and_si512(up, _mm512_set1_epi32((int)0xffff0000));
 }
 
-/* The `count` words of 16 f32. The lower halves are 0: of the last word, because it has at most 8
- * bits. */
+/* The `count` words of 16 f32, in the upper halves of f32. The lower half of the last word is 0,
+ * too, because the word has at most 8 bits. */
 static inline __attribute__((always_inline)) void split(__m512i x, const int count,
                                                         __m512i words[3])
 {
@@ -77,8 +78,8 @@ static inline __attribute__((always_inline)) void split(__m512i x, const int cou
     words[count - 1] = _mm512_castps_si512(rest);
 }
 
-/* 16 elements of f32 (three words) or f16 (two), as f32. VCVTPH2PS converts denormal numbers in any
- * mode of the processor. */
+/* Loads 16 elements as f32: of f32 if they have three words, of f16 if two. VCVTPH2PS converts
+ * denormal numbers in any mode of the processor. */
 static inline __attribute__((always_inline)) __m512i load_16(const void *from, __mmask16 mask,
                                                              const int words)
 {
@@ -88,7 +89,7 @@ static inline __attribute__((always_inline)) __m512i load_16(const void *from, _
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* Each row of a tile is STEPS steps of a line. */
+/* Packs one step of the tiles of a panel, so that each row of a tile is STEPS steps of a line. */
 static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld, int64_t lines,
                                      int64_t k, magnitudes *seen)
 {
@@ -102,8 +103,8 @@ static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld,
     }
 }
 
-/* The same for all steps of a panel, line after line. Lines that are a multiple of 4 KB apart share
- * a set of the caches, which holds 8 of them: the next few lines are prefetched, not all 32. */
+/* The same for a whole panel, one line after the other. Only the next few lines are prefetched, not
+ * all 32: lines that are a multiple of 4 KB apart share a set of the caches, which holds 8. */
 static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64_t ld,
                                            int64_t lines, int64_t k, magnitudes *seen)
 {
@@ -120,7 +121,7 @@ static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64
     }
 }
 
-/* Of f32 or f16, which are split into several words. */
+/* The same for f32 and f16, which are split into several words. */
 static inline __attribute__((always_inline)) void gather_lines_split(char *to, const char *from,
                                                                      int64_t ld, int64_t lines,
                                                                      int64_t k, const int words,
@@ -150,7 +151,8 @@ static inline __attribute__((always_inline)) void gather_lines_split(char *to, c
     }
 }
 
-/* Row q of a tile has steps 2q and 2q + 1 of 16 lines, side by side for each line. */
+/* Packs one step of the tiles of a panel, so that row q of a tile has steps 2q and 2q + 1 of 16
+ * lines, side by side for each line. */
 static inline void gather_steps_bf16(char *to, const uint16_t *from, int64_t ld, int64_t lines,
                                      int64_t k, magnitudes *seen)
 {
@@ -198,8 +200,8 @@ static inline __attribute__((always_inline)) void gather_steps_split(char *to, c
     }
 }
 
-static inline __attribute__((always_inline)) magnitudes pack(char *to, const cpu_words_source *s,
-                                                             const int words, bool by_lines)
+static inline __attribute__((always_inline)) magnitudes
+pack_words(char *to, const cpu_words_source *s, const int words, bool by_lines)
 {
     magnitudes seen = nothing_seen();
     const int64_t element = words == 3 ? 4 : 2;
@@ -234,29 +236,29 @@ static magnitudes pack_whole_lines(char *to, const cpu_words_source *s, bool by_
     return seen;
 }
 
-/* The same for each number of words: functions, which packing of A and of B share. */
+/* A function for each number of words, which packing of A and of B share. */
 static __attribute__((noinline)) magnitudes pack_one(char *to, const cpu_words_source *s,
                                                      bool by_lines)
 {
-    return pack(to, s, 1, by_lines);
+    return pack_words(to, s, 1, by_lines);
 }
 
 static __attribute__((noinline)) cpu_exponents pack_two(char *to, const cpu_words_source *s,
                                                         bool by_lines)
 {
-    const magnitudes seen = pack(to, s, 2, by_lines);
+    const magnitudes seen = pack_words(to, s, 2, by_lines);
     return exponents_f32(&seen);
 }
 
 static __attribute__((noinline)) cpu_exponents pack_three(char *to, const cpu_words_source *s,
                                                           bool by_lines)
 {
-    const magnitudes seen = pack(to, s, 3, by_lines);
+    const magnitudes seen = pack_words(to, s, 3, by_lines);
     return exponents_f32(&seen);
 }
 
-/* Fewer lines are packed one after the other: 64 x 64 x 65536 takes 0.86 of the time and 100 x 100
- * x 20000 0.95, 128 cubed 1.02 (Xeon with AMX). */
+/* With fewer lines than this, one line is packed after the other. 64 x 64 x 65536 takes 0.86 of the
+ * time so, 128 cubed 1.02 (Xeon with AMX). */
 enum { FEW_LINES = 128 };
 
 static cpu_exponents pack_bf16(void *to, const cpu_words_source *source, int64_t few, bool by_lines)

@@ -19,7 +19,8 @@ enum { LINES = CPU_NEON_LINES, CHUNK = CPU_NEON_CHUNK, UNITS = CHUNK / 2 };
 
 /* ---- Exponents of bf16 ----------------------------------------------------------------------- */
 
-/* The least (less 1, so that 0 becomes the greatest) and the greatest magnitude, by lane. */
+/* The least magnitude less 1, so that 0 becomes the greatest number, and the greatest magnitude, of
+ * the elements seen so far; by lane. */
 typedef struct magnitudes {
     uint16x8_t least, most;
 } magnitudes;
@@ -33,8 +34,8 @@ static inline void note(magnitudes *seen, uint8x16_t x)
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
-/* The first `bytes` bytes of `whole`, 8 or 16, and zeros. bytes: may be negative or larger. */
-static inline uint8x16_t load_some(const uint8_t *from, int64_t bytes, const int whole)
+/* Up to `whole` bytes, 8 or 16, and zeros. bytes: how many there are; may be negative or larger. */
+static inline uint8x16_t load_bytes(const uint8_t *from, int64_t bytes, const int whole)
 {
     uint8_t some[16] = {0};
     if (bytes >= whole)
@@ -43,7 +44,7 @@ static inline uint8x16_t load_some(const uint8_t *from, int64_t bytes, const int
     return vld1q_u8(some);
 }
 
-/* Stores a chunk, given the bytes of each line. */
+/* Stores a chunk. lines: its bytes of each line. */
 static inline void store_lines(uint8_t *to, const uint8x16_t lines[LINES], const int group)
 {
     UNROLL
@@ -65,7 +66,7 @@ static inline void store_lines(uint8_t *to, const uint8x16_t lines[LINES], const
     }
 }
 
-/* Stores a chunk, given its units: two bytes of each line. */
+/* Stores a chunk. units: two bytes of each line. */
 static inline void store_units(uint8_t *to, const uint16x8_t units[UNITS], const int group)
 {
     uint16_t *at = (void *)to;
@@ -81,23 +82,24 @@ static inline void store_units(uint8_t *to, const uint16x8_t units[UNITS], const
     }
 }
 
-/* A chunk where the steps of a line are contiguous; ld and k in bytes. */
-static inline void pack_lines(uint8_t *to, const uint8_t *from, int64_t ld, int64_t lines,
-                              int64_t k, const int group, magnitudes *seen)
+/* Packs a chunk of a block whose steps of a line are contiguous. ld, k: bytes. */
+static inline void pack_chunk_of_lines(uint8_t *to, const uint8_t *from, int64_t ld, int64_t lines,
+                                       int64_t k, const int group, magnitudes *seen)
 {
     uint8x16_t x[LINES];
     UNROLL
     for (int i = 0; i < LINES; i++) {
-        x[i] = i < lines ? load_some(from + i * ld, k, CHUNK) : vdupq_n_u8(0);
+        x[i] = i < lines ? load_bytes(from + i * ld, k, CHUNK) : vdupq_n_u8(0);
         if (seen != NULL) note(seen, x[i]);
     }
     store_lines(to, x, group);
 }
 
-/* A chunk where the lines of a step are contiguous; ld and lines in bytes. `element`: bytes of an
- * element. */
-static inline void pack_steps(uint8_t *to, const uint8_t *from, int64_t ld, int64_t lines,
-                              int64_t k, const int element, const int group, magnitudes *seen)
+/* Packs a chunk of a block whose lines of a step are contiguous. ld, lines: bytes; element: bytes
+ * of an element. */
+static inline void pack_chunk_of_steps(uint8_t *to, const uint8_t *from, int64_t ld, int64_t lines,
+                                       int64_t k, const int element, const int group,
+                                       magnitudes *seen)
 {
     uint16x8_t units[UNITS];
     UNROLL
@@ -105,7 +107,7 @@ static inline void pack_steps(uint8_t *to, const uint8_t *from, int64_t ld, int6
         uint8x16_t steps[2];
         for (int j = 0; j < 2 / element; j++) {
             const int p = 2 / element * i + j;
-            steps[j] = p < k ? load_some(from + p * ld, lines, LINES * element) : vdupq_n_u8(0);
+            steps[j] = p < k ? load_bytes(from + p * ld, lines, LINES * element) : vdupq_n_u8(0);
             if (seen != NULL) note(seen, steps[j]);
         }
         units[i] = vreinterpretq_u16_u8(element == 2 ? steps[0] : vzip1q_u8(steps[0], steps[1]));
@@ -116,8 +118,10 @@ static inline void pack_steps(uint8_t *to, const uint8_t *from, int64_t ld, int6
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* element, group: bytes; constants. seen: NULL for int8. */
-static inline __attribute__((always_inline)) void
-pack(uint8_t *to, const cpu_words_source *s, const int element, const int group, magnitudes *seen)
+static inline __attribute__((always_inline)) void pack_chunks(uint8_t *to,
+                                                              const cpu_words_source *s,
+                                                              const int element, const int group,
+                                                              magnitudes *seen)
 {
     const int64_t ld = s->ld * element, steps = CHUNK / element;
     for (int64_t i = 0; i < s->lines; i += LINES)
@@ -125,29 +129,30 @@ pack(uint8_t *to, const cpu_words_source *s, const int element, const int group,
             const int64_t lines = s->lines - i, k = s->k - p;
             const uint8_t *from = s->from;
             if (s->k_contiguous)
-                pack_lines(to, from + i * ld + p * element, ld, lines, k * element, group, seen);
+                pack_chunk_of_lines(to, from + i * ld + p * element, ld, lines, k * element, group,
+                                    seen);
             else
-                pack_steps(to, from + p * ld + i * element, ld, lines * element, k, element, group,
-                           seen);
+                pack_chunk_of_steps(to, from + p * ld + i * element, ld, lines * element, k,
+                                    element, group, seen);
         }
 }
 
 cpu_exponents tgl_pack_bf16_by_8(void *to, const cpu_words_source *source)
 {
     magnitudes seen = {vdupq_n_u16(0xffff), vdupq_n_u16(0)};
-    pack(to, source, 2, 8, &seen);
+    pack_chunks(to, source, 2, 8, &seen);
     return (cpu_exponents){.least = (vminvq_u16(seen.least) + 1) >> 7,
                            .most = vmaxvq_u16(seen.most) >> 7};
 }
 
 cpu_exponents tgl_pack_i8_by_4(void *to, const cpu_words_source *source)
 {
-    pack(to, source, 1, 4, NULL);
+    pack_chunks(to, source, 1, 4, NULL);
     return (cpu_exponents){0};
 }
 
 cpu_exponents tgl_pack_i8_by_8(void *to, const cpu_words_source *source)
 {
-    pack(to, source, 1, 8, NULL);
+    pack_chunks(to, source, 1, 8, NULL);
     return (cpu_exponents){0};
 }

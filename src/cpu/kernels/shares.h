@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Divisions of work: rounded up, into even parts, and item by item among threads.
+ * How work is divided: into even parts, and item by item among threads.
  */
 #ifndef TGL_CPU_SHARES_H
 #define TGL_CPU_SHARES_H
@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* These two avoid divisions in common cases: a division takes as long as a dozen multiply-adds,
- * which counts in small products. */
+/* cpu_ceil_div() and cpu_share() avoid divisions in common cases: a division takes as long as a
+ * dozen multiply-adds, which matters for small products. */
 static inline int64_t cpu_ceil_div(int64_t x, int64_t y)
 {
     return x <= y ? x > 0 : (x + y - 1) / y;
@@ -45,9 +45,9 @@ static inline cpu_range cpu_part(cpu_range all, int64_t unit, int64_t parts, int
     return (cpu_range){all.begin + tgl_min64(begin, total), all.begin + tgl_min64(end, total)};
 }
 
-/* The item that a thread of a team takes after it has finished one. The first items are those of
- * the threads' own numbers. A thread that is delayed, by another program or because its processor
- * is slower, takes fewer items than others. taken: 0 at first, shared by the team. */
+/* The item that a thread takes after it has finished one. Its first item has the thread's own
+ * number. A thread that is delayed, by another program or by a slower processor, takes fewer items
+ * than others. taken: 0 at first, shared by the team. */
 static inline int64_t cpu_next_item(_Atomic int64_t *taken, int team)
 {
     return team + atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);

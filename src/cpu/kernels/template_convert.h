@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conversion of lines between f32 and the 16-bit types, f16 (IEEE half: 5 exponent bits, 10
- * fraction bits) and bf16 (the upper half of an f32), from int8 to f32, and what products of int8
- * do with their sums. A tier's file includes this header once, so that the compiler makes vectors
- * of the tier's width of these loops. Conversions are without branches and do not depend on the
- * processor's modes for denormal numbers.
+ * Conversions of lines between f32 and the short types, and operations on sums of int32: f16 (IEEE
+ * half: 5 exponent bits, 10 fraction bits), bf16 (the upper half of an f32), int8. A tier's file
+ * includes this header once, so that the compiler vectorises the loops for the tier. Conversions
+ * have no branches and do not depend on the processor's modes for denormal numbers. Macros, which
+ * are undefined at the end:
  *
- * CONVERT_NAME(x): x with the tier's suffix.
- * F16_LANES, WIDEN_F16(to, from), NARROW_F16(to, from): instructions that convert this many
- * elements, from f16 and to f16, rounded to nearest; not defined if there are none.
- * All are undefined at the end.
+ *   CONVERT_NAME(x)         x with the tier's suffix
+ *   F16_LANES, WIDEN_F16(to, from), NARROW_F16(to, from)
+ *                           optional: instructions that convert so many elements from f16, and to
+ *                           f16, rounded to nearest
  */
 
 static inline float CONVERT_NAME(f16_to_f32)(uint16_t half)
 {
     enum { BIAS = 127 - 15 };
     const uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000u) << 16;
-    /* The exponent 31 of Inf and NaN becomes 255. */
+    /* The exponent of Inf and NaN, 31, becomes 255. */
     const uint32_t exponent = magnitude >= 0x7c00u ? 255u - 31u : BIAS;
     const cpu_f32_bits normal = {.bits = (magnitude << 13) + (exponent << 23)};
-    /* Denormal: magnitude * 2^-24. 2^23 + magnitude is exact, and its low bits are the magnitude.
+    /* A denormal number is magnitude * 2^-24. The low bits of 2^23 + magnitude are the magnitude.
      */
     const cpu_f32_bits shifted = {.bits = 0x4b000000u + magnitude};
     const cpu_f32_bits denormal = {(shifted.value - 0x1p23F) * 0x1p-24F};
@@ -32,10 +32,10 @@ static inline uint16_t CONVERT_NAME(f32_to_f16)(float value)
 {
     const cpu_f32_bits x = {value};
     const uint32_t magnitude = x.bits & 0x7fffffffu, sign = x.bits >> 16 & 0x8000u;
-    /* Drops 13 bits: adds half of the last place less one, and one more if the result was odd. A
-     * carry out of the greatest f16 gives Inf. */
+    /* Drops 13 bits and rounds: adds half of the last place less one, and one more if the last bit
+     * that remains is 1. A carry out of the greatest f16 gives Inf. */
     const uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1)) >> 13;
-    /* Below 2^-14: the sum with 0.5 is rounded at 2^-24, the last place of a denormal f16. */
+    /* Numbers below 2^-14: adding 0.5 rounds them at 2^-24, the last place of a denormal f16. */
     const cpu_f32_bits positive = {.bits = magnitude}, shifted = {positive.value + 0.5F};
     const uint32_t small = shifted.bits - 0x3f000000u;
     const uint32_t large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u; /* NaN, Inf */
@@ -70,8 +70,9 @@ static void CONVERT_NAME(widen_f16)(float *restrict to, const void *restrict mem
         to[i] = CONVERT_NAME(f16_to_f32)(from[i]);
 }
 
-static void CONVERT_NAME(narrow_f16)(uint16_t *restrict to, const float *restrict from, int64_t n)
+static void CONVERT_NAME(narrow_f16)(void *restrict memory, const float *restrict from, int64_t n)
 {
+    uint16_t *restrict to = memory;
     int64_t i = 0;
 #ifdef F16_LANES
     for (; i + F16_LANES <= n; i += F16_LANES)
@@ -88,8 +89,9 @@ static void CONVERT_NAME(widen_bf16)(float *restrict to, const void *restrict me
         to[i] = CONVERT_NAME(bf16_to_f32)(from[i]);
 }
 
-static void CONVERT_NAME(narrow_bf16)(uint16_t *restrict to, const float *restrict from, int64_t n)
+static void CONVERT_NAME(narrow_bf16)(void *restrict memory, const float *restrict from, int64_t n)
 {
+    uint16_t *restrict to = memory;
     for (int64_t i = 0; i < n; i++)
         to[i] = CONVERT_NAME(f32_to_bf16)(from[i]);
 }
@@ -101,7 +103,7 @@ static void CONVERT_NAME(widen_i8)(float *restrict to, const void *restrict memo
         to[i] = from[i];
 }
 
-/* Unsigned arithmetic: that of int32_t must not overflow. */
+/* Unsigned arithmetic, which may wrap around, unlike that of int32_t. */
 static void CONVERT_NAME(add_integers)(int32_t *restrict to, const float *restrict from, int64_t n,
                                        bool add)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Multiplies operands that pack_words_neon.c has packed, in register tiles of 8 x 8. The file that
- * includes this defines:
+ * includes this defines these macros, which are undefined at the end:
  *
  *     NAME(x)                  makes the names of functions unique
  *     T, V                     a sum, and a vector of 4 sums

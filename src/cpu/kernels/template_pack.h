@@ -3,7 +3,7 @@
  * Part of template.h: packing a panel of A or B (cpu_pack_fn).
  */
 
-/* Stores up to VLEN lanes; lanes <= 0: none. */
+/* Stores the first `lanes` lanes, at most VLEN; none if lanes <= 0. */
 INLINE void NAME(store_lanes)(T *to, int64_t lanes, V x)
 {
     if (lanes >= VLEN)
@@ -17,18 +17,18 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
 {
     T *dst = to;
     const T *src = from;
-    if (width <= VLEN) { /* bands of A: one vector a step */
+    if (width <= VLEN) { /* rows of A: one vector a step */
         const MASK in = MASK_OF((int)count), out = MASK_OF((int)width);
         int64_t p = 0;
-        /* Whole vectors, whose surplus lanes the next steps overwrite: a masked store of AVX2 takes
-         * 12 cycles on AMD's Zen. */
+        /* Stores whole vectors: the next steps overwrite the surplus lanes. A masked store of AVX2
+         * takes 12 cycles on AMD's Zen. */
         for (; p * width + VLEN <= k * width; p++)
             STORE(dst + p * width, LOAD_MASKED(src + p * ld, in));
         for (; p < k; p++)
             STORE_MASKED(dst + p * width, out, LOAD_MASKED(src + p * ld, in));
         return;
     }
-    if (width < 2 * VLEN && width == count) { /* bands wider than a vector: two that overlap */
+    if (width < 2 * VLEN && width == count) { /* more than one vector a step: two that overlap */
         const int64_t second = width - VLEN;
         for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
             const V low = LOAD(src), high = LOAD(src + second);
@@ -51,9 +51,9 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
     }
 }
 
-/* Transposes VLEN x VLEN blocks in registers. A last vector with fewer lanes is stored whole,
- * because a masked store of AVX2 takes 12 cycles on AMD's Zen: the next step overwrites its surplus
- * lanes, or, from the second vector of a step on, the vectors before, which are stored later. */
+/* Transposes VLEN x VLEN blocks in registers. As in copy(), a last vector with fewer lanes is
+ * stored whole. Its surplus lanes are overwritten by the next step, whose first vectors are stored
+ * later, because the last vectors of all steps are stored first. */
 static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t ld, int64_t count,
                              int64_t k)
 {

@@ -1,38 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small products, a part of template.h: a function multiplies all rows of op(A) by a panel of
- * op(B), tile after tile. It prefetches nothing, because the operands are usually in a cache, and
- * one call replaces those of all tiles: at 8 x 8 x 8 half of the time is not multiply-adds.
+ * Part of template.h: small products. A function multiplies all rows of op(A) by a panel of op(B),
+ * tile after tile, so that one call replaces those of all tiles: at 8 x 8 x 8 half of the time is
+ * not spent on multiply-adds. Nothing is prefetched, because the operands are usually in a cache.
  *
  * Optional macros of the tier:
- *   SMALL_NV               vectors of the widest panel; NV. With more than NV vectors a tile has at
- *                          most WIDE_MR rows. If B has one panel, the hardware prefetches it as one
- *                          stream: a batch of 32 x 32 x 32 in f64 takes 0.6 of the time that it
- *                          takes with two panels, both without prefetches (Zen 4).
- *   WIDE_MR                see SMALL_NV
- * and, together, vectors of half the width, for a last vector with at most half of its lanes. A
- * processor that executes a wide vector in two halves (AMD's Zen 4) does not execute the empty half
- * then.
- *   HALF_V                 their type
- *   HALF_LOAD(p, mask), HALF_STORE(p, mask, v), HALF_BROADCAST(x), HALF_FMA(a, b, c)
- *   HALF_OF(v)             the lower half of a whole vector
+ *   SMALL_NV        vectors of the widest panel; default NV. The hardware prefetches a B of one
+ * panel as one stream: a batch of 32 x 32 x 32 in f64 takes 0.6 of the time that it takes with two
+ * panels (Zen 4) WIDE_MR         with SMALL_NV: the most rows of a tile with more than NV vectors
+ *   HALF_V, HALF_LOAD(p, mask), HALF_STORE(p, mask, v), HALF_BROADCAST(x), HALF_FMA(a, b, c)
+ *                   vectors of half the width, for a last vector with at most half of its lanes. A
+ *                   processor that executes a whole vector in two halves (Zen 4) saves the empty
+ * one HALF_OF(v)      with HALF_V: the lower half of a whole vector
  */
 
 _Static_assert(NV <= SMALL_NV && SMALL_NV <= CPU_MAX_SMALL_NV, "the table has no other panels");
 
-/* The operands of a tile of a small product. Steps are in bytes. */
+/* The operands of a tile of a small product. */
 typedef struct NAME(small_operands) {
     const char *a, *b;
-    int64_t a_row, a_step, b_step; /* from a row of op(A), from a step of k to the next */
+    int64_t a_row, a_step, b_step; /* bytes from one row of op(A), or step of k, to the next */
     int64_t k, ldc;
     T *c;
     MASK mask;
-    bool has_beta; /* known before the sums, so that its branch never waits for them */
-    /* Not copied: in registers they would take the place of sums in the largest tile. */
+    bool has_beta; /* known before the sums, so that the branch on it never waits for them */
+    /* Pointers: the values would take registers of sums in the largest tile. */
     const double *alpha, *beta;
 } NAME(small_operands);
 
-/* One tile: mr, nv and tail are constants where this is inlined. */
+/* One tile. mr, nv and tail are constants. */
 INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
                              const NAME(small_operands) * x)
 {
@@ -58,7 +54,8 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
     const MASK mask = x->mask;
     const int64_t a_step = x->a_step, b_step = x->b_step;
     int64_t a_row = x->a_row;
-    /* Else its multiples for all sizes of a tile are computed before the first tile. */
+    /* Without this the multiples of a_row for all sizes of a tile are computed before the first
+     * one. */
     __asm__ volatile("" : "+r"(a_row));
     for (int64_t p = x->k; p > 0; p--, a += a_step, from += b_step) {
         const T *b = (const T *)(const void *)from;
@@ -77,7 +74,7 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
             for (int j = 0; j < whole; j++)
                 acc[q][j] = FMA(broadcast, row[j], acc[q][j]);
 #ifdef HALF_V
-            if (half) { /* beside one vector it is faster to load the element twice: 9 % */
+            if (half) { /* beside one whole vector loading the element again is 9 % faster */
                 const HALF_V element_half =
                     whole > 1 ? HALF_OF(broadcast) : HALF_BROADCAST(element);
                 half_acc[q] = HALF_FMA(element_half, half_row, half_acc[q]);
@@ -121,7 +118,7 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
     }
 }
 
-/* All rows, in the tallest tiles; the last two are of nearly equal size. */
+/* Multiplies all rows, in the tallest tiles; the last two tiles have nearly equal size. */
 INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small_product *product,
                               const void *b, int64_t ldb, void *c, int columns)
 {
@@ -157,7 +154,7 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         default:
             __builtin_unreachable(); /* 1 <= rows <= most */
         }
-        __asm__ volatile("" : "+r"(rows)); /* as a_row: else all multiples */
+        __asm__ volatile("" : "+r"(rows)); /* as for a_row */
         x.a += rows * x.a_row;
         x.c += rows * x.ldc;
     }

@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix times vector, part of template.h: the matrix M has elements of type E, which are converted
- * to T when they are loaded. x and y are of type T. template.h includes this file for E = T and,
- * with f32, for the short types.
+ * Part of template.h: matrix times vector. The elements of the matrix M have the type E and are
+ * converted to T when they are loaded. x and y are of type T. template.h includes this file for
+ * E = T, and template_short.h for the short types. Macros, which are undefined at the end:
  *
  *   E, OF(x)                element type, and x with a suffix for it
- *   WITHOUT_DOT             optional: without dot()
+ *   WITHOUT_DOT             optional: do not define dot()
  *   FETCH_ROW(p)            optional: prefetches a part of a row that dot() reads next
  *   LOAD_E(p)               VLEN elements as V
- *   LOAD_FIRST_E(p, lanes)  the first `lanes` of them, 1 .. VLEN; nothing else is read, and the
- *                           other lanes are 0
- * All are undefined at the end.
+ *   LOAD_FIRST_E(p, lanes)  optional, for T: the first `lanes` of them, 1 to VLEN, and 0 in the
+ * other lanes, whose elements are not read
  */
 
+#ifndef LOAD_FIRST_E
+INLINE V OF(load_first)(const E *from, int lanes)
+{
+    E buffer[VLEN] = {0};
+    memcpy(buffer, from, (size_t)lanes * sizeof *buffer);
+    return LOAD_E(buffer);
+}
+#define LOAD_FIRST_E(p, lanes) OF(load_first)(p, lanes)
+#endif
 #ifndef FETCH_ROW
 #define FETCH_ROW(p) (void)(p)
 #endif
 
 #ifndef WITHOUT_DOT
-/* `rows` dot products at once; `rows` is a constant where this is inlined. ahead: elements from
- * what is loaded to what is fetched. */
+/* `rows` dot products at once; `rows` is a constant. ahead: the distance in elements from an
+ * element that is loaded to the element that is prefetched. */
 INLINE void OF(dot_rows)(const int rows, int64_t ahead, T *y, const E *M, int64_t ld, int64_t k,
                          const T *x)
 {
@@ -53,9 +61,10 @@ INLINE void OF(dot_rows)(const int rows, int64_t ahead, T *y, const E *M, int64_
         y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
 }
 
-/* With AVX-512 rows of more than a page are read faster without prefetching the next rows: 8 KB of
- * bf16 by 20 %, but 2 KB 30 % slower (Intel Xeon). With AVX2 prefetches pay for rows of any length
- * (AMD EPYC, Zen 4). */
+/* The next rows are prefetched. With AVX-512 rows of more than a page are read 20 % faster without
+ * that, and rows of 2 KB 30 % slower (Intel Xeon). With AVX2 it pays for rows of any length (Zen
+ * 4).
+ */
 static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *by)
 {
     T *y = to;
@@ -69,7 +78,8 @@ static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_
 }
 #endif
 
-/* y[0..n) := first ? sum : y + sum, of `rows` rows of M; `rows` is a constant. */
+/* y[0..n) := sum, or y + sum unless `first`, where sum is that of `rows` rows of M times x; `rows`
+ * and `first` are constants. */
 INLINE void OF(combine_rows)(const int rows, const bool first, T *y, const E *M, int64_t ld,
                              int64_t n, const T *x)
 {
@@ -96,7 +106,7 @@ INLINE void OF(combine_rows)(const int rows, const bool first, T *y, const E *M,
     }
 }
 
-/* A part of y stays in the L1 cache while rows of M are added to it, eight at a time. */
+/* A part of y stays in the L1 cache while all rows of M are added to it, eight at a time. */
 static void OF(combine)(void *to, const void *from, int64_t ld, int64_t n, int64_t k,
                         const void *by)
 {

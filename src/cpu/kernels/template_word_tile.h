@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of packed words (cpu_words.h) by instructions of AVX-512 that add to each of 16 sums the
- * products of a group of short elements, 4 bytes: VDPBF16PS and VPDPBUSD. A tier's file defines the
- * macros and includes this header once; at the end they are undefined.
+ * Products of packed words (cpu_words.h) by instructions of AVX-512 that add the products of a
+ * group of short elements, 4 bytes, to each of 16 sums: VDPBF16PS and VPDPBUSD. A tier's file
+ * defines these macros, which are undefined at the end, and includes this header once:
  *
  *   WORDS_NAME(x)           x with the instruction's suffix
  *   STEPS, GROUP            elements of k in a row of a tile, and in a group
@@ -15,8 +15,8 @@
  */
 #include "cpu/kernels/word_tiles.h"
 
-/* A register tile: 16 sums of 16 lanes hide the latency of the instructions, 6 cycles of VDPBF16PS
- * and 4 of VPDPBUSD on Zen 4. */
+/* Rows of the register tile. Its 16 vectors of sums hide the latency of the instructions, which on
+ * Zen 4 is 6 cycles for VDPBF16PS and 4 for VPDPBUSD. */
 enum { MR = 8 };
 
 static inline __m512i load_groups(const char *from)
@@ -31,8 +31,8 @@ static inline __m512i broadcast_group(const char *from)
 
 /* ---- Prefetching ----------------------------------------------------------------------------- */
 
-/* What is prefetched while blocks are multiplied, a few cache lines at each step: packing reads the
- * next blocks of A and B without arithmetic, and would wait for memory. */
+/* The next blocks of A and B, which are prefetched while blocks are multiplied, a few cache lines
+ * at each step. Packing them has no arithmetic that could hide the time of reading memory. */
 typedef struct prefetcher {
     cpu_words_next next[2];
     int64_t offset; /* in the first row of next[0] */
@@ -74,11 +74,11 @@ typedef struct target {
     const char *offsets;  /* behind the panel of B */
 } target;
 
-/* Multiplies MR rows of a panel of A, which begin at a, by one or two tiles of a panel of B; `nv`
- * is a constant. The panel's rows beyond the matrix are zeros: their sums are not stored. */
-static inline __attribute__((always_inline)) void tile(const int nv, int64_t k, const char *a,
-                                                       const char *b, const char *ahead,
-                                                       const target *to, prefetcher *beside)
+/* Multiplies MR rows of a panel of A, which begin at a, by `nv` tiles of a panel of B, one or two,
+ * a constant. Rows of the panel beyond the matrix are zeros, and their sums are not stored. */
+static inline __attribute__((always_inline)) void
+multiply_word_tile(const int nv, int64_t k, const char *a, const char *b, const char *ahead,
+                   const target *to, prefetcher *beside)
 {
     SUM sums[MR][2];
     UNROLL
@@ -124,8 +124,8 @@ static inline __attribute__((always_inline)) void tile(const int nv, int64_t k, 
 }
 
 /* One panel of A times one panel of B. rows, columns: of C, at most LINES. */
-static void multiply_panels(int64_t rows, int64_t columns, int64_t k, const char *a, const char *b,
-                            target to, prefetcher *beside)
+static void multiply_word_panels(int64_t rows, int64_t columns, int64_t k, const char *a,
+                                 const char *b, target to, prefetcher *beside)
 {
     const char *ahead = b + (k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
     to.offsets = ahead;
@@ -135,9 +135,9 @@ static void multiply_panels(int64_t rows, int64_t columns, int64_t k, const char
         const char *row = a + i / TILE_ROWS * TILE + i % TILE_ROWS * ROW;
         to.rows = rows - i < MR ? rows - i : MR;
         if (columns > 16)
-            tile(2, k, row, b, ahead, &to, beside);
+            multiply_word_tile(2, k, row, b, ahead, &to, beside);
         else
-            tile(1, k, row, b, ahead, &to, beside);
+            multiply_word_tile(1, k, row, b, ahead, &to, beside);
         ahead += CPU_WORDS_BYTES / 4;
     }
 }
@@ -154,8 +154,8 @@ static void WORDS_NAME(multiply)(const cpu_words_product *x)
         const char *b = x->b;
         for (int64_t j = 0; j < n; j += LINES, b += panel + OFFSETS) {
             const target to = {.c = (ELEMENT *)x->c + i * x->ldc + j, .ldc = x->ldc, .add = x->add};
-            multiply_panels(m - i < LINES ? m - i : LINES, n - j < LINES ? n - j : LINES, k, a, b,
-                            to, &beside);
+            multiply_word_panels(m - i < LINES ? m - i : LINES, n - j < LINES ? n - j : LINES, k, a,
+                                 b, to, &beside);
         }
     }
 }

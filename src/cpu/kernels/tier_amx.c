@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of cpu_words.h by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS adds the product
- * of two tiles, 16 rows by 32 steps and 32 steps by 16 columns, to a tile of f32. Row i of the
- * first tile is 32 steps of row i of op(A). Row q of the second has steps 2q and 2q + 1 of 16
- * columns of op(B), side by side for each column. TDPBSSD does the same for int8 and int32, with 64
- * steps, four side by side. Compiled with -mamx-tile, -mamx-bf16, -mamx-int8 and -mavx512f; called
- * only where detect.c found them, and Linux permits the tiles.
+ * Products of words by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS multiplies two tiles, of 16
+ * rows by 32 steps and of 32 steps by 16 columns, and adds the product to a tile of f32. Row i of
+ * the first tile is 32 steps of row i of op(A). Row q of the second tile has steps 2q and 2q + 1 of
+ * 16 columns of op(B), side by side for each column. TDPBSSD does the same for int8 and int32, with
+ * 64 steps, four of them side by side. Compiled with -mamx-tile, -mamx-bf16, -mamx-int8 and
+ * -mavx512f; called only where detect.c found them and Linux permits the tiles.
  */
 #include "cpu/kernels/tier_tables.h"
 #include "cpu/kernels/word_tiles.h"
@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The compiler does not know that the intrinsics of tiles read memory. */
+/* Before loads and after stores of tiles: the compiler does not know that they access memory. */
 #define MEMORY_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* sum := sum + a*b, three tiles. Of int8 if is_i8, a constant. */
+/* sum += a*b, three tiles; of int8 if is_i8, a constant. */
 #define MULTIPLY(is_i8, sum, a, b)                                                                 \
     do {                                                                                           \
         if (is_i8)                                                                                 \
@@ -25,11 +25,13 @@
             _tile_dpbf16ps(sum, a, b);                                                             \
     } while (0)
 
-/* Multiplies the tiles of A by those of B, after loading those of A, of B or of both. Tiles 0 to 3
- * are sums, in two rows; 4 and 5 are tiles of A, 6 and 7 of B. Each is loaded right before its
- * first use (5 % faster than at the beginning). tall, wide: whether there are two tiles of A, of B;
- * constants. row, second: bytes from one row of a tile of A to the next, and to the second tile. B
- * is read once for each panel of A, which stays in the L1 cache: its loads have a hint for that. */
+/* Multiply the tiles of A by those of B, after loading the tiles of A, of B or of both. Tiles 0 to
+ * 3 are sums, in two rows of two; 4 and 5 are tiles of A, 6 and 7 of B. Each tile is loaded right
+ * before its first use, which is 5 % faster than loading all first. A panel of A stays in the L1
+ * cache; B is read once for each panel of A, by loads that do not keep it there.
+ *
+ * tall, wide: whether there are two tiles of A, of B; constants. row, second: bytes from one row of
+ * a tile of A to the next row, and to the second tile. */
 #define MULTIPLY_A(i8, tall, wide, a, row, second)                                                 \
     do {                                                                                           \
         _tile_loadd(4, a, row);                                                                    \
@@ -60,31 +62,29 @@
         if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
     } while (0)
 
-/* Products of digits i of A and j of B, whose order is i + j, have one sum for each order. low*low
- * is left out. LONGEST_ORDER has the most products. */
+/* The product of digit i of A and digit j of B has the order i + j. All products of one order are
+ * added to one sum. low*low, the only one of order 4, is left out. LONGEST_ORDER has the most. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
-/* Up to this many elements of C (256 KB, which are in the L2 cache) tiles are stored to C directly:
- * 128 cubed takes 0.86 of the time, 256 cubed 0.94; with 1 MB the stores wait for C (512
- * cubed: 1.1).
- */
+/* Up to this many elements of C, which are 256 KB, tiles are stored to C directly: 128 cubed takes
+ * 0.86 of the time. With 1 MB it is 1.1: C is not in the L2 cache, and the stores wait for it. */
 enum { MOST_TO_C = 256 * 256 };
 
-/* The sums of a panel of A and a panel of B. They are added to C while the next panels are
- * multiplied, a few rows at each step, by AVX-512: tiles that load C would treat denormal numbers
- * in it as zero. */
+/* The sums of a panel of A and a panel of B. AVX-512 adds them to C while the next panels are
+ * multiplied, a few rows at each step. Tiles that load C would treat its denormal numbers as zero.
+ */
 typedef struct panel_sums {
-    float tiles[4][TILE_ROWS][16] __attribute__((aligned(64))); /* of int8: int32 */
+    float tiles[4][TILE_ROWS][16] __attribute__((aligned(64))); /* int32 for int8 */
     float *c; /* the first row that is not added yet */
     int64_t ldc;
     int64_t row, rows;    /* the next row, all rows */
     __mmask16 columns[2]; /* of the left and of the right tiles */
     bool add;             /* C += sums; else C := sums */
-    bool to_c;            /* C := sums, without this buffer where tiles are whole */
+    bool to_c;            /* whole tiles are stored to C, not to this buffer */
 } panel_sums;
 
-static inline void add_row(float *c, const float *sums, __mmask16 columns, bool add,
-                           const bool is_i8)
+static inline void add_sums_row(float *c, const float *sums, __mmask16 columns, bool add,
+                                const bool is_i8)
 {
     __m512 sum = _mm512_load_ps(sums);
     const __m512 old = _mm512_maskz_loadu_ps(add ? columns : 0, c);
@@ -96,17 +96,17 @@ static inline void add_row(float *c, const float *sums, __mmask16 columns, bool 
     _mm512_mask_storeu_ps(c, columns, sum);
 }
 
-static inline void add_rows(panel_sums *x, int64_t count, const bool is_i8)
+static inline void add_sums_rows(panel_sums *x, int64_t count, const bool is_i8)
 {
     for (; count > 0 && x->row < x->rows; count--, x->row++, x->c += x->ldc) {
         const int64_t tile = x->row / TILE_ROWS * 2, row = x->row % TILE_ROWS;
-        add_row(x->c, x->tiles[tile][row], x->columns[0], x->add, is_i8);
+        add_sums_row(x->c, x->tiles[tile][row], x->columns[0], x->add, is_i8);
         if (x->columns[1] != 0)
-            add_row(x->c + 16, x->tiles[tile + 1][row], x->columns[1], x->add, is_i8);
+            add_sums_row(x->c + 16, x->tiles[tile + 1][row], x->columns[1], x->add, is_i8);
     }
 }
 
-/* The bytes that a row of tiles takes in a panel, by kind. */
+/* Bytes of the tiles of one step of a panel, by kind. */
 static inline int64_t step_bytes(const cpu_word_kind kind)
 {
     return kind == CPU_WORDS_F32 || kind == CPU_DIGITS_F32 ? 3 * CPU_WORDS_BYTES
@@ -114,19 +114,18 @@ static inline int64_t step_bytes(const cpu_word_kind kind)
                                                            : CPU_WORDS_BYTES;
 }
 
-/* Where the tiles of A are: packed, or in A itself. Bytes from one row of a tile to the next, to
- * the second tile of a panel, to the next step, and to the next panel. */
+/* Where the tiles of A are: packed, or in A itself. The distances are in bytes: to the next row of
+ * a tile, to the second tile of a panel, to the next step, and to the next panel. */
 typedef struct a_tiles {
     const char *at;
     int64_t row, second, step, panel;
 } a_tiles;
 
-/* All products of words for one step of tiles, the smallest first. For f16 without high*high, which
- * multiply_panels() adds last. */
-static inline __attribute__((always_inline)) void multiply_steps(const a_tiles *x, const char *a,
-                                                                 const char *b,
-                                                                 const cpu_word_kind kind,
-                                                                 const bool tall, const bool wide)
+/* All products of words for one step of tiles, the smallest first, but not high*high of f16, which
+ * multiply_panels_amx() adds last. */
+static inline __attribute__((always_inline)) void
+multiply_word_steps(const a_tiles *x, const char *a, const char *b, const cpu_word_kind kind,
+                    const bool tall, const bool wide)
 {
     enum { HIGH = 0, MIDDLE = CPU_WORDS_BYTES, LOW = 2 * CPU_WORDS_BYTES };
     enum { LOW_F16 = CPU_WORDS_BYTES };
@@ -149,11 +148,12 @@ static inline __attribute__((always_inline)) void multiply_steps(const a_tiles *
     }
 }
 
-/* One panel of A, at a, times one panel of B. Adds what is left in *sums. The products high*high of
- * f16 come last: sums of the others are small, and so are the errors of rounding them. */
+/* One panel of A, at a, times one panel of B. Meanwhile it adds the sums of the panels before to C.
+ * The products high*high of f16 come last: the sums of the others are small, and so are their
+ * rounding errors. */
 static inline __attribute__((always_inline)) void
-multiply_panels(const a_tiles *x, const char *a, const char *b, int64_t k, panel_sums *sums,
-                const cpu_word_kind kind, const bool tall, const bool wide)
+multiply_panels_amx(const a_tiles *x, const char *a, const char *b, int64_t k, panel_sums *sums,
+                    const cpu_word_kind kind, const bool tall, const bool wide)
 {
     const int64_t steps = (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind);
     const int64_t rows = (LINES + steps - 1) / steps; /* of C in each step */
@@ -162,15 +162,15 @@ multiply_panels(const a_tiles *x, const char *a, const char *b, int64_t k, panel
     _tile_zero(2);
     _tile_zero(3);
     for (int64_t p = 0; p < steps; p++) {
-        multiply_steps(x, a + p * x->step, b + p * step_bytes(kind), kind, tall, wide);
-        add_rows(sums, rows, kind == CPU_WORDS_I8);
+        multiply_word_steps(x, a + p * x->step, b + p * step_bytes(kind), kind, tall, wide);
+        add_sums_rows(sums, rows, kind == CPU_WORDS_I8);
     }
     for (int64_t p = 0; kind == CPU_WORDS_F16 && p < steps; p++)
         MULTIPLY_BOTH(false, tall, wide, a + p * x->step, ROW, TILE, b + p * step_bytes(kind));
 }
 
 /* Stores the sums of LINES x LINES elements of C, or of m x n if that is less: to C itself, or to
- * x, from which they are added while the next panels are multiplied. */
+ * the buffer, from which they are added while the next panels are multiplied. */
 static inline void store_sums(panel_sums *x, float *c, int64_t m, int64_t n)
 {
     const bool to_c = x->to_c && m >= LINES && n >= LINES;
@@ -195,10 +195,10 @@ static inline void store_sums(panel_sums *x, float *c, int64_t m, int64_t n)
     x->columns[1] = first_of_16(n - 16);
 }
 
-static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n, int64_t k,
-                                                           const a_tiles *x, const char *b,
-                                                           float *c, int64_t ldc, bool add,
-                                                           const cpu_word_kind kind)
+static inline __attribute__((always_inline)) void multiply_by_tiles(int64_t m, int64_t n, int64_t k,
+                                                                    const a_tiles *x, const char *b,
+                                                                    float *c, int64_t ldc, bool add,
+                                                                    const cpu_word_kind kind)
 {
     const int64_t panel =
         (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind) * step_bytes(kind);
@@ -210,27 +210,27 @@ static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n,
         for (int64_t j = 0; j < n; j += LINES, panel_b += panel) {
             const bool tall = m - i > TILE_ROWS, wide = n - j > TILE_ROWS;
             if (tall && wide)
-                multiply_panels(x, a, panel_b, k, &sums, kind, true, true);
+                multiply_panels_amx(x, a, panel_b, k, &sums, kind, true, true);
             else if (tall)
-                multiply_panels(x, a, panel_b, k, &sums, kind, true, false);
+                multiply_panels_amx(x, a, panel_b, k, &sums, kind, true, false);
             else if (wide)
-                multiply_panels(x, a, panel_b, k, &sums, kind, false, true);
+                multiply_panels_amx(x, a, panel_b, k, &sums, kind, false, true);
             else
-                multiply_panels(x, a, panel_b, k, &sums, kind, false, false);
+                multiply_panels_amx(x, a, panel_b, k, &sums, kind, false, false);
             store_sums(&sums, c + i * ldc + j, m - i, n - j);
         }
     }
-    add_rows(&sums, LINES, kind == CPU_WORDS_I8);
+    add_sums_rows(&sums, LINES, kind == CPU_WORDS_I8);
 }
 
-/* multiply() of a kind, for tiles of A anywhere, and for packed ones. The next blocks are not
- * prefetched: that was slower. */
+/* The functions of a kind, for any tiles of A, and for packed tiles. They do not prefetch the next
+ * blocks, which was slower. */
 #define MULTIPLY_KIND(suffix, kind)                                                                \
     static __attribute__((noinline)) void multiply_tiles_##suffix(int64_t m, int64_t n, int64_t k, \
                                                                   const a_tiles *a, const void *b, \
                                                                   void *c, int64_t ldc, bool add)  \
     {                                                                                              \
-        multiply(m, n, k, a, b, c, ldc, add, kind);                                                \
+        multiply_by_tiles(m, n, k, a, b, c, ldc, add, kind);                                       \
     }                                                                                              \
     static void multiply_##suffix(const cpu_words_product *x)                                      \
     {                                                                                              \
@@ -265,9 +265,8 @@ static void multiply_unpacked_i8(const cpu_words_source *a, int64_t n, const voi
 
 /* ---- Digits ---------------------------------------------------------------------------------- */
 
-/* The sums of a panel of A and a panel of B, exact in int32, for each order: order w is the sum of
- * the products of digit i of A and digit w - i of B. They are added to C while the next panels are
- * multiplied. */
+/* The sums of a panel of A and a panel of B, for each order, exact in int32. They are added to C
+ * while the next panels are multiplied. */
 typedef struct digit_sums {
     int32_t tiles[DIGIT_ORDERS][4][TILE_ROWS][16] __attribute__((aligned(64)));
     float *c; /* the first row that is not added yet */
@@ -278,7 +277,7 @@ typedef struct digit_sums {
     bool add; /* C += sums; else C := sums */
 } digit_sums;
 
-/* 16 sums: order 0 + 2^-8 order 1 + 2^-16 order 2 + 2^-24 order 3. */
+/* 16 elements: order 0 + 2^-8 * order 1 + 2^-16 * order 2 + 2^-24 * order 3. */
 static inline __m512 sum_of_orders(const digit_sums *x, int64_t tile, int64_t row)
 {
     const __m512 base = _mm512_set1_ps(1 / 256.0F);
@@ -307,7 +306,7 @@ static inline void add_digit_rows(digit_sums *x, int64_t count)
 }
 
 /* All sums of an order: of digits order - i of A and i of B, first <= i <= last. The loop of
- * LONGEST_ORDER adds the last panels' sums to C. */
+ * LONGEST_ORDER also adds the sums of the panels before to C. */
 static inline __attribute__((always_inline)) void
 multiply_order(const char *a, const char *b, int64_t steps, digit_sums *sums, const int order,
                const int first, const int last, const bool tall, const bool wide)
@@ -346,7 +345,7 @@ multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *s
     multiply_order(a, b, steps, sums, 0, 0, 0, tall, wide);
 }
 
-/* all: also A's middle times B's low. */
+/* all: with the products of A's middle and B's low digits. */
 static void multiply_all_digits(const cpu_words_product *x, bool all)
 {
     const int64_t m = x->m, n = x->n;
@@ -406,23 +405,24 @@ static void configure_tiles(void)
     _tile_loadconfig(&configuration);
 }
 
-/* Without this, each switch of the thread would save and restore 8 KB of tiles. */
+/* Without this, the system would save and restore 8 KB of tiles whenever it interrupts the thread.
+ */
 static void release_tiles(void)
 {
     _tile_release();
 }
 
-/* Asks Linux to let this process use AMX, which it refuses at first because the tiles enlarge the
- * frames of signals; false: it does not. From Linux's asm/prctl.h and
- * Documentation/arch/x86/xstate.rst. */
+/* Asks Linux to let this process use AMX; false: it does not. A process needs a permission because
+ * the tiles enlarge the frames of signals (Linux: asm/prctl.h, Documentation/arch/x86/xstate.rst).
+ */
 static bool is_permitted(void)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
     return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
-/* Measured on a Xeon, at one clock for FMAs and tiles. A panel of A takes 32 KB of the L1 cache, of
- * f32 48 KB. */
+/* Cycles measured on a Xeon, with the same clock for FMAs and tiles. A panel of A takes 32 KB of
+ * the L1 cache, or 48 KB for f32. */
 const cpu_words tgl_cpu_words_amx = {
     .name = "AMX",
     .is_permitted = is_permitted,

@@ -28,16 +28,14 @@
 #define FOR_ROWS          CPU_ROWS_6
 #define FOR_VECTORS       CPU_VECTORS_2
 
-/* A step of the 6 x 2 tile has 20 instructions that load and compute. The loop adds 4 with one step
- * in an iteration, and 1 a step with four. The 12 FMAs take 6 cycles of up to 6 instructions, so
- * this counts only if another hardware thread uses half of the core: then products of 64 to 1024
- * cubed are 5 to 10 % faster, else 1 % (AMD EPYC, Zen 3). */
+/* With four steps instead of one, products of 64 to 1024 cubed are 5 to 10 % faster if another
+ * hardware thread uses half of the core, else 1 % (Zen 3; docs/notes/2026-11-26-cpu-kernels.md). */
 #define STEPS 4
-/* Else gcc 12 keeps the sums of an unrolled loop in changing registers and spills some of them. */
+/* With intrinsics gcc 12 moves the sums of an unrolled loop between registers and spills some. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b))
 
-/* The mask of the first n lanes is n words of ones, then zeros: a window of this table. */
+/* The mask of the first n lanes, n words of ones and then zeros, is a window of this table. */
 static const int32_t lane_masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
 
 static inline __m256i first_lanes(const int32_t *window)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of int8 by AVX2. VPMADDWD multiplies int16, and adds the products of pairs in int32,
- * exactly. (VPMADDUBSW, which multiplies bytes, saturates sums of two products.) Operands are
- * packed as int16, in panels of a few lines: MR of op(A), NR of op(B). A panel has for each pair of
- * steps of k the pairs of its lines. Compiled with -mavx2; called only where detect.c found it.
+ * Products of int8 by AVX2. VPMADDWD multiplies int16 and adds the two products of a pair in int32,
+ * exactly. (VPMADDUBSW, which multiplies bytes, saturates the sum of two products.) Operands are
+ * packed as int16, in panels of MR lines of op(A) or NR of op(B). For each pair of steps of k a
+ * panel has the pairs of all its lines. Compiled with -mavx2; called only where detect.c found it.
  */
 #include "base/integers.h"
 #include "cpu/kernels/tier_tables.h"
@@ -12,14 +12,14 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* A register tile: 8 sums, 2 vectors of op(B), an element pair of op(A) and a product. VPADDD, on
- * which a sum waits, takes one cycle. */
+/* The register tile: 8 vectors of sums, 2 of op(B), one of a pair of op(A) and one of products. 8
+ * are enough, because a sum waits for VPADDD only, which takes one cycle. */
 enum { MR = 4, NV = 2, NR = 8 * NV, STEP_PAIRS = 8 };
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* Up to 16 bytes, as int16; zeros behind them. */
-static inline __m256i load_some(const int8_t *from, int64_t count)
+/* Up to 16 bytes as int16, and zeros behind them. */
+static inline __m256i load_as_i16(const int8_t *from, int64_t count)
 {
     int8_t bytes[16] = {0};
     if (count >= 16) return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)from));
@@ -27,21 +27,22 @@ static inline __m256i load_some(const int8_t *from, int64_t count)
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)bytes));
 }
 
-/* The pairs of 4 lines for one pair of steps. */
+/* Stores the pairs of 4 lines for one pair of steps. */
 static inline void store_pairs(char *to, __m256i x, const int half)
 {
     _mm_storeu_si128((void *)to,
                      half == 0 ? _mm256_castsi256_si128(x) : _mm256_extracti128_si256(x, 1));
 }
 
-/* 4 lines, 16 steps of each, which are contiguous. step: bytes of a panel for a pair of steps */
-static inline void gather_lines(char *to, int64_t step, const int8_t *from, int64_t ld,
-                                int64_t lines, int64_t k)
+/* Packs 4 lines, 16 steps of each, which are contiguous. step: bytes of a panel for a pair of
+ * steps. */
+static inline void gather_line_pairs(char *to, int64_t step, const int8_t *from, int64_t ld,
+                                     int64_t lines, int64_t k)
 {
     __m256i x[4];
     UNROLL
     for (int i = 0; i < 4; i++)
-        x[i] = load_some(from + (i < lines ? i * ld : 0), i < lines ? k : 0);
+        x[i] = load_as_i16(from + (i < lines ? i * ld : 0), i < lines ? k : 0);
     const __m256i a = _mm256_unpacklo_epi32(x[0], x[1]), b = _mm256_unpackhi_epi32(x[0], x[1]);
     const __m256i c = _mm256_unpacklo_epi32(x[2], x[3]), d = _mm256_unpackhi_epi32(x[2], x[3]);
     const __m256i pairs[4] = {_mm256_unpacklo_epi64(a, c), _mm256_unpackhi_epi64(a, c),
@@ -52,11 +53,11 @@ static inline void gather_lines(char *to, int64_t step, const int8_t *from, int6
         if (q < count) store_pairs(to + q * step, pairs[q % 4], q / 4);
 }
 
-/* 16 lines, which are contiguous, and 2 steps: the pairs of 4 lines at to[0] to to[3]. */
-static inline void gather_steps(char *const to[4], const int8_t *from, int64_t ld, int64_t lines,
-                                int64_t k)
+/* Packs 2 steps of 16 lines, which are contiguous: each to[i] gets the pairs of 4 lines. */
+static inline void gather_step_pairs(char *const to[4], const int8_t *from, int64_t ld,
+                                     int64_t lines, int64_t k)
 {
-    const __m256i even = load_some(from, lines), odd = load_some(from + ld, k > 1 ? lines : 0);
+    const __m256i even = load_as_i16(from, lines), odd = load_as_i16(from + ld, k > 1 ? lines : 0);
     const __m256i low = _mm256_unpacklo_epi16(even, odd), high = _mm256_unpackhi_epi16(even, odd);
     store_pairs(to[0], low, 0);
     store_pairs(to[1], high, 0);
@@ -64,7 +65,7 @@ static inline void gather_steps(char *const to[4], const int8_t *from, int64_t l
     store_pairs(to[3], high, 1);
 }
 
-/* Panels of `width` lines, a multiple of 4. Lines are rounded up to 16. */
+/* Packs panels of `width` lines, a multiple of 4. The number of lines is rounded up to 16. */
 static inline __attribute__((always_inline)) cpu_exponents
 pack_i16(char *to, const cpu_words_source *s, const int64_t width)
 {
@@ -77,10 +78,10 @@ pack_i16(char *to, const cpu_words_source *s, const int64_t width)
             groups[g] = to + (i + 4 * g) / width * panel + (i + 4 * g) % width * 4;
         for (int64_t p = 0; s->k_contiguous && p < s->k; p += 2 * STEP_PAIRS)
             for (int g = 0; g < 4; g++)
-                gather_lines(groups[g] + p / 2 * step, step, from + (i + 4 * g) * s->ld + p, s->ld,
-                             s->lines - i - 4 * g, s->k - p);
+                gather_line_pairs(groups[g] + p / 2 * step, step, from + (i + 4 * g) * s->ld + p,
+                                  s->ld, s->lines - i - 4 * g, s->k - p);
         for (int64_t p = 0; !s->k_contiguous && p < s->k; p += 2) {
-            gather_steps(groups, from + p * s->ld + i, s->ld, s->lines - i, s->k - p);
+            gather_step_pairs(groups, from + p * s->ld + i, s->ld, s->lines - i, s->k - p);
             UNROLL
             for (int g = 0; g < 4; g++)
                 groups[g] += step;
@@ -102,17 +103,17 @@ static cpu_exponents pack_b_i16(void *to, const cpu_words_source *source)
 /* ---- Multiplying ----------------------------------------------------------------------------- */
 
 /* All ones in the first n of 8 lanes; n may be negative or larger. */
-static inline __m256i first_lanes(int64_t n)
+static inline __m256i mask_of_lanes(int64_t n)
 {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n > 8 ? 8 : n < 0 ? 0 : n)), lanes);
 }
 
 /* rows x columns of C, at most MR x NR. */
-static inline void multiply_tile(int64_t rows, int64_t columns, int64_t k, const char *a,
-                                 const char *b, int32_t *c, int64_t ldc, bool add)
+static inline void multiply_tile_i8(int64_t rows, int64_t columns, int64_t k, const char *a,
+                                    const char *b, int32_t *c, int64_t ldc, bool add)
 {
-    const __m256i masks[NV] = {first_lanes(columns), first_lanes(columns - 8)};
+    const __m256i masks[NV] = {mask_of_lanes(columns), mask_of_lanes(columns - 8)};
     __m256i sums[MR][NV] = {{_mm256_setzero_si256()}};
     for (int64_t q = 0; q < (k + 1) / 2; q++, a += MR * 4, b += NR * 4) {
         __m256i column[NV];
@@ -145,13 +146,13 @@ static void multiply_i8_avx2(const cpu_words_product *x)
     const int64_t m = x->m, n = x->n, k = x->k, line = (k + 1) / 2 * 4;
     for (int64_t j = 0; j < n; j += NR)
         for (int64_t i = 0; i < m; i += MR)
-            multiply_tile(m - i, n - j, k, (const char *)x->a + i * line,
-                          (const char *)x->b + j * line, (int32_t *)x->c + i * x->ldc + j, x->ldc,
-                          x->add);
+            multiply_tile_i8(m - i, n - j, k, (const char *)x->a + i * line,
+                             (const char *)x->b + j * line, (int32_t *)x->c + i * x->ldc + j,
+                             x->ldc, x->add);
 }
 
-/* Zen 4, multiply-adds a cycle: 21, because additions take turns with VPMADDWD, which has two of
- * the four pipes; 14 by FMAs. A panel of B takes 16 KB. */
+/* Zen 4 executes 21 multiply-adds a cycle: VPMADDWD has two of the four pipes and shares them with
+ * VPADDD. FMAs reach 14. A panel of B takes 16 KB. */
 const cpu_words tgl_cpu_words_avx2 = {
     .name = "AVX2",
     .steps = {[CPU_WORDS_I8] = 512},

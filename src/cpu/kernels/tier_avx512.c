@@ -2,7 +2,7 @@
  *
  * The AVX-512 tier: vectors of 64 bytes, 32 registers, masked loads and stores. Compiled with
  * -mavx512f, -mavx512bw, -mavx512dq, -mavx512vl and -mfma; called only where detect.c found them.
- * Without AVX512BW gcc 12 loads the mask of a loop from memory in each step.
+ * (Without AVX512BW gcc 12 loads the mask from memory in each step of a loop.)
  */
 #include "cpu/kernels/activate.h"
 #include "cpu/kernels/kernels.h"
@@ -27,18 +27,17 @@
 #define FOR_TILES         CPU_TILES_8x3
 #define FOR_TALLEST_TILES CPU_TALLEST_8x3
 #define FOR_ROWS          CPU_ROWS_8
-/* A step of the 8 x 3 tile has 35 instructions that load and compute. The loop adds 5 with one step
- * in an iteration, and 2.5 a step with two. The 24 FMAs take 12 cycles on Intel's processors, so
- * that this counts most if another hardware thread uses half of the core: 3 % on an Intel Xeon
- * (Emerald Rapids), else 0.5 to 1 %. With four steps it would be 0 to 1 % more, for twice the code.
+/* Two steps instead of one are 3 % faster if another hardware thread uses half of the core, else
+ * 0.5 to 1 %; four would be 0 to 1 % faster (Emerald Rapids; docs/notes/2026-11-26-cpu-kernels.md).
  */
 #define STEPS       2
 #define FOR_VECTORS CPU_VECTORS_4
 #define SMALL_NV    4
 #define WIDE_MR     6 /* 24 sums, 4 vectors of b and one of a in 32 registers */
 
-/* Else gcc 12 moves some sums of an unrolled loop between registers. b is an output too, though it
- * does not change: else the sum of its last product takes its register. */
+/* With intrinsics gcc 12 moves some sums of an unrolled loop between registers. b is an output,
+ * though it does not change: as an input it would give its register to the sum of its last product.
+ */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %1, %2, %0" : "+v"(sum), "+v"(b) : "v"(a))
 

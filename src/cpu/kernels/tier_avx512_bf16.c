@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of cpu_words.h by AVX512-BF16. VDPBF16PS adds to each of 16 sums in f32 the
- * products of a pair of bf16: steps 2q and 2q + 1 of a row of op(A), copied to all lanes, and of 16
- * columns of op(B). Like AMX it treats denormal numbers as zero (Intel SDM vol. 2, AMD APM vol. 4).
- * Products of int8 are those of AVX512-VNNI, which all these processors have. Compiled with
+ * Products of words by AVX512-BF16. VDPBF16PS adds the products of a pair of bf16 to each of 16
+ * sums in f32: steps 2q and 2q + 1 of a row of op(A), which are copied to all lanes, times those of
+ * 16 columns of op(B). Like AMX it treats denormal numbers as zero (Intel SDM vol. 2, AMD APM vol.
+ * 4). Products of int8 are those of AVX512-VNNI, which all these processors have. Compiled with
  * -mavx512f and -mavx512bf16; called only where detect.c found them.
  */
 #include "cpu/kernels/tier_tables.h"
@@ -21,8 +21,9 @@
 #define STORE_C(c, mask, x)    _mm512_mask_storeu_ps(c, mask, x)
 #include "cpu/kernels/template_word_tile.h"
 
-/* Multiply-adds: 32 a cycle by VDPBF16PS and 16 by FMAs, of which loads and packing of f32 leave 14
- * (Zen 4). Three words for f32 would take three times as long as FMAs, and two for f16 twice. */
+/* Zen 4 executes 32 multiply-adds a cycle by VDPBF16PS, and 16 by FMAs, of which loads and packing
+ * of f32 leave 14. Three words for f32 would take three times as long as FMAs, and two for f16
+ * twice. */
 const cpu_words tgl_cpu_words_avx512_bf16 = {
     .name = "AVX512-BF16",
     .steps = {[CPU_WORDS_BF16] = 512, /* 256 were up to 4 % slower from 512 cubed on */

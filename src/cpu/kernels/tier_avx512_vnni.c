@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of int8 by AVX512-VNNI. VPDPBUSD adds to each of 16 sums in int32, modulo 2^32, the
- * products of four unsigned bytes and four signed ones. Elements of op(A) are unsigned with 128
- * added; the first sums make up for it (pack_i8.c). Compiled with -mavx512f and -mavx512vnni;
- * called only where detect.c found them.
+ * Products of int8 by AVX512-VNNI. VPDPBUSD adds the products of four unsigned and four signed
+ * bytes to each of 16 sums in int32, modulo 2^32. Adding 128 makes the elements of op(A) unsigned;
+ * sums begin with values that make up for that (pack_i8.c). Compiled with -mavx512f and
+ * -mavx512vnni; called only where detect.c found them.
  */
 #include "cpu/kernels/tier_tables.h"
 
@@ -27,7 +27,7 @@ void tgl_cpu_multiply_vnni(const cpu_words_product *x)
     multiply_vnni(x);
 }
 
-/* Dot products of `rows` rows, a constant, with x, whose steps from k on are 0 up to whole vectors.
+/* Dot products of `rows` rows, a constant, with x, which is padded with zeros to whole vectors.
  * offset: -128 times the sum of x, which makes up for adding 128 to the elements of M. */
 static inline __attribute__((always_inline)) void dot_rows(const int rows, int32_t *y,
                                                            const int8_t *M, int64_t ld, int64_t k,

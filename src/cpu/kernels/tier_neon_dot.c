@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of int8 by SDOT (FEAT_DotProd). SDOT by element adds to each of 4 sums the products of 4
- * steps of a column of op(B) and of a row of op(A). Compiled with -march=armv8.2-a+dotprod; called
- * only where detect.c found it.
+ * Products of int8 by SDOT (FEAT_DotProd). SDOT by element adds the products of 4 steps of a row of
+ * op(A) and of 4 columns of op(B) to 4 sums, one for each column. Compiled with
+ * -march=armv8.2-a+dotprod; called only where detect.c found it.
  */
 #include "cpu/kernels/tier_tables.h"
 #include "cpu/kernels/unroll.h"
@@ -10,7 +10,7 @@
 #include <arm_neon.h>
 #include <string.h>
 
-/* Two sums: row i, whose steps are lane `lane` of `rows`. */
+/* The two vectors of sums of row i, whose steps are lane `lane` of `rows`. */
 #define ROW_TIMES_COLUMNS(sums, i, rows, lane)                                                     \
     do {                                                                                           \
         (sums)[2 * (i)] = vdotq_laneq_s32((sums)[2 * (i)], columns[0], rows, lane);                \
@@ -44,9 +44,9 @@ static inline void multiply_group(int32x4_t sums[16], const int8_t *a, const int
 #define ROW(sums, i, half)   (sums)[2 * (i) + (half)]
 #include "cpu/kernels/template_neon_words.h"
 
-/* Not measured. Neoverse N2 executes two SDOT (32 multiply-adds) or two FMLA (8) per cycle, V1
- * twice as many (LLVM's scheduling models, after Arm's software optimization guides). SDOT is
- * assumed to reach half of that. */
+/* Cycles were not measured. Neoverse N2 executes two SDOT (32 multiply-adds) or two FMLA (8) per
+ * cycle, V1 twice as many (LLVM's scheduling models, after Arm's software optimization guides).
+ * SDOT is assumed to reach half of that. */
 const cpu_words tgl_cpu_words_neon_dot = {
     .name = "NEON SDOT",
     .steps = {[CPU_WORDS_I8] = 1024}, /* 32 rows of A take 32 KB, half of the L1 cache */

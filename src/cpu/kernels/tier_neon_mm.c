@@ -4,10 +4,11 @@
  * of 8 int8 by 2 columns of 8, BFMMLA 2 rows of 4 bf16 by 2 columns of 4; both add the products to
  * 2 x 2 sums. Compiled with -march=armv8.2-a+i8mm+bf16; called only where detect.c found them.
  *
- * BFMMLA adds the products of two steps, and this sum to the sum so far. Each result is rounded to
- * odd, that is, cut off, with the last bit set if anything was cut off. Denormal numbers are
- * treated as zero, and results below the normal numbers become zero (Arm ARM, BFMatMulAdd() and
- * BFDotAdd()). FPCR does not change this, unless it enables FEAT_EBF16, which Linux does not.
+ * BFMMLA adds the products of two steps, and adds the result to the sum so far. Each addition
+ * rounds to odd: the result is truncated, and its last bit is set if anything was cut off. Denormal
+ * numbers are treated as zero, and results below the normal numbers become zero (Arm ARM,
+ * BFMatMulAdd() and BFDotAdd()). FPCR does not change this, unless it enables FEAT_EBF16, which
+ * Linux does not.
  */
 #include "cpu/kernels/tier_tables.h"
 #include "cpu/kernels/unroll.h"
@@ -29,7 +30,7 @@
             (sums)[i] = MMLA((sums)[i], pairs_a[i / 4], pairs_b[i % 4]);                           \
     } while (0)
 
-/* The upper or lower row of two squares that are side by side. */
+/* The upper or the lower row of two squares of 2 x 2 sums that are side by side. */
 static inline int64x2_t row_of(int64x2_t left, int64x2_t right, bool is_upper)
 {
     return is_upper ? vzip1q_s64(left, right) : vzip2q_s64(left, right);
@@ -66,10 +67,10 @@ static inline int64x2_t row_of(int64x2_t left, int64x2_t right, bool is_upper)
 #define ROW(sums, i, half)   ROW_OF_SQUARES(V, (sums) + (i) / 2 * 4 + 2 * (half), i)
 #include "cpu/kernels/template_neon_words.h"
 
-/* Not measured. Neoverse N2 executes two SMMLA (64 multiply-adds), two BFMMLA (32) or two FMLA (8)
- * per cycle, V1 twice as many (LLVM's scheduling models, after Arm's software optimization guides).
- * SMMLA and BFMMLA are assumed to reach half of that. 32 rows of A take 32 KB, half of the L1
- * cache.
+/* Cycles were not measured. Neoverse N2 executes two SMMLA (64 multiply-adds), two BFMMLA (32) or
+ * two FMLA (8) per cycle, V1 twice as many (LLVM's scheduling models, after Arm's software
+ * optimization guides). SMMLA and BFMMLA are assumed to reach half of that. 32 rows of A take 32
+ * KB, half of the L1 cache.
  */
 const cpu_words tgl_cpu_words_neon_mm = {
     .name = "NEON MMLA",

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Transposes a square of vector registers by butterflies: at distance d the off-diagonal d x d
- * blocks of every 2d x 2d block are exchanged; steps with d = VLEN/2 .. 1 transpose the square. The
- * lanes are compile-time constants, and the compiler chooses the shuffle instructions.
+ * Transposes a square of vector registers by butterflies: a step with distance d exchanges the
+ * off-diagonal d x d blocks of every 2d x 2d block. Steps with d = VLEN/2, ..., 2, 1 transpose the
+ * square. The lanes are compile-time constants, for which the compiler chooses shuffle
+ * instructions.
  */
 #ifndef TGL_CPU_TRANSPOSE_H
 #define TGL_CPU_TRANSPOSE_H
 
-/* Lane l of the new x[i] and x[i + d], out of the lanes 0 .. n-1 of x[i] and n .. 2n-1 of x[i + d].
- */
+/* Where lane l of the new x[i] and of the new x[i + d] comes from: lanes 0 to n-1 are those of
+ * x[i], n to 2n-1 those of x[i + d]. */
 #define CPU_LANE_LOW(l, d, n)  ((l) & (d) ? (n) + (l) - (d) : (l))
 #define CPU_LANE_HIGH(l, d, n) ((l) & (d) ? (n) + (l) : (l) + (d))
 

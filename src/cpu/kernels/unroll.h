@@ -12,7 +12,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Rows of a tile, for a number of vectors. */
+/* Tiles of 1 to this many rows, with nv vectors. */
 #define CPU_ROWS_4(f, nv) f(1, nv) f(2, nv) f(3, nv) f(4, nv)
 #define CPU_ROWS_6(f, nv) CPU_ROWS_4(f, nv) f(5, nv) f(6, nv)
 #define CPU_ROWS_8(f, nv) CPU_ROWS_6(f, nv) f(7, nv) f(8, nv)

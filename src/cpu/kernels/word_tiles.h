@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles of packed words, 16 rows of 64 bytes, for the files that pack and multiply them by AVX-512.
+ * Tiles of packed words, which have 16 rows of 64 bytes, for the files that pack and multiply them
+ * by AVX-512.
  */
 #ifndef TGL_CPU_WORD_TILES_H
 #define TGL_CPU_WORD_TILES_H
@@ -29,13 +30,13 @@ static inline __mmask16 first_of_16(int64_t n)
     return (__mmask16)first_of_32(n);
 }
 
-/* A panel's tiles for the steps of one row: [word][tile][row] of 64 bytes. */
+/* Stores a row of a tile. to: the tiles of a panel for one step, [word][tile][row] of 64 bytes. */
 static inline void store_row(char *to, int word, int tile, int row, __m512i x)
 {
     _mm512_store_si512(to + (2 * word + tile) * TILE + row * ROW, x);
 }
 
-/* Transposes tiles of 16 x 16 groups of 4 bytes: lines and steps trade places. */
+/* Transposes tiles of 16 x 16 groups of 4 bytes: lines become steps, and steps lines. */
 static inline void transpose_tiles(char *tiles, int64_t count)
 {
     typedef int32_t int_vector __attribute__((vector_size(64)));

@@ -6,14 +6,13 @@
 #include "cpu/kernels/shares.h"
 #include "cpu/plan/word_plan.h"
 
-/* Multiply-adds that outweigh the cost of one more thread, by FMAs: with 4e5 f16 at 64 to 160 cubed
- * ran at 0.6 to 0.8 of the speed on 16 cores of a Xeon. By words a thread gets at least this work
- * and at least so many cycles of work: with AMX 4e5 multiply-adds, with which bf16 at 128 cubed was
- * fastest. */
+/* The least work for which one more thread pays: multiply-adds by FMAs, and cycles by words, which
+ * with AMX are 4e5 multiply-adds, the fastest value for bf16 at 128 cubed. With 4e5 multiply-adds
+ * by FMAs f16 at 64 to 160 cubed ran at 0.6 to 0.8 of the speed (16 cores of a Xeon). */
 static const double WORK_PER_THREAD = 1e5, CYCLES_PER_THREAD = 1500;
 
-/* Rows, columns and steps of the largest block that is converted to f32: with the blocks of A and B
- * and the sums, 1.3 MB. */
+/* Rows, columns and steps of the largest block that is converted to f32. The blocks of A and B and
+ * the sums take 1.3 MB. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
 _Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 
@@ -67,7 +66,7 @@ static void choose_blocks_of_d(const tgl_shape *s, int threads, cpu_block_plan *
     h->rows = tgl_min64(s->m, MAX_ROWS);
     h->columns = tgl_min64(s->n, MAX_COLUMNS);
     h->steps = tgl_min64(s->k, MAX_STEPS);
-    /* Parts of k or smaller blocks where there would be fewer than threads. */
+    /* If there are fewer blocks than threads, k is divided, or blocks are made smaller. */
     for (;;) {
         const int64_t blocks =
             s->batch * cpu_ceil_div(s->m, h->rows) * cpu_ceil_div(s->n, h->columns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When products of bf16, of f16 unless the compute mode is IEEE, of f32 with TGL_COMPUTE_ACCURATE,
- * and of int8 are computed by words (kernels/cpu_words.h), and in which blocks.
+ * When products are computed by words (kernels/cpu_words.h), and in which blocks. cpu_types.c says
+ * for which types and compute modes words are permitted.
  */
 #include "cpu/plan/word_plan.h"
 #include "cpu/kernels/shares.h"
@@ -11,26 +11,24 @@ static cpu_word_kind kind_of(const tgl_shape *s)
     return tgl_cpu_type_of(s)->words;
 }
 
-/* Lines of a block: with fewer A and B are packed more often, with more the sums leave the L2
- * cache. Sums of int8 are in D itself as a rule, and packing takes a larger share of the time: at
- * 2048 cubed 2560 lines are 3 % faster (Zen 4). The packed lines of a product with few rows or
- * columns are used at once, while they are in the L2 cache. */
+/* The most lines of a block. With fewer lines A and B are packed more often, with more the sums do
+ * not fit in the L2 cache. Sums of int8 are usually in D itself, and packing takes a larger share
+ * of the time: at 2048 cubed 2560 lines are 3 % faster (Zen 4). Where the other operand has few
+ * lines (FEW), packed lines are used at once, while they are in the L2 cache. */
 enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
 /* The least k of a product by digits. */
 enum { MIN_DIGITS_K = 256 };
 
-/* Cycles, measured on a Xeon with AMX: packing an element, by kind (or converting it to f32);
- * adding a sum to a block of sums; reading it for the epilogue; a call. */
+/* Cycles, measured on a Xeon with AMX. PACK: packing an element, by kind, or converting it to f32.
+ * ADD: adding a sum to a block of sums. EPILOGUE: reading it for the epilogue. CALL: a call of the
+ * kernel. ADD_PART: adding a sum over a part of k, which another thread has written. */
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 1};
-static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
+static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000, ADD_PART = 1;
 
-/* The same: adding a sum of a part of k, which another thread has written. */
-static const double ADD_PART = 1;
-
-/* Cycles of a block of D by words. */
-static double cost(const cpu_words *words, cpu_word_kind kind, int64_t rows, int64_t columns,
-                   int64_t k)
+/* Cycles that words take for a block of D. */
+static double cycles_by_words(const cpu_words *words, cpu_word_kind kind, int64_t rows,
+                              int64_t columns, int64_t k)
 {
     const double m = (double)tgl_round_up(rows, 16), n = (double)tgl_round_up(columns, 16);
     const double steps = (double)tgl_round_up(k, tgl_cpu_word_steps(kind));
@@ -45,15 +43,16 @@ static int64_t even_lines(int64_t total, int64_t blocks)
     return tgl_min64(total, tgl_round_up(cpu_ceil_div(total, blocks), CPU_WORDS_LINES));
 }
 
-/* The least number of blocks. other: lines of the other operand. */
+/* The least number of blocks of `total` lines. other: lines of the other operand. */
 static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
 {
     const int64_t most = kind == CPU_WORDS_I8 ? MAX_LINES_I8 : MAX_LINES;
     return cpu_ceil_div(total, other <= FEW ? MAX_LINES_OF_FEW : most);
 }
 
-/* A short last block costs as much as a whole one: 1.5 times the usual steps are one block, unless
- * words or digits of f32 fill the L1 cache. */
+/* Cuts k into blocks of nearly equal size, because a short last block takes as long as a whole one.
+ * 1.5 times the usual steps are still one block, but not for f32, whose words or digits fill the L1
+ * cache with the usual steps. */
 static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
 {
     const int64_t usual = words->steps[kind];
@@ -70,7 +69,8 @@ static cpu_word_kind first_kind(const tgl_shape *s, const cpu_words *words)
     const bool has_digits = kind == CPU_WORDS_F32 && words->multiply[CPU_DIGITS_F32] != NULL;
     if (!has_digits || s->k < MIN_DIGITS_K) return kind;
     const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
-    const bool faster = cost(words, CPU_DIGITS_F32, m, n, s->k) < cost(words, kind, m, n, s->k);
+    const bool faster = cycles_by_words(words, CPU_DIGITS_F32, m, n, s->k) <
+                        cycles_by_words(words, kind, m, n, s->k);
     return faster ? CPU_DIGITS_F32 : kind;
 }
 
@@ -94,7 +94,7 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
             const int64_t parts = tgl_cpu_parts_of_k(blocks, threads, s->k, h->words->steps[kind]);
             const double cycles =
                 (double)cpu_ceil_div(blocks, threads) *
-                    cost(h->words, kind, rows, columns, cpu_ceil_div(s->k, parts)) +
+                    cycles_by_words(h->words, kind, rows, columns, cpu_ceil_div(s->k, parts)) +
                 (parts > 1 ? CALL + ADD_PART * (double)(s->batch * s->m * s->n * parts) / threads
                            : 0);
             if (best > 0 && cycles >= best) continue;
@@ -108,8 +108,8 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
     h->word_steps = even_steps(h->words, kind_of(s), h->steps);
 }
 
-/* The cost of a product by words and by FMAs, per block of D. Words of int8 are faster from about
- * 12 cubed on, and below by little slower. */
+/* Compares words with FMAs for a block of D. Words of int8 are faster from about 12 cubed on, and
+ * hardly slower below. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = first_kind(s, words);
@@ -119,7 +119,7 @@ static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
     const bool is_f32 = kind_of(s) == CPU_WORDS_F32;
     const double conversion = is_f32 ? 0 : (double)(m + n) * PACK[CPU_WORDS_BF16];
     const double fma = (double)m * (double)n * words->fma_cycles;
-    return cost(words, kind, m, n, s->k) < (fma + conversion) * (double)s->k;
+    return cycles_by_words(words, kind, m, n, s->k) < (fma + conversion) * (double)s->k;
 }
 
 /* Whether words may compute the product. */
@@ -131,7 +131,7 @@ static bool are_permitted(const tgl_shape *s, const cpu_words *words)
     return (type->word_modes & CPU_BIT(s->compute)) != 0;
 }
 
-static bool suit(const tgl_shape *s, const cpu_words *words)
+static bool words_suit(const tgl_shape *s, const cpu_words *words)
 {
     return words != NULL && words->multiply[kind_of(s)] != NULL && are_permitted(s, words) &&
            s->k > 0 && are_words_faster(s, words);
@@ -140,7 +140,7 @@ static bool suit(const tgl_shape *s, const cpu_words *words)
 const cpu_words *tgl_cpu_words_for(const tgl_shape *s, const cpu_tier *tier)
 {
     const cpu_words *words = tier->words;
-    if (!suit(s, words)) return NULL;
+    if (!words_suit(s, words)) return NULL;
     if (words->is_permitted == NULL || words->is_permitted()) return words;
-    return suit(s, words->otherwise) ? words->otherwise : NULL;
+    return words_suit(s, words->otherwise) ? words->otherwise : NULL;
 }

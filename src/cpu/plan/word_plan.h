@@ -7,14 +7,15 @@
 
 #include "cpu/plan/block_plan.h"
 
-/* The words that compute the product; NULL: FMAs are faster, or neither the product nor the system
- * permits words. */
+/* The words that compute the product; NULL: FMAs are faster, or the product or the system does not
+ * permit words. */
 const cpu_words *tgl_cpu_words_for(const tgl_shape *shape, const cpu_tier *tier);
 
 /* Sets rows, columns, steps and parts of the blocks. */
 void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_block_plan *h);
 
-/* Parts of k for threads that have no block of D, at least `steps` steps each. */
+/* The number of parts of k, so that threads have work if there are fewer blocks of D than threads.
+ * Each part has at least `steps` steps. */
 int64_t tgl_cpu_parts_of_k(int64_t blocks, int threads, int64_t k, int64_t steps);
 
 #endif

@@ -6,8 +6,6 @@
 #include "cpu/run/block_sums.h"
 #include "cpu/run/convert_lines.h"
 
-#include <string.h>
-
 /* ---- f32 ------------------------------------------------------------------------------------- */
 
 static void add_products_f32(const cpu_plan *plan, void *sums, const void *products, int64_t n,
@@ -27,7 +25,7 @@ static const float *read_addend(const cpu_block_sums *x, tgl_type type, tgl_oper
 {
     const void *from = x->product->run->at[operand];
     if (from == NULL) return NULL;
-    tgl_cpu_read_line(x->product->plan->blocks->conversions, type, x->line, from, index, n);
+    cpu_read_line(x->product->plan->blocks->conversions, type, x->line, from, index, n);
     return x->line;
 }
 
@@ -44,7 +42,7 @@ static void store_row_f32(const cpu_block_sums *x, int64_t i)
         kernels->scale(sums, n, run->has_product ? run->alpha : 0);
     if (run->beta != 0) {
         const void *C = tgl_cpu_c_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_c));
-        tgl_cpu_read_line(convert, s->type_c, x->line, C, row * s->ldc + column, n);
+        cpu_read_line(convert, s->type_c, x->line, C, row * s->ldc + column, n);
         kernels->reduce(sums, 1, n, x->line, n, 1, run->beta, 1);
     }
     if (!tgl_epilogue_is_none(e)) {
@@ -57,7 +55,7 @@ static void store_row_f32(const cpu_block_sums *x, int64_t i)
                         read_addend(x, e->type_residual, TGL_AT_RESIDUAL, residual, n));
     }
     void *D = tgl_cpu_d_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_d));
-    tgl_cpu_write_line(convert, s->type_d, D, row * s->ldd + column, sums, n);
+    cpu_write_line(convert, s->type_d, D, row * s->ldd + column, sums, n);
 }
 
 const cpu_sum_functions tgl_cpu_sums_f32 = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packing buffers. A plan reserves one of its size when it is made. A run takes any buffer that is
- * large enough and idle; only when runs overlap is another one allocated and kept.
+ * Packing buffers. A plan reserves a buffer of its size when it is made. A run takes any idle
+ * buffer that is large enough. Another one is allocated, and kept, only if runs overlap.
  *
- * There is no lock: whoever sets a slot's `in_use` owns the slot. If the process forks while
- * another thread owns a slot, the child never gets that slot back, and has the others.
+ * There is no lock: the thread that sets a slot's `in_use` owns the slot. If the process forks
+ * while another thread owns a slot, the child never gets that slot back, but has the others.
  */
 #include "cpu/run/buffer_pool.h"
 #include "cpu/plan/cpu_plan.h"
@@ -20,7 +20,7 @@ static void *allocate(size_t bytes)
     bytes = (bytes + alignment - 1) / alignment * alignment;
     void *memory = aligned_alloc(alignment, bytes);
 #ifdef MADV_HUGEPAGE
-    /* A packed block spans hundreds of small pages; a refusal costs only speed. */
+    /* A packed block spans hundreds of small pages. If the system refuses, only speed is lost. */
     if (memory != NULL && alignment == huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
     return memory;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory for packing, which runs take and give back.
+ * Memory for packing. A run takes a buffer and gives it back.
  */
 #ifndef TGL_CPU_BUFFER_POOL_H
 #define TGL_CPU_BUFFER_POOL_H
@@ -11,11 +11,10 @@
 
 enum { CPU_BUFFER_SLOTS = 32 };
 
-/* Buffers for packing, kept from run to run; all zero at first. A run takes one and gives it back.
- */
+/* Buffers that are kept from run to run. All zero at first. */
 typedef struct cpu_buffer_pool {
     struct {
-        atomic_bool in_use;  /* whoever sets it owns the slot */
+        atomic_bool in_use;  /* the thread that sets it owns the slot */
         atomic_size_t bytes; /* 0: the slot is empty */
         void *memory;
     } slots[CPU_BUFFER_SLOTS];
@@ -26,10 +25,12 @@ typedef struct cpu_buffer {
     int slot; /* -1: it is not kept */
 } cpu_buffer;
 
-/* reserve: makes sure that a buffer of this size exists; false: no memory. take:
- * memory is NULL if there is none. */
 void tgl_buffer_pool_close(cpu_buffer_pool *pool);
+
+/* Makes sure that a buffer of this size exists. False: there is no memory. */
 bool tgl_buffer_pool_reserve(cpu_buffer_pool *pool, size_t bytes);
+
+/* memory: NULL if there is none. */
 cpu_buffer tgl_buffer_pool_take(cpu_buffer_pool *pool, size_t bytes);
 void tgl_buffer_pool_give(cpu_buffer_pool *pool, cpu_buffer buffer);
 

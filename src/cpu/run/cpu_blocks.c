@@ -42,7 +42,7 @@ typedef struct d_block {
     bool by_digits; /* the next block of k is tried by digits */
 } d_block;
 
-/* ---- The product of one block ---------------------------------------------------------------- */
+/* ---- Reading blocks -------------------------------------------------------------------------- */
 
 /* The block of op(A), of k steps from `first` on. */
 static cpu_words_source source_of_a(const d_block *x, int64_t first, int64_t k)
@@ -62,6 +62,31 @@ static cpu_words_source source_of_b(const d_block *x, int64_t first, int64_t k)
     const char *B = tgl_cpu_b_of(s, x->product->run, x->sums.problem, element);
     return (cpu_words_source){B + at * element, s->ldb, s->trans_b, cpu_length(x->sums.columns), k};
 }
+
+/* Converts a block to f32 and stores its rows, as they are in memory, one after the other. */
+static void read_block(const d_block *x, float *to, const cpu_words_source *from)
+{
+    const tgl_type type = x->product->shape->type_a;
+    const int64_t rows = from->k_contiguous ? from->lines : from->k;
+    const int64_t n = from->k_contiguous ? from->k : from->lines;
+    for (int64_t i = 0; i < rows; i++)
+        cpu_read_line(x->plan->conversions, type, to + i * n, from->from, i * from->ld, n);
+}
+
+/* x->a[p] := step p of a vector, a block of one line. Its elements are gathered in x->b if they are
+ * strided. */
+static void read_vector(const d_block *x, const cpu_words_source *from)
+{
+    const tgl_type type = x->product->shape->type_a;
+    const bool strided = !from->k_contiguous && from->ld != 1;
+    const size_t element = tgl_type_size(type);
+    char *gathered = (void *)x->b;
+    for (int64_t p = 0; p < from->k && strided; p++, gathered += element)
+        memcpy(gathered, (const char *)from->from + p * from->ld * (int64_t)element, element);
+    cpu_read_line(x->plan->conversions, type, x->a, strided ? x->b : from->from, 0, from->k);
+}
+
+/* ---- The product of one block ---------------------------------------------------------------- */
 
 /* Adds the products of k steps from `first` on to the sums; the first ones set them. False: their
  * elements are not suited to this kind of words. */
@@ -92,8 +117,8 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
     const int64_t m = cpu_length(x->sums.rows), n = cpu_length(x->sums.columns);
     const cpu_words_source a = source_of_a(x, first, k), b = source_of_b(x, first, k);
     const bool add = first > x->first, apart = x->products != x->sums.sums;
-    tgl_cpu_read_block(x->plan->conversions, s->type_a, x->a, &a);
-    tgl_cpu_read_block(x->plan->conversions, s->type_b, x->b, &b);
+    read_block(x, x->a, &a);
+    read_block(x, x->b, &b);
     const tgl_shape block = tgl_cpu_block_shape(s, m, n, k, x->products_ld);
     const tgl_run run = {
         .alpha = 1,
@@ -119,7 +144,7 @@ static void add_by_vector(const d_block *x, int64_t first, int64_t k)
     const cpu_words_source a = source_of_a(x, first, k), b = source_of_b(x, first, k);
     const cpu_words_source *matrix = s->m == 1 ? &b : &a, *vector = s->m == 1 ? &a : &b;
     const bool add = first > x->first;
-    tgl_cpu_read_vector(x->plan->conversions, s->type_a, x->a, (char *)x->b, vector);
+    read_vector(x, vector);
     if (matrix->k_contiguous) {
         x->plan->dot(x->products, matrix->from, matrix->ld, matrix->lines, k, x->a);
         x->functions->add_dots(plan, x->sums.sums, x->products, matrix->lines, add);

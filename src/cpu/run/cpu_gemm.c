@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loops around the microkernel. Each thread computes rectangles of C, one at a time:
+ * The loops around the register tile. A job (cpu_jobs.h) is a rectangle of C:
  *
  *     for each block of nc columns of C and B
  *         for each block of kc of k
@@ -10,28 +10,25 @@
  *                         one register tile
  *
  * B is packed while it is used: the first tile that reads a panel of B also copies it, and the
- * tiles below read the packed copy. Blocks of rows consist of full tiles, but for the last one.
- * Columns, and the rows of the last block, are cut into tiles of nearly equal size instead of full
- * tiles and a small remainder. Each element of C is summed in the order of k.
+ * tiles below read the packed copy. All blocks of rows but the last consist of full tiles. Columns,
+ * and the rows of the last block, are cut into tiles of nearly equal size, not into full tiles and
+ * a small remainder. Each element of C is summed in the order of k.
  */
 #include "cpu/run/cpu_gemm.h"
 #include "cpu/kernels/shares.h"
 #include "cpu/run/cpu_epilogue.h"
 #include "cpu/run/cpu_jobs.h"
 
-/* A rectangle of C in one product, which one thread computes. */
+/* The rectangle of a job. */
 typedef struct rectangle {
+    const cpu_product *product;
     const tgl_shape *shape;
     const cpu_plan *plan;
-    cpu_range rows, columns, k; /* all of k, or a part of it */
+    const cpu_job *job;
     double alpha, beta;
     const char *A, *B;
     char *C; /* D of the run, which contains C, or the sums over a part of k */
     int64_t ldc;
-    char *packed_a, *packed_b;
-    const cpu_product *product;
-    int64_t problem;   /* of the batch */
-    bool has_epilogue; /* C is complete after the last block of k */
 } rectangle;
 
 static const char *a_at(const rectangle *x, int64_t i, int64_t p)
@@ -50,8 +47,8 @@ static const char *b_at(const rectangle *x, int64_t p, int64_t j)
 
 /* ---- One block of A -------------------------------------------------------------------------- */
 
-/* A block of rows, cut into tiles. The first tile has mr rows, because it may have to copy B. The
- * others have `base` rows, and the first `rest` of them one more. */
+/* A block of rows, cut into tiles. The first tile has mr rows, because it may have to copy B. Each
+ * of the others has `base` rows, and the first `rest` of these have one row more. */
 typedef struct row_block {
     cpu_range rows, k;
     int64_t tiles, first, base, rest;
@@ -82,15 +79,15 @@ static void pack_a_rows(const rectangle *x, const row_block *block)
     const int64_t k = cpu_length(block->k);
     for (int64_t q = 0, row = 0; q < block->tiles; q++) {
         const int64_t height = tile_height(block, q);
-        kernels->interleave(x->packed_a + row * k * (int64_t)kernels->element, height,
+        kernels->interleave(x->job->memory + row * k * (int64_t)kernels->element, height,
                             a_at(x, block->rows.begin + row, block->k.begin), x->shape->lda, height,
                             k);
         row += height;
     }
 }
 
-/* Packs a transposed A. Consecutive values of k are lda elements apart in memory, so a few of them
- * are packed at a time, for all rows of the block, while the next few are prefetched. */
+/* Packs a transposed A. Steps of k are lda elements apart in memory. A few steps are packed at a
+ * time, for all rows of the block, while the next few are prefetched. */
 static void pack_a_columns(const rectangle *x, const row_block *block)
 {
     enum { STEPS = 8, LINE = 64 };
@@ -105,7 +102,7 @@ static void pack_a_columns(const rectangle *x, const row_block *block)
                 __builtin_prefetch(from + i * lda * element + byte);
         for (int64_t q = 0, row = 0; q < block->tiles; q++) {
             const int64_t height = tile_height(block, q);
-            kernels->copy(x->packed_a + (row * k + p * height) * element, height,
+            kernels->copy(x->job->memory + (row * k + p * height) * element, height,
                           from + row * element, lda, height, steps);
             row += height;
         }
@@ -120,16 +117,16 @@ static void pack_a(const rectangle *x, const row_block *block)
         pack_a_rows(x, block);
 }
 
-/* A panel of B: its columns in C, where it is read, and where its first use copies it to. */
+/* A panel of B, and what is prefetched while it is multiplied. */
 typedef struct panel {
-    int64_t column, count, width; /* width: whole vectors */
-    const char *b;
+    int64_t column, count, width; /* its columns of C, `count` of them; width: in whole vectors */
+    const char *b;                /* where it is read */
     int64_t ldb;
-    cpu_use use;      /* of the first tile */
-    char *copy;       /* CPU_B_COPY */
-    const char *next; /* the panel that is read next, which all tiles prefetch in parts; or NULL */
+    cpu_use use;      /* by the first tile; the others only read it */
+    char *copy;       /* where the first tile copies it (CPU_B_COPY) */
+    const char *next; /* the panel that is read next, which the tiles share; NULL: no prefetch */
     int64_t next_ld, next_rows;
-    int64_t next_pieces; /* of a row, each as wide as a tile */
+    int64_t next_pieces; /* of a row of `next`, each as wide as a tile */
 } panel;
 
 static cpu_layout layout_of_a(const rectangle *x, const row_block *block)
@@ -137,8 +134,8 @@ static cpu_layout layout_of_a(const rectangle *x, const row_block *block)
     return block->packed == NULL && !x->shape->trans_a ? CPU_A_ROWS : CPU_A_COLS;
 }
 
-/* What tile q of a block prefetches of the next panel: some rows of one piece. With fewer tiles
- * than pieces the last pieces are not prefetched. */
+/* Chooses the part of the next panel that tile q of a block prefetches: some rows of one piece. If
+ * there are fewer tiles than pieces, the last pieces are not prefetched. */
 static void fetch_part(const row_block *block, const panel *y, int64_t element, int64_t q,
                        cpu_beside *beside)
 {
@@ -190,73 +187,93 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
 
 /* ---- One block of B -------------------------------------------------------------------------- */
 
-/* With so few tiles and a B that is not packed, the first tile prefetches the next panel of B, a
- * row in each step of k. Parts of the panel would be longer than the queue of cache misses: flat
- * products that read B from L2 or L3 were 3 to 25 % slower (Zen 4). */
+/* Up to this many tiles, the first one prefetches the next panel of a B that is not packed, a row
+ * in each step of k. The share of the panel that each of so few tiles would prefetch has more cache
+ * lines than a core can have in flight: flat products took 3 to 25 % longer (Zen 4). */
 enum { FEW_TILES = 4 };
 
-/* Steps of k from which on the next panel of a transposed B is prefetched, which lies in rows along
- * k. With 48 steps that was 8 % slower (Intel Xeon). */
+/* Rows of a transposed B lie along k. The next panel is prefetched if they are at least so long:
+ * with 48 steps of k that was 8 % slower (Intel Xeon). */
 enum { LONG_ROW = 128 };
+
+/* Chooses what is prefetched while a panel of B is read that is not packed. `last`: of the block of
+ * columns; then it is the first panel of the next block along k. */
+static void choose_next_panel(const rectangle *x, const row_block *block, cpu_range columns,
+                              bool last, panel *y)
+{
+    const cpu_plan *plan = x->plan;
+    const int64_t k = cpu_length(block->k), element = (int64_t)plan->kernels->element;
+    const int64_t left = x->job->k.end - block->k.end; /* steps behind this block */
+    y->next_ld = y->ldb;
+    y->next_rows = k;
+    if (last) {
+        if (!plan->fetch_next_block || block->rows.end != x->job->rows.end || left == 0) return;
+        y->next = b_at(x, block->k.end, columns.begin);
+        y->next_rows = tgl_min64(k, left);
+    } else if (!plan->fetch) {
+        return;
+    } else if (x->shape->trans_b) {
+        if (k < LONG_ROW) return;
+        y->next = y->b + y->width * y->ldb * element;
+        y->next_rows = tgl_min64(y->width, columns.end - y->column - y->width);
+        y->next_pieces = cpu_ceil_div(k, y->width);
+    } else if (!plan->pack_b && block->tiles <= FEW_TILES && block->first == plan->kernels->mr &&
+               layout_of_a(x, block) == CPU_A_ROWS) {
+        y->use = CPU_B_FETCH;
+    } else {
+        y->next = y->b + y->width * element;
+    }
+}
+
+/* Packs a panel, unless its first tile can do that. */
+static void pack_panel(const rectangle *x, const row_block *block, panel *y, char *copy)
+{
+    const cpu_kernels *kernels = x->plan->kernels;
+    const bool trans_b = x->shape->trans_b;
+    if (!trans_b && y->count == y->width && cpu_length(block->rows) >= kernels->mr) {
+        y->use = CPU_B_COPY;
+        y->copy = copy;
+        return;
+    }
+    (trans_b ? kernels->interleave : kernels->copy)(copy, y->width, y->b, y->ldb, y->count,
+                                                    cpu_length(block->k));
+    y->b = copy;
+    y->ldb = y->width;
+}
 
 /* The panel of `vectors` vectors that begins at vector `first` of a block of columns. packed: an
  * earlier block of rows has packed it. */
 static panel find_panel(const rectangle *x, const row_block *block, cpu_range columns,
                         int64_t first, int64_t vectors, bool packed)
 {
-    const cpu_kernels *kernels = x->plan->kernels;
-    const int64_t k = cpu_length(block->k), offset = first * kernels->vector;
+    const cpu_plan *plan = x->plan;
+    const int64_t offset = first * plan->kernels->vector, k = cpu_length(block->k);
+    const int64_t element = (int64_t)plan->kernels->element;
     panel y = {
         .column = columns.begin + offset,
-        .width = vectors * kernels->vector,
+        .width = vectors * plan->kernels->vector,
         .b = b_at(x, block->k.begin, columns.begin + offset),
         .ldb = x->shape->ldb,
-        .next_rows = k,
         .next_pieces = 1,
     };
     y.count = tgl_min64(y.width, columns.end - y.column);
     const bool last = y.column + y.count == columns.end;
-    if (last && x->plan->fetch_next_block && block->rows.end == x->rows.end &&
-        block->k.end < x->k.end) {
-        y.next = b_at(x, block->k.end, columns.begin);
-        y.next_ld = y.ldb;
-        y.next_rows = tgl_min64(k, x->k.end - block->k.end);
-    } else if (!last && !packed && x->plan->fetch && x->shape->trans_b) {
-        if (k >= LONG_ROW) {
-            y.next = y.b + y.width * y.ldb * (int64_t)kernels->element;
-            y.next_ld = y.ldb;
-            y.next_rows = tgl_min64(y.width, columns.end - y.column - y.width);
-            y.next_pieces = cpu_ceil_div(k, y.width);
-        }
-    } else if (!last && !packed && x->plan->fetch) {
-        if (!x->plan->pack_b && block->tiles <= FEW_TILES && block->first == kernels->mr &&
-            layout_of_a(x, block) == CPU_A_ROWS) {
-            y.use = CPU_B_FETCH;
-        } else {
-            y.next = y.b + y.width * (int64_t)kernels->element;
-            y.next_ld = y.ldb;
-        }
-    }
-    if (!x->plan->pack_b) return y;
+    if (last || !packed) choose_next_panel(x, block, columns, last, &y);
+    if (!plan->pack_b) return y;
 
-    char *copy = x->packed_b;
-    if (x->plan->keep_b) copy += offset * k * (int64_t)kernels->element;
-    const bool by_tile =
-        !x->shape->trans_b && y.count == y.width && cpu_length(block->rows) >= kernels->mr;
-    if (!packed && by_tile) {
-        y.use = CPU_B_COPY;
-        y.copy = copy;
-        return y;
-    }
+    char *copy = x->job->memory + plan->a_bytes;
+    if (plan->keep_b) copy += offset * k * element;
     if (!packed) {
-        cpu_pack_fn *pack = x->shape->trans_b ? kernels->interleave : kernels->copy;
-        pack(copy, y.width, y.b, y.ldb, y.count, k);
-    } else if (!last && !x->plan->in_bands) {
-        y.next = copy + y.width * k * (int64_t)kernels->element;
-        y.next_ld = y.width;
+        pack_panel(x, block, &y, copy);
+        return y;
     }
     y.b = copy;
     y.ldb = y.width;
+    if (!last && !plan->in_bands) {
+        y.next = copy + y.width * k * element;
+        y.next_ld = y.width;
+        y.next_rows = k;
+    }
     return y;
 }
 
@@ -265,13 +282,13 @@ static void multiply_columns(const rectangle *x, cpu_range columns, cpu_range k)
     const cpu_plan *plan = x->plan;
     const int64_t vectors = cpu_ceil_div(cpu_length(columns), plan->kernels->vector);
     const int64_t panels = cpu_ceil_div(vectors, plan->kernels->nv);
-    const int64_t blocks = cpu_ceil_div(cpu_length(x->rows), plan->mc);
+    const int64_t blocks = cpu_ceil_div(cpu_length(x->job->rows), plan->mc);
     for (int64_t q = 0; q < blocks; q++) {
         row_block block = {
-            .rows = cpu_part(x->rows, plan->kernels->mr, blocks, q),
+            .rows = cpu_part(x->job->rows, plan->kernels->mr, blocks, q),
             .k = k,
-            .packed = plan->pack_a ? x->packed_a : NULL,
-            .beta = k.begin == x->k.begin ? x->beta : 1,
+            .packed = plan->pack_a ? x->job->memory : NULL,
+            .beta = k.begin == x->job->k.begin ? x->beta : 1,
         };
         cut_rows(&block, plan->kernels->mr);
         if (plan->pack_a) pack_a(x, &block);
@@ -280,45 +297,37 @@ static void multiply_columns(const rectangle *x, cpu_range columns, cpu_range k)
             const int64_t wide = cpu_share(vectors, panels, i + 1) - first;
             multiply_panel(x, &block, find_panel(x, &block, columns, first, wide, q > 0));
         }
-        if (x->has_epilogue && k.end == x->k.end)
-            tgl_cpu_epilogue(x->product, x->problem, block.rows, columns);
+        if (x->job->sums == NULL && k.end == x->job->k.end)
+            tgl_cpu_epilogue(x->product, x->job->problem, block.rows, columns);
     }
 }
 
 static void multiply_rectangle(const rectangle *x)
 {
-    for (int64_t j = x->columns.begin; j < x->columns.end; j += x->plan->nc) {
-        const cpu_range columns = {j, tgl_min64(x->columns.end, j + x->plan->nc)};
-        for (int64_t p = x->k.begin; p < x->k.end; p += x->plan->kc)
-            multiply_columns(x, columns, (cpu_range){p, tgl_min64(x->k.end, p + x->plan->kc)});
+    for (int64_t j = x->job->columns.begin; j < x->job->columns.end; j += x->plan->nc) {
+        const cpu_range columns = {j, tgl_min64(x->job->columns.end, j + x->plan->nc)};
+        for (int64_t p = x->job->k.begin; p < x->job->k.end; p += x->plan->kc)
+            multiply_columns(x, columns, (cpu_range){p, tgl_min64(x->job->k.end, p + x->plan->kc)});
     }
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
-/* The rectangle of a job, with the packing buffers of its thread. */
 static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
 {
     const tgl_shape *s = product->shape;
-    const cpu_plan *plan = product->plan;
-    const int64_t element = (int64_t)plan->kernels->element;
+    const int64_t element = (int64_t)product->plan->kernels->element;
     return (rectangle){
+        .product = product,
         .shape = s,
-        .plan = plan,
-        .rows = job->rows,
-        .columns = job->columns,
-        .k = job->k,
+        .plan = product->plan,
+        .job = job,
         .alpha = product->run->alpha,
         .beta = product->run->beta,
         .A = tgl_cpu_a_of(s, product->run, job->problem, element),
         .B = tgl_cpu_b_of(s, product->run, job->problem, element),
         .C = tgl_cpu_d_of(s, product->run, job->problem, element),
         .ldc = s->ldd,
-        .product = product,
-        .problem = job->problem,
-        .has_epilogue = true,
-        .packed_a = job->memory,
-        .packed_b = job->memory != NULL ? job->memory + plan->a_bytes : NULL,
     };
 }
 
@@ -330,7 +339,6 @@ static void compute_rectangle(const cpu_product *product, const cpu_job *job)
         x.beta = 0;
         x.C = job->sums;
         x.ldc = product->shape->n;
-        x.has_epilogue = false;
     }
     multiply_rectangle(&x);
 }

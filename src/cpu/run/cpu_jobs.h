@@ -27,8 +27,7 @@ typedef struct cpu_cut {
     int64_t grid_m, grid_n, parts;  /* rectangles along m and n, parts of k */
     int64_t unit_m, unit_n, unit_k; /* rectangles and parts consist of whole units */
     int64_t problems;               /* of the batch, whose jobs run at the same time */
-    size_t thread_bytes; /* of workspace for each thread. They are followed by the sums of jobs */
-    size_t sum_bytes;
+    size_t thread_bytes, sum_bytes; /* workspace: memory of all threads, then sums of all jobs */
     void (*compute)(const cpu_product *x, const cpu_job *job);
     void (*add_parts)(const cpu_product *x, const cpu_job *job, cpu_range rows);
 } cpu_cut;

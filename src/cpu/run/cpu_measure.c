@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ceilings: the rate of the tier's multiply-adds in registers, and the rate of copying memory.
- * Each is the best of several repeats, because interruptions only make a repeat slower.
+ * Measures the upper bounds of the speed of products: the rate of the tier's multiply-adds in
+ * registers, and the rate of copying memory. Each is the best of several repeats, because
+ * interruptions only make a repeat slower.
  */
 #include "cpu/run/cpu_measure.h"
 #include "base/clock.h"
@@ -21,7 +22,7 @@ typedef struct measuring {
     size_t bytes;
 } measuring;
 
-static void multiply_add(void *context, int thread, int team)
+static void run_fma_loop(void *context, int thread, int team)
 {
     const measuring *m = context;
     (void)team;
@@ -29,7 +30,7 @@ static void multiply_add(void *context, int thread, int team)
     m->flops[thread] = m->kernels->fma_loop(m->rounds, &sink);
 }
 
-static void copy(void *context, int thread, int team)
+static void copy_share(void *context, int thread, int team)
 {
     const measuring *m = context;
     const size_t begin = (size_t)cpu_share((int64_t)(m->bytes / 64), team, thread) * 64;
@@ -48,7 +49,7 @@ static tgl_status measure_fma(tgl_device *dev, const cpu_kernels *kernels, doubl
     for (int repeat = 0; repeat < REPEATS; repeat++) {
         memset(flops, 0, (size_t)threads * sizeof *flops);
         const double start = tgl_clock();
-        tgl_thread_pool_run(&cpu->threads, threads, multiply_add, &m);
+        tgl_thread_pool_run(&cpu->threads, threads, run_fma_loop, &m);
         const double seconds = tgl_clock() - start;
         double sum = 0;
         for (int i = 0; i < threads; i++)
@@ -70,11 +71,11 @@ static tgl_status measure_copy(tgl_device *dev, double *value)
     measuring m = {.from = malloc(bytes), .to = malloc(bytes), .bytes = bytes};
     double best = 0;
     if (m.from != NULL && m.to != NULL) {
-        memset(m.from, 1, bytes); /* else all pages of it would be the same zero page */
+        memset(m.from, 1, bytes); /* without this all its pages would be the same zero page */
         memset(m.to, 2, bytes);
         for (int repeat = 0; repeat < 3; repeat++) {
             const double start = tgl_clock();
-            tgl_thread_pool_run(&cpu->threads, cpu->threads.threads, copy, &m);
+            tgl_thread_pool_run(&cpu->threads, cpu->threads.threads, copy_share, &m);
             const double rate = 2.0 * (double)bytes / (tgl_clock() - start);
             if (rate > best) best = rate;
         }

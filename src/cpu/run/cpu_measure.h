@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ceilings of the machine.
+ * The upper bounds of the speed of products on this machine.
  */
 #ifndef TGL_CPU_MEASURE_H
 #define TGL_CPU_MEASURE_H

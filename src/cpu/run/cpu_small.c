@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products of at most CPU_SMALL rows, columns and steps of k, which are one register tile or a few.
- * They are read in place, without blocks and without buffers from the pool: at 4 x 4 x 4 the
- * multiply-adds take a few nanoseconds, and everything around them counts. Only a transposed B is
- * packed, to the stack, because a tile reads whole rows of op(B).
+ * A and B are read in place, without blocks and without buffers from the pool: at 4 x 4 x 4 the
+ * multiply-adds take a few nanoseconds, so that everything around them counts. Only a transposed B
+ * is packed, to the stack, because a tile reads whole rows of op(B).
  */
 #include "cpu/run/cpu_small.h"
 #include "cpu/kernels/shares.h"
 #include "cpu/run/cpu_device.h"
 #include "cpu/run/cpu_epilogue.h"
 
-/* The widest panel of any tier and type: 4 vectors of 64 bytes. */
+/* A row of the widest panel of any tier and type. */
 enum { PANEL_BYTES = CPU_MAX_SMALL_NV * 64 };
 
 /* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
- * tile. Exact, because x * y < 65536. */
+ * tile. The product with a reciprocal is exact, because x * y < 65536. */
 static int quotient(int x, int y)
 {
     /* 65536 / y + 1 */
@@ -25,7 +25,7 @@ static int quotient(int x, int y)
     return x * reciprocals[y] >> 16;
 }
 
-/* Vectors that contain n elements; a vector has a power of two of them. */
+/* Vectors that contain n elements. A vector has a power of two of elements. */
 static int vectors_of(const cpu_kernels *kernels, int n)
 {
     return (n + kernels->vector - 1) >> __builtin_ctz((unsigned)kernels->vector);
@@ -41,15 +41,16 @@ static int cut(int total, int parts, int index)
 /* ---- The next product of a batch ---------------------------------------------------------------
  */
 
-/* A, B and C of the next product of a batch, which are prefetched while this one is computed: a
- * part of one of them in each tile. Hardware prefetchers follow a row, not a new matrix. */
+/* A, B and C of the next product of a batch, which are prefetched while this one is computed: each
+ * tile prefetches a part of one of them. Hardware prefetchers follow a row, but do not find the
+ * next matrix. */
 typedef struct next_product {
     const char *at[3], *end[3];
     int matrix;   /* the one to continue with; 3: all are prefetched */
     int64_t part; /* bytes */
 } next_product;
 
-/* What the next tile prefetches, in rows of `width` bytes. */
+/* Takes the part that the next tile prefetches, in rows of `width` bytes. */
 static cpu_beside next_part(next_product *next, int64_t width)
 {
     while (next->matrix < 3 && next->at[next->matrix] >= next->end[next->matrix])
@@ -66,7 +67,7 @@ static cpu_beside next_part(next_product *next, int64_t width)
 /* ---- One product -------------------------------------------------------------------------------
  */
 
-/* columns: of the last vector. */
+/* columns: those of the last vector. */
 static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
 {
     return columns == kernels->vector       ? CPU_TAIL_WHOLE
@@ -74,8 +75,8 @@ static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
                                             : CPU_TAIL_PARTIAL;
 }
 
-/* The tiles of one panel, which prefetch parts of the next product. b: columns of op(B); c: where
- * the panel's columns of C begin. */
+/* Multiplies by one panel tile by tile. The tiles prefetch parts of the next product. b: the
+ * panel's columns of op(B); c: where its columns of C begin; tail: columns of its last vector. */
 static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_product *x, const char *b,
                               int64_t ldb, int vectors, int tail, char *c, next_product *next)
 {
@@ -94,7 +95,7 @@ static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_produc
     }
 }
 
-/* tail: columns of the last vector. */
+/* The same without prefetches if `next` is NULL. */
 static inline void multiply_small_panel(const cpu_kernels *kernels, const tgl_small_product *x,
                                         const char *b, int64_t ldb, int vectors, int tail, char *c,
                                         next_product *next)
@@ -105,7 +106,8 @@ static inline void multiply_small_panel(const cpu_kernels *kernels, const tgl_sm
         kernels->small[tail_of(kernels, tail)][vectors - 1](x, b, ldb, c, tail);
 }
 
-/* packed: a buffer for a panel of op(B), if B is transposed; else NULL. */
+/* Multiplies by one panel after the other. packed: a buffer for a panel of op(B) if B is
+ * transposed; else NULL. */
 static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_small_product *x,
                                          char *packed, next_product *next)
 {
@@ -131,7 +133,7 @@ static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_s
     }
 }
 
-/* A function of its own, because the buffer makes every call longer. */
+/* A function of its own, because the buffer on the stack makes a call take longer. */
 static __attribute__((noinline)) void
 multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, next_product *next)
 {
@@ -153,7 +155,8 @@ static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
         kernels->scale((char *)x->C + i * x->ldc * (int64_t)kernels->element, x->n, x->alpha);
 }
 
-/* Not inlined, so that products of one panel do not save the registers that this function uses. */
+/* Not inlined, so that the functions that multiply by one panel directly need not save the
+ * registers that this function uses. next: prefetched; NULL: nothing is. */
 static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
                                                      const tgl_small_product *x, next_product *next)
 {
@@ -165,8 +168,8 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
-/* One product, with the same bits as a plan of it. Most have one panel, and call its function here.
- */
+/* One product, with the same bits as by a plan. Most products have one panel: for those the
+ * function of the panel is called here, without the loop over panels. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 {
     if (!cpu_is_small(x->m, x->n, x->k)) return false;
@@ -190,7 +193,7 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t element
     return ((rows - 1) * ld + columns) * element;
 }
 
-/* What product i prefetches of product i + 1. */
+/* The matrices of product i + 1, which product i prefetches. */
 static next_product next_in_batch(const cpu_product *job, int64_t i)
 {
     const tgl_shape *s = job->shape;

@@ -17,7 +17,7 @@ typedef struct vector_job {
     const char *M, *x;
     char *y;
     int64_t ld, x_step, y_step;
-    bool by_rows; /* y[i] is row i of M times x; else y is the sum of rows of M, scaled by x */
+    bool by_rows; /* y[i] is row i of M times x; else y is the sum of all rows p of M times x[p] */
     char *x_copy, *sums;
 } vector_job;
 
@@ -53,6 +53,7 @@ static vector_job job_of(const cpu_product *product, int64_t problem)
     return job;
 }
 
+/* Computes a thread's part of y. */
 static void multiply_lines(void *context, int thread, int team)
 {
     const vector_job *job = context;

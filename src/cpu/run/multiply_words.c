@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of bf16, of f16 unless the compute mode is IEEE, of f32 with TGL_COMPUTE_ACCURATE, and
- * of int8, by words (cpu_words.h): which blocks permit it. Those of int8 are
- * exact. Blocks of f32 are multiplied by digits where the bound of digit_error() permits it.
+ * Multiplies a block of a product by words (cpu_words.h), if its elements permit that. Blocks of
+ * int8 always do, and their products are exact. Blocks of f32 are multiplied by digits if
+ * digit_error() is small enough.
  *
- * AMX and AVX512-BF16 round each sum to nearest as an FMA does, BFMMLA (NEON) to odd, which IEEE
- * does not permit. All treat denormal numbers as zero. A block is therefore multiplied by words
- * only if none can occur. Let 2^a and 2^b be the binades of the least elements other than 0 of the
- * blocks of A and B, and f the fraction bits of their type: 7 of bf16, 10 of f16, 23 of f32.
+ * AMX and AVX512-BF16 round each sum to nearest, as an FMA does. BFMMLA (NEON) rounds to odd. All
+ * treat denormal numbers as zero, so that a block is multiplied by words only if no denormal number
+ * can occur. Let 2^a and 2^b be the binades of the least elements other than 0 of the blocks of A
+ * and B, and f the fraction bits of their type: 7 of bf16, 10 of f16, 23 of f32.
  *   - Each word is a multiple of 2^(a-f). With a-f >= -126 it is 0 or a normal number.
  *   - Each product of two words is a multiple of q = 2^(a-f+b-f), and so is each sum of products
  *     after rounding, to nearest or to odd: a sum is rounded only if its last bit is above q, and
  *     the result is a multiple of this bit. With q >= 2^-126 each sum is 0 or a normal number.
- * Sums of several blocks are added by AVX-512 or NEON.
+ * The sums of several blocks are added by instructions of AVX-512 or NEON, which do not treat
+ * denormal numbers as zero.
  *
- * Neither may a sum overflow in one order of the terms and not in another, nor a word round to Inf.
- * Let A's elements be below 2^(c+1) and B's below 2^(d+1). With 2^(c+1+d+1) * k * 2 <= 2^127 all
- * words, products and sums are finite; the factor 2 allows for rounded words. Inf and NaN, and f32
- * of the last binade, which may round to Inf, are excluded by their exponent. Blocks that are
- * excluded take f32 FMAs, with FMA's Inf and NaN.
+ * Besides, no word may be rounded to Inf, and no sum may overflow in one order of its terms and not
+ * in another. Let A's elements be below 2^(c+1) and B's below 2^(d+1). If 2^(c+1+d+1) * k * 2 <=
+ * 2^127, all words, products and sums are finite; the factor 2 allows for rounded words. Blocks
+ * with Inf or NaN, or with f32 of the last binade, which may be rounded to Inf, are excluded. A
+ * block that is excluded is multiplied by f32 FMAs, with their Inf and NaN.
  */
 #include "cpu/run/multiply_words.h"
 #include "base/integers.h"
 
 #include <math.h>
 
-/* The greatest bounds of digit_error(). U(-1,1) and U(0,1) have 30 to 90,
- * and 60 to 170 with fewer products; N(0,1), whose lines have elements of up to 5 standard
- * deviations, 180 to 320, and 460 to 830 with fewer products. */
+/* The greatest digit_error() of blocks that are multiplied by digits. Blocks of U(-1,1) and U(0,1)
+ * have 30 to 90, or 60 to 170 with fewer products of digits, those of N(0,1) 180 to 320, or 460 to
+ * 830. */
 enum { MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 static int log2_up(int64_t x)
@@ -35,7 +36,7 @@ static int log2_up(int64_t x)
     return x <= 1 ? 0 : 64 - __builtin_clzll((unsigned long long)(x - 1));
 }
 
-/* The condition at the head of the file. */
+/* Whether the exponents satisfy the conditions at the head of this file. */
 static bool are_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exponents b)
 {
     enum { BIAS = 127, LEAST = -126, MOST = 127 };
@@ -51,14 +52,16 @@ static bool are_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exp
 /* A bound of the error of a product of blocks of k steps by digits, divided by u S: u = 2^-24, S
  * the sum of the magnitudes of the products of elements. fewer: by multiply_fewer().
  *
- * In units of the integers: rounding them costs at most half the sum of magnitudes of A's and of
- * B's line, and 1/4 for each step. The products that are left out are at most 2^14 each for
- * low*low, and 2^22 for A's middle times B's low. A magnitude is at least the sum of the widths of
- * the levels that its highest digit reaches. In any pair of lines at least large_a[s] + large_b[t]
- * - k steps have an element of A of level s and one of B of level t. */
+ * The error, in units of the integers that have these digits: rounding elements to integers costs
+ * at most half the sum of the magnitudes of A's and of B's line, and 1/4 for each step. Each
+ * product that is left out is at most 2^14 (low*low) or 2^22 (A's middle times B's low).
+ *
+ * S: the magnitude of an integer is at least the sum of the widths of the levels that its highest
+ * digit reaches. In any pair of lines at least large_a[s] + large_b[t] - k steps have both an
+ * element of A of level s and an element of B of level t. */
 static double digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
 {
-    /* The lower digits are at most 0.51 units of the highest. */
+    /* The lower digits together are at most 0.51 units of the highest digit. */
     const double unit = 0x1p16, lower = 0.51, steps = (double)k;
     const double left_out = 0x1p14 + 0.25 + (fewer ? 0x1p22 : 0);
     const double error = unit / 2 * (a->sum + b->sum + 2 * lower * steps) + left_out * steps;
@@ -73,7 +76,7 @@ static double digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents
     return least > 0 ? error / (0x1p-24 * least) : INFINITY;
 }
 
-/* The block behind this one along k, as if it were as large. element: bytes. */
+/* The block behind this one along k, if it has the same size. element: bytes of an element. */
 static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
 {
     return (cpu_words_next){
@@ -84,8 +87,9 @@ static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
     };
 }
 
-/* Whether A is multiplied without packing it: whole panels and steps, and lines that do not share
- * few sets of the L1 cache, because they are dense, or that are read for one panel of B only. */
+/* Whether A is multiplied without packing it. It must consist of whole panels and steps. Its lines
+ * must not compete for few sets of the L1 cache: they are dense, or read for one panel of B only.
+ */
 static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_words_source *a,
                         int64_t n)
 {
@@ -108,7 +112,7 @@ static bool are_permitted_elements(cpu_word_kind kind, int64_t block, int64_t k,
     }
 }
 
-/* Packs or examines A. */
+/* Packs A, or finds the exponents of an A that is not packed. */
 static cpu_exponents prepare_a(const cpu_words *words, cpu_word_kind kind, bool unpacked,
                                void *packed, const cpu_words_source *a)
 {
