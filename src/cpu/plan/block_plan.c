@@ -4,12 +4,12 @@
  */
 #include "cpu/plan/block_plan.h"
 #include "cpu/kernels/shares.h"
+#include "cpu/plan/cpu_sharing.h"
 #include "cpu/plan/word_plan.h"
 
-/* The least work for which one more thread pays: multiply-adds by FMAs, and cycles by words, which
- * with AMX are 4e5 multiply-adds, the fastest value for bf16 at 128 cubed. With 4e5 multiply-adds
- * by FMAs f16 at 64 to 160 cubed ran at 0.6 to 0.8 of the speed (16 cores of a Xeon). */
-static const double WORK_PER_THREAD = 1e5, CYCLES_PER_THREAD = 1500;
+/* Cycles by words for which one more thread pays. With AMX they are 4e5 multiply-adds, the fastest
+ * value for bf16 at 128 cubed. */
+static const double CYCLES_PER_THREAD = 1500;
 
 /* Rows, columns and steps of the largest block that is converted to f32. The blocks of A and B and
  * the sums take 1.3 MB. */
@@ -128,6 +128,15 @@ static void plan_vector_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_blo
     h->sum_bytes = h->row_bytes = h->product_bytes = tgl_cpu_aligned((size_t)lines * sizeof(float));
 }
 
+static int count_threads(const tgl_shape *s, const cpu_block_plan *h, int max)
+{
+    const double work = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
+    const int threads = tgl_cpu_threads_for(work, max);
+    if (h->words == NULL) return threads;
+    const double by_words = work * h->words->cycles[h->type->words] / CYCLES_PER_THREAD;
+    return by_words < 2 ? 1 : by_words < threads ? (int)by_words : threads;
+}
+
 void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_words *words,
                          cpu_blocking blocking, const cpu_machine *machine, cpu_block_plan *h,
                          cpu_plan *plan)
@@ -135,13 +144,8 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_wor
     *h = (cpu_block_plan){
         .type = tgl_cpu_type_of(s), .conversions = tier->conversions, .words = words, .parts = 1};
     h->is_vector = h->words == NULL && (s->m == 1 || s->n == 1);
-    const double products = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
-    const double by_words =
-        h->words != NULL ? CYCLES_PER_THREAD / h->words->cycles[h->type->words] : 0;
-    const double work = by_words > WORK_PER_THREAD ? by_words : WORK_PER_THREAD;
-    const double threads = products / work, most = machine->threads;
     *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_BLOCKS, .parts = 1, .blocks = h};
-    plan->threads = threads < 2 ? 1 : (int)(threads < most ? threads : most);
+    plan->threads = count_threads(s, h, machine->threads);
     choose_blocks_of_d(s, plan->threads, h);
     if (h->word_steps == 0) h->word_steps = h->steps;
     h->blocks_m = cpu_ceil_div(s->m, h->rows);
