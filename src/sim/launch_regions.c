@@ -10,7 +10,7 @@
  * partition. */
 static tgl_sim_region matrix_region(const char *name, const void *base, tgl_type type, int64_t rows,
                                     int64_t cols, int64_t ld, int64_t stride,
-                                    const tgl_rectangle *part, const tgl_extent *e)
+                                    const tgl_rectangle *part, const tgl_sim_extent *e)
 {
     const int64_t element = (int64_t)tgl_type_size(type);
     const int64_t offset = (part->row * ld + part->col) * element;
@@ -36,7 +36,8 @@ static tgl_sim_region matrix_region(const char *name, const void *base, tgl_type
 
 /* The region of a batch of vectors. */
 static tgl_sim_region vector_region(const char *name, const char *label, const void *base,
-                                    int64_t count, int element, int64_t stride, const tgl_extent *e)
+                                    int64_t count, int element, int64_t stride,
+                                    const tgl_sim_extent *e)
 {
     if (base == NULL || count == 0) return (tgl_sim_region){.extent = 0};
     return (tgl_sim_region){
@@ -59,9 +60,9 @@ static tgl_sim_region vector_region(const char *name, const char *label, const v
 /* Completes the region of a batch that an array of pointers describes. `x` is the partition within
  * one matrix. */
 static void set_array(const tgl_run *run, tgl_operand array, const char *name, const char *label,
-                      const tgl_extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
+                      const tgl_sim_extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
 {
-    static const tgl_extent once = {.count = 1};
+    static const tgl_sim_extent once = {.count = 1};
     const void *const *bases = run->at[array];
     if (bases == NULL) return;
     *pointers = vector_region(name, label, bases + e->first, e->count, sizeof(void *), 0, &once);
@@ -102,7 +103,7 @@ static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
 
 /* Sets the partitions of A and B that the launch reads: all of A and B if the launch writes none of
  * D. */
-static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_extent *e,
+static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_sim_extent *e,
                        tgl_sim_region *regions)
 {
     const bool is_all = e->part.m == 0;
@@ -121,7 +122,7 @@ static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_extent 
     regions[TGL_SIM_A].forbidden = regions[TGL_SIM_B].forbidden = why_no_product(s, run);
 }
 
-static void set_results(const tgl_shape *s, const tgl_run *run, const tgl_extent *e,
+static void set_results(const tgl_shape *s, const tgl_run *run, const tgl_sim_extent *e,
                         tgl_sim_region *regions)
 {
     const char *no_c = why_no_c(s, run);
@@ -136,7 +137,7 @@ static void set_results(const tgl_shape *s, const tgl_run *run, const tgl_extent
     regions[TGL_SIM_C].forbidden = no_c;
 }
 
-static void set_epilogue(const tgl_shape *s, const tgl_run *run, const tgl_extent *e,
+static void set_epilogue(const tgl_shape *s, const tgl_run *run, const tgl_sim_extent *e,
                          tgl_sim_region *regions)
 {
     static const tgl_rectangle none = {.m = 0};
@@ -153,7 +154,7 @@ static void set_epilogue(const tgl_shape *s, const tgl_run *run, const tgl_exten
 
 static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *regions)
 {
-    static const tgl_extent once = {.count = 1};
+    static const tgl_sim_extent once = {.count = 1};
     const int size = (int)tgl_type_size(s->type_accumulate);
     if (!s->device_scalars) return;
     regions[TGL_SIM_ALPHA] =
@@ -163,7 +164,7 @@ static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *
 
 static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
 {
-    static const tgl_extent once = {.count = 1};
+    static const tgl_sim_extent once = {.count = 1};
     regions[TGL_SIM_COUNTERS] = vector_region("the counters", "workspace", memory->counters,
                                               (int64_t)memory->counter_bytes / 4, 4, 0, &once);
     regions[TGL_SIM_SCRATCH] = vector_region("the scratch", "workspace", memory->scratch,
@@ -173,7 +174,7 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
 /* Sets the regions of prepared operands. While an operand is prepared, its block is the scratch. */
 static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
 {
-    static const tgl_extent once = {.count = 1};
+    static const tgl_sim_extent once = {.count = 1};
     static const char *const names[] = {"the prepared A", "the prepared B"};
     for (int i = 0; i < TGL_KEPT_OPERANDS; i++)
         if (!run->is_preparation)
@@ -182,7 +183,7 @@ static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_re
 }
 
 void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
-                        const tgl_extent *e, tgl_sim_region *regions)
+                        const tgl_sim_extent *e, tgl_sim_region *regions)
 {
     const tgl_shape *s = &plan->shape;
     memset(regions, 0, TGL_SIM_REGIONS * sizeof *regions);
