@@ -3,6 +3,8 @@
  * Compiling ahead of time, with the fake NVRTC: reports, cache entries, and the exit status of the
  * command.
  */
+#include <getopt.h>
+
 #include "fake_cuda/setup.h"
 
 #include "cli.h"
