@@ -80,7 +80,7 @@ static void check_tile(const tile_case *t, uint64_t *seed)
 
     const bool partial = t->tail < kernels->vector;
     cpu_tile_fn *tile = t->use != CPU_B_READ
-                            ? kernels->tallest_tile[t->use][t->layout][t->vectors - 1]
+                            ? kernels->tallest_tile[t->use][t->layout][partial][t->vectors - 1]
                             : kernels->tile[t->layout][partial][t->vectors - 1][t->rows - 1];
     const cpu_beside beside = {
         .copy = copy.bytes,
@@ -148,8 +148,9 @@ static void every_tile_multiplies(void **state)
                             .vectors = vectors,
                             .tail = tail,
                         };
-                        if (t.use != CPU_B_READ && tail < kernels->vector) continue;
-                        if (t.use == CPU_B_FETCH && t.layout != CPU_A_ROWS) continue;
+                        if (t.use == CPU_B_FETCH &&
+                            (t.layout != CPU_A_ROWS || tail < kernels->vector))
+                            continue;
                         check_tiles_of(kernels, t, number++, &seed);
                     }
 }

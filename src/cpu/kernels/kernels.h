@@ -35,11 +35,11 @@ typedef enum cpu_layout {
     CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or a transposed A itself */
 } cpu_layout;
 
-/* What a tile does with its panel of b. Panels with a partial vector are only read. */
+/* What a tile does with its panel of b. */
 typedef enum cpu_use {
     CPU_B_READ = 0,  /* reads it */
     CPU_B_FETCH = 1, /* and prefetches the same row of the next panel to L2 in each step of k, for
-                        CPU_A_ROWS. There must be a next panel */
+                        CPU_A_ROWS and whole vectors. There must be a next panel */
     CPU_B_COPY = 2,  /* and copies it to cpu_beside.copy */
 } cpu_use;
 
@@ -87,8 +87,9 @@ typedef struct cpu_kernels {
 
     /* [layout][the last vector is partial][vectors - 1][rows - 1] */
     cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
-    /* Tiles of mr rows that also prefetch or copy b: [cpu_use][layout][vectors - 1] */
-    cpu_tile_fn *tallest_tile[3][2][CPU_MAX_NV];
+    /* Tiles of mr rows that also prefetch or copy b: [cpu_use][layout][the last vector
+     * is partial][vectors - 1] */
+    cpu_tile_fn *tallest_tile[3][2][2][CPU_MAX_NV];
     /* [cpu_tail][vectors - 1] */
     cpu_small_fn *small[3][CPU_MAX_SMALL_NV];
     cpu_pack_fn *interleave, *copy;

@@ -17,7 +17,9 @@
 #define TALLEST_VARIANTS(X, mr, nv)                                                                \
     X(mr, nv, CPU_A_ROWS, false, CPU_B_FETCH, _rows_fetching)                                      \
     X(mr, nv, CPU_A_ROWS, false, CPU_B_COPY, _rows_copying)                                        \
-    X(mr, nv, CPU_A_COLS, false, CPU_B_COPY, _cols_copying)
+    X(mr, nv, CPU_A_COLS, false, CPU_B_COPY, _cols_copying)                                        \
+    X(mr, nv, CPU_A_ROWS, true, CPU_B_COPY, _rows_masked_copying)                                  \
+    X(mr, nv, CPU_A_COLS, true, CPU_B_COPY, _cols_masked_copying)
 
 #define TILE(mr, nv, layout, masked, use, suffix)                                                  \
     static void NAME(tile_##mr##x##nv##suffix)(                                                    \
@@ -35,6 +37,6 @@ FOR_TALLEST_TILES(TALLEST_TILES)
 #define TILE_ENTRY(mr, nv, layout, masked, use, suffix)                                            \
     .tile[layout][masked][(nv)-1][(mr)-1] = NAME(tile_##mr##x##nv##suffix),
 #define TALLEST_ENTRY(mr, nv, layout, masked, use, suffix)                                         \
-    .tallest_tile[use][layout][(nv)-1] = NAME(tile_##mr##x##nv##suffix),
+    .tallest_tile[use][layout][masked][(nv)-1] = NAME(tile_##mr##x##nv##suffix),
 #define TILE_ENTRIES(mr, nv)    TILE_VARIANTS(TILE_ENTRY, mr, nv)
 #define TALLEST_ENTRIES(mr, nv) TALLEST_VARIANTS(TALLEST_ENTRY, mr, nv)

@@ -9,7 +9,6 @@ enum {
     F64 = CPU_BIT(TGL_F64),
     FLOATS = CPU_BIT(TGL_F16) | CPU_BIT(TGL_BF16) | F32,
     I32 = CPU_BIT(TGL_I32),
-    ACCURATE = CPU_BIT(TGL_COMPUTE_ACCURATE),
     ALL = CPU_BIT(TGL_COMPUTE_FAST + 1) - 1,
     /* A product of two f16 is the sum of four exact products of words, which is rounded several
      * times. IEEE requires one rounding. */
@@ -20,7 +19,8 @@ enum {
 /* Columns: type, results, addends, last_activation, fits_tiles, sums_are_integers, all_fit_words,
  * words, word_modes, steps_of_vector. No words multiply f64. */
 static const cpu_type types[] = {
-    {TGL_F32, F32, F32, TGL_ACTIVATION_SILU, true, false, false, CPU_WORDS_F32, ACCURATE, 0},
+    {TGL_F32, F32, F32, TGL_ACTIVATION_SILU, true, false, false, CPU_WORDS_F32,
+     CPU_BIT(TGL_COMPUTE_ACCURATE), 0},
     {TGL_F64, F64, F64, TGL_ACTIVATION_SILU, true, false, false, CPU_WORDS_F32, 0, 0},
     {TGL_F16, FLOATS, FLOATS, TGL_ACTIVATION_SILU, false, false, false, CPU_WORDS_F16, NOT_IEEE,
      CPU_VECTOR_STEPS},

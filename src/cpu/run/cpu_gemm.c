@@ -170,7 +170,7 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
                                               : a_at(x, block->rows.begin + row, block->k.begin);
         const int64_t a_stride = block->packed != NULL ? rows : x->shape->lda;
         cpu_tile_fn *tile = y.use != CPU_B_READ
-                                ? kernels->tallest_tile[y.use][layout][vectors - 1]
+                                ? kernels->tallest_tile[y.use][layout][partial][vectors - 1]
                                 : kernels->tile[layout][partial][vectors - 1][rows - 1];
         cpu_beside beside = {.copy = y.copy, .fetch_c = true};
         fetch_part(block, &y, element, q, &beside);
@@ -230,7 +230,7 @@ static void pack_panel(const rectangle *x, const row_block *block, panel *y, cha
 {
     const cpu_kernels *kernels = x->plan->kernels;
     const bool trans_b = x->shape->trans_b;
-    if (!trans_b && y->count == y->width && cpu_length(block->rows) >= kernels->mr) {
+    if (!trans_b && cpu_length(block->rows) >= kernels->mr) {
         y->use = CPU_B_COPY;
         y->copy = copy;
         return;
