@@ -83,7 +83,7 @@ static void choose_blocks_of_d(const tgl_shape *s, int threads, cpu_block_plan *
 /* Whether no block is converted to f32. */
 static bool takes_only_words(const cpu_block_plan *h)
 {
-    return h->words != NULL && h->type->all_fit_words;
+    return h->words != NULL && h->type->sums_are_integers;
 }
 
 /* Bytes of a block of op(A) or op(B): of f32, or of words. */

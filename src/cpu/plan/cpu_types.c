@@ -16,17 +16,17 @@ enum {
     EXACT_STEPS = 1024, /* an f32 holds 1024 * 2^14 = 2^24, the greatest sum of products of int8 */
 };
 
-/* Columns: type, results, addends, last_activation, fits_tiles, sums_are_integers, all_fit_words,
- * words, word_modes, steps_of_vector. No words multiply f64. */
+/* Columns: type, results, addends, last_activation, fits_tiles, sums_are_integers, words,
+ * word_modes, steps_of_vector. No words multiply f64. */
 static const cpu_type types[] = {
-    {TGL_F32, F32, F32, TGL_ACTIVATION_SILU, true, false, false, CPU_WORDS_F32,
+    {TGL_F32, F32, F32, TGL_ACTIVATION_SILU, true, false, CPU_WORDS_F32,
      CPU_BIT(TGL_COMPUTE_ACCURATE), 0},
-    {TGL_F64, F64, F64, TGL_ACTIVATION_SILU, true, false, false, CPU_WORDS_F32, 0, 0},
-    {TGL_F16, FLOATS, FLOATS, TGL_ACTIVATION_SILU, false, false, false, CPU_WORDS_F16, NOT_IEEE,
+    {TGL_F64, F64, F64, TGL_ACTIVATION_SILU, true, false, CPU_WORDS_F32, 0, 0},
+    {TGL_F16, FLOATS, FLOATS, TGL_ACTIVATION_SILU, false, false, CPU_WORDS_F16, NOT_IEEE,
      CPU_VECTOR_STEPS},
-    {TGL_BF16, FLOATS, FLOATS, TGL_ACTIVATION_SILU, false, false, false, CPU_WORDS_BF16, ALL,
+    {TGL_BF16, FLOATS, FLOATS, TGL_ACTIVATION_SILU, false, false, CPU_WORDS_BF16, ALL,
      CPU_VECTOR_STEPS},
-    {TGL_I8, I32, I32, TGL_ACTIVATION_RELU, false, true, true, CPU_WORDS_I8, ALL, EXACT_STEPS},
+    {TGL_I8, I32, I32, TGL_ACTIVATION_RELU, false, true, CPU_WORDS_I8, ALL, EXACT_STEPS},
 };
 
 const cpu_type *tgl_cpu_type_of(const tgl_shape *s)

@@ -18,8 +18,8 @@ typedef struct cpu_type {
     tgl_activation last_activation; /* the last one of tgl_activation that is applied */
     bool fits_tiles;         /* register tiles multiply the elements as they are stored; else blocks
                                 are converted to f32, or multiplied by words */
-    bool sums_are_integers;  /* exact, in int32 modulo 2^32; else sums are of f32 or f64 */
-    bool all_fit_words;      /* words multiply any elements; else some blocks take f32 FMAs */
+    bool sums_are_integers;  /* exact, in int32 modulo 2^32; words multiply all elements. Else sums
+                                are of f32 or f64, and words do not multiply some blocks */
     cpu_word_kind words;     /* how words multiply it */
     unsigned word_modes;     /* the tgl_compute modes in which they may */
     int64_t steps_of_vector; /* most steps of k of a vector times rows of a matrix, in f32 */
