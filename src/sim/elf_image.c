@@ -4,6 +4,8 @@
  */
 #include "sim/elf_image.h"
 
+#include "sim/growing.h"
+
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,13 +184,9 @@ typedef struct line_state {
 
 static bool append_row(tgl_line_table *table, const unit *u, const line_state *state, bool is_end)
 {
-    if (table->count == table->room) {
-        const size_t room = table->room > 0 ? 2 * table->room : 256;
-        tgl_line_row *rows = realloc(table->rows, room * sizeof *rows);
-        if (rows == NULL) return false;
-        table->rows = rows;
-        table->room = room;
-    }
+    tgl_line_row *rows = tgl_grow(table->rows, &table->room, table->count, sizeof *rows);
+    if (rows == NULL) return false;
+    table->rows = rows;
     const size_t file = u->first_file + (size_t)state->file - 1;
     const bool is_known = !is_end && state->file > 0 && file < table->file_count;
     table->rows[table->count] = (tgl_line_row){

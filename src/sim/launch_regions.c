@@ -8,11 +8,10 @@
 
 /* The region of a batch of stored matrices, rows x cols, of which the launch accesses a
  * partition. */
-static tgl_sim_region matrix_region(const char *name, const void *base, tgl_type type, int64_t rows,
-                                    int64_t cols, int64_t ld, int64_t stride,
-                                    const tgl_rectangle *part, const tgl_sim_extent *e)
+static tgl_sim_region matrix_region(const char *name, const void *base, int64_t element,
+                                    int64_t rows, int64_t cols, int64_t ld, int64_t stride,
+                                    const tgl_rectangle *part, const tgl_launch_extent *e)
 {
-    const int64_t element = (int64_t)tgl_type_size(type);
     const int64_t offset = (part->row * ld + part->col) * element;
     if (base == NULL || part->m == 0 || part->n == 0) return (tgl_sim_region){.extent = 0};
     return (tgl_sim_region){
@@ -34,35 +33,25 @@ static tgl_sim_region matrix_region(const char *name, const void *base, tgl_type
     };
 }
 
+static const tgl_launch_extent once = {.count = 1};
+
 /* The region of a batch of vectors. */
 static tgl_sim_region vector_region(const char *name, const char *label, const void *base,
                                     int64_t count, int element, int64_t stride,
-                                    const tgl_sim_extent *e)
+                                    const tgl_launch_extent *e)
 {
-    if (base == NULL || count == 0) return (tgl_sim_region){.extent = 0};
-    return (tgl_sim_region){
-        .name = name,
-        .label = label,
-        .base = (uintptr_t)base + (uintptr_t)(e->first * stride * element),
-        .element = element,
-        .rows = 1,
-        .row_bytes = count * element,
-        .ld_bytes = count * element,
-        .extent = count * element,
-        .batch = e->count,
-        .stride_bytes = stride * element,
-        .all_rows = 1,
-        .all_cols = count,
-        .is_list = true,
-    };
+    const tgl_rectangle whole = {0, 0, 1, count};
+    tgl_sim_region x = matrix_region(name, base, element, 1, count, count, stride, &whole, e);
+    if (x.extent > 0) x.label = label;
+    x.is_list = x.extent > 0;
+    return x;
 }
 
 /* Completes the region of a batch that an array of pointers describes. `x` is the partition within
  * one matrix. */
 static void set_array(const tgl_run *run, tgl_operand array, const char *name, const char *label,
-                      const tgl_sim_extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
+                      const tgl_launch_extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
 {
-    static const tgl_sim_extent once = {.count = 1};
     const void *const *bases = run->at[array];
     if (bases == NULL) return;
     *pointers = vector_region(name, label, bases + e->first, e->count, sizeof(void *), 0, &once);
@@ -103,7 +92,7 @@ static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
 
 /* Sets the partitions of A and B that the launch reads: all of A and B if the launch writes none of
  * D. */
-static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_sim_extent *e,
+static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_launch_extent *e,
                        tgl_sim_region *regions)
 {
     const bool is_all = e->part.m == 0;
@@ -113,31 +102,32 @@ static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_sim_ext
         s->trans_a ? (tgl_rectangle){0, row, s->k, m} : (tgl_rectangle){row, 0, m, s->k};
     const tgl_rectangle b =
         s->trans_b ? (tgl_rectangle){col, 0, n, s->k} : (tgl_rectangle){0, col, s->k, n};
-    regions[TGL_SIM_A] = matrix_region("A", base_of(run, TGL_AT_A, TGL_AT_A_ARRAY), s->type_a,
-                                       s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->lda,
-                                       s->stride_a, &a, e);
-    regions[TGL_SIM_B] = matrix_region("B", base_of(run, TGL_AT_B, TGL_AT_B_ARRAY), s->type_b,
-                                       s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->ldb,
-                                       s->stride_b, &b, e);
+    regions[TGL_SIM_A] = matrix_region("A", base_of(run, TGL_AT_A, TGL_AT_A_ARRAY),
+                                       (int64_t)tgl_type_size(s->type_a), s->trans_a ? s->k : s->m,
+                                       s->trans_a ? s->m : s->k, s->lda, s->stride_a, &a, e);
+    regions[TGL_SIM_B] = matrix_region("B", base_of(run, TGL_AT_B, TGL_AT_B_ARRAY),
+                                       (int64_t)tgl_type_size(s->type_b), s->trans_b ? s->n : s->k,
+                                       s->trans_b ? s->k : s->n, s->ldb, s->stride_b, &b, e);
     regions[TGL_SIM_A].forbidden = regions[TGL_SIM_B].forbidden = why_no_product(s, run);
 }
 
-static void set_results(const tgl_shape *s, const tgl_run *run, const tgl_sim_extent *e,
+static void set_results(const tgl_shape *s, const tgl_run *run, const tgl_launch_extent *e,
                         tgl_sim_region *regions)
 {
     const char *no_c = why_no_c(s, run);
-    regions[TGL_SIM_D] =
-        matrix_region(s->in_place ? "C" : "D", base_of(run, TGL_AT_D, TGL_AT_D_ARRAY), s->type_d,
-                      s->m, s->n, s->ldd, s->stride_d, &e->part, e);
+    regions[TGL_SIM_D] = matrix_region(
+        s->in_place ? "C" : "D", base_of(run, TGL_AT_D, TGL_AT_D_ARRAY),
+        (int64_t)tgl_type_size(s->type_d), s->m, s->n, s->ldd, s->stride_d, &e->part, e);
     regions[TGL_SIM_D].forbidden =
         s->in_place ? no_c : "it is the result, which has not been written yet";
     if (s->in_place) return;
-    regions[TGL_SIM_C] = matrix_region("C", base_of(run, TGL_AT_C, TGL_AT_C_ARRAY), s->type_c, s->m,
-                                       s->n, s->ldc, s->stride_c, &e->part, e);
+    regions[TGL_SIM_C] = matrix_region("C", base_of(run, TGL_AT_C, TGL_AT_C_ARRAY),
+                                       (int64_t)tgl_type_size(s->type_c), s->m, s->n, s->ldc,
+                                       s->stride_c, &e->part, e);
     regions[TGL_SIM_C].forbidden = no_c;
 }
 
-static void set_epilogue(const tgl_shape *s, const tgl_run *run, const tgl_sim_extent *e,
+static void set_epilogue(const tgl_shape *s, const tgl_run *run, const tgl_launch_extent *e,
                          tgl_sim_region *regions)
 {
     static const tgl_rectangle none = {.m = 0};
@@ -147,14 +137,13 @@ static void set_epilogue(const tgl_shape *s, const tgl_run *run, const tgl_sim_e
     regions[TGL_SIM_BIAS] =
         vector_region("bias", "bias", run->at[TGL_AT_BIAS],
                       with->bias == TGL_BIAS_ROW ? s->m : s->n, size, with->stride_bias, e);
-    regions[TGL_SIM_RESIDUAL] =
-        matrix_region("residual", run->at[TGL_AT_RESIDUAL], with->type_residual, s->m, s->n,
-                      with->ld_residual, with->stride_residual, with->residual ? &whole : &none, e);
+    regions[TGL_SIM_RESIDUAL] = matrix_region(
+        "residual", run->at[TGL_AT_RESIDUAL], (int64_t)tgl_type_size(with->type_residual), s->m,
+        s->n, with->ld_residual, with->stride_residual, with->residual ? &whole : &none, e);
 }
 
 static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *regions)
 {
-    static const tgl_sim_extent once = {.count = 1};
     const int size = (int)tgl_type_size(s->type_accumulate);
     if (!s->device_scalars) return;
     regions[TGL_SIM_ALPHA] =
@@ -164,7 +153,6 @@ static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *
 
 static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
 {
-    static const tgl_sim_extent once = {.count = 1};
     regions[TGL_SIM_COUNTERS] = vector_region("the counters", "workspace", memory->counters,
                                               (int64_t)memory->counter_bytes / 4, 4, 0, &once);
     regions[TGL_SIM_SCRATCH] = vector_region("the scratch", "workspace", memory->scratch,
@@ -174,7 +162,6 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
 /* Sets the regions of prepared operands. While an operand is prepared, its block is the scratch. */
 static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
 {
-    static const tgl_sim_extent once = {.count = 1};
     static const char *const names[] = {"the prepared A", "the prepared B"};
     for (int i = 0; i < TGL_KEPT_OPERANDS; i++)
         if (!run->is_preparation)
@@ -183,7 +170,7 @@ static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_re
 }
 
 void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
-                        const tgl_sim_extent *e, tgl_sim_region *regions)
+                        const tgl_launch_extent *e, tgl_sim_region *regions)
 {
     const tgl_shape *s = &plan->shape;
     memset(regions, 0, TGL_SIM_REGIONS * sizeof *regions);

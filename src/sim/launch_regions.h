@@ -10,13 +10,13 @@
 #include "sim/machine.h"
 
 /* The products of the batch that a launch computes, and its partition of D. */
-typedef struct tgl_sim_extent {
+typedef struct tgl_launch_extent {
     tgl_rectangle part;
     int64_t first, count;
-} tgl_sim_extent;
+} tgl_launch_extent;
 
 /* Fills regions[TGL_SIM_REGIONS]. memory: that of the run. */
 void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
-                        const tgl_sim_extent *e, tgl_sim_region *regions);
+                        const tgl_launch_extent *e, tgl_sim_region *regions);
 
 #endif

@@ -146,7 +146,8 @@ typedef struct tgl_sim_thread {
     tgl_sim_loops loops; /* the loops that it is in */
 
     tgl_sim_copy *copies; /* in flight, oldest first, starting at `first_copy` */
-    int first_copy, copy_count, copy_room;
+    int first_copy, copy_count;
+    size_t copy_room;
     int64_t groups; /* committed */
 
     tgl_sim_wgmma_thread wgmmas;
@@ -211,7 +212,8 @@ typedef struct tgl_mbarrier {
     bool is_fenced;         /* mbarrier_init_fence() was called after mbarrier_init() */
     uint32_t *arrived, *complete; /* clocks of arrivals in the current and the previous phase */
     tgl_tma_copy *copies;         /* of the current phase */
-    int copy_count, copy_room;
+    int copy_count;
+    size_t copy_room;
 } tgl_mbarrier;
 
 /* A block of the cluster that is running. */
@@ -282,9 +284,11 @@ typedef struct tgl_global_shadow {
     size_t counts[3], rooms[3];
 
     tgl_sync_event *events; /* of the current launch */
-    uint32_t event_count, event_room;
+    uint32_t event_count;
+    size_t event_room;
     tgl_sync_meeting *meetings; /* of the current launch */
-    uint32_t meeting_count, meeting_room;
+    uint32_t meeting_count;
+    size_t meeting_room;
     tgl_event_range *ranges; /* indexed by cluster */
     size_t range_room;
     uint32_t time;

@@ -5,6 +5,7 @@
 #include "sim/machine_launch.h"
 
 #include "sim/clocks.h"
+#include "sim/growing.h"
 #include "sim/machine_run.h"
 #include "sim/mbarriers.h"
 #include "sim/meetings.h"
@@ -19,7 +20,6 @@
 #include "sim/wgmma_registers.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static void stop_endless(tgl_machine *machine, const void *pc)
 {
@@ -103,14 +103,12 @@ static bool reserve_launch(tgl_machine *machine, size_t clusters)
 /* Keeps the module of this launch: errors of later launches name the source lines of its writes. */
 static bool keep_module(tgl_machine *machine)
 {
-    if (machine->number > machine->module_room) {
-        const size_t room = 2 * (size_t)machine->number;
-        tgl_sim_module **modules = realloc(machine->modules, room * sizeof(tgl_sim_module *));
-        if (modules == NULL) return false;
-        machine->modules = modules;
-        machine->module_room = room;
-    }
-    machine->modules[machine->number - 1] = machine->launch->module;
+    const size_t index = machine->number - 1;
+    tgl_sim_module **modules =
+        tgl_grow(machine->modules, &machine->module_room, index, sizeof(tgl_sim_module *));
+    if (modules == NULL) return false;
+    machine->modules = modules;
+    modules[index] = machine->launch->module;
     return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include "sim/boxes.h"
 #include "sim/clocks.h"
+#include "sim/growing.h"
 #include "sim/shadow_shared.h"
 
 #include <stdio.h>
@@ -128,13 +129,10 @@ void tgl_mbarrier_fence(tgl_machine *machine)
 
 void tgl_mbarrier_add_copy(tgl_machine *machine, tgl_mbarrier *b, const tgl_tma_copy *copy)
 {
-    if (b->copy_count == b->copy_room) {
-        const int room = b->copy_room > 0 ? 2 * b->copy_room : 8;
-        tgl_tma_copy *copies = realloc(b->copies, (size_t)room * sizeof *copies);
-        if (copies == NULL) tgl_machine_give_up(machine);
-        b->copies = copies;
-        b->copy_room = room;
-    }
+    tgl_tma_copy *copies =
+        tgl_grow(b->copies, &b->copy_room, (size_t)b->copy_count, sizeof *copies);
+    if (copies == NULL) tgl_machine_give_up(machine);
+    b->copies = copies;
     b->copies[b->copy_count++] = *copy;
 }
 

@@ -12,6 +12,8 @@
  */
 #include "sim/shadow_global.h"
 
+#include "sim/growing.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,13 +201,10 @@ static bool is_before_moment(const tgl_machine *machine, const tgl_moment *x, co
 static void add_event(tgl_machine *machine, uintptr_t counter)
 {
     tgl_global_shadow *shadow = &machine->global;
-    if (shadow->event_count == shadow->event_room) {
-        const uint32_t room = shadow->event_room > 0 ? 2 * shadow->event_room : 1024;
-        tgl_sync_event *events = realloc(shadow->events, room * sizeof *events);
-        if (events == NULL) tgl_machine_give_up(machine);
-        shadow->events = events;
-        shadow->event_room = room;
-    }
+    tgl_sync_event *events =
+        tgl_grow(shadow->events, &shadow->event_room, shadow->event_count, sizeof *events);
+    if (events == NULL) tgl_machine_give_up(machine);
+    shadow->events = events;
     shadow->time++;
     shadow->has_atomic = shadow->has_atomic || counter != 0;
     shadow->events[shadow->event_count++] = (tgl_sync_event){moment_now(machine), counter};
@@ -215,18 +214,15 @@ static void add_event(tgl_machine *machine, uintptr_t counter)
 void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count)
 {
     tgl_global_shadow *shadow = &machine->global;
-    if (shadow->meeting_count == shadow->meeting_room) {
-        const uint32_t room = shadow->meeting_room > 0 ? 2 * shadow->meeting_room : 64;
-        tgl_sync_meeting *meetings = realloc(shadow->meetings, room * sizeof *meetings);
-        if (meetings == NULL) { /* on the scheduler's stack: no thread runs */
-            snprintf(machine->message, sizeof machine->message,
-                     "no memory to follow the kernel's barriers");
-            machine->status = TGL_NO_MEMORY;
-            return;
-        }
-        shadow->meetings = meetings;
-        shadow->meeting_room = room;
+    tgl_sync_meeting *meetings =
+        tgl_grow(shadow->meetings, &shadow->meeting_room, shadow->meeting_count, sizeof *meetings);
+    if (meetings == NULL) { /* on the scheduler's stack: no thread runs */
+        snprintf(machine->message, sizeof machine->message,
+                 "no memory to follow the kernel's barriers");
+        machine->status = TGL_NO_MEMORY;
+        return;
     }
+    shadow->meetings = meetings;
     tgl_sync_meeting *meeting = &shadow->meetings[shadow->meeting_count++];
     *meeting = (tgl_sync_meeting){.time = ++shadow->time,
                                   .rank = (uint8_t)(machine->now - machine->blocks)};

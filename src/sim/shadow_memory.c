@@ -5,6 +5,7 @@
  */
 #include "sim/shadow_memory.h"
 
+#include "sim/growing.h"
 #include "sim/shadow_global.h"
 #include "sim/shadow_shared.h"
 #include "sim/wgmma_groups.h"
@@ -176,13 +177,10 @@ float tgl_memory_cluster_load(tgl_machine *machine, const float *shared, int ran
 static bool append_copy(tgl_sim_thread *thread, const tgl_sim_copy *copy)
 {
     if (thread->first_copy == thread->copy_count) thread->first_copy = thread->copy_count = 0;
-    if (thread->copy_count == thread->copy_room) {
-        const int room = thread->copy_room > 0 ? 2 * thread->copy_room : 64;
-        tgl_sim_copy *copies = realloc(thread->copies, (size_t)room * sizeof *copies);
-        if (copies == NULL) return false;
-        thread->copies = copies;
-        thread->copy_room = room;
-    }
+    tgl_sim_copy *copies =
+        tgl_grow(thread->copies, &thread->copy_room, (size_t)thread->copy_count, sizeof *copies);
+    if (copies == NULL) return false;
+    thread->copies = copies;
     thread->copies[thread->copy_count++] = *copy;
     return true;
 }

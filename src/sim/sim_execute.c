@@ -170,7 +170,7 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
         .first_problem = repeat * launch->count,
         .result = (char *)j->run->at[TGL_AT_D],
     };
-    const tgl_sim_extent e = {launch->part, own.first_problem, count};
+    const tgl_launch_extent e = {launch->part, own.first_problem, count};
     memcpy(own.grid, launch->grid, sizeof own.grid);
     memcpy(own.cluster, launch->cluster, sizeof own.cluster);
     if (launch->count_in_grid_z) own.grid[2] = (unsigned)count;
@@ -203,7 +203,7 @@ static int64_t needed_bytes(const job *j)
 {
     const tgl_shape *s = &j->plan->shape;
     tgl_sim_region regions[TGL_SIM_REGIONS];
-    const tgl_sim_extent whole = {{0, 0, s->m, s->n}, 0, s->batch};
+    const tgl_launch_extent whole = {{0, 0, s->m, s->n}, 0, s->batch};
     tgl_launch_regions(j->plan, j->run, &j->memory, &whole, regions);
     return tgl_report_needed_bytes(regions);
 }

@@ -3,6 +3,8 @@
  * Loads a compiled kernel, and reads the lines and shared arrays of its object.
  */
 #include "sim/sim_module.h"
+
+#include "sim/growing.h"
 #include "sim/temp_folder.h"
 
 #include <dlfcn.h>
@@ -110,16 +112,11 @@ static void collect_block(uint64_t address, void *context)
 {
     collection *c = context;
     tgl_sim_module *module = c->module;
-    if (module->block_count == module->block_room) {
-        const size_t room = module->block_room > 0 ? 2 * module->block_room : 256;
-        uint64_t *blocks = realloc(module->blocks, room * sizeof *blocks);
-        if (blocks == NULL) {
-            c->has_failed = true;
-            return;
-        }
-        module->blocks = blocks;
-        module->block_room = room;
-    }
+    uint64_t *blocks =
+        tgl_grow(module->blocks, &module->block_room, module->block_count, sizeof *blocks);
+    c->has_failed = c->has_failed || blocks == NULL;
+    if (blocks == NULL) return;
+    module->blocks = blocks;
     module->blocks[module->block_count++] = address + 4;
 }
 

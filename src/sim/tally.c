@@ -6,6 +6,8 @@
  */
 #include "sim/tally.h"
 
+#include "sim/growing.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,14 +83,10 @@ static int join_group(tgl_tally *tally, tgl_site *site, int lane, uint64_t round
         if (can_join(&site->groups[i], lane, round)) return i;
     for (int i = 0; i < next; i++)
         if (can_join(&site->groups[i], lane, round)) return i;
-    if (count == site->group_room) {
-        const int room = site->group_room > 0 ? 2 * site->group_room : TGL_TALLY_WINDOW;
-        tgl_tally_group *groups = realloc(site->groups, (size_t)room * sizeof *groups);
-        if (groups == NULL) return -1;
-        memset(groups + site->group_room, 0, (size_t)(room - site->group_room) * sizeof *groups);
-        site->groups = groups;
-        site->group_room = room;
-    }
+    tgl_tally_group *groups =
+        tgl_grow(site->groups, &site->group_room, (size_t)count, sizeof *groups);
+    if (groups == NULL) return -1;
+    site->groups = groups;
     tgl_tally_group *fresh = &site->groups[site->group_count++];
     fresh->round = round;
     fresh->order = ++tally->order;

@@ -30,7 +30,8 @@ typedef struct tgl_site {
 
     /* The combined accesses of the lanes of the running warp. */
     tgl_tally_group *groups;
-    int group_count, group_room;
+    int group_count;
+    size_t group_room;
     int next[32];        /* per lane: the group after the one that it joined last */
     uint16_t passes[32]; /* per lane */
 

@@ -4,17 +4,13 @@
  */
 #include "sim/trace.h"
 
-#include <stdlib.h>
+#include "sim/growing.h"
 
 tgl_trace_step *tgl_trace_add(tgl_trace *trace)
 {
-    if (trace->count == trace->room) {
-        const size_t room = trace->room > 0 ? 2 * trace->room : 64;
-        tgl_trace_step *steps = realloc(trace->steps, room * sizeof *steps);
-        if (steps == NULL) return NULL;
-        trace->steps = steps;
-        trace->room = room;
-    }
+    tgl_trace_step *steps = tgl_grow(trace->steps, &trace->room, trace->count, sizeof *steps);
+    if (steps == NULL) return NULL;
+    trace->steps = steps;
     return &trace->steps[trace->count++];
 }
 
