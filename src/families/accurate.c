@@ -76,7 +76,7 @@ enum {
     CHUNKS_MAX = 256, /* a launch list has two launches for each */
 };
 
-/* struct shared of the kernel. */
+/* Bytes of struct accurate_shared of the kernel. */
 static int accurate_shared_bytes(const accurate_row *t)
 {
     enum { BARRIER = 8, CHUNK = 16 * 40 /* sums of a warp */, ORDER = 128 * (int)sizeof(int) };
