@@ -78,7 +78,7 @@ static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl
     if (!is_exact) {
         accurate_multiply(sum, shared, u.steps, group, progress);
         if (u.steps == 0) return;
-        FORGET(number);
+        number = opaque(number);
         u = find_unit(args, number, depth);
         lines = lines_of(args, u.batch);
         unscale(sum, args, &lines, &u, group, shared->exponents[group],
@@ -100,7 +100,7 @@ static __device__ __forceinline__ void accurate_consume(const struct tgl_gemm_ar
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         float sum[1][ACC];
         compute_unit(sum[0], args, shared, i, group, depth, &progress);
-        FORGET(i);
+        i = opaque(i); /* the sums need the registers of what was derived from it */
         const struct unit u = find_unit(args, i, depth);
         wgmma_store_sums(args, sum, (char *)shared->chunks[group * 4], 0, &u, group);
     }

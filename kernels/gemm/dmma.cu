@@ -13,13 +13,11 @@
  *                 multiplied, also across stages.
  *   slices        If tiles are small and few, SLICES groups of warps take the stages in turn, and
  *                 add their sums through shared memory.
- *   persistent    The grid has at most as many blocks as are resident at once. Each takes every
- *                 gridDim.x'th unit of work, and its producer runs ahead into the next unit while
- *                 the consumers store.
+ *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
+ *                 ahead into the next unit of work while the consumers store.
  *   exchanged     If D has few columns, the kernel computes tiles of D^T: they may have 16 rows.
- *   split-K       If `splits` is above 1, a unit is a tile and k_chunk of its K. Sums go to the
- *                 workspace, and the last unit of a tile adds them in the order of K: results are
- *                 bitwise the same every run.
+ *   split-K       The last unit of a tile adds the sums of all in the workspace, in the order of K:
+ *                 results are bitwise the same every run.
  *
  * lib/dmma_tiles.h has the parameters, the tiles and the fragments, lib/stage_ring.h the ring,
  * lib/wgmma_units.h the units of work, lib/dmma_store.h split-K and the epilogue.
@@ -195,7 +193,7 @@ static __device__ __forceinline__ void dmma_consume(const struct tgl_gemm_args *
         dmma_multiply(acc, shared, &from, steps_of_slice(slice, before, u.steps), &at);
         before = (before + u.steps) % SLICES;
 #if SLICES > 1
-        dmma_add_slices(acc, shared->sums[0], slice);
+        add_slices(&acc[0][0][0], shared->sums[0], slice);
         if (slice > 0) continue;
 #endif
         if (u.splits > 1 && !sum_over_units(&acc[0][0][0], args, &u)) continue;

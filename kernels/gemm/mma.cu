@@ -81,6 +81,7 @@
 #include "lib/mma_register_copies.h"
 #include "lib/mma_store.h"
 #include "lib/shuffle.h"
+#include "lib/slice_sums.h"
 #include "lib/split_k.h"
 
 #if (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                          \
@@ -253,31 +254,6 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
     __syncthreads();
 }
 
-/* ---- Sums ------------------------------------------------------------------------------------ */
-
-#define SUM(acc, e) (acc)[(e) / (NT * 4)][(e) / 4 % NT][(e) % 4]
-
-#if SLICES > 1
-/* acc of the first slice := the sum over the slices. */
-static __device__ __forceinline__ void mma_add_slices(accumulate_t (*acc)[NT][4],
-                                                      accumulate_t *shared)
-{
-    const int slice = (int)threadIdx.x / SLICE_THREADS, thread = (int)threadIdx.x % SLICE_THREADS;
-    if (slice > 0)
-#pragma unroll
-        for (int e = 0; e < SUMS; e++)
-            shared[((slice - 1) * SUMS + e) * SLICE_THREADS + thread] = SUM(acc, e);
-    __syncthreads();
-    if (slice == 0)
-#pragma unroll 1
-        for (int s = 0; s < SLICES - 1; s++)
-#pragma unroll
-            for (int e = 0; e < SUMS; e++)
-                SUM(acc, e) += shared[(s * SUMS + e) * SLICE_THREADS + thread];
-    __syncthreads();
-}
-#endif
-
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
 /* The first row and column of a tile. */
@@ -338,7 +314,7 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
         mma_multiply_tiles(acc, shared, &next, &a, &b);
     }
 #if SLICES > 1
-    mma_add_slices(acc, (accumulate_t *)shared);
+    add_slices(&acc[0][0][0], (accumulate_t *)shared, (int)threadIdx.x / SLICE_THREADS);
 #endif
     if (item >= 0 &&
         !sum_over_blocks(&args, &acc[0][0][0], batch * split_tiles + split_tile, split, slice > 0))

@@ -7,16 +7,10 @@
  * thread holds two fragments of each: one is multiplied while the other is loaded
  * (lib/simt_loop.h). Additions to the ladder:
  *
- *   transposes    Shared memory holds both operands as [BK][edge], MN-major. A tile of an MN-major
- *                 operand (contiguous in M or N) is copied as it is, VEC floats at once. A tile of
- *                 a K-major operand is transposed by scalar copies, which work for any alignment.
- *                 Its groups of four floats are swizzled by an amount that depends on k, so that
- *                 the floats of one copy go to different banks (lib/simt_copies.h).
- *   indices       If a thread has few copies, each has an address in registers that advances along
- *                 K. Otherwise each has a constant 32-bit offset within the tile (64-bit with
- *                 WIDE_OFFSETS), and the address of the tile advances. Stages are numbered by their
- *                 offset in bytes: an integer multiplication in the loop, even by 4, would take an
- *                 issue slot of the FFMA pipe.
+ *   transposes    Shared memory holds both operands as [BK][edge], MN-major. Tiles of a K-major
+ *                 operand are transposed by scalar copies: lib/simt_copies.h.
+ *   indices       Stages are numbered by their offset in bytes: an integer multiplication in the
+ *                 loop, even by 4, would take an issue slot of the FFMA pipe.
  *   slices        A small tile with enough results per thread has only few warps. With slices,
  *                 SLICES groups of warps compute the same tile. Each slice takes BK of every
  *                 BK * SLICES steps along K. At the end the sums are added through shared memory.
@@ -29,15 +23,11 @@
  *                 Partial tiles of the last column and row come last: they have the least work,
  *                 which shortens the last wave.
  *   split-K       The tiles from number tiles_whole on are computed by `splits` blocks each. A
- *                 cluster of `cluster` blocks adds its sums through distributed shared memory, each
- *                 block a part of the tile. If a tile has several clusters, they store their sums
- *                 in the workspace, and the last one to finish adds them. Without clusters, the
- *                 block of the first split keeps its sums in registers if it finishes last. The
+ *                 cluster of `cluster` blocks adds its sums through distributed shared memory
+ *                 (lib/simt_results.h), other blocks through the workspace (lib/split_k.h). The
  *                 order of additions is fixed, so results are bitwise the same in every run. The
  *                 first clusters of all tiles come before the second ones: if the first split is
- *                 deeper than the others, the short blocks fill the SMs at the end
- *                 (lib/simt_results.h). This code does not slow products without split-K: ptxas
- *                 allocates registers better with it.
+ *                 deeper than the others, the short blocks fill the SMs at the end.
  *   unaligned     If ldd is not a multiple of 4, tiles of D are stored line by line
  *                 (lib/simt_lines.h).
  *   batch         gridDim.z problems.
@@ -79,8 +69,6 @@ static __device__ __forceinline__ void simt_place_tile(const struct tgl_gemm_arg
     *row = tile_m * BM;
     *col = tile_n * BN;
 }
-
-/* ---- The kernel ------------------------------------------------------------------------------ */
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_simt(const struct tgl_gemm_args args)
 {

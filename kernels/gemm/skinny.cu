@@ -78,8 +78,6 @@ static __device__ __forceinline__ void skinny_multiply_step(accumulate_t (*acc)[
     }
 }
 
-/* ---- The kernel ------------------------------------------------------------------------------ */
-
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_skinny(const struct tgl_gemm_args args)
 {
     DYNAMIC_SHARED(accumulate_t, shared, RING_FLOATS + PLACES * SMALL + RAW_FLOATS + SUMS);

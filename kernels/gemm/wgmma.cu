@@ -27,22 +27,17 @@
  *   clusters      A cluster has CLUSTER_ROWS x CLUSTER_COLUMNS neighbouring tiles. Its blocks in a
  *                 row share their left tile, those in a column their right tile: each loads a part
  *                 and sends it to all of them (multicast).
- *   persistent    The grid has at most as many blocks as are resident at once. Each takes every
- *                 gridDim.x'th unit of work, and its producer runs ahead into the next unit while
- *                 the consumers store. Units are ordered in bands of `raster` rows of tiles, so
- *                 that concurrent blocks share operands in L2.
- *   split-K       If `splits` is above 1, a unit is a tile and k_chunk of its K. Sums go to the
- *                 workspace, and the last unit of a tile adds them in the order of K: results are
- *                 bitwise the same every run. With CLUSTER_SPLITS the units of a tile are the
- *                 blocks of a cluster: each adds the sums of some columns, which it reads from the
- *                 shared memory of the others. A block then has a single unit, because its sums
- * take the place of the stages. epilogue      Each warp moves its sums through shared memory of its
- * own, so that it reads C and stores D in whole lines. With TMA_STORES consumers leave results of
- * 16 bits there, and TMA stores them. It stores the last results of a tile while the next tile is
- * multiplied.
+ *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
+ *                 ahead into the next unit of work (lib/wgmma_units.h) while the consumers store.
+ *   split-K       The last unit of a tile adds the sums of all in the workspace, in the order of K:
+ *                 results are bitwise the same every run. With CLUSTER_SPLITS the units of a tile
+ *                 are the blocks of a cluster. Each adds the sums of some columns, which it reads
+ *                 from the shared memory of the others. A block then has a single unit, because its
+ *                 sums take the place of the stages.
+ *   epilogue      Each warp moves its sums through shared memory of its own, or TMA stores boxes of
+ *                 results: lib/wgmma_store.h.
  *
- * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages,
- * lib/wgmma_units.h the units of work, lib/wgmma_split_k.h split-K, lib/wgmma_store.h the epilogue.
+ * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages.
  *
  * The tensor maps are three-dimensional: the contiguous dimension, the other one, and the batch.
  */

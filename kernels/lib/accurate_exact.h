@@ -35,8 +35,7 @@ static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_ar
                                              const float *A, const float *B, const struct unit *u,
                                              int group, int first, int depth)
 {
-    int thread = (int)threadIdx.x % 128;
-    FORGET(thread);
+    const int thread = opaque((int)threadIdx.x % 128);
 #pragma unroll
     for (int i = 0; i < EXACT_LEFTS; i++) {
         const struct fragment f = place_of(thread, i, 64, A_ALONG_K);
@@ -54,8 +53,7 @@ static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_ar
 /* Stores the thread's elements in the tiles. */
 static __device__ __forceinline__ void put(float *left, float *right, const float *from)
 {
-    int thread = (int)threadIdx.x % 128;
-    FORGET(thread);
+    const int thread = opaque((int)threadIdx.x % 128);
 #pragma unroll
     for (int i = 0; i < EXACT_LEFTS; i++) {
         const struct fragment f = place_of(thread, i, 64, A_ALONG_K);

@@ -15,6 +15,7 @@
 #define EXCHANGED     0
 
 #include "lib/named_barrier.h"
+#include "lib/opaque.h"
 #include "lib/wgmma_ring.h"
 #include "lib/wgmma_store.h"
 #include "lib/wgmma_turns.h"
@@ -49,14 +50,6 @@ struct accurate_shared {
     struct turns turns;
 };
 
-/* Stops the compiler from keeping values that it has derived from x: while the consumers multiply,
- * the sums need nearly all registers. */
-#ifdef TGL_SIM
-#define FORGET(x) (void)0
-#else
-#define FORGET(x) asm volatile("" : "+r"(x))
-#endif
-
 /* The threads of a consumer wait for each other. */
 static __device__ __forceinline__ void consumer_barrier(int group)
 {
@@ -71,9 +64,8 @@ struct fragment {
 
 static __device__ __forceinline__ struct fragment fragment_of(int group)
 {
-    int thread = (int)threadIdx.x % 128;
+    const int thread = opaque((int)threadIdx.x % 128);
     struct fragment f;
-    FORGET(thread);
     f.row = group * WM + thread / 32 * 16 + thread % 32 / 4;
     f.col = thread % 4 * 2;
     return f;

@@ -14,30 +14,8 @@
 
 #define SUMS (MT * NT * 4) /* of a thread */
 
-#if SLICES > 1
-/* ---- Slices ---------------------------------------------------------------------------------- */
-
-#define SLICE_SUM(sums, s, e)                                                                      \
-    ((sums)[((s)*SUMS + (e)) * SLICE_THREADS + (int)threadIdx.x % SLICE_THREADS])
-
-/* acc of the first slice := the sum over the slices. sums: shared memory for the others. */
-static __device__ __forceinline__ void dmma_add_slices(double (*acc)[NT][4], double *sums,
-                                                       int slice)
-{
-    if (slice > 0)
-#pragma unroll
-        for (int e = 0; e < SUMS; e++)
-            SLICE_SUM(sums, slice - 1, e) = acc[e / 4 / NT][e / 4 % NT][e % 4];
-    named_barrier(2, CONSUMER_THREADS);
-    if (slice == 0)
-#pragma unroll 1
-        for (int s = 0; s < SLICES - 1; s++)
-#pragma unroll
-            for (int e = 0; e < SUMS; e++)
-                acc[e / 4 / NT][e / 4 % NT][e % 4] += SLICE_SUM(sums, s, e);
-    named_barrier(2, CONSUMER_THREADS); /* the sums have been read */
-}
-#endif
+#define SLICES_BARRIER() named_barrier(2, CONSUMER_THREADS)
+#include "lib/slice_sums.h"
 
 #define SUM_THREADS          SLICE_THREADS
 #define LAST_BLOCK_BARRIER() named_barrier(1, SLICE_THREADS)

@@ -102,26 +102,23 @@ static __device__ __forceinline__ accumulate_t relu(accumulate_t x)
 }
 
 #if ACCUMULATE == TYPE_F64
-static __device__ __forceinline__ accumulate_t gelu(accumulate_t x)
-{
-    return 0.5 * x * (1.0 + erf(x * 0.70710678118654752));
-}
-
-static __device__ __forceinline__ accumulate_t silu(accumulate_t x)
-{
-    return x / (1.0 + exp(-x));
-}
+#define ERF erf
+#define EXP exp
 #else
+#define ERF erff
+#define EXP expf
+#endif
+
 static __device__ __forceinline__ accumulate_t gelu(accumulate_t x)
 {
-    return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+    const accumulate_t half = 0.5, root = 0.70710678118654752; /* of a half */
+    return half * x * (1 + ERF(x * root));
 }
 
 static __device__ __forceinline__ accumulate_t silu(accumulate_t x)
 {
-    return x / (1.0f + expf(-x));
+    return x / (1 + EXP(-x));
 }
-#endif
 
 #if EXPRESSION
 /* accumulate_t expression(accumulate_t acc, accumulate_t c, accumulate_t bias, long long row,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps address arithmetic in a loop: the compiler does not move values that are derived from
- * opaque(x) out of the loop, where they would take registers.
+ * Saves registers: the compiler does not keep values that are derived from opaque(x), neither from
+ * before a loop nor from an earlier use, but computes them again.
  */
 #ifndef TGL_OPAQUE_H
 #define TGL_OPAQUE_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tiles of op(A) and op(B) of gemm/simt.cu in shared memory, and a thread's copies of these
- * tiles. Both operands lie there as [BK][edge], MN-major. Tiles of an MN-major operand are copied
- * as they are, VEC floats at once. Tiles of a K-major operand are transposed by scalar copies.
+ * tiles. Both operands lie there as [BK][edge], MN-major. A tile of an MN-major operand is copied
+ * as it is, VEC floats at once. A tile of a K-major operand is transposed by scalar copies, which
+ * work for any alignment. Its groups of four floats are swizzled by an amount that depends on k, so
+ * that the floats of one copy go to different banks.
  *
  * The parameters `edge` (BM or BN), `vec` (floats per copy) and `k_major` describe an operand. They
  * are constants, so the compiler evaluates everything that depends on them.

@@ -8,8 +8,16 @@
 #define TGL_SIMT_LOOP_H
 
 #include "lib/block_barrier.h"
-#include "lib/load_ahead.h"
 #include "lib/simt_copies.h"
+
+/* Fragments are also loaded once behind the last tile, and not used: this is cheaper than a
+ * condition in the loop. The simulator reports reads of uninitialised shared memory, so it omits
+ * these loads. */
+#ifdef TGL_SIM
+#define LOADS_AHEAD(is_used) (is_used)
+#else
+#define LOADS_AHEAD(is_used) true
+#endif
 
 /* Loads four adjacent floats at depth p, a constant: one LDS.128, with the swizzle undone. */
 static __device__ __forceinline__ void load4(float *fragment, const float *at, const int p,

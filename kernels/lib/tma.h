@@ -41,7 +41,6 @@ void tgl_sim_fence_proxy_async(void);
 #define tma_store_3d(map, x, y, z, shared)                                                         \
     tgl_sim_tma_store(map, shared, (const int[3]){x, y, z}, 3)
 #define tma_store_commit()           tgl_sim_tma_store_commit()
-#define TMA_STORE_WAIT(pending)      tgl_sim_tma_store_wait(pending, 0)
 #define TMA_STORE_WAIT_READ(pending) tgl_sim_tma_store_wait(pending, 1)
 #define fence_proxy_async()          tgl_sim_fence_proxy_async()
 #define tma_prefetch_map(map)        ((void)(map))
@@ -101,10 +100,8 @@ static __device__ __forceinline__ void tma_store_commit(void)
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/* Waits until at most `pending` groups of the thread are unfinished; READ: until at most `pending`
- * groups still read shared memory. pending: a constant. */
-#define TMA_STORE_WAIT(pending)                                                                    \
-    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory")
+/* Waits until at most `pending` groups of the thread still read shared memory. pending: a constant.
+ */
 #define TMA_STORE_WAIT_READ(pending)                                                               \
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
 
