@@ -73,7 +73,7 @@ static void visit(const char *pc)
     void name(void *address)                                                                       \
     {                                                                                              \
         visit(TGL_SIM_PC);                                                                         \
-        tgl_sim.access(tgl_sim.machine, address, bytes, is_write, TGL_SIM_PC);                         \
+        tgl_sim.access(tgl_sim.machine, address, bytes, is_write, TGL_SIM_PC);                     \
     }
 TGL_SIM_ACCESS(__tsan_read1, 1, 0)
 TGL_SIM_ACCESS(__tsan_read2, 2, 0)
@@ -159,7 +159,7 @@ void *__tsan_memset(void *to, int value, size_t bytes)
 #define TGL_SIM_ATOMIC(name, result)                                                               \
     unsigned name(unsigned *address, unsigned value)                                               \
     {                                                                                              \
-        tgl_sim.atomic(tgl_sim.machine, address, TGL_SIM_PC);                                          \
+        tgl_sim.atomic(tgl_sim.machine, address, TGL_SIM_PC);                                      \
         const unsigned old = *address;                                                             \
         *address = (result);                                                                       \
         return old;                                                                                \
@@ -454,7 +454,8 @@ void tgl_sim_wide_load(const void *words, unsigned bytes)
 unsigned long long tgl_sim_wgmma_tile(const void *shared, int swizzle, int atom_bytes,
                                       int group_bytes)
 {
-    return tgl_sim.wgmma_tile(tgl_sim.machine, shared, swizzle, atom_bytes, group_bytes, TGL_SIM_PC);
+    return tgl_sim.wgmma_tile(tgl_sim.machine, shared, swizzle, atom_bytes, group_bytes,
+                              TGL_SIM_PC);
 }
 
 void tgl_sim_wgmma(float *acc, const unsigned *left_fragment, unsigned long long left,

@@ -3,8 +3,8 @@
  * Workspace of runs. There are three sources:
  *   - the caller
  *   - an arena, which a device keeps for each stream. Runs in one stream are ordered, so all plans
- *     share it. It grows when a plan needs more. A driver that cannot identify streams has one arena
- *     for all, and a run waits for the run before it
+ *     share it. It grows when a plan needs more. A driver that cannot identify streams has one
+ * arena for all, and a run waits for the run before it
  *   - memory nodes of the graph into which a run is captured
  *
  * Arenas are not allocated in stream order: where a process has such memory, driver 580 does not

@@ -126,8 +126,8 @@ static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
     g->threads = g->lanes_k < resident / 32  ? 256
                  : g->lanes_k < resident / 8 ? resident / 2
                                              : resident;
-    /* 16 bytes are twice as many columns of 16 bits, which gives half as many blocks. Blocks of half
-     * the size make up for it. */
+    /* 16 bytes are twice as many columns of 16 bits, which gives half as many blocks. Blocks of
+     * half the size make up for it. */
     if (g->size == 2 && g->threads == resident && packs * g->lanes_k < (int64_t)resident * sms)
         g->threads = resident / 2;
 }
