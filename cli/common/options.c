@@ -182,8 +182,8 @@ static int check_mode(const cli_mode *mode, const cli_option *options, const boo
 
 /* ---- Command lines --------------------------------------------------------------------------- */
 
-/* Sets the member of an option to the value in `optarg`. false: reported. */
-static bool take_value(const cli_option *o, void *options)
+/* Sets the member of an option to this value; "" for a flag. false: reported. */
+static bool take_value(const cli_option *o, const char *text, void *options)
 {
     void *member = (char *)options + o->at;
     char name[32];
@@ -195,24 +195,24 @@ static bool take_value(const cli_option *o, void *options)
         *(int *)member = 1;
         return true;
     case CLI_TEXT:
-        *(const char **)member = optarg;
+        *(const char **)member = text;
         return true;
     case CLI_INT:
-        return cli_parse_int(name_of(o, name), optarg, o->least, o->most, member);
+        return cli_parse_int(name_of(o, name), text, o->least, o->most, member);
     case CLI_THREADS:
-        return parse_threads(optarg, member);
+        return parse_threads(text, member);
     case CLI_REAL:
-        return cli_parse_real(name_of(o, name), optarg, member);
+        return cli_parse_real(name_of(o, name), text, member);
     case CLI_TYPE:
-        if (element_type_of(optarg, member)) return true;
+        if (element_type_of(text, member)) return true;
         return cli_misuse_false("%s: \"%s\" is none of f32, f64, f16, bf16, i8 and i32",
-                                name_of(o, name), optarg);
+                                name_of(o, name), text);
     case CLI_CHOICE:
-        index = cli_parse_name(name_of(o, name), optarg, o->names);
+        index = cli_parse_name(name_of(o, name), text, o->names);
         if (index >= 0) *(int *)member = (int)o->least + index;
         return index >= 0;
     default:
-        return o->take(optarg, options);
+        return o->take(text, options);
     }
 }
 
@@ -234,7 +234,7 @@ int cli_parse(int argc, char **argv, const cli_syntax *syntax, void *options)
         /* Refuses empty values, which are often variables that are not set. */
         if (optarg != NULL && optarg[0] == '\0')
             return cli_misuse("%s: the value is empty", name_of(o, name));
-        if (!take_value(o, options)) return EXIT_MISUSE;
+        if (!take_value(o, optarg != NULL ? optarg : "", options)) return EXIT_MISUSE;
     }
     if (!syntax->has_operands && optind < argc)
         return cli_misuse("\"%s\" is not an option", argv[optind]);
