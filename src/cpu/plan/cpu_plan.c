@@ -85,8 +85,8 @@ static bool is_large_b(const plan_input *in, int64_t columns)
 }
 
 /* Whether the first panel of the next block of B is prefetched while the last one of a block is
- * multiplied. Short rows and single panels of B are one stream, which the hardware follows: 4096 x
- * 16 x 4096 would be 3 to 5 % slower. */
+ * multiplied. Short rows and single panels of B are one stream, which the hardware follows: they
+ * would be slower (docs/notes/2026-11-26-cpu-planner.md). */
 static bool fetches_next_block(const plan_input *in, int64_t columns)
 {
     return !in->shape->trans_b && columns > in->nr && columns * in->element >= MIN_ROW_BYTES &&
