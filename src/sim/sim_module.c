@@ -152,7 +152,7 @@ tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size
     module->kernel = tgl_kernel_copy(kernel);
     tgl_status status = module->kernel != NULL ? open_object(module, image, size)
                                                : tgl_fail(TGL_NO_MEMORY, "no memory for a kernel");
-    if (status == TGL_OK) status = inspect_object(module, image, size);
+    if (module->handle != NULL) status = inspect_object(module, image, size);
     if (status != TGL_OK) {
         tgl_sim_module_free(module);
         return status;
