@@ -10,24 +10,22 @@
 static bool fewer_digits;
 
 /* C := a*b, or C += a*b, by packed operands, or by a itself (packed_a NULL). */
-static void multiply_packed_blocks(const word_block *a, const word_block *b, const void *packed_a,
-                                   const void *packed_b, void *c, int64_t ldc, bool add)
+static void multiply_packed_blocks(const word_block *a, const word_block *b, void *packed_a,
+                                   void *packed_b, void *c, int64_t ldc, bool add)
 {
     const cpu_words_product product = {
-        .m = a->source.lines,
-        .n = b->source.lines,
-        .k = a->source.k,
-        .a = packed_a,
-        .b = packed_b,
+        .a = a->source,
+        .b = b->source,
+        .packed_a = packed_a,
+        .packed_b = packed_b,
         .c = c,
         .ldc = ldc,
         .add = add,
         .next = {{packed_b, 64, 70, 3}, {.rows = 0}},
     };
-    if (packed_a == NULL)
-        words->multiply_unpacked[a->kind](&a->source, product.n, packed_b, c, ldc, add);
-    else
-        (fewer_digits ? words->multiply_fewer : words->multiply[a->kind])(&product);
+    (packed_a == NULL ? words->multiply_unpacked[a->kind]
+     : fewer_digits   ? words->multiply_fewer
+                      : words->multiply[a->kind])(&product);
 }
 
 /* C := a*b, and C += a*b if `twice`, in a buffer that ends where C does. */

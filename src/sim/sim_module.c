@@ -93,8 +93,9 @@ static tgl_status open_object(tgl_sim_module *module, const void *image, size_t 
 static bool find_addresses(tgl_sim_module *module)
 {
     struct link_map *map;
+    if (module->handle == NULL || dlinfo(module->handle, RTLD_DI_LINKMAP, &map) != 0) return false;
     module->image = dlsym(module->handle, "tgl_sim_object");
-    if (module->image == NULL || dlinfo(module->handle, RTLD_DI_LINKMAP, &map) != 0) return false;
+    if (module->image == NULL) return false;
     module->load_address = (uintptr_t)map->l_addr;
     module->shared_base = (uintptr_t)module->image->shared_begin;
     return true;
@@ -152,7 +153,7 @@ tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size
     module->kernel = tgl_kernel_copy(kernel);
     tgl_status status = module->kernel != NULL ? open_object(module, image, size)
                                                : tgl_fail(TGL_NO_MEMORY, "no memory for a kernel");
-    if (module->handle != NULL) status = inspect_object(module, image, size);
+    if (status == TGL_OK) status = inspect_object(module, image, size);
     if (status != TGL_OK) {
         tgl_sim_module_free(module);
         return status;

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The build defines TGL_CPU_X86 or TGL_CPU_ARM64 where the tiers of that processor are compiled. */
-
 typedef enum cpu_feature {
     CPU_AVX2 = 1u << 0, /* and F16C, which all processors with AVX2 have */
     CPU_FMA = 1u << 1,

@@ -8,70 +8,37 @@
 #include <string.h>
 
 /* On other processors the tiers of x86 and aarch64 have names, so that they can be forbidden, but
- * no kernels. The same holds for AMX, AVX512-BF16, AVX512-VNNI, SDOT and MMLA with a compiler that
- * does not know them. */
-#ifdef TGL_CPU_X86
-#define X86(kernels) (&(kernels))
-#else
-#define X86(kernels) NULL
-#endif
-#ifdef TGL_CPU_AMX
-#define AMX(x) (&(x))
-#else
-#define AMX(x) NULL
-#endif
-#ifdef TGL_CPU_AVX512_BF16
-#define BF16(x) (&(x))
-#else
-#define BF16(x) NULL
-#endif
-#ifdef TGL_CPU_AVX512_VNNI
-#define VNNI(x) (&(x))
-#else
-#define VNNI(x) NULL
-#endif
-#ifdef TGL_CPU_ARM64
-#define ARM64(kernels) (&(kernels))
-#else
-#define ARM64(kernels) NULL
-#endif
-#ifdef TGL_CPU_NEON_DOT
-#define DOT(x) (&(x))
-#else
-#define DOT(x) NULL
-#endif
-#ifdef TGL_CPU_NEON_MM
-#define MM(x) (&(x))
-#else
-#define MM(x) NULL
-#endif
+ * no kernels. The same holds for instructions that the compiler does not know. The build defines
+ * TGL_CPU_X86 and the like as 1 or 0. */
+#define IF_1(x)            (&(x))
+#define IF_0(x)            NULL
+#define IF_VALUE(value, x) IF_##value(x)
+#define IF(flag, x)        IF_VALUE(flag, x)
+#define KERNELS(flag, suffix)                                                                      \
+    IF(flag, tgl_cpu_kernels_##suffix##_f32), IF(flag, tgl_cpu_kernels_##suffix##_f64),            \
+        IF(flag, tgl_cpu_conversions_##suffix)
 
-/* Best first. Columns: name, kernel, features that the processor must have, kernels by type,
- * conversions, words, base. */
+/* Best first. Columns: name, kernel, features that the processor must have, kernels of f32 and f64
+ * and conversions, words, base. */
 static const cpu_tier tiers[] = {
-    {"amx", "cpu/amx", CPU_AMX | CPU_AVX512 | CPU_FMA, AMX(tgl_cpu_kernels_avx512_f32),
-     AMX(tgl_cpu_kernels_avx512_f64), AMX(tgl_cpu_conversions_avx512), AMX(tgl_cpu_words_amx),
-     "avx512"},
+    {"amx", "cpu/amx", CPU_AMX | CPU_AVX512 | CPU_FMA, KERNELS(TGL_CPU_AMX, avx512),
+     IF(TGL_CPU_AMX, tgl_cpu_words_amx), "avx512"},
     {"avx512_bf16", "cpu/avx512_bf16", CPU_AVX512_BF16 | CPU_AVX512 | CPU_FMA,
-     BF16(tgl_cpu_kernels_avx512_f32), BF16(tgl_cpu_kernels_avx512_f64),
-     BF16(tgl_cpu_conversions_avx512), BF16(tgl_cpu_words_avx512_bf16), "avx512"},
+     KERNELS(TGL_CPU_AVX512_BF16, avx512), IF(TGL_CPU_AVX512_BF16, tgl_cpu_words_avx512_bf16),
+     "avx512"},
     {"avx512_vnni", "cpu/avx512_vnni", CPU_AVX512_VNNI | CPU_AVX512 | CPU_FMA,
-     VNNI(tgl_cpu_kernels_avx512_f32), VNNI(tgl_cpu_kernels_avx512_f64),
-     VNNI(tgl_cpu_conversions_avx512), VNNI(tgl_cpu_words_avx512_vnni), "avx512"},
-    {"avx512", "cpu/avx512", CPU_AVX512 | CPU_FMA, X86(tgl_cpu_kernels_avx512_f32),
-     X86(tgl_cpu_kernels_avx512_f64), X86(tgl_cpu_conversions_avx512), X86(tgl_cpu_words_avx2),
-     NULL},
-    {"avx2", "cpu/avx2", CPU_AVX2 | CPU_FMA, X86(tgl_cpu_kernels_avx2_f32),
-     X86(tgl_cpu_kernels_avx2_f64), X86(tgl_cpu_conversions_avx2), X86(tgl_cpu_words_avx2), NULL},
-    {"neon_mm", "cpu/neon_mm", CPU_I8MM | CPU_BF16 | CPU_NEON, MM(tgl_cpu_kernels_neon_f32),
-     MM(tgl_cpu_kernels_neon_f64), MM(tgl_cpu_conversions_neon), MM(tgl_cpu_words_neon_mm), "neon"},
-    {"neon_dot", "cpu/neon_dot", CPU_DOTPROD | CPU_NEON, DOT(tgl_cpu_kernels_neon_f32),
-     DOT(tgl_cpu_kernels_neon_f64), DOT(tgl_cpu_conversions_neon), DOT(tgl_cpu_words_neon_dot),
-     "neon"},
-    {"neon", "cpu/neon", CPU_NEON, ARM64(tgl_cpu_kernels_neon_f32), ARM64(tgl_cpu_kernels_neon_f64),
-     ARM64(tgl_cpu_conversions_neon), NULL, NULL},
-    {"portable", "cpu/portable", 0, &tgl_cpu_kernels_portable_f32, &tgl_cpu_kernels_portable_f64,
-     &tgl_cpu_conversions_portable, NULL, NULL},
+     KERNELS(TGL_CPU_AVX512_VNNI, avx512), IF(TGL_CPU_AVX512_VNNI, tgl_cpu_words_avx512_vnni),
+     "avx512"},
+    {"avx512", "cpu/avx512", CPU_AVX512 | CPU_FMA, KERNELS(TGL_CPU_X86, avx512),
+     IF(TGL_CPU_X86, tgl_cpu_words_avx2), NULL},
+    {"avx2", "cpu/avx2", CPU_AVX2 | CPU_FMA, KERNELS(TGL_CPU_X86, avx2),
+     IF(TGL_CPU_X86, tgl_cpu_words_avx2), NULL},
+    {"neon_mm", "cpu/neon_mm", CPU_I8MM | CPU_BF16 | CPU_NEON, KERNELS(TGL_CPU_NEON_MM, neon),
+     IF(TGL_CPU_NEON_MM, tgl_cpu_words_neon_mm), "neon"},
+    {"neon_dot", "cpu/neon_dot", CPU_DOTPROD | CPU_NEON, KERNELS(TGL_CPU_NEON_DOT, neon),
+     IF(TGL_CPU_NEON_DOT, tgl_cpu_words_neon_dot), "neon"},
+    {"neon", "cpu/neon", CPU_NEON, KERNELS(TGL_CPU_ARM64, neon), NULL, NULL},
+    {"portable", "cpu/portable", 0, KERNELS(1, portable), NULL, NULL},
 };
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
 _Static_assert(sizeof tiers / sizeof tiers[0] <= CPU_MAX_TIERS, "CPU_MAX_TIERS is too small");
@@ -96,7 +63,7 @@ static int find_tier_by_name(const char *name, size_t length)
     return -1;
 }
 
-/* Says why the setting is refused, and lists what would be understood. */
+/* Says why the setting is refused, and lists the names of tiers. */
 static tgl_status refuse_setting(const char *setting, unsigned features, const char *why)
 {
     char names[96] = "";

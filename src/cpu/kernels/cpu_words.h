@@ -94,12 +94,12 @@ typedef struct cpu_words_next {
 /* Packs a block. */
 typedef cpu_exponents cpu_pack_words_fn(void *to, const cpu_words_source *source);
 
-/* C := a*b, or C += a*b if `add`, for packed operands of m x k and k x n. C is of f32, or of int32
- * modulo 2^32. Of three words the products low*middle, middle*low and low*low are left out, of
- * digits low*low. */
+/* C := a*b, or C += a*b if `add`, for blocks of m x k and k x n. C is of f32, or of int32 modulo
+ * 2^32. Of three words the products low*middle, middle*low and low*low are left out, of digits
+ * low*low. */
 typedef struct cpu_words_product {
-    int64_t m, n, k;
-    const void *a, *b;
+    cpu_words_source a, b;     /* m is a.lines, n is b.lines */
+    void *packed_a, *packed_b; /* the blocks as words */
     void *c;
     int64_t ldc;
     bool add;
@@ -124,8 +124,7 @@ typedef struct cpu_words {
 
     /* multiply() for a block of A that is not packed: whole panels of whole steps, with contiguous
      * lines. exponents: of such a block of bf16. NULL: A is always packed. */
-    void (*multiply_unpacked[CPU_WORD_KINDS])(const cpu_words_source *a, int64_t n, const void *b,
-                                              void *c, int64_t ldc, bool add);
+    cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
     /* Replace functions of cpu_kernels.short_dot; NULL: they do not. Need neither begin(), end()

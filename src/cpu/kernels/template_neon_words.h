@@ -49,10 +49,10 @@ static void NAME(tile)(int64_t groups, const int8_t *a, const int8_t *b, T *c, i
 /* CPU_WORDS_LINES rows of A stay in the L1 cache. A panel of B is read from L2 once for them. */
 static void NAME(multiply)(const cpu_words_product *x)
 {
-    const int64_t m = x->m, n = x->n, ldc = x->ldc;
-    const int64_t chunks = (x->k * ELEMENT + CPU_NEON_CHUNK - 1) / CPU_NEON_CHUNK;
+    const int64_t m = x->a.lines, n = x->b.lines, ldc = x->ldc;
+    const int64_t chunks = (x->a.k * ELEMENT + CPU_NEON_CHUNK - 1) / CPU_NEON_CHUNK;
     const int64_t groups = chunks * (CPU_NEON_CHUNK / GROUP), line = chunks * CPU_NEON_CHUNK;
-    const int8_t *a = x->a, *b = x->b;
+    const int8_t *a = x->packed_a, *b = x->packed_b;
     T *c = x->c;
     for (int64_t i = 0; i < m; i += CPU_WORDS_LINES)
         for (int64_t j = 0; j < n; j += NAME(LINES))

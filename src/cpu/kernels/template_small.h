@@ -74,7 +74,7 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
             for (int j = 0; j < whole; j++)
                 acc[q][j] = FMA(broadcast, row[j], acc[q][j]);
 #ifdef HALF_V
-            if (half) { /* beside one whole vector loading the element again is 9 % faster */
+            if (half) { /* with one whole vector, loading the element again is 9 % faster */
                 const HALF_V element_half =
                     whole > 1 ? HALF_OF(broadcast) : HALF_BROADCAST(element);
                 half_acc[q] = HALF_FMA(element_half, half_row, half_acc[q]);

@@ -144,14 +144,14 @@ static void multiply_word_panels(int64_t rows, int64_t columns, int64_t k, const
 
 static void WORDS_NAME(multiply)(const cpu_words_product *x)
 {
-    const int64_t m = x->m, n = x->n, k = x->k;
+    const int64_t m = x->a.lines, n = x->b.lines, k = x->a.k;
     const int64_t panel = (k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
     const int64_t steps = (m + MR - 1) / MR * ((n + LINES - 1) / LINES) * ((k + STEPS - 1) / STEPS);
     prefetcher beside = {.next = {x->next[0], x->next[1]}};
     beside.lines = (lines_of(&x->next[0]) + lines_of(&x->next[1]) + steps - 1) / steps;
-    const char *a = x->a;
+    const char *a = x->packed_a;
     for (int64_t i = 0; i < m; i += LINES, a += panel) {
-        const char *b = x->b;
+        const char *b = x->packed_b;
         for (int64_t j = 0; j < n; j += LINES, b += panel + OFFSETS) {
             const target to = {.c = (ELEMENT *)x->c + i * x->ldc + j, .ldc = x->ldc, .add = x->add};
             multiply_word_panels(m - i < LINES ? m - i : LINES, n - j < LINES ? n - j : LINES, k, a,

@@ -7,6 +7,7 @@
  * 64 steps, four of them side by side. Compiled with -mamx-tile, -mamx-bf16, -mamx-int8 and
  * -mavx512f; called only where detect.c found them and Linux permits the tiles.
  */
+#include "base/integers.h"
 #include "cpu/kernels/tier_tables.h"
 #include "cpu/kernels/word_tiles.h"
 
@@ -60,6 +61,19 @@
         if (tall) _tile_loadd(5, (a) + (second), row);                                             \
         if (tall) MULTIPLY(i8, 2, 5, 6);                                                           \
         if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
+    } while (0)
+
+/* Calls an inlined function with the constants `tall` and `wide` as its last arguments. */
+#define CALL_BY_TILES(tall, wide, function, ...)                                                   \
+    do {                                                                                           \
+        if ((tall) && (wide))                                                                      \
+            function(__VA_ARGS__, true, true);                                                     \
+        else if (tall)                                                                             \
+            function(__VA_ARGS__, true, false);                                                    \
+        else if (wide)                                                                             \
+            function(__VA_ARGS__, false, true);                                                    \
+        else                                                                                       \
+            function(__VA_ARGS__, false, false);                                                   \
     } while (0)
 
 /* The product of digit i of A and digit j of B has the order i + j. All products of one order are
@@ -209,14 +223,7 @@ static inline __attribute__((always_inline)) void multiply_by_tiles(int64_t m, i
         const char *panel_b = b;
         for (int64_t j = 0; j < n; j += LINES, panel_b += panel) {
             const bool tall = m - i > TILE_ROWS, wide = n - j > TILE_ROWS;
-            if (tall && wide)
-                multiply_panels_amx(x, a, panel_b, k, &sums, kind, true, true);
-            else if (tall)
-                multiply_panels_amx(x, a, panel_b, k, &sums, kind, true, false);
-            else if (wide)
-                multiply_panels_amx(x, a, panel_b, k, &sums, kind, false, true);
-            else
-                multiply_panels_amx(x, a, panel_b, k, &sums, kind, false, false);
+            CALL_BY_TILES(tall, wide, multiply_panels_amx, x, a, panel_b, k, &sums, kind);
             store_sums(&sums, c + i * ldc + j, m - i, n - j);
         }
     }
@@ -226,41 +233,39 @@ static inline __attribute__((always_inline)) void multiply_by_tiles(int64_t m, i
 /* The functions of a kind, for any tiles of A, and for packed tiles. They do not prefetch the next
  * blocks, which was slower. */
 #define MULTIPLY_KIND(suffix, kind)                                                                \
-    static __attribute__((noinline)) void multiply_tiles_##suffix(int64_t m, int64_t n, int64_t k, \
-                                                                  const a_tiles *a, const void *b, \
-                                                                  void *c, int64_t ldc, bool add)  \
+    static __attribute__((noinline)) void multiply_tiles_##suffix(const cpu_words_product *x,      \
+                                                                  const a_tiles *a)                \
     {                                                                                              \
-        multiply_by_tiles(m, n, k, a, b, c, ldc, add, kind);                                       \
+        multiply_by_tiles(x->a.lines, x->b.lines, x->a.k, a, x->packed_b, x->c, x->ldc, x->add,    \
+                          kind);                                                                   \
     }                                                                                              \
     static void multiply_##suffix(const cpu_words_product *x)                                      \
     {                                                                                              \
-        const int64_t steps = (x->k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind);    \
-        const a_tiles packed = {x->a, ROW, TILE, step_bytes(kind), steps * step_bytes(kind)};      \
-        multiply_tiles_##suffix(x->m, x->n, x->k, &packed, x->b, x->c, x->ldc, x->add);            \
+        const int64_t panel = tgl_ceil_div(x->a.k, tgl_cpu_word_steps(kind)) * step_bytes(kind);   \
+        multiply_tiles_##suffix(x, &(a_tiles){x->packed_a, ROW, TILE, step_bytes(kind), panel});   \
     }
 MULTIPLY_KIND(bf16, CPU_WORDS_BF16)
 MULTIPLY_KIND(f32, CPU_WORDS_F32)
 MULTIPLY_KIND(f16, CPU_WORDS_F16)
 MULTIPLY_KIND(i8, CPU_WORDS_I8)
 
-/* Tiles of A itself, whose lines are `line` bytes apart. */
-static a_tiles tiles_of(const cpu_words_source *a, int64_t line)
+/* Tiles of A itself, whose elements have so many bytes. */
+static a_tiles tiles_of(const cpu_words_source *a, int64_t element)
 {
+    const int64_t line = a->ld * element;
     return (a_tiles){a->from, line, TILE_ROWS * line, ROW, LINES * line};
 }
 
-static void multiply_unpacked_bf16(const cpu_words_source *a, int64_t n, const void *b, void *c,
-                                   int64_t ldc, bool add)
+static void multiply_unpacked_bf16(const cpu_words_product *x)
 {
-    const a_tiles tiles = tiles_of(a, a->ld * (int64_t)sizeof(uint16_t));
-    multiply_tiles_bf16(a->lines, n, a->k, &tiles, b, c, ldc, add);
+    const a_tiles tiles = tiles_of(&x->a, sizeof(uint16_t));
+    multiply_tiles_bf16(x, &tiles);
 }
 
-static void multiply_unpacked_i8(const cpu_words_source *a, int64_t n, const void *b, void *c,
-                                 int64_t ldc, bool add)
+static void multiply_unpacked_i8(const cpu_words_product *x)
 {
-    const a_tiles tiles = tiles_of(a, a->ld);
-    multiply_tiles_i8(a->lines, n, a->k, &tiles, b, c, ldc, add);
+    const a_tiles tiles = tiles_of(&x->a, 1);
+    multiply_tiles_i8(x, &tiles);
 }
 
 /* ---- Digits ---------------------------------------------------------------------------------- */
@@ -348,25 +353,18 @@ multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *s
 /* all: with the products of A's middle and B's low digits. */
 static void multiply_all_digits(const cpu_words_product *x, bool all)
 {
-    const int64_t m = x->m, n = x->n;
-    const int64_t steps = (x->k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
+    const int64_t m = x->a.lines, n = x->b.lines;
+    const int64_t steps = (x->a.k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
     const int64_t bytes = steps * step_bytes(CPU_DIGITS_F32),
                   panel = bytes + CPU_DIGITS_UNSCALE_BYTES;
     digit_sums sums = {.ldc = x->ldc, .add = x->add};
-    const char *a = x->a;
+    const char *a = x->packed_a;
     MEMORY_BARRIER();
     for (int64_t i = 0; i < m; i += LINES, a += panel) {
-        const char *b = x->b;
+        const char *b = x->packed_b;
         for (int64_t j = 0; j < n; j += LINES, b += panel) {
             const bool tall = m - i > TILE_ROWS, wide = n - j > TILE_ROWS;
-            if (tall && wide)
-                multiply_digit_panels(a, b, steps, &sums, all, true, true);
-            else if (tall)
-                multiply_digit_panels(a, b, steps, &sums, all, true, false);
-            else if (wide)
-                multiply_digit_panels(a, b, steps, &sums, all, false, true);
-            else
-                multiply_digit_panels(a, b, steps, &sums, all, false, false);
+            CALL_BY_TILES(tall, wide, multiply_digit_panels, a, b, steps, &sums, all);
             sums.c = (float *)x->c + i * x->ldc + j;
             sums.row = 0;
             sums.rows = m - i < LINES ? m - i : LINES;

@@ -143,11 +143,11 @@ static inline void multiply_tile_i8(int64_t rows, int64_t columns, int64_t k, co
 /* A panel of B stays in the L1 cache while all of A is read. */
 static void multiply_i8_avx2(const cpu_words_product *x)
 {
-    const int64_t m = x->m, n = x->n, k = x->k, line = (k + 1) / 2 * 4;
+    const int64_t m = x->a.lines, n = x->b.lines, k = x->a.k, line = (k + 1) / 2 * 4;
     for (int64_t j = 0; j < n; j += NR)
         for (int64_t i = 0; i < m; i += MR)
-            multiply_tile_i8(m - i, n - j, k, (const char *)x->a + i * line,
-                             (const char *)x->b + j * line, (int32_t *)x->c + i * x->ldc + j,
+            multiply_tile_i8(m - i, n - j, k, (const char *)x->packed_a + i * line,
+                             (const char *)x->packed_b + j * line, (int32_t *)x->c + i * x->ldc + j,
                              x->ldc, x->add);
 }
 

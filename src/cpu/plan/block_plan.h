@@ -22,8 +22,8 @@ typedef struct cpu_block_plan {
     int64_t parts; /* of k, which threads sum at the same time and then add; 1: k is not divided */
     cpu_plan product; /* the f32 product of a whole block, on one thread */
     int64_t sum_ld;   /* leading dimension of a block of sums */
-    /* Bytes of a thread's memory, in this order. sum_bytes: of its sums, or with several parts of k
-     * of those of each job, behind the memory of all threads. */
+    /* Bytes of a thread's memory, in this order. With several parts of k, sum_bytes are the sums of
+     * a job instead, which lie behind the memory of all threads. */
     size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes;
     size_t thread_bytes; /* all of it, with the workspace of `product` */
 } cpu_block_plan;

@@ -28,17 +28,17 @@ typedef struct cpu_model {
     struct {
         int each_row, min;
     } few_row_steps;
-    cpu_beyond bands; /* such a C is computed in bands of a few rows, if k is short */
+    cpu_beyond bands; /* if C exceeds this cache and k is short, C is computed in bands of rows */
 
-    cpu_fraction a_block;     /* the share of L2 that a block of A has, if A has several */
-    int a_block_min_kb;       /* such a block has so many KB at least, within a third of L2 */
+    cpu_fraction a_block;     /* the size of a block of A relative to L2, if A has several, */
+    int a_block_min_kb;       /* and its minimum in KB, at most L2 / 3 */
     cpu_fraction a_one_block; /* A is one block if it fits in this share of L2 */
     int a_block_max_rows;     /* rows of a block of A, at most */
 
     bool copies_few_sets;  /* rows of A are copied if they lie in few sets of the caches */
     int copy_min_columns;  /* rows of A are copied if C has so many columns; 0: never */
-    cpu_beyond batches;    /* such a batch of small products is prefetched */
-    int batch_min_kb;      /* if each product has so many KB */
+    cpu_beyond batches;    /* a batch of small products is prefetched if it exceeds this cache */
+    int batch_min_kb;      /* and each product has at least so many KB */
     cpu_blocking f32, f64; /* what `tegula tune` found to be faster; 0: cpu_plan.c computes it */
 } cpu_model;
 

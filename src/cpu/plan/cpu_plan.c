@@ -32,27 +32,27 @@ enum {
     /* Packing and prefetching */
     NARROW_PANELS = 2,   /* C: C is narrow if B has so many panels at most */
     LARGE_B = 8,         /* C: B is large if it exceeds L2 / LARGE_B */
-    MIN_ROW_BYTES = 256, /* M: shorter rows of B are one stream, which the hardware fetches */
-    MIN_PANEL_KB = 32,   /* M: a prefetched product of a batch, if B is one panel: a stream, too */
-    MAX_SPREAD = 2,      /* C: leading dimensions of a prefetched batch, in lengths of a row */
-    MIN_WORK_A = 20000000, /* C: multiply-adds for which A is packed */
-    MIN_WORK_B = 2000000,  /* C: the same of B */
-    TILES_IN_PLACE = 4,    /* C: so many tiles of rows read B in place, twice as many if C is
-                              narrow, and one if rows of B share a set of L1 */
+    MIN_ROW_BYTES = 256, /* M: shorter rows of B are prefetched by the hardware alone */
+    MIN_PANEL_KB = 32,   /* M: the same for products of a batch whose B is one panel */
+    MAX_SPREAD = 2,      /* C: of a prefetched batch: the largest leading dimension / row length */
+    MIN_WORK_A = 20000000, /* C: A is packed if a rectangle has more multiply-adds than this */
+    MIN_WORK_B = 2000000,  /* C: the same for B */
+    TILES_IN_PLACE = 4,    /* C: B is not packed for so many tiles of rows; twice as many if C is
+                              narrow, one if the rows of B share a set of L1 */
 
     /* Blocks */
-    SMALL_L2_SHARE = 3,    /* M: the least KB of a block of A are L2 / 3 at most */
+    SMALL_L2_SHARE = 3,    /* M: a_block_min_kb of the table is limited to L2 / 3 */
     MIN_BLOCK_TILES = 4,   /* C: a block of A has so many tiles of rows at least */
     NARROW_B = 4,          /* C: the blocks of B have L2 / NARROW_B if C is narrow */
     STEPS_UNIT = 8,        /* F: the unit of steps of k: f64 in a cache line */
     SHORT_K = 128,         /* M: bands need fewer steps of k; with 150 they gain nothing */
     BAND_TILES = 2,        /* M: tiles of rows of a band; 1, 3 and 4 are 0 to 4 % slower */
     BAND_B = 2,            /* C: beside bands the block of B has L2 / BAND_B */
-    MAX_B_BYTES = 8 << 20, /* C: other blocks of B, which come from L3 or memory */
+    MAX_B_BYTES = 8 << 20, /* C: bytes of a block of B if C is not computed in bands */
 
     /* Small products */
-    MAX_STEPS = 16, /* M: steps of k with which one row or column takes tiles */
-    MAX_WORK = 64,  /* M: the same in multiply-adds */
+    MAX_STEPS = 16, /* M: a product of one row or column is no GEMV up to this k, */
+    MAX_WORK = 64,  /* M: and up to so many multiply-adds: it is computed by tiles */
     CALL = 1000,    /* C: multiply-adds in the time of a call */
 };
 

@@ -8,14 +8,15 @@
 
 /* F, M and C say where a number comes from, as in cpu_plan.c. */
 enum {
-    LARGE_PRODUCT = 256, /* C: threads: a product of a batch that pays for them is shared */
-    DEEP = 16,           /* C: k is shared if it is so many times as long as m and n, */
-    FEW_TILES = 64,      /* C: and C has fewer tiles for each thread */
-    MAX_RECTANGLES = 8,  /* M: rectangles of each thread */
-    RECTANGLES = 4,      /* M: the same, if they have less than LARGE_WORK */
-    MIN_SIDE = 48,       /* M: rows or columns of a rectangle: narrower ones are slower */
-    WIDE = 640,          /* M: columns: such a rectangle is cut along n, even if it has more rows */
-    SHORT_K = 128,       /* M: steps of k: a transposed B takes too long to pack for rectangles */
+    LARGE_PRODUCT =
+        256,            /* C: a product of a batch is shared if its work pays for so many threads */
+    DEEP = 16,          /* C: k is shared if k >= DEEP * max(m, n), */
+    FEW_TILES = 64,     /* C: and C has fewer tiles for each thread */
+    MAX_RECTANGLES = 8, /* M: rectangles of each thread, */
+    RECTANGLES = 4,     /* M: and if half of such a rectangle has less than LARGE_WORK */
+    MIN_SIDE = 48,      /* M: rows or columns of a rectangle: narrower ones are slower */
+    WIDE = 640,         /* M: a rectangle with so many columns is cut along n, not m */
+    SHORT_K = 128,      /* M: steps of k: a transposed B takes too long to pack for rectangles */
 };
 
 /* Multiply-adds. */
@@ -25,9 +26,10 @@ static const double LARGE_WORK = 6e7;      /* M: of one that packs a transposed 
 
 /* Costs of a rectangle. The unit is the time in which a tile of rows is multiplied by a vector. */
 static const double ONE_VECTOR = 1.1; /* C: the factor of a single vector, whose loads limit it */
-static const double LOAD_B = 0.25;    /* M: of a vector of B: 12 rows are not cut, 4096 x 16 is */
-static const double PACK_A = 1;       /* C: of a tile of rows of a transposed A */
-static const double SIDE = 0.001;     /* C: so that of equal grids the squarest is taken */
+static const double LOAD_B =
+    0.25; /* M: of loading a vector of B; with it 12 rows are not cut, 4096 x 16 is */
+static const double PACK_A = 1;   /* C: of a tile of rows of a transposed A */
+static const double SIDE = 0.001; /* C: so that of equal grids the squarest is taken */
 
 int tgl_cpu_threads_for(double work, int max)
 {

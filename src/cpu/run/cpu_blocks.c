@@ -35,10 +35,10 @@ typedef struct d_block {
     cpu_block_sums sums;
     bool is_result; /* the sums are the results, and are in D */
     float *a, *b;
-    float *products; /* of converted blocks; the sums themselves if those are of f32 */
+    float *products; /* of the converted blocks; points to the sums if those are of f32 */
     int64_t products_ld;
     char *inner;    /* workspace of the f32 product */
-    int64_t first;  /* step of k: its products set the sums, and those of later steps are added */
+    int64_t first;  /* the first step of k of the job, whose products overwrite the sums */
     bool by_digits; /* the next block of k is tried by digits */
 } d_block;
 
@@ -88,25 +88,37 @@ static void read_vector(const d_block *x, const cpu_words_source *from)
 
 /* ---- The product of one block ---------------------------------------------------------------- */
 
+/* The block behind this one along k, if it has the same size. element: bytes of an element. */
+static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
+{
+    return (cpu_words_next){
+        .at = (const char *)x->from + x->k * (x->k_contiguous ? 1 : x->ld) * element,
+        .step = x->ld * element,
+        .bytes = (x->k_contiguous ? x->k : x->lines) * element,
+        .rows = x->k_contiguous ? x->lines : x->k,
+    };
+}
+
 /* Adds the products of k steps from `first` on to the sums; the first ones set them. False: their
  * elements are not suited to this kind of words. */
 static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_kind kind)
 {
     const tgl_shape *s = x->product->shape;
-    const cpu_word_block block = {
-        .words = x->plan->words,
+    const int64_t element = (int64_t)tgl_type_size(s->type_a);
+    cpu_words_product product = {
         .a = source_of_a(x, first, k),
         .b = source_of_b(x, first, k),
-        .element = tgl_type_size(s->type_a),
-        .k = s->k,
-        .is_last = first + k == s->k,
         .packed_a = x->a,
         .packed_b = x->b,
-        .sums = x->sums.sums,
-        .sum_ld = x->sums.ld,
+        .c = x->sums.sums,
+        .ldc = x->sums.ld,
         .add = first > x->first,
     };
-    return tgl_cpu_multiply_words(&block, kind);
+    if (first + k < s->k) {
+        product.next[0] = next_block(&product.a, element);
+        product.next[1] = next_block(&product.b, element);
+    }
+    return tgl_cpu_multiply_words(x->plan->words, kind, s->k, &product);
 }
 
 /* The same by f32 FMAs, after converting the block. */
@@ -175,10 +187,10 @@ static void multiply_block(d_block *x, int64_t first, int64_t k)
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
-/* Whether the sums are the results, and it pays to have them in D. If rows of D are a multiple of 8
- * KB apart, the rows of a tile share a set of the L1 cache: a block of sums and a copy are 5 to 20
- * % faster then, else they are slower (2048 and 1024 cubed, Xeon with AMX). Sums of int8 in D are
- * always faster. */
+/* Whether the sums are the results, and it pays to have them in D. It does not
+ * if rows of D are a multiple of 8 KB apart: the rows of a tile then share a set of the L1 cache,
+ * and a block of sums with a copy is 5 to 20 % faster (2048 and 1024 cubed, Xeon with AMX). Sums of
+ * int8 are faster in D in any case. */
 static bool are_results(const cpu_product *product)
 {
     const tgl_shape *s = product->shape;

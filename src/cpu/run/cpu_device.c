@@ -216,21 +216,21 @@ static void cpu_unprepare(tgl_plan *plan)
     free_state(plan->state);
 }
 
+/* A scalar of this type; 0 if there is none. */
+static double scalar_at(tgl_type type, const void *at)
+{
+    if (at == NULL) return 0;
+    return type == TGL_F32   ? *(const float *)at
+           : type == TGL_I32 ? *(const int32_t *)at
+                             : *(const double *)at;
+}
+
 /* The run with alpha and beta read from memory, as if the host had given them. */
 static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
 {
     tgl_run host = *run;
-    const void *alpha = run->at[TGL_AT_ALPHA], *beta = run->at[TGL_AT_BETA];
-    if (s->type_accumulate == TGL_F32) {
-        host.alpha = *(const float *)alpha;
-        host.beta = beta != NULL ? *(const float *)beta : 0;
-    } else if (s->type_accumulate == TGL_I32) {
-        host.alpha = *(const int32_t *)alpha;
-        host.beta = beta != NULL ? *(const int32_t *)beta : 0;
-    } else {
-        host.alpha = *(const double *)alpha;
-        host.beta = beta != NULL ? *(const double *)beta : 0;
-    }
+    host.alpha = scalar_at(s->type_accumulate, run->at[TGL_AT_ALPHA]);
+    host.beta = scalar_at(s->type_accumulate, run->at[TGL_AT_BETA]);
     host.has_product = run->has_product && host.alpha != 0;
     if (host.beta == 0 && !s->in_place) host.at[TGL_AT_C] = host.at[TGL_AT_C_ARRAY] = NULL;
     return host;

@@ -109,22 +109,14 @@ static void pack_a_columns(const rectangle *x, const row_block *block)
     }
 }
 
-static void pack_a(const rectangle *x, const row_block *block)
-{
-    if (x->shape->trans_a)
-        pack_a_columns(x, block);
-    else
-        pack_a_rows(x, block);
-}
-
 /* A panel of B, and what is prefetched while it is multiplied. */
 typedef struct panel {
     int64_t column, count, width; /* its columns of C, `count` of them; width: in whole vectors */
-    const char *b;                /* where it is read */
+    const char *b;                /* its address */
     int64_t ldb;
     cpu_use use;      /* by the first tile; the others only read it */
     char *copy;       /* where the first tile copies it (CPU_B_COPY) */
-    const char *next; /* the panel that is read next, which the tiles share; NULL: no prefetch */
+    const char *next; /* the panel to prefetch, a part of it in each tile; NULL: no prefetch */
     int64_t next_ld, next_rows;
     int64_t next_pieces; /* of a row of `next`, each as wide as a tile */
 } panel;
@@ -196,8 +188,8 @@ enum { FEW_TILES = 4 };
  * with 48 steps of k that was 8 % slower (Intel Xeon). */
 enum { LONG_ROW = 128 };
 
-/* Chooses what is prefetched while a panel of B is read that is not packed. `last`: of the block of
- * columns; then it is the first panel of the next block along k. */
+/* Chooses what is prefetched while a panel of B is read that is not packed: the next panel. After
+ * the last one of the block of columns that is the first panel of the next block along k. */
 static void choose_next_panel(const rectangle *x, const row_block *block, cpu_range columns,
                               bool last, panel *y)
 {
@@ -291,7 +283,7 @@ static void multiply_columns(const rectangle *x, cpu_range columns, cpu_range k)
             .beta = k.begin == x->job->k.begin ? x->beta : 1,
         };
         cut_rows(&block, plan->kernels->mr);
-        if (plan->pack_a) pack_a(x, &block);
+        if (plan->pack_a) (x->shape->trans_a ? pack_a_columns : pack_a_rows)(x, &block);
         for (int64_t i = 0; i < panels; i++) {
             const int64_t first = cpu_share(vectors, panels, i);
             const int64_t wide = cpu_share(vectors, panels, i + 1) - first;

@@ -95,7 +95,8 @@ static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_produc
     }
 }
 
-/* The same without prefetches if `next` is NULL. */
+/* Multiplies by one panel. NULL for `next`: nothing is prefetched, and one call computes all rows.
+ */
 static inline void multiply_small_panel(const cpu_kernels *kernels, const tgl_small_product *x,
                                         const char *b, int64_t ldb, int vectors, int tail, char *c,
                                         next_product *next)
@@ -164,7 +165,7 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
         multiply_small_packed(kernels, x, next);
     else
         multiply_small_panels(kernels, x, NULL, next);
-    /* The tiles that prefetch multiply by alpha. */
+    /* With `next` the tiles have multiplied by alpha. */
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 

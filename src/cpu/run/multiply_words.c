@@ -76,17 +76,6 @@ static double digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents
     return least > 0 ? error / (0x1p-24 * least) : INFINITY;
 }
 
-/* The block behind this one along k, if it has the same size. element: bytes of an element. */
-static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
-{
-    return (cpu_words_next){
-        .at = (const char *)x->from + x->k * (x->k_contiguous ? 1 : x->ld) * element,
-        .step = x->ld * element,
-        .bytes = (x->k_contiguous ? x->k : x->lines) * element,
-        .rows = x->k_contiguous ? x->lines : x->k,
-    };
-}
-
 /* Whether A is multiplied without packing it. It must consist of whole panels and steps. Its lines
  * must not compete for few sets of the L1 cache: they are dense, or read for one panel of B only.
  */
@@ -120,38 +109,21 @@ static cpu_exponents prepare_a(const cpu_words *words, cpu_word_kind kind, bool 
     return kind == CPU_WORDS_BF16 ? words->exponents(a) : (cpu_exponents){0};
 }
 
-bool tgl_cpu_multiply_words(const cpu_word_block *x, cpu_word_kind kind)
+bool tgl_cpu_multiply_words(const cpu_words *words, cpu_word_kind kind, int64_t k,
+                            const cpu_words_product *x)
 {
-    const cpu_words *words = x->words;
-    const cpu_words_source *a = &x->a, *b = &x->b;
-    const bool unpacked = is_unpacked(words, kind, a, b->lines);
-    const cpu_exponents of_a = prepare_a(words, kind, unpacked, x->packed_a, a);
+    const bool unpacked = is_unpacked(words, kind, &x->a, x->b.lines);
+    const cpu_exponents of_a = prepare_a(words, kind, unpacked, x->packed_a, &x->a);
     if (kind == CPU_DIGITS_F32 && !tgl_cpu_digits_in_range(of_a)) return false;
-    const cpu_exponents of_b = words->pack_b[kind](x->packed_b, b);
-    if (!are_permitted_elements(kind, a->k, x->k, &of_a, &of_b)) return false;
-    cpu_multiply_words_fn *multiply = words->multiply[kind];
+    const cpu_exponents of_b = words->pack_b[kind](x->packed_b, &x->b);
+    if (!are_permitted_elements(kind, x->a.k, k, &of_a, &of_b)) return false;
+    cpu_multiply_words_fn *multiply =
+        unpacked ? words->multiply_unpacked[kind] : words->multiply[kind];
     if (kind == CPU_DIGITS_F32 &&
-        digit_error(a->k, &of_a, &of_b, true) <= MOST_DIGIT_ERROR_OF_FEWER)
+        digit_error(x->a.k, &of_a, &of_b, true) <= MOST_DIGIT_ERROR_OF_FEWER)
         multiply = words->multiply_fewer;
-    cpu_words_product product = {
-        .m = a->lines,
-        .n = b->lines,
-        .k = a->k,
-        .a = x->packed_a,
-        .b = x->packed_b,
-        .c = x->sums,
-        .ldc = x->sum_ld,
-        .add = x->add,
-    };
-    if (!x->is_last) {
-        product.next[0] = next_block(a, (int64_t)x->element);
-        product.next[1] = next_block(b, (int64_t)x->element);
-    }
     if (words->begin != NULL) words->begin();
-    if (unpacked)
-        words->multiply_unpacked[kind](a, b->lines, x->packed_b, x->sums, x->sum_ld, x->add);
-    else
-        multiply(&product);
+    multiply(x);
     if (words->end != NULL) words->end();
     return true;
 }
