@@ -32,7 +32,7 @@ class Suite:
         self.name, *variants = path.stem.split("-")
         compute = re.search(r"--compute (\w+)", heading["command"])
         self.type = f"{kind}, {compute[1]}" if kind == "f32" and compute else kind
-        variants = [part for part in variants if part != (compute and compute[1])]
+        variants = [part for part in variants if part not in (kind, compute and compute[1])]
         self.variant = ", ".join(re.sub(r"^(\d+)threads$", r"\1 threads", part) for part in variants)
 
     def link(self):

@@ -284,7 +284,8 @@ static void meet_small_ones(class_inputs *x, int count)
     }
 }
 
-/* Does the same, and the elements of the column are small beside a 1 in the same column. */
+/* The same, with columns of B whose elements are 2^SMALLER times as large but for a 1 at k = 0, so
+ * that small elements of A meet small ones of B. That 1 meets a 0 of A and adds nothing. */
 static void both_are_small(class_inputs *x, int count)
 {
     meet_small_ones(x, count);

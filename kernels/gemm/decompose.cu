@@ -441,8 +441,8 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
     __shared__ struct maxima maxima;
     unsigned most[4] = {0, 0, 0, 0};
     struct decompose_work w;
-    /* The maxima of steps -i are taken from the last step to the first, whose elements stay in
-     * registers. Then words are made from the first step to the last. */
+    /* Iterations i < 0 find the maxima of steps -i, the last step first. Those of i >= 0 make the
+     * words of steps i. The elements of step 0 stay in registers in between. */
 #pragma unroll 1
     for (int i = 1 - job->steps; i < job->steps; i++) {
         float x[32];

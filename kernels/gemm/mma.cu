@@ -250,7 +250,7 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
         }
         to_next_tile(next);
     }
-    ASYNC_WAIT(0); /* zeros still arrive after the last tile */
+    ASYNC_WAIT(0); /* of the copies behind the last tile, which write zeros */
     __syncthreads();
 }
 

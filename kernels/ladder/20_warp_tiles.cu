@@ -84,8 +84,8 @@ struct tile {
     float B[BK][BN];
 };
 
-/* The source of a thread's part of the next tile: its first float4 of A and of B. The others are
- * A_ROWS and B_ROWS rows further down each. */
+/* The source of a thread's part of the next tile: its first float4 of A and of B. Each
+ * further float4 is A_ROWS or B_ROWS rows below the one before. */
 struct source {
     const float *a, *b;
     long long lda, ldb;

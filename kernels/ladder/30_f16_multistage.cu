@@ -48,7 +48,8 @@ struct stage {
     uint4 B[BK * B_CHUNKS];
 };
 
-/* The place of a chunk in a tile whose rows have `chunks` of them, a multiple of 8. */
+/* The index of a chunk of 16 bytes in a tile whose rows have `chunks` chunks, a multiple of 8. The
+ * swizzle exchanges the chunks of a row, so that 8 rows of a column lie in different banks. */
 static __device__ __forceinline__ int place_of(int row, int chunk, const int chunks)
 {
     return row * chunks + (chunk ^ row % 8);

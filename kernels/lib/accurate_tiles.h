@@ -44,7 +44,8 @@ enum { WARP_CHUNK = CHUNK_LINES * CHUNK_PITCH }; /* floats */
 struct accurate_shared {
     unsigned char stages[STAGES][STAGE_BYTES]; /* left, then right */
     __align__(16) float chunks[CONSUMERS * 4][WARP_CHUNK];
-    int exponents[CONSUMERS][BN]; /* of right; then elements of op(B) that listed ones meet */
+    int exponents[CONSUMERS]
+                 [BN]; /* of right; then the row of op(B) that a listed element multiplies */
     int orders[CONSUMERS][TGL_LISTED_MAX + 1]; /* of lists */
     struct ring ring;
     struct turns turns;

@@ -129,11 +129,12 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
-/* ROW(g, half): row g (half 0) or g + 8 (half 1) of the instruction is this row of 16 rows of the
- * tile. COLUMN(g, j): column g of instruction number j, 0 to 3, is this column of the warp's 32. In
- * a K-major tile lines are rows or columns: the lines of g = 0 to 3 differ in bits 1 and 2 of their
- * number, and so do those of g = 4 to 7. In an MN-major tile lines are k = t: the elements of g = 0
- * and 2, of 1 and 3, and so on differ in bit 3 of their number. */
+/* The rows and columns of the warp's part are permuted, so that the lanes of a load read different
+ * banks. ROW(g, half): the row, of 16, that is row g (half 0) or g + 8 (half 1) of the instruction.
+ * COLUMN(g, j): the column, of 32, that is column g of instruction number j, 0 to 3. In a K-major
+ * tile lines are rows or columns: the lines of g = 0 to 3 differ in bits 1 and 2 of their number,
+ * and so do those of g = 4 to 7. In an MN-major tile lines are k = t: the elements of g = 0 and 2,
+ * of 1 and 3, and so on differ in bit 3 of their number. */
 #define K_MAJOR_ROW(g, half)  ((g) % 4 * 2 + (g) / 4 + (half)*8)
 #define MN_MAJOR_ROW(g, half) ((g) / 2 % 2 * 8 + (g) / 4 * 2 + (g) % 2 + (half)*4)
 #define ROW(g, half)          (A_K_MAJOR ? K_MAJOR_ROW(g, half) : MN_MAJOR_ROW(g, half))
@@ -142,9 +143,9 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 #define COLUMN(g, j)          (B_K_MAJOR ? K_MAJOR_COLUMN(g, j) : MN_MAJOR_COLUMN(g, j))
 
 /* Byte offsets in a stage of the elements that a lane reads. Other elements are whole lines away
- * from these. K-major: an offset for each step and half of its K; for B also for j = 0 and 1.
- * MN-major: an offset for each half of a step's K; for A for both halves of 16 rows, for B for j =
- * 0 and 1. */
+ * from these. K-major: an offset for each step and half of its K; for B twice as many, for j = 0
+ * and 1. MN-major: an offset for each half of a step's K; for A for both halves of 16 rows, for B
+ * for j = 0 and 1. */
 struct dmma_lane_source {
     unsigned a[STEPS * 2], b[STEPS * 2 * 2];
 };

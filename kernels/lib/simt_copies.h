@@ -155,9 +155,10 @@ static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_majo
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* The number of the copy whose address in shared memory is computed for copy number i: the other is
- * a constant distance away, for which LDGSTS has an immediate offset. That is so if the copies of a
- * line are a multiple of the number of threads, or the other way round. */
+/* The number of the copy from which copy number i is a constant distance away in shared memory,
+ * which LDGSTS takes as an immediate offset: only the address of that copy is computed. The
+ * distance is constant if the copies of a line are a multiple of the number of threads, or the
+ * other way round. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
                                                const bool k_major)
 {

@@ -68,7 +68,7 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
  * main loop, where acc[i][j] must be in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
-    ASYNC_WAIT(0);   /* zeros still arrive after the last tile */
+    ASYNC_WAIT(0);   /* of the copies behind the last tile, which write zeros */
     __syncthreads(); /* the tiles have been read */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)

@@ -24,8 +24,9 @@
 #define STORED     (DEPTH + 8)
 #define RAW_FLOATS (IS_16_BITS ? COUNT * STORED / 2 : 0)
 
-/* Where element p of row s goes: to the line that the thread reads which multiplies element p. With
- * loads of fewer than 16 bytes a thread has CHUNKS times VEC elements of each LANES_K * PACK. */
+/* SMALL_AT(s, p): the position of element p of row s. It is in the line of the thread that
+ * multiplies element p of the big operand. If that operand is loaded by fewer than 16 bytes, the
+ * thread has CHUNKS groups of VEC elements of each LANES_K * PACK. */
 #define IS_IN_ORDER (!ALONG_K || !STRAIGHT || CHUNKS == 1)
 #define SMALL_LINE_OF(p)                                                                           \
     (IS_IN_ORDER ? (p) / GROUP_K : (p) / (LANES_K * PACK) * LANES_K + (p) % (LANES_K * VEC) / VEC)
@@ -38,9 +39,9 @@
 /* K that is copied for `depth` of it: whole steps. */
 #define PADDED(depth) ((((depth) + STEP - 1) / STEP * STEP + 31) / 32 * 32)
 
-/* Packs are numbered so that the lanes of a warp copy neighbouring packs of a row. The number of
- * packs, some of which are past the end of a row, and the first element of pack i, which is in row
- * i / 32 % COUNT: */
+/* Packs are numbered so that the lanes of a warp copy neighbouring packs of a row. PACKS_OF_SMALL:
+ * their number; some are past the end of a row. PACK_OF_SMALL(i): the first element of pack i,
+ * which is in row i / 32 % COUNT. */
 #define PACKS_OF_SMALL(padded) (COUNT * (((padded) + 32 * PACK - 1) / (32 * PACK)) * 32)
 #define PACK_OF_SMALL(i)       (((i) / 32 / COUNT * 32 + (i) % 32) * PACK)
 

@@ -258,8 +258,8 @@ static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const 
     const double most = (double)tgl_ceil_div(units, g->step.blocks);
     const double balance = batch * (double)units / (rounds * active * most);
     const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
-    const int on_one = (int)((active + chip->sms - 1) / chip->sms); /* blocks of an SM */
-    const double busy = active / ((double)on_one * chip->sms);      /* fraction of the SMs */
+    const int per_sm = (int)((active + chip->sms - 1) / chip->sms); /* blocks of an SM */
+    const double busy = active / ((double)per_sm * chip->sms);      /* fraction of the SMs */
     /* The conversion of a 16-bit element takes as long as an FFMA. */
     const double ffmas = batch * (g->row->count + (g->size == 2)) * (double)(tiles * g->tile) * k;
     const bool is_split = g->step.args.splits > 1;
@@ -268,7 +268,7 @@ static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const 
     c->compute = ffmas / (lanes * clock * busy * balance);
     c->memory = (tgl_operand_bytes(s) + sums) /
                     (tgl_stream_rate(chip, active, bytes_in_flight(g)) * balance) +
-                ffma_share(g, on_one) * c->compute + rounds * around / clock;
+                ffma_share(g, per_sm) * c->compute + rounds * around / clock;
     if (c->blocks > chip->sms) c->memory += TGL_LATE_LAUNCH_SECONDS;
     c->l2 = g->size * batch * (g->row->count * k * (double)tiles + length * k) / chip->l2_rate;
 }

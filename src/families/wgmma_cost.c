@@ -31,7 +31,7 @@ enum {
     LEFT_START_CYCLES = 615,         /* and more if left tiles go through registers; */
     LEFT_CYCLES = 44,                /* more of each step of K of such a product */
 };
-/* The time of a tile if consumers alternate, relative to main loop and tail one after the other. */
+/* If consumers alternate, a tile takes TURN times as long as its main loop and tail. */
 static const double TURN = 1.10;
 static const double EXCHANGED_STORES = 0.85; /* factor on the rates of stores for tiles of D^T */
 static const double NARROW_LINES = 0.52;     /* additional time of a line of 32 elements, not 64 */
@@ -43,7 +43,8 @@ static const double MEMORY_OVERLAP = 3.0; /* and for SMs and memory */
  * larger operand misses L2 more often. */
 static const double LARGER_OPERAND = 0.17;
 static const double TWO_LINES = 1.10; /* additional time of a line that lies in two lines of L2 */
-static const double HALF_SECTORS = 0.66; /* such lines that incomplete sectors count as */
+static const double HALF_SECTORS =
+    0.66; /* lines in two, as which lines off a sector's begin count */
 /* Fraction of tile loads that miss L2 if the operands are much larger than L2, because blocks that
  * share a tile do not load it at the same time. Fitted on an H100, whose memory is slower: times on
  * an H200 hardly depend on it. With 0.17 an H100 gets tiles of 128x128 for large squares, which

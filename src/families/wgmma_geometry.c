@@ -11,8 +11,8 @@
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* A consumer needs registers for its sums, for the elements of two stages, and OTHERS, where NVRTC
- * 13.0 spilled some with 40 instead of 56. */
+/* A consumer needs registers for its sums, for the elements of two stages, and OTHERS more. With 40
+ * instead of 56 NVRTC 13.0 spilled some. */
 bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
 {
     enum { LOADED = 2 * 16 /* of 64 rows */, OTHERS = 56 };

@@ -15,7 +15,8 @@ typedef struct tgl_launch_extent {
     int64_t first, count;
 } tgl_launch_extent;
 
-/* Fills regions[TGL_SIM_REGIONS]. memory: that of the run. */
+/* Fills regions[TGL_SIM_REGIONS] with the global memory that the launch may access: a region for
+ * each operand and for the workspace. memory: the simulated memory of the run. */
 void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
                         const tgl_launch_extent *e, tgl_sim_region *regions);
 

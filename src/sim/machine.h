@@ -363,7 +363,7 @@ void tgl_machine_rest(tgl_sim_thread *thread);
 _Noreturn void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
     TGL_PRINTF(3, 4);
 
-/* The same for a thread that is not running; returns. */
+/* The same for a thread that is not running. Returns to the caller. */
 void tgl_machine_fault_of(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                           const char *format, ...) TGL_PRINTF(4, 5);
 
