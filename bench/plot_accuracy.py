@@ -27,8 +27,8 @@ POINTS = [
     ("cuBLAS SGEMM", "#4c72b0", "h200/accurate.csv", "cublas", "h200/accuracy-accurate.csv", "cublas_rms"),
     ("Tegula, IEEE", "#937860", "h200/squares.csv", "tegula", "h200/accuracy-ieee.csv", "tegula_rms"),
     ("Tegula, ACCURATE", "#c1440e", "h200/accurate.csv", "tegula", "h200/accuracy-accurate.csv", "tegula_rms"),
-    ("cuBLAS, TF32", "#64b5cd", "h200/tensor_squares.csv", "cublas", "h100/accuracy-tf32.csv", "cublas_rms"),
-    ("Tegula, TF32", "#8172b2", "h200/tensor_squares.csv", "tegula", "h100/accuracy-tf32.csv", "tegula_rms"),
+    ("cuBLAS, TF32", "#64b5cd", "h200/tensor_squares-tf32.csv", "cublas", "h100/accuracy-tf32.csv", "cublas_rms"),
+    ("Tegula, TF32", "#8172b2", "h200/tensor_squares-tf32.csv", "tegula", "h100/accuracy-tf32.csv", "tegula_rms"),
 ]
 # GEMMul8, accurate mode, 7 moduli, on a GH200, as its authors published (November 2025): TFLOP/s at SIZES.
 GEMMUL8 = (78, 124)
