@@ -12,7 +12,6 @@
 #include "stats.h"
 #include "stopwatch.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,11 +57,9 @@ static tgl_status time_all(stopwatch *watch, tgl_plan *const *plans, int count, 
 /* Measures the candidates on one shape, and adds their gains. */
 static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *all, int count)
 {
-    operands matrices;
-    stopwatch watch = {0};
+    stopwatch watch;
     tgl_plan *plans[CANDIDATES] = {NULL};
-    tgl_status status = operands_make(&matrices, dev, p, true);
-    if (status == TGL_OK) status = stopwatch_make(&watch, &matrices);
+    tgl_status status = stopwatch_make(&watch, dev, p);
     for (int i = 0; i < count && status == TGL_OK; i++) {
         char name[NAME_SIZE];
         name_of(dev, &all[i], name);
@@ -72,7 +69,6 @@ static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *al
     for (int i = 0; i < count; i++)
         tgl_plan_destroy(plans[i]);
     stopwatch_release(&watch);
-    operands_release(&matrices);
     return status;
 }
 
