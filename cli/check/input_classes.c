@@ -258,8 +258,7 @@ static void integers_of_22_bits(class_inputs *x, int unused)
         x->B[i] = truncf(x->B[i] * 0x1p22f);
 }
 
-/* ---- Inputs that are hard to split into words
- * --------------------------------------------------------------------------- */
+/* ---- Inputs that are hard to split into words ------------------------------------------------ */
 
 enum {
     PANEL = 64,    /* lines with a common list, in family accurate */
