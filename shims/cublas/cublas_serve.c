@@ -28,26 +28,14 @@ static bool is_half(cudaDataType type)
     return type == CUDA_R_16F || type == CUDA_R_16BF;
 }
 
-static cublasMath_t mode_of(const cublas_product *p)
-{
-    return p->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
-}
-
-/* The arithmetic of F32 matrices with CUBLAS_COMPUTE_32F. */
-static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
-{
-    if (mode == CUBLAS_PEDANTIC_MATH) return TGL_COMPUTE_IEEE;
-    if (mode == CUBLAS_DEFAULT_MATH || forbids_tf32) return TGL_COMPUTE_DEFAULT;
-    return TGL_COMPUTE_TF32;
-}
-
 /* Sets the types of a compute type. Sums are in F32 or F64, also with CUBLAS_COMPUTE_16F, which
  * requests at least F16. */
 static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
 {
-    const bool forbids_tf32 = cublas_get_settings()->forbids_tf32, is_f32 = p->type_a == CUDA_R_32F;
+    const cublasMath_t mode = p->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    const bool is_f32 = p->type_a == CUDA_R_32F, forbids_tf32 = cublas_get_settings()->forbids_tf32;
     const bool is_single = (is_f32 || is_half(p->type_a)) && p->type_scale == CUDA_R_32F;
-    const cublasMath_t mode = mode_of(p);
+    const bool asks_tf32 = p->compute != CUBLAS_COMPUTE_32F || mode != CUBLAS_DEFAULT_MATH;
     if (mode < CUBLAS_DEFAULT_MATH || mode > CUBLAS_TF32_TENSOR_OP_MATH)
         return cublas_refuse(p, "math mode %d", p->math);
     bool is_served = false;
@@ -62,18 +50,13 @@ static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
         problem->compute = TGL_COMPUTE_IEEE;
         break;
     case CUBLAS_COMPUTE_32F:
-        is_served = is_single;
-        problem->compute = is_f32 || mode == CUBLAS_PEDANTIC_MATH
-                               ? compute_of_mode(mode, forbids_tf32)
-                               : TGL_COMPUTE_DEFAULT;
-        break;
     case CUBLAS_COMPUTE_32F_FAST_16F:
     case CUBLAS_COMPUTE_32F_FAST_16BF:
     case CUBLAS_COMPUTE_32F_FAST_TF32:
         is_served = is_single;
-        problem->compute = mode == CUBLAS_PEDANTIC_MATH ? TGL_COMPUTE_IEEE
-                           : !is_f32 || forbids_tf32    ? TGL_COMPUTE_DEFAULT
-                                                        : TGL_COMPUTE_TF32;
+        problem->compute = mode == CUBLAS_PEDANTIC_MATH           ? TGL_COMPUTE_IEEE
+                           : is_f32 && asks_tf32 && !forbids_tf32 ? TGL_COMPUTE_TF32
+                                                                  : TGL_COMPUTE_DEFAULT;
         break;
     case CUBLAS_COMPUTE_16F:
         is_served = p->type_a == CUDA_R_16F && p->type_c == CUDA_R_16F && p->type_d == CUDA_R_16F &&
