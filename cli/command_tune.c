@@ -180,9 +180,9 @@ static bool is_listed(const candidate_list *list, const char *kernel)
     return false;
 }
 
-static tgl_status make_plan(const stopwatch *w, const char *kernel, tgl_plan **plan)
+static tgl_status make_plan(const operands *o, const char *kernel, tgl_plan **plan)
 {
-    return cli_plan(w->operands.dev, &w->operands.problem, kernel, plan);
+    return cli_plan(o->dev, &o->problem, kernel, plan);
 }
 
 /* Measures a kernel string and adds it as a candidate, if the kernel supports the shape with these
@@ -192,7 +192,7 @@ static tgl_status add_candidate(stopwatch *watch, const char *request, candidate
     candidate c;
     tgl_plan *plan;
     if (list->count == CANDIDATES_MAX) return TGL_OK;
-    tgl_status status = make_plan(watch, request, &plan);
+    tgl_status status = make_plan(watch->operands, request, &plan);
     if (status == TGL_UNSUPPORTED || status == TGL_GRID_TOO_LARGE) return TGL_OK;
     if (status != TGL_OK) return status;
     snprintf(c.kernel, sizeof c.kernel, "%s", tgl_plan_kernel(plan));
@@ -252,7 +252,7 @@ static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_l
         {"in_cluster", "in_cluster=1", 2, {0, 1}},
     };
     enum { DEPTH_MIN = 64 /* minimum K of a split */ };
-    const int64_t k = watch->operands.problem.k;
+    const int64_t k = watch->operands->problem.k;
     char of[KERNEL_SIZE], request[KERNEL_SIZE];
     snprintf(of, sizeof of, "%s", kernel);
     for (size_t i = 0; i < sizeof varied / sizeof varied[0]; i++) {
@@ -280,7 +280,7 @@ static tgl_status vary(stopwatch *watch, int first, candidate_list *list)
 /* Measures every kernel, then variants of the better half, and variants of the best of these. */
 static tgl_status screen(stopwatch *watch, candidate_list *list)
 {
-    const tgl_device *dev = watch->operands.dev;
+    const tgl_device *dev = watch->operands->dev;
     const char *name;
     for (int i = 0; (name = tgl_kernel_name(dev, i)) != NULL; i++)
         if (!kernel_is_rung(name)) CLI_TRY(add_kernel(watch, name, list));
@@ -294,7 +294,7 @@ static tgl_status screen(stopwatch *watch, candidate_list *list)
 static tgl_status measure_again(stopwatch *watch, candidate *c)
 {
     tgl_plan *plan;
-    CLI_TRY(make_plan(watch, c->kernel, &plan));
+    CLI_TRY(make_plan(watch->operands, c->kernel, &plan));
     const tgl_status status =
         stopwatch_median(watch, plan, final_seconds, FINAL_SAMPLES, &c->seconds);
     tgl_plan_destroy(plan);
@@ -318,10 +318,13 @@ static tgl_status find_best(stopwatch *watch, candidate *best)
 
 static tgl_status tune_shape(const tuning *t, const tgl_problem *p, candidate *best)
 {
-    stopwatch watch;
-    tgl_status status = stopwatch_make(&watch, t->dev, p);
+    operands matrices;
+    stopwatch watch = {0};
+    tgl_status status = operands_make(&matrices, t->dev, p, true);
+    if (status == TGL_OK) status = stopwatch_make(&watch, &matrices);
     if (status == TGL_OK) status = find_best(&watch, best);
     stopwatch_release(&watch);
+    operands_release(&matrices);
     return status;
 }
 

@@ -12,6 +12,7 @@
 #include "stats.h"
 #include "stopwatch.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,9 +58,11 @@ static tgl_status time_all(stopwatch *watch, tgl_plan *const *plans, int count, 
 /* Measures the candidates on one shape, and adds their gains. */
 static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *all, int count)
 {
-    stopwatch watch;
+    operands matrices;
+    stopwatch watch = {0};
     tgl_plan *plans[CANDIDATES] = {NULL};
-    tgl_status status = stopwatch_make(&watch, dev, p);
+    tgl_status status = operands_make(&matrices, dev, p, true);
+    if (status == TGL_OK) status = stopwatch_make(&watch, &matrices);
     for (int i = 0; i < count && status == TGL_OK; i++) {
         char name[NAME_SIZE];
         name_of(dev, &all[i], name);
@@ -69,6 +72,7 @@ static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *al
     for (int i = 0; i < count; i++)
         tgl_plan_destroy(plans[i]);
     stopwatch_release(&watch);
+    operands_release(&matrices);
     return status;
 }
 

@@ -21,14 +21,17 @@ enum { SAMPLES = 7 };
 static tgl_status time_shape(tgl_device *dev, const tgl_problem *p, double *seconds, char *kernel,
                              size_t size)
 {
-    stopwatch watch;
+    operands matrices;
+    stopwatch watch = {0};
     tgl_plan *plan = NULL;
-    tgl_status status = stopwatch_make(&watch, dev, p);
+    tgl_status status = operands_make(&matrices, dev, p, true);
     if (status == TGL_OK) status = tgl_plan_create(dev, p, NULL, &plan);
+    if (status == TGL_OK) status = stopwatch_make(&watch, &matrices);
     if (status == TGL_OK) status = stopwatch_median(&watch, plan, sample_seconds, SAMPLES, seconds);
     snprintf(kernel, size, "%s", tgl_plan_kernel(plan));
     stopwatch_release(&watch);
     tgl_plan_destroy(plan);
+    operands_release(&matrices);
     return status;
 }
 

@@ -8,24 +8,23 @@
 
 enum { SAMPLES_MAX = 31, RUNS_MAX = 4096 };
 
-tgl_status stopwatch_make(stopwatch *w, tgl_device *dev, const tgl_problem *problem)
+tgl_status stopwatch_make(stopwatch *w, const operands *o)
 {
-    *w = (stopwatch){.timer = NULL};
-    CLI_TRY(operands_make(&w->operands, dev, problem, true));
-    return tgl_timer_create(dev, &w->timer);
+    *w = (stopwatch){.operands = o};
+    return tgl_timer_create(o->dev, &w->timer);
 }
 
 void stopwatch_release(stopwatch *w)
 {
     tgl_timer_destroy(w->timer);
-    operands_release(&w->operands);
+    w->timer = NULL;
 }
 
 static tgl_status run_many(stopwatch *w, const tgl_plan *plan, int runs, double *seconds)
 {
     CLI_TRY(tgl_timer_start(w->timer, NULL));
     for (int i = 0; i < runs; i++)
-        CLI_TRY(operands_run(&w->operands, plan, operands_for(&w->operands, w->calls++)));
+        CLI_TRY(operands_run(w->operands, plan, operands_for(w->operands, w->calls++)));
     CLI_TRY(tgl_timer_stop(w->timer, NULL, seconds));
     *seconds /= runs;
     return TGL_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times plans for a problem on a device, without peers.
+ * Times a plan on a device, without peers.
  */
 #ifndef CLI_STOPWATCH_H
 #define CLI_STOPWATCH_H
@@ -8,13 +8,13 @@
 #include "timed_operands.h"
 
 typedef struct stopwatch {
-    operands operands;
+    const operands *operands;
     tgl_timer *timer;
     int64_t calls; /* calls so far; selects the operands of the next call */
 } stopwatch;
 
-/* Makes a stopwatch with operands for the problem. It must be released even after a failure. */
-tgl_status stopwatch_make(stopwatch *w, tgl_device *dev, const tgl_problem *problem);
+/* Makes a stopwatch, which must be released even after a failure. */
+tgl_status stopwatch_make(stopwatch *w, const operands *o);
 void stopwatch_release(stopwatch *w);
 
 /* *seconds := the mean time of a run, over enough runs to take about `least` seconds, after a
