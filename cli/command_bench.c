@@ -13,7 +13,6 @@
 #include "progress.h"
 #include "suite.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

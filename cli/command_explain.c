@@ -23,8 +23,9 @@ static const char help[] =
     "  --kernel KERNEL   ask for this kernel, such as simt_128x256x8:splits=4,strips=0;\n"
     "                    `tegula info` lists the names\n"
     "  --device NAME     auto, cpu, cuda:0, sim (auto)\n"
-    "  --chip NAME       what a GPU that this machine lacks would run: h200, a100, "
-    "...\n" HELP_THREADS "\n"
+    "  --chip NAME       what a GPU that this machine lacks would run: h200, a100, ...\n"
+    "  --threads N       threads of the cpu (OMP_NUM_THREADS, or all)\n"
+    "\n"
     "Examples:\n"
     "  tegula explain -m 1000 -n 1000 -k 1000 --trans-b\n"
     "  tegula explain -m 16 -n 4096 -k 4096 --chip h200\n";

@@ -10,7 +10,6 @@
 #include "mm_product.h"
 #include "output_file.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -12,7 +12,6 @@
 #include "stats.h"
 #include "stopwatch.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,10 +6,8 @@
 #include "cli.h"
 #include "csv.h"
 #include "problem_options.h"
-#include "suite.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The model of the device's processor or chip: "Intel(R) Xeon(R) ...". */
@@ -121,15 +119,6 @@ static void add_to_means(bench_report *r, const contest *t, const char *shape)
     geometric_mean_add(&r->best[type], best->ratio);
 }
 
-/* The greatest spread of a contestant. */
-static double widest_spread(const contest *t)
-{
-    double widest = 0;
-    for (int i = 0; i <= t->settings->peer_count; i++)
-        if (t->all[i].right && t->all[i].spread > widest) widest = t->all[i].spread;
-    return widest;
-}
-
 void report_add(bench_report *r, const contest *t)
 {
     char shape[64];
@@ -147,8 +136,8 @@ void report_add(bench_report *r, const contest *t)
             printf(" %9s", "-");
     const contestant *best = contest_best_peer(t);
     if (best != NULL) printf("  %6.3f  %s", best->ratio, best->peer->name);
-    if (contest_is_unstable(t)) {
-        printf("  unstable: %.0f %%", 100 * widest_spread(t));
+    if (contest_spread(t) > CONTEST_UNSTABLE_SPREAD) {
+        printf("  unstable: %.0f %%", 100 * contest_spread(t));
         r->unstable++;
     }
     putchar('\n');

@@ -6,23 +6,16 @@
 #include "cli.h"
 #include "elements.h"
 #include "problem_options.h"
-#include "progress.h"
 #include "random.h"
 #include "reference.h"
 #include "stats.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static const double sample_seconds = 2e-3; /* minimum duration of a sample */
-enum { ROUNDS_MIN = 5, ROUNDS_MAX = 101, CALLS_MAX = 1 << 20, CEILING_SAMPLES = 2 };
-/* Contestants with a greater spread are marked as unstable. On a quiet machine the spread is 0.02
- * to 0.1. */
-static const double unstable_spread = 0.25;
+enum { ROUNDS_MIN = 5, CALLS_MAX = 1 << 20, CEILING_SAMPLES = 2 };
 
 /* ---- Preparation ----------------------------------------------------------------------------- */
 
@@ -39,14 +32,10 @@ static tgl_status prepare_contest(contest *t)
 {
     const contest_settings *s = t->settings;
     const tgl_problem *p = &t->problem;
-    t->all = calloc((size_t)s->peer_count + 1, sizeof *t->all);
-    if (t->all == NULL) return TGL_NO_MEMORY;
     for (int i = 0; i <= s->peer_count; i++) {
         contestant *c = &t->all[i];
         c->peer = i > 0 ? &s->peers[i - 1] : NULL;
         c->right = i == 0 || peer_takes(c->peer, p);
-        c->samples = malloc(ROUNDS_MAX * sizeof *c->samples);
-        if (c->samples == NULL) return TGL_NO_MEMORY;
     }
     CLI_TRY(operands_make_kept(&t->operands, s->dev, p, s->kept));
     if (t->epilogue != NULL) CLI_TRY(operands_add_epilogue(&t->operands, t->epilogue));
@@ -63,14 +52,10 @@ static tgl_status prepare_contest(contest *t)
 
 void contest_release(contest *t)
 {
-    if (t->settings == NULL) return;
     tgl_timer_destroy(t->timer);
     tgl_plan_destroy(t->plan);
-    for (int i = 0; t->all != NULL && i <= t->settings->peer_count; i++) {
+    for (int i = 0; i <= t->settings->peer_count; i++)
         cublas_release(t->all[i].product);
-        free(t->all[i].samples);
-    }
-    free(t->all);
     operands_release(&t->operands);
     *t = (contest){0};
 }
@@ -244,19 +229,21 @@ static tgl_status take_sample(contest *t, contestant *c, int round)
 static int choose_rounds(const contest *t)
 {
     const contest_settings *s = t->settings;
-    if (s->repeat > 0) return s->repeat < ROUNDS_MAX ? s->repeat : ROUNDS_MAX;
+    if (s->repeat > 0) return s->repeat < CONTEST_ROUNDS_MAX ? s->repeat : CONTEST_ROUNDS_MAX;
     double round = 0;
     for (int i = 0; i <= s->peer_count; i++)
         if (t->all[i].right) round += t->all[i].seconds * (t->all[i].calls + 1) + 1e-3;
     const double rounds = s->time / round;
-    return rounds < ROUNDS_MIN ? ROUNDS_MIN : rounds > ROUNDS_MAX ? ROUNDS_MAX : (int)rounds;
+    return rounds < ROUNDS_MIN           ? ROUNDS_MIN
+           : rounds > CONTEST_ROUNDS_MAX ? CONTEST_ROUNDS_MAX
+                                         : (int)rounds;
 }
 
 /* Computes medians, ratios and spreads. Sorts the contestants' samples. */
 static void summarise(contest *t)
 {
     contestant *ours = &t->all[0];
-    double ratios[ROUNDS_MAX];
+    double ratios[CONTEST_ROUNDS_MAX];
     for (int i = t->settings->peer_count; i >= 0; i--) {
         contestant *c = &t->all[i];
         if (!c->right) continue;
@@ -300,11 +287,12 @@ static void measure_ceiling(contest *t)
     t->fma = *best;
 }
 
-bool contest_is_unstable(const contest *t)
+double contest_spread(const contest *t)
 {
+    double widest = 0;
     for (int i = 0; i <= t->settings->peer_count; i++)
-        if (t->all[i].right && t->all[i].spread > unstable_spread) return true;
-    return false;
+        if (t->all[i].right && t->all[i].spread > widest) widest = t->all[i].spread;
+    return widest;
 }
 
 tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_problem *problem)

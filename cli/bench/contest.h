@@ -16,15 +16,17 @@
 
 #include <stdbool.h>
 
+enum { CONTEST_ROUNDS_MAX = 101, CONTEST_CHECKS = 128 };
+
 typedef struct contestant {
     const peer *peer;        /* NULL: Tegula */
     cublas_product *product; /* set if the peer is cuBLAS */
-    bool right;      /* it supports the problem, and its product was right; else it is not timed */
-    int calls;       /* calls in a sample */
-    double *samples; /* seconds a call, one for each round */
-    double seconds;  /* the median */
-    double spread;   /* (upper quartile - minimum) / median of the samples */
-    double ratio;    /* median over the rounds of its time / Tegula's time */
+    bool right; /* it supports the problem, and its product was right; else it is not timed */
+    int calls;  /* calls in a sample */
+    double samples[CONTEST_ROUNDS_MAX]; /* seconds a call, one for each round */
+    double seconds;                     /* the median */
+    double spread;                      /* (upper quartile - minimum) / median of the samples */
+    double ratio;                       /* median over the rounds of its time / Tegula's time */
 } contestant;
 
 /* An element of the product at which the result of every contestant is checked. */
@@ -32,7 +34,6 @@ typedef struct contest_check {
     int64_t b, i, j;
     reference_element expected; /* without an epilogue */
 } contest_check;
-enum { CONTEST_CHECKS = 128 };
 
 typedef struct contest_settings {
     tgl_device *dev;
@@ -59,7 +60,7 @@ typedef struct contest {
     tgl_timer *timer;
     operands operands;
     contest_check checks[CONTEST_CHECKS];
-    contestant *all; /* [0] is Tegula; 1 + peer_count */
+    contestant all[1 + PEERS_MAX]; /* [0] is Tegula; 1 + peer_count are used */
     int rounds;
     int64_t calls;   /* calls so far; selects the operands of the next call */
     double fma;      /* FLOP/s of the FMA loop, the best of the run's samples; 0: not known */
@@ -71,8 +72,10 @@ typedef struct contest {
 tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_problem *problem);
 void contest_release(contest *t);
 
-/* Whether the samples of Tegula or of a peer vary too much for their median to be meaningful. */
-bool contest_is_unstable(const contest *t);
+/* The greatest spread of Tegula's or a peer's samples. Above the limit their median means little.
+ * On a quiet machine the spread is 0.02 to 0.1. */
+#define CONTEST_UNSTABLE_SPREAD 0.25
+double contest_spread(const contest *t);
 
 /* The peer with the least ratio, or NULL. */
 const contestant *contest_best_peer(const contest *t);

@@ -31,16 +31,10 @@ int64_t cublas_result_stride(const tgl_problem *p)
 
 int cublas_data_type(tgl_type type)
 {
-    switch (type) {
-    case TGL_F64:
-        return CUDA_R_64F;
-    case TGL_F16:
-        return CUDA_R_16F;
-    case TGL_BF16:
-        return CUDA_R_16BF;
-    default:
-        return CUDA_R_32F;
-    }
+    return type == TGL_F64    ? CUDA_R_64F
+           : type == TGL_F16  ? CUDA_R_16F
+           : type == TGL_BF16 ? CUDA_R_16BF
+                              : CUDA_R_32F;
 }
 
 int cublas_compute_type(const tgl_problem *p)

@@ -18,9 +18,8 @@ cublasStatus_t cublaslt_run(const cublas_product *x, const cublasLtMatmulAlgo_t 
 }
 
 enum { CANDIDATES = 16, TRIALS = 5 };
-static const size_t workspace_wanted =
-    (size_t)32
-    << 20; /* NVIDIA's recommendation for Hopper (cuBLAS documentation, cublasSetWorkspace) */
+/* NVIDIA's recommendation for Hopper (cuBLAS documentation, cublasSetWorkspace) */
+static const size_t workspace_wanted = (size_t)32 << 20;
 
 static cublasStatus_t make_layout(const cublas *c, const tgl_problem *p, tgl_type type,
                                   int64_t rows, int64_t cols, int64_t stride,

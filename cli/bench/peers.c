@@ -127,16 +127,11 @@ typedef struct dnnl_version_info {
     int major, minor, patch;
 } dnnl_version_info;
 
-static void *find_symbol(const peer *p, const char *symbol)
-{
-    return dlsym(p->handle, symbol);
-}
-
 /* The text that a function of the library returns; NULL if the library does not have the
  * function. */
 static const char *text_of(const peer *p, const char *symbol)
 {
-    const char *(*function)(void) = (const char *(*)(void))find_symbol(p, symbol);
+    const char *(*function)(void) = (const char *(*)(void))dlsym(p->handle, symbol);
     return function != NULL ? function() : NULL;
 }
 
@@ -148,11 +143,11 @@ static void read_version(peer *p)
     const char *blis = text_of(p, "bli_info_get_version_str");
     const char *other = text_of(p, "tegula_peer_version");
     const dnnl_version_info *(*dnnl)(void) =
-        (const dnnl_version_info *(*)(void))find_symbol(p, "dnnl_version");
-    void (*mkl)(char *, int) = (void (*)(char *, int))find_symbol(p, "MKL_Get_Version_String");
-    int (*blis_query)(void) = (int (*)(void))find_symbol(p, "bli_arch_query_id");
-    const char *(*blis_arch)(int) = (const char *(*)(int))find_symbol(p, "bli_arch_string");
-    void (*blis_init)(void) = (void (*)(void))find_symbol(p, "bli_init");
+        (const dnnl_version_info *(*)(void))dlsym(p->handle, "dnnl_version");
+    void (*mkl)(char *, int) = (void (*)(char *, int))dlsym(p->handle, "MKL_Get_Version_String");
+    int (*blis_query)(void) = (int (*)(void))dlsym(p->handle, "bli_arch_query_id");
+    const char *(*blis_arch)(int) = (const char *(*)(int))dlsym(p->handle, "bli_arch_string");
+    void (*blis_init)(void) = (void (*)(void))dlsym(p->handle, "bli_init");
     if (blis_init != NULL) blis_init(); /* bli_arch_query_id() aborts before it */
     if (openblas != NULL)
         snprintf(text, size, "%s", openblas);
@@ -212,13 +207,13 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
             snprintf(message, message_size, "cannot load it: %s", why != NULL ? why : name);
         return false;
     }
-    p->sgemm = find_symbol(p, "cblas_sgemm");
-    p->dgemm = find_symbol(p, "cblas_dgemm");
-    p->onednn = p->sgemm == NULL ? find_symbol(p, "dnnl_sgemm") : NULL;
-    p->mkl_bf16 = find_symbol(p, "cblas_gemm_bf16bf16f32");
-    p->mkl_f16 = find_symbol(p, "cblas_gemm_f16f16f32");
-    p->onednn_bf16 = find_symbol(p, "tegula_peer_bf16");
-    p->onednn_i8 = find_symbol(p, "dnnl_gemm_s8s8s32");
+    p->sgemm = dlsym(p->handle, "cblas_sgemm");
+    p->dgemm = dlsym(p->handle, "cblas_dgemm");
+    p->onednn = p->sgemm == NULL ? dlsym(p->handle, "dnnl_sgemm") : NULL;
+    p->mkl_bf16 = dlsym(p->handle, "cblas_gemm_bf16bf16f32");
+    p->mkl_f16 = dlsym(p->handle, "cblas_gemm_f16f16f32");
+    p->onednn_bf16 = dlsym(p->handle, "tegula_peer_bf16");
+    p->onednn_i8 = dlsym(p->handle, "dnnl_gemm_s8s8s32");
     if (p->onednn_bf16 != NULL && !multiplies_bf16(p->onednn_bf16)) p->onednn_bf16 = NULL;
     if (p->sgemm == NULL && p->dgemm == NULL && p->onednn == NULL) {
         snprintf(message, message_size, "%s exports neither cblas_sgemm nor cblas_dgemm", name);
@@ -256,7 +251,7 @@ void peers_set_threads(const peer *peers, int count, int threads)
         call_with(peers[i].handle, "MKL_Set_Num_Threads", threads);
         call_with(peers[i].handle, "tegula_peer_set_num_threads", threads);
         void (*blis)(int64_t) = /* its dim_t has 64 bits */
-            (void (*)(int64_t))find_symbol(&peers[i], "bli_thread_set_num_threads");
+            (void (*)(int64_t))dlsym(peers[i].handle, "bli_thread_set_num_threads");
         if (blis != NULL) blis(threads);
     }
 }

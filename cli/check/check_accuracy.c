@@ -25,13 +25,13 @@
 #include "progress.h"
 #include "random.h"
 #include "reference.h"
+#include "stats.h"
 #include "timed_operands.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double max_mean_ratio = 1.01, max_single_ratio = 1.1;
 enum { SAMPLES = 4096 }; /* elements of C that are compared */
@@ -86,8 +86,9 @@ typedef struct accuracy_run {
     int64_t seed;
     int threads;
     output_file csv;
-    double logarithms, worst;
-    int compared, failed;
+    geometric_mean mean; /* of the ratios of the RMS errors, Tegula's over cuBLAS's */
+    double worst;
+    int failed;
     char where[96]; /* the shape of the worst ratio */
 } accuracy_run;
 
@@ -234,11 +235,11 @@ static void judge(accuracy_run *run, const trial *t, const char *what)
     }
     if (t->has[CUBLAS] && ours > 0 && peer > 0) {
         const double ratio = ours / peer;
-        run->logarithms += log(ratio);
-        if (run->compared++ == 0 || ratio > run->worst) {
+        if (run->mean.count == 0 || ratio > run->worst) {
             run->worst = ratio;
             snprintf(run->where, sizeof run->where, "%s", what);
         }
+        geometric_mean_add(&run->mean, ratio);
         printf("  x%.3f", ratio);
     }
     puts(is_wrong ? "  WRONG" : is_worse ? "  WORSE" : "");
@@ -263,7 +264,23 @@ static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, inputs k
     return TGL_OK;
 }
 
-static tgl_status try_all(accuracy_run *run, bool small)
+/* Prints the conclusion. Returns an exit code. */
+static int conclude_shapes(const accuracy_run *run)
+{
+    const double mean = geometric_mean_value(&run->mean);
+    if (run->mean.count > 0)
+        printf("RMS error over cuBLAS's on %s: geometric mean %.3f (at most %.2f passes), greatest "
+               "%.3f at %s\n",
+               tgl_device_name(run->dev), mean, max_mean_ratio, run->worst, run->where);
+    printf("%d products are wrong%s\n", run->failed,
+           run->mean.count > 0
+               ? ", or less exact than cuBLAS's and a sequential sum by more than a tenth"
+               : "");
+    return run->failed == 0 && mean <= max_mean_ratio ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* Runs the first part. Returns an exit code. */
+static int check_shapes(accuracy_run *run, bool small)
 {
     progress line;
     tgl_status status = TGL_OK;
@@ -281,22 +298,7 @@ static tgl_status try_all(accuracy_run *run, bool small)
         status = try_shape(run, s, kinds[i / SHAPES]);
     }
     progress_clear(&line);
-    return status;
-}
-
-/* Prints the conclusion. Returns an exit code. */
-static int conclude_shapes(const accuracy_run *run)
-{
-    const double mean = run->compared > 0 ? exp(run->logarithms / run->compared) : 1;
-    if (run->compared > 0)
-        printf("RMS error over cuBLAS's on %s: geometric mean %.3f (at most %.2f passes), greatest "
-               "%.3f at %s\n",
-               tgl_device_name(run->dev), mean, max_mean_ratio, run->worst, run->where);
-    printf("%d products are wrong%s\n", run->failed,
-           run->compared > 0
-               ? ", or less exact than cuBLAS's and a sequential sum by more than a tenth"
-               : "");
-    return run->failed == 0 && mean <= max_mean_ratio ? EXIT_DONE : EXIT_FAILED;
+    return status == TGL_OK ? conclude_shapes(run) : cli_fail_status(status);
 }
 
 static void write_heading(FILE *csv, const tgl_device *dev)
@@ -306,13 +308,6 @@ static void write_heading(FILE *csv, const tgl_device *dev)
     for (int party = 0; party < PARTIES; party++)
         fprintf(csv, ",%s_rms,%s_max", party_names[party], party_names[party]);
     fputs(",ieee_rms,ieee_max,kernel\n", csv);
-}
-
-/* Runs the first part. Returns an exit code. */
-static int check_shapes(accuracy_run *run, bool small)
-{
-    const tgl_status status = try_all(run, small);
-    return status == TGL_OK ? conclude_shapes(run) : cli_fail_status(status);
 }
 
 /* Runs the other parts, which are for F32 products within the error bound of FP32 sums. */

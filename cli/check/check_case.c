@@ -32,7 +32,12 @@ static int64_t view_index(const check_view *v, int64_t b, int64_t i, int64_t j)
     return v->offset + b * v->batch + i * v->row + j * v->column;
 }
 
-static bool make_image(check_buffer *buffer)
+double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j)
+{
+    return element_get(buffer->type, buffer->image, view_index(&buffer->view, b, i, j));
+}
+
+bool check_buffer_make_image(check_buffer *buffer)
 {
     buffer->image = malloc(check_buffer_bytes(buffer));
     return buffer->image != NULL;
@@ -82,8 +87,7 @@ static void fill_c(check_case *c, random_state *r)
                             unread ? NAN : scale * (2 * random_unit(r) - 1));
 }
 
-/* ---- The reference result
- * ------------------------------------------------------------------------------ */
+/* ---- The reference result -------------------------------------------------------------------- */
 
 typedef struct operands {
     double *A, *B, *c_row; /* op(A), op(B) of one product, and a row of its C */
@@ -94,7 +98,7 @@ static void compute_reference(const check_case *c, int64_t batch, const operands
     const tgl_problem *p = &c->problem;
     for (int64_t i = 0; i < p->m; i++) {
         for (int64_t j = 0; j < p->n; j++)
-            o->c_row[j] = element_get(c->c.type, c->c.image, view_index(&c->c.view, batch, i, j));
+            o->c_row[j] = check_buffer_get(&c->c, batch, i, j);
         reference_element *row = c->reference + (batch * p->m + i) * p->n;
         reference_row(p->type_a, p->n, p->k, c->alpha, o->A + i * p->k, o->B, c->beta, o->c_row,
                       row);
@@ -128,8 +132,9 @@ static bool make_contents(check_case *c, random_state *r)
                   malloc(sizeof(double) * (size_t)(p->n + 1))};
     c->reference = malloc(sizeof *c->reference * (results + 1));
     const bool ok = o.A != NULL && o.B != NULL && o.c_row != NULL && c->reference != NULL &&
-                    make_image(&c->a) && make_image(&c->b) && make_image(&c->c) &&
-                    (c->d.size == 0 || make_image(&c->d)) && check_epilogue_fill(r, c);
+                    check_buffer_make_image(&c->a) && check_buffer_make_image(&c->b) &&
+                    check_buffer_make_image(&c->c) &&
+                    (c->d.size == 0 || check_buffer_make_image(&c->d)) && check_epilogue_fill(r, c);
     if (ok) {
         fill_with_nan(&c->a);
         fill_with_nan(&c->b);
@@ -166,8 +171,7 @@ void check_case_free(check_case *c)
     *c = (check_case){0};
 }
 
-/* ---- Comparing a result
- * ----------------------------------------------------------------------------- */
+/* ---- Comparing a result ---------------------------------------------------------------------- */
 
 size_t check_buffer_bytes(const check_buffer *buffer)
 {
@@ -179,17 +183,8 @@ const check_buffer *check_case_result(const check_case *c)
     return c->d.size > 0 ? &c->d : &c->c;
 }
 
-/* The first element outside the result that has changed; -1: none. In `after` the result has been
- * replaced by its initial contents. */
-static int64_t first_change(const check_case *c, const unsigned char *after)
-{
-    const check_buffer *result = check_case_result(c);
-    const size_t size = tgl_type_size(result->type);
-    for (int64_t i = 0; i < result->size; i++)
-        if (memcmp(after + (size_t)i * size, result->image + (size_t)i * size, size) != 0) return i;
-    return -1;
-}
-
+/* Reports the first element outside the result that has changed: replaces the result in a copy of
+ * `after` by its initial contents, and compares the whole buffer. */
 static void compare_padding(const check_case *c, const unsigned char *after, check_verdict *verdict)
 {
     const tgl_problem *p = &c->problem;
@@ -207,12 +202,14 @@ static void compare_padding(const check_case *c, const unsigned char *after, che
                 const size_t at = (size_t)view_index(&result->view, b, i, j) * size;
                 memcpy(rest + at, result->image + at, size);
             }
-    const int64_t changed = first_change(c, rest);
+    int64_t at = 0;
+    while (at < result->size && memcmp(rest + at * size, result->image + at * size, size) == 0)
+        at++;
     free(rest);
-    if (changed >= 0 && verdict->text[0] == '\0')
+    if (at < result->size && verdict->text[0] == '\0')
         snprintf(verdict->text, sizeof verdict->text,
                  "memory outside %c was written, %" PRId64 " elements from its base",
-                 c->d.size > 0 ? 'D' : 'C', changed - result->view.offset);
+                 c->d.size > 0 ? 'D' : 'C', at - result->view.offset);
 }
 
 void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,

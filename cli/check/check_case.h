@@ -36,10 +36,10 @@ typedef struct check_case {
     check_buffer d;              /* size 0: D is C */
     tgl_epilogue epilogue;       /* size 0: none */
     check_buffer bias, residual; /* size 0: none */
-    int64_t splits, whole,
-        depth;      /* options for a kernel that is named, if it has them; 0: not given */
-    int64_t blocks; /* given */
-    bool strips;    /* strips=1 for a kernel that is named, if it can have strips for this shape */
+    /* Options for a kernel that is named, if it has them: 0: not given. strips: if it can have
+     * strips for this shape. */
+    int64_t splits, whole, depth, blocks;
+    bool strips;
     bool own_workspace; /* the caller provides the workspace, if the plan needs one */
     bool again;         /* the product runs ten times and must give the same bits each time */
     double bound;       /* maximum error that passes */
@@ -57,8 +57,7 @@ typedef struct check_drawing {
     tgl_compute compute;
     bool plain;     /* row-major, not transposed, no batch, D is C, scalars of the host */
     bool epilogues; /* each product has an epilogue */
-    bool
-        cuts_sums; /* the device may have tensor cores: see error_of_cut_sums(), aligns_denormals */
+    bool cuts_sums; /* there may be tensor cores: see error_of_cut_sums(), aligns_denormals */
     check_scale scale;
 } check_drawing;
 
@@ -73,7 +72,10 @@ typedef struct check_verdict {
     char text[256];
 } check_verdict;
 
+/* Its size; allocates its image, false: no memory; an element of its matrices in the image. */
 size_t check_buffer_bytes(const check_buffer *buffer);
+bool check_buffer_make_image(check_buffer *buffer);
+double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j);
 
 /* The buffer of the result: the buffer of D if D is another matrix than C, else that of C. */
 const check_buffer *check_case_result(const check_case *c);

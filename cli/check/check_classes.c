@@ -23,6 +23,7 @@
 #include "input_classes.h"
 #include "progress.h"
 #include "reference.h"
+#include "stats.h"
 #include "timed_operands.h"
 #include "workers.h"
 
@@ -46,23 +47,17 @@ static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
 enum { OURS, IEEE, CUBLAS, FFMA, PARTIES };
 static const char *const party_names[] = {"tegula", "ieee", "cublas", "ffma"};
 
-/* Errors of one party. */
-typedef struct errors {
-    double max, squares;
-    int64_t counted; /* elements */
-} errors;
-
 /* The comparison of a row of the result with the reference. */
 typedef struct verdict {
-    errors errors[PARTIES];
-    const char *failure; /* the first failure; NULL: none */
+    error_summary errors[PARTIES]; /* only max, finite and sum_squares */
+    const char *failure;           /* the first failure; NULL: none */
 } verdict;
 
 typedef struct trial {
     const input_class *of;
     bool is_accurate; /* the kernel is of family accurate */
-    class_inputs x;
-    double *B; /* x.B in double */
+    class_inputs x;   /* A and B are those of the operands on the host */
+    double *B;        /* x.B in double */
     operands operands;
     float *results[PARTIES];
     bool has[PARTIES];
@@ -74,26 +69,12 @@ typedef struct trial {
 
 typedef struct class_run {
     const class_settings *settings;
-    double logarithms; /* sum of log(RMS error / RMS error of FFMA) */
-    int in_mean, failed, products;
+    geometric_mean mean; /* of RMS error / RMS error of FFMA */
+    int failed, products;
     double slope; /* maximum over the classes */
 } class_run;
 
-static double rms_of_party(const trial *t, int party)
-{
-    const errors *e = &t->all.errors[party];
-    return e->counted > 0 ? sqrt(e->squares / (double)e->counted) : 0;
-}
-
 /* ---- Products -------------------------------------------------------------------------------- */
-
-static tgl_status upload_inputs(const trial *t)
-{
-    const operands *o = &t->operands;
-    memcpy(o->host_a, t->x.A, o->size_a);
-    memcpy(o->host_b, t->x.B, o->size_b);
-    return operands_upload(o);
-}
 
 /* Copies C to the device, or NaN if beta is 0 and C must not be read. */
 static tgl_status upload_c(const trial *t, tgl_device *dev, float *room)
@@ -130,7 +111,7 @@ static tgl_status run_plan(const class_settings *s, trial *t, int party)
 /* Computes the product by each party. cuBLAS only does products with alpha = 1 and beta = 0. */
 static tgl_status multiply_by_all(const class_settings *s, trial *t)
 {
-    tgl_status status = upload_inputs(t);
+    tgl_status status = operands_upload(&t->operands);
     t->has[OURS] = t->has[IEEE] = t->has[FFMA] = true;
     t->has[CUBLAS] = s->lib != NULL && t->x.alpha == 1 && t->x.beta == 0;
     for (int party = 0; party < FFMA && status == TGL_OK; party++) {
@@ -207,8 +188,8 @@ static void judge_element(const trial *t, int64_t at, const reference_element *e
     for (int party = 0; party < PARTIES; party++) {
         if (!t->has[party] || !isfinite(t->results[party][at])) continue;
         const double error = fabs(t->results[party][at] - exact) / unit;
-        of->errors[party].counted++;
-        of->errors[party].squares += error * error;
+        of->errors[party].finite++;
+        of->errors[party].sum_squares += error * error;
         if (error > of->errors[party].max) of->errors[party].max = error;
     }
 }
@@ -242,11 +223,8 @@ static void add_rows(trial *t)
     for (int64_t i = 0; i < t->x.m; i++) {
         const verdict *row = &t->rows[i];
         if (row->failure != NULL) note_failure(&t->all, row->failure);
-        for (int party = 0; party < PARTIES; party++) {
-            t->all.errors[party].counted += row->errors[party].counted;
-            t->all.errors[party].squares += row->errors[party].squares;
-            t->all.errors[party].max = fmax(t->all.errors[party].max, row->errors[party].max);
-        }
+        for (int party = 0; party < PARTIES; party++)
+            error_merge(&t->all.errors[party], &row->errors[party]);
     }
 }
 
@@ -255,13 +233,13 @@ static void add_rows(trial *t)
 static bool allocate_trial(trial *t)
 {
     class_inputs *x = &t->x;
-    const size_t a = (size_t)(x->m * x->k), b = (size_t)(x->k * x->n), c = (size_t)(x->m * x->n);
-    x->A = malloc(a * sizeof(float));
-    x->B = malloc(b * sizeof(float));
+    const size_t c = (size_t)(x->m * x->n);
+    x->A = t->operands.host_a;
+    x->B = t->operands.host_b;
     x->C = malloc(c * sizeof(float));
-    t->B = malloc(b * sizeof(double));
+    t->B = malloc((size_t)(x->k * x->n) * sizeof(double));
     t->rows = calloc((size_t)x->m, sizeof *t->rows);
-    bool has_all = x->A != NULL && x->B != NULL && x->C != NULL && t->B != NULL && t->rows != NULL;
+    bool has_all = x->C != NULL && t->B != NULL && t->rows != NULL;
     for (int party = 0; party < PARTIES; party++) {
         t->results[party] = malloc(c * sizeof(float));
         has_all = has_all && t->results[party] != NULL;
@@ -271,8 +249,6 @@ static bool allocate_trial(trial *t)
 
 static void release_trial(trial *t)
 {
-    free(t->x.A);
-    free(t->x.B);
     free(t->x.C);
     free(t->B);
     free(t->rows);
@@ -308,33 +284,24 @@ static void judge_product(trial *t)
 
 static void add_to_mean(class_run *run, const trial *t)
 {
-    const double ours = rms_of_party(t, OURS), ffma = rms_of_party(t, FFMA);
-    if ((t->of->flags & CLASS_IN_MEAN) == 0 || t->x.k < MEAN_DEPTH || ours <= 0 || ffma <= 0 ||
-        strcmp(t->kernels[OURS], t->kernels[IEEE]) == 0)
-        return;
-    run->logarithms += log(ours / ffma);
-    run->in_mean++;
+    const double ours = error_rms(&t->all.errors[OURS]), ffma = error_rms(&t->all.errors[FFMA]);
+    if ((t->of->flags & CLASS_IN_MEAN) != 0 && t->x.k >= MEAN_DEPTH && ours > 0 && ffma > 0 &&
+        strcmp(t->kernels[OURS], t->kernels[IEEE]) != 0)
+        geometric_mean_add(&run->mean, ours / ffma);
 }
 
 static void print_trial(const trial *t)
 {
     printf("%-27s %5" PRId64 " %-22.22s", t->of->name, t->x.k, t->kernels[OURS]);
     for (int party = 0; party < PARTIES; party++) {
-        if (t->all.errors[party].counted > 0)
-            printf(" %8.3f %8.3f", rms_of_party(t, party), t->all.errors[party].max);
+        const error_summary *e = &t->all.errors[party];
+        if (e->finite > 0)
+            printf(" %8.3f %8.3f", error_rms(e), e->max);
         else
             printf(" %8s %8s", "-", "-");
     }
     printf("%s%s\n", t->all.failure != NULL ? "  FAILS: " : "",
            t->all.failure != NULL ? t->all.failure : "");
-}
-
-static void write_errors(FILE *csv, const trial *t, int party)
-{
-    if (t->all.errors[party].counted > 0)
-        fprintf(csv, ",%.6g,%.6g", rms_of_party(t, party), t->all.errors[party].max);
-    else
-        fputs(",,", csv);
 }
 
 static void write_trial(const class_settings *s, const trial *t)
@@ -343,10 +310,14 @@ static void write_trial(const class_settings *s, const trial *t)
     fprintf(csv, "%s,f32,", tgl_device_name(s->dev));
     csv_put_text(csv, t->of->name);
     fprintf(csv, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",NN,1", t->x.m, t->x.n, t->x.k);
-    write_errors(csv, t, OURS);
-    write_errors(csv, t, CUBLAS);
-    write_errors(csv, t, FFMA);
-    write_errors(csv, t, IEEE);
+    static const int parties[] = {OURS, CUBLAS, FFMA, IEEE}; /* in the order of the columns */
+    for (int i = 0; i < PARTIES; i++) {
+        const error_summary *e = &t->all.errors[parties[i]];
+        if (e->finite > 0)
+            fprintf(csv, ",%.6g,%.6g", error_rms(e), e->max);
+        else
+            fputs(",,", csv);
+    }
     fputc(',', csv);
     csv_put_text(csv, t->kernels[OURS]);
     fputc('\n', csv);
@@ -425,11 +396,11 @@ static tgl_status try_class(class_run *run, const input_class *c)
 /* Whether the rules about all classes hold. */
 static bool conclude_classes(const class_run *run)
 {
-    const double mean = run->in_mean > 0 ? exp(run->logarithms / run->in_mean) : 0;
-    if (run->in_mean > 0)
+    const double mean = geometric_mean_value(&run->mean);
+    if (run->mean.count > 0)
         printf("RMS error over FFMA's, k >= %d: geometric mean %.3f of %d products (at most %.2f "
                "passes)\n",
-               MEAN_DEPTH, mean, run->in_mean, max_mean_ratio);
+               MEAN_DEPTH, mean, run->mean.count, max_mean_ratio);
     printf("grade A: the greatest error grows like k^%.2f (at most k^%.0f passes)\n", run->slope,
            max_slope);
     printf("%d of %d products of classes fail\n", run->failed, run->products);

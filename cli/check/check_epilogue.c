@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* An expression that depends on the row, the column, the bias and the sum. Its slope is at most
  * 1. */
@@ -61,14 +60,13 @@ static void draw_residual(random_state *r, check_case *c)
                        (p->batch > 0 ? p->batch - 1 : 0) * e->stride_residual + lines * ld + GUARD;
 }
 
-/* Draws RELU or nothing: other activations and expressions need floating-point types. */
-static void draw_function_of_integers(random_state *r, check_case *c)
-{
-    if (random_once_in(r, 2)) c->epilogue.activation = TGL_ACTIVATION_RELU;
-}
-
+/* Integers get RELU or nothing: other activations and expressions need floating-point types. */
 static void draw_function(random_state *r, check_case *c)
 {
+    if (element_is_integer(c->problem.type_a)) {
+        if (random_once_in(r, 2)) c->epilogue.activation = TGL_ACTIVATION_RELU;
+        return;
+    }
     if (random_once_in(r, 5))
         c->epilogue.expression = expression;
     else
@@ -82,27 +80,16 @@ void check_epilogue_draw(random_state *r, check_case *c)
     c->epilogue = (tgl_epilogue){.size = sizeof c->epilogue};
     draw_bias(r, c);
     draw_residual(r, c);
-    if (element_is_integer(c->problem.type_a))
-        draw_function_of_integers(r, c);
-    else
-        draw_function(r, c);
+    draw_function(r, c);
 }
 
 /* ---- Operands -------------------------------------------------------------------------------- */
-
-static double get_operand(const check_buffer *buffer, int64_t b, int64_t i, int64_t j)
-{
-    const check_view *v = &buffer->view;
-    return element_get(buffer->type, buffer->image,
-                       v->offset + b * v->batch + i * v->row + j * v->column);
-}
 
 /* Fills an operand. The guards hold numbers too: if a kernel reads them, the result is wrong. */
 static bool fill_operand(random_state *r, check_buffer *buffer)
 {
     if (buffer->size == 0) return true;
-    buffer->image = malloc(check_buffer_bytes(buffer));
-    if (buffer->image == NULL) return false;
+    if (!check_buffer_make_image(buffer)) return false;
     random_fill(r, buffer->type, buffer->image, buffer->size);
     return true;
 }
@@ -112,8 +99,7 @@ bool check_epilogue_fill(random_state *r, check_case *c)
     return fill_operand(r, &c->bias) && fill_operand(r, &c->residual);
 }
 
-/* ---- The reference result
- * ------------------------------------------------------------------------------ */
+/* ---- The reference result -------------------------------------------------------------------- */
 
 void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_element *reference)
 {
@@ -121,8 +107,8 @@ void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_
     const tgl_type accumulator = element_accumulator(c->problem.type_a);
     for (int64_t j = 0; j < c->problem.n; j++) {
         reference_element *x = &reference[j];
-        const long double bias = e->bias != TGL_BIAS_NONE ? get_operand(&c->bias, b, i, j) : 0;
-        const long double residual = e->residual ? get_operand(&c->residual, b, i, j) : 0;
+        const long double bias = e->bias != TGL_BIAS_NONE ? check_buffer_get(&c->bias, b, i, j) : 0;
+        const long double residual = e->residual ? check_buffer_get(&c->residual, b, i, j) : 0;
         reference_saturate(accumulator, x);
         if (e->expression == NULL) {
             reference_epilogue(accumulator, e, bias, residual, x);

@@ -10,6 +10,7 @@
 #include "progress.h"
 #include "random.h"
 #include "reference.h"
+#include "timed_operands.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -58,9 +59,8 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 /* A batch of stored matrices in device memory. */
 typedef struct huge_matrix {
-    int64_t lines, length, ld, batch, stride;
-    bool transposed;
-    char *memory; /* with guards */
+    stored_matrix layout;
+    void *memory; /* with guards */
 } huge_matrix;
 
 /* A segment: neighbouring elements of a row of C, and their expected values. */
@@ -83,29 +83,15 @@ typedef struct huge_run {
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-static int64_t extent_of(const huge_matrix *x)
-{
-    return (x->batch - 1) * x->stride + (x->lines - 1) * x->ld + x->length;
-}
-
 static float *base_of(const huge_matrix *x)
 {
-    return (float *)(void *)(x->memory + GUARD_BYTES);
-}
-
-/* The index of element (i, j) of op(X[b]). */
-static int64_t element_index(const huge_matrix *x, int64_t b, int64_t i, int64_t j)
-{
-    return b * x->stride + (x->transposed ? j * x->ld + i : i * x->ld + j);
+    return (float *)x->memory + GUARD_BYTES / sizeof(float);
 }
 
 static tgl_status allocate_matrix(tgl_device *dev, huge_matrix *x)
 {
-    void *memory;
-    const size_t bytes = (size_t)extent_of(x) * sizeof(float) + 2 * GUARD_BYTES;
-    const tgl_status status = tgl_alloc(dev, bytes, &memory);
-    x->memory = memory;
-    return status;
+    const size_t bytes = (size_t)x->layout.extent * sizeof(float) + 2 * GUARD_BYTES;
+    return tgl_alloc(dev, bytes, &x->memory);
 }
 
 /* Fills `count` elements of the buffer, starting with number `from`. */
@@ -123,10 +109,14 @@ static tgl_status fill_range(const huge_run *run, const huge_matrix *x, int64_t 
 
 static tgl_status fill_matrix(const huge_run *run, const huge_matrix *x)
 {
-    if (x->ld == x->length && x->batch == 1) return fill_range(run, x, 0, extent_of(x));
-    for (int64_t b = 0; b < x->batch; b++)
-        for (int64_t line = 0; line < x->lines; line++)
-            CLI_TRY(fill_range(run, x, b * x->stride + line * x->ld, x->length));
+    const stored_matrix *l = &x->layout;
+    const bool is_transposed = l->trans != TGL_NO_TRANS;
+    const int64_t lines = is_transposed ? l->cols : l->rows;
+    const int64_t length = is_transposed ? l->rows : l->cols, batch = run->problem.batch;
+    if (l->ld == length && batch == 1) return fill_range(run, x, 0, l->extent);
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t line = 0; line < lines; line++)
+            CLI_TRY(fill_range(run, x, b * l->stride + line * l->ld, length));
     return TGL_OK;
 }
 
@@ -134,14 +124,14 @@ static tgl_status fill_matrix(const huge_run *run, const huge_matrix *x)
 static tgl_status use_guards(const huge_run *run, bool write, bool *unharmed)
 {
     const huge_matrix *c = &run->c;
-    char *back = malloc(GUARD_BYTES), *ends[] = {c->memory, (char *)(base_of(c) + extent_of(c))};
+    void *back = malloc(GUARD_BYTES), *ends[] = {c->memory, base_of(c) + c->layout.extent};
     *unharmed = true;
     tgl_status status = back != NULL ? TGL_OK : TGL_NO_MEMORY;
     for (int i = 0; i < 2 && status == TGL_OK; i++) {
         if (write)
             status = tgl_upload(run->dev, ends[i], run->numbers, GUARD_BYTES, NULL);
         else if ((status = tgl_download(run->dev, back, ends[i], GUARD_BYTES, NULL)) == TGL_OK)
-            *unharmed = *unharmed && memcmp(back, (const char *)run->numbers, GUARD_BYTES) == 0;
+            *unharmed = *unharmed && memcmp(back, run->numbers, GUARD_BYTES) == 0;
     }
     free(back);
     return status;
@@ -169,10 +159,10 @@ static void free_matrices(huge_run *run)
 
 static reference_element expected_element(const huge_run *run, int64_t b, int64_t i, int64_t j)
 {
-    const int64_t step_a = element_index(&run->a, 0, 0, 1) % NUMBERS;
-    const int64_t step_b = element_index(&run->b, 0, 1, 0) % NUMBERS;
-    int64_t at_a = element_index(&run->a, b, i, 0) % NUMBERS,
-            at_b = element_index(&run->b, b, 0, j) % NUMBERS;
+    const stored_matrix *A = &run->a.layout, *B = &run->b.layout;
+    const int64_t step_a = stored_place(A, 0, 0, 1) % NUMBERS;
+    const int64_t step_b = stored_place(B, 0, 1, 0) % NUMBERS;
+    int64_t at_a = stored_place(A, b, i, 0) % NUMBERS, at_b = stored_place(B, b, 0, j) % NUMBERS;
     reference_element e = {0, 0};
     for (int64_t p = 0; p < run->problem.k; p++) {
         const double product = (double)run->numbers[at_a] * (double)run->numbers[at_b];
@@ -203,14 +193,15 @@ static void add_segment(huge_run *run, int64_t b, int64_t i, int64_t j)
 static void add_crossings(huge_run *run, random_state *r)
 {
     const tgl_problem *p = &run->problem;
+    const int64_t lda = run->a.layout.ld, ldb = run->b.layout.ld, ldc = run->c.layout.ld;
     for (int bits = 29; bits <= 32; bits++) {
-        const int64_t at = INT64_C(1) << bits;
-        const int64_t row = at / run->c.ld, col = at % run->c.ld;
-        const int64_t a = at / run->a.ld, b = at / run->b.ld;
+        const int64_t at = INT64_C(1) << bits, row = at / ldc, col = at % ldc;
+        const int64_t i = p->trans_a != TGL_NO_TRANS ? at % lda : at / lda;
+        const int64_t j = p->trans_b != TGL_NO_TRANS ? at / ldb : at % ldb;
         add_segment(run, 0, row, col < p->n ? col : p->n - 1);
         add_segment(run, 0, row - 1, p->n - 1);
-        add_segment(run, 0, run->a.transposed ? at % run->a.ld : a, random_int(r, 0, p->n - 1));
-        add_segment(run, 0, random_int(r, 0, p->m - 1), run->b.transposed ? b : at % run->b.ld);
+        add_segment(run, 0, i, random_int(r, 0, p->n - 1));
+        add_segment(run, 0, random_int(r, 0, p->m - 1), j);
     }
 }
 
@@ -233,7 +224,7 @@ static void choose_segments(huge_run *run)
 
 static void *segment_address(const huge_run *run, const segment *x)
 {
-    return base_of(&run->c) + element_index(&run->c, x->b, x->i, x->j);
+    return base_of(&run->c) + stored_place(&run->c.layout, x->b, x->i, x->j);
 }
 
 /* Writes NaN to all segments, so that results of an earlier kernel do not pass. */
@@ -330,18 +321,6 @@ static int64_t scaled_size(int64_t size, bool rehearsal)
     return rehearsal && size > 4096 ? size / 1024 : size;
 }
 
-static huge_matrix matrix_of(int64_t rows, int64_t columns, bool transposed, int64_t ld,
-                             const tgl_problem *p, int64_t stride)
-{
-    const int64_t length = transposed ? rows : columns;
-    return (huge_matrix){.lines = transposed ? columns : rows,
-                         .length = length,
-                         .ld = ld != 0 ? ld : length,
-                         .batch = p->batch,
-                         .stride = stride,
-                         .transposed = transposed};
-}
-
 static void set_up(huge_run *run, const huge_shape *s, tgl_compute compute, bool rehearsal)
 {
     tgl_problem p = cli_problem(TGL_F32, scaled_size(s->m, rehearsal), scaled_size(s->n, rehearsal),
@@ -355,15 +334,15 @@ static void set_up(huge_run *run, const huge_shape *s, tgl_compute compute, bool
     p.ldb = scaled_size(s->ldb, rehearsal);
     p.ldc = scaled_size(s->ldc, rehearsal);
     run->problem = p;
-    run->a = matrix_of(p.m, p.k, s->trans_a, p.lda, &p, p.stride_a);
-    run->b = matrix_of(p.k, p.n, s->trans_b, p.ldb, &p, p.stride_b);
-    run->c = matrix_of(p.m, p.n, false, p.ldc, &p, p.stride_c);
+    run->a.layout = stored_a(&p);
+    run->b.layout = stored_b(&p);
+    run->c.layout = stored_result(&p);
 }
 
 static double gigabytes_of(const huge_run *run)
 {
-    return 4e-9 *
-           ((double)extent_of(&run->a) + (double)extent_of(&run->b) + (double)extent_of(&run->c));
+    return 4e-9 * ((double)run->a.layout.extent + (double)run->b.layout.extent +
+                   (double)run->c.layout.extent);
 }
 
 /* Tries a shape and prints a line. False: the device is lost. */

@@ -29,7 +29,7 @@ typedef struct lu_system {
     float *left, *right, *update; /* operands of a product on the host, and on the device: */
     void *device_left, *device_right, *device_update;
     int64_t *pivots;
-    double *b, *x, *residual;
+    double *b, *x, *residual; /* one behind the other, as are A to update */
 } lu_system;
 
 /* The quality of the factors. */
@@ -198,14 +198,15 @@ static tgl_status make_system(lu_system *s)
     const size_t square = (size_t)(s->n * s->n) * sizeof(float),
                  vector = (size_t)s->n * sizeof(double);
     random_state r;
-    float **const squares[] = {&s->A, &s->lu, &s->left, &s->right, &s->update};
-    double **const vectors[] = {&s->b, &s->x, &s->residual};
-    for (int i = 0; i < 5; i++)
-        if ((*squares[i] = malloc(square)) == NULL) return TGL_NO_MEMORY;
-    for (int i = 0; i < 3; i++)
-        if ((*vectors[i] = malloc(vector)) == NULL) return TGL_NO_MEMORY;
+    s->A = malloc(5 * square);
+    s->b = malloc(3 * vector);
     s->pivots = malloc((size_t)s->n * sizeof *s->pivots);
-    if (s->pivots == NULL) return TGL_NO_MEMORY;
+    if (s->A == NULL || s->b == NULL || s->pivots == NULL) return TGL_NO_MEMORY;
+    float **const squares[] = {&s->lu, &s->left, &s->right, &s->update};
+    for (int i = 0; i < 4; i++)
+        *squares[i] = s->A + (i + 1) * s->n * s->n;
+    s->x = s->b + s->n;
+    s->residual = s->x + s->n;
     random_seed(&r, 1, 1);
     for (int64_t i = 0; i < s->n * s->n; i++)
         s->A[i] = (float)(random_unit(&r) - 0.5);
@@ -219,14 +220,8 @@ static tgl_status make_system(lu_system *s)
 static void free_system(lu_system *s)
 {
     free(s->A);
-    free(s->lu);
-    free(s->left);
-    free(s->right);
-    free(s->update);
-    free(s->pivots);
     free(s->b);
-    free(s->x);
-    free(s->residual);
+    free(s->pivots);
     tgl_free(s->dev, s->device_left);
     tgl_free(s->dev, s->device_right);
     tgl_free(s->dev, s->device_update);

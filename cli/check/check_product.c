@@ -12,23 +12,19 @@
 
 enum { RUNS = 10, WORKSPACE_GUARD = 256, WORKSPACE_NOISE = 1 << 20 };
 
+/* What is written behind a workspace and, before a run, at its start: a plan must not expect
+ * zeros. */
+enum { GUARD_BYTE = 0xa5 };
+
 /* A plan for a case, and the workspace that it runs in. */
 typedef struct case_plan {
     tgl_plan *plan;  /* NULL: tgl_gemm() */
     bool has_strips; /* the plan was requested with strips */
     size_t needs;    /* bytes of workspace that the plan requires */
-    void
-        *workspace; /* the caller's workspace, with a guard behind it; NULL: the device's is used */
+    void *workspace; /* of the caller, with a guard behind it; NULL: the device's is used */
 } case_plan;
 
 /* ---- The caller's workspace ------------------------------------------------------------------ */
-
-/* Sets the pattern that is written behind a workspace and, before a run, at its start: a plan must
- * not expect zeros. */
-static void fill_guard(unsigned char *guard, size_t size)
-{
-    memset(guard, 0xa5, size);
-}
 
 /* Allocates the caller's workspace for a plan that needs one. */
 static tgl_status add_workspace(tgl_device *dev, case_plan *plan)
@@ -36,7 +32,7 @@ static tgl_status add_workspace(tgl_device *dev, case_plan *plan)
     const size_t noise = plan->needs < WORKSPACE_NOISE ? plan->needs : WORKSPACE_NOISE;
     unsigned char *host = malloc(noise + WORKSPACE_GUARD);
     if (host == NULL) return TGL_NO_MEMORY;
-    fill_guard(host, noise + WORKSPACE_GUARD);
+    memset(host, GUARD_BYTE, noise + WORKSPACE_GUARD);
     tgl_status status = tgl_alloc(dev, plan->needs + WORKSPACE_GUARD, &plan->workspace);
     if (status == TGL_OK) status = tgl_upload(dev, plan->workspace, host, noise, NULL);
     if (status == TGL_OK)
@@ -51,7 +47,7 @@ static tgl_status compare_workspace(tgl_device *dev, const case_plan *plan, chec
 {
     unsigned char guard[WORKSPACE_GUARD], after[WORKSPACE_GUARD];
     if (plan->workspace == NULL) return TGL_OK;
-    fill_guard(guard, sizeof guard);
+    memset(guard, GUARD_BYTE, sizeof guard);
     const tgl_status status =
         tgl_download(dev, after, (const char *)plan->workspace + plan->needs, sizeof after, NULL);
     if (status == TGL_OK && verdict->text[0] == '\0' && memcmp(after, guard, sizeof guard) != 0)

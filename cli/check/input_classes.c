@@ -85,10 +85,15 @@ static void scale_depth(class_inputs *x, int exponent)
     }
 }
 
+static void scale(float *X, int64_t count, float factor)
+{
+    for (int64_t i = 0; i < count; i++)
+        X[i] *= factor;
+}
+
 static void scale_a(class_inputs *x, int exponent)
 {
-    for (int64_t i = 0; i < x->m * x->k; i++)
-        x->A[i] *= ldexpf(1, exponent);
+    scale(x->A, x->m * x->k, ldexpf(1, exponent));
 }
 
 /* Scales A by 2^exponent and B by 2^-(exponent + 30). A may become denormal, the products do
@@ -96,8 +101,7 @@ static void scale_a(class_inputs *x, int exponent)
 static void scale_a_and_back(class_inputs *x, int exponent)
 {
     scale_a(x, exponent);
-    for (int64_t i = 0; i < x->k * x->n; i++)
-        x->B[i] *= ldexpf(1, -exponent - 30);
+    scale(x->B, x->k * x->n, ldexpf(1, -exponent - 30));
 }
 
 /* ---- Cancellation ---------------------------------------------------------------------------- */
@@ -181,10 +185,8 @@ static void identity(class_inputs *x, int unused)
 /* A has numbers up to the greatest one, B up to 2^exponent. */
 static void near_top(class_inputs *x, int exponent)
 {
-    for (int64_t i = 0; i < x->m * x->k; i++)
-        x->A[i] *= FLT_MAX;
-    for (int64_t i = 0; i < x->k * x->n; i++)
-        x->B[i] *= ldexpf(1, exponent);
+    scale(x->A, x->m * x->k, FLT_MAX);
+    scale(x->B, x->k * x->n, ldexpf(1, exponent));
 }
 
 /* Partial sums exceed the greatest number, the complete sums do not. */
@@ -258,8 +260,7 @@ static void integers_of_22_bits(class_inputs *x, int unused)
         x->B[i] = truncf(x->B[i] * 0x1p22f);
 }
 
-/* ---- Inputs that are hard to split into words
- * --------------------------------------------------------------------------- */
+/* ---- Inputs that are hard to split into words ------------------------------------------------ */
 
 enum {
     PANEL = 64,    /* lines with a common list, in family accurate */
@@ -315,12 +316,7 @@ static void zeros_beside_small(class_inputs *x, int exponent)
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-enum {
-    MEAN = CLASS_IN_MEAN,
-    DEPTHS = CLASS_DEPTHS,
-    EXACT = CLASS_EXACT,
-    PLANTED = CLASS_NOT_FINITE
-};
+enum { MEAN = CLASS_IN_MEAN, DEPTHS = CLASS_DEPTHS, EXACT = CLASS_EXACT };
 
 /* Columns: name, flags, elements and their parameter, change and its argument, alpha, beta. */
 // clang-format off
@@ -357,13 +353,13 @@ static const input_class classes[] = {
     {"alpha of 1e38",             0,     symmetric, 1e-18, NULL, 0, 1e38, 0},
     {"alpha of 1e-38",            0,     symmetric, 1e18, NULL, 0, 1e-38, 0},
     {"beta*C far larger",         0,     symmetric, 1, NULL, 0, 1, 1e30},
-    {"Inf in A",                  PLANTED, symmetric, 1, not_finite_in_a, 0, 1, 0},
-    {"Inf in B",                  PLANTED, symmetric, 1, not_finite_in_b, 0, 1, 0},
-    {"NaN in A",                  PLANTED, symmetric, 1, not_finite_in_a, 2, 1, 0},
-    {"NaN in B",                  PLANTED, symmetric, 1, not_finite_in_b, 2, 1, 0},
-    {"Inf and -Inf in A and B",   PLANTED, symmetric, 1, not_finite_in_both, 0, 1, 0},
-    {"-Inf and NaN in A and B",   PLANTED, symmetric, 1, not_finite_in_both, 1, 1, 0},
-    {"a panel of NaN",            PLANTED, symmetric, 1, panel_of_nan, PANEL, 1, 0},
+    {"Inf in A",                  0,     symmetric, 1, not_finite_in_a, 0, 1, 0},
+    {"Inf in B",                  0,     symmetric, 1, not_finite_in_b, 0, 1, 0},
+    {"NaN in A",                  0,     symmetric, 1, not_finite_in_a, 2, 1, 0},
+    {"NaN in B",                  0,     symmetric, 1, not_finite_in_b, 2, 1, 0},
+    {"Inf and -Inf in A and B",   0,     symmetric, 1, not_finite_in_both, 0, 1, 0},
+    {"-Inf and NaN in A and B",   0,     symmetric, 1, not_finite_in_both, 1, 1, 0},
+    {"a panel of NaN",            0,     symmetric, 1, panel_of_nan, PANEL, 1, 0},
 };
 // clang-format on
 enum { CLASSES = sizeof classes / sizeof classes[0] };

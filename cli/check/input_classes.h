@@ -18,10 +18,9 @@ typedef struct class_inputs {
 
 /* The rules for the results of a class, besides that for the greatest error. */
 enum {
-    CLASS_IN_MEAN = 1,    /* the RMS error counts in the geometric mean */
-    CLASS_DEPTHS = 2,     /* the class is tried with all depths k */
-    CLASS_EXACT = 4,      /* the result must be the exact one */
-    CLASS_NOT_FINITE = 8, /* A or B has Inf or NaN */
+    CLASS_IN_MEAN = 1, /* the RMS error counts in the geometric mean */
+    CLASS_DEPTHS = 2,  /* the class is tried with all depths k */
+    CLASS_EXACT = 4,   /* the result must be the exact one */
 };
 
 typedef struct input_class {

@@ -53,14 +53,6 @@ bool cli_parse_real(const char *option, const char *text, double *value)
     return true;
 }
 
-static bool parse_threads(const char *text, int *threads)
-{
-    int64_t value;
-    if (!cli_parse_int("--threads", text, 1, 65536, &value)) return false;
-    *threads = (int)value;
-    return true;
-}
-
 int cli_parse_name(const char *option, const char *text, const char *const *names)
 {
     char known[128] = "";
@@ -93,8 +85,8 @@ static bool has_value(const cli_option *o)
 
 static getopt_table table_of(const cli_option *options)
 {
-    getopt_table t = {.letters =
-                          ":"}; /* getopt_long() returns ':' for an option without its value */
+    /* With ':' in front getopt_long() returns ':' for an option without its value. */
+    getopt_table t = {.letters = ":"};
     int rows = 0, letters = 1;
     for (int i = 0; options[i].kind != CLI_END; i++) {
         const cli_option *o = &options[i];
@@ -187,6 +179,7 @@ static bool take_value(const cli_option *o, const char *text, void *options)
 {
     void *member = (char *)options + o->at;
     char name[32];
+    int64_t threads;
     int index;
     switch (o->kind) {
     case CLI_FLAG:
@@ -200,7 +193,9 @@ static bool take_value(const cli_option *o, const char *text, void *options)
     case CLI_INT:
         return cli_parse_int(name_of(o, name), text, o->least, o->most, member);
     case CLI_THREADS:
-        return parse_threads(text, member);
+        if (!cli_parse_int(name_of(o, name), text, 1, 65536, &threads)) return false;
+        *(int *)member = (int)threads;
+        return true;
     case CLI_REAL:
         return cli_parse_real(name_of(o, name), text, member);
     case CLI_TYPE:

@@ -68,18 +68,16 @@ bool take_compute(const char *text, void *options);
 const char *compute_name(tgl_compute compute);
 
 /* Lines of these options in help texts. */
-#define HELP_COMPUTE                                                                               \
-    "  --compute MODE    arithmetic: default, ieee, accurate, tf32, fast (default)\n"
 #define HELP_TYPES                                                                                 \
     "  --type TYPE       type of A and B: f32, f64, f16, bf16, i8 (f32)\n"                         \
     "  --type-c TYPE     type of C (that of A and B; i32 for i8)\n"                                \
-    "  --type-d TYPE     the result goes to another matrix than C, of this type\n" HELP_COMPUTE
+    "  --type-d TYPE     the result goes to another matrix than C, of this type\n"                 \
+    "  --compute MODE    arithmetic: default, ieee, accurate, tf32, fast (default)\n"
 #define HELP_EPILOGUE                                                                              \
     "  --bias row|column            epilogue: adds a bias,\n"                                      \
     "  --activation relu|gelu|silu  applies an activation,\n"                                      \
     "  --residual                   adds a matrix; or\n"                                           \
     "  --epilogue EXPR              evaluates C code over acc, c, bias, row, col\n"
-#define HELP_THREADS "  --threads N       threads of the cpu (OMP_NUM_THREADS, or all)\n"
 
 /* Whether any of -m, -n, -k, --batch, --trans-a and --trans-b was given; and all of the first
  * three. */

@@ -12,7 +12,6 @@
 #include "message_buffer.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -16,13 +16,12 @@
 
 #include <stdbool.h>
 
-enum { RUNGS_MAX = 32 };
+enum { RUNGS_MAX = 32, LADDER_ROUNDS_MAX = 25 };
 
 /* A chapter: its types, and the names of its rungs. */
 typedef struct ladder_chapter {
     int number;
-    const char
-        *prefix; /* prefix of its rungs' names; "": names without the prefix of another chapter */
+    const char *prefix; /* of its rungs' names; "": names without the prefix of another chapter */
     tgl_type type;
     tgl_compute compute;
     const char *what; /* "f32" */
@@ -44,10 +43,10 @@ typedef struct rung {
     verdict verdict;
     tgl_counters counters; /* of a single run on the simulator */
 
-    int calls, repeats;          /* calls in a sample; number of samples */
-    double *samples;             /* seconds a call for each round; 0: not sampled */
-    double seconds, low, high;   /* the median and the quartiles; 0: not timed */
-    double of_peer[CUBLAS_WAYS]; /* time of cuBLAS / time of the rung; 0: not known */
+    int calls, repeats;                /* calls in a sample; number of samples */
+    double samples[LADDER_ROUNDS_MAX]; /* seconds a call for each round; 0: not sampled */
+    double seconds, low, high;         /* the median and the quartiles; 0: not timed */
+    double of_peer[CUBLAS_WAYS];       /* time of cuBLAS / time of the rung; 0: not known */
 } rung;
 
 typedef struct ladder_settings {

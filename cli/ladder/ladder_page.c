@@ -6,7 +6,6 @@
 #include "cli.h"
 #include "page_files.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -136,13 +136,13 @@ static void format_time(double seconds, char text[16])
     snprintf(text, 16, "%.*f %s", seconds * scale < 100 ? 2 : 1, seconds * scale, unit);
 }
 
-/* Prints "%8.1f", or blanks for a value that is not known. */
-static void print_percent(double fraction)
+/* Prints a number, or "-" for 0: a count of 0, or not known. */
+static void print_number(int width, int digits, double value)
 {
-    if (fraction > 0)
-        printf(" %9.1f", 100 * fraction);
+    if (value > 0)
+        printf(" %*.*f", width, digits, value);
     else
-        printf(" %9s", "-");
+        printf(" %*s", width, "-");
 }
 
 static void print_timed(const ladder_report *r, const ladder_size *s, const rung *x)
@@ -159,22 +159,13 @@ static void print_timed(const ladder_report *r, const ladder_size *s, const rung
         return;
     }
     printf(" %10s %*.*f", time_text, 9, rate < 1e11 ? 4 : 2, rate * 1e-12);
-    print_percent(r->ffma > 0 && x->low > 0 ? rate / r->ffma : 0);
+    print_number(9, 1, r->ffma > 0 && x->low > 0 ? 100 * (rate / r->ffma) : 0);
     for (int way = 0; way < CUBLAS_WAYS; way++)
-        print_percent(x->of_peer[way]);
+        print_number(9, 1, 100 * x->of_peer[way]);
     if (x->verdict.right)
         printf(" %9.2f\n", x->verdict.max_error);
     else
         printf(" %9s\n", "-");
-}
-
-/* Prints a count, or "-" for 0. */
-static void print_count(int width, int digits, double value)
-{
-    if (value > 0)
-        printf(" %*.*f", width, digits, value);
-    else
-        printf(" %*s", width, "-");
 }
 
 static void print_counted(const ladder_size *s, const rung *x)
@@ -185,15 +176,15 @@ static void print_counted(const ladder_size *s, const rung *x)
     }
     const traffic t = traffic_of(s, &x->counters);
     printf("%4d %-17s", x->number, x->name);
-    print_count(7, 2, t.load_sectors);
-    print_count(7, 2, t.store_sectors);
-    print_count(8, 4, t.loads_per_ffma);
-    print_count(8, 2, t.moved);
-    print_count(8, 4, t.shared_loads_per_ffma);
-    print_count(7, 2, t.load_wavefronts);
-    print_count(7, 2, t.store_wavefronts);
+    print_number(7, 2, t.load_sectors);
+    print_number(7, 2, t.store_sectors);
+    print_number(8, 4, t.loads_per_ffma);
+    print_number(8, 2, t.moved);
+    print_number(8, 4, t.shared_loads_per_ffma);
+    print_number(7, 2, t.load_wavefronts);
+    print_number(7, 2, t.store_wavefronts);
     printf(" %9" PRId64, t.conflicts);
-    print_count(8, 0, t.barriers);
+    print_number(8, 0, t.barriers);
     printf(" %6.2f\n", x->verdict.max_error);
 }
 

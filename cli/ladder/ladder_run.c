@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS_MAX = 25, CALLS_MAX = 2000 };
+enum { CALLS_MAX = 2000 };
 static const double sample_seconds = 2e-3; /* minimum duration of a sample */
 static const double rung_seconds = 0.4;    /* approximate time for the samples of a rung */
 static const double slow_seconds = 0.05;   /* a call of this duration needs no warm-up call */
@@ -43,7 +43,6 @@ static rung *add_rung(ladder_size *s, const char *name)
 {
     rung *r = &s->rungs[s->count++];
     *r = (rung){.name = name};
-    r->samples = calloc(ROUNDS_MAX, sizeof *r->samples);
     return r;
 }
 
@@ -101,8 +100,6 @@ static tgl_status prepare_rungs(ladder_size *s)
     CLI_TRY(tgl_timer_create(dev, &s->timer));
     CLI_TRY(add_kernels(s));
     add_cublas(s);
-    for (int i = 0; i < s->count; i++)
-        if (s->rungs[i].samples == NULL) return TGL_NO_MEMORY;
     return TGL_OK;
 }
 
@@ -111,7 +108,6 @@ void ladder_release(ladder_size *s)
     for (int i = 0; i < s->count; i++) {
         tgl_plan_destroy(s->rungs[i].plan);
         cublas_release(s->rungs[i].product);
-        free(s->rungs[i].samples);
     }
     tgl_timer_destroy(s->timer);
     truth_free(s->truth);
@@ -201,7 +197,9 @@ static tgl_status choose_samples(ladder_size *s, rung *r)
     r->calls = calls < CALLS_MAX ? (int)calls : CALLS_MAX;
     const double repeats = rung_seconds / (r->seconds * (r->calls + 1));
     const int least = r->seconds > 1 ? 1 : r->seconds > slow_seconds ? 3 : 7;
-    r->repeats = repeats > ROUNDS_MAX ? ROUNDS_MAX : repeats < least ? least : (int)repeats;
+    r->repeats = repeats > LADDER_ROUNDS_MAX ? LADDER_ROUNDS_MAX
+                 : repeats < least           ? least
+                                             : (int)repeats;
     return TGL_OK;
 }
 
@@ -241,7 +239,7 @@ static tgl_status take_samples(ladder_size *s, void (*step)(void *, const char *
 /* The median of peer's time / r's time over the rounds that have samples of both. */
 static double median_ratio(const ladder_size *s, const rung *peer, const rung *r)
 {
-    double ratios[ROUNDS_MAX];
+    double ratios[LADDER_ROUNDS_MAX];
     int count = 0;
     for (int i = 0; i < s->rounds; i++)
         if (peer->samples[i] > 0 && r->samples[i] > 0)
@@ -253,7 +251,7 @@ static void summarise(ladder_size *s)
 {
     for (int i = 0; i < s->count; i++) {
         rung *r = &s->rungs[i];
-        double samples[ROUNDS_MAX];
+        double samples[LADDER_ROUNDS_MAX];
         int count = 0;
         for (int round = 0; round < s->rounds; round++)
             if (r->samples[round] > 0) samples[count++] = r->samples[round];

@@ -137,8 +137,7 @@ static bool choose(truth *t)
     return true;
 }
 
-/* ---- The result that replaces the reference
- * ------------------------------------------------------------ */
+/* ---- The result that replaces the reference -------------------------------------------------- */
 
 static bool compute_lengths(truth *t)
 {
@@ -201,8 +200,7 @@ void truth_free(truth *t)
     free(t);
 }
 
-/* ---- Checking results
- * --------------------------------------------------------------------------------- */
+/* ---- Checking results ------------------------------------------------------------------------ */
 
 /* Compares an element with its reference. false: v->why says what is wrong. */
 static bool judge_element(const truth *t, error_summary *summary, const float *C, int64_t i,

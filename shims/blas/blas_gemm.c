@@ -42,18 +42,9 @@ static void exchange(blas_gemm *g)
 /* The number in a row-major call of an argument: exchange() has moved it to number `argument`. */
 static int exchanged_argument(int argument)
 {
-    switch (argument) {
-    case 4: /* m and n */
-        return 5;
-    case 5:
-        return 4;
-    case 9: /* lda and ldb */
-        return 11;
-    case 11:
-        return 9;
-    default:
-        return argument;
-    }
+    const bool is_size = argument == 4 || argument == 5; /* m and n */
+    const bool is_ld = argument == 9 || argument == 11;  /* lda and ldb */
+    return is_size ? 4 + 5 - argument : is_ld ? 9 + 11 - argument : argument;
 }
 
 bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas_error *error)

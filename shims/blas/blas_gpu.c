@@ -62,16 +62,12 @@ static bool is_worth_copying(const blas_gemm *g)
     return 2 * m * n * k / (threads * core_flops) > bytes / LINK_BYTES + FIXED_SECONDS;
 }
 
-/* A product with one row or one column, such as a GEMV, reads each element of a matrix once: the
- * CPU needs less time for it than the copies. */
-static bool has_vector(const blas_gemm *g)
-{
-    return g->m == 1 || g->n == 1;
-}
-
 bool blas_wants_gpu(const blas_gemm *g)
 {
-    if (name[0] == '\0' || g->alpha == 0 || has_vector(g)) return false;
+    if (name[0] == '\0' || g->alpha == 0) return false;
+    /* A product with one row or one column, such as a GEMV, reads each element of a matrix once:
+     * the CPU needs less time for it than the copies. */
+    if (g->m == 1 || g->n == 1) return false;
     if (least > 0) return (double)g->m * (double)g->n * (double)g->k >= least;
     return is_worth_copying(g);
 }
@@ -98,18 +94,9 @@ static void open_gpu(void)
  * its matrices may be aligned. */
 static bool may_serve_others(tgl_status status)
 {
-    switch (status) {
-    case TGL_NO_MEMORY:
-    case TGL_BAD_A:
-    case TGL_BAD_B:
-    case TGL_BAD_C:
-    case TGL_TOO_LARGE:
-    case TGL_GRID_TOO_LARGE:
-    case TGL_UNSUPPORTED:
-        return true;
-    default:
-        return false;
-    }
+    return status == TGL_NO_MEMORY || status == TGL_BAD_A || status == TGL_BAD_B ||
+           status == TGL_BAD_C || status == TGL_TOO_LARGE || status == TGL_GRID_TOO_LARGE ||
+           status == TGL_UNSUPPORTED;
 }
 
 /* After other failures the GPU is not used any more. A BLAS has no way to report an error: if C is

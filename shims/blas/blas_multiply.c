@@ -11,25 +11,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
-
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
 tgl_transpose blas_transpose_of_letter(char letter)
 {
-    switch (letter) {
-    case 'N':
-    case 'n':
-        return TGL_NO_TRANS;
-    case 'T':
-    case 't':
-        return TGL_TRANS;
-    case 'C':
-    case 'c':
-        return TGL_CONJ_TRANS;
-    default:
-        return 0;
-    }
+    return letter == 'N' || letter == 'n'   ? TGL_NO_TRANS
+           : letter == 'T' || letter == 't' ? TGL_TRANS
+           : letter == 'C' || letter == 'c' ? TGL_CONJ_TRANS
+                                            : 0;
 }
 
 tgl_transpose blas_transpose_of_cblas(int value)

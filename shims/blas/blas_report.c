@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
-
 static const char *const names_32[] = {"xerbla_", "scipy_xerbla_"};
 static const char *const names_64[] = {"xerbla_64_", "scipy_xerbla_64_"};
 static const char *const cblas_names_32[] = {"cblas_xerbla", "scipy_cblas_xerbla"};

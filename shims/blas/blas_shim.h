@@ -21,6 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
 /* ---- Exported names -------------------------------------------------------------------------- */
 
 /* Starts the definition of an exported function. blas_exports.map has the names too. */

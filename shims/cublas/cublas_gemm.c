@@ -60,16 +60,9 @@ CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)
 /* The type of alpha and beta, which the functions with "Ex" derive from the compute type. */
 static cudaDataType scale_of(cublasComputeType_t compute)
 {
-    switch (compute) {
-    case CUBLAS_COMPUTE_16F:
-    case CUBLAS_COMPUTE_16F_PEDANTIC:
-        return CUDA_R_16F;
-    case CUBLAS_COMPUTE_64F:
-    case CUBLAS_COMPUTE_64F_PEDANTIC:
-        return CUDA_R_64F;
-    default:
-        return CUDA_R_32F;
-    }
+    const bool is_f16 = compute == CUBLAS_COMPUTE_16F || compute == CUBLAS_COMPUTE_16F_PEDANTIC;
+    const bool is_f64 = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
+    return is_f16 ? CUDA_R_16F : is_f64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
 /* An algorithm is a hint that current GPUs ignore. CUBLAS_GEMM_AUTOTUNE and numbers that are not

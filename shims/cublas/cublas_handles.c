@@ -9,7 +9,6 @@
  */
 #include "cublas_shim.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 typedef struct known_handle {
@@ -17,19 +16,9 @@ typedef struct known_handle {
     cublas_workspace workspace;
 } known_handle;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t cublas_handles_lock = PTHREAD_MUTEX_INITIALIZER;
 static known_handle *handles; /* the handles with a workspace of the caller */
 static int handle_count;
-
-void cublas_handles_lock(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-void cublas_handles_unlock(void)
-{
-    pthread_mutex_unlock(&lock);
-}
 
 /* The row of a handle, or NULL. The caller holds the lock. */
 static known_handle *find(cublasHandle_t handle)
@@ -52,21 +41,21 @@ static known_handle *add(void)
 
 static void forget(cublasHandle_t handle)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&cublas_handles_lock);
     known_handle *row = find(handle);
     if (row != NULL) *row = (known_handle){.handle = NULL};
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&cublas_handles_lock);
 }
 
 /* Keeps the workspace of a handle. If there is no memory for the row, products use the workspace of
  * the device instead. */
 static void remember(cublasHandle_t handle, const cublas_workspace *workspace)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&cublas_handles_lock);
     known_handle *row = find(handle);
     if (row == NULL) row = add();
     if (row != NULL) *row = (known_handle){handle, *workspace};
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&cublas_handles_lock);
 }
 
 /* ---- Replaced functions ---------------------------------------------------------------------- */
@@ -100,11 +89,11 @@ CUBLAS_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 
 static cublas_workspace workspace_of(cublasHandle_t handle)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&cublas_handles_lock);
     const known_handle *row = find(handle);
     const cublas_workspace workspace =
         row != NULL ? row->workspace : (cublas_workspace){.is_given = false};
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&cublas_handles_lock);
     return workspace;
 }
 

@@ -7,7 +7,6 @@
  */
 #include "cublas_shim.h"
 
-#include <pthread.h>
 #include <string.h>
 
 enum { NUMBERS = 64, VALUE_MAX = 64 };

@@ -11,7 +11,6 @@
 #include "cublas_shim.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,29 +28,20 @@ typedef struct plan_key {
     int64_t words[KEY_WORDS];
 } plan_key;
 
-struct cublas_plan {
+/* A plan for one kind of product on one device. Exists until the process ends. */
+typedef struct cublas_plan {
     plan_key key;
     context_device *device;
     tgl_plan *plan;   /* NULL: there is none */
     char reason[160]; /* why tgl_plan_create() failed, if plan is NULL */
-};
+} cublas_plan;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a row is added */
+pthread_mutex_t cublas_plans_lock = PTHREAD_MUTEX_INITIALIZER; /* held while a row is added */
 static context_device devices[DEVICES_MAX];
 static atomic_int device_count;
 static cublas_plan *_Atomic plans[SLOTS]; /* a hash table with linear probing */
 static int plan_count;
 static atomic_bool is_child; /* this process was forked from one that had opened a device */
-
-void cublas_plans_lock(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-void cublas_plans_unlock(void)
-{
-    pthread_mutex_unlock(&lock);
-}
 
 void cublas_plans_after_fork(void)
 {
@@ -82,12 +72,6 @@ static void *driver_function(const char *name, void *_Atomic *address)
     if (driver != NULL) found = dlsym(driver, name);
     atomic_store(address, found);
     return found;
-}
-
-static get_context *find_get_context(void)
-{
-    static void *_Atomic address;
-    return (get_context *)driver_function("cuCtxGetCurrent", &address);
 }
 
 static bool is_captured(cudaStream_t stream)
@@ -128,8 +112,9 @@ static context_device *open_device(void *context)
 /* The device of the calling thread's context. NULL: there is none, and p->reason says why. */
 static context_device *current_device(cublas_product *p)
 {
+    static void *_Atomic address;
     void *context = NULL;
-    get_context *get = find_get_context();
+    get_context *get = (get_context *)driver_function("cuCtxGetCurrent", &address);
     if (atomic_load(&is_child)) {
         cublas_refuse(p, "the parent process has used the GPU before fork()");
         return NULL;
@@ -140,9 +125,9 @@ static context_device *current_device(cublas_product *p)
     }
     context_device *device = find_device(context);
     if (device == NULL) {
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&cublas_plans_lock);
         device = open_device(context);
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&cublas_plans_lock);
     }
     if (device != NULL && device->dev != NULL && !atomic_load(&device->is_off)) return device;
     cublas_refuse(p, device == NULL        ? "more CUDA contexts than this library expects"
@@ -215,7 +200,7 @@ static cublas_plan *make_plan(context_device *device, const plan_key *key,
  * NULL if the table is full. */
 static cublas_plan *add_plan(cublas_plan *made)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&cublas_plans_lock);
     cublas_plan *_Atomic *slot = find_slot(&made->key);
     cublas_plan *kept = atomic_load(slot);
     if (kept == NULL && plan_count < PLANS_MAX) {
@@ -223,7 +208,7 @@ static cublas_plan *add_plan(cublas_plan *made)
         plan_count++;
         kept = made;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&cublas_plans_lock);
     if (kept != made) {
         tgl_plan_destroy(made->plan);
         free(made);
@@ -241,7 +226,8 @@ static int64_t workspace_limit(const cublas_workspace *space)
     return !space->is_given ? 0 : most > 0 ? most : -1;
 }
 
-const cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
+/* NULL: there is no plan, and p->reason says why. */
+static const cublas_plan *find_plan(cublas_product *p, const tgl_problem *problem,
                                     const tgl_epilogue *epilogue)
 {
     context_device *device = current_device(p);
@@ -267,8 +253,11 @@ const cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *proble
     return NULL;
 }
 
-bool cublas_run_plan(const cublas_plan *plan, cublas_product *p, tgl_operands *operands)
+bool cublas_run(cublas_product *p, const tgl_problem *problem, const tgl_epilogue *epilogue,
+                tgl_operands *operands)
 {
+    const cublas_plan *plan = find_plan(p, problem, epilogue);
+    if (plan == NULL) return false;
     if (p->workspace.memory != NULL && tgl_plan_workspace_size(plan->plan) <= p->workspace.bytes) {
         operands->workspace = p->workspace.memory;
         operands->workspace_bytes = p->workspace.bytes;
@@ -276,20 +265,16 @@ bool cublas_run_plan(const cublas_plan *plan, cublas_product *p, tgl_operands *o
     tgl_timer *timer = cublas_start_timer(p);
     const tgl_status status = tgl_plan_run_operands(plan->plan, operands, p->stream);
     cublas_stop_timer(timer, p);
-    if (status == TGL_OK) return true;
+    if (status == TGL_OK) {
+        cublas_trace_served(p, tgl_plan_kernel(plan->plan));
+        return true;
+    }
     char reason[160];
     read_error(reason, sizeof reason);
-    if (status == TGL_DRIVER || status == TGL_DEVICE_LOST) {
-        const bool was_off = atomic_exchange(&plan->device->is_off, true);
-        if (!was_off)
-            fprintf(stderr, "tegula_cublas: %s. cuBLAS computes all further products.\n", reason);
-    }
+    const bool is_lost = status == TGL_DRIVER || status == TGL_DEVICE_LOST;
+    if (is_lost && !atomic_exchange(&plan->device->is_off, true))
+        fprintf(stderr, "tegula_cublas: %s. cuBLAS computes all further products.\n", reason);
     return cublas_refuse(p, "%s", reason);
-}
-
-const char *cublas_plan_kernel(const cublas_plan *plan)
-{
-    return tgl_plan_kernel(plan->plan);
 }
 
 /* ---- Times ----------------------------------------------------------------------------------- */

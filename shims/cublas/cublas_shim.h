@@ -17,6 +17,7 @@
 #include "cublas_abi.h"
 #include "tegula/tegula.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #define CUBLAS_EXPORT __attribute__((visibility("default")))
@@ -77,20 +78,11 @@ bool cublas_read_handle(cublasHandle_t handle, cublas_product *p);
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* A plan for one kind of product on one device. Exists until the process ends. */
-typedef struct cublas_plan cublas_plan;
-
-/* Finds or makes the plan for the product, in the calling thread's CUDA context. epilogue: NULL:
- * none. NULL: there is none, and p->reason says why. */
-const cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
-                                    const tgl_epilogue *epilogue);
-
-/* Runs the plan, in the workspace of the caller if it suffices. Returns false and sets p->reason
- * after a failure. */
-bool cublas_run_plan(const cublas_plan *plan, cublas_product *p, tgl_operands *operands);
-
-/* The kernel of the plan, for the trace. */
-const char *cublas_plan_kernel(const cublas_plan *plan);
+/* Finds or makes the plan for the product, in the calling thread's CUDA context, and runs it, in
+ * the workspace of the caller if it suffices. epilogue: NULL: none. Returns false and sets
+ * p->reason if there is no plan, or after a failure. */
+bool cublas_run(cublas_product *p, const tgl_problem *problem, const tgl_epilogue *epilogue,
+                tgl_operands *operands);
 
 /* ---- The real library ------------------------------------------------------------------------ */
 
@@ -156,10 +148,7 @@ tgl_timer *cublas_start_timer(const cublas_product *p);
 void cublas_stop_timer(tgl_timer *timer, cublas_product *p);
 
 /* The locks of cublas_handles.c and cublas_plans.c, held while the process forks. */
-void cublas_handles_lock(void);
-void cublas_handles_unlock(void);
-void cublas_plans_lock(void);
-void cublas_plans_unlock(void);
+extern pthread_mutex_t cublas_handles_lock, cublas_plans_lock;
 
 /* In a child: if the parent has used a GPU through this library, this process cannot. */
 void cublas_plans_after_fork(void);
