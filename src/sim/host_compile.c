@@ -13,49 +13,33 @@
 
 /* Flags for kernels and for the run time that kernels are linked to. gcc 14 and clang 16 treat the
  * call of an undeclared function as an error; -Werror makes older compilers do so as well. */
-static const char *const common_flags[] = {"-c",
-                                           "-x",
-                                           "c",
-                                           "-std=gnu11",
-                                           "-Werror=implicit-function-declaration",
-                                           "-Wno-psabi",
-                                           "-fPIC",
-                                           "-fvisibility=hidden",
-                                           "-U_FORTIFY_SOURCE",
-                                           "-fno-stack-protector",
-                                           "-fno-builtin-memcpy",
-                                           "-fno-builtin-memset",
-                                           NULL};
+static const char common_flags[] =
+    "-c -x c -std=gnu11 -Werror=implicit-function-declaration -Wno-psabi -fPIC "
+    "-fvisibility=hidden -U_FORTIFY_SOURCE -fno-stack-protector -fno-builtin-memcpy "
+    "-fno-builtin-memset";
+static const char run_time_flags[] = "-O2";
 
 /* -O0 keeps each access of the source as one access of the program, neither merged nor moved.
  * elf_image.c reads DWARF 4. */
-static const char *const kernel_flags[] = {"-O0",
-                                           "-g1",
-                                           "-gdwarf-4",
-                                           "-gz=none",
-                                           "-DTGL_SIM",
-                                           "-fgnu89-inline",
-                                           "-ffp-contract=off",
-                                           "-fsanitize=thread",
-                                           "-fsanitize-coverage=trace-pc",
-                                           NULL};
+static const char kernel_flags[] =
+    "-O0 -g1 -gdwarf-4 -gz=none -DTGL_SIM -fgnu89-inline -ffp-contract=off -fsanitize=thread "
+    "-fsanitize-coverage=trace-pc";
 
 /* clang instruments every basic block only with this flag, which gcc does not know. */
-static const char *const clang_flags[] = {"-fsanitize-coverage=no-prune", NULL};
+static const char clang_flags[] = "-fsanitize-coverage=no-prune";
 
-static const char *const run_time_flags[] = {"-O2", NULL};
 /* With these flags the linker reports an undefined function and names its caller. The relocations
  * show where basic blocks begin: at the calls of __sanitizer_cov_trace_pc(). */
-static const char *const link_flags[] = {"-shared", "-Wl,-z,defs", "-Wl,--emit-relocs", NULL};
+static const char link_flags[] = "-shared -Wl,-z,defs -Wl,--emit-relocs";
 
-enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
+enum { ARGUMENTS_MAX = 256, TEXTS_MAX = 5, PATH_SIZE = TGL_TEMP_PATH + 256 };
 
 /* ---- Command lines --------------------------------------------------------------------------- */
 
 typedef struct command {
     const char *argv[ARGUMENTS_MAX + 1];
-    int count;      /* more than ARGUMENTS_MAX: the command did not fit, and does not run */
-    char *owned[2]; /* strings that add_words() split in place */
+    int count;              /* more than ARGUMENTS_MAX: the command did not fit, and does not run */
+    char *owned[TEXTS_MAX]; /* strings that add_words() split in place */
     int owned_count;
 } command;
 
@@ -248,12 +232,6 @@ static tgl_status make_job(job *j)
     return TGL_OK;
 }
 
-static void add_flags(tgl_cache_key *key, const char *const *flags)
-{
-    for (; *flags != NULL; flags++)
-        tgl_cache_key_add_text(key, *flags);
-}
-
 /* Starts a cache key with the compiler, its flags and the headers, which affect every
  * compilation. */
 static void start_key(const job *j, const char *kind, tgl_cache_key *key)
@@ -261,8 +239,8 @@ static void start_key(const job *j, const char *kind, tgl_cache_key *key)
     tgl_cache_key_start(key, kind);
     tgl_cache_key_add_text(key, j->compiler->words);
     tgl_cache_key_add_text(key, j->compiler->version);
-    add_flags(key, common_flags);
-    add_flags(key, run_time_flags);
+    tgl_cache_key_add_text(key, common_flags);
+    tgl_cache_key_add_text(key, run_time_flags);
     const char *file;
     for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
         unsigned long size;
@@ -275,9 +253,9 @@ static void start_key(const job *j, const char *kind, tgl_cache_key *key)
 static void make_kernel_key(const job *j, tgl_cache_key *key)
 {
     start_key(j, "sim", key);
-    add_flags(key, kernel_flags);
-    add_flags(key, clang_flags);
-    add_flags(key, link_flags);
+    tgl_cache_key_add_text(key, kernel_flags);
+    tgl_cache_key_add_text(key, clang_flags);
+    tgl_cache_key_add_text(key, link_flags);
     tgl_cache_key_add_text(key, j->wrapper);
     tgl_cache_key_add_text(key, j->kernel->macros);
     if (j->kernel->expression != NULL) tgl_cache_key_add_text(key, j->kernel->expression);
@@ -330,10 +308,9 @@ static tgl_status run_step(const job *j, command *c, bool is_whole, const tgl_te
     return status;
 }
 
-/* Compiles one file of the folder with these macros and the flags of up to three lists, ended by
- * NULL. */
+/* Compiles one file of the folder with these macros, the common flags, and others. */
 static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char *input,
-                               const char *macros, const char *const *const *lists,
+                               const char *macros, const char *flags, const char *more_flags,
                                const char **object)
 {
     char include[PATH_SIZE], map[PATH_SIZE], path[PATH_SIZE], name[64];
@@ -345,9 +322,9 @@ static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char
     if (*object == NULL) return tgl_temp_folder_fail(folder);
 
     command c = {0};
-    const bool ok = add_words(&c, NULL, j->compiler->words) && add_words(&c, "-D", macros);
-    for (; *lists != NULL; lists++)
-        add_arguments(&c, *lists);
+    const bool ok = add_words(&c, NULL, j->compiler->words) && add_words(&c, "-D", macros) &&
+                    add_words(&c, NULL, common_flags) && add_words(&c, NULL, flags) &&
+                    add_words(&c, NULL, more_flags);
     const char *const tail[] = {include, map, path, "-o", *object, NULL};
     add_arguments(&c, tail);
     return run_step(j, &c, ok, folder);
@@ -359,8 +336,7 @@ static tgl_status link_files(const job *j, tgl_temp_folder *folder, const char *
     *object = tgl_temp_folder_entry(folder, "kernel.so");
     if (*object == NULL) return tgl_temp_folder_fail(folder);
     command c = {0};
-    const bool ok = add_words(&c, NULL, j->compiler->words);
-    add_arguments(&c, link_flags);
+    const bool ok = add_words(&c, NULL, j->compiler->words) && add_words(&c, NULL, link_flags);
     const char *const tail[] = {kernel, run_time, "-o", *object, "-lm", NULL};
     add_arguments(&c, tail);
     return run_step(j, &c, ok, folder);
@@ -389,7 +365,6 @@ static void *read_file(const char *path, size_t *size)
  * and compiling it takes as long as compiling a kernel. */
 static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const char **object)
 {
-    const char *const *const lists[] = {common_flags, run_time_flags, NULL};
     tgl_cache_key key;
     start_key(j, "sim run time", &key);
     void *data;
@@ -399,7 +374,7 @@ static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const cha
         free(data);
         return *object != NULL ? TGL_OK : tgl_temp_folder_fail(folder);
     }
-    TGL_TRY(compile_file(j, folder, "run_time.c", "", lists, object));
+    TGL_TRY(compile_file(j, folder, "run_time.c", "", run_time_flags, "", object));
     data = read_file(*object, &size);
     if (data != NULL) tgl_cache_store(j->compiler->cache, &key, data, size);
     free(data);
@@ -409,9 +384,8 @@ static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const cha
 static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const char **object)
 {
     const char *kernel, *run_time;
-    const char *const *const lists[] = {common_flags, kernel_flags,
-                                        j->is_clang ? clang_flags : NULL, NULL};
-    TGL_TRY(compile_file(j, folder, "kernel.c", j->kernel->macros, lists, &kernel));
+    TGL_TRY(compile_file(j, folder, "kernel.c", j->kernel->macros, kernel_flags,
+                         j->is_clang ? clang_flags : "", &kernel));
     TGL_TRY(make_run_time(j, folder, &run_time));
     return link_files(j, folder, kernel, run_time, object);
 }
