@@ -19,36 +19,15 @@ static tgl_sim_loops loops_at_load;
 
 tgl_sim_hooks tgl_sim = {.loops = &loops_at_load};
 
-/* ---- Where a thread is ----------------------------------------------------------------------- */
-
+/* threadIdx, blockIdx, blockDim, gridDim. */
 typedef struct uint3 {
     unsigned x, y, z;
 } uint3;
 
-static uint3 make_uint3(const unsigned *v)
+uint3 tgl_sim_uint3(const unsigned *v)
 {
     const uint3 r = {v[0], v[1], v[2]};
     return r;
-}
-
-uint3 tgl_sim_thread_index(void)
-{
-    return make_uint3(tgl_sim.thread);
-}
-
-uint3 tgl_sim_block_index(void)
-{
-    return make_uint3(tgl_sim.block);
-}
-
-uint3 tgl_sim_block_size(void)
-{
-    return make_uint3(tgl_sim.block_dim);
-}
-
-uint3 tgl_sim_grid_size(void)
-{
-    return make_uint3(tgl_sim.grid_dim);
 }
 
 /* ---- Accesses -------------------------------------------------------------------------------- */

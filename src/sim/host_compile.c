@@ -211,7 +211,6 @@ static char *make_wrapper(const tgl_kernel *kernel)
     write_parameters(out, kernel->parameters, true);
     fprintf(out, ");\n"
                  "}\n"
-                 "extern tgl_sim_hooks tgl_sim;\n"
                  "__attribute__((visibility(\"default\"))) const tgl_sim_image tgl_sim_object = {\n"
                  "    &tgl_sim, tgl_sim_entry, __start_tgl_shared, __stop_tgl_shared};\n");
     if (fclose(out) == 0) return text;
