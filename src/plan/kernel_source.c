@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns: name, file, symbol, parameters. src/cuda/cuda_measure.c chooses the grids. */
+/* Columns: name, file, symbol, parameters, macros. src/cuda/cuda_measure.c chooses the grids. */
 static const tgl_kernel measure_kernels[] = {
     {.name = "measure/ffma",
-     .file = "measure/ffma.cu",
-     .symbol = "measure_ffma",
+     .file = "measure/fma.cu",
+     .symbol = "measure_fma",
      .parameters = "int|float|float|float *",
-     .macros = ""},
+     .macros = "REAL=float"},
     {.name = "measure/dfma",
-     .file = "measure/dfma.cu",
-     .symbol = "measure_dfma",
+     .file = "measure/fma.cu",
+     .symbol = "measure_fma",
      .parameters = "int|double|double|double *",
-     .macros = ""},
+     .macros = "REAL=double"},
     {.name = "measure/copy",
      .file = "measure/copy.cu",
      .symbol = "measure_copy",
