@@ -174,37 +174,35 @@ static tgl_status check_copy(tgl_device *dev, CUstream stream)
                     "the host that may be gone");
 }
 
-/* The context is current. Either src or dst is host memory. */
+/* Either src or dst is host memory. */
 static tgl_status copy(tgl_device *dev, void *dst, const void *src, size_t bytes, bool is_upload,
                        CUstream stream)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    TGL_TRY(check_copy(dev, stream));
-    CUresult result = is_upload ? driver->cuMemcpyHtoDAsync(dst, src, bytes, stream)
-                                : driver->cuMemcpyDtoHAsync(dst, src, bytes, stream);
-    if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(stream);
-    return tgl_cuda_check(dev, result,
-                          is_upload ? "copying to the device" : "copying from the device");
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
+    tgl_status status = check_copy(dev, stream);
+    if (status == TGL_OK) {
+        CUresult result = is_upload ? driver->cuMemcpyHtoDAsync(dst, src, bytes, stream)
+                                    : driver->cuMemcpyDtoHAsync(dst, src, bytes, stream);
+        if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(stream);
+        status = tgl_cuda_check(dev, result,
+                                is_upload ? "copying to the device" : "copying from the device");
+    }
+    tgl_cuda_leave(&scope);
+    return status;
 }
 
 static tgl_status cuda_upload(tgl_device *dev, void *dst, const void *src, size_t bytes,
                               void *stream)
 {
-    tgl_cuda_scope scope;
-    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
-    tgl_status status = copy(dev, dst, src, bytes, true, stream);
-    tgl_cuda_leave(&scope);
-    return status;
+    return copy(dev, dst, src, bytes, true, stream);
 }
 
 static tgl_status cuda_download(tgl_device *dev, void *dst, const void *src, size_t bytes,
                                 void *stream)
 {
-    tgl_cuda_scope scope;
-    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
-    tgl_status status = copy(dev, dst, src, bytes, false, stream);
-    tgl_cuda_leave(&scope);
-    return status;
+    return copy(dev, dst, src, bytes, false, stream);
 }
 
 static tgl_status cuda_sync(tgl_device *dev)
