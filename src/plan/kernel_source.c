@@ -77,13 +77,10 @@ const tgl_kernel *tgl_measure_kernel_find(const char *name)
     return NULL;
 }
 
-const char *tgl_kernel_source(const char *file, unsigned long *size)
+const char *tgl_kernel_source(const char *file)
 {
     for (const tgl_source_file *source = tgl_source_files; source->name != NULL; source++)
-        if (strcmp(source->name, file) == 0) {
-            *size = source->size;
-            return source->text;
-        }
+        if (strcmp(source->name, file) == 0) return source->text;
     return NULL;
 }
 

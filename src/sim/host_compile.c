@@ -220,9 +220,8 @@ static char *make_wrapper(const tgl_kernel *kernel)
 
 static tgl_status make_job(job *j)
 {
-    unsigned long size;
     j->source = j->kernel->source;
-    if (j->source == NULL) j->source = tgl_kernel_source(j->kernel->file, &size);
+    if (j->source == NULL) j->source = tgl_kernel_source(j->kernel->file);
     if (j->source == NULL)
         return tgl_fail(TGL_COMPILE, "%s is not among the embedded kernels", j->kernel->file);
     j->wrapper = make_wrapper(j->kernel);
@@ -242,10 +241,9 @@ static void start_key(const job *j, const char *kind, tgl_cache_key *key)
     tgl_cache_key_add_text(key, run_time_flags);
     const char *file;
     for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
-        unsigned long size;
         if (!is_header(file)) continue;
         tgl_cache_key_add_text(key, file);
-        tgl_cache_key_add_text(key, tgl_kernel_source_key(tgl_kernel_source(file, &size)));
+        tgl_cache_key_add_text(key, tgl_kernel_source_key(tgl_kernel_source(file)));
     }
 }
 
@@ -261,23 +259,20 @@ static void make_kernel_key(const job *j, tgl_cache_key *key)
     tgl_cache_key_add_text(key, tgl_kernel_source_key(j->source));
 }
 
+static bool write_text(tgl_temp_folder *folder, const char *name, const char *text)
+{
+    return tgl_temp_folder_write(folder, name, text, strlen(text)) != NULL;
+}
+
 static bool write_sources(const job *j, tgl_temp_folder *folder)
 {
-    static const char run_time[] = "#include \"sim/run_time.h\"\n";
-    const char *file;
-    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
-        unsigned long size;
-        const char *text = tgl_kernel_source(file, &size);
-        if (is_header(file) && tgl_temp_folder_write(folder, file, text, size) == NULL)
-            return false;
-    }
-    const char *expression = j->kernel->expression;
-    if (expression != NULL &&
-        tgl_temp_folder_write(folder, "lib/expression.h", expression, strlen(expression)) == NULL)
-        return false;
-    return tgl_temp_folder_write(folder, j->kernel->file, j->source, strlen(j->source)) != NULL &&
-           tgl_temp_folder_write(folder, "kernel.c", j->wrapper, strlen(j->wrapper)) != NULL &&
-           tgl_temp_folder_write(folder, "run_time.c", run_time, strlen(run_time)) != NULL;
+    const char *file, *expression = j->kernel->expression;
+    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++)
+        if (is_header(file) && !write_text(folder, file, tgl_kernel_source(file))) return false;
+    if (expression != NULL && !write_text(folder, "lib/expression.h", expression)) return false;
+    return write_text(folder, j->kernel->file, j->source) &&
+           write_text(folder, "kernel.c", j->wrapper) &&
+           write_text(folder, "run_time.c", "#include \"sim/run_time.h\"\n");
 }
 
 /* Removes the temporary folder from the paths in a compiler's log, so that files have their names
