@@ -103,42 +103,25 @@ void __tsan_write_range(void *p, size_t bytes)
 
 /* clang replaces copies of structs by calls of these functions. volatile, because otherwise the
  * loops would become calls of the functions that they define. */
-static void *copy_range(void *to, const void *from, size_t bytes, const void *pc)
+void *memcpy(void *to, const void *from, size_t bytes)
 {
-    access_range(from, bytes, 0, pc);
-    access_range(to, bytes, 1, pc);
+    access_range(from, bytes, 0, TGL_SIM_PC);
+    access_range(to, bytes, 1, TGL_SIM_PC);
     for (size_t i = 0; i < bytes; i++)
         ((volatile char *)to)[i] = ((const char *)from)[i];
     return to;
 }
 
-static void *set_range(void *to, int value, size_t bytes, const void *pc)
+void *memset(void *to, int value, size_t bytes)
 {
-    access_range(to, bytes, 1, pc);
+    access_range(to, bytes, 1, TGL_SIM_PC);
     for (size_t i = 0; i < bytes; i++)
         ((volatile char *)to)[i] = (char)value;
     return to;
 }
 
-void *memcpy(void *to, const void *from, size_t bytes)
-{
-    return copy_range(to, from, bytes, TGL_SIM_PC);
-}
-
-void *memset(void *to, int value, size_t bytes)
-{
-    return set_range(to, value, bytes, TGL_SIM_PC);
-}
-
-void *__tsan_memcpy(void *to, const void *from, size_t bytes)
-{
-    return copy_range(to, from, bytes, TGL_SIM_PC);
-}
-
-void *__tsan_memset(void *to, int value, size_t bytes)
-{
-    return set_range(to, value, bytes, TGL_SIM_PC);
-}
+void *__tsan_memcpy(void *to, const void *from, size_t bytes) __attribute__((alias("memcpy")));
+void *__tsan_memset(void *to, int value, size_t bytes) __attribute__((alias("memset")));
 
 /* ---- Atomics and fences ---------------------------------------------------------------------- */
 
