@@ -98,9 +98,8 @@ static char *resolve_compiler(const char *words)
     char *path = name != NULL ? tgl_process_find(name) : NULL;
     free(name);
     if (path == NULL) return NULL;
-    const size_t size = strlen(path) + strlen(words + length) + 1;
-    char *resolved = malloc(size);
-    if (resolved != NULL) snprintf(resolved, size, "%s%s", path, words + length);
+    char *resolved;
+    if (asprintf(&resolved, "%s%s", path, words + length) < 0) resolved = NULL;
     free(path);
     return resolved;
 }
