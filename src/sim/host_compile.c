@@ -13,33 +13,33 @@
 
 /* Flags for kernels and for the run time that kernels are linked to. gcc 14 and clang 16 treat the
  * call of an undeclared function as an error; -Werror makes older compilers do so as well. */
-static const char common_flags[] =
-    "-c -x c -std=gnu11 -Werror=implicit-function-declaration -Wno-psabi -fPIC "
-    "-fvisibility=hidden -U_FORTIFY_SOURCE -fno-stack-protector -fno-builtin-memcpy "
-    "-fno-builtin-memset";
-static const char run_time_flags[] = "-O2";
+#define COMMON_FLAGS                                                                               \
+    "-c -x c -std=gnu11 -Werror=implicit-function-declaration -Wno-psabi -fPIC "                   \
+    "-fvisibility=hidden -U_FORTIFY_SOURCE -fno-stack-protector -fno-builtin-memcpy "              \
+    "-fno-builtin-memset "
+static const char run_time_flags[] = COMMON_FLAGS "-O2";
 
 /* -O0 keeps each access of the source as one access of the program, neither merged nor moved.
  * elf_image.c reads DWARF 4. */
-static const char kernel_flags[] =
+static const char kernel_flags[] = COMMON_FLAGS
     "-O0 -g1 -gdwarf-4 -gz=none -DTGL_SIM -fgnu89-inline -ffp-contract=off -fsanitize=thread "
     "-fsanitize-coverage=trace-pc";
 
 /* clang instruments every basic block only with this flag, which gcc does not know. */
-static const char clang_flags[] = "-fsanitize-coverage=no-prune";
+static const char clang_flag[] = "-fsanitize-coverage=no-prune";
 
 /* With these flags the linker reports an undefined function and names its caller. The relocations
  * show where basic blocks begin: at the calls of __sanitizer_cov_trace_pc(). */
 static const char link_flags[] = "-shared -Wl,-z,defs -Wl,--emit-relocs";
 
-enum { ARGUMENTS_MAX = 256, TEXTS_MAX = 5, PATH_SIZE = TGL_TEMP_PATH + 256 };
+enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
 
 /* ---- Command lines --------------------------------------------------------------------------- */
 
 typedef struct command {
     const char *argv[ARGUMENTS_MAX + 1];
-    int count;              /* more than ARGUMENTS_MAX: the command did not fit, and does not run */
-    char *owned[TEXTS_MAX]; /* strings that add_words() split in place */
+    int count;      /* more than ARGUMENTS_MAX: the command did not fit, and does not run */
+    char *owned[2]; /* strings that add_words() split in place */
     int owned_count;
 } command;
 
@@ -55,11 +55,11 @@ static void add_arguments(command *c, const char *const *list)
         add_argument(c, *list);
 }
 
-/* Adds the words of a text, which blanks separate. Each follows `prefix` unless that is NULL. */
-static bool add_words(command *c, const char *prefix, const char *text)
+/* Adds the words of two texts, which blanks separate. Each follows `prefix` unless that is NULL. */
+static bool add_words(command *c, const char *prefix, const char *text, const char *more)
 {
-    char *copy = strdup(text), *rest = NULL;
-    if (copy == NULL) return false;
+    char *copy, *rest = NULL;
+    if (asprintf(&copy, "%s %s", text, more) < 0) return false;
     c->owned[c->owned_count++] = copy;
     for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
         if (prefix != NULL) add_argument(c, prefix);
@@ -109,9 +109,8 @@ static char *ask_version(const char *words)
 {
     command c = {0};
     char *output = NULL;
-    bool ok = add_words(&c, NULL, words);
-    add_argument(&c, "--version");
-    ok = ok && run_command(&c, &output) && output != NULL;
+    const bool ok =
+        add_words(&c, NULL, words, "--version") && run_command(&c, &output) && output != NULL;
     free_command(&c);
     if (!ok) {
         free(output);
@@ -236,7 +235,6 @@ static void start_key(const job *j, const char *kind, tgl_cache_key *key)
     tgl_cache_key_start(key, kind);
     tgl_cache_key_add_text(key, j->compiler->words);
     tgl_cache_key_add_text(key, j->compiler->version);
-    tgl_cache_key_add_text(key, common_flags);
     tgl_cache_key_add_text(key, run_time_flags);
     const char *file;
     for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
@@ -250,7 +248,7 @@ static void make_kernel_key(const job *j, tgl_cache_key *key)
 {
     start_key(j, "sim", key);
     tgl_cache_key_add_text(key, kernel_flags);
-    tgl_cache_key_add_text(key, clang_flags);
+    tgl_cache_key_add_text(key, clang_flag);
     tgl_cache_key_add_text(key, link_flags);
     tgl_cache_key_add_text(key, j->wrapper);
     tgl_cache_key_add_text(key, j->kernel->macros);
@@ -301,9 +299,9 @@ static tgl_status run_step(const job *j, command *c, bool is_whole, const tgl_te
     return status;
 }
 
-/* Compiles one file of the folder with these macros, the common flags, and others. */
+/* Compiles one file of the folder with these macros and flags. more: another flag, or NULL. */
 static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char *input,
-                               const char *macros, const char *flags, const char *more_flags,
+                               const char *macros, const char *flags, const char *more,
                                const char **object)
 {
     char include[PATH_SIZE], map[PATH_SIZE], path[PATH_SIZE], name[64];
@@ -315,10 +313,9 @@ static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char
     if (*object == NULL) return tgl_temp_folder_fail(folder);
 
     command c = {0};
-    const bool ok = add_words(&c, NULL, j->compiler->words) && add_words(&c, "-D", macros) &&
-                    add_words(&c, NULL, common_flags) && add_words(&c, NULL, flags) &&
-                    add_words(&c, NULL, more_flags);
-    const char *const tail[] = {include, map, path, "-o", *object, NULL};
+    const bool ok =
+        add_words(&c, NULL, j->compiler->words, flags) && add_words(&c, "-D", macros, "");
+    const char *const tail[] = {include, map, path, "-o", *object, more, NULL};
     add_arguments(&c, tail);
     return run_step(j, &c, ok, folder);
 }
@@ -329,7 +326,7 @@ static tgl_status link_files(const job *j, tgl_temp_folder *folder, const char *
     *object = tgl_temp_folder_entry(folder, "kernel.so");
     if (*object == NULL) return tgl_temp_folder_fail(folder);
     command c = {0};
-    const bool ok = add_words(&c, NULL, j->compiler->words) && add_words(&c, NULL, link_flags);
+    const bool ok = add_words(&c, NULL, j->compiler->words, link_flags);
     const char *const tail[] = {kernel, run_time, "-o", *object, "-lm", NULL};
     add_arguments(&c, tail);
     return run_step(j, &c, ok, folder);
@@ -367,7 +364,7 @@ static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const cha
         free(data);
         return *object != NULL ? TGL_OK : tgl_temp_folder_fail(folder);
     }
-    TGL_TRY(compile_file(j, folder, "run_time.c", "", run_time_flags, "", object));
+    TGL_TRY(compile_file(j, folder, "run_time.c", "", run_time_flags, NULL, object));
     data = read_file(*object, &size);
     if (data != NULL) tgl_cache_store(j->compiler->cache, &key, data, size);
     free(data);
@@ -378,7 +375,7 @@ static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const 
 {
     const char *kernel, *run_time;
     TGL_TRY(compile_file(j, folder, "kernel.c", j->kernel->macros, kernel_flags,
-                         j->is_clang ? clang_flags : "", &kernel));
+                         j->is_clang ? clang_flag : NULL, &kernel));
     TGL_TRY(make_run_time(j, folder, &run_time));
     return link_files(j, folder, kernel, run_time, object);
 }
