@@ -82,14 +82,12 @@ typedef struct uint3 {
 } uint3;
 typedef uint3 dim3;
 
-uint3 tgl_sim_thread_index(void);
-uint3 tgl_sim_block_index(void);
-uint3 tgl_sim_block_size(void);
-uint3 tgl_sim_grid_size(void);
-#define threadIdx tgl_sim_thread_index()
-#define blockIdx  tgl_sim_block_index()
-#define blockDim  tgl_sim_block_size()
-#define gridDim   tgl_sim_grid_size()
+extern tgl_sim_hooks tgl_sim;
+uint3 tgl_sim_uint3(const unsigned *v);
+#define threadIdx tgl_sim_uint3(tgl_sim.thread)
+#define blockIdx  tgl_sim_uint3(tgl_sim.block)
+#define blockDim  tgl_sim_uint3(tgl_sim.block_dim)
+#define gridDim   tgl_sim_uint3(tgl_sim.grid_dim)
 #define warpSize  32
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */

@@ -19,37 +19,24 @@ static tgl_sim_loops loops_at_load;
 
 tgl_sim_hooks tgl_sim = {.loops = &loops_at_load};
 
-/* ---- Where a thread is ----------------------------------------------------------------------- */
-
+/* threadIdx, blockIdx, blockDim, gridDim. */
 typedef struct uint3 {
     unsigned x, y, z;
 } uint3;
 
-static uint3 make_uint3(const unsigned *v)
+uint3 tgl_sim_uint3(const unsigned *v)
 {
     const uint3 r = {v[0], v[1], v[2]};
     return r;
 }
 
-uint3 tgl_sim_thread_index(void)
-{
-    return make_uint3(tgl_sim.thread);
-}
-
-uint3 tgl_sim_block_index(void)
-{
-    return make_uint3(tgl_sim.block);
-}
-
-uint3 tgl_sim_block_size(void)
-{
-    return make_uint3(tgl_sim.block_dim);
-}
-
-uint3 tgl_sim_grid_size(void)
-{
-    return make_uint3(tgl_sim.grid_dim);
-}
+/* A function that passes its call on to the host. Columns: name, parameters, hook, arguments of the
+ * hook behind the machine. */
+#define TGL_SIM_CALL(name, parameters, hook, ...)                                                  \
+    void name parameters                                                                           \
+    {                                                                                              \
+        tgl_sim.hook(tgl_sim.machine, ##__VA_ARGS__);                                              \
+    }
 
 /* ---- Accesses -------------------------------------------------------------------------------- */
 
@@ -116,42 +103,25 @@ void __tsan_write_range(void *p, size_t bytes)
 
 /* clang replaces copies of structs by calls of these functions. volatile, because otherwise the
  * loops would become calls of the functions that they define. */
-static void *copy_range(void *to, const void *from, size_t bytes, const void *pc)
+void *memcpy(void *to, const void *from, size_t bytes)
 {
-    access_range(from, bytes, 0, pc);
-    access_range(to, bytes, 1, pc);
+    access_range(from, bytes, 0, TGL_SIM_PC);
+    access_range(to, bytes, 1, TGL_SIM_PC);
     for (size_t i = 0; i < bytes; i++)
         ((volatile char *)to)[i] = ((const char *)from)[i];
     return to;
 }
 
-static void *set_range(void *to, int value, size_t bytes, const void *pc)
+void *memset(void *to, int value, size_t bytes)
 {
-    access_range(to, bytes, 1, pc);
+    access_range(to, bytes, 1, TGL_SIM_PC);
     for (size_t i = 0; i < bytes; i++)
         ((volatile char *)to)[i] = (char)value;
     return to;
 }
 
-void *memcpy(void *to, const void *from, size_t bytes)
-{
-    return copy_range(to, from, bytes, TGL_SIM_PC);
-}
-
-void *memset(void *to, int value, size_t bytes)
-{
-    return set_range(to, value, bytes, TGL_SIM_PC);
-}
-
-void *__tsan_memcpy(void *to, const void *from, size_t bytes)
-{
-    return copy_range(to, from, bytes, TGL_SIM_PC);
-}
-
-void *__tsan_memset(void *to, int value, size_t bytes)
-{
-    return set_range(to, value, bytes, TGL_SIM_PC);
-}
+void *__tsan_memcpy(void *to, const void *from, size_t bytes) __attribute__((alias("memcpy")));
+void *__tsan_memset(void *to, int value, size_t bytes) __attribute__((alias("memset")));
 
 /* ---- Atomics and fences ---------------------------------------------------------------------- */
 
@@ -170,15 +140,8 @@ TGL_SIM_ATOMIC(atomicAnd, old &value)
 TGL_SIM_ATOMIC(atomicMax, old > value ? old : value)
 TGL_SIM_ATOMIC(atomicExch, value)
 
-void __threadfence(void)
-{
-    tgl_sim.fence(tgl_sim.machine, TGL_SIM_PC);
-}
-
-void tgl_sim_wait_for_launches(void)
-{
-    tgl_sim.wait_for_launches(tgl_sim.machine);
-}
+TGL_SIM_CALL(__threadfence, (void), fence, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_wait_for_launches, (void), wait_for_launches)
 
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
@@ -218,31 +181,18 @@ void __sanitizer_cov_trace_pc(void)
 
 /* ---- Threads that wait for each other -------------------------------------------------------- */
 
-void __syncthreads(void)
-{
-    tgl_sim.barrier(tgl_sim.machine, TGL_SIM_PC);
-}
+TGL_SIM_CALL(__syncthreads, (void), barrier, TGL_SIM_PC)
 
 /* The address is the same for all callers, because warps may call it at different places. */
-void tgl_sim_block_barrier(void)
-{
-    tgl_sim.barrier(tgl_sim.machine, (const char *)tgl_sim_block_barrier + 1);
-}
-
-void tgl_sim_cluster_barrier(void)
-{
-    tgl_sim.cluster_barrier(tgl_sim.machine, TGL_SIM_PC);
-}
+TGL_SIM_CALL(tgl_sim_block_barrier, (void), barrier, (const char *)tgl_sim_block_barrier + 1)
+TGL_SIM_CALL(tgl_sim_cluster_barrier, (void), cluster_barrier, TGL_SIM_PC)
 
 float tgl_sim_cluster_load(const float *shared, int rank)
 {
     return tgl_sim.cluster_load(tgl_sim.machine, shared, rank, TGL_SIM_PC);
 }
 
-void tgl_sim_syncwarp(unsigned lanes)
-{
-    tgl_sim.warp_barrier(tgl_sim.machine, lanes, TGL_SIM_PC);
-}
+TGL_SIM_CALL(tgl_sim_syncwarp, (unsigned lanes), warp_barrier, lanes, TGL_SIM_PC)
 
 unsigned tgl_sim_shuffle(unsigned lanes, unsigned value, int source)
 {
@@ -264,20 +214,10 @@ int tgl_sim_in_segment(int source, int width)
 
 /* ---- cp.async, for lib/async_copy.h ---------------------------------------------------------- */
 
-void tgl_sim_async_copy(void *shared, const void *global, int bytes, int valid_bytes)
-{
-    tgl_sim.async_copy(tgl_sim.machine, shared, global, bytes, valid_bytes, TGL_SIM_PC);
-}
-
-void tgl_sim_async_commit(void)
-{
-    tgl_sim.async_commit(tgl_sim.machine);
-}
-
-void tgl_sim_async_wait(int groups_pending)
-{
-    tgl_sim.async_wait(tgl_sim.machine, groups_pending);
-}
+TGL_SIM_CALL(tgl_sim_async_copy, (void *shared, const void *global, int bytes, int valid_bytes),
+             async_copy, shared, global, bytes, valid_bytes, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_async_commit, (void), async_commit)
+TGL_SIM_CALL(tgl_sim_async_wait, (int groups_pending), async_wait, groups_pending)
 
 /* ---- lib/half.h ------------------------------------------------------------------------------ */
 
@@ -339,30 +279,15 @@ float tgl_sim_f16_to_float(unsigned short bits)
 
 /* ---- lib/mbarrier.h and lib/tma.h ------------------------------------------------------------ */
 
-void tgl_sim_mbarrier_init(const void *barrier, int arrivals)
-{
-    tgl_sim.mbarrier_init(tgl_sim.machine, barrier, arrivals, TGL_SIM_PC);
-}
-
-void tgl_sim_mbarrier_fence(void)
-{
-    tgl_sim.mbarrier_fence(tgl_sim.machine);
-}
-
-void tgl_sim_mbarrier_arrive(const void *barrier, unsigned bytes)
-{
-    tgl_sim.mbarrier_arrive(tgl_sim.machine, barrier, bytes, TGL_SIM_PC);
-}
-
-void tgl_sim_mbarrier_wait(const void *barrier, unsigned parity)
-{
-    tgl_sim.mbarrier_wait(tgl_sim.machine, barrier, parity, TGL_SIM_PC);
-}
-
-void tgl_sim_mbarrier_arrive_at(const void *barrier, int rank)
-{
-    tgl_sim.mbarrier_arrive_at(tgl_sim.machine, barrier, rank, TGL_SIM_PC);
-}
+TGL_SIM_CALL(tgl_sim_mbarrier_init, (const void *barrier, int arrivals), mbarrier_init, barrier,
+             arrivals, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_mbarrier_fence, (void), mbarrier_fence)
+TGL_SIM_CALL(tgl_sim_mbarrier_arrive, (const void *barrier, unsigned bytes), mbarrier_arrive,
+             barrier, bytes, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_mbarrier_wait, (const void *barrier, unsigned parity), mbarrier_wait, barrier,
+             parity, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_mbarrier_arrive_at, (const void *barrier, int rank), mbarrier_arrive_at,
+             barrier, rank, TGL_SIM_PC)
 
 void tgl_sim_tma_load(void *shared, const void *map, const int *at, int rank, const void *barrier)
 {
@@ -375,56 +300,29 @@ void tgl_sim_tma_load_multicast(void *shared, const void *map, const int *at, in
     tgl_sim.tma_load(tgl_sim.machine, shared, map, at, rank, barrier, mask, TGL_SIM_PC);
 }
 
-void tgl_sim_tma_store(const void *map, const void *shared, const int *at, int rank)
-{
-    tgl_sim.tma_store(tgl_sim.machine, map, shared, at, rank, TGL_SIM_PC);
-}
-
-void tgl_sim_tma_store_commit(void)
-{
-    tgl_sim.tma_store_commit(tgl_sim.machine);
-}
-
-void tgl_sim_tma_store_wait(int pending, int is_read_only)
-{
-    tgl_sim.tma_store_wait(tgl_sim.machine, pending, is_read_only);
-}
-
-void tgl_sim_fence_proxy_async(void)
-{
-    tgl_sim.fence_proxy_async(tgl_sim.machine);
-}
+TGL_SIM_CALL(tgl_sim_tma_store, (const void *map, const void *shared, const int *at, int rank),
+             tma_store, map, shared, at, rank, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_tma_store_commit, (void), tma_store_commit)
+TGL_SIM_CALL(tgl_sim_tma_store_wait, (int pending, int is_read_only), tma_store_wait, pending,
+             is_read_only)
+TGL_SIM_CALL(tgl_sim_fence_proxy_async, (void), fence_proxy_async)
 
 /* ---- lib/named_barrier.h --------------------------------------------------------------------- */
 
-void tgl_sim_named_barrier(int id, int threads)
-{
-    tgl_sim.named_barrier(tgl_sim.machine, id, threads, TGL_SIM_PC);
-}
+TGL_SIM_CALL(tgl_sim_named_barrier, (int id, int threads), named_barrier, id, threads, TGL_SIM_PC)
 
 /* ---- lib/mma.h and lib/ldmatrix.h ------------------------------------------------------------ */
 
 enum { TYPE_F32 = 1, TYPE_F64, TYPE_F16, TYPE_BF16 }; /* values of tgl_type */
 
-void tgl_sim_mma_f16(float *acc, const unsigned *a, const unsigned *b)
-{
-    tgl_sim.mma(tgl_sim.machine, TYPE_F16, acc, a, b, TGL_SIM_PC);
-}
-
-void tgl_sim_mma_bf16(float *acc, const unsigned *a, const unsigned *b)
-{
-    tgl_sim.mma(tgl_sim.machine, TYPE_BF16, acc, a, b, TGL_SIM_PC);
-}
-
-void tgl_sim_mma_tf32(float *acc, const unsigned *a, const unsigned *b)
-{
-    tgl_sim.mma(tgl_sim.machine, TYPE_F32, acc, a, b, TGL_SIM_PC);
-}
-
-void tgl_sim_mma_f64(double *acc, const double *a, const double *b)
-{
-    tgl_sim.mma(tgl_sim.machine, TYPE_F64, acc, a, b, TGL_SIM_PC);
-}
+TGL_SIM_CALL(tgl_sim_mma_f16, (float *acc, const unsigned *a, const unsigned *b), mma, TYPE_F16,
+             acc, a, b, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_mma_bf16, (float *acc, const unsigned *a, const unsigned *b), mma, TYPE_BF16,
+             acc, a, b, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_mma_tf32, (float *acc, const unsigned *a, const unsigned *b), mma, TYPE_F32,
+             acc, a, b, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_mma_f64, (double *acc, const double *a, const double *b), mma, TYPE_F64, acc,
+             a, b, TGL_SIM_PC)
 
 unsigned tgl_sim_round_to_tf32(unsigned bits)
 {
@@ -432,22 +330,15 @@ unsigned tgl_sim_round_to_tf32(unsigned bits)
     return is_finite ? (bits + 0x1000) & ~0x1fffu : bits;
 }
 
-void tgl_sim_ldmatrix(unsigned *to, const void *row, int count, int transposed)
-{
-    tgl_sim.ldmatrix(tgl_sim.machine, to, row, count, transposed, TGL_SIM_PC);
-}
-
-void tgl_sim_stmatrix(void *row, const unsigned *from, int count, int transposed)
-{
-    tgl_sim.stmatrix(tgl_sim.machine, row, from, count, transposed, TGL_SIM_PC);
-}
+TGL_SIM_CALL(tgl_sim_ldmatrix, (unsigned *to, const void *row, int count, int transposed), ldmatrix,
+             to, row, count, transposed, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_stmatrix, (void *row, const unsigned *from, int count, int transposed),
+             stmatrix, row, from, count, transposed, TGL_SIM_PC)
 
 /* ---- lib/mma_register_copies.h --------------------------------------------------------------- */
 
-void tgl_sim_wide_load(const void *words, unsigned bytes)
-{
-    tgl_sim.wide_load(tgl_sim.machine, words, bytes, TGL_SIM_PC);
-}
+TGL_SIM_CALL(tgl_sim_wide_load, (const void *words, unsigned bytes), wide_load, words, bytes,
+             TGL_SIM_PC)
 
 /* ---- lib/wgmma.h ----------------------------------------------------------------------------- */
 
@@ -466,24 +357,9 @@ void tgl_sim_wgmma(float *acc, const unsigned *left_fragment, unsigned long long
                   right_k_major, scale_d, TGL_SIM_PC);
 }
 
-void tgl_sim_wgmma_fence(void)
-{
-    tgl_sim.wgmma_fence(tgl_sim.machine);
-}
-
-void tgl_sim_wgmma_commit(void)
-{
-    tgl_sim.wgmma_commit(tgl_sim.machine);
-}
-
-void tgl_sim_wgmma_wait(int pending)
-{
-    tgl_sim.wgmma_wait(tgl_sim.machine, pending);
-}
-
-void tgl_sim_set_registers(int count)
-{
-    tgl_sim.set_registers(tgl_sim.machine, count, TGL_SIM_PC);
-}
+TGL_SIM_CALL(tgl_sim_wgmma_fence, (void), wgmma_fence)
+TGL_SIM_CALL(tgl_sim_wgmma_commit, (void), wgmma_commit)
+TGL_SIM_CALL(tgl_sim_wgmma_wait, (int pending), wgmma_wait, pending)
+TGL_SIM_CALL(tgl_sim_set_registers, (int count), set_registers, count, TGL_SIM_PC)
 
 #endif

@@ -51,21 +51,6 @@ static tgl_status use_current_context(tgl_device *dev, int *index)
                     *index, given);
 }
 
-static tgl_status open_compiler(tgl_cuda *cuda)
-{
-    TGL_TRY(tgl_nvrtc_open(&cuda->nvrtc));
-    return tgl_nvrtc_choose_arch(&cuda->nvrtc, cuda->facts.capability, &cuda->arch);
-}
-
-static tgl_status retain_context(tgl_device *dev)
-{
-    tgl_cuda *cuda = dev->state;
-    TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),
-                           "creating the device's context"));
-    cuda->owns_context = true;
-    return TGL_OK;
-}
-
 /* Opens everything in order. After a failure, release() frees what was opened. */
 static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
 {
@@ -77,7 +62,8 @@ static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
         TGL_TRY(find_device(dev, index));
     snprintf(dev->name, sizeof dev->name, "cuda:%d", index);
     TGL_TRY(tgl_cuda_read_facts(dev));
-    TGL_TRY(open_compiler(cuda));
+    TGL_TRY(tgl_nvrtc_open(&cuda->nvrtc));
+    TGL_TRY(tgl_nvrtc_choose_arch(&cuda->nvrtc, cuda->facts.capability, &cuda->arch));
     tgl_cuda_make_chip(cuda);
     cuda->cache = tgl_cache_open();
     tgl_cuda_list_properties(cuda);
@@ -86,7 +72,11 @@ static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
     cuda->staging = tgl_staging_create();
     if (cuda->modules == NULL || cuda->arenas == NULL || cuda->staging == NULL)
         return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
-    return uses_current ? TGL_OK : retain_context(dev);
+    if (uses_current) return TGL_OK;
+    TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),
+                           "creating the device's context"));
+    cuda->owns_context = true;
+    return TGL_OK;
 }
 
 /* No work may be running. */
@@ -174,37 +164,35 @@ static tgl_status check_copy(tgl_device *dev, CUstream stream)
                     "the host that may be gone");
 }
 
-/* The context is current. Either src or dst is host memory. */
+/* Either src or dst is host memory. */
 static tgl_status copy(tgl_device *dev, void *dst, const void *src, size_t bytes, bool is_upload,
                        CUstream stream)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    TGL_TRY(check_copy(dev, stream));
-    CUresult result = is_upload ? driver->cuMemcpyHtoDAsync(dst, src, bytes, stream)
-                                : driver->cuMemcpyDtoHAsync(dst, src, bytes, stream);
-    if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(stream);
-    return tgl_cuda_check(dev, result,
-                          is_upload ? "copying to the device" : "copying from the device");
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
+    tgl_status status = check_copy(dev, stream);
+    if (status == TGL_OK) {
+        CUresult result = is_upload ? driver->cuMemcpyHtoDAsync(dst, src, bytes, stream)
+                                    : driver->cuMemcpyDtoHAsync(dst, src, bytes, stream);
+        if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(stream);
+        status = tgl_cuda_check(dev, result,
+                                is_upload ? "copying to the device" : "copying from the device");
+    }
+    tgl_cuda_leave(&scope);
+    return status;
 }
 
 static tgl_status cuda_upload(tgl_device *dev, void *dst, const void *src, size_t bytes,
                               void *stream)
 {
-    tgl_cuda_scope scope;
-    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
-    tgl_status status = copy(dev, dst, src, bytes, true, stream);
-    tgl_cuda_leave(&scope);
-    return status;
+    return copy(dev, dst, src, bytes, true, stream);
 }
 
 static tgl_status cuda_download(tgl_device *dev, void *dst, const void *src, size_t bytes,
                                 void *stream)
 {
-    tgl_cuda_scope scope;
-    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
-    tgl_status status = copy(dev, dst, src, bytes, false, stream);
-    tgl_cuda_leave(&scope);
-    return status;
+    return copy(dev, dst, src, bytes, false, stream);
 }
 
 static tgl_status cuda_sync(tgl_device *dev)

@@ -233,7 +233,7 @@ static void free_plan(tgl_device *dev, cuda_plan *made)
 }
 
 /* Allocates one cuda_launch for each launch of the list. NULL: no memory. */
-static cuda_plan *make_plan(const tgl_launch_list *list)
+static cuda_plan *make_plan(tgl_device *dev, const tgl_launch_list *list)
 {
     int count = 0;
     for (int i = 0; i < list->step_count; i++)
@@ -243,9 +243,7 @@ static cuda_plan *make_plan(const tgl_launch_list *list)
     made->first = calloc((size_t)list->step_count + 1, sizeof *made->first);
     made->launches = calloc((size_t)count + 1, sizeof *made->launches);
     if (made->first == NULL || made->launches == NULL) {
-        free(made->first);
-        free(made->launches);
-        free(made);
+        free_plan(dev, made);
         return NULL;
     }
     for (int i = 0; i < list->step_count; i++) {
@@ -261,7 +259,7 @@ tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *kernel)
     (void)kernel; /* in the list */
     tgl_device *dev = plan->dev;
     tgl_cuda_scope scope;
-    cuda_plan *made = make_plan(&plan->list);
+    cuda_plan *made = make_plan(dev, &plan->list);
     if (made == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
     tgl_status status = tgl_cuda_enter_relaxed(dev, &scope);
     if (status == TGL_OK) {

@@ -65,45 +65,30 @@ static tgl_status check(const tiled_product *p, CUresult result)
 
 /* ---- Tiles of the host's matrices ------------------------------------------------------------ */
 
-/* rows x columns elements of a stored matrix. */
-static tgl_host_tile tile_of(void *at, tgl_type type, int64_t ld, int64_t rows, int64_t columns)
-{
-    const size_t element = tgl_type_size(type);
-    return (tgl_host_tile){.at = at,
-                           .rows = rows,
-                           .row_bytes = (size_t)columns * element,
-                           .host_pitch = (size_t)ld * element,
-                           .device_pitch = (size_t)tgl_tile_pitch(type, columns) * element};
-}
-
-static tgl_host_tile tile_of_a(const tgl_host_product *of, const tgl_tile_place *at, int64_t slab)
+/* The tile of A, B, C or D (TGL_AT_A to TGL_AT_D), as it is stored. */
+static tgl_host_tile tile_of(const tgl_host_product *of, tgl_operand operand,
+                             const tgl_tile_place *at, int64_t slab)
 {
     const tgl_shape *s = of->shape;
-    const int64_t m = tgl_tile_size(s->m, of->m, at->row), k = tgl_tile_size(s->k, of->k, slab);
-    return tile_of(tgl_tile_address(of, TGL_AT_A, at, slab), s->type_a, s->lda, s->trans_a ? k : m,
-                   s->trans_a ? m : k);
-}
-
-static tgl_host_tile tile_of_b(const tgl_host_product *of, const tgl_tile_place *at, int64_t slab)
-{
-    const tgl_shape *s = of->shape;
-    const int64_t n = tgl_tile_size(s->n, of->n, at->column), k = tgl_tile_size(s->k, of->k, slab);
-    return tile_of(tgl_tile_address(of, TGL_AT_B, at, slab), s->type_b, s->ldb, s->trans_b ? n : k,
-                   s->trans_b ? k : n);
-}
-
-static tgl_host_tile tile_of_c(const tgl_host_product *of, const tgl_tile_place *at)
-{
-    const tgl_shape *s = of->shape;
-    return tile_of(tgl_tile_address(of, TGL_AT_C, at, 0), s->type_c, s->ldc,
-                   tgl_tile_size(s->m, of->m, at->row), tgl_tile_size(s->n, of->n, at->column));
-}
-
-static tgl_host_tile tile_of_d(const tgl_host_product *of, const tgl_tile_place *at)
-{
-    const tgl_shape *s = of->shape;
-    return tile_of(tgl_tile_address(of, TGL_AT_D, at, 0), s->type_d, s->ldd,
-                   tgl_tile_size(s->m, of->m, at->row), tgl_tile_size(s->n, of->n, at->column));
+    const int64_t m = tgl_tile_size(s->m, of->m, at->row);
+    const int64_t n = tgl_tile_size(s->n, of->n, at->column);
+    const int64_t k = tgl_tile_size(s->k, of->k, slab);
+    const struct matrix {
+        tgl_type type;
+        int64_t ld, rows, columns;
+    } matrices[] = {
+        [TGL_AT_A] = {s->type_a, s->lda, s->trans_a ? k : m, s->trans_a ? m : k},
+        [TGL_AT_B] = {s->type_b, s->ldb, s->trans_b ? n : k, s->trans_b ? k : n},
+        [TGL_AT_C] = {s->type_c, s->ldc, m, n},
+        [TGL_AT_D] = {s->type_d, s->ldd, m, n},
+    };
+    const struct matrix *x = &matrices[operand];
+    const size_t element = tgl_type_size(x->type);
+    return (tgl_host_tile){.at = tgl_tile_address(of, operand, at, slab),
+                           .rows = x->rows,
+                           .row_bytes = (size_t)x->columns * element,
+                           .host_pitch = (size_t)x->ld * element,
+                           .device_pitch = (size_t)tgl_tile_pitch(x->type, x->columns) * element};
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -278,7 +263,8 @@ static tgl_status multiply(tiled_product *p, const tgl_tile_place *at, int64_t s
     tgl_run run = run_of_slab(p, result, slab);
     int a = 0, b = 0;
     if (run.has_product) {
-        const tgl_host_tile tile_a = tile_of_a(of, at, slab), tile_b = tile_of_b(of, at, slab);
+        const tgl_host_tile tile_a = tile_of(of, TGL_AT_A, at, slab);
+        const tgl_host_tile tile_b = tile_of(of, TGL_AT_B, at, slab);
         TGL_TRY(fetch(p, false, &tile_a, &a));
         TGL_TRY(fetch(p, true, &tile_b, &b));
         run.at[TGL_AT_A] = p->slots_at + (size_t)a * p->slot_bytes;
@@ -296,7 +282,7 @@ static tgl_status load_c(tiled_product *p, const tgl_tile_place *at, const tile_
 {
     const tgl_host_product *of = p->of;
     if (!tgl_slab_has_input(of, 0)) return TGL_OK;
-    const tgl_host_tile tile = tile_of_c(of, at);
+    const tgl_host_tile tile = tile_of(of, TGL_AT_C, at, 0);
     p->has_loaded = true;
     return tgl_staging_upload(p->dev, result_at(p, result, of->shape->type_c), &tile);
 }
@@ -310,7 +296,7 @@ static tgl_status send(tiled_product *p, const tgl_tile_place *at, int index)
     if (waited == CUDA_SUCCESS)
         waited = p->driver->cuStreamWaitEvent(staging->out, staging->computed, 0);
     TGL_TRY(check(p, waited));
-    result->to = tile_of_d(p->of, at);
+    result->to = tile_of(p->of, TGL_AT_D, at, 0);
     result->is_pending = true;
     return tgl_staging_download(p->dev, index, result_at(p, result, p->of->shape->type_d),
                                 &result->to);

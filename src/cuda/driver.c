@@ -75,12 +75,6 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-/* Opens a library. It is never closed, because libcuda starts threads. */
-static void *load_library(const char *path)
-{
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-}
-
 /* NULL, or the name of the first required function that is missing. */
 static const char *find_functions(tgl_driver *driver)
 {
@@ -111,7 +105,9 @@ static tgl_status start(tgl_driver *driver)
 tgl_status tgl_driver_open(tgl_driver *driver)
 {
     const char *own = secure_getenv("TEGULA_LIBCUDA");
-    *driver = (tgl_driver){.handle = load_library(own != NULL ? own : "libcuda.so.1")};
+    const char *path = own != NULL ? own : "libcuda.so.1";
+    /* The library is never closed, because libcuda starts threads. */
+    *driver = (tgl_driver){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
     if (driver->handle == NULL && own != NULL)
         return tgl_fail(TGL_NO_DEVICE, "TEGULA_LIBCUDA: %s", dlerror());
     if (driver->handle == NULL)

@@ -48,7 +48,6 @@ static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *
 {
     const char *name;
     size_t count = 2; /* the kernel's file and the expression */
-    unsigned long size;
     for (int i = 0; tgl_kernel_source_name(i) != NULL; i++)
         count++;
     job->names = calloc(count, sizeof *job->names);
@@ -56,7 +55,7 @@ static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *
     if (job->names == NULL || job->texts == NULL) return false;
     add_source(job, kernel->file, text);
     for (int i = 0; (name = tgl_kernel_source_name(i)) != NULL; i++)
-        if (is_header(name)) add_source(job, name, tgl_kernel_source(name, &size));
+        if (is_header(name)) add_source(job, name, tgl_kernel_source(name));
     if (kernel->expression != NULL) add_source(job, "lib/expression.h", kernel->expression);
     return true;
 }
@@ -97,10 +96,8 @@ static bool add_options(compilation *job, const char *macros, const char *arch)
 /* The caller frees *job, also after a failure. */
 static tgl_status describe(compilation *job, const tgl_kernel *kernel, const char *arch)
 {
-    unsigned long size;
     *job = (compilation){.sources = 0};
-    const char *text =
-        kernel->source != NULL ? kernel->source : tgl_kernel_source(kernel->file, &size);
+    const char *text = kernel->source != NULL ? kernel->source : tgl_kernel_source(kernel->file);
     if (text == NULL)
         return tgl_fail(TGL_COMPILE, "%s cannot be compiled: the file is not embedded",
                         kernel->file);

@@ -91,10 +91,11 @@ tgl_status tgl_staging_open(tgl_device *dev, size_t result_bytes, int slots)
     return tgl_cuda_check(dev, result, "preparing copies between the host and the device");
 }
 
-static CUresult free_memory(const tgl_driver *driver, tgl_staging *staging)
+CUresult tgl_staging_free(const tgl_cuda *cuda)
 {
+    tgl_staging *staging = cuda->staging;
     if (staging->memory == NULL) return CUDA_SUCCESS;
-    const CUresult result = driver->cuMemFree(staging->memory);
+    const CUresult result = cuda->driver.cuMemFree(staging->memory);
     staging->memory = NULL, staging->bytes = 0;
     return result;
 }
@@ -104,15 +105,10 @@ tgl_status tgl_staging_reserve(tgl_device *dev, size_t bytes)
     const tgl_cuda *cuda = dev->state;
     tgl_staging *staging = cuda->staging;
     if (bytes <= staging->bytes) return TGL_OK;
-    CUresult result = free_memory(&cuda->driver, staging);
+    CUresult result = tgl_staging_free(cuda);
     if (result == CUDA_SUCCESS) result = cuda->driver.cuMemAlloc(&staging->memory, bytes);
     if (result == CUDA_SUCCESS) staging->bytes = bytes;
     return tgl_cuda_check(dev, result, "allocating memory for tiles of a product");
-}
-
-void tgl_staging_free(const tgl_cuda *cuda)
-{
-    free_memory(&cuda->driver, cuda->staging);
 }
 
 void tgl_staging_trim(const tgl_cuda *cuda)
@@ -135,9 +131,11 @@ static void destroy_stream(const tgl_driver *driver, CUstream stream)
     if (stream != NULL) driver->cuStreamDestroy(stream);
 }
 
-static void release_objects(const tgl_driver *driver, tgl_staging *staging)
+static void release_objects(const tgl_cuda *cuda)
 {
-    free_memory(driver, staging);
+    const tgl_driver *driver = &cuda->driver;
+    tgl_staging *staging = cuda->staging;
+    tgl_staging_free(cuda);
     for (int i = 0; i < TGL_CHUNKS; i++) {
         if (staging->chunks[i].at != NULL) driver->cuMemFreeHost(staging->chunks[i].at);
         destroy_event(driver, staging->chunks[i].passed);
@@ -159,7 +157,7 @@ void tgl_staging_destroy(tgl_cuda *cuda)
 {
     tgl_staging *staging = cuda->staging;
     if (staging == NULL) return;
-    if (!atomic_load(&cuda->is_lost)) release_objects(&cuda->driver, staging);
+    if (!atomic_load(&cuda->is_lost)) release_objects(cuda);
     if (staging->has_pool) tgl_thread_pool_close(&staging->pool);
     pthread_mutex_destroy(&staging->lock);
     free(staging);

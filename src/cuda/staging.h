@@ -77,7 +77,7 @@ tgl_status tgl_staging_open(tgl_device *dev, size_t result_bytes, int slots);
 tgl_status tgl_staging_reserve(tgl_device *dev, size_t bytes);
 
 /* Frees the GPU memory. */
-void tgl_staging_free(const tgl_cuda *cuda);
+CUresult tgl_staging_free(const tgl_cuda *cuda);
 
 /* Copies a tile to device memory in the stream `in`. The host memory has been read when the call
  * returns. */

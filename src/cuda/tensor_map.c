@@ -50,24 +50,18 @@ void tgl_tensor_maps_destroy(tgl_tensor_maps *maps)
 
 static int type_of(const tgl_tensor *tensor)
 {
-    switch (tensor->type) {
-    case TGL_F32:
-        return tensor->round_to_tf32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
-                                     : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-    case TGL_F64:
-        return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
-    case TGL_F16:
-        return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    case TGL_BF16:
-        return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    case TGL_I32:
-        return CU_TENSOR_MAP_DATA_TYPE_INT32;
-    case TGL_F8_E4M3:
-    case TGL_F8_E5M2:
-    case TGL_I8:
-        break;
-    }
-    return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    static const int types[] = {
+        [TGL_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+        [TGL_F64] = CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+        [TGL_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+        [TGL_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        [TGL_F8_E4M3] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+        [TGL_F8_E5M2] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+        [TGL_I8] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+        [TGL_I32] = CU_TENSOR_MAP_DATA_TYPE_INT32,
+    };
+    return tensor->round_to_tf32 && tensor->type == TGL_F32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+                                                            : types[tensor->type];
 }
 
 static int swizzle_of(const tgl_tensor *tensor)

@@ -77,11 +77,6 @@ int tgl_store_width(const tgl_shape *s)
     return s->ldd % widest == 0 ? (int)widest : 1;
 }
 
-static int least(int x, int y)
-{
-    return x < y ? x : y;
-}
-
 bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl_candidate *c)
 {
     const int registers = (int)tgl_round_up(c->registers, REGISTER_UNIT);
@@ -90,7 +85,8 @@ bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl
     const int by_shared = fits ? chip->shared_per_sm / (c->shared_bytes + SHARED_RESERVED) : 0;
     const int by_registers = chip->registers_per_sm / (registers * c->threads);
     const int by_threads = chip->threads_per_sm / c->threads;
-    c->resident = least(least(by_shared, by_registers), least(by_threads, TGL_BLOCKS_PER_SM_MAX));
+    c->resident = (int)tgl_min64(tgl_min64(by_shared, by_registers),
+                                 tgl_min64(by_threads, TGL_BLOCKS_PER_SM_MAX));
     if (c->resident == 0)
         tgl_reject(c, by_shared == 0 ? "its tiles do not fit shared memory"
                                      : "too many registers for a block");

@@ -34,11 +34,6 @@ int64_t tgl_decompose_pitch(const tgl_decompose *d)
     return tgl_round_up(bytes, bytes >= LONG ? LINE_OF_L2 : TMA_ALIGNMENT) / WORD_BYTES;
 }
 
-static int64_t word_bytes(const tgl_decompose *d)
-{
-    return d->count * 2 * d->lines * tgl_decompose_pitch(d) * WORD_BYTES;
-}
-
 static int64_t padded_lines(const tgl_decompose *d)
 {
     return tgl_round_up(d->lines, TGL_PANEL_LINES);
@@ -49,27 +44,19 @@ static int64_t panel_count(const tgl_decompose *d)
     return d->count * (padded_lines(d) / TGL_PANEL_LINES);
 }
 
-static int64_t panel_bytes(const tgl_decompose *d)
-{
-    return panel_count(d) * (int64_t)sizeof(panel);
-}
-
 int64_t tgl_decompose_counter_bytes(const tgl_decompose *d)
 {
     return panel_count(d) * (int64_t)sizeof(struct tgl_panel_counter);
 }
 
-static int64_t exponent_bytes(const tgl_decompose *d)
-{
-    return d->count * padded_lines(d) * (int64_t)sizeof(int);
-}
-
 void tgl_decompose_place(tgl_decompose *d)
 {
+    const int64_t words = d->count * 2 * d->lines * tgl_decompose_pitch(d) * WORD_BYTES;
+    const int64_t exponents = d->count * padded_lines(d) * (int64_t)sizeof(int);
     d->words = 0;
-    d->panels = tgl_round_up(word_bytes(d), TGL_WORKSPACE_ALIGNMENT);
-    d->exponents = d->panels + panel_bytes(d);
-    d->bytes = tgl_round_up(d->exponents + exponent_bytes(d), TGL_WORKSPACE_ALIGNMENT);
+    d->panels = tgl_round_up(words, TGL_WORKSPACE_ALIGNMENT);
+    d->exponents = d->panels + panel_count(d) * (int64_t)sizeof(panel);
+    d->bytes = tgl_round_up(d->exponents + exponents, TGL_WORKSPACE_ALIGNMENT);
 }
 
 void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,

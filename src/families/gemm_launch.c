@@ -38,12 +38,6 @@ bool tgl_gemm_predict_step(const tgl_chip *chip, const tgl_shape *shape, const t
     return tgl_predict_occupancy(chip, step->dynamic_shared_unaligned, c);
 }
 
-void tgl_gemm_fail(const char *why, tgl_list_builder *builder)
-{
-    if (builder->status == TGL_OK)
-        builder->status = tgl_fail(TGL_UNSUPPORTED, "the planner's choice cannot serve: %s", why);
-}
-
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
 void tgl_add_macros(tgl_list_builder *builder, const tgl_macro *macros, size_t count)

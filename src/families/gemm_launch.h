@@ -72,10 +72,10 @@ static inline bool tgl_gemm_predict(const tgl_chip *chip, const tgl_shape *shape
 
 /* For tgl_family.launch: fails the list if there is such a reason, because the planner does not
  * choose a rejected candidate. */
-void tgl_gemm_fail(const char *why, tgl_list_builder *builder);
 static inline bool tgl_gemm_fails(const char *why, tgl_list_builder *builder)
 {
-    if (why != NULL) tgl_gemm_fail(why, builder);
+    if (why != NULL && builder->status == TGL_OK)
+        builder->status = tgl_fail(TGL_UNSUPPORTED, "the planner's choice cannot serve: %s", why);
     return why != NULL;
 }
 

@@ -47,7 +47,6 @@ typedef struct gemv_geometry {
     bool k_major;    /* the matrix is K-major */
     bool is_strided; /* the vector is not contiguous, and the matrix is K-major */
     int64_t length;  /* rows or columns of the matrix in D */
-    int64_t depth;   /* k */
     int threads;     /* of a block */
     int lanes_k;     /* threads that share K */
     tgl_gemm_step step;
@@ -158,7 +157,6 @@ static const char *gemv_look_at_operands(const tgl_shape *s, gemv_geometry *g)
     g->big_a = s->m > s->n;
     g->k_major = g->big_a ? !s->trans_a : s->trans_b;
     g->length = g->big_a ? s->m : s->n;
-    g->depth = s->k;
     const bool has_gaps = g->big_a ? !s->trans_b && s->ldb > 1 : s->trans_a && s->lda > 1;
     g->is_strided = g->k_major && has_gaps;
     if (g->is_strided && count > 1) return "its vectors must be contiguous";
@@ -268,13 +266,12 @@ static void gemv_add_macros(const void *geometry, const tgl_shape *s, bool is_un
     const gemv_geometry *g = geometry;
     const int count = g->row->count, unroll = gemv_unroll_of(g);
     const int width = is_unaligned ? 1 : g->big_a ? g->step.vec_a : g->step.vec_b;
-    (void)s;
     const int most = width > 1      ? unroll
                      : g->size == 2 ? NARROW_UNROLL_MAX_OF_16_BITS
                      : count > 1    ? NARROW_UNROLL_MAX
                                     : unroll;
     const bool has_whole_packs =
-        g->k_major && width == gemv_pack_of(g) && g->depth % gemv_pack_of(g) == 0;
+        g->k_major && width == gemv_pack_of(g) && s->k % gemv_pack_of(g) == 0;
     const tgl_macro macros[] = {{"BIG_A", g->big_a},
                                 {"ALONG_K", g->k_major},
                                 {"COUNT", count},

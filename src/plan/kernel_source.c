@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns: name, file, symbol, parameters. src/cuda/cuda_measure.c chooses the grids. */
+/* Columns: name, file, symbol, parameters, macros. src/cuda/cuda_measure.c chooses the grids. */
 static const tgl_kernel measure_kernels[] = {
     {.name = "measure/ffma",
-     .file = "measure/ffma.cu",
-     .symbol = "measure_ffma",
+     .file = "measure/fma.cu",
+     .symbol = "measure_fma",
      .parameters = "int|float|float|float *",
-     .macros = ""},
+     .macros = "REAL=float"},
     {.name = "measure/dfma",
-     .file = "measure/dfma.cu",
-     .symbol = "measure_dfma",
+     .file = "measure/fma.cu",
+     .symbol = "measure_fma",
      .parameters = "int|double|double|double *",
-     .macros = ""},
+     .macros = "REAL=double"},
     {.name = "measure/copy",
      .file = "measure/copy.cu",
      .symbol = "measure_copy",
@@ -77,13 +77,10 @@ const tgl_kernel *tgl_measure_kernel_find(const char *name)
     return NULL;
 }
 
-const char *tgl_kernel_source(const char *file, unsigned long *size)
+const char *tgl_kernel_source(const char *file)
 {
     for (const tgl_source_file *source = tgl_source_files; source->name != NULL; source++)
-        if (strcmp(source->name, file) == 0) {
-            *size = source->size;
-            return source->text;
-        }
+        if (strcmp(source->name, file) == 0) return source->text;
     return NULL;
 }
 

@@ -43,9 +43,9 @@ tgl_kernel *tgl_kernel_copy(const tgl_kernel *kernel);
 const tgl_kernel *tgl_measure_kernel_at(int index);
 const tgl_kernel *tgl_measure_kernel_find(const char *name);
 
-/* An embedded file by its path under kernels/ ("lib/async_copy.h"); NULL: there is none. *size
- * excludes the terminating zero. */
-const char *tgl_kernel_source(const char *file, unsigned long *size);
+/* The text of an embedded file by its path under kernels/ ("lib/async_copy.h"); NULL: there is
+ * none. */
+const char *tgl_kernel_source(const char *file);
 
 /* The text that represents a source in the key of a compiled kernel: for an embedded file its
  * SHA-256 in hexadecimal, computed at build time; for another text the text itself. */

@@ -74,12 +74,6 @@ static void put_f32(unsigned char *to, double value)
     memcpy(to, &narrow, sizeof narrow);
 }
 
-/* alpha of a run; 0 without a product, so that an infinite alpha adds nothing. */
-static double alpha_of(const tgl_run *run)
-{
-    return run->has_product ? run->alpha : 0;
-}
-
 /* Bytes of an operand's block in the scratch of a run; 0: the run does not compute it. */
 static size_t computed_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
 {
@@ -118,6 +112,9 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
                            const tgl_run *run, char *counters, char *scratch, int64_t repeat,
                            tgl_encode_fn *encode, void *context, unsigned char *bytes)
 {
+    /* Without a product alpha is 0, so that an infinite alpha adds nothing. */
+    const double alpha = run->has_product ? run->alpha : 0;
+    const int count = tgl_launch_count(launch, repeat);
     memcpy(bytes, launch->arguments, (size_t)launch->argument_bytes);
     for (int i = 0; i < launch->patch_count; i++) {
         const tgl_patch *p = &launch->patches[i];
@@ -137,24 +134,20 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             put_pointer(to, kept_block(list, run, p->index, scratch), offset);
             break;
         case TGL_VALUE_ALPHA_F32:
-            put_f32(to, alpha_of(run));
+            put_f32(to, alpha);
             break;
         case TGL_VALUE_BETA_F32:
             put_f32(to, run->beta);
             break;
-        case TGL_VALUE_ALPHA_F64: {
-            const double alpha = alpha_of(run);
+        case TGL_VALUE_ALPHA_F64:
             memcpy(to, &alpha, sizeof alpha);
             break;
-        }
         case TGL_VALUE_BETA_F64:
             memcpy(to, &run->beta, sizeof run->beta);
             break;
-        case TGL_VALUE_COUNT: {
-            const int count = tgl_launch_count(launch, repeat);
+        case TGL_VALUE_COUNT:
             memcpy(to, &count, sizeof count);
             break;
-        }
         case TGL_VALUE_TENSOR_MAP: {
             const tgl_tensor *map = &list->maps[p->index];
             if (map->is_optional && !begins_aligned(map, run)) break; /* zeros */

@@ -19,22 +19,9 @@ static const double ONE_BLOCK_PENALTY = 1.2;
 
 /* ---- One candidate --------------------------------------------------------------------------- */
 
-static double larger(double x, double y)
-{
-    return x > y ? x : y;
-}
-
 static const char needs_workspace[] = "it needs more workspace than the limit";
 
-/* Whether the candidate's workspace is within a limit. */
-static bool has_room(const tgl_candidate *c, int64_t workspace_max)
-{
-    return workspace_max == TGL_WORKSPACE_DEFAULT
-               ? c->workspace_bytes - c->repacked_bytes <= TGL_WORKSPACE_MAX
-               : c->workspace_bytes <= workspace_max;
-}
-
-/* What the workspace of a candidate leaves of a limit. */
+/* What the workspace of a candidate leaves of a limit; negative: it exceeds the limit. */
 static int64_t room_beside(const tgl_candidate *c, int64_t workspace_max)
 {
     return workspace_max == TGL_WORKSPACE_DEFAULT
@@ -48,11 +35,12 @@ static void make_candidate(const tgl_search *search, const tgl_choice *choice, t
     *c = (tgl_candidate){
         .choice = *choice, .rejected_status = TGL_UNSUPPORTED, .splits = 1, .launches = 1};
     choice->family->predict(chip, search->shape, c);
-    if (c->rejected == NULL && !has_room(c, search->workspace_max)) c->rejected = needs_workspace;
+    if (c->rejected == NULL && room_beside(c, search->workspace_max) < 0)
+        c->rejected = needs_workspace;
     if (c->rejected != NULL || !c->is_predicted) return;
     c->waves = c->blocks / ((double)chip->sms * c->resident);
     c->overhead = LAUNCH_SECONDS * (double)c->launches;
-    c->seconds = larger(c->compute, larger(c->memory, c->l2)) + c->overhead;
+    c->seconds = fmax(c->compute, fmax(c->memory, c->l2)) + c->overhead;
 }
 
 /* Replaces *best if the candidate is better. one_block: time penalty for candidates with one block
@@ -179,7 +167,7 @@ static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const tgl
     double rest = alone->seconds - alone->overhead;
     for (int i = 0; i < c->strip_count; i++)
         idle -= c->strips[i].seconds;
-    if (idle > 0) rest = larger(rest - idle, 0);
+    if (idle > 0) rest = fmax(rest - idle, 0);
     tgl_strip *strip = &c->strips[c->strip_count++];
     strip->part = *part;
     strip->choice = alone->choice;

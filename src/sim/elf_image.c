@@ -205,10 +205,9 @@ static bool append_file(tgl_line_table *table, const char *folder, const char *n
     if (files == NULL) return false;
     table->files = files;
     const bool is_whole = folder == NULL || name[0] == '/';
-    const size_t size = (is_whole ? 0 : strlen(folder) + 1) + strlen(name) + 1;
-    char *path = malloc(size);
-    if (path == NULL) return false;
-    snprintf(path, size, "%s%s%s", is_whole ? "" : folder, is_whole ? "" : "/", name);
+    char *path;
+    if (asprintf(&path, "%s%s%s", is_whole ? "" : folder, is_whole ? "" : "/", name) < 0)
+        return false;
     files[table->file_count++] = path;
     return true;
 }

@@ -13,40 +13,24 @@
 
 /* Flags for kernels and for the run time that kernels are linked to. gcc 14 and clang 16 treat the
  * call of an undeclared function as an error; -Werror makes older compilers do so as well. */
-static const char *const common_flags[] = {"-c",
-                                           "-x",
-                                           "c",
-                                           "-std=gnu11",
-                                           "-Werror=implicit-function-declaration",
-                                           "-Wno-psabi",
-                                           "-fPIC",
-                                           "-fvisibility=hidden",
-                                           "-U_FORTIFY_SOURCE",
-                                           "-fno-stack-protector",
-                                           "-fno-builtin-memcpy",
-                                           "-fno-builtin-memset",
-                                           NULL};
+#define COMMON_FLAGS                                                                               \
+    "-c -x c -std=gnu11 -Werror=implicit-function-declaration -Wno-psabi -fPIC "                   \
+    "-fvisibility=hidden -U_FORTIFY_SOURCE -fno-stack-protector -fno-builtin-memcpy "              \
+    "-fno-builtin-memset "
+static const char run_time_flags[] = COMMON_FLAGS "-O2";
 
 /* -O0 keeps each access of the source as one access of the program, neither merged nor moved.
  * elf_image.c reads DWARF 4. */
-static const char *const kernel_flags[] = {"-O0",
-                                           "-g1",
-                                           "-gdwarf-4",
-                                           "-gz=none",
-                                           "-DTGL_SIM",
-                                           "-fgnu89-inline",
-                                           "-ffp-contract=off",
-                                           "-fsanitize=thread",
-                                           "-fsanitize-coverage=trace-pc",
-                                           NULL};
+static const char kernel_flags[] = COMMON_FLAGS
+    "-O0 -g1 -gdwarf-4 -gz=none -DTGL_SIM -fgnu89-inline -ffp-contract=off -fsanitize=thread "
+    "-fsanitize-coverage=trace-pc";
 
 /* clang instruments every basic block only with this flag, which gcc does not know. */
-static const char *const clang_flags[] = {"-fsanitize-coverage=no-prune", NULL};
+static const char clang_flag[] = "-fsanitize-coverage=no-prune";
 
-static const char *const run_time_flags[] = {"-O2", NULL};
 /* With these flags the linker reports an undefined function and names its caller. The relocations
  * show where basic blocks begin: at the calls of __sanitizer_cov_trace_pc(). */
-static const char *const link_flags[] = {"-shared", "-Wl,-z,defs", "-Wl,--emit-relocs", NULL};
+static const char link_flags[] = "-shared -Wl,-z,defs -Wl,--emit-relocs";
 
 enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
 
@@ -71,11 +55,11 @@ static void add_arguments(command *c, const char *const *list)
         add_argument(c, *list);
 }
 
-/* Adds the words of a text, which blanks separate. Each follows `prefix` unless that is NULL. */
-static bool add_words(command *c, const char *prefix, const char *text)
+/* Adds the words of two texts, which blanks separate. Each follows `prefix` unless that is NULL. */
+static bool add_words(command *c, const char *prefix, const char *text, const char *more)
 {
-    char *copy = strdup(text), *rest = NULL;
-    if (copy == NULL) return false;
+    char *copy, *rest = NULL;
+    if (asprintf(&copy, "%s %s", text, more) < 0) return false;
     c->owned[c->owned_count++] = copy;
     for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
         if (prefix != NULL) add_argument(c, prefix);
@@ -114,9 +98,8 @@ static char *resolve_compiler(const char *words)
     char *path = name != NULL ? tgl_process_find(name) : NULL;
     free(name);
     if (path == NULL) return NULL;
-    const size_t size = strlen(path) + strlen(words + length) + 1;
-    char *resolved = malloc(size);
-    if (resolved != NULL) snprintf(resolved, size, "%s%s", path, words + length);
+    char *resolved;
+    if (asprintf(&resolved, "%s%s", path, words + length) < 0) resolved = NULL;
     free(path);
     return resolved;
 }
@@ -126,9 +109,8 @@ static char *ask_version(const char *words)
 {
     command c = {0};
     char *output = NULL;
-    bool ok = add_words(&c, NULL, words);
-    add_argument(&c, "--version");
-    ok = ok && run_command(&c, &output) && output != NULL;
+    const bool ok =
+        add_words(&c, NULL, words, "--version") && run_command(&c, &output) && output != NULL;
     free_command(&c);
     if (!ok) {
         free(output);
@@ -227,7 +209,6 @@ static char *make_wrapper(const tgl_kernel *kernel)
     write_parameters(out, kernel->parameters, true);
     fprintf(out, ");\n"
                  "}\n"
-                 "extern tgl_sim_hooks tgl_sim;\n"
                  "__attribute__((visibility(\"default\"))) const tgl_sim_image tgl_sim_object = {\n"
                  "    &tgl_sim, tgl_sim_entry, __start_tgl_shared, __stop_tgl_shared};\n");
     if (fclose(out) == 0) return text;
@@ -237,21 +218,14 @@ static char *make_wrapper(const tgl_kernel *kernel)
 
 static tgl_status make_job(job *j)
 {
-    unsigned long size;
     j->source = j->kernel->source;
-    if (j->source == NULL) j->source = tgl_kernel_source(j->kernel->file, &size);
+    if (j->source == NULL) j->source = tgl_kernel_source(j->kernel->file);
     if (j->source == NULL)
         return tgl_fail(TGL_COMPILE, "%s is not among the embedded kernels", j->kernel->file);
     j->wrapper = make_wrapper(j->kernel);
     if (j->wrapper == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory to compile a kernel");
     j->is_clang = strstr(j->compiler->version, "clang") != NULL;
     return TGL_OK;
-}
-
-static void add_flags(tgl_cache_key *key, const char *const *flags)
-{
-    for (; *flags != NULL; flags++)
-        tgl_cache_key_add_text(key, *flags);
 }
 
 /* Starts a cache key with the compiler, its flags and the headers, which affect every
@@ -261,46 +235,41 @@ static void start_key(const job *j, const char *kind, tgl_cache_key *key)
     tgl_cache_key_start(key, kind);
     tgl_cache_key_add_text(key, j->compiler->words);
     tgl_cache_key_add_text(key, j->compiler->version);
-    add_flags(key, common_flags);
-    add_flags(key, run_time_flags);
+    tgl_cache_key_add_text(key, run_time_flags);
     const char *file;
     for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
-        unsigned long size;
         if (!is_header(file)) continue;
         tgl_cache_key_add_text(key, file);
-        tgl_cache_key_add_text(key, tgl_kernel_source_key(tgl_kernel_source(file, &size)));
+        tgl_cache_key_add_text(key, tgl_kernel_source_key(tgl_kernel_source(file)));
     }
 }
 
 static void make_kernel_key(const job *j, tgl_cache_key *key)
 {
     start_key(j, "sim", key);
-    add_flags(key, kernel_flags);
-    add_flags(key, clang_flags);
-    add_flags(key, link_flags);
+    tgl_cache_key_add_text(key, kernel_flags);
+    tgl_cache_key_add_text(key, clang_flag);
+    tgl_cache_key_add_text(key, link_flags);
     tgl_cache_key_add_text(key, j->wrapper);
     tgl_cache_key_add_text(key, j->kernel->macros);
     if (j->kernel->expression != NULL) tgl_cache_key_add_text(key, j->kernel->expression);
     tgl_cache_key_add_text(key, tgl_kernel_source_key(j->source));
 }
 
+static bool write_text(tgl_temp_folder *folder, const char *name, const char *text)
+{
+    return tgl_temp_folder_write(folder, name, text, strlen(text)) != NULL;
+}
+
 static bool write_sources(const job *j, tgl_temp_folder *folder)
 {
-    static const char run_time[] = "#include \"sim/run_time.h\"\n";
-    const char *file;
-    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
-        unsigned long size;
-        const char *text = tgl_kernel_source(file, &size);
-        if (is_header(file) && tgl_temp_folder_write(folder, file, text, size) == NULL)
-            return false;
-    }
-    const char *expression = j->kernel->expression;
-    if (expression != NULL &&
-        tgl_temp_folder_write(folder, "lib/expression.h", expression, strlen(expression)) == NULL)
-        return false;
-    return tgl_temp_folder_write(folder, j->kernel->file, j->source, strlen(j->source)) != NULL &&
-           tgl_temp_folder_write(folder, "kernel.c", j->wrapper, strlen(j->wrapper)) != NULL &&
-           tgl_temp_folder_write(folder, "run_time.c", run_time, strlen(run_time)) != NULL;
+    const char *file, *expression = j->kernel->expression;
+    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++)
+        if (is_header(file) && !write_text(folder, file, tgl_kernel_source(file))) return false;
+    if (expression != NULL && !write_text(folder, "lib/expression.h", expression)) return false;
+    return write_text(folder, j->kernel->file, j->source) &&
+           write_text(folder, "kernel.c", j->wrapper) &&
+           write_text(folder, "run_time.c", "#include \"sim/run_time.h\"\n");
 }
 
 /* Removes the temporary folder from the paths in a compiler's log, so that files have their names
@@ -330,10 +299,9 @@ static tgl_status run_step(const job *j, command *c, bool is_whole, const tgl_te
     return status;
 }
 
-/* Compiles one file of the folder with these macros and the flags of up to three lists, ended by
- * NULL. */
+/* Compiles one file of the folder with these macros and flags. more: another flag, or NULL. */
 static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char *input,
-                               const char *macros, const char *const *const *lists,
+                               const char *macros, const char *flags, const char *more,
                                const char **object)
 {
     char include[PATH_SIZE], map[PATH_SIZE], path[PATH_SIZE], name[64];
@@ -345,10 +313,9 @@ static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char
     if (*object == NULL) return tgl_temp_folder_fail(folder);
 
     command c = {0};
-    const bool ok = add_words(&c, NULL, j->compiler->words) && add_words(&c, "-D", macros);
-    for (; *lists != NULL; lists++)
-        add_arguments(&c, *lists);
-    const char *const tail[] = {include, map, path, "-o", *object, NULL};
+    const bool ok =
+        add_words(&c, NULL, j->compiler->words, flags) && add_words(&c, "-D", macros, "");
+    const char *const tail[] = {include, map, path, "-o", *object, more, NULL};
     add_arguments(&c, tail);
     return run_step(j, &c, ok, folder);
 }
@@ -359,8 +326,7 @@ static tgl_status link_files(const job *j, tgl_temp_folder *folder, const char *
     *object = tgl_temp_folder_entry(folder, "kernel.so");
     if (*object == NULL) return tgl_temp_folder_fail(folder);
     command c = {0};
-    const bool ok = add_words(&c, NULL, j->compiler->words);
-    add_arguments(&c, link_flags);
+    const bool ok = add_words(&c, NULL, j->compiler->words, link_flags);
     const char *const tail[] = {kernel, run_time, "-o", *object, "-lm", NULL};
     add_arguments(&c, tail);
     return run_step(j, &c, ok, folder);
@@ -389,7 +355,6 @@ static void *read_file(const char *path, size_t *size)
  * and compiling it takes as long as compiling a kernel. */
 static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const char **object)
 {
-    const char *const *const lists[] = {common_flags, run_time_flags, NULL};
     tgl_cache_key key;
     start_key(j, "sim run time", &key);
     void *data;
@@ -399,7 +364,7 @@ static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const cha
         free(data);
         return *object != NULL ? TGL_OK : tgl_temp_folder_fail(folder);
     }
-    TGL_TRY(compile_file(j, folder, "run_time.c", "", lists, object));
+    TGL_TRY(compile_file(j, folder, "run_time.c", "", run_time_flags, NULL, object));
     data = read_file(*object, &size);
     if (data != NULL) tgl_cache_store(j->compiler->cache, &key, data, size);
     free(data);
@@ -409,9 +374,8 @@ static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const cha
 static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const char **object)
 {
     const char *kernel, *run_time;
-    const char *const *const lists[] = {common_flags, kernel_flags,
-                                        j->is_clang ? clang_flags : NULL, NULL};
-    TGL_TRY(compile_file(j, folder, "kernel.c", j->kernel->macros, lists, &kernel));
+    TGL_TRY(compile_file(j, folder, "kernel.c", j->kernel->macros, kernel_flags,
+                         j->is_clang ? clang_flag : NULL, &kernel));
     TGL_TRY(make_run_time(j, folder, &run_time));
     return link_files(j, folder, kernel, run_time, object);
 }

@@ -73,7 +73,7 @@ tgl_mbarrier *tgl_mbarrier_use(tgl_machine *machine, tgl_sim_block *block, const
     if (b == NULL)
         tgl_machine_fault(machine, pc, "uses the mbarrier at %s%s, which is not initialised",
                           tgl_shared_where(module, offset).text, whose);
-    if (!tgl_shared_is_before_in(machine, block, &b->made))
+    if (!tgl_shared_is_before(machine, block, &b->made))
         tgl_machine_fault(machine, pc,
                           "race: uses the mbarrier at %s, which thread %u%s initialises at %s with "
                           "no barrier between",
@@ -122,7 +122,7 @@ void tgl_mbarrier_fence(tgl_machine *machine)
 {
     tgl_sim_block *block = machine->now;
     for (int i = 0; i < block->mbarrier_count; i++)
-        if (tgl_shared_is_before(machine, &block->mbarriers[i].made))
+        if (tgl_shared_is_before(machine, block, &block->mbarriers[i].made))
             block->mbarriers[i].is_fenced = true;
     tgl_clocks_fence(machine); /* it contains fence.proxy.async (lib/mbarrier.h) */
 }

@@ -85,10 +85,8 @@ char *tgl_process_find(const char *name)
     if (path == NULL) path = "/usr/local/bin:/usr/bin:/bin";
     while (*name != '\0' && *path != '\0') {
         const size_t length = strcspn(path, ":");
-        const size_t size = length + 1 + strlen(name) + 1;
-        char *candidate = malloc(size);
-        if (candidate == NULL) return NULL;
-        snprintf(candidate, size, "%.*s/%s", (int)length, path, name);
+        char *candidate;
+        if (asprintf(&candidate, "%.*s/%s", (int)length, path, name) < 0) return NULL;
         if (length > 0 && can_run(candidate)) return candidate;
         free(candidate);
         path += length + (path[length] == ':');

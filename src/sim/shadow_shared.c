@@ -106,8 +106,8 @@ static bool is_before(const tgl_machine *machine, const tgl_sim_block *block,
     return machine->has_clocks && clock[tgl_clock_column(machine, block, x->thread)] >= x->time;
 }
 
-bool tgl_shared_is_before_in(const tgl_machine *machine, const tgl_sim_block *block,
-                             const tgl_shared_access *x)
+bool tgl_shared_is_before(const tgl_machine *machine, const tgl_sim_block *block,
+                          const tgl_shared_access *x)
 {
     const tgl_sim_thread *now = machine->current;
     if (block == machine->now) {
@@ -117,11 +117,6 @@ bool tgl_shared_is_before_in(const tgl_machine *machine, const tgl_sim_block *bl
     }
     return is_before(machine, block, x,
                      machine->has_clocks ? tgl_clock_of(machine, machine->now, now->index) : NULL);
-}
-
-bool tgl_shared_is_before(const tgl_machine *machine, const tgl_shared_access *x)
-{
-    return tgl_shared_is_before_in(machine, machine->now, x);
 }
 
 /* Describes the other access of a race: "which thread 3 reads at ... with no barrier between". */
@@ -220,7 +215,8 @@ static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset
     const tgl_shared_access now = access_now(machine, site);
     check_awaited(machine, word, offset, false, pc);
     check_has_data(machine, word, offset, mask, pc);
-    if ((word->write_bytes & mask) != 0 && !tgl_shared_is_before(machine, &word->write))
+    if ((word->write_bytes & mask) != 0 &&
+        !tgl_shared_is_before(machine, machine->now, &word->write))
         fault_shared_race(machine, machine->now, offset, false, &word->write, true, pc);
     keep_reader(machine, word, mask, &now, NULL);
 }
@@ -232,15 +228,15 @@ static void check_write(tgl_machine *machine, const tgl_sim_block *block,
 {
     const unsigned warp = machine->current->index / TGL_WARP;
     check_awaited(machine, word, offset, true, pc);
-    if ((word->write_bytes & mask) != 0 && !tgl_shared_is_before_in(machine, block, &word->write))
+    if ((word->write_bytes & mask) != 0 && !tgl_shared_is_before(machine, block, &word->write))
         fault_shared_race(machine, block, offset, true, &word->write, true, pc);
     if (word->remote_phase == machine->phase)
         remote_race(machine, offset, true, word->remote_site, pc);
     if ((word->read_bytes & mask) == 0) return;
-    if (!tgl_shared_is_before_in(machine, block, &word->read))
+    if (!tgl_shared_is_before(machine, block, &word->read))
         fault_shared_race(machine, block, offset, true, &word->read, false, pc);
     if ((block != machine->now || word->other.thread / TGL_WARP != warp) &&
-        !tgl_shared_is_before_in(machine, block, &word->other))
+        !tgl_shared_is_before(machine, block, &word->other))
         fault_shared_race(machine, block, offset, true, &word->other, false, pc);
 }
 

@@ -43,12 +43,10 @@ void tgl_shared_arrive(tgl_machine *machine, size_t offset, size_t bytes,
 void tgl_shared_read_async(tgl_machine *machine, size_t offset, size_t bytes,
                            const tgl_shared_access *access, const uint32_t *clock, const void *pc);
 
-/* Whether an access by a thread of this block is ordered before what the current thread does: they
- * are the same thread, or a barrier, a warp barrier or an mbarrier is between. */
-bool tgl_shared_is_before(const tgl_machine *machine, const tgl_shared_access *x);
-
-/* The same for an access in the shared memory of a block of the cluster. */
-bool tgl_shared_is_before_in(const tgl_machine *machine, const tgl_sim_block *block,
-                             const tgl_shared_access *x);
+/* Whether an access in the shared memory of a block of the cluster is ordered before what the
+ * current thread does: they are the same thread, or a barrier, a warp barrier or an mbarrier is
+ * between. */
+bool tgl_shared_is_before(const tgl_machine *machine, const tgl_sim_block *block,
+                          const tgl_shared_access *x);
 
 #endif

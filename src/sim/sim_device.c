@@ -12,21 +12,6 @@
 
 /* ---- Open and close -------------------------------------------------------------------------- */
 
-static void list_properties(tgl_sim *sim)
-{
-    const char *const list[TGL_SIM_PROPERTIES][2] = {
-        {"model", "1 SM, warps of 32 threads, 32 banks of 4 bytes, 32-byte sectors"},
-        {"order of blocks", sim->seed},
-        {"compiler", sim->compiler.words},
-        {"compiler version", sim->compiler.version},
-        {"cache", tgl_cache_describe(sim->compiler.cache)},
-    };
-    for (int i = 0; i < TGL_SIM_PROPERTIES; i++) {
-        sim->properties[i].key = list[i][0];
-        sim->properties[i].value = list[i][1];
-    }
-}
-
 /* Reads TEGULA_SIM_SEED: if it is empty, blocks run in the order of the grid, else in a random
  * order with this seed. */
 static tgl_status read_seed(tgl_sim *sim)
@@ -61,9 +46,7 @@ static tgl_status set_up(tgl_sim *sim)
     if (!tgl_machine_init(&sim->machine, false))
         return tgl_fail(TGL_NO_MEMORY, "no memory for the simulator");
     TGL_TRY(read_seed(sim));
-    TGL_TRY(tgl_host_compiler_find(&sim->compiler));
-    list_properties(sim);
-    return TGL_OK;
+    return tgl_host_compiler_find(&sim->compiler);
 }
 
 static tgl_status sim_open(tgl_device *dev, int index, const tgl_device_options *options)
@@ -140,10 +123,20 @@ static tgl_status sim_property(const tgl_device *dev, int index, const char **ke
                                const char **value)
 {
     const tgl_sim *sim = dev->state;
-    if (index >= TGL_SIM_PROPERTIES)
-        return tgl_fail(TGL_BAD_ARGUMENT, "the device sim has %d properties", TGL_SIM_PROPERTIES);
-    *key = sim->properties[index].key;
-    *value = sim->properties[index].value;
+    const struct {
+        const char *key, *value;
+    } properties[] = {
+        {"model", "1 SM, warps of 32 threads, 32 banks of 4 bytes, 32-byte sectors"},
+        {"order of blocks", sim->seed},
+        {"compiler", sim->compiler.words},
+        {"compiler version", sim->compiler.version},
+        {"cache", tgl_cache_describe(sim->compiler.cache)},
+    };
+    const int count = sizeof properties / sizeof properties[0];
+    if (index >= count)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the device sim has %d properties", count);
+    *key = properties[index].key;
+    *value = properties[index].value;
     return TGL_OK;
 }
 

@@ -19,7 +19,6 @@ enum { SHARED_MAX = 48 * 1024, DYNAMIC_SHARED_MAX = 227 * 1024 };
 typedef struct sim_plan {
     tgl_report report;
     tgl_record record;
-    int module_count;
     tgl_sim_module *modules[];
 } sim_plan;
 
@@ -88,7 +87,6 @@ tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel)
     const size_t count = (size_t)plan->list.kernel_count;
     sim_plan *made = calloc(1, sizeof *made + count * sizeof(void *));
     if (made == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
-    made->module_count = (int)count;
     tgl_status status = load_all(plan->dev->state, &plan->list, made);
     plan->state = made;
     if (status == TGL_OK) status = check_list(plan);

@@ -12,8 +12,6 @@
 
 #include <pthread.h>
 
-enum { TGL_SIM_PROPERTIES = 5 };
-
 typedef struct tgl_sim {
     tgl_host_compiler compiler;
     pthread_mutex_t lock;    /* protects the members below and the plans' reports */
@@ -23,9 +21,6 @@ typedef struct tgl_sim {
     char *workspace; /* for runs without a workspace of the caller */
     size_t workspace_room;
     char seed[24]; /* seed of the order of clusters, as text */
-    struct {
-        const char *key, *value;
-    } properties[TGL_SIM_PROPERTIES];
 } tgl_sim;
 
 /* sim_execute.c: the members of tgl_backend for plans. */

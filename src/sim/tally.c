@@ -55,17 +55,19 @@ static size_t slot_of(const tgl_tally *tally, const void *pc, tgl_access_kind ki
     return slot;
 }
 
-static bool open_site(tgl_tally *tally, size_t slot, const void *pc, tgl_access_kind kind,
-                      int target)
+/* The instruction, with this target and cluster if it is new. NULL: the table is full. */
+static tgl_site *find_site(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
+                           uint32_t cluster)
 {
-    if (2 * tally->used >= tally->slots) return false;
-    tgl_site *site = &tally->sites[slot];
+    tgl_site *site = &tally->sites[slot_of(tally, pc, kind)];
+    if (site->pc != NULL) return site;
+    if (2 * tally->used >= tally->slots) return NULL;
     site->pc = pc;
     site->kind = kind;
     site->target = target;
-    site->cluster = tally->cluster;
+    site->cluster = cluster;
     tally->used++;
-    return true;
+    return site;
 }
 
 static bool can_join(const tgl_tally_group *group, int lane, uint64_t round)
@@ -105,10 +107,10 @@ bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, in
                       uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
                       uint32_t *index, bool *is_full)
 {
-    const size_t slot = slot_of(tally, pc, kind);
-    tgl_site *site = &tally->sites[slot];
-    if (site->pc == NULL && !open_site(tally, slot, pc, kind, target)) return false;
-    if (site->group_count == 0) tally->touched[tally->touched_count++] = (uint32_t)slot;
+    tgl_site *site = find_site(tally, pc, kind, target, tally->cluster);
+    if (site == NULL) return false;
+    *index = (uint32_t)(site - tally->sites);
+    if (site->group_count == 0) tally->touched[tally->touched_count++] = *index;
     const int joined = join_group(tally, site, lane, round);
     if (joined < 0) return false;
     tgl_tally_group *group = &site->groups[joined];
@@ -116,7 +118,6 @@ bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, in
     group->lanes |= 1u << lane;
     if (shared != 0) add_lane(&group->shared, lane, bytes, shared);
     if (global != 0) add_lane(&group->global, lane, bytes, global);
-    *index = (uint32_t)slot;
     *is_full = ++site->passes[lane] == TGL_TALLY_WINDOW;
     return true;
 }
@@ -124,23 +125,20 @@ bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, in
 bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
                     int64_t bytes, int64_t sectors, uint32_t *index)
 {
-    const size_t slot = slot_of(tally, pc, kind);
-    tgl_site *site = &tally->sites[slot];
-    if (site->pc == NULL && !open_site(tally, slot, pc, kind, target)) return false;
+    tgl_site *site = find_site(tally, pc, kind, target, tally->cluster);
+    if (site == NULL) return false;
     site->requests++;
     site->bytes += bytes;
     site->sectors += sectors;
-    *index = (uint32_t)slot;
+    *index = (uint32_t)(site - tally->sites);
     return true;
 }
 
 static bool add_site(tgl_tally *tally, const tgl_site *other, const void *pc)
 {
-    const size_t slot = slot_of(tally, pc, other->kind);
-    tgl_site *site = &tally->sites[slot];
-    const bool is_new = site->pc == NULL;
-    if (is_new && !open_site(tally, slot, pc, other->kind, other->target)) return false;
-    if (is_new || other->cluster < site->cluster) {
+    tgl_site *site = find_site(tally, pc, other->kind, other->target, other->cluster);
+    if (site == NULL) return false;
+    if (other->cluster < site->cluster) {
         site->target = other->target;
         site->cluster = other->cluster;
     }

@@ -139,10 +139,8 @@ static const char *add_entry(tgl_temp_folder *folder, const char *name, size_t l
         errno = ENOSPC;
         return NULL;
     }
-    const size_t size = strlen(folder->path) + 1 + length + 1;
-    char *path = malloc(size);
-    if (path == NULL) return NULL;
-    snprintf(path, size, "%s/%.*s", folder->path, (int)length, name);
+    char *path;
+    if (asprintf(&path, "%s/%.*s", folder->path, (int)length, name) < 0) return NULL;
     folder->entries[folder->count++] = path;
     return path;
 }

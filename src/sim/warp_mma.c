@@ -151,18 +151,16 @@ static void multiply_f64(tgl_warp_operands *lanes[TGL_WARP])
 /* Fills the registers with their lane and number instead of values, and collects them. */
 void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
 {
-    uint32_t a[TGL_WARP][4], b[TGL_WARP][2];
+    uint32_t numbers[TGL_WARP][4];
     tgl_warp_operands operands[TGL_WARP], *lanes[TGL_WARP];
     const uint32_t each = type == TGL_F32 ? 1 : 0x10001; /* a register has two elements */
     for (int lane = 0; lane < TGL_WARP; lane++) {
-        for (int i = 0; i < 4; i++)
-            a[lane][i] = (uint32_t)(lane + TGL_WARP * i) * each;
-        for (int i = 0; i < 2; i++)
-            b[lane][i] = (uint32_t)(lane + TGL_WARP * i) * each;
-        for (int i = 0; i < 4; i++)
-            fragments->sums[row_of(lane, i) * N + column_of(lane, i)] =
-                (uint32_t)(lane + TGL_WARP * i);
-        operands[lane] = (tgl_warp_operands){.a = a[lane], .b = b[lane]};
+        for (int i = 0; i < 4; i++) {
+            const uint32_t number = (uint32_t)(lane + TGL_WARP * i);
+            numbers[lane][i] = number * each;
+            fragments->sums[row_of(lane, i) * N + column_of(lane, i)] = number;
+        }
+        operands[lane] = (tgl_warp_operands){.a = numbers[lane], .b = numbers[lane]};
         lanes[lane] = &operands[lane];
     }
     if (type == TGL_F32)
