@@ -11,12 +11,16 @@
  *             successive rows, that is eight successive k of four lines. Threads therefore need not
  *             exchange words. Lines that are too long for the registers of a cluster are read
  *             twice, the second time usually from L2.
- *   maxima    The largest |x| of each line, as a bit pattern: patterns have the order of the
- *             numbers, Inf and NaN last. First the threads of a warp combine their maxima, then the
- *             warps, then the blocks of a cluster.
+ *   summaries The largest |x| of each line, as a bit pattern (patterns have the order of the
+ *             numbers, Inf and NaN last), and the number of elements that are not 0. First the
+ *             threads of a warp combine theirs, then the warps, then the blocks of a cluster.
  *   words     The scale of each line, the words, and for each panel of lines its state and the list
  *             of its elements that two words cannot represent. Blocks add to a counter of the
  *             panel, which is zero at the launch, and the last block copies it into the panel.
+ *
+ * A line with a single element that is not 0 is scaled below the range of the words. Its words are
+ * 0 and the element is listed, so that the main kernel multiplies it as it is: selections of rows
+ * or columns, permutations and diagonal matrices are exact.
  *
  * The order of a list is not fixed; its reader sorts it. Whether a list overflows depends only on
  * the matrix.
@@ -174,7 +178,13 @@ static __device__ __forceinline__ void load_lines(float *x, const job_t *job,
     }
 }
 
-/* ---- Maxima ---------------------------------------------------------------------------------- */
+/* ---- Summaries ------------------------------------------------------------------------------- */
+
+/* Of a line, or of a part of it. */
+struct summary {
+    unsigned most;     /* the pattern of the largest |x| */
+    unsigned nonzeros; /* the number of elements that are not 0 */
+};
 
 static __device__ __forceinline__ unsigned larger(unsigned x, unsigned y)
 {
@@ -187,48 +197,56 @@ static __device__ __forceinline__ unsigned pattern(float x)
     return __float_as_uint(x) & 0x7fffffffu;
 }
 
-/* The maximum over the lanes whose numbers differ only in the bits from low to high / 2. */
-static __device__ __forceinline__ unsigned lanes_maximum(unsigned x, int low, int high)
+static __device__ __forceinline__ void add_summary(struct summary *to, unsigned most,
+                                                   unsigned nonzeros)
+{
+    to->most = larger(to->most, most);
+    to->nonzeros += nonzeros;
+}
+
+/* The summary over the lanes whose numbers differ only in the bits from low to high / 2. */
+static __device__ __forceinline__ struct summary lanes_summary(struct summary x, int low, int high)
 {
     for (int i = high / 2; i >= low; i /= 2)
-        x = larger(x, __shfl_xor_sync(0xffffffffu, x, i));
+        add_summary(&x, __shfl_xor_sync(0xffffffffu, x.most, i),
+                    __shfl_xor_sync(0xffffffffu, x.nonzeros, i));
     return x;
 }
 
-/* most[] := the maxima of most[] and the thread's elements: most[j] of its line j if transposed,
- * else most[0] of its line. */
-static __device__ __forceinline__ void add_maxima(unsigned *most, const float *x,
-                                                  const bool transposed)
+/* Adds the thread's elements: to sums[j] those of its line j if transposed, else to sums[0]. */
+static __device__ __forceinline__ void add_elements(struct summary *sums, const float *x,
+                                                    const bool transposed)
 {
 #pragma unroll
     for (int e = 0; e < 32; e++)
-        most[transposed ? e % 4 : 0] = larger(most[transposed ? e % 4 : 0], pattern(x[e]));
+        add_summary(&sums[transposed ? e % 4 : 0], pattern(x[e]), x[e] != 0.0f);
 }
 
-/* Patterns of the maxima of the block's lines. */
-struct maxima {
-    unsigned of_warps[WARPS][TGL_BLOCK_LINES_MAX];
-    float of_block[TGL_BLOCK_LINES_MAX]; /* over the block's parts of the lines */
-    float of_line[TGL_BLOCK_LINES_MAX];  /* over whole lines */
+struct summaries {
+    struct summary of_warps[WARPS][TGL_BLOCK_LINES_MAX];
+    float most[TGL_BLOCK_LINES_MAX]; /* over the block's parts of the lines, */
+    float nonzeros[TGL_BLOCK_LINES_MAX];
+    bool is_finite[TGL_BLOCK_LINES_MAX]; /* and of whole lines */
+    int exponents[TGL_BLOCK_LINES_MAX];
 };
 
-/* Writes the maxima of the warp. Returns the number of warps that share a line. */
-static __device__ __forceinline__ int write_maxima(struct maxima *to, const unsigned *most,
-                                                   const job_t *job,
-                                                   const struct decompose_place *at,
-                                                   const bool transposed)
+/* Writes the summaries of the warp. Returns the number of warps that share a line. */
+static __device__ __forceinline__ int write_summaries(struct summaries *to,
+                                                      const struct summary *sums, const job_t *job,
+                                                      const struct decompose_place *at,
+                                                      const bool transposed)
 {
     const int thread = (int)threadIdx.x, lane = thread % 32;
     if (transposed) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const unsigned all = lanes_maximum(most[j], STRIP / 4, 32);
+            const struct summary all = lanes_summary(sums[j], STRIP / 4, 32);
             if (lane < STRIP / 4) to->of_warps[thread / 32][at->slot + j] = all;
         }
         return WARPS;
     }
     const int threads = threads_of(job), within = thread & (threads - 1);
-    const unsigned all = lanes_maximum(most[0], 1, threads < 32 ? threads : 32);
+    const struct summary all = lanes_summary(sums[0], 1, threads < 32 ? threads : 32);
     if (threads >= 32) {
         if (lane == 0) to->of_warps[within / 32][at->slot] = all;
         return threads / 32;
@@ -237,22 +255,22 @@ static __device__ __forceinline__ int write_maxima(struct maxima *to, const unsi
     return 1;
 }
 
-/* s of a line whose largest element has this pattern; 0 of a line of zeros, or with Inf or NaN. */
-static __device__ __forceinline__ int exponent_of(unsigned most)
+/* s of a line; 0 of a line of zeros, or with Inf or NaN. */
+static __device__ __forceinline__ int exponent_of(struct summary line)
 {
+    const unsigned most = line.most;
     if (most == 0 || most >= INFINITY_IS) return 0;
     /* The exponent field, or the place of the first bit of a denormal number. */
     const int exponent = most >> 23 ? (int)(most >> 23) - 127 : 31 - __clz((int)most) - 149;
-    return TGL_TOP_EXPONENT - exponent;
+    return (line.nonzeros == 1 ? TGL_SINGLE_EXPONENT : TGL_TOP_EXPONENT) - exponent;
 }
 
 /* By one thread for each line: stores its exponent, and adds its state to that of the panel. */
 static __device__ __forceinline__ void record_line(const job_t *job, const struct decompose_work *w,
-                                                   int line, unsigned most)
+                                                   int line, int s, bool is_finite)
 {
-    const int s = exponent_of(most);
     const unsigned state =
-        (most >= INFINITY_IS ? TGL_PANEL_NOT_FINITE : 0) |
+        (is_finite ? 0 : TGL_PANEL_NOT_FINITE) |
         (s > TGL_MODEST_EXPONENT || s < -TGL_MODEST_EXPONENT ? TGL_PANEL_WIDE : 0);
     job->exponents[(long long)w->matrix * job->padded_lines + line] = s;
     if (state) {
@@ -261,40 +279,43 @@ static __device__ __forceinline__ void record_line(const job_t *job, const struc
     }
 }
 
-/* maxima->of_line := the maxima of the block's lines, over all blocks that share a line. Also
+/* Sets is_finite and exponents of the block's lines, from all blocks that share a line. Also
  * records the lines. */
-static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, const unsigned *most,
-                                                      const job_t *job,
-                                                      const struct decompose_work *w,
-                                                      const struct decompose_place *at,
-                                                      const bool transposed)
+static __device__ __forceinline__ void
+combine_summaries(struct summaries *summaries, const struct summary *sums, const job_t *job,
+                  const struct decompose_work *w, const struct decompose_place *at,
+                  const bool transposed)
 {
-    const int warps = write_maxima(maxima, most, job, at, transposed), slot = (int)threadIdx.x;
+    const int warps = write_summaries(summaries, sums, job, at, transposed);
+    const int slot = (int)threadIdx.x;
     const bool has_line = slot < job->block_lines;
-    unsigned all = 0;
+    struct summary all = {0, 0};
     __syncthreads();
     for (int i = 0; has_line && i < warps; i++)
-        all = larger(all, maxima->of_warps[i][slot]);
+        add_summary(&all, summaries->of_warps[i][slot].most, summaries->of_warps[i][slot].nonzeros);
     if (job->parts > 1) {
-        if (has_line) maxima->of_block[slot] = __uint_as_float(all);
+        if (has_line) {
+            summaries->most[slot] = __uint_as_float(all.most);
+            summaries->nonzeros[slot] = __uint_as_float(all.nonzeros);
+        }
         __syncwarp();
         cluster_sync();
+        all.nonzeros = 0;
         for (int i = 0; has_line && i < job->parts; i++)
-            all = larger(all, __float_as_uint(cluster_load(&maxima->of_block[slot], i)));
+            add_summary(&all, __float_as_uint(cluster_load(&summaries->most[slot], i)),
+                        __float_as_uint(cluster_load(&summaries->nonzeros[slot], i)));
     }
-    if (has_line) maxima->of_line[slot] = __uint_as_float(all);
+    if (has_line) {
+        summaries->is_finite[slot] = all.most < INFINITY_IS;
+        summaries->exponents[slot] = exponent_of(all);
+    }
     __syncthreads();
     if (job->parts > 1) cluster_arrive();
-    if (w->part == 0 && slot < w->count) record_line(job, w, w->line + slot, all);
+    if (w->part == 0 && slot < w->count)
+        record_line(job, w, w->line + slot, summaries->exponents[slot], summaries->is_finite[slot]);
 }
 
 /* ---- Words ----------------------------------------------------------------------------------- */
-
-/* The scale of line number `slot` of the block. */
-static __device__ __forceinline__ struct scale scale_of_line(const struct maxima *maxima, int slot)
-{
-    return scale_of(exponent_of(__float_as_uint(maxima->of_line[slot])));
-}
 
 /* Makes the words of two elements. Returns whether two words cannot represent one of them. */
 static __device__ __forceinline__ bool split_two(float first, float second, struct scale scale,
@@ -325,9 +346,9 @@ static __device__ __forceinline__ bool split_two(float first, float second, stru
 static __device__ __forceinline__ bool split_line(const float *x, const job_t *job,
                                                   const struct decompose_work *w,
                                                   const struct decompose_place *at,
-                                                  const struct maxima *maxima)
+                                                  const struct summaries *lines)
 {
-    const struct scale scale = scale_of_line(maxima, at->slot);
+    const struct scale scale = scale_of(lines->exponents[at->slot]);
     unsigned short *to = words_of(job, w) + at->line * job->pitch + at->k;
     unsigned short *to_lo = to + job->words;
     const bool is_inside = at->line < w->line + w->count;
@@ -348,12 +369,12 @@ static __device__ __forceinline__ bool split_line(const float *x, const job_t *j
 static __device__ __forceinline__ bool split_columns(const float *x, const job_t *job,
                                                      const struct decompose_work *w,
                                                      const struct decompose_place *at,
-                                                     const struct maxima *maxima)
+                                                     const struct summaries *lines)
 {
     bool has_below = false;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        const struct scale scale = scale_of_line(maxima, at->slot + j);
+        const struct scale scale = scale_of(lines->exponents[at->slot + j]);
         unsigned short *to = words_of(job, w) + (at->line + j) * job->pitch + at->k;
         unsigned hi[4], lo[4];
 #pragma unroll
@@ -379,25 +400,24 @@ static __device__ __forceinline__ float element_of(const job_t *job, const struc
 }
 
 /* Whether element number e, which is x, is to be listed. */
-static __device__ __forceinline__ bool is_listed(const struct maxima *maxima,
+static __device__ __forceinline__ bool is_listed(const struct summaries *lines,
                                                  const struct decompose_place *at, int e, float x,
                                                  const bool transposed)
 {
     const int slot = at->slot + (transposed ? e % 4 : 0);
-    return __float_as_uint(maxima->of_line[slot]) < INFINITY_IS &&
-           is_below_words(x, scaled(x, scale_of_line(maxima, slot)));
+    return lines->is_finite[slot] && is_below_words(x, scaled(x, scale_of(lines->exponents[slot])));
 }
 
 /* Adds the thread's elements that two words cannot represent to the panel's list. Rare. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
                                                   const struct decompose_place *at,
-                                                  const struct maxima *maxima,
+                                                  const struct summaries *lines,
                                                   const bool transposed)
 {
     unsigned count = 0, below = 0; /* bit e: element e */
 #pragma unroll 4
     for (int e = 0; e < 32; e++)
-        if (is_listed(maxima, at, e, element_of(job, w, at, e, transposed), transposed)) {
+        if (is_listed(lines, at, e, element_of(job, w, at, e, transposed), transposed)) {
             below |= 1u << e;
             count++;
         }
@@ -438,10 +458,10 @@ static __device__ __forceinline__ void finish_panel(const job_t *job,
 static __device__ __forceinline__ void decompose_lines(const job_t *job, int block,
                                                        const bool transposed)
 {
-    __shared__ struct maxima maxima;
-    unsigned most[4] = {0, 0, 0, 0};
+    __shared__ struct summaries lines;
+    struct summary sums[4] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
     struct decompose_work w;
-    /* Iterations i < 0 find the maxima of steps -i, the last step first. Those of i >= 0 make the
+    /* Iterations i < 0 summarise steps -i, the last step first. Those of i >= 0 make the
      * words of steps i. The elements of step 0 stay in registers in between. */
 #pragma unroll 1
     for (int i = 1 - job->steps; i < job->steps; i++) {
@@ -449,16 +469,16 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
         if (!find_work(job, opaque(block), &w)) return;
         const struct decompose_place at = decompose_place_of(job, &w, i < 0 ? -i : i, transposed);
         load_lines(x, job, &w, &at, transposed);
-        if (i <= 0) add_maxima(most, x, transposed);
+        if (i <= 0) add_elements(sums, x, transposed);
         if (i < 0) continue;
-        if (i == 0) combine_maxima(&maxima, most, job, &w, &at, transposed);
-        if (transposed ? split_columns(x, job, &w, &at, &maxima)
-                       : split_line(x, job, &w, &at, &maxima))
-            list_below(job, &w, &at, &maxima, transposed);
+        if (i == 0) combine_summaries(&lines, sums, job, &w, &at, transposed);
+        if (transposed ? split_columns(x, job, &w, &at, &lines)
+                       : split_line(x, job, &w, &at, &lines))
+            list_below(job, &w, &at, &lines, transposed);
     }
     finish_panel(job, &w);
     __syncwarp();
-    if (job->parts > 1) cluster_wait(); /* no block exits while others read its maxima */
+    if (job->parts > 1) cluster_wait(); /* no block exits while others read its summaries */
 }
 
 __global__ void __launch_bounds__(THREADS, BLOCKS) decompose(const struct tgl_decompose_args args)
