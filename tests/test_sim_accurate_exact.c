@@ -83,6 +83,58 @@ static void integers(void **state)
     }
 }
 
+/* ---- Lines with one element ------------------------------------------------------------------ */
+
+/* Line i of an operand has one element that is not 0. It has exponents from those of denormal
+ * numbers to the largest one, and other ones if `is_unit` is false. Some lines have none. */
+static float only_element(int line, bool is_unit, int shift)
+{
+    static const int exponents[] = {0, 1, -13, 27, -60, 61, 126, -126, -140, 90};
+    if (line % 11 == 10) return 0;
+    if (is_unit) return 1;
+    return ldexpf(1 + (float)uniform(), exponents[(line + shift) % 10]);
+}
+
+/* Makes op(A), or op(B), a selection: permutations, one-hot lines that meet one k, a diagonal. */
+static void select_lines(const product *p, data *d, bool is_b, int way, int shift)
+{
+    const int lines = is_b ? p->n : p->m;
+    memset(is_b ? d->b : d->a, 0, (size_t)lines * (size_t)p->k * sizeof(float));
+    for (int i = 0; i < lines; i++) {
+        const int k = way == 0 ? i : way == 1 ? (i * 37 + 5) % p->k : i % 3 * 100;
+        *(is_b ? b_at(p, d, k, i) : a_at(p, d, i, k)) = only_element(i, way == 1, shift);
+    }
+}
+
+/* Identity matrices, permutations, selected lines and diagonals on either side, or on both: each
+ * sum is one product, and D is that product rounded once, or Inf. */
+static void selections(void **state)
+{
+    for (int way = 0; way < 18; way++) {
+        if (!is_mine()) continue;
+        product p = square("selections", 264);
+        p.m = 130, p.n = 140;
+        p.kernel = accurate_kernels[way % ACCURATE_KERNELS];
+        p.trans_a = way % 2 != 0;
+        p.trans_b = way / 2 % 2 != 0;
+        data d = make_data(&p);
+        fill_both(&p, &d, symmetric);
+        if (way / 3 % 3 != 1) select_lines(&p, &d, false, way % 3, 0);
+        if (way / 3 % 3 != 0) select_lines(&p, &d, true, way / 9, 3);
+        float *result = compute(*state, &p, &d);
+        for (int i = 0; i < p.m * p.n; i++) {
+            const truth t = truth_of(&p, &d, 0, i / p.n, i % p.n);
+            if (result[i] != t.ffma)
+                fail_msg("selections %d: D[%d][%d] is %.9g, not %.9g", way, i / p.n, i % p.n,
+                         result[i], t.ffma);
+        }
+        free(result);
+        free_data(&d);
+    }
+}
+
+/* ---- All kinds of products ------------------------------------------------------------------- */
+
 static double of_small_integers(void)
 {
     return floor(uniform() * 9) - 4;
@@ -270,9 +322,10 @@ int main(int argc, char **argv)
 {
     sweep_arguments(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(configurations), cmocka_unit_test(integers),  cmocka_unit_test(alignments),
-        cmocka_unit_test(batches),        cmocka_unit_test(epilogues), cmocka_unit_test(many_tiles),
-        cmocka_unit_test(repeats),
+        cmocka_unit_test(configurations), cmocka_unit_test(integers),
+        cmocka_unit_test(alignments),     cmocka_unit_test(batches),
+        cmocka_unit_test(epilogues),      cmocka_unit_test(many_tiles),
+        cmocka_unit_test(repeats),        cmocka_unit_test(selections),
     };
     return cmocka_run_group_tests(tests, setup_test_device, teardown_device);
 }

@@ -58,6 +58,16 @@ static float element(int line, int k, int length)
         return k % 100 == 0 ? x * 0x1p-13f : 0x1.8p0f; /* the limits of the range */
     case 10:
         return k % 3 == 0 ? 0x1p-27f : k % 3 == 1 ? 0x1.fffffep-28f : 1;
+    case 11: /* a single element, and two of them, far from each other and side by side */
+        return k == length - 1 ? x : 0;
+    case 0:
+        return k == 0 || k == length - 1 ? x : 0;
+    case 12:
+        return k == length / 3 ? -0x1.8p127f : 0;
+    case 13:
+        return k == 1 ? 0x1p-149f : 0;
+    case 14:
+        return k == 40 || k == 41 ? x : 0;
     default:
         return x;
     }
@@ -165,12 +175,14 @@ typedef struct line_truth {
 static line_truth truth_of(const float *x, int length)
 {
     float most = 0;
+    int nonzeros = 0;
     for (int k = 0; k < length; k++) {
         if (!isfinite(x[k])) return (line_truth){0, TGL_PANEL_NOT_FINITE};
         if (fabsf(x[k]) > most) most = fabsf(x[k]);
+        nonzeros += x[k] != 0;
     }
     line_truth t = {0, 0};
-    if (most > 0) t.s = TGL_TOP_EXPONENT - ilogbf(most);
+    if (most > 0) t.s = (nonzeros == 1 ? -14 : TGL_TOP_EXPONENT) - ilogbf(most);
     if (abs(t.s) > TGL_MODEST_EXPONENT) t.state = TGL_PANEL_WIDE;
     return t;
 }

@@ -182,6 +182,14 @@ static void identity(class_inputs *x, int unused)
         x->B[i] = i / x->n == i % x->n ? 1 : 0;
 }
 
+/* Row i of the product is row 7*i of B, modulo k. */
+static void one_hot(class_inputs *x, int unused)
+{
+    (void)unused;
+    for (int64_t i = 0; i < x->m * x->k; i++)
+        x->A[i] = i / x->k * 7 % x->k == i % x->k ? 1 : 0;
+}
+
 /* A has numbers up to the greatest one, B up to 2^exponent. */
 static void near_top(class_inputs *x, int exponent)
 {
@@ -337,7 +345,8 @@ static const input_class classes[] = {
     {"denormal results",          0,     symmetric, 0x1p-69, NULL, 0, 1, 0},
     {"a huge element in a row",   MEAN,  symmetric, 1, huge_elements, 100, 1, 0},
     {"rows and columns of zeros", MEAN,  symmetric, 1, zero_lines, 0, 1, 0},
-    {"A*I",                       0,     symmetric, 1, identity, 0, 1, 0},
+    {"A*I",                       EXACT, symmetric, 1, identity, 0, 1, 0},
+    {"one-hot rows",              EXACT, symmetric, 1, one_hot, 0, 1, 0},
     {"near FLT_MAX",              MEAN,  symmetric, 1, near_top, -8, 1, 0},
     {"overflow of results",       0,     symmetric, 1, scale_a, 126, 1, 0},
     {"overflow midway",           0,     unit,      1, overflow_midway, 126, 1, 0},

@@ -246,7 +246,13 @@ typedef enum tgl_type {
 TGL_API size_t tgl_type_size(tgl_type type);
 
 /* The arithmetic that a product may use. ACCURATE, TF32 and FAST are permissions: the library may
- * use more exact arithmetic instead, so they are supported wherever IEEE is supported. */
+ * use more exact arithmetic instead, so they are supported wherever IEEE is supported.
+ *
+ * ACCURATE, the default of F32 on some GPUs, guarantees the error bound of sums in F32 and exact
+ * results where each row of op(A) or each column of op(B) has at most one element that is not 0
+ * (identity matrices, permutations, one-hot rows). Its bits are not those of fused multiply-adds:
+ * integers of more than 11 bits in both operands may be rounded. TEGULA_COMPUTE=ieee in the
+ * environment makes IEEE the default. */
 typedef enum tgl_compute {
     TGL_COMPUTE_DEFAULT = 0,  /* F32: ACCURATE on GPUs of compute capability 9.0 and on sim, else
                                  IEEE; the environment variable TEGULA_COMPUTE replaces this. F64:

@@ -11,12 +11,15 @@
  *             successive rows, that is eight successive k of four lines. Threads therefore need not
  *             exchange words. Lines that are too long for the registers of a cluster are read
  *             twice, the second time usually from L2.
- *   maxima    The largest |x| of each line, as a bit pattern: patterns have the order of the
- *             numbers, Inf and NaN last. First the threads of a warp combine their maxima, then the
- *             warps, then the blocks of a cluster.
+ *   extents   The largest |x| of each line, and whether several elements are not 0. First the
+ *             threads of a warp join their extents, then the warps, then the blocks of a cluster.
  *   words     The scale of each line, the words, and for each panel of lines its state and the list
  *             of its elements that two words cannot represent. Blocks add to a counter of the
  *             panel, which is zero at the launch, and the last block copies it into the panel.
+ *
+ * A line in which a single element is not 0 is scaled below the range of two words: the element is
+ * listed, and the main kernel multiplies it as it is. Selected lines, permutations and diagonals
+ * are exact.
  *
  * The order of a list is not fixed; its reader sorts it. Whether a list overflows depends only on
  * the matrix.
@@ -174,61 +177,70 @@ static __device__ __forceinline__ void load_lines(float *x, const job_t *job,
     }
 }
 
-/* ---- Maxima ---------------------------------------------------------------------------------- */
+/* ---- Extents --------------------------------------------------------------------------------- */
 
 static __device__ __forceinline__ unsigned larger(unsigned x, unsigned y)
 {
     return x > y ? x : y;
 }
 
-/* The bit pattern of |x|. */
-static __device__ __forceinline__ unsigned pattern(float x)
+/* The extent of a line, or of a part of it, is twice the bit pattern of its largest |x|, and one
+ * more if several elements are not 0. Patterns have the order of the numbers, Inf and NaN last. */
+static __device__ __forceinline__ unsigned joined(unsigned x, unsigned y)
 {
-    return __float_as_uint(x) & 0x7fffffffu;
+    return larger(x, y) | (x != 0 && y != 0);
 }
 
-/* The maximum over the lanes whose numbers differ only in the bits from low to high / 2. */
-static __device__ __forceinline__ unsigned lanes_maximum(unsigned x, int low, int high)
+/* The extent over the lanes whose numbers differ only in the bits from low to high / 2. */
+static __device__ __forceinline__ unsigned lanes_extent(unsigned x, int low, int high)
 {
     for (int i = high / 2; i >= low; i /= 2)
-        x = larger(x, __shfl_xor_sync(0xffffffffu, x, i));
+        x = joined(x, __shfl_xor_sync(0xffffffffu, x, i));
     return x;
 }
 
-/* most[] := the maxima of most[] and the thread's elements: most[j] of its line j if transposed,
- * else most[0] of its line. */
-static __device__ __forceinline__ void add_maxima(unsigned *most, const float *x,
-                                                  const bool transposed)
+/* Adds the thread's elements to the extents: to own[j] those of its line j if transposed, else to
+ * own[0] those of its line. */
+static __device__ __forceinline__ void add_elements(unsigned *own, const float *x,
+                                                    const bool transposed)
 {
+    unsigned others[4] = {0, 0, 0, 0}; /* not 0: several elements are not 0 */
 #pragma unroll
-    for (int e = 0; e < 32; e++)
-        most[transposed ? e % 4 : 0] = larger(most[transposed ? e % 4 : 0], pattern(x[e]));
+    for (int e = 0; e < 32; e++) {
+        const int j = transposed ? e % 4 : 0;
+        const unsigned twice = __float_as_uint(x[e]) << 1; /* without the sign */
+        others[j] |= own[j] < twice ? own[j] : twice;
+        own[j] = larger(own[j], twice);
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        own[j] |= others[j] != 0;
 }
 
-/* Patterns of the maxima of the block's lines. */
-struct maxima {
+/* Extents of the block's lines. */
+struct extents {
     unsigned of_warps[WARPS][TGL_BLOCK_LINES_MAX];
     float of_block[TGL_BLOCK_LINES_MAX]; /* over the block's parts of the lines */
     float of_line[TGL_BLOCK_LINES_MAX];  /* over whole lines */
 };
 
-/* Writes the maxima of the warp. Returns the number of warps that share a line. */
-static __device__ __forceinline__ int write_maxima(struct maxima *to, const unsigned *most,
-                                                   const job_t *job,
-                                                   const struct decompose_place *at,
-                                                   const bool transposed)
+/* Writes the extents of the warp. Returns the number of warps that share a line. */
+static __device__ __forceinline__ int write_extents(struct extents *to, const unsigned *own,
+                                                    const job_t *job,
+                                                    const struct decompose_place *at,
+                                                    const bool transposed)
 {
     const int thread = (int)threadIdx.x, lane = thread % 32;
     if (transposed) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const unsigned all = lanes_maximum(most[j], STRIP / 4, 32);
+            const unsigned all = lanes_extent(own[j], STRIP / 4, 32);
             if (lane < STRIP / 4) to->of_warps[thread / 32][at->slot + j] = all;
         }
         return WARPS;
     }
     const int threads = threads_of(job), within = thread & (threads - 1);
-    const unsigned all = lanes_maximum(most[0], 1, threads < 32 ? threads : 32);
+    const unsigned all = lanes_extent(own[0], 1, threads < 32 ? threads : 32);
     if (threads >= 32) {
         if (lane == 0) to->of_warps[within / 32][at->slot] = all;
         return threads / 32;
@@ -237,22 +249,28 @@ static __device__ __forceinline__ int write_maxima(struct maxima *to, const unsi
     return 1;
 }
 
-/* s of a line whose largest element has this pattern; 0 of a line of zeros, or with Inf or NaN. */
-static __device__ __forceinline__ int exponent_of(unsigned most)
+static __device__ __forceinline__ bool is_finite(unsigned extent)
 {
-    if (most == 0 || most >= INFINITY_IS) return 0;
+    return extent >> 1 < INFINITY_IS;
+}
+
+/* s of a line; 0 of a line of zeros, or with Inf or NaN. */
+static __device__ __forceinline__ int exponent_of(unsigned extent)
+{
+    const unsigned most = extent >> 1;
+    if (most == 0 || !is_finite(extent)) return 0;
     /* The exponent field, or the place of the first bit of a denormal number. */
     const int exponent = most >> 23 ? (int)(most >> 23) - 127 : 31 - __clz((int)most) - 149;
-    return TGL_TOP_EXPONENT - exponent;
+    return (extent & 1 ? TGL_TOP_EXPONENT : TGL_SINGLE_EXPONENT) - exponent;
 }
 
 /* By one thread for each line: stores its exponent, and adds its state to that of the panel. */
 static __device__ __forceinline__ void record_line(const job_t *job, const struct decompose_work *w,
-                                                   int line, unsigned most)
+                                                   int line, unsigned extent)
 {
-    const int s = exponent_of(most);
+    const int s = exponent_of(extent);
     const unsigned state =
-        (most >= INFINITY_IS ? TGL_PANEL_NOT_FINITE : 0) |
+        (is_finite(extent) ? 0 : TGL_PANEL_NOT_FINITE) |
         (s > TGL_MODEST_EXPONENT || s < -TGL_MODEST_EXPONENT ? TGL_PANEL_WIDE : 0);
     job->exponents[(long long)w->matrix * job->padded_lines + line] = s;
     if (state) {
@@ -261,28 +279,29 @@ static __device__ __forceinline__ void record_line(const job_t *job, const struc
     }
 }
 
-/* maxima->of_line := the maxima of the block's lines, over all blocks that share a line. Also
- * records the lines. */
-static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, const unsigned *most,
-                                                      const job_t *job,
-                                                      const struct decompose_work *w,
-                                                      const struct decompose_place *at,
-                                                      const bool transposed)
+/* Sets extents->of_line, of the block's lines, from all blocks that share a line. Also records the
+ * lines. */
+static __device__ __forceinline__ void join_extents(struct extents *extents, const unsigned *own,
+                                                    const job_t *job,
+                                                    const struct decompose_work *w,
+                                                    const struct decompose_place *at,
+                                                    const bool transposed)
 {
-    const int warps = write_maxima(maxima, most, job, at, transposed), slot = (int)threadIdx.x;
+    const int warps = write_extents(extents, own, job, at, transposed), slot = (int)threadIdx.x;
     const bool has_line = slot < job->block_lines;
     unsigned all = 0;
     __syncthreads();
     for (int i = 0; has_line && i < warps; i++)
-        all = larger(all, maxima->of_warps[i][slot]);
+        all = joined(all, extents->of_warps[i][slot]);
     if (job->parts > 1) {
-        if (has_line) maxima->of_block[slot] = __uint_as_float(all);
+        if (has_line) extents->of_block[slot] = __uint_as_float(all);
         __syncwarp();
         cluster_sync();
+        all = 0;
         for (int i = 0; has_line && i < job->parts; i++)
-            all = larger(all, __float_as_uint(cluster_load(&maxima->of_block[slot], i)));
+            all = joined(all, __float_as_uint(cluster_load(&extents->of_block[slot], i)));
     }
-    if (has_line) maxima->of_line[slot] = __uint_as_float(all);
+    if (has_line) extents->of_line[slot] = __uint_as_float(all);
     __syncthreads();
     if (job->parts > 1) cluster_arrive();
     if (w->part == 0 && slot < w->count) record_line(job, w, w->line + slot, all);
@@ -291,9 +310,10 @@ static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, con
 /* ---- Words ----------------------------------------------------------------------------------- */
 
 /* The scale of line number `slot` of the block. */
-static __device__ __forceinline__ struct scale scale_of_line(const struct maxima *maxima, int slot)
+static __device__ __forceinline__ struct scale scale_of_line(const struct extents *extents,
+                                                             int slot)
 {
-    return scale_of(exponent_of(__float_as_uint(maxima->of_line[slot])));
+    return scale_of(exponent_of(__float_as_uint(extents->of_line[slot])));
 }
 
 /* Makes the words of two elements. Returns whether two words cannot represent one of them. */
@@ -325,9 +345,9 @@ static __device__ __forceinline__ bool split_two(float first, float second, stru
 static __device__ __forceinline__ bool split_line(const float *x, const job_t *job,
                                                   const struct decompose_work *w,
                                                   const struct decompose_place *at,
-                                                  const struct maxima *maxima)
+                                                  const struct extents *extents)
 {
-    const struct scale scale = scale_of_line(maxima, at->slot);
+    const struct scale scale = scale_of_line(extents, at->slot);
     unsigned short *to = words_of(job, w) + at->line * job->pitch + at->k;
     unsigned short *to_lo = to + job->words;
     const bool is_inside = at->line < w->line + w->count;
@@ -348,12 +368,12 @@ static __device__ __forceinline__ bool split_line(const float *x, const job_t *j
 static __device__ __forceinline__ bool split_columns(const float *x, const job_t *job,
                                                      const struct decompose_work *w,
                                                      const struct decompose_place *at,
-                                                     const struct maxima *maxima)
+                                                     const struct extents *extents)
 {
     bool has_below = false;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        const struct scale scale = scale_of_line(maxima, at->slot + j);
+        const struct scale scale = scale_of_line(extents, at->slot + j);
         unsigned short *to = words_of(job, w) + (at->line + j) * job->pitch + at->k;
         unsigned hi[4], lo[4];
 #pragma unroll
@@ -379,25 +399,25 @@ static __device__ __forceinline__ float element_of(const job_t *job, const struc
 }
 
 /* Whether element number e, which is x, is to be listed. */
-static __device__ __forceinline__ bool is_listed(const struct maxima *maxima,
+static __device__ __forceinline__ bool is_listed(const struct extents *extents,
                                                  const struct decompose_place *at, int e, float x,
                                                  const bool transposed)
 {
     const int slot = at->slot + (transposed ? e % 4 : 0);
-    return __float_as_uint(maxima->of_line[slot]) < INFINITY_IS &&
-           is_below_words(x, scaled(x, scale_of_line(maxima, slot)));
+    return is_finite(__float_as_uint(extents->of_line[slot])) &&
+           is_below_words(x, scaled(x, scale_of_line(extents, slot)));
 }
 
 /* Adds the thread's elements that two words cannot represent to the panel's list. Rare. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
                                                   const struct decompose_place *at,
-                                                  const struct maxima *maxima,
+                                                  const struct extents *extents,
                                                   const bool transposed)
 {
     unsigned count = 0, below = 0; /* bit e: element e */
 #pragma unroll 4
     for (int e = 0; e < 32; e++)
-        if (is_listed(maxima, at, e, element_of(job, w, at, e, transposed), transposed)) {
+        if (is_listed(extents, at, e, element_of(job, w, at, e, transposed), transposed)) {
             below |= 1u << e;
             count++;
         }
@@ -438,10 +458,10 @@ static __device__ __forceinline__ void finish_panel(const job_t *job,
 static __device__ __forceinline__ void decompose_lines(const job_t *job, int block,
                                                        const bool transposed)
 {
-    __shared__ struct maxima maxima;
-    unsigned most[4] = {0, 0, 0, 0};
+    __shared__ struct extents extents;
+    unsigned own[4] = {0, 0, 0, 0};
     struct decompose_work w;
-    /* Iterations i < 0 find the maxima of steps -i, the last step first. Those of i >= 0 make the
+    /* Iterations i < 0 find the extents of steps -i, the last step first. Those of i >= 0 make the
      * words of steps i. The elements of step 0 stay in registers in between. */
 #pragma unroll 1
     for (int i = 1 - job->steps; i < job->steps; i++) {
@@ -449,16 +469,16 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
         if (!find_work(job, opaque(block), &w)) return;
         const struct decompose_place at = decompose_place_of(job, &w, i < 0 ? -i : i, transposed);
         load_lines(x, job, &w, &at, transposed);
-        if (i <= 0) add_maxima(most, x, transposed);
+        if (i <= 0) add_elements(own, x, transposed);
         if (i < 0) continue;
-        if (i == 0) combine_maxima(&maxima, most, job, &w, &at, transposed);
-        if (transposed ? split_columns(x, job, &w, &at, &maxima)
-                       : split_line(x, job, &w, &at, &maxima))
-            list_below(job, &w, &at, &maxima, transposed);
+        if (i == 0) join_extents(&extents, own, job, &w, &at, transposed);
+        if (transposed ? split_columns(x, job, &w, &at, &extents)
+                       : split_line(x, job, &w, &at, &extents))
+            list_below(job, &w, &at, &extents, transposed);
     }
     finish_panel(job, &w);
     __syncwarp();
-    if (job->parts > 1) cluster_wait(); /* no block exits while others read its maxima */
+    if (job->parts > 1) cluster_wait(); /* no block exits while others read its extents */
 }
 
 __global__ void __launch_bounds__(THREADS, BLOCKS) decompose(const struct tgl_decompose_args args)

@@ -6,19 +6,21 @@
  * A line is a row of op(A) or a column of op(B). Its elements x are scaled by a power of two, 2^s,
  * so that the largest lies in [2^14, 2^15), and are stored as two words of f16,
  *     hi = f16(x * 2^s),   lo = f16((x * 2^s - hi) * 2^11).
+ * The only element of a line that is not 0 is scaled to [2^-14, 2^-13): its words are 0.
  * docs/accuracy.md says which elements two words can represent, and why.
  */
 #ifndef TGL_DECOMPOSE_ARGS_H
 #define TGL_DECOMPOSE_ARGS_H
 
 enum {
-    TGL_TOP_EXPONENT = 14,    /* of a line's largest element when it is scaled */
-    TGL_LOW_EXPONENT = -13,   /* the least exponent of scaled elements that two words represent */
-    TGL_WORD_EXPONENT = 11,   /* lo is scaled by 2^11, the precision of f16 */
-    TGL_PANEL_LINES = 64,     /* lines that share a panel */
-    TGL_LISTED_MAX = 127,     /* elements in a panel's list: a panel has 2048 bytes */
-    TGL_MODEST_EXPONENT = 60, /* see TGL_PANEL_WIDE */
-    TGL_BLOCK_LINES_MAX = 32, /* lines of a block of gemm/decompose.cu */
+    TGL_TOP_EXPONENT = 14,     /* of a line's largest element when it is scaled */
+    TGL_LOW_EXPONENT = -13,    /* the least exponent of scaled elements that two words represent */
+    TGL_SINGLE_EXPONENT = -14, /* of a scaled element without others in its line: below the words */
+    TGL_WORD_EXPONENT = 11,    /* lo is scaled by 2^11, the precision of f16 */
+    TGL_PANEL_LINES = 64,      /* lines that share a panel */
+    TGL_LISTED_MAX = 127,      /* elements in a panel's list: a panel has 2048 bytes */
+    TGL_MODEST_EXPONENT = 60,  /* see TGL_PANEL_WIDE */
+    TGL_BLOCK_LINES_MAX = 32,  /* lines of a block of gemm/decompose.cu */
 };
 
 /* States of a panel. */

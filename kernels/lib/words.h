@@ -20,7 +20,7 @@ static __device__ __forceinline__ float any_power_of_two(int e)
     return e >= -126 ? power_of_two(e) : __int_as_float(1 << (e + 149));
 }
 
-/* 2^s as the product of two powers of two: s is in [-113, 163], so that 2^s may be outside of the
+/* 2^s as the product of two powers of two: s is in [-141, 163], so that 2^s may be outside of the
  * range of a float. */
 struct scale {
     float first, second;
