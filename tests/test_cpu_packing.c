@@ -75,8 +75,6 @@ static bool multiply_as_on(const char *model, const tgl_shape *shape, const cpu_
 {
     cpu_machine device = server_of(model, 1);
     device.facts.l2 = 256 << 10;
-    thread_pool threads;
-    tgl_thread_pool_open(&threads, 1, 1);
     cpu_plan plan;
     tgl_cpu_plan(shape, kernels, (cpu_blocking){0}, &device, &plan);
     const tgl_run run = {
@@ -86,9 +84,8 @@ static bool multiply_as_on(const char *model, const tgl_shape *shape, const cpu_
     };
     char *workspace = aligned_alloc(CPU_ALIGNMENT, tgl_cpu_aligned(plan.workspace));
     assert_non_null(workspace);
-    tgl_cpu_gemm(&(cpu_product){shape, &plan, &run, workspace, &threads});
+    tgl_cpu_gemm(&(cpu_product){shape, &plan, &run, workspace, NULL});
     free(workspace);
-    tgl_thread_pool_close(&threads);
     return plan.pack_a;
 }
 

@@ -35,6 +35,12 @@ static int threads_of_process(void)
 
 /* ---- Teams ----------------------------------------------------------------------------------- */
 
+static void run(thread_pool *pool, int threads, thread_pool_fn *body, void *context)
+{
+    thread_pool_task task = {.body = body, .context = context};
+    tgl_thread_pool_run(pool, threads, &task);
+}
+
 /* How often each member ran, and with which size of team. */
 typedef struct tally {
     int runs[MAX_TEAM], team[MAX_TEAM];
@@ -58,7 +64,7 @@ static void every_member_runs_once(void **state)
                 const int wanted = 1 + round % (MAX_TEAM + 2);
                 const int team = wanted < most ? wanted : most;
                 tally t = {0};
-                tgl_thread_pool_run(&pool, wanted, count_member, &t);
+                run(&pool, wanted, count_member, &t);
                 for (int i = 0; i < MAX_TEAM; i++) {
                     assert_int_equal(t.runs[i], i < team);
                     assert_int_equal(t.team[i], i < team ? team : 0);
@@ -77,13 +83,13 @@ static void threads_come_on_demand_and_end_with_the_pool(void **state)
     tally t = {0};
     tgl_thread_pool_open(&pool, 5, 2);
     assert_int_equal(threads_of_process(), before);
-    tgl_thread_pool_run(&pool, 1, count_member, &t);
+    run(&pool, 1, count_member, &t);
     assert_int_equal(threads_of_process(), before);
-    tgl_thread_pool_run(&pool, 3, count_member, &t);
+    run(&pool, 3, count_member, &t);
     assert_int_equal(threads_of_process(), before + 2);
-    tgl_thread_pool_run(&pool, 100, count_member, &t);
+    run(&pool, 100, count_member, &t);
     assert_int_equal(threads_of_process(), before + 4);
-    tgl_thread_pool_run(&pool, 2, count_member, &t);
+    run(&pool, 2, count_member, &t);
     assert_int_equal(threads_of_process(), before + 4);
     tgl_thread_pool_close(&pool);
     for (int i = 0; i < 1000 && threads_of_process() > before; i++)
@@ -117,7 +123,7 @@ static void the_caller_polls_longer_than_its_own_part(void **state)
         struct rusage before, after;
         getrusage(RUSAGE_THREAD, &before);
         for (int i = 0; i < RUNS; i++)
-            tgl_thread_pool_run(&pool, 2, finish_late, NULL);
+            run(&pool, 2, finish_late, NULL);
         getrusage(RUSAGE_THREAD, &after);
         sleeps = after.ru_nvcsw - before.ru_nvcsw;
     }
@@ -143,7 +149,7 @@ static void hold_workers(void *context, int thread, int team)
 static void *run_holding(void *argument)
 {
     second_caller *s = argument;
-    tgl_thread_pool_run(s->pool, 3, hold_workers, s);
+    run(s->pool, 3, hold_workers, s);
     return NULL;
 }
 
@@ -158,12 +164,12 @@ static void a_second_caller_computes_alone(void **state)
     pthread_t first;
     assert_int_equal(pthread_create(&first, NULL, run_holding, &s), 0);
     sem_wait(&s.has_workers);
-    tgl_thread_pool_run(&pool, 3, count_member, &s.t); /* would never return if it waited */
+    run(&pool, 3, count_member, &s.t); /* would never return if it waited */
     sem_post(&s.may_end);
     pthread_join(first, NULL);
     assert_int_equal(s.t.runs[0], 1);
     assert_int_equal(s.t.team[0], 1);
-    tgl_thread_pool_run(&pool, 3, count_member, &s.t);
+    run(&pool, 3, count_member, &s.t);
     assert_int_equal(s.t.team[2], 3);
     sem_destroy(&s.has_workers);
     sem_destroy(&s.may_end);
@@ -187,7 +193,7 @@ static void workers_block_signals(void **state)
     pthread_sigmask(SIG_SETMASK, &none, NULL);
     thread_pool pool;
     tgl_thread_pool_open(&pool, 3, 3);
-    tgl_thread_pool_run(&pool, 3, keep_signal_mask, masks);
+    run(&pool, 3, keep_signal_mask, masks);
     tgl_thread_pool_close(&pool);
     for (int thread = 0; thread < 3; thread++) {
         for (size_t i = 0; i < COUNT_OF(blocked); i++)

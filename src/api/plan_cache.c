@@ -6,16 +6,17 @@
  *
  * fork() copies the lock as it is at that moment. If another thread of the parent holds it, no
  * thread will ever release it in the child. The child then starts a new table and leaves the old
- * one alone.
+ * one alone. The same happens if the holder was left by longjmp() in a signal handler.
  */
 #include "api/plan_cache.h"
 #include "api/handles.h"
+#include "base/process.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <time.h>
 
-enum { SETS = 64, SLOTS = 8, ALL_SLOTS = SETS * SLOTS };
+enum { SETS = 64, SLOTS = 8, ALL_SLOTS = SETS * SLOTS, ABANDONED_SECONDS = 1 };
 
 typedef struct slot {
     tgl_plan *plan; /* NULL: free */
@@ -24,7 +25,7 @@ typedef struct slot {
 
 typedef struct plan_table {
     pthread_mutex_t lock;
-    pid_t process;                /* that the table was made in */
+    unsigned process;             /* that the table was made in */
     struct plan_table *inherited; /* the table that this one replaced in a child; NULL: none */
     uint64_t clock;
     slot slots[ALL_SLOTS];
@@ -84,30 +85,35 @@ static plan_table *make_table(plan_table *inherited)
     plan_table *table = calloc(1, sizeof *table);
     if (table == NULL) return NULL;
     pthread_mutex_init(&table->lock, NULL);
-    table->process = getpid();
+    table->process = tgl_process();
     table->inherited = inherited;
     return table;
 }
 
-/* Returns the table with its lock held; NULL: no memory. The process is compared only where the
- * lock is not free, because getpid() is a system call. In a child the holder may also be a thread
- * of the child: it finishes its work in the old table, which stays valid. */
+/* Whether the lock is held for longer than any call holds it, which is less than 1 us: nobody will
+ * release it. Takes the lock if it is released. */
+static bool is_abandoned(plan_table *table)
+{
+    struct timespec until;
+    if (table->process != tgl_process()) return true;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ABANDONED_SECONDS;
+    return pthread_mutex_timedlock(&table->lock, &until) != 0;
+}
+
+/* Returns the table with its lock held; NULL: no memory. If the holder of an abandoned lock goes on
+ * after all, it finishes its work in the old table, which stays valid. */
 static plan_table *lock_table(tgl_plan_cache *cache)
 {
-    plan_table *table = atomic_load(&cache->table);
-    if (pthread_mutex_trylock(&table->lock) == 0) return table;
-    if (table->process != getpid()) {
+    for (;;) {
+        plan_table *table = atomic_load(&cache->table);
+        if (pthread_mutex_trylock(&table->lock) == 0 || !is_abandoned(table)) return table;
         plan_table *made = make_table(table);
         if (made == NULL) return NULL;
-        if (atomic_compare_exchange_strong(&cache->table, &table, made)) {
-            table = made;
-        } else { /* another thread was faster */
-            pthread_mutex_destroy(&made->lock);
-            free(made);
-        }
+        if (atomic_compare_exchange_strong(&cache->table, &table, made)) continue;
+        pthread_mutex_destroy(&made->lock); /* another thread was faster */
+        free(made);
     }
-    pthread_mutex_lock(&table->lock);
-    return table;
 }
 
 tgl_status tgl_plan_cache_create(tgl_plan_cache **cache)
@@ -139,7 +145,7 @@ void tgl_plan_cache_destroy(tgl_plan_cache *cache)
         next = table->inherited;
         for (int i = 0; i < ALL_SLOTS; i++)
             tgl_plan_release(take(&table->slots[i]));
-        if (table->process == getpid()) pthread_mutex_destroy(&table->lock);
+        if (table->process == tgl_process()) pthread_mutex_destroy(&table->lock);
         free(table);
     }
     free(cache);

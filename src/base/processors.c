@@ -21,24 +21,40 @@ static bool contains(const processor_set *set, int processor)
     return (set->bits[processor / 8] >> processor % 8 & 1) != 0;
 }
 
-/* The affinity mask has the kernel's layout: words of `unsigned long`. */
+/* An affinity mask in the kernel's layout: words of `unsigned long`. */
+typedef union affinity {
+    unsigned long words[CPU_MAX_PROCESSORS / 8 / sizeof(unsigned long)];
+    cpu_set_t set;
+} affinity;
+
+/* thread: 0 is the calling one, and getpid() the first one of the process. */
+static bool read_affinity(pid_t thread, affinity *mask)
+{
+    memset(mask, 0, sizeof *mask);
+    return sched_getaffinity(thread, sizeof *mask, &mask->set) == 0;
+}
+
 bool tgl_allowed_processors(processor_set *allowed, int *count)
 {
-    union {
-        unsigned long words[CPU_MAX_PROCESSORS / 8 / sizeof(unsigned long)];
-        cpu_set_t set;
-    } mask;
+    affinity mask;
     enum { WORD = 8 * sizeof(unsigned long) };
-    memset(&mask, 0, sizeof mask);
     memset(allowed, 0, sizeof *allowed);
     *count = 0;
-    if (sched_getaffinity(0, sizeof mask, &mask.set) != 0) return false;
+    if (!read_affinity(getpid(), &mask)) return false;
     for (int i = 0; i < CPU_MAX_PROCESSORS; i++)
         if (mask.words[i / WORD] >> i % WORD & 1) {
             allowed->bits[i / 8] |= (unsigned char)(1u << i % 8);
             ++*count;
         }
     return *count > 0;
+}
+
+void tgl_take_affinity_of_process(void)
+{
+    affinity own, process;
+    if (read_affinity(0, &own) && read_affinity(getpid(), &process) &&
+        memcmp(&own, &process, sizeof own) != 0)
+        sched_setaffinity(0, sizeof process, &process.set);
 }
 
 /* The first line of a file without its newline; false: it cannot be read. */

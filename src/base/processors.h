@@ -16,8 +16,13 @@ typedef struct processor_set {
     unsigned char bits[CPU_MAX_PROCESSORS / 8];
 } processor_set;
 
-/* The processors in the affinity mask of the calling thread; *count: how many. False: not known. */
+/* The processors in the affinity mask of the process, which is that of its first thread: other
+ * threads may be bound to a processor each. *count: how many. False: not known. */
 bool tgl_allowed_processors(processor_set *allowed, int *count);
+
+/* Gives the calling thread the affinity mask of the process. No system call changes anything if it
+ * has that mask already, as in a program that binds no threads. */
+void tgl_take_affinity_of_process(void);
 
 /* How many processors the time limit of this process's cgroup, or of a cgroup that contains it,
  * keeps busy, rounded up; 0: there is no limit. Reads cgroups of version 1 and 2. */

@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pool of POSIX threads. One run at a time has the workers: the caller hands a task to each
- * member of its team, runs thread 0's part itself, and waits until the last worker has finished.
+ * A pool of POSIX threads. The caller hands its task to idle workers, runs member 0 itself, and
+ * waits until the last member has finished.
  *
  *   - A waiting thread polls for a while, then sleeps in the kernel (futex). Products that
  *     follow each other closely therefore need no system call.
+ *   - On a busy machine a worker may start late. The caller takes back each member that no worker
+ *     has begun when the caller is done with its own, and runs it itself. So a run takes hardly
+ *     longer than on one thread, unless a worker is interrupted.
  *   - After fork() the child has none of the parent's threads, and the parent's state may have been
  *     in use at that moment. Threads therefore belong to a crew, which knows the process it was
  *     made in. The child makes a crew of its own and touches nothing in the inherited one.
- *   - No lock is held anywhere, so that none can be inherited in a locked state.
+ *   - A signal handler may leave a run by longjmp(). Nothing in the crew belongs to a caller for
+ *     longer than it takes to hand a task over: workers finish what they have begun, and are idle
+ *     again. What they still read is in the task, which outlives the caller's frames.
+ *   - No lock is held anywhere, so that none can be inherited or left in a locked state.
+ *   - Members compute with the caller's rounding mode and treatment of denormal numbers. Exceptions
+ *     do not trap in workers; the caller raises them at the end.
  *   - Workers block signals: handlers of the host program run in the host's threads. Signals that
  *     report a fault of the running thread stay deliverable.
  */
 #include "base/thread_pool.h"
 #include "base/clock.h"
+#include "base/float_state.h"
+#include "base/process.h"
+#include "base/processors.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -21,7 +32,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -48,34 +58,39 @@ enum {
     STACK_BYTES = 1 << 20, /* microkernels use a few KB; the default of 8 MB counts in RLIMIT_AS */
 };
 
-/* What a worker's task word says. */
-enum { IDLE, SLEEPING, TASK, STOP };
+/* The word of a worker: its state, two flags, and a number that differs from task to task. Without
+ * one of the states the worker is idle. */
+enum {
+    CLAIMED = 1, /* a caller is about to hand over a task */
+    TASK = 2,    /* the worker has not begun its task */
+    RUNNING = 4, /* it has */
+    SLEEPS = 8,  /* the worker has to be woken */
+    STOP = 16,   /* the pool is closed */
+    NUMBER = 32, /* 1 of the number */
+    STATES = CLAIMED | TASK | RUNNING,
+};
 
-/* In crew.pending, beside the number of workers that have not finished: the caller sleeps. */
+/* In thread_pool_task.pending: the caller sleeps. */
 static const uint32_t CALLER_SLEEPS = 1u << 31;
 
 typedef struct thread_pool_crew crew;
 
 typedef struct worker {
-    _Alignas(CACHE_LINE) _Atomic uint32_t task; /* polled, so it has a cache line of its own */
-    int thread;                                 /* its number in a team, from 1 */
+    _Alignas(CACHE_LINE) _Atomic uint32_t word; /* polled, so it has a cache line of its own */
+    _Atomic int thread;                         /* which member of the task's team it is */
+    _Atomic(thread_pool_task *) task;
     crew *crew;
     pthread_t handle;
 } worker;
 
-/* The workers of one process. Members without _Atomic belong to the caller that has set `taken`. */
+/* The workers of one process. */
 struct thread_pool_crew {
-    pid_t process;      /* that it was made in */
-    crew *inherited;    /* the crew of the parent process; NULL: none */
-    _Atomic bool taken; /* a run is in progress */
-    int processors;     /* that the process may use */
-    int size;           /* workers that exist */
-    double refused;     /* when the system last refused a thread; 0: never */
-    int callers_processor;
-    int team; /* of the current run */
-    thread_pool_fn *body;
-    void *context;
-    _Alignas(CACHE_LINE) _Atomic uint32_t pending; /* workers of the team that have not finished */
+    unsigned process;       /* that it was made in */
+    crew *inherited;        /* the crew of the parent process; NULL: none */
+    int processors;         /* that the process may use */
+    atomic_bool hires;      /* a thread is creating workers */
+    _Atomic double refused; /* when the system last refused a thread; 0: never */
+    _Atomic int size;       /* workers that exist */
     worker workers[];
 };
 
@@ -102,16 +117,17 @@ static inline void pause_briefly(void)
 #endif
 }
 
-/* Polls until low <= *word <= high, for `seconds` at most. After the first polls it offers its
- * processor to other threads: the one that it waits for may have been placed on the same. */
-static void spin_until(_Atomic uint32_t *word, uint32_t low, uint32_t high, double seconds)
+/* Polls until *word has one of the bits, or none of them, for `seconds` at most. After the first
+ * polls it offers its processor to other threads: the one that it waits for may have been placed on
+ * the same. */
+static void spin_until(_Atomic uint32_t *word, uint32_t bits, bool any, double seconds)
 {
     const double start = tgl_clock();
     double elapsed = 0;
     while (elapsed < seconds) {
         for (int i = 0; i < 16; i++) {
             const uint32_t value = atomic_load_explicit(word, memory_order_acquire);
-            if (value >= low && value <= high) return;
+            if (((value & bits) != 0) == any) return;
             pause_briefly();
         }
         if (elapsed > YIELD_SECONDS) sched_yield();
@@ -121,62 +137,73 @@ static void spin_until(_Atomic uint32_t *word, uint32_t low, uint32_t high, doub
 
 /* ---- Workers --------------------------------------------------------------------------------- */
 
-/* Moves the calling thread to another processor than this one, if it may use one. */
-static void leave_processor(int processor)
+/* Waits for a task and begins it. False: the worker has to end. */
+static bool begin_task(worker *w, bool spins)
 {
-    cpu_set_t allowed, others;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    others = allowed;
-    CPU_CLR(processor, &others);
-    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
-        sched_setaffinity(0, sizeof allowed, &allowed);
+    if (spins) spin_until(&w->word, TASK | STOP, true, WORKER_SPIN_SECONDS);
+    uint32_t word = atomic_load(&w->word);
+    for (;;) {
+        if (word & STOP) return false;
+        const bool has_task = (word & TASK) != 0;
+        const uint32_t next = has_task ? word - TASK + RUNNING : word | SLEEPS;
+        if (!atomic_compare_exchange_strong(&w->word, &word, next)) continue;
+        if (has_task) return true;
+        sleep_on(&w->word, next);
+        word = atomic_load(&w->word);
+    }
 }
 
-/* Returns TASK or STOP. */
-static uint32_t wait_for_task(worker *w, bool spins)
+/* A member has finished. The task is not touched after its last one. */
+static void finish(thread_pool_task *task)
 {
-    if (spins) spin_until(&w->task, TASK, STOP, WORKER_SPIN_SECONDS);
-    uint32_t seen = IDLE;
-    atomic_compare_exchange_strong(&w->task, &seen, SLEEPING);
-    while ((seen = atomic_load_explicit(&w->task, memory_order_acquire)) == SLEEPING)
-        sleep_on(&w->task, SLEEPING);
-    return seen;
+    if (atomic_fetch_sub(&task->pending, 1) == (CALLER_SLEEPS | 1)) wake(&task->pending);
 }
 
-static void set_task(worker *w, uint32_t task)
+static void keep_exceptions(thread_pool_task *task)
 {
-    if (atomic_exchange(&w->task, task) == SLEEPING) wake(&w->task);
+    const int raised = fetestexcept(FE_ALL_EXCEPT);
+    if (raised & ~atomic_load(&task->exceptions)) atomic_fetch_or(&task->exceptions, raised);
 }
 
 static void *work(void *argument)
 {
     worker *w = argument;
-    crew *c = w->crew;
-    for (bool spins = false; wait_for_task(w, spins) == TASK;) {
-        /* On a busy machine Linux wakes a thread on the processor of the thread that wakes it.
-         * There it would compute after the caller instead of beside it. */
-        if (w->thread % c->processors != 0 && sched_getcpu() == c->callers_processor)
-            leave_processor(c->callers_processor);
-        spins = c->team <= c->processors;
-        c->body(c->context, w->thread, c->team);
-        atomic_store_explicit(&w->task, IDLE, memory_order_relaxed);
-        /* From here on the caller may start the next run. */
-        if (atomic_fetch_sub(&c->pending, 1) == (CALLER_SLEEPS | 1)) wake(&c->pending);
+    tgl_take_affinity_of_process();
+    for (bool spins = false; begin_task(w, spins);) {
+        thread_pool_task *task = atomic_load_explicit(&w->task, memory_order_relaxed);
+        spins = task->team <= w->crew->processors;
+        tgl_float_set_control(task->float_control);
+        task->body(task->context, w->thread, task->team);
+        keep_exceptions(task);
+        /* It is idle before the caller can start its next run. */
+        atomic_fetch_and(&w->word, ~(uint32_t)STATES);
+        finish(task);
     }
     return NULL;
 }
 
-static bool start_worker(crew *c, const pthread_attr_t *attributes)
+static bool start_worker(crew *c, int index, const pthread_attr_t *attributes)
 {
-    worker *w = &c->workers[c->size];
-    *w = (worker){.thread = c->size + 1, .crew = c};
+    worker *w = &c->workers[index];
+    *w = (worker){.crew = c};
     return pthread_create(&w->handle, attributes, work, w) == 0;
 }
 
-/* New threads inherit the signal mask of the thread that creates them. */
-static void start_workers(crew *c, int wanted)
+static void start_workers(crew *c, int wanted, const pthread_attr_t *attributes)
+{
+    int size = atomic_load(&c->size);
+    while (size < wanted && start_worker(c, size, attributes))
+        atomic_store(&c->size, ++size);
+    atomic_store(&c->refused, size < wanted ? tgl_clock() : 0);
+}
+
+/* Makes sure of `wanted` workers, unless another caller is creating some. New threads inherit the
+ * signal mask of the thread that creates them. No handler can leave while signals are blocked. */
+static void hire(crew *c, int wanted)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    const double refused = atomic_load(&c->refused);
+    if (refused != 0 && tgl_clock() - refused < RETRY_SECONDS) return;
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes) != 0) return;
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -185,36 +212,33 @@ static void start_workers(crew *c, int wanted)
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         sigdelset(&blocked, faults[i]);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    while (c->size < wanted && start_worker(c, &attributes))
-        c->size++;
+    if (!atomic_exchange(&c->hires, true)) {
+        start_workers(c, wanted, &attributes);
+        atomic_store(&c->hires, false);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
 }
 
-/* Makes sure of `wanted` workers, and returns how many of them there are. */
-static int hire(crew *c, int wanted)
-{
-    if (c->size < wanted && (c->refused == 0 || tgl_clock() - c->refused > RETRY_SECONDS)) {
-        start_workers(c, wanted);
-        c->refused = c->size < wanted ? tgl_clock() : 0;
-    }
-    return c->size < wanted ? c->size : wanted;
-}
-
 /* ---- Crews ----------------------------------------------------------------------------------- */
+
+/* Whether the crew was made in this process, and its threads exist. */
+static bool is_own(const crew *c)
+{
+    return c != NULL && c->process == tgl_process();
+}
 
 /* The crew of this process, made if there is none; NULL: no memory. */
 static crew *own_crew(thread_pool *pool)
 {
-    const pid_t process = getpid();
     crew *found = atomic_load(&pool->crew);
-    if (found != NULL && found->process == process) return found;
+    if (is_own(found)) return found;
 
     const size_t bytes = sizeof(crew) + (size_t)(pool->threads - 1) * sizeof(worker);
     crew *made = aligned_alloc(CACHE_LINE, bytes); /* a multiple of CACHE_LINE, as both sizes are */
     if (made == NULL) return NULL;
     memset(made, 0, bytes);
-    made->process = process;
+    made->process = tgl_process();
     made->inherited = found;
     made->processors = pool->processors;
     if (atomic_compare_exchange_strong(&pool->crew, &found, made)) return made;
@@ -222,24 +246,81 @@ static crew *own_crew(thread_pool *pool)
     return found;
 }
 
-static void run_team(crew *c, int team, thread_pool_fn *body, void *context)
+/* ---- Teams ----------------------------------------------------------------------------------- */
+
+static bool is_idle(worker *w)
 {
-    c->body = body;
-    c->context = context;
-    c->team = team;
-    c->callers_processor = sched_getcpu();
-    atomic_store_explicit(&c->pending, (uint32_t)(team - 1), memory_order_relaxed);
-    for (int i = 0; i < team - 1; i++)
-        set_task(&c->workers[i], TASK);
+    return (atomic_load_explicit(&w->word, memory_order_relaxed) & (STATES | STOP)) == 0;
+}
+
+/* The caller, and the idle ones of at most threads - 1 workers. */
+static int count_team(crew *c, int threads)
+{
+    if (atomic_load(&c->size) < threads - 1) hire(c, threads - 1);
+    const int size = atomic_load(&c->size);
+    int team = 1;
+    for (int i = 0; i < size && team < threads; i++)
+        team += is_idle(&c->workers[i]);
+    return team;
+}
+
+/* False: the worker is not idle. */
+static bool hand_over(worker *w, thread_pool_task *task, int thread)
+{
+    uint32_t word = atomic_load_explicit(&w->word, memory_order_relaxed);
+    do {
+        if ((word & (STATES | STOP)) != 0) return false;
+    } while (!atomic_compare_exchange_weak(&w->word, &word, word | CLAIMED));
+    atomic_store_explicit(&w->task, task, memory_order_relaxed);
+    atomic_store_explicit(&w->thread, thread, memory_order_relaxed);
+    const uint32_t handed = (word & ~(uint32_t)SLEEPS) + NUMBER + TASK;
+    if (atomic_exchange(&w->word, handed) & SLEEPS) wake(&w->word);
+    return true;
+}
+
+/* Takes a task back that the worker has not begun; false: it has, or works for another caller. If
+ * the word does not change between the two loads and the exchange, the task has not either. */
+static bool take_back(worker *w, const thread_pool_task *task)
+{
+    uint32_t word = atomic_load(&w->word);
+    return (word & TASK) && atomic_load(&w->task) == task &&
+           atomic_compare_exchange_strong(&w->word, &word, word - TASK);
+}
+
+static void run_member(thread_pool_task *task, int thread)
+{
+    task->body(task->context, thread, task->team);
+}
+
+static void run_team(crew *c, thread_pool_task *task)
+{
+    const int team = task->team;
+    int end = 0, next = 1; /* behind the last worker that has the task; the next member */
+    for (; next < team && end < atomic_load(&c->size); end++)
+        next += hand_over(&c->workers[end], task, next);
     const double start = tgl_clock();
-    body(context, 0, team);
+    run_member(task, 0);
     const double own_part = tgl_clock() - start;
 
-    if (team <= c->processors) spin_until(&c->pending, 0, 0, CALLER_SPIN_SECONDS + 2 * own_part);
-    if (atomic_load_explicit(&c->pending, memory_order_acquire) == 0) return;
-    uint32_t seen = atomic_fetch_or(&c->pending, CALLER_SLEEPS) | CALLER_SLEEPS;
-    for (; seen != CALLER_SLEEPS; seen = atomic_load_explicit(&c->pending, memory_order_acquire))
-        sleep_on(&c->pending, seen);
+    /* Members that another caller's task has left without a worker. */
+    for (; next < team; next++) {
+        run_member(task, next);
+        finish(task);
+    }
+    /* The last worker was woken last. */
+    for (int i = end - 1; i >= 0 && atomic_load(&task->pending) > 0; i--) {
+        worker *w = &c->workers[i];
+        const int thread = w->thread;
+        if (!take_back(w, task)) continue;
+        run_member(task, thread);
+        finish(task);
+    }
+    if (team <= c->processors)
+        spin_until(&task->pending, ~CALLER_SLEEPS, false, CALLER_SPIN_SECONDS + 2 * own_part);
+    if (atomic_load_explicit(&task->pending, memory_order_acquire) == 0) return;
+    uint32_t seen = atomic_fetch_or(&task->pending, CALLER_SLEEPS) | CALLER_SLEEPS;
+    for (; seen != CALLER_SLEEPS; seen = atomic_load(&task->pending))
+        sleep_on(&task->pending, seen);
 }
 
 /* ---- The pool -------------------------------------------------------------------------------- */
@@ -251,27 +332,45 @@ void tgl_thread_pool_open(thread_pool *pool, int threads, int processors)
     *(void **)&pool->in_parallel = dlsym(RTLD_DEFAULT, "omp_in_parallel");
 }
 
-void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_fn *body, void *context)
+void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_task *task)
 {
     if (threads > pool->threads) threads = pool->threads;
+    task->team = 1;
     if (threads > 1 && (pool->in_parallel == NULL || pool->in_parallel() == 0)) {
         crew *c = own_crew(pool);
-        if (c != NULL && !atomic_exchange(&c->taken, true)) {
-            run_team(c, 1 + hire(c, threads - 1), body, context);
-            atomic_store(&c->taken, false);
+        if (c != NULL) task->team = count_team(c, threads);
+        if (task->team > 1) {
+            task->float_control = tgl_float_control();
+            atomic_store(&task->exceptions, 0);
+            atomic_store(&task->pending, (uint32_t)(task->team - 1));
+            run_team(c, task);
+            tgl_float_raise(atomic_load(&task->exceptions));
             return;
         }
     }
-    body(context, 0, 1);
+    run_member(task, 0);
+}
+
+void tgl_thread_pool_settle(thread_pool *pool)
+{
+    crew *c = atomic_load(&pool->crew);
+    const int size = is_own(c) ? atomic_load(&c->size) : 0;
+    for (int i = 0; i < size; i++) {
+        _Atomic uint32_t *word = &c->workers[i].word;
+        const uint32_t number = atomic_load(word) / NUMBER;
+        for (uint32_t now;
+             ((now = atomic_load(word)) & (TASK | RUNNING)) && now / NUMBER == number;)
+            usleep(50);
+    }
 }
 
 void tgl_thread_pool_close(thread_pool *pool)
 {
     crew *c = atomic_exchange(&pool->crew, NULL);
-    const bool has_threads = c != NULL && c->process == getpid();
-    for (int i = 0; has_threads && i < c->size; i++)
-        set_task(&c->workers[i], STOP);
-    for (int i = 0; has_threads && i < c->size; i++)
+    const int size = is_own(c) ? atomic_load(&c->size) : 0;
+    for (int i = 0; i < size; i++)
+        if (atomic_fetch_or(&c->workers[i].word, STOP) & SLEEPS) wake(&c->workers[i].word);
+    for (int i = 0; i < size; i++)
         pthread_join(c->workers[i].handle, NULL);
     while (c != NULL) {
         crew *inherited = c->inherited;

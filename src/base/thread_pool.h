@@ -8,9 +8,23 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/* What a team of threads runs: called once on each of them, with thread = 0 .. team - 1. */
+/* What a team runs: called once for each member, with thread = 0 .. team - 1. One thread may run
+ * several members, one after the other. */
 typedef void thread_pool_fn(void *context, int thread, int team);
+
+/* A run of a team. It and its context must be valid until the last member has finished. If a signal
+ * handler can leave the run by longjmp(), they must not be in the caller's frames. */
+typedef struct thread_pool_task {
+    thread_pool_fn *body;
+    void *context;
+    /* Set by the pool: */
+    int team;
+    unsigned float_control;   /* of the caller; members compute with it */
+    _Atomic int exceptions;   /* of floating-point arithmetic, of all members that have finished */
+    _Atomic uint32_t pending; /* members that have not finished, without the caller */
+} thread_pool_task;
 
 typedef struct thread_pool {
     int threads;              /* the largest team, the caller included */
@@ -23,12 +37,17 @@ typedef struct thread_pool {
  * not spin. Creates no thread. */
 void tgl_thread_pool_open(thread_pool *pool, int threads, int processors);
 
-/* Ends and joins the threads. No run may be in progress. */
+/* Ends and joins the threads. No run may be in progress, except those that a signal handler has
+ * left: their members are awaited. */
 void tgl_thread_pool_close(thread_pool *pool);
 
-/* Runs `body` on the caller, which is thread 0, and on at most threads - 1 workers, and returns
- * when all have finished. The team is smaller if the system refuses more threads. It is the caller
- * alone if another caller has the workers, or if the caller is in an OpenMP parallel region. */
-void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_fn *body, void *context);
+/* Runs a task on the caller, which is member 0, and on at most threads - 1 workers, and returns
+ * when all have finished. Needs task->body and task->context. The team is smaller if workers are
+ * busy with another caller's task, or the system refuses more threads. It is the caller alone in an
+ * OpenMP parallel region. */
+void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_task *task);
+
+/* Waits for the tasks that workers have at this moment. */
+void tgl_thread_pool_settle(thread_pool *pool);
 
 #endif

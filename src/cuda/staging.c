@@ -185,7 +185,8 @@ static void copy_part(void *context, int thread, int team)
 static void copy_rows(tgl_staging *staging, host_copy *copy)
 {
     const bool is_large = (size_t)copy->rows * copy->row_bytes >= PARALLEL_BYTES;
-    tgl_thread_pool_run(&staging->pool, is_large ? staging->pool.threads : 1, copy_part, copy);
+    thread_pool_task task = {.body = copy_part, .context = copy};
+    tgl_thread_pool_run(&staging->pool, is_large ? staging->pool.threads : 1, &task);
 }
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */

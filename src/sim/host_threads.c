@@ -215,7 +215,8 @@ static bool run_shared(tgl_host_threads *threads, tgl_machine *machine)
     const bool is_prepared = prepare_helpers(&j);
     bool is_complete = false;
     if (is_prepared) {
-        tgl_thread_pool_run(&threads->pool, j.team, run_clusters, &j);
+        thread_pool_task task = {.body = run_clusters, .context = &j};
+        tgl_thread_pool_run(&threads->pool, j.team, &task);
         is_complete = !j.has_failed && !tgl_global_has_conflict(threads->helpers, j.team);
     }
     if (is_complete)

@@ -141,7 +141,7 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
                [TGL_AT_C] = x->products,
                [TGL_AT_D] = x->products},
     };
-    const cpu_product product = {&block, plan, &run, x->inner, x->product->threads};
+    const cpu_product product = {&block, plan, &run, x->inner, NULL};
     (plan->path == CPU_PATH_SMALL ? tgl_cpu_small_run : tgl_cpu_gemm)(&product);
     for (int64_t i = 0; i < m && apart; i++)
         x->functions->add_products(x->product->plan, (float *)x->sums.sums + i * x->sums.ld,

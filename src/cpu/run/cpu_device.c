@@ -107,9 +107,11 @@ static tgl_status cpu_copy(tgl_device *dev, void *dst, const void *src, size_t b
     return TGL_OK;
 }
 
+/* Products have returned, but a signal handler may have left some before workers had finished. */
 static tgl_status cpu_sync(tgl_device *dev)
 {
-    (void)dev;
+    cpu_device *cpu = dev->state;
+    tgl_thread_pool_settle(&cpu->threads);
     return TGL_OK;
 }
 
@@ -201,10 +203,10 @@ static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
     TGL_TRY(tgl_cpu_blocking_read(kernel != NULL ? kernel + strcspn(kernel, ":") : "", &blocking));
     cpu_plan *state = make_state(&plan->shape, tier, blocking, &cpu->machine);
     if (state == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
-    if (!tgl_buffer_pool_reserve(&cpu->buffers, state->workspace)) {
-        const size_t workspace = state->workspace;
+    const size_t bytes = tgl_cpu_buffer_bytes(state);
+    if (!tgl_buffer_pool_reserve(&cpu->buffers, bytes)) {
         free_state(state);
-        return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", workspace);
+        return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", bytes);
     }
     snprintf(plan->kernel, sizeof plan->kernel, "%s", kernel != NULL ? kernel : tier->kernel);
     plan->state = state;
@@ -265,16 +267,19 @@ static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
     const bool in_blocks = p->path == CPU_PATH_BLOCKS;
     const cpu_path path = in_blocks || run->has_product ? p->path : CPU_PATH_SCALE;
     TGL_TRY(tgl_run_check_pointers(&plan->shape, run));
-    cpu_buffer workspace = {NULL, -1};
-    if (path != CPU_PATH_SCALE && p->workspace > 0) {
-        workspace = tgl_buffer_pool_take(&cpu->buffers, p->workspace);
-        if (workspace.memory == NULL)
-            return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", p->workspace);
+    const size_t bytes = path == CPU_PATH_SCALE ? 0 : tgl_cpu_buffer_bytes(p);
+    cpu_buffer buffer = {NULL, -1};
+    if (bytes > 0) {
+        buffer = tgl_buffer_pool_take(&cpu->buffers, bytes);
+        if (buffer.memory == NULL)
+            return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", bytes);
     }
     if (!in_blocks) copy_c(&plan->shape, run, (int64_t)p->kernels->element);
-    const cpu_product product = {&plan->shape, p, run, workspace.memory, &cpu->threads};
-    run_path[path](&product);
-    tgl_buffer_pool_give(&cpu->buffers, workspace);
+    const cpu_product product = {&plan->shape, p, run, buffer.memory, NULL};
+    const bool has_team = bytes > 0 && p->threads > 1;
+    run_path[path](has_team ? tgl_cpu_product_of_team(&product, &cpu->threads, buffer.memory)
+                            : &product);
+    tgl_buffer_pool_give(&cpu->buffers, buffer);
     return TGL_OK;
 }
 

@@ -9,14 +9,14 @@
 /* The problems of the batch whose jobs run at the same time. */
 typedef struct job_round {
     const cpu_product *product;
-    const cpu_cut *cut;
+    cpu_cut cut;
     int64_t problem, rectangles; /* the first problem, the rectangles of all */
     _Atomic int64_t taken;
 } job_round;
 
 static cpu_job job_at(const job_round *x, int64_t rectangle, int64_t part, int thread)
 {
-    const cpu_cut *cut = x->cut;
+    const cpu_cut *cut = &x->cut;
     const cpu_product *product = x->product;
     const tgl_shape *s = product->shape;
     const int64_t row = rectangle / cut->grid_n % cut->grid_m, column = rectangle % cut->grid_n;
@@ -36,10 +36,10 @@ static cpu_job job_at(const job_round *x, int64_t rectangle, int64_t part, int t
 static void compute_jobs(void *context, int thread, int team)
 {
     job_round *x = context;
-    const int64_t parts = x->cut->parts;
+    const int64_t parts = x->cut.parts;
     for (int64_t i = thread; i < x->rectangles * parts; i = cpu_next_item(&x->taken, team)) {
         const cpu_job job = job_at(x, i / parts, i % parts, thread);
-        x->cut->compute(x->product, &job);
+        x->cut.compute(x->product, &job);
     }
 }
 
@@ -48,7 +48,7 @@ static void add_parts_of_jobs(void *context, int thread, int team)
     const job_round *x = context;
     for (int64_t i = 0; i < x->rectangles; i++) {
         const cpu_job job = job_at(x, i, 0, thread);
-        x->cut->add_parts(x->product, &job, cpu_part(job.rows, 1, team, thread));
+        x->cut.add_parts(x->product, &job, cpu_part(job.rows, 1, team, thread));
     }
 }
 
@@ -57,9 +57,9 @@ void tgl_cpu_run_jobs(const cpu_product *x, const cpu_cut *cut)
     const int64_t batch = x->shape->batch;
     for (int64_t i = 0; i < batch; i += cut->problems) {
         const int64_t problems = tgl_min64(cut->problems, batch - i);
-        job_round round = {x, cut, i, problems * cut->grid_m * cut->grid_n, 0};
-        tgl_thread_pool_run(x->threads, x->plan->threads, compute_jobs, &round);
-        if (cut->parts > 1)
-            tgl_thread_pool_run(x->threads, x->plan->threads, add_parts_of_jobs, &round);
+        job_round round = {x, *cut, i, problems * cut->grid_m * cut->grid_n, 0};
+        _Static_assert(sizeof round <= CPU_TEAM_JOB_BYTES, "no room for a job");
+        tgl_cpu_run_team(x, compute_jobs, &round, sizeof round);
+        if (cut->parts > 1) tgl_cpu_run_team(x, add_parts_of_jobs, &round, sizeof round);
     }
 }

@@ -14,7 +14,9 @@
 
 enum { REPEATS = 25 };
 
+/* What threads read, in memory of its own (thread_pool_task). */
 typedef struct measuring {
+    thread_pool_task task;
     const cpu_kernels *kernels;
     int64_t rounds;
     double *flops; /* by thread */
@@ -38,65 +40,72 @@ static void copy_share(void *context, int thread, int team)
     memcpy(m->to + begin, m->from + begin, end - begin);
 }
 
-static tgl_status measure_fma(tgl_device *dev, const cpu_kernels *kernels, double *value)
+/* Seconds of one run by all threads of the device. */
+static double time_team(tgl_device *dev, measuring *m, thread_pool_fn *body)
 {
     cpu_device *cpu = dev->state;
-    const int threads = cpu->threads.threads;
-    double *flops = calloc((size_t)threads, sizeof *flops);
-    if (flops == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a measurement");
-    measuring m = {.kernels = kernels, .rounds = 100000, .flops = flops};
-    double best = 0;
-    for (int repeat = 0; repeat < REPEATS; repeat++) {
-        memset(flops, 0, (size_t)threads * sizeof *flops);
-        const double start = tgl_clock();
-        tgl_thread_pool_run(&cpu->threads, threads, run_fma_loop, &m);
-        const double seconds = tgl_clock() - start;
-        double sum = 0;
-        for (int i = 0; i < threads; i++)
-            sum += flops[i];
-        if (sum / seconds > best) best = sum / seconds;
-    }
-    free(flops);
-    *value = best;
-    return TGL_OK;
+    m->task = (thread_pool_task){.body = body, .context = m};
+    const double start = tgl_clock();
+    tgl_thread_pool_run(&cpu->threads, cpu->threads.threads, &m->task);
+    return tgl_clock() - start;
 }
 
-static tgl_status measure_copy(tgl_device *dev, double *value)
+static double measure_fma(tgl_device *dev, measuring *m)
 {
-    cpu_device *cpu = dev->state;
-    /* Larger than the last cache, at most 512 MB. */
-    size_t bytes = 4 * cpu->machine.facts.l3;
-    if (bytes < (size_t)128 << 20) bytes = (size_t)128 << 20;
-    if (bytes > (size_t)512 << 20) bytes = (size_t)512 << 20;
-    measuring m = {.from = malloc(bytes), .to = malloc(bytes), .bytes = bytes};
+    const cpu_device *cpu = dev->state;
+    const size_t threads = (size_t)cpu->threads.threads;
     double best = 0;
-    if (m.from != NULL && m.to != NULL) {
-        memset(m.from, 1, bytes); /* without this all its pages would be the same zero page */
-        memset(m.to, 2, bytes);
+    m->rounds = 100000;
+    m->flops = malloc(threads * sizeof *m->flops);
+    for (int repeat = 0; m->flops != NULL && repeat < REPEATS; repeat++) {
+        memset(m->flops, 0, threads * sizeof *m->flops);
+        const double seconds = time_team(dev, m, run_fma_loop);
+        double sum = 0;
+        for (size_t i = 0; i < threads; i++)
+            sum += m->flops[i];
+        if (sum / seconds > best) best = sum / seconds;
+    }
+    free(m->flops);
+    return best;
+}
+
+static double measure_copy(tgl_device *dev, measuring *m)
+{
+    const cpu_device *cpu = dev->state;
+    /* Larger than the last cache, at most 512 MB. */
+    m->bytes = 4 * cpu->machine.facts.l3;
+    if (m->bytes < (size_t)128 << 20) m->bytes = (size_t)128 << 20;
+    if (m->bytes > (size_t)512 << 20) m->bytes = (size_t)512 << 20;
+    m->from = malloc(m->bytes);
+    m->to = malloc(m->bytes);
+    double best = 0;
+    if (m->from != NULL && m->to != NULL) {
+        memset(m->from, 1, m->bytes); /* without this all its pages would be the same zero page */
+        memset(m->to, 2, m->bytes);
         for (int repeat = 0; repeat < 3; repeat++) {
-            const double start = tgl_clock();
-            tgl_thread_pool_run(&cpu->threads, cpu->threads.threads, copy_share, &m);
-            const double rate = 2.0 * (double)bytes / (tgl_clock() - start);
+            const double rate = 2.0 * (double)m->bytes / time_team(dev, m, copy_share);
             if (rate > best) best = rate;
         }
     }
-    free(m.from);
-    free(m.to);
-    if (best == 0) return tgl_fail(TGL_NO_MEMORY, "no memory for a measurement");
-    *value = best;
-    return TGL_OK;
+    free(m->from);
+    free(m->to);
+    return best;
 }
 
 tgl_status tgl_cpu_measure(tgl_device *dev, tgl_ceiling ceiling, double *value)
 {
     const cpu_device *cpu = dev->state;
-    switch (ceiling) {
-    case TGL_CEILING_FMA_F32:
-        return measure_fma(dev, cpu->tiers[0]->f32, value);
-    case TGL_CEILING_FMA_F64:
-        return measure_fma(dev, cpu->tiers[0]->f64, value);
-    case TGL_CEILING_COPY:
-        return measure_copy(dev, value);
+    if (ceiling != TGL_CEILING_FMA_F32 && ceiling != TGL_CEILING_FMA_F64 &&
+        ceiling != TGL_CEILING_COPY)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%d is not a tgl_ceiling", (int)ceiling);
+    double best = 0;
+    measuring *m = calloc(1, sizeof *m);
+    if (m != NULL) {
+        m->kernels = ceiling == TGL_CEILING_FMA_F64 ? cpu->tiers[0]->f64 : cpu->tiers[0]->f32;
+        best = ceiling == TGL_CEILING_COPY ? measure_copy(dev, m) : measure_fma(dev, m);
     }
-    return tgl_fail(TGL_BAD_ARGUMENT, "%d is not a tgl_ceiling", (int)ceiling);
+    free(m);
+    if (best == 0) return tgl_fail(TGL_NO_MEMORY, "no memory for a measurement");
+    *value = best;
+    return TGL_OK;
 }

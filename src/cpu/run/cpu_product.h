@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run of a plan, and the matrices of its batch.
+ * A run of a plan, the team that computes it, and the matrices of its batch.
  */
 #ifndef TGL_CPU_PRODUCT_H
 #define TGL_CPU_PRODUCT_H
 
 #include "base/thread_pool.h"
-#include "cpu/plan/cpu_plan.h"
+#include "cpu/plan/block_plan.h"
 #include "problem/run.h"
 
 /* What the functions get that run the paths of a plan. */
@@ -14,9 +14,39 @@ typedef struct cpu_product {
     const tgl_shape *shape;
     const cpu_plan *plan;
     const tgl_run *run;
-    char *workspace; /* plan->workspace bytes, aligned to CPU_ALIGNMENT; NULL if that is 0 */
-    thread_pool *threads;
+    char *workspace;       /* plan->workspace bytes, aligned to CPU_ALIGNMENT; NULL if that is 0 */
+    struct cpu_team *team; /* NULL: the caller is alone */
 } cpu_product;
+
+enum { CPU_TEAM_JOB_BYTES = 256 };
+
+/* All that the threads of a team read beside the matrices. A run of several threads has it in
+ * front of its workspace: workers may still compute when a signal handler has left the caller's
+ * frames by longjmp(), and even when the caller has destroyed the plan. */
+typedef struct cpu_team {
+    tgl_shape shape;
+    cpu_plan plan;
+    cpu_block_plan blocks;
+    tgl_run run;
+    cpu_product product; /* of the members above */
+    thread_pool *threads;
+    thread_pool_task task;
+    _Alignas(CPU_ALIGNMENT) char job[CPU_TEAM_JOB_BYTES]; /* the context of the task */
+} cpu_team;
+
+/* Bytes of the buffer that a run of the plan takes. */
+static inline size_t tgl_cpu_buffer_bytes(const cpu_plan *plan)
+{
+    return plan->workspace + (plan->threads > 1 ? sizeof(cpu_team) : 0);
+}
+
+/* A copy of a run for a team, with all that it refers to, in a buffer of tgl_cpu_buffer_bytes(). */
+const cpu_product *tgl_cpu_product_of_team(const cpu_product *product, thread_pool *threads,
+                                           char *buffer);
+
+/* Runs body(job, thread, team) on the threads of the plan. job: `bytes` of it are copied. Its
+ * pointers are to matrices and to what the product of a team refers to. */
+void tgl_cpu_run_team(const cpu_product *product, thread_pool_fn *body, void *job, size_t bytes);
 
 /* The matrices of problem i of the batch: A, B, C, and D, which is written (C itself if the product
  * is in place). element: bytes of an element. */

@@ -254,8 +254,5 @@ static void multiply_part_of_batch(void *context, int thread, int team)
 void tgl_cpu_small_run(const cpu_product *product)
 {
     cpu_product job = *product;
-    if (product->plan->threads == 1)
-        multiply_part_of_batch(&job, 0, 1);
-    else
-        tgl_thread_pool_run(product->threads, product->plan->threads, multiply_part_of_batch, &job);
+    tgl_cpu_run_team(product, multiply_part_of_batch, &job, sizeof job);
 }

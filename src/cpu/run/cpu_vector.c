@@ -84,6 +84,7 @@ void tgl_cpu_vector(const cpu_product *product)
             plan->kernels->copy(job.x_copy, 1, job.x, job.x_step, 1, job.k);
             job.x = job.x_copy;
         }
-        tgl_thread_pool_run(product->threads, plan->threads, multiply_lines, &job);
+        _Static_assert(sizeof job <= CPU_TEAM_JOB_BYTES, "no room for a job");
+        tgl_cpu_run_team(product, multiply_lines, &job, sizeof job);
     }
 }

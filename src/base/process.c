@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * getpid() does not tell a child from its parent: in a new PID namespace both may be number 1, and
+ * Linux uses the numbers of dead processes again. A number of our own is kept in a page that the
+ * child finds full of zeros (MADV_WIPEONFORK, Linux 4.14), also after clone() without the C
+ * library. Where the system refuses that, a handler of fork() clears the number.
+ */
+#include "base/process.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+
+/* Bytes of the largest page that Linux may be configured with. */
+#ifdef __aarch64__
+enum { PAGE = 1 << 16 };
+#else
+enum { PAGE = 1 << 12 };
+#endif
+
+/* A page of its own: nothing else must be wiped. */
+static union {
+    _Alignas(PAGE) _Atomic unsigned number; /* 0: the process has none yet */
+    char page[PAGE];
+} own;
+
+static _Atomic unsigned latest; /* the greatest number of this process and of those before it */
+static atomic_bool has_handler; /* a child inherits the handlers of fork() */
+
+static void forget_number(void)
+{
+    atomic_store(&own.number, 0);
+}
+
+static unsigned make_number(void)
+{
+    madvise(&own, sizeof own, MADV_WIPEONFORK);
+    if (!atomic_exchange(&has_handler, true)) pthread_atfork(NULL, NULL, forget_number);
+    unsigned none = 0;
+    const unsigned made = atomic_fetch_add(&latest, 1) + 1;
+    return atomic_compare_exchange_strong(&own.number, &none, made) ? made : none;
+}
+
+unsigned tgl_process(void)
+{
+    const unsigned number = atomic_load_explicit(&own.number, memory_order_acquire);
+    return number != 0 ? number : make_number();
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tells a process from the processes that it descends from.
+ */
+#ifndef TGL_PROCESS_H
+#define TGL_PROCESS_H
+
+/* The number of this process: the same in every call, and another one than in its parent, its
+ * parent's parent and so on. Memory that was inherited by fork() may have been in use by threads of
+ * these processes. A load and a comparison. */
+unsigned tgl_process(void);
+
+#endif
