@@ -12,7 +12,6 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -131,56 +130,160 @@ static void the_caller_polls_longer_than_its_own_part(void **state)
     tgl_thread_pool_close(&pool);
 }
 
+/* Members wait until all have begun, so that each is run by a thread of its own. */
+static void await_team(atomic_int *begun, int team)
+{
+    atomic_fetch_add(begun, 1);
+    while (atomic_load(begun) < team)
+        sched_yield();
+}
+
 typedef struct second_caller {
     thread_pool *pool;
-    sem_t has_workers, may_end;
+    atomic_int begun, may_end;
+    int team; /* that it asks for */
     tally t;
 } second_caller;
 
 static void hold_workers(void *context, int thread, int team)
 {
     second_caller *s = context;
-    assert_int_equal(team, 3);
-    if (thread != 0) return;
-    sem_post(&s->has_workers);
-    sem_wait(&s->may_end);
+    (void)thread;
+    assert_int_equal(team, s->team);
+    await_team(&s->begun, team);
+    while (!atomic_load(&s->may_end))
+        usleep(100);
 }
 
 static void *run_holding(void *argument)
 {
     second_caller *s = argument;
-    run(s->pool, 3, hold_workers, s);
+    run(s->pool, s->team, hold_workers, s);
     return NULL;
 }
 
-static void a_second_caller_computes_alone(void **state)
+/* The second caller would never return if it waited for the workers of the first. */
+static void a_second_caller_takes_the_idle_workers(void **state)
 {
     (void)state;
     thread_pool pool;
-    tgl_thread_pool_open(&pool, 3, 3);
-    second_caller s = {.pool = &pool};
-    sem_init(&s.has_workers, 0, 0);
-    sem_init(&s.may_end, 0, 0);
-    pthread_t first;
-    assert_int_equal(pthread_create(&first, NULL, run_holding, &s), 0);
-    sem_wait(&s.has_workers);
-    run(&pool, 3, count_member, &s.t); /* would never return if it waited */
-    sem_post(&s.may_end);
-    pthread_join(first, NULL);
-    assert_int_equal(s.t.runs[0], 1);
-    assert_int_equal(s.t.team[0], 1);
-    run(&pool, 3, count_member, &s.t);
-    assert_int_equal(s.t.team[2], 3);
-    sem_destroy(&s.has_workers);
-    sem_destroy(&s.may_end);
+    tgl_thread_pool_open(&pool, 4, 4);
+    tally t = {0};
+    run(&pool, 4, count_member, &t);
+    for (int held = 1; held <= 3; held++) {
+        second_caller s = {.pool = &pool, .team = 1 + held};
+        pthread_t first;
+        assert_int_equal(pthread_create(&first, NULL, run_holding, &s), 0);
+        while (atomic_load(&s.begun) < s.team)
+            usleep(100);
+        run(&pool, 4, count_member, &s.t);
+        atomic_store(&s.may_end, 1);
+        pthread_join(first, NULL);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(s.t.runs[i], i < 4 - held);
+            assert_int_equal(s.t.team[i], i < 4 - held ? 4 - held : 0);
+        }
+    }
+    t = (tally){0};
+    run(&pool, 4, count_member, &t);
+    assert_int_equal(t.team[3], 4);
     tgl_thread_pool_close(&pool);
 }
 
-static void keep_signal_mask(void *context, int thread, int team)
+static void *run_often(void *argument)
 {
+    second_caller *s = argument;
+    for (int i = 0; i < 3000; i++) {
+        tally t = {0};
+        run(s->pool, 4, count_member, &t);
+        for (int thread = 0; thread < MAX_TEAM; thread++)
+            if (t.runs[thread] != (thread < t.team[0])) return s;
+    }
+    return NULL;
+}
+
+static void callers_that_compete_for_workers_run_each_member_once(void **state)
+{
+    (void)state;
+    enum { CALLERS = 4 };
+    thread_pool pool;
+    tgl_thread_pool_open(&pool, 4, 2);
+    second_caller s = {.pool = &pool};
+    pthread_t callers[CALLERS];
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&callers[i], NULL, run_often, &s), 0);
+    for (int i = 0; i < CALLERS; i++) {
+        void *failed;
+        pthread_join(callers[i], &failed);
+        assert_null(failed);
+    }
+    tgl_thread_pool_close(&pool);
+}
+
+/* Which thread has run each member. */
+typedef struct runners {
+    atomic_int begun;
+    pthread_t threads[MAX_TEAM];
+} runners;
+
+static void become_idle_class(void *context, int thread, int team)
+{
+    runners *r = context;
+    const struct sched_param none = {0};
+    await_team(&r->begun, team);
+    if (thread > 0) sched_setscheduler(0, SCHED_IDLE, &none);
+}
+
+static void note_runner(void *context, int thread, int team)
+{
+    runners *r = context;
     (void)team;
-    sigset_t *masks = context;
-    pthread_sigmask(SIG_SETMASK, NULL, &masks[thread]);
+    r->threads[thread] = pthread_self();
+}
+
+/* Workers that run only when their one processor has nothing else to do. Long before, the caller is
+ * done with its own part. */
+static void the_caller_runs_what_no_worker_has_begun(void **state)
+{
+    (void)state;
+    enum { RUNS = 200, TEAM = 3 };
+    cpu_set_t allowed, one;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    thread_pool pool;
+    tgl_thread_pool_open(&pool, TEAM, TEAM);
+    runners r = {0};
+    run(&pool, TEAM, become_idle_class, &r);
+    int late = 0;
+    for (int i = 0; i < RUNS; i++) {
+        usleep(200); /* the workers fall asleep */
+        memset(r.threads, 0, sizeof r.threads);
+        run(&pool, TEAM, note_runner, &r);
+        for (int thread = 0; thread < TEAM; thread++)
+            assert_true(r.threads[thread] != 0);
+        late += pthread_equal(r.threads[1], pthread_self()) &&
+                pthread_equal(r.threads[2], pthread_self());
+    }
+    tgl_thread_pool_close(&pool);
+    assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+    assert_in_range(late, RUNS / 2, RUNS);
+}
+
+typedef struct kept_masks {
+    atomic_int begun;
+    sigset_t signals[3];
+    cpu_set_t processors[3];
+    int count; /* of processors, as the caller sees it */
+} kept_masks;
+
+static void keep_masks(void *context, int thread, int team)
+{
+    kept_masks *masks = context;
+    await_team(&masks->begun, team);
+    pthread_sigmask(SIG_SETMASK, NULL, &masks->signals[thread]);
+    sched_getaffinity(0, sizeof masks->processors[thread], &masks->processors[thread]);
 }
 
 static void workers_block_signals(void **state)
@@ -188,19 +291,55 @@ static void workers_block_signals(void **state)
     (void)state;
     const int blocked[] = {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD, SIGPROF, SIGRTMIN};
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-    sigset_t none, masks[3];
+    kept_masks masks = {0};
+    sigset_t none;
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
     thread_pool pool;
     tgl_thread_pool_open(&pool, 3, 3);
-    run(&pool, 3, keep_signal_mask, masks);
+    run(&pool, 3, keep_masks, &masks);
     tgl_thread_pool_close(&pool);
     for (int thread = 0; thread < 3; thread++) {
         for (size_t i = 0; i < COUNT_OF(blocked); i++)
-            assert_int_equal(sigismember(&masks[thread], blocked[i]), thread > 0);
+            assert_int_equal(sigismember(&masks.signals[thread], blocked[i]), thread > 0);
         for (size_t i = 0; i < COUNT_OF(faults); i++)
-            assert_int_equal(sigismember(&masks[thread], faults[i]), 0);
+            assert_int_equal(sigismember(&masks.signals[thread], faults[i]), 0);
     }
+}
+
+/* A thread of the host that is bound to one processor, and is the first to use the library. */
+static void *be_first(void *argument)
+{
+    kept_masks *masks = argument;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) return argument;
+    thread_pool pool;
+    masks->count = tgl_processors();
+    tgl_thread_pool_open(&pool, 3, masks->count);
+    run(&pool, 3, keep_masks, masks);
+    tgl_thread_pool_close(&pool);
+    return NULL;
+}
+
+static void processors_are_those_of_the_process(void **state)
+{
+    (void)state;
+    cpu_set_t allowed;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    if (CPU_COUNT(&allowed) < 2) skip();
+    const int processors = tgl_processors();
+    kept_masks masks = {0};
+    pthread_t thread;
+    void *failed;
+    assert_int_equal(pthread_create(&thread, NULL, be_first, &masks), 0);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    assert_int_equal(masks.count, processors);
+    assert_int_equal(CPU_COUNT(&masks.processors[0]), 1);
+    assert_true(CPU_EQUAL(&masks.processors[1], &allowed));
+    assert_true(CPU_EQUAL(&masks.processors[2], &allowed));
 }
 
 /* ---- Files of the system --------------------------------------------------------------------- */
@@ -416,8 +555,11 @@ int main(void)
         cmocka_unit_test(every_member_runs_once),
         cmocka_unit_test(threads_come_on_demand_and_end_with_the_pool),
         cmocka_unit_test(the_caller_polls_longer_than_its_own_part),
-        cmocka_unit_test(a_second_caller_computes_alone),
+        cmocka_unit_test(a_second_caller_takes_the_idle_workers),
+        cmocka_unit_test(callers_that_compete_for_workers_run_each_member_once),
+        cmocka_unit_test(the_caller_runs_what_no_worker_has_begun),
         cmocka_unit_test(workers_block_signals),
+        cmocka_unit_test(processors_are_those_of_the_process),
         cmocka_unit_test_setup_teardown(cgroups_of_version_2_limit, make_root, remove_root),
         cmocka_unit_test_setup_teardown(cgroups_of_version_1_limit, make_root, remove_root),
         cmocka_unit_test_setup_teardown(caches_are_counted_once, make_root, remove_root),
