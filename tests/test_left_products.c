@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of the cpu device that a signal handler leaves by longjmp(), as Ctrl-C does in Sage. The
+ * workers read nothing of the frames that are left, and later products are right.
+ */
+#include "support.h"
+
+#include "backend/backend.h"
+#include "cpu/run/cpu_device.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { TEAM = 3, N = 260, LEFT = 25 };
+
+static sigjmp_buf before_product;
+static float A[N * N], B[N * N], C[N * N];
+
+static void leave(int signal)
+{
+    (void)signal;
+    siglongjmp(before_product, 1);
+}
+
+static void set_alarm(int microseconds)
+{
+    const struct itimerval once = {.it_value = {0, microseconds}};
+    setitimer(ITIMER_REAL, &once, NULL);
+}
+
+static void multiply(tgl_device *dev, const tgl_plan *plan)
+{
+    const tgl_problem problem = problem_of(TGL_F32, N, N, N);
+    const tgl_status status = plan != NULL ? tgl_plan_run(plan, 1, A, B, 0, C, NULL)
+                                           : tgl_gemm(dev, &problem, 1, A, B, 0, C, NULL);
+    assert_status(status, TGL_OK);
+}
+
+static tgl_plan *make_plan(tgl_device *dev)
+{
+    const tgl_problem problem = problem_of(TGL_F32, N, N, N);
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
+    return plan;
+}
+
+/* Whether the handler has left the product, `microseconds` after its begin. */
+static bool is_left(tgl_device *dev, const tgl_plan *plan, int microseconds)
+{
+    if (sigsetjmp(before_product, 1) != 0) return true;
+    set_alarm(microseconds);
+    multiply(dev, plan);
+    set_alarm(0);
+    return false;
+}
+
+/* Overwrites the frames that were left. */
+static __attribute__((noinline)) void overwrite_stack(void)
+{
+    volatile char frames[8 << 10];
+    for (size_t i = 0; i < sizeof frames; i++)
+        frames[i] = (char)0xff;
+}
+
+static void check_product(tgl_device *dev)
+{
+    memset(C, 0xff, sizeof C);
+    multiply(dev, NULL);
+    for (int i = 0; i < N * N; i++)
+        assert_true(C[i] == (float)(N * (i / N % 3) * (i % N % 5)));
+}
+
+/* Nothing writes to C after tgl_device_sync(). */
+static void check_silence(tgl_device *dev)
+{
+    assert_status(tgl_device_sync(dev), TGL_OK);
+    memset(C, 0, sizeof C);
+    usleep(300);
+    for (int i = 0; i < N * N; i++)
+        assert_true(C[i] == 0);
+}
+
+static void count_member(void *context, int thread, int team)
+{
+    (void)thread;
+    *(int *)context = team;
+}
+
+/* Returns how many products were left of LEFT. Each is left at another moment. */
+static int leave_products(tgl_device *dev, int first_microseconds)
+{
+    int left = 0;
+    check_product(dev);
+    for (int i = 0; i < LEFT; i++) {
+        tgl_plan *plan = i % 2 ? make_plan(dev) : NULL;
+        const bool is_one_more = is_left(dev, plan, first_microseconds + 60 * i);
+        overwrite_stack();
+        tgl_plan_destroy(plan);
+        if (i % 3 == 0) check_silence(dev);
+        check_product(dev);
+        left += is_one_more;
+    }
+    return left;
+}
+
+static void workers_finish_and_later_products_are_right(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 8 };
+    const struct sigaction action = {.sa_handler = leave};
+    struct sigaction before;
+    for (int i = 0; i < N * N; i++) {
+        A[i] = (float)(i / N % 3);
+        B[i] = (float)(i % N % 5);
+    }
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    int left = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        tgl_device *dev = open_cpu(TEAM);
+        left += leave_products(dev, 20 + 7 * round);
+        /* No worker is lost. */
+        cpu_device *cpu = dev->state;
+        int team = 0;
+        thread_pool_task task = {.body = count_member, .context = &team};
+        tgl_thread_pool_settle(&cpu->threads);
+        tgl_thread_pool_run(&cpu->threads, TEAM, &task);
+        assert_int_equal(team, TEAM);
+        if (round % 2) is_left(dev, NULL, 200); /* it may be closed at once */
+        tgl_device_close(dev);
+    }
+    sigaction(SIGALRM, &before, NULL);
+    assert_true(left >= ROUNDS * LEFT / 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_finish_and_later_products_are_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
