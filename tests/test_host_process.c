@@ -8,10 +8,15 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -268,6 +273,49 @@ static void workers_of_a_process_pool_multiply(void **state)
     tgl_device_close(dev);
 }
 
+static bool multiplies_as_number_one(void *dev)
+{
+    return getpid() == 1 && multiplies_twice(dev);
+}
+
+/* Is number 1 of a namespace of process IDs, as the first process of a container, and starts a
+ * child that is number 1 of another one, as a sandbox does. */
+static bool starts_number_one(void *unused)
+{
+    (void)unused;
+    tgl_device *dev = open_threads(THREADS);
+    if (getpid() != 1 || dev == NULL || !multiplies(dev) || unshare(CLONE_NEWPID) != 0)
+        return false;
+    const pid_t child = start_child(multiplies_as_number_one, dev);
+    int status = -1;
+    return waitpid(child, &status, 0) == child && status == 0 && multiplies(dev);
+}
+
+static bool enters_namespace(void *unused)
+{
+    if (unshare(CLONE_NEWPID) != 0) return false;
+    const pid_t child = start_child(starts_number_one, unused);
+    int status = -1;
+    return waitpid(child, &status, 0) == child && status == 0;
+}
+
+static bool may_enter_namespace(void *unused)
+{
+    (void)unused;
+    return unshare(CLONE_NEWPID) == 0;
+}
+
+static void processes_with_the_same_number_are_told_apart(void **state)
+{
+    (void)state;
+    if (!can_fork) skip();
+    const pid_t child = start_child(may_enter_namespace, NULL);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status != 0) skip(); /* only root may */
+    check_in_child(enters_namespace, NULL);
+}
+
 /* ---- dlclose --------------------------------------------------------------------------------- */
 
 typedef struct loaded_library {
@@ -463,17 +511,82 @@ static void signals_are_handled_in_threads_of_the_host(void **state)
     assert_int_equal(atomic_load(&signals_elsewhere), 0);
 }
 
+/* ---- Filters of system calls ----------------------------------------------------------------- */
+
+/* From here on the process is killed if it calls sched_setaffinity(). */
+static bool forbid_setting_affinity(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void *compute_until_stopped(void *argument)
+{
+    for (volatile long x = 0; !atomic_load((atomic_bool *)argument); x++)
+        ;
+    return NULL;
+}
+
+/* On busy processors Linux often wakes a worker on the caller's processor. */
+static bool multiplies_filtered(void *unused)
+{
+    (void)unused;
+    enum { BUSY = 4, PRODUCTS = 300 };
+    pthread_t busy[BUSY];
+    atomic_bool stop = false;
+    if (!forbid_setting_affinity()) return false;
+    tgl_device *dev = open_threads(2);
+    for (int i = 0; i < BUSY; i++)
+        if (pthread_create(&busy[i], NULL, compute_until_stopped, &stop) != 0) return false;
+    bool is_right = true;
+    for (int i = 0; i < PRODUCTS && is_right; i++) {
+        is_right = multiplies(dev);
+        usleep(100); /* the workers fall asleep */
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < BUSY; i++)
+        pthread_join(busy[i], NULL);
+    tgl_device_close(dev);
+    return is_right;
+}
+
+static bool may_filter(void *unused)
+{
+    (void)unused;
+    return forbid_setting_affinity();
+}
+
+static void filters_of_system_calls_do_not_kill(void **state)
+{
+    (void)state;
+    if (!can_fork) skip();
+    const pid_t child = start_child(may_filter, NULL);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status != 0) skip();
+    check_in_child(multiplies_filtered, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forks_before_and_after_use),
         cmocka_unit_test(forks_while_products_run),
         cmocka_unit_test(workers_of_a_process_pool_multiply),
+        cmocka_unit_test(processes_with_the_same_number_are_told_apart),
         cmocka_unit_test(the_library_is_unloaded_a_hundred_times),
         cmocka_unit_test(few_threads_are_enough),
         cmocka_unit_test(little_memory_gives_a_status),
         cmocka_unit_test(threads_of_the_host_share_the_workers),
         cmocka_unit_test(signals_are_handled_in_threads_of_the_host),
+        cmocka_unit_test(filters_of_system_calls_do_not_kill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
