@@ -2,7 +2,7 @@
  *
  * Multiplies a block of a product by words (cpu_words.h), if its elements permit that. Blocks of
  * int8 always do, and their products are exact. Blocks of f32 are multiplied by digits if
- * digit_error() is small enough.
+ * tgl_cpu_digit_error() is small enough.
  *
  * AMX and AVX512-BF16 round each sum to nearest, as an FMA does. BFMMLA (NEON) rounds to odd. All
  * treat denormal numbers as zero, so that a block is multiplied by words only if no denormal number
@@ -26,9 +26,9 @@
 
 #include <math.h>
 
-/* The greatest digit_error() of blocks that are multiplied by digits. Blocks of U(-1,1) and U(0,1)
- * have 30 to 90, or 60 to 170 with fewer products of digits, those of N(0,1) 180 to 320, or 460 to
- * 830. */
+/* The greatest tgl_cpu_digit_error() of blocks that are multiplied by digits. Blocks of U(-1,1) and
+ * U(0,1) have 30 to 90, or 60 to 170 with fewer products of digits, those of N(0,1) 180 to 320, or
+ * 460 to 830. */
 enum { MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 static int log2_up(int64_t x)
@@ -36,8 +36,7 @@ static int log2_up(int64_t x)
     return x <= 1 ? 0 : 64 - __builtin_clzll((unsigned long long)(x - 1));
 }
 
-/* Whether the exponents satisfy the conditions at the head of this file. */
-static bool are_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exponents b)
+bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exponents b)
 {
     enum { BIAS = 127, LEAST = -126, MOST = 127 };
     static const int fraction_bits[] = {7, 23, 10};
@@ -49,17 +48,14 @@ static bool are_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exp
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
 }
 
-/* A bound of the error of a product of blocks of k steps by digits, divided by u S: u = 2^-24, S
- * the sum of the magnitudes of the products of elements. fewer: by multiply_fewer().
- *
- * The error, in units of the integers that have these digits: rounding elements to integers costs
+/* The error, in units of the integers that have these digits: rounding elements to integers costs
  * at most half the sum of the magnitudes of A's and of B's line, and 1/4 for each step. Each
  * product that is left out is at most 2^14 (low*low) or 2^22 (A's middle times B's low).
  *
  * S: the magnitude of an integer is at least the sum of the widths of the levels that its highest
  * digit reaches. In any pair of lines at least large_a[s] + large_b[t] - k steps have both an
  * element of A of level s and an element of B of level t. */
-static double digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
+double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
 {
     /* The lower digits together are at most 0.51 units of the highest digit. */
     const double unit = 0x1p16, lower = 0.51, steps = (double)k;
@@ -94,10 +90,10 @@ static bool are_permitted_elements(cpu_word_kind kind, int64_t block, int64_t k,
     case CPU_WORDS_I8:
         return true;
     case CPU_DIGITS_F32:
-        return tgl_cpu_digits_in_range(*b) &&
-               digit_error(block, a, b, false) <= (double)tgl_min64(block, MOST_DIGIT_ERROR);
+        return tgl_cpu_digits_in_range(*b) && tgl_cpu_digit_error(block, a, b, false) <=
+                                                  (double)tgl_min64(block, MOST_DIGIT_ERROR);
     default:
-        return are_in_range(kind, k, *a, *b);
+        return tgl_cpu_words_in_range(kind, k, *a, *b);
     }
 }
 
@@ -120,7 +116,7 @@ bool tgl_cpu_multiply_words(const cpu_words *words, cpu_word_kind kind, int64_t 
     cpu_multiply_words_fn *multiply =
         unpacked ? words->multiply_unpacked[kind] : words->multiply[kind];
     if (kind == CPU_DIGITS_F32 &&
-        digit_error(x->a.k, &of_a, &of_b, true) <= MOST_DIGIT_ERROR_OF_FEWER)
+        tgl_cpu_digit_error(x->a.k, &of_a, &of_b, true) <= MOST_DIGIT_ERROR_OF_FEWER)
         multiply = words->multiply_fewer;
     if (words->begin != NULL) words->begin();
     multiply(x);
