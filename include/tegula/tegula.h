@@ -38,6 +38,13 @@
  *   - Several threads may use a device or a plan at the same time. A timer belongs to one thread at
  *     a time. Closing a device or destroying an object must not overlap another use of it.
  *   - Results are bitwise the same from run to run on one device with one version of the library.
+ *     On cpu all threads of a product compute in the caller's rounding mode and treatment of
+ *     denormal numbers, and the exceptions that they raise are raised in the caller. AMX,
+ *     AVX512-BF16 and BFMMLA always round in the same way.
+ *   - cpu: a signal handler may leave a product by longjmp(). C is undefined then, the memory that
+ *     the call has taken is lost, and threads of the device may use the matrices until
+ *     tgl_device_sync() or tgl_device_close() returns. The calls after that are not affected. As
+ *     with any function of C, the handler must not leave an allocation: a first product allocates.
  *   - Handles are opaque. Destroying NULL does nothing. Using a destroyed handle is undefined.
  */
 #ifndef TEGULA_H
@@ -212,7 +219,8 @@ TGL_API tgl_status tgl_upload(tgl_device *dev, void *device_dst, const void *hos
 TGL_API tgl_status tgl_download(tgl_device *dev, void *host_dst, const void *device_src,
                                 size_t bytes, void *stream);
 
-/* Waits for all work of the device. Returns TGL_OK, or the failure of that work. */
+/* Waits for all work of the device: on cpu, for that of products that a signal handler has left.
+ * Returns TGL_OK, or the failure of that work. */
 TGL_API tgl_status tgl_device_sync(tgl_device *dev);
 
 /* ---- Problems -------------------------------------------------------------------------------- */

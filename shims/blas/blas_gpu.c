@@ -26,7 +26,8 @@ static double least;   /* products of at least this m*n*k run on the GPU; 0: the
 static double threads; /* number of threads of the cpu device */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_int owner; /* the process that has opened the GPU, or tried to; 0: none */
+static atomic_int
+    owner; /* the process that has opened the GPU, or tried to; 0: none; -1: not this one */
 static tgl_device *_Atomic gpu;
 
 /* ---- Which products -------------------------------------------------------------------------- */
@@ -74,11 +75,18 @@ bool blas_wants_gpu(const blas_gemm *g)
 
 /* ---- The GPU --------------------------------------------------------------------------------- */
 
+/* In a child, which may have its parent's process ID in another PID namespace. */
+static void disown_gpu(void)
+{
+    atomic_store(&owner, -1);
+}
+
 /* pthread_once() calls this again in a child that is forked during the first call. */
 static void open_gpu(void)
 {
     int no_process = 0;
     if (!atomic_compare_exchange_strong(&owner, &no_process, (int)getpid())) return;
+    pthread_atfork(NULL, NULL, disown_gpu);
     tgl_device *opened;
     if (tgl_device_open(name, NULL, &opened) == TGL_OK) {
         atomic_store(&gpu, opened);

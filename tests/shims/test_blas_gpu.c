@@ -8,11 +8,13 @@
 #include "shim_child.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { N = 150, THREADS = 8 };
 
@@ -364,6 +366,33 @@ static void test_fork(void **state)
     assert_int_equal(status, 0);
 }
 
+static bool is_right_in_namespace(void)
+{
+    return unshare(CLONE_NEWPID) == 0 && is_right_in_child(NULL, NULL, adds);
+}
+
+static bool multiplies_as_number_one(void)
+{
+    return multiplies() && is_right_in_namespace();
+}
+
+/* Parent and child are both number 1 of a namespace of process IDs. */
+static bool has_child_of_the_same_number(void)
+{
+    return unshare(CLONE_NEWPID) == 0 && is_right_in_child(NULL, NULL, multiplies_as_number_one);
+}
+
+static void test_same_number(void **state)
+{
+    (void)state;
+    if (!can_fork_threads() || geteuid() != 0) skip();
+    int status;
+    const char *output = traced_output(NULL, NULL, has_child_of_the_same_number, &status);
+    assert_non_null(strstr(output, "beta=0 ldc=150: tegula on the GPU\n"));
+    assert_true(ends_with(output, "beta=2 ldc=150: tegula\n"));
+    assert_int_equal(status, 0);
+}
+
 /* Children are forked while other threads open the GPU and compute there. */
 static bool forks_meanwhile(void)
 {
@@ -390,13 +419,14 @@ static void test_fork_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_size),         cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_invalid_size), cmocka_unit_test(test_estimate),
-        cmocka_unit_test(test_no_gpu),       cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_failed_gpu),   cmocka_unit_test(test_misaligned),
-        cmocka_unit_test(test_late_failure), cmocka_unit_test(test_failure_of_both),
-        cmocka_unit_test(test_batches),      cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_fork),         cmocka_unit_test(test_fork_meanwhile),
+        cmocka_unit_test(test_size),           cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_invalid_size),   cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_no_gpu),         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_failed_gpu),     cmocka_unit_test(test_misaligned),
+        cmocka_unit_test(test_late_failure),   cmocka_unit_test(test_failure_of_both),
+        cmocka_unit_test(test_batches),        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_fork),           cmocka_unit_test(test_same_number),
+        cmocka_unit_test(test_fork_meanwhile),
     };
     return cmocka_run_group_tests_name("BLAS: GPU", tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ enum {
 };
 
 /* Multiply-adds. */
-static const double WORK_PER_THREAD = 1e5; /* M: pay for one more thread, 1 to 2 us */
+static const double WORK_PER_THREAD = 1e5; /* M: pay for one more thread that polls, 1 to 2 us */
 static const double MIN_WORK = 2e6;        /* F: of a rectangle; MIN_WORK_B of cpu_plan.c */
 static const double LARGE_WORK = 6e7;      /* M: of one that packs a transposed A for itself */
 
