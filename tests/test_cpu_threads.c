@@ -193,7 +193,7 @@ static void a_second_caller_takes_the_idle_workers(void **state)
 static void *run_often(void *argument)
 {
     second_caller *s = argument;
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 100000; i++) {
         tally t = {0};
         run(s->pool, 4, count_member, &t);
         for (int thread = 0; thread < MAX_TEAM; thread++)

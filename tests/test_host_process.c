@@ -275,7 +275,7 @@ static void workers_of_a_process_pool_multiply(void **state)
 
 static bool multiplies_as_number_one(void *dev)
 {
-    return getpid() == 1 && multiplies_twice(dev);
+    return getpid() == 1 && uses_inherited(dev);
 }
 
 /* Is number 1 of a namespace of process IDs, as the first process of a container, and starts a
