@@ -226,14 +226,6 @@ typedef struct runners {
     pthread_t threads[MAX_TEAM];
 } runners;
 
-static void become_idle_class(void *context, int thread, int team)
-{
-    runners *r = context;
-    const struct sched_param none = {0};
-    await_team(&r->begun, team);
-    if (thread > 0) sched_setscheduler(0, SCHED_IDLE, &none);
-}
-
 static void note_runner(void *context, int thread, int team)
 {
     runners *r = context;
@@ -241,34 +233,53 @@ static void note_runner(void *context, int thread, int team)
     r->threads[thread] = pthread_self();
 }
 
-/* Workers that run only when their one processor has nothing else to do. Long before, the caller is
- * done with its own part. */
+static void note_own_runner(void *context, int thread, int team)
+{
+    await_team(&((runners *)context)->begun, team);
+    note_runner(context, thread, team);
+}
+
+static atomic_int stopped;
+static atomic_bool may_go_on;
+
+static void stop_thread(int signal)
+{
+    (void)signal;
+    atomic_fetch_add(&stopped, 1);
+    while (!atomic_load(&may_go_on))
+        usleep(100);
+}
+
+/* Workers that are idle but do not come, as if other programs had their processors. They do not
+ * block signals that report faults. */
 static void the_caller_runs_what_no_worker_has_begun(void **state)
 {
     (void)state;
-    enum { RUNS = 200, TEAM = 3 };
-    cpu_set_t allowed, one;
-    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    enum { RUNS = 100, TEAM = 3 };
+    const struct sigaction stop = {.sa_handler = stop_thread};
+    struct sigaction before;
     thread_pool pool;
+    runners own = {0};
+    assert_int_equal(sigaction(SIGTRAP, &stop, &before), 0);
     tgl_thread_pool_open(&pool, TEAM, TEAM);
-    runners r = {0};
-    run(&pool, TEAM, become_idle_class, &r);
-    int late = 0;
+    run(&pool, TEAM, note_own_runner, &own);
+    for (int i = 1; i < TEAM; i++)
+        pthread_kill(own.threads[i], SIGTRAP);
+    while (atomic_load(&stopped) < TEAM - 1)
+        usleep(100);
     for (int i = 0; i < RUNS; i++) {
-        usleep(200); /* the workers fall asleep */
-        memset(r.threads, 0, sizeof r.threads);
+        runners r = {0};
         run(&pool, TEAM, note_runner, &r);
         for (int thread = 0; thread < TEAM; thread++)
-            assert_true(r.threads[thread] != 0);
-        late += pthread_equal(r.threads[1], pthread_self()) &&
-                pthread_equal(r.threads[2], pthread_self());
+            assert_true(r.threads[thread] == pthread_self());
     }
+    atomic_store(&may_go_on, true);
+    runners after = {0};
+    run(&pool, TEAM, note_own_runner, &after); /* they come again */
+    for (int i = 1; i < TEAM; i++)
+        assert_true(after.threads[i] != pthread_self());
     tgl_thread_pool_close(&pool);
-    assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
-    assert_in_range(late, RUNS / 2, RUNS);
+    sigaction(SIGTRAP, &before, NULL);
 }
 
 typedef struct kept_masks {
