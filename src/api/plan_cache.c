@@ -145,7 +145,10 @@ void tgl_plan_cache_destroy(tgl_plan_cache *cache)
         next = table->inherited;
         for (int i = 0; i < ALL_SLOTS; i++)
             tgl_plan_release(take(&table->slots[i]));
-        if (table->process == tgl_process()) pthread_mutex_destroy(&table->lock);
+        if (pthread_mutex_trylock(&table->lock) == 0) { /* not abandoned */
+            pthread_mutex_unlock(&table->lock);
+            pthread_mutex_destroy(&table->lock);
+        }
         free(table);
     }
     free(cache);

@@ -53,7 +53,7 @@ void tgl_take_affinity_of_process(void)
 {
     affinity own, process;
     if (read_affinity(0, &own) && read_affinity(getpid(), &process) &&
-        memcmp(&own, &process, sizeof own) != 0)
+        memcmp(own.words, process.words, sizeof own.words) != 0)
         sched_setaffinity(0, sizeof process, &process.set);
 }
 
