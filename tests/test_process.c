@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each process has a number that none of its ancestors has (src/base/process.c), even if they have
- * the same process ID.
+ * Each process has a number that none of its ancestors has (src/base/process_number.c), even if
+ * they have the same process ID.
  */
 #include "support.h"
 
-#include "base/process.h"
+#include "base/process_number.h"
 
 #include <pthread.h>
 #include <signal.h>

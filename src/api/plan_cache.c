@@ -10,7 +10,7 @@
  */
 #include "api/plan_cache.h"
 #include "api/handles.h"
-#include "base/process.h"
+#include "base/process_number.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

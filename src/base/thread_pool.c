@@ -23,7 +23,7 @@
 #include "base/thread_pool.h"
 #include "base/clock.h"
 #include "base/float_state.h"
-#include "base/process.h"
+#include "base/process_number.h"
 #include "base/processors.h"
 
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
  *
  * Tells a process from the processes that it descends from.
  */
-#ifndef TGL_PROCESS_H
-#define TGL_PROCESS_H
+#ifndef TGL_PROCESS_NUMBER_H
+#define TGL_PROCESS_NUMBER_H
 
 /* The number of this process: the same in every call, and another one than in its parent, its
  * parent's parent and so on. Memory that was inherited by fork() may have been in use by threads of

@@ -5,7 +5,7 @@
  * child finds full of zeros (MADV_WIPEONFORK, Linux 4.14), also after clone() without the C
  * library. Where the system refuses that, a handler of fork() clears the number.
  */
-#include "base/process.h"
+#include "base/process_number.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
