@@ -162,7 +162,7 @@ def _is_cupy(x: Any) -> bool:
 # ---- New arrays ---------------------------------------------------------------------------------
 
 
-def _numpy_dtype(number: int) -> np.dtype:
+def numpy_dtype(number: int) -> np.dtype:
     if TYPE_NAMES[number] != "bfloat16":
         return np.dtype(TYPE_NAMES[number])
     import ml_dtypes  # whoever has arrays of bfloat16 outside PyTorch has it
@@ -178,13 +178,13 @@ def empty_like(x: Operand, form: Form) -> Operand:
         new = torch.empty(form.shape, dtype=getattr(torch, TYPE_NAMES[form.type]),
                           device=array.device)
     elif x.device == "cpu":
-        new = np.empty(form.shape, _numpy_dtype(form.type))
+        new = np.empty(form.shape, numpy_dtype(form.type))
     elif _is_cupy(array):
         cupy = sys.modules["cupy"]
         with array.device:
-            new = cupy.empty(form.shape, _numpy_dtype(form.type))
+            new = cupy.empty(form.shape, numpy_dtype(form.type))
     elif hasattr(array, "empty_like"):  # DeviceArray
-        new = array.empty_like(form.shape, _numpy_dtype(form.type))
+        new = array.empty_like(form.shape, numpy_dtype(form.type))
     else:
         raise ValueError(f"the result of a {type(array).__name__} on {x.device} cannot be "
                          "allocated: give out")

@@ -5,11 +5,13 @@ from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import Operand, assign, describe, empty_like, overlap, row_major_copy
+from ._arrays import (Operand, assign, describe, empty_like, numpy_dtype, overlap,
+                      row_major_copy)
+from ._calls import calls
 from ._devices import Device, device as open_device
 from ._layout import Form, Layouts, Scheme, lay_out
 from ._library import SIDES, TYPE_NAMES, chip_explain, usual_result
-from ._plans import Options, PlanBase, Recipe, cached_plan, translate
+from ._plans import Options, PlanBase, Recipe, cached_plan, thread, translate
 from ._prepared import Prepared
 
 Place = Union[str, Device, None]
@@ -166,6 +168,24 @@ def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
     return d.array[()] if isinstance(d.array, np.ndarray) else d.array
 
 
+def _learn(arrays: Tuple[Any, ...], options: Tuple[Any, ...], owner: Any, plan: PlanBase,
+           product: _Product) -> None:
+    """Tells the compiled path about this product, if one run on the arrays as they are computes it.
+
+    options: what else selects the plan. owner: keeps the plan; None: whoever calls does."""
+    scheme, handle = product.scheme, plan.handle()
+    if calls is None or product.place != "cpu" or product.prepared != _UNPREPARED or \
+            scheme.copies or product.given[3] is not product.out or \
+            len(handle.offsets) != 1 or any(handle.offsets[0]):
+        return
+    assert handle.plan is not None
+    new_result = None
+    if product.out is None:
+        new_result = scheme.result.shape, numpy_dtype(scheme.result.type)
+    calls.learn(*arrays, *options, owner, handle.plan.value, scheme.layouts.c is None, new_result,
+                not scheme.result.shape)
+
+
 def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optional[float] = None,
            c: Any = None, bias: Any = None, activation: Optional[str] = None,
            epilogue: Optional[str] = None, compute: Optional[str] = None,
@@ -188,22 +208,40 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optiona
     device: None: where the arrays are. "sim": the simulator, for arrays in host memory; or a device
         of tegula.device().
     """
+    if calls is not None and not thread.keeps_plans:
+        result = calls.run(a, b, out, c, bias, alpha, beta, compute, activation, epilogue, device)
+        if result is not None:
+            return result
     product = _describe_product(a, b, out, c, bias, beta)
     options = Options(_choose_compute(compute, product), activation, epilogue)
-    return _run(cached_plan(_recipe(product, options, device)), product, alpha)
+    plan = cached_plan(_recipe(product, options, device))
+    result = _run(plan, product, alpha)
+    _learn((a, b, out, c, bias), (compute, activation, epilogue, device), plan, plan, product)
+    return result
 
 
 class Plan(PlanBase):
     """A product that is planned once and run many times. tegula.plan() makes it."""
 
+    def __init__(self, recipe: Recipe) -> None:
+        super().__init__(recipe)
+        self._key = object()  # the compiled path keeps this, and not the plan
+
     def __call__(self, a: Any, b: Any, out: Any = None, *, alpha: float = 1.0,
                  beta: Optional[float] = None, c: Any = None, bias: Any = None) -> Any:
         """As matmul(), for arrays of the shapes, strides and types that the plan was made for."""
+        key = self._key, None, None, None
+        if calls is not None:
+            result = calls.run(a, b, out, c, bias, alpha, beta, *key)
+            if result is not None:
+                return result
         product = _describe_product(a, b, out, c, bias, beta)
         if product.scheme.layouts != self.recipe.layouts:
             self._explain_difference(product.scheme.layouts)
         _choose_device(product.place, self.device)
-        return _run(self, product, alpha)
+        result = _run(self, product, alpha)
+        _learn((a, b, out, c, bias), key, None, self, product)
+        return result
 
     def _explain_difference(self, layouts: Layouts) -> None:
         for name, own, other in zip(Layouts._fields, self.recipe.layouts, layouts):
