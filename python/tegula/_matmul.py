@@ -5,10 +5,12 @@ from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import (Operand, assign, describe, empty_like, numpy_dtype, overlap,
+from ._arrays import (Operand, assign, describe, empty_like, is_torch, numpy_dtype, overlap,
                       row_major_copy)
 from ._calls import calls
+from ._checks import integer, number
 from ._devices import Device, device as open_device
+from ._held import hold
 from ._layout import Form, Layouts, Scheme, lay_out
 from ._library import SIDES, TYPE_NAMES, chip_explain, usual_result
 from ._plans import Options, PlanBase, Recipe, cached_plan, thread, translate
@@ -74,8 +76,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         raise ValueError(f"the arrays are on different devices: {', '.join(sorted(places))}")
     if target is not None:
         _check_out(target, prepared)
-    if beta is None:
-        beta = 0.0 if addend is None else 1.0
+    beta = float(addend is not None) if beta is None else number("beta", beta)
     if beta != 0 and addend is None and target is None:
         raise ValueError(f"beta is {beta}, but there is neither c nor out")
     if _is_same(addend, target):
@@ -92,8 +93,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         if addend is None and beta != 0:
             addend = target
         scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), type_d, by_rows)
-    return _Product((x, y, addend, d, vector), prepared, target, like, scheme, float(beta),
-                    places.pop())
+    return _Product((x, y, addend, d, vector), prepared, target, like, scheme, beta, places.pop())
 
 
 def _choose_compute(compute: Optional[str], product: _Product) -> str:
@@ -112,6 +112,9 @@ def _choose_device(place: str, wanted: Place) -> Device:
     """The device that multiplies arrays at `place`."""
     if wanted is None:
         return open_device(place)
+    if not isinstance(wanted, (str, Device)):
+        raise TypeError(f"device is {wanted!r}; it must be a name such as 'cpu', or a device of "
+                        "tegula.device()")
     chosen = wanted if isinstance(wanted, Device) else open_device(wanted)
     if chosen.name == place or (place == "cpu" and not chosen.name.startswith("cuda")):
         return chosen
@@ -144,6 +147,16 @@ def _streams(operands: Tuple[Optional[Operand], ...], out: Optional[Operand]) ->
     return list(found)
 
 
+def _hold(chosen: Device, product: _Product, operands: Tuple[Optional[Operand], ...],
+          stream: Optional[int]) -> None:
+    """Keeps what a product in this stream uses until it has run. PyTorch's memory stays in the order of
+    its stream; a prepared operand can be of another stream."""
+    owners = tuple(x.owner for x in operands if x is not None and x.device != "cpu" and
+                   (x.is_of_any_stream or not is_torch(x.array)))
+    if owners:
+        hold(chosen, stream, owners)
+
+
 def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
     """Runs the plan and returns the result."""
     operands = _usable(product)
@@ -155,9 +168,11 @@ def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
         prepared = a and a.taken_as("a"), b and b.taken_as("b")
     if len(streams) > 1:
         plan.device.sync()
-    plan.run(pointers, float(alpha), product.beta, streams[0] if streams else None, prepared)
+    plan.run(pointers, number("alpha", alpha), product.beta, streams[0] if streams else None, prepared)
     if len(streams) > 1:
         plan.device.sync()
+    elif streams or product.prepared != _UNPREPARED:
+        _hold(plan.device, product, operands, streams[0] if streams else None)
     d, out = operands[3], product.out
     assert d is not None
     if out is not None:
@@ -301,10 +316,9 @@ def prepare(x: Any, side: str = "b", *, size: int = 4096, compute: str = "accura
         suits this size decides whether there is something to prepare.
     compute, device: as of matmul(). kernel: as of plan().
     """
-    if side not in SIDES:
+    if not isinstance(side, str) or side not in SIDES:
         raise ValueError(f"side is {side!r}; it must be 'a' or 'b'")
-    if size < 1:
-        raise ValueError(f"size is {size}; it must be positive")
+    size = integer("size", size, 1)
     operand = describe(side, x)
     factors = (operand.form, _factor_of(operand.form, side, size))
     scheme = lay_out(*(factors if side == "a" else factors[::-1]), None, None, None,

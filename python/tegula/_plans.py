@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ._calls import calls
+from ._checks import check_text, integer
 from ._devices import Device, device, process
 from ._layout import Ints, Layouts, bias_kind, to_problem
 from ._library import (ACTIVATIONS, COMPUTE, Counters, Epilogue, Operands, PlanOptions, Problem,
@@ -25,6 +26,11 @@ class Options(NamedTuple):
     kernel: Optional[str] = None
     workspace_limit: int = 0
 
+    def check_types(self) -> None:
+        for name in "compute", "activation", "epilogue", "kernel":
+            check_text(name, getattr(self, name))
+        integer("workspace_limit", self.workspace_limit, -1)
+
 
 class Recipe(NamedTuple):
     """Hashable and picklable."""
@@ -37,6 +43,7 @@ class Recipe(NamedTuple):
 
 def translate(layouts: Layouts, options: Options) -> Tuple[Problem, PlanOptions, List[Ints]]:
     """The arguments of tgl_plan_create(), and the byte offsets of the operands in each run."""
+    options.check_types()
     if options.compute not in COMPUTE:
         raise ValueError(f"compute is {options.compute!r}; it must be one of " + ", ".join(COMPUTE))
     if options.activation not in ACTIVATIONS:
@@ -176,6 +183,7 @@ def plans_are_kept(keeps: bool) -> Iterator[None]:
 
 def cached_plan(recipe: Recipe) -> PlanBase:
     """The plan of a recipe, from the latest few hundred of this process."""
+    recipe.options.check_types()  # before they are hashed
     plan = _cached(recipe, process())
     if thread.keeps_plans:
         _kept[recipe, process()] = plan

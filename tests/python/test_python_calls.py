@@ -51,10 +51,9 @@ class Calls(Comparison, unittest.TestCase):
         with mock.patch.object(_matmul, "_describe_product",
                                side_effect=_matmul._describe_product) as describe:
             result = call()
-        self.assertEqual((type(result), result.dtype, result.shape, result.strides),
-                         (type(expected[()]), expected.dtype, expected.shape, expected.strides)
-                         if expected.shape == () else
-                         (np.ndarray, expected.dtype, expected.shape, result.strides))
+        kind = np.ndarray if expected.shape else type(expected[()])
+        self.assertEqual((type(result), result.dtype, result.shape),
+                         (kind, expected.dtype, expected.shape))
         self.assertEqual(np.asarray(result).tobytes(), expected.tobytes())
         return describe.called
 
@@ -64,7 +63,9 @@ class Calls(Comparison, unittest.TestCase):
             for (in_a, x, x_is_blas), (in_b, y, y_is_blas) in itertools.product(layouts(a), layouts(b)):
                 with self.subTest(a=in_a, b=in_b, dtype=dtype.name):
                     in_python = self.assert_same(lambda: tegula.matmul(x, y))
-                    self.assertEqual(in_python, not (x_is_blas and y_is_blas))
+                    are_blas = all(is_blas or (dtype == np.int8 and name == "misaligned")
+                                   for name, is_blas in ((in_a, x_is_blas), (in_b, y_is_blas)))
+                    self.assertEqual(in_python, not are_blas)
 
     def test_shapes(self):
         for first, second in (((4,), (4,)), ((4,), (4, 3)), ((5, 4), (4,)), ((2, 5, 4), (4, 3)),
@@ -203,7 +204,7 @@ class Calls(Comparison, unittest.TestCase):
         for n in range(1, 600):
             tegula.matmul(np.ones((1, n)), np.ones((n, 1)))
             with no_python():
-                tegula.matmul(np.ones((1, max(1, n - 200))), np.ones((max(1, n - 200), 1)))
+                tegula.matmul(np.ones((1, max(1, n - 100))), np.ones((max(1, n - 100), 1)))
                 tegula.matmul(np.ones((1, 1)), np.ones((1, 1)))
         with no_python(), self.assertRaisesRegex(AssertionError, "in Python"):
             tegula.matmul(np.ones((1, 2)), np.ones((2, 1)))
