@@ -209,7 +209,7 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optiona
 
     a, b: vectors, matrices or batches of matrices with the shapes of numpy.matmul(), of float32,
         float64, float16, bfloat16 or int8: NumPy arrays, PyTorch tensors, CuPy arrays, and others
-        with __array_interface__, __cuda_array_interface__ or DLPack. The product is computed on the
+        with __array_interface__, __cuda_array_interface__ or DLPack, both of one type. The product is computed on the
         device and in the stream of the arrays. The result is an array of the same library.
         Products of int8 are of int32, modulo 2^32; alpha and beta must then be integers.
     out: where the result is written. It may overlap the other arrays.
