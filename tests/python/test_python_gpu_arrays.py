@@ -117,6 +117,7 @@ class Cuda(Comparison, unittest.TestCase):
         self.a, self.b = random_array((40, 30)), random_array((30, 20), seed=1)
         self.out = np.zeros((40, 20), np.float32)
         self.driver = ctypes.CDLL(os.environ["TEGULA_LIBCUDA"])
+        _held.release_passed()
 
     def tearDown(self):
         self.assertEqual(self.driver.fake_cuda_misuses(), 0)
