@@ -58,14 +58,12 @@ static bool push_array(key *k, const Py_buffer *x)
     if (format == NULL || format[0] == '\0' || format[1] != '\0' || !strchr("fdebi", format[0]) ||
         x->ndim < 1 || x->ndim > DIMENSIONS_MAX)
         return false;
-    uint64_t misaligned = (uintptr_t)x->buf;
     push(k, (uint64_t)format[0] << 8 | (uint64_t)x->ndim);
     for (int i = 0; i < x->ndim; i++) {
         push(k, (uint64_t)x->shape[i]);
         push(k, (uint64_t)x->strides[i]);
-        misaligned |= (uint64_t)x->strides[i];
     }
-    return misaligned % (uint64_t)x->itemsize == 0;
+    return (uintptr_t)x->buf % (uintptr_t)x->itemsize == 0;
 }
 
 static bool is_same(const Py_buffer *x, const Py_buffer *y)
