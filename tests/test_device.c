@@ -212,6 +212,10 @@ static void failures_of_the_rest_have_sentences(void **state)
     FAILS(tgl_timer_stop(NULL, NULL, &number));
     FAILS(tgl_timer_stop(timer, NULL, &number));
     FAILS(tgl_timer_stop(timer, NULL, NULL));
+    int passed;
+    FAILS(tgl_timer_passed(NULL, &passed));
+    FAILS(tgl_timer_passed(timer, &passed));
+    FAILS(tgl_timer_passed(timer, NULL));
     FAILS(tgl_warm(&too_small));
     tgl_timer_destroy(timer);
 }
@@ -476,6 +480,9 @@ static void timers_tell_the_time(void **state)
         double seconds = -1;
         assert_status(tgl_timer_start(timer, NULL), TGL_OK);
         usleep(2000);
+        int passed = -1;
+        assert_status(tgl_timer_passed(timer, &passed), TGL_OK);
+        assert_int_equal(passed, 1);
         assert_status(tgl_timer_stop(timer, NULL, &seconds), TGL_OK);
         assert_true(seconds >= 0.002 && seconds < 60);
     }

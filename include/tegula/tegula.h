@@ -685,6 +685,12 @@ TGL_API tgl_status tgl_timer_start(tgl_timer *timer, void *stream);
 /* Waits for the work since tgl_timer_start() and stores its duration in seconds. */
 TGL_API tgl_status tgl_timer_stop(tgl_timer *timer, void *stream, double *seconds);
 
+/* *passed := 1 if the work that was in the stream before tgl_timer_start() is complete, else 0.
+ * Does not wait, and leaves captures alone. Returns TGL_OK; TGL_BAD_ARGUMENT (NULL, or the timer
+ * was not started); the failure of that work; TGL_DRIVER if the start was captured into a CUDA
+ * graph. */
+TGL_API tgl_status tgl_timer_passed(const tgl_timer *timer, int *passed);
+
 /* ---- Compiling ahead of time ----------------------------------------------------------------- */
 
 /* The result of compiling one CUDA kernel for one architecture. Pointers are valid until the

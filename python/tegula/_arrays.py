@@ -28,6 +28,7 @@ class Operand(NamedTuple):
     device: str  # "cpu" or "cuda:N"
     stream: Optional[int]  # cuda: the stream in which the array is up to date; 0: the default
     writable: bool
+    is_of_any_stream: bool = False  # a prepared operand: products of all streams use it
 
 
 @lru_cache(maxsize=4096)
@@ -126,24 +127,44 @@ def _from_dlpack(name: str, array: Any) -> Operand:
                      "(1) and CUDA (2)")
 
 
+def _check_is_plain(name: str, x: Any) -> None:
+    """Raises TypeError if the elements in memory are not all that the array means."""
+    kind = type(x)
+    is_masked = isinstance(x, np.ma.MaskedArray)
+    for interface in "__array_interface__", "__cuda_array_interface__":
+        if not is_masked and not isinstance(x, np.ndarray) and hasattr(x, interface):
+            is_masked = getattr(x, interface).get("mask") is not None
+    if is_masked:
+        raise TypeError(f"{name} is a masked array; matmul() has no masks: give {name}.filled(0), or "
+                        "an array without a mask")
+    own = np.ndarray.__array_ufunc__
+    if isinstance(x, np.ndarray) and getattr(kind, "__array_ufunc__", own) is not own:
+        raise TypeError(f"{name} is a {kind.__name__}, which has a matmul() of its own; "
+                        f"numpy.ndarray.view({name}, numpy.ndarray) is the array in it")
+
+
 def describe(name: str, x: Any) -> Operand:
     """The operand of an array. name: what errors call it."""
     if isinstance(x, np.ndarray):
+        if type(x) is not np.ndarray:
+            _check_is_plain(name, x)
         return _from_numpy(name, x, x)
-    if _is_torch(x):
+    if is_torch(x):
         return _from_torch(name, sys.modules["torch"], x)
-    if hasattr(x, "__cuda_array_interface__"):
+    if hasattr(x, "__cuda_array_interface__") and not _is_jax(x):
+        _check_is_plain(name, x)
         return _from_cuda_interface(name, x)
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
         return _from_dlpack(name, x)
     if hasattr(x, "__array_interface__") and not isinstance(x, np.generic):
+        _check_is_plain(name, x)
         return _from_numpy(name, x, np.asarray(x))
     raise TypeError(f"{name} is a {type(x).__name__}, which is not an array: it has neither "
                     "__array_interface__ nor __cuda_array_interface__ nor DLPack; numpy.asarray() "
                     "makes arrays of lists")
 
 
-def _is_torch(x: Any) -> bool:
+def is_torch(x: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
@@ -162,7 +183,7 @@ def _is_cupy(x: Any) -> bool:
 # ---- New arrays ---------------------------------------------------------------------------------
 
 
-def _numpy_dtype(number: int) -> np.dtype:
+def numpy_dtype(number: int) -> np.dtype:
     if TYPE_NAMES[number] != "bfloat16":
         return np.dtype(TYPE_NAMES[number])
     import ml_dtypes  # whoever has arrays of bfloat16 outside PyTorch has it
@@ -173,18 +194,18 @@ def _numpy_dtype(number: int) -> np.dtype:
 def empty_like(x: Operand, form: Form) -> Operand:
     """A new array of this form, of the library and on the device of x."""
     array = x.array
-    if _is_torch(array):
+    if is_torch(array):
         torch = sys.modules["torch"]
         new = torch.empty(form.shape, dtype=getattr(torch, TYPE_NAMES[form.type]),
                           device=array.device)
     elif x.device == "cpu":
-        new = np.empty(form.shape, _numpy_dtype(form.type))
+        new = np.empty(form.shape, numpy_dtype(form.type))
     elif _is_cupy(array):
         cupy = sys.modules["cupy"]
         with array.device:
-            new = cupy.empty(form.shape, _numpy_dtype(form.type))
+            new = cupy.empty(form.shape, numpy_dtype(form.type))
     elif hasattr(array, "empty_like"):  # DeviceArray
-        new = array.empty_like(form.shape, _numpy_dtype(form.type))
+        new = array.empty_like(form.shape, numpy_dtype(form.type))
     else:
         raise ValueError(f"the result of a {type(array).__name__} on {x.device} cannot be "
                          "allocated: give out")
@@ -193,7 +214,7 @@ def empty_like(x: Operand, form: Form) -> Operand:
 
 def row_major_copy(name: str, x: Operand) -> Operand:
     """A copy for strides that BLAS cannot express."""
-    if _is_torch(x.array):
+    if is_torch(x.array):
         return describe(name, x.owner.contiguous())
     if _is_cupy(x.array):
         return describe(name, sys.modules["cupy"].ascontiguousarray(x.array))
@@ -205,7 +226,7 @@ def row_major_copy(name: str, x: Operand) -> Operand:
 
 def assign(destination: Operand, source: Operand) -> None:
     """Copies an array to another one of the same library."""
-    if _is_torch(destination.array):
+    if is_torch(destination.array):
         destination.array.copy_(source.array)
     elif isinstance(destination.owner, np.ndarray):
         destination.owner[...] = source.array

@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from ._checks import integer
 from ._library import DeviceOptions, check, lib
 
 _open_devices: Dict[Tuple[str, int], "Device"] = {}
@@ -150,11 +151,12 @@ def device(name: str = "auto", threads: int = 0) -> Device:
 
     threads: the maximum number of threads of the CPU; 0: OMP_NUM_THREADS, or all processors.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name is {name!r}; it must be text such as 'cpu' or 'cuda:0'")
+    threads = integer("threads", threads, 0)
     found = _open_devices.get((name, threads))
     if found is not None:
         return found
-    if threads < 0:
-        raise ValueError(f"threads is {threads}; it must not be negative")
     if name.startswith(("auto", "cuda")):
         _load_nvrtc()
     handle = c_void_p()

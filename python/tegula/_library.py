@@ -188,6 +188,7 @@ _FUNCTIONS = {
     "tgl_timer_create": (c_int, [c_void_p, POINTER(c_void_p)]),
     "tgl_timer_destroy": (None, [c_void_p]),
     "tgl_timer_start": (c_int, [c_void_p, c_void_p]),
+    "tgl_timer_passed": (c_int, [c_void_p, POINTER(c_int)]),
     "tgl_timer_stop": (c_int, [c_void_p, c_void_p, POINTER(c_double)]),
 }
 

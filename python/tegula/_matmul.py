@@ -5,11 +5,15 @@ from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import Operand, assign, describe, empty_like, overlap, row_major_copy
+from ._arrays import (Operand, assign, describe, empty_like, is_torch, numpy_dtype, overlap,
+                      row_major_copy)
+from ._calls import calls
+from ._checks import integer, number
 from ._devices import Device, device as open_device
+from ._held import hold
 from ._layout import Form, Layouts, Scheme, lay_out
 from ._library import SIDES, TYPE_NAMES, chip_explain, usual_result
-from ._plans import Options, PlanBase, Recipe, cached_plan, translate
+from ._plans import Options, PlanBase, Recipe, cached_plan, thread, translate
 from ._prepared import Prepared
 
 Place = Union[str, Device, None]
@@ -72,8 +76,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         raise ValueError(f"the arrays are on different devices: {', '.join(sorted(places))}")
     if target is not None:
         _check_out(target, prepared)
-    if beta is None:
-        beta = 0.0 if addend is None else 1.0
+    beta = float(addend is not None) if beta is None else number("beta", beta)
     if beta != 0 and addend is None and target is None:
         raise ValueError(f"beta is {beta}, but there is neither c nor out")
     if _is_same(addend, target):
@@ -90,8 +93,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         if addend is None and beta != 0:
             addend = target
         scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), type_d, by_rows)
-    return _Product((x, y, addend, d, vector), prepared, target, like, scheme, float(beta),
-                    places.pop())
+    return _Product((x, y, addend, d, vector), prepared, target, like, scheme, beta, places.pop())
 
 
 def _choose_compute(compute: Optional[str], product: _Product) -> str:
@@ -110,6 +112,9 @@ def _choose_device(place: str, wanted: Place) -> Device:
     """The device that multiplies arrays at `place`."""
     if wanted is None:
         return open_device(place)
+    if not isinstance(wanted, (str, Device)):
+        raise TypeError(f"device is {wanted!r}; it must be a name such as 'cpu', or a device of "
+                        "tegula.device()")
     chosen = wanted if isinstance(wanted, Device) else open_device(wanted)
     if chosen.name == place or (place == "cpu" and not chosen.name.startswith("cuda")):
         return chosen
@@ -142,6 +147,16 @@ def _streams(operands: Tuple[Optional[Operand], ...], out: Optional[Operand]) ->
     return list(found)
 
 
+def _hold(chosen: Device, product: _Product, operands: Tuple[Optional[Operand], ...],
+          stream: Optional[int]) -> None:
+    """Keeps what a product in this stream uses until it has run. PyTorch's memory stays in the order of
+    its stream; a prepared operand can be of another stream."""
+    owners = tuple(x.owner for x in operands if x is not None and x.device != "cpu" and
+                   (x.is_of_any_stream or not is_torch(x.array)))
+    if owners:
+        hold(chosen, stream, owners)
+
+
 def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
     """Runs the plan and returns the result."""
     operands = _usable(product)
@@ -153,9 +168,11 @@ def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
         prepared = a and a.taken_as("a"), b and b.taken_as("b")
     if len(streams) > 1:
         plan.device.sync()
-    plan.run(pointers, float(alpha), product.beta, streams[0] if streams else None, prepared)
+    plan.run(pointers, number("alpha", alpha), product.beta, streams[0] if streams else None, prepared)
     if len(streams) > 1:
         plan.device.sync()
+    elif streams or product.prepared != _UNPREPARED:
+        _hold(plan.device, product, operands, streams[0] if streams else None)
     d, out = operands[3], product.out
     assert d is not None
     if out is not None:
@@ -166,6 +183,24 @@ def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
     return d.array[()] if isinstance(d.array, np.ndarray) else d.array
 
 
+def _learn(arrays: Tuple[Any, ...], options: Tuple[Any, ...], owner: Any, plan: PlanBase,
+           product: _Product) -> None:
+    """Tells the compiled path about this product, if one run on the arrays as they are computes it.
+
+    options: what else selects the plan. owner: keeps the plan; None: whoever calls does."""
+    scheme, handle = product.scheme, plan.handle()
+    if calls is None or product.place != "cpu" or product.prepared != _UNPREPARED or \
+            scheme.copies or product.given[3] is not product.out or \
+            len(handle.offsets) != 1 or any(handle.offsets[0]):
+        return
+    assert handle.plan is not None
+    new_result = None
+    if product.out is None:
+        new_result = scheme.result.shape, numpy_dtype(scheme.result.type)
+    calls.learn(*arrays, *options, owner, handle.plan.value, scheme.layouts.c is None, new_result,
+                not scheme.result.shape)
+
+
 def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optional[float] = None,
            c: Any = None, bias: Any = None, activation: Optional[str] = None,
            epilogue: Optional[str] = None, compute: Optional[str] = None,
@@ -174,7 +209,7 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optiona
 
     a, b: vectors, matrices or batches of matrices with the shapes of numpy.matmul(), of float32,
         float64, float16, bfloat16 or int8: NumPy arrays, PyTorch tensors, CuPy arrays, and others
-        with __array_interface__, __cuda_array_interface__ or DLPack. The product is computed on the
+        with __array_interface__, __cuda_array_interface__ or DLPack, both of one type. The product is computed on the
         device and in the stream of the arrays. The result is an array of the same library.
         Products of int8 are of int32, modulo 2^32; alpha and beta must then be integers.
     out: where the result is written. It may overlap the other arrays.
@@ -188,22 +223,40 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optiona
     device: None: where the arrays are. "sim": the simulator, for arrays in host memory; or a device
         of tegula.device().
     """
+    if calls is not None and not thread.keeps_plans:
+        result = calls.run(a, b, out, c, bias, alpha, beta, compute, activation, epilogue, device)
+        if result is not None:
+            return result
     product = _describe_product(a, b, out, c, bias, beta)
     options = Options(_choose_compute(compute, product), activation, epilogue)
-    return _run(cached_plan(_recipe(product, options, device)), product, alpha)
+    plan = cached_plan(_recipe(product, options, device))
+    result = _run(plan, product, alpha)
+    _learn((a, b, out, c, bias), (compute, activation, epilogue, device), plan, plan, product)
+    return result
 
 
 class Plan(PlanBase):
     """A product that is planned once and run many times. tegula.plan() makes it."""
 
+    def __init__(self, recipe: Recipe) -> None:
+        super().__init__(recipe)
+        self._key = object()  # the compiled path keeps this, and not the plan
+
     def __call__(self, a: Any, b: Any, out: Any = None, *, alpha: float = 1.0,
                  beta: Optional[float] = None, c: Any = None, bias: Any = None) -> Any:
         """As matmul(), for arrays of the shapes, strides and types that the plan was made for."""
+        key = self._key, None, None, None
+        if calls is not None:
+            result = calls.run(a, b, out, c, bias, alpha, beta, *key)
+            if result is not None:
+                return result
         product = _describe_product(a, b, out, c, bias, beta)
         if product.scheme.layouts != self.recipe.layouts:
             self._explain_difference(product.scheme.layouts)
         _choose_device(product.place, self.device)
-        return _run(self, product, alpha)
+        result = _run(self, product, alpha)
+        _learn((a, b, out, c, bias), key, None, self, product)
+        return result
 
     def _explain_difference(self, layouts: Layouts) -> None:
         for name, own, other in zip(Layouts._fields, self.recipe.layouts, layouts):
@@ -263,10 +316,9 @@ def prepare(x: Any, side: str = "b", *, size: int = 4096, compute: str = "accura
         suits this size decides whether there is something to prepare.
     compute, device: as of matmul(). kernel: as of plan().
     """
-    if side not in SIDES:
+    if not isinstance(side, str) or side not in SIDES:
         raise ValueError(f"side is {side!r}; it must be 'a' or 'b'")
-    if size < 1:
-        raise ValueError(f"size is {size}; it must be positive")
+    size = integer("size", size, 1)
     operand = describe(side, x)
     factors = (operand.form, _factor_of(operand.form, side, size))
     scheme = lay_out(*(factors if side == "a" else factors[::-1]), None, None, None,

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 import numpy as np
 
+from ._checks import integer, number
 from ._devices import Device, DeviceArray, device as open_device
 from ._library import UnsupportedError, check, lib
 from ._matmul import Place, Plan, plan as make_plan
@@ -52,8 +53,17 @@ def _short(value: Any) -> str:
 
 
 def _sizes(size: Size) -> Tuple[int, int, int]:
-    m, n, k = (size, size, size) if isinstance(size, int) else size
-    return m, n, k
+    try:
+        m, n, k = size if isinstance(size, (tuple, list)) else (size, size, size)
+        return integer("size", m, 1), integer("size", n, 1), integer("size", k, 1)
+    except (TypeError, ValueError):
+        pass
+    raise (ValueError if _is_integers(size) else TypeError)(
+        f"size is {size!r}; it must be a positive integer n, for n x n x n, or (m, n, k)")
+
+
+def _is_integers(size: Any) -> bool:
+    return all(isinstance(x, int) for x in (size if isinstance(size, (tuple, list)) else (size,)))
 
 
 def _factors(m: int, n: int, k: int, dtype: np.dtype) -> Tuple[np.ndarray, np.ndarray]:
@@ -123,9 +133,13 @@ def bench(sizes: Iterable[Size] = (256, 512, 1024, 2048), *, dtype: Any = np.flo
     sizes: n for n x n x n, or (m, n, k). seconds: the time to spend on a row. Times are medians of
     calls from Python of a plan that was made before. `tegula bench` compares with other libraries.
     """
+    if isinstance(sizes, (str, int)):
+        raise TypeError(f"sizes is {sizes!r}; it must be a list, such as [256, (16, 4096, 4096)]")
+    all_sizes = [_sizes(size) for size in sizes]
+    seconds = number("seconds", seconds)
     dev = device if isinstance(device, Device) else open_device(device or "auto")
-    rows = [_bench_row(dev, _sizes(size), np.dtype(dtype), compute, kernel, seconds)
-            for size in sizes]
+    rows = [_bench_row(dev, size, np.dtype(dtype), compute, kernel, seconds)
+            for size in all_sizes]
     return Table(rows, "size", ["gflops"] + ["numpy_gflops"] * (dev.name == "cpu"))
 
 
@@ -163,10 +177,10 @@ def ladder(size: Size = 128, *, device: Place = "sim", chapter: int = 1) -> Tabl
     On "sim" a row has the counts of tgl_counters: requests, sectors, wavefronts, bank conflicts. On
     a GPU it has times. max_error is in units of 2^-24 |A||B|. docs/ladder.md describes the kernels.
     """
-    if chapter not in _CHAPTERS:
+    m, n, k = _sizes(size)
+    if not isinstance(chapter, int) or chapter not in _CHAPTERS:
         raise ValueError(f"chapter is {chapter!r}; it must be 1, 2 or 3")
     dev = device if isinstance(device, Device) else open_device(device or "sim")
-    m, n, k = _sizes(size)
     _, dtype, compute = _CHAPTERS[chapter]
     host_a, host_b = _factors(m, n, k, np.dtype(dtype))
     exact = host_a.astype(np.float64) @ host_b.astype(np.float64)

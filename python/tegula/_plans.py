@@ -9,6 +9,8 @@ from ctypes import byref, c_void_p, pointer
 from functools import lru_cache
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ._calls import calls
+from ._checks import check_text, integer
 from ._devices import Device, device, process
 from ._layout import Ints, Layouts, bias_kind, to_problem
 from ._library import (ACTIVATIONS, COMPUTE, Counters, Epilogue, Operands, PlanOptions, Problem,
@@ -24,6 +26,11 @@ class Options(NamedTuple):
     kernel: Optional[str] = None
     workspace_limit: int = 0
 
+    def check_types(self) -> None:
+        for name in "compute", "activation", "epilogue", "kernel":
+            check_text(name, getattr(self, name))
+        integer("workspace_limit", self.workspace_limit, -1)
+
 
 class Recipe(NamedTuple):
     """Hashable and picklable."""
@@ -36,6 +43,7 @@ class Recipe(NamedTuple):
 
 def translate(layouts: Layouts, options: Options) -> Tuple[Problem, PlanOptions, List[Ints]]:
     """The arguments of tgl_plan_create(), and the byte offsets of the operands in each run."""
+    options.check_types()
     if options.compute not in COMPUTE:
         raise ValueError(f"compute is {options.compute!r}; it must be one of " + ", ".join(COMPUTE))
     if options.activation not in ACTIVATIONS:
@@ -153,27 +161,41 @@ def _cached(recipe: Recipe, _process: int) -> PlanBase:
 
 
 _kept: Dict[Tuple[Recipe, int], PlanBase] = {}
-_thread = threading.local()
+
+
+class _Thread(threading.local):
+    keeps_plans = False
+
+
+thread = _Thread()
 
 
 @contextlib.contextmanager
 def plans_are_kept(keeps: bool) -> Iterator[None]:
     """Within it, this thread's cached plans are kept until the process ends, because a CUDA graph
     that captures their runs needs them as long as it lives."""
-    _thread.keeps = keeps
+    thread.keeps_plans = keeps
     try:
         yield
     finally:
-        _thread.keeps = False
+        thread.keeps_plans = False
 
 
 def cached_plan(recipe: Recipe) -> PlanBase:
     """The plan of a recipe, from the latest few hundred of this process."""
+    recipe.options.check_types()  # before they are hashed
     plan = _cached(recipe, process())
-    if getattr(_thread, "keeps", False):
+    if thread.keeps_plans:
         _kept[recipe, process()] = plan
     return plan
 
 
+def forget_plans() -> None:
+    """Destroys the cached plans that nothing else refers to."""
+    _cached.cache_clear()
+    if calls is not None:
+        calls.clear()
+
+
 atexit.register(_kept.clear)
-atexit.register(_cached.cache_clear)  # plans are destroyed before the interpreter is taken down
+atexit.register(forget_plans)  # plans are destroyed before the interpreter is taken down

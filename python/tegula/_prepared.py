@@ -36,7 +36,7 @@ class Prepared:
                                       operand.stream, byref(handle)))
         self._handle = handle
         self._wait_for(operand)
-        self.operand = operand._replace(stream=None)  # it is ready for products in any stream
+        self.operand = operand._replace(stream=None, is_of_any_stream=True)
 
     def __del__(self) -> None:
         # Freeing GPU memory waits for the products that use it.

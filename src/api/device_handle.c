@@ -292,3 +292,16 @@ tgl_status tgl_timer_stop(tgl_timer *timer, void *stream, double *seconds)
     *seconds = tgl_clock() - timer->started;
     return TGL_OK;
 }
+
+tgl_status tgl_timer_passed(const tgl_timer *timer, int *passed)
+{
+    if (timer == NULL || passed == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%s is NULL",
+                        timer == NULL ? "the timer" : "the output pointer");
+    if (!timer->is_started)
+        return tgl_fail(TGL_BAD_ARGUMENT, "tgl_timer_passed() without a tgl_timer_start()");
+    if (timer->dev->backend->timer_passed != NULL)
+        return timer->dev->backend->timer_passed(timer, passed);
+    *passed = 1; /* runs are complete when their calls return */
+    return TGL_OK;
+}

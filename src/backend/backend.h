@@ -81,6 +81,7 @@ typedef struct tgl_backend {
     void (*timer_destroy)(tgl_timer *timer);
     tgl_status (*timer_start)(tgl_timer *timer, void *stream);
     tgl_status (*timer_stop)(tgl_timer *timer, void *stream, double *seconds);
+    tgl_status (*timer_passed)(const tgl_timer *timer, int *passed);
 } tgl_backend;
 
 struct tgl_device {

@@ -306,6 +306,20 @@ static tgl_status cuda_timer_stop(tgl_timer *timer, void *stream, double *second
     return status;
 }
 
+static tgl_status cuda_timer_passed(const tgl_timer *timer, int *passed)
+{
+    const tgl_driver *driver = &((tgl_cuda *)timer->dev->state)->driver;
+    const event_pair *events = timer->state;
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter_relaxed(timer->dev, &scope));
+    const CUresult result = driver->cuEventQuery(events->start);
+    tgl_status status = TGL_OK;
+    *passed = result != CUDA_ERROR_NOT_READY;
+    if (*passed) status = tgl_cuda_check(timer->dev, result, "asking for the end of work");
+    tgl_cuda_leave(&scope);
+    return status;
+}
+
 const tgl_backend tgl_cuda_backend = {
     .name = "cuda",
     .open = cuda_open,
@@ -329,4 +343,5 @@ const tgl_backend tgl_cuda_backend = {
     .timer_destroy = cuda_timer_destroy,
     .timer_start = cuda_timer_start,
     .timer_stop = cuda_timer_stop,
+    .timer_passed = cuda_timer_passed,
 };

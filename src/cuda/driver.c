@@ -71,6 +71,7 @@ static const struct {
     ENTRY(cuEventDestroy, "cuEventDestroy_v2", false),
     ENTRY(cuEventRecord, "cuEventRecord", false),
     ENTRY(cuEventSynchronize, "cuEventSynchronize", false),
+    ENTRY(cuEventQuery, "cuEventQuery", false),
     ENTRY(cuEventElapsedTime, "cuEventElapsedTime", false),
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };

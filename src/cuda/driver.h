@@ -33,6 +33,7 @@ enum {
     CUDA_ERROR_ECC_UNCORRECTABLE = 214,
     CUDA_ERROR_NVLINK_UNCORRECTABLE = 220,
     CUDA_ERROR_CONTAINED = 226,
+    CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_ILLEGAL_ADDRESS = 700,
     CUDA_ERROR_LAUNCH_TIMEOUT = 702,
     CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
@@ -195,6 +196,7 @@ typedef struct tgl_driver {
     CUresult (*cuEventDestroy)(CUevent event);
     CUresult (*cuEventRecord)(CUevent event, CUstream stream);
     CUresult (*cuEventSynchronize)(CUevent event);
+    CUresult (*cuEventQuery)(CUevent event);
     CUresult (*cuEventElapsedTime)(float *milliseconds, CUevent start, CUevent end);
 } tgl_driver;
 

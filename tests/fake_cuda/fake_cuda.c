@@ -589,6 +589,7 @@ FAKE_CUDA_API CUresult cuEventRecord(CUevent event, CUstream stream)
     CUresult result = fake_give_work(__func__, &stream, &graph);
     if (result != CUDA_SUCCESS) return result;
     event->is_recorded = true;
+    event->is_captured = graph != NULL;
     fake_order_record(event, stream);
     clock_gettime(CLOCK_MONOTONIC, &event->time);
     return CUDA_SUCCESS;
@@ -600,6 +601,14 @@ FAKE_CUDA_API CUresult cuEventSynchronize(CUevent event)
     UNSAFE();
     fake_host_waits_for_event(event);
     return CUDA_SUCCESS;
+}
+
+/* Work is complete at once: FAKE_CUDA_FAIL=cuEventQuery=600 (CUDA_ERROR_NOT_READY) delays it. */
+FAKE_CUDA_API CUresult cuEventQuery(CUevent event)
+{
+    BEGIN();
+    UNSAFE();
+    return event->is_captured ? CAPTURED_EVENT : CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)

@@ -14,7 +14,13 @@
 #include <stdbool.h>
 
 enum { INVALID_VALUE = 1, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400 };
-enum { NO_DEVICE = 100, NOT_FOUND = 500, OUT_OF_RESOURCES = 701, CAPTURE_INVALIDATED = 901 };
+enum {
+    NO_DEVICE = 100,
+    NOT_FOUND = 500,
+    OUT_OF_RESOURCES = 701,
+    CAPTURE_INVALIDATED = 901,
+    CAPTURED_EVENT = 907
+};
 enum { DEVICES_MAX = 4 };
 enum { FAKE_STREAMS_MAX = 4096 };
 
@@ -50,7 +56,7 @@ struct CUmod_st {
 
 struct CUevent_st {
     CUcontext context;
-    bool is_recorded;
+    bool is_recorded, is_captured;
     struct timespec time;
     uint64_t passed[FAKE_STREAMS_MAX]; /* by stream: its work before the event */
 };

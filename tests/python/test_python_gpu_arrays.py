@@ -11,13 +11,14 @@ import os
 import sys
 import types
 import unittest
+import weakref
 from unittest import mock
 
 import numpy as np
 from python_support import Comparison, has_device, random_array
 
 import tegula
-from tegula import _plans
+from tegula import _held, _plans
 
 
 class CudaArray:
@@ -116,6 +117,7 @@ class Cuda(Comparison, unittest.TestCase):
         self.a, self.b = random_array((40, 30)), random_array((30, 20), seed=1)
         self.out = np.zeros((40, 20), np.float32)
         self.driver = ctypes.CDLL(os.environ["TEGULA_LIBCUDA"])
+        _held.release_passed()
 
     def tearDown(self):
         self.assertEqual(self.driver.fake_cuda_misuses(), 0)
@@ -191,6 +193,61 @@ class Cuda(Comparison, unittest.TestCase):
         tegula.matmul(a, CudaArray(self.b), CudaArray(self.out))
         self.assertEqual(a.streams, [1])
         self.assert_product(self.out, self.a, self.b)
+
+    def temporary(self, x, freed):
+        """As an array of JAX: nothing but the capsule keeps the memory."""
+        class Temporary(CudaDlpack):
+            def __dlpack__(self, stream=None):
+                memory = x.copy()
+                weakref.finalize(memory, freed.append, memory.ctypes.data)
+                exported = CudaDlpack(memory)
+                return exported.__dlpack__(stream)
+        return Temporary(x)
+
+    def test_arrays_are_kept_until_products_have_run(self):
+        freed, out = [], CudaArray(self.out)
+        kept = CudaArray(self.b.copy())
+        array = weakref.ref(kept)
+        _held.release_passed()
+        with mock.patch.dict(os.environ, FAKE_CUDA_FAIL="cuEventQuery=600"):  # nothing has run yet
+            tegula.matmul(self.temporary(self.a, freed), kept, out)
+            tegula.matmul(self.temporary(self.a, freed), CudaArray(self.b), out)
+            del kept
+            self.assertEqual(freed, [])
+            self.assertIsNotNone(array())
+        tegula.matmul(CudaArray(self.a), CudaArray(self.b), out)  # it finds that they have run
+        self.assertEqual(len(freed), 2)
+        self.assertIsNone(array())
+        _held.release_passed()
+        self.assertFalse(_held._queued)
+
+    def test_number_of_kept_products(self):
+        with mock.patch.dict(os.environ, FAKE_CUDA_FAIL="cuEventQuery=600"), \
+                mock.patch.object(_held, "_MOST", 3), \
+                mock.patch.object(tegula.Device, "sync", autospec=True) as sync:
+            for _ in range(4):
+                tegula.matmul(CudaArray(self.a), CudaArray(self.b), CudaArray(self.out))
+        self.assertEqual(sync.call_count, 1)
+        _held.release_passed()
+
+    def test_captured_products_are_not_kept(self):
+        stream = self.new_stream()
+        self.check_capture(stream)
+        _held.release_passed()
+        self.assertFalse(_held._queued)
+
+    def test_prepared_operands_are_kept(self):
+        """Also a tensor of PyTorch, because products of any stream use it."""
+        with mock.patch.dict(sys.modules, torch=fake_torch(0)):
+            memory = self.b.copy()
+            right = tegula.prepare(Tensor(memory, "cuda"))
+            with mock.patch.dict(os.environ, FAKE_CUDA_FAIL="cuEventQuery=600"):
+                tegula.matmul(Tensor(self.a, "cuda"), right)
+                self.assertEqual([x.host is memory for x in _held._queued[-1].owners], [True])
+                tegula.matmul(Tensor(self.a, "cuda"), Tensor(memory, "cuda"))
+                self.assertEqual(len(_held._queued), 1)  # PyTorch keeps its memory itself
+        _held.release_passed()
+        self.assertFalse(_held._queued)
 
     def test_plans_need_no_memory(self):
         a, b = CudaArray(self.a), CudaArray(self.b)

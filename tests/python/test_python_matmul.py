@@ -235,6 +235,70 @@ class Types(Comparison, unittest.TestCase):
         self.assertIn("A is f32 and B is f64", str(caught.exception))
 
 
+class Refused(unittest.TestCase):
+    """Arrays whose elements in memory are not all that they mean."""
+
+    def test_masks(self):
+        a = random_array((3, 3))
+        masked = np.ma.masked_array(a, mask=a > 0)
+
+        class Interface:
+            __array_interface__ = dict(a.__array_interface__, mask=(a > 0))
+
+        class CudaInterface:
+            __cuda_array_interface__ = Interface.__array_interface__
+        for x in masked, masked[:2].T, np.ma.masked_array(a), Interface(), CudaInterface():
+            for arguments in ((x, a), (a, x), (a, a, x)):
+                with self.assertRaisesRegex(TypeError, "is a masked array"):
+                    tegula.matmul(*arguments)
+            for options in {"c": x}, {"bias": x}:
+                self.assertRaisesRegex(TypeError, "is a masked array", tegula.matmul, a, a, **options)
+            self.assertRaises(TypeError, tegula.plan, a, x)
+            self.assertRaises(TypeError, tegula.prepare, x)
+
+    def test_subclasses(self):
+        class Unit(np.ndarray):
+            def __array_ufunc__(self, *arguments, **options):
+                return NotImplemented
+
+        class Plain(np.ndarray):
+            pass
+        a = random_array((3, 3))
+        self.assertRaisesRegex(TypeError, "b is a Unit", tegula.matmul, a, a.view(Unit))
+        for kind in Plain, np.matrix, np.memmap:
+            result = tegula.matmul(a.view(kind), a)
+            self.assertIs(type(result), np.ndarray)
+            self.assertTrue(np.array_equal(result, tegula.matmul(a, a)))
+
+
+class Messages(unittest.TestCase):
+    def test_wrong_types(self):
+        a = random_array((3, 3))
+        for error, text, call in (
+                (TypeError, "alpha is 'x'; it must be a number", lambda: tegula.matmul(a, a, alpha="x")),
+                (TypeError, "alpha is '2'; it must be", lambda: tegula.matmul(a, a, alpha="2")),
+                (TypeError, "beta is 'x'; it must", lambda: tegula.matmul(a, a, c=a, beta="x")),
+                (TypeError, "alpha is None", lambda: tegula.matmul(a, a, alpha=None)),
+                (TypeError, "compute is 3; it must be text", lambda: tegula.matmul(a, a, compute=3)),
+                (TypeError, r"activation is \['relu'\]", lambda: tegula.matmul(a, a, activation=["relu"])),
+                (TypeError, "epilogue is 1", lambda: tegula.matmul(a, a, epilogue=1)),
+                (TypeError, "kernel is 2", lambda: tegula.plan(a, a, kernel=2)),
+                (TypeError, "workspace_limit is 'x'", lambda: tegula.plan(a, a, workspace_limit="x")),
+                (TypeError, "device is 3; it must be a name", lambda: tegula.matmul(a, a, device=3)),
+                (TypeError, "threads is '4'; it must be an int", lambda: tegula.device("cpu", threads="4")),
+                (ValueError, "threads is -1; it must be 0 or more", lambda: tegula.device("cpu", -1)),
+                (TypeError, "name is 3", lambda: tegula.device(3)),
+                (TypeError, "size is 'x'; it must be an int", lambda: tegula.prepare(a, size="x")),
+                (ValueError, r"side is 3; it must be 'a' or 'b'", lambda: tegula.prepare(a, 3)),
+                (ValueError, "size is 0; it must be a positive int", lambda: tegula.ladder(0)),
+                (ValueError, r"size is \(1, 2\); it must", lambda: tegula.ladder((1, 2))),
+                (TypeError, "size is 'x'; it must be a positive", lambda: tegula.bench(["x"])),
+                (TypeError, "sizes is 256; it must be a list", lambda: tegula.bench(256)),
+                (TypeError, "seconds is 'x'", lambda: tegula.bench([8], seconds="x"))):
+            with self.subTest(text), self.assertRaisesRegex(error, text):
+                call()
+
+
 class Arguments(Comparison, unittest.TestCase):
     def setUp(self):
         self.a, self.b = random_array((5, 7)), random_array((7, 3), seed=1)

@@ -55,7 +55,7 @@ class Plans(Comparison, unittest.TestCase):
             with _plans.plans_are_kept(True):
                 tegula.matmul(self.a, self.b)
             tegula.matmul(self.a[:4], self.b)
-            _plans._cached.cache_clear()
+            _plans.forget_plans()
             kept = list(_plans._kept.values())
             self.assertEqual([plan.recipe.layouts.a.shape for plan in kept], [(9, 7)])
             with _plans.plans_are_kept(False):
@@ -108,7 +108,7 @@ class Plans(Comparison, unittest.TestCase):
 
     def test_cache(self):
         """Repeated products use one plan, and unused plans are destroyed."""
-        _plans._cached.cache_clear()
+        _plans.forget_plans()
         with mock.patch.object(_plans, "Handle", wraps=_plans.Handle) as handle:
             for _ in range(5):
                 tegula.matmul(self.a, self.b)

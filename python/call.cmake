@@ -1,0 +1,18 @@
+# The compiled path of the package, tegula_call (call.c). It is left out where Python's headers are missing:
+# ctypes makes all calls then. From Python 3.11 on it uses the stable ABI, and one file serves all versions,
+# also the older ones. Without the lock of the interpreter (3.13t) it cannot be used.
+find_package(Python COMPONENTS Interpreter Development.Module QUIET)
+if(NOT Python_Development.Module_FOUND OR NOT Python_INTERPRETER_ID STREQUAL "Python" OR
+   Python_SOABI MATCHES "^cpython-[0-9]+t")
+  message(STATUS "Python: no headers of CPython; without the compiled path of calls")
+  return()
+endif()
+add_library(tegula_call MODULE ${CMAKE_CURRENT_LIST_DIR}/call.c)
+target_include_directories(tegula_call PRIVATE ${CMAKE_CURRENT_LIST_DIR}/../include)
+target_include_directories(tegula_call SYSTEM PRIVATE ${Python_INCLUDE_DIRS})
+target_link_libraries(tegula_call PRIVATE tegula_warnings)
+set_target_properties(tegula_call PROPERTIES PREFIX "" OUTPUT_NAME _call SUFFIX .${Python_SOABI}.so)
+if(Python_VERSION VERSION_GREATER_EQUAL 3.11)
+  target_compile_definitions(tegula_call PRIVATE Py_LIMITED_API=0x030B0000)
+  set_target_properties(tegula_call PROPERTIES SUFFIX .abi3.so)
+endif()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of a GPU that queued products use: they are kept until the products have run.
+
+Their libraries may give the memory away as soon as nothing refers to an array: JAX does, whatever is
+queued in the streams of others. PyTorch's memory stays in the order of its current stream, in which
+products of tensors run.
+"""
+
+import atexit
+import os
+from collections import deque
+from ctypes import byref, c_int, c_void_p
+from typing import Any, Deque, List, NamedTuple, Optional, Tuple
+
+from ._devices import Device
+from ._library import check, lib
+
+_MOST = 256  # products that are kept before a call waits for the device
+
+
+class _Queued(NamedTuple):
+    device: Device
+    timer: c_void_p  # started in the stream behind the product
+    owners: Tuple[Any, ...]
+
+    def has_passed(self) -> bool:
+        """Also after a failure, and if a CUDA graph captures the product: its caller keeps the arrays."""
+        passed = c_int()
+        if lib.tgl_timer_passed(self.timer, byref(passed)) == 0 and not passed.value:
+            return False
+        lib.tgl_timer_destroy(self.timer)
+        return True
+
+
+# Threads take entries out and put them back without a lock: letting an array go may run any code.
+_queued: Deque[_Queued] = deque()
+_of_parents: List[_Queued] = []
+
+
+def release_passed() -> None:
+    """Lets the arrays go whose products have run."""
+    for _ in range(len(_queued)):
+        try:
+            entry = _queued.popleft()
+        except IndexError:  # another thread was faster
+            return
+        if not entry.has_passed():
+            _queued.append(entry)
+
+
+def hold(device: Device, stream: Optional[int], owners: Tuple[Any, ...]) -> None:
+    """Keeps the owners until the work that is now in the stream is complete, and a later call of this
+    function finds that."""
+    release_passed()
+    if len(_queued) >= _MOST:
+        device.sync()
+        release_passed()
+    timer = c_void_p()
+    check(lib.tgl_timer_create(device.handle, byref(timer)))
+    try:
+        check(lib.tgl_timer_start(timer, stream))
+    except Exception:
+        lib.tgl_timer_destroy(timer)
+        device.sync()
+        raise
+    _queued.append(_Queued(device, timer, owners))
+
+
+def _wait_for_all() -> None:
+    for entry in list(_queued):
+        lib.tgl_device_sync(entry.device.handle)
+    release_passed()
+
+
+def _after_fork() -> None:
+    """A child must not free what belongs to the parent's GPU."""
+    _of_parents.extend(_queued)
+    _queued.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_wait_for_all)

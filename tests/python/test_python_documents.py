@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The blocks of Python in the documents run as they are, one after the other, from an empty namespace."""
+
+import importlib.util
+import json
+import re
+import sys
+import unittest
+from pathlib import Path
+
+from python_support import has_device
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = ("README.md", "python/README.md", "docs/python.md")
+
+
+def is_missing(code):
+    """What this machine lacks of what a block needs, or None."""
+    for module, sign in ("torch", "tegula.torch"), ("matplotlib", "plot("):
+        if sign in code and importlib.util.find_spec(module) is None:
+            return module
+    return None if has_device("sim") or "ladder(" not in code else "a C compiler"
+
+
+class Documents(unittest.TestCase):
+    def test_blocks(self):
+        for name in DOCUMENTS:
+            blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / name).read_text(), re.M | re.S)
+            self.assertTrue(blocks, name)
+            names = {}
+            for number, code in enumerate(blocks):
+                if is_missing(code):
+                    print(f"{name}, block {number}: needs {is_missing(code)}", file=sys.stderr)
+                    continue
+                with self.subTest(document=name, block=number):
+                    exec(compile(code, f"{name}, block {number}", "exec"), names)
+
+    @unittest.skipUnless(has_device("sim") and importlib.util.find_spec("matplotlib"),
+                         "needs matplotlib and the device sim")
+    def test_notebook(self):
+        """The cells of the notebook, without Jupyter and without its plots on a screen."""
+        import matplotlib
+        matplotlib.use("Agg")
+        names = {}
+        for cell in json.loads((ROOT / "python/ladder.ipynb").read_text())["cells"]:
+            if cell["cell_type"] == "code":
+                exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+
+
+if __name__ == "__main__":
+    unittest.main()
