@@ -237,6 +237,7 @@ const tgl_family tgl_family_wgmma = {
     TGL_ROWS(wgmma_rows),
     .unsupported_reason = wgmma_unsupported_reason,
     .search = tgl_wgmma_search,
+    .least_seconds = tgl_wgmma_least_seconds,
     .predict = wgmma_predict,
     .launch = wgmma_launch,
     .explain = wgmma_explain,

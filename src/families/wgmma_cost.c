@@ -126,17 +126,23 @@ static double all_steps(const tgl_shape *s, const wgmma_geometry *g)
     return g->cluster_blocks * ((double)g->whole * depth + (double)(g->units - g->whole) * chunk);
 }
 
-/* Factor on the time of arithmetic: the power limit lowers the clock of long kernels. */
-static double wgmma_slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+/* Factor on the time of arithmetic: the power limit lowers the clock of long kernels. busy:
+ * fraction of the SMs; cycles: of each. */
+static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
 {
     static const double MOST = 0.21; /* maximum of the additional time; half of it in kernels of: */
     static const double HALF_SECONDS = 1030e-6;
+    const double seconds = cycles / (1e6 * chip->clock_mhz);
+    return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
+}
+
+static double wgmma_slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+{
     const double sms = tgl_sms_for_clusters(chip, g->cluster_blocks);
     const double busy =
         fmin(sms, (double)g->units * g->cluster_blocks) / chip->sms; /* fraction of the SMs */
     const double cycles = all_steps(s, g) / (busy * chip->sms) * product_cycles(chip, s, g);
-    const double seconds = cycles / (1e6 * chip->clock_mhz);
-    return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
+    return slowed_by_power(chip, busy, cycles);
 }
 
 /* Cycles of an SM with `resident` blocks for a step of K of a tile. */
@@ -222,4 +228,28 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
     c->l2 = start + all_steps(s, g) * WGMMA_LINE_BYTES *
                         ((double)t->bm / g->cluster_columns + (double)t->bn / g->cluster_rows) /
                         chip->l2_rate;
+}
+
+/* Splits divide the steps of K evenly over the SMs at best. D or D^T is cut into tiles, whichever
+ * has fewer. */
+double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
+{
+    enum { SPLITS_IN_CLUSTER_MAX = 4 };
+    const wgmma_row *t = tgl_choice_row(choice);
+    const wgmma_geometry g = {.row = t, .bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a)};
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double tiles =
+        batch * fmin(ceil(m / t->bm) * ceil(n / t->bn), ceil(n / t->bm) * ceil(m / t->bn));
+    const double product = product_cycles(chip, s, &g), steps = tiles * ceil(k / g.bk);
+    const double sms = fmin(tgl_sms_for_clusters(chip, SPLITS_IN_CLUSTER_MAX), tiles);
+    const double busy = sms / chip->sms;
+    const double slowed = slowed_by_power(chip, busy, steps / sms * product);
+    const double cycles = START_CYCLES + TILE_CYCLES +
+                          4.0 * t->bm * t->bn / TMA_STORE_BYTES_A_CLOCK +
+                          steps / chip->sms * product / t->share * slowed;
+    const double result = batch * (double)tgl_type_size(s->type_d) * m * n;
+    const double operands = batch * (double)tgl_type_size(s->type_a) * (m * k + k * n);
+    return tgl_larger(cycles / (1e6 * chip->clock_mhz),
+                      START_CYCLES / (1e6 * chip->clock_mhz) +
+                          (operands + result) / chip->memory_rate);
 }

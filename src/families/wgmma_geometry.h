@@ -116,4 +116,7 @@ void tgl_wgmma_search(tgl_search *in);
 void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
                             tgl_candidate *c);
 
+/* For tgl_family.least_seconds. */
+double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice);
+
 #endif

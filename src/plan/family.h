@@ -133,6 +133,11 @@ struct tgl_family {
     /* Fills in the first group of members of *c for c->choice, or c->rejected. */
     void (*predict)(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *c);
 
+    /* A lower bound of the seconds that predict() returns for the configuration of the choice, with
+     * any options: the planner searches no options that cannot be faster than what it has found.
+     * NULL: 0. */
+    double (*least_seconds)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice);
+
     /* Adds the steps of a choice that is not rejected. */
     void (*launch)(const tgl_partition *of, tgl_list_builder *builder);
 
