@@ -67,12 +67,26 @@ static void take_better(const tgl_candidate *candidate, double one_block, tgl_ca
         *best = *candidate;
 }
 
+/* Whether a candidate that takes at least `seconds` cannot be the best. limit: the seconds of a
+ * candidate that was found. Bounds are rounded in another order than predictions. */
+static bool is_slower(double seconds, double limit)
+{
+    static const double ROUNDING = 1e-9;
+    return seconds * (1 - ROUNDING) > limit;
+}
+
 bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values)
 {
     tgl_candidate candidate;
     tgl_choice choice = search->asked;
     for (int i = 0; i < count; i++)
         choice.option[first + i] = values[i];
+    const tgl_candidate *best = search->best;
+    if (best->choice.family != NULL && best->rejected == NULL &&
+        choice.family->least_of_options != NULL &&
+        is_slower(choice.family->least_of_options(search->chip, search->shape, &choice),
+                  fmin(best->seconds, search->limit)))
+        return false;
     make_candidate(search, &choice, &candidate);
     take_better(&candidate, 1, search->best);
     return candidate.rejected == NULL;
@@ -113,20 +127,12 @@ static double least_seconds(const tgl_chip *chip, const tgl_shape *shape, const 
                : choice->family->least_seconds(chip, shape, choice);
 }
 
-/* Whether a candidate that takes at least `seconds` cannot be the best. limit: the seconds of a
- * candidate that was found. Bounds are rounded in another order than predictions. */
-static bool is_slower(double seconds, double limit)
-{
-    static const double ROUNDING = 1e-9;
-    return seconds * (1 - ROUNDING) > limit;
-}
-
 /* The best candidate of a configuration for the whole shape, without strips. has_strips: strips
  * will be added. */
 static void choose_whole(const planning *p, const tgl_shape *shape, const tgl_choice *asked,
                          bool has_strips, int64_t workspace_max, tgl_candidate *best)
 {
-    tgl_search search = {p->chip, shape, *asked, has_strips, workspace_max, best};
+    tgl_search search = {p->chip, shape, *asked, has_strips, workspace_max, best, p->limit};
     *best = (tgl_candidate){.choice.family = NULL};
     const char *reason = asked->family->unsupported_reason(shape, p->chip);
     if (reason != NULL) {
