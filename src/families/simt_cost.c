@@ -183,7 +183,8 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *s, const simt_
     c->l2 = 4 * (tiles * (t->bm + t->bn) * k + batch * m * n + 2 * sums) / chip->l2_rate;
 }
 
-/* Splits divide the work of the FFMAs evenly over the SMs at best. */
+/* Whole tiles: a block has all of K. Split tiles: their blocks share the work evenly at best, and
+ * their sums are added. */
 double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
 {
     simt_geometry g;
@@ -192,11 +193,14 @@ double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tg
     if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() says why */
     const simt_row *t = g.row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
-    const double tiles = batch * (double)g.step.tiles;
-    const double work =
-        tiles * t->bm * t->bn * k / chip->fp32_lanes / most_efficiency(&g, c.resident);
-    const double cycles =
-        work / chip->sms + TILE_CYCLES + simt_store_cycles(s, &g) / TGL_CLUSTER_MAX;
+    const double tiles = batch * (double)g.step.tiles, store = simt_store_cycles(s, &g);
+    const double tile = t->bm * t->bn * k / chip->fp32_lanes / most_efficiency(&g, c.resident);
+    const double even = tiles / chip->sms, splits = k / (double)tgl_simt_least_depth(t) + 1;
+    const double whole = tgl_larger(even, 1) * tile + store;
+    const double split =
+        splits < 2 ? whole
+                   : tgl_larger(even, 1 / splits) * tile + REDUCE_CYCLES + store / TGL_CLUSTER_MAX;
+    const double cycles = TILE_CYCLES + (whole < split ? whole : split);
     const double memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
     const double l2 = 4 * (tiles * (t->bm + t->bn) * k + batch * m * n) / chip->l2_rate;
     return tgl_larger(cycles / (1e6 * chip->clock_mhz), tgl_larger(memory, l2));

@@ -6,6 +6,7 @@
 #include "base/integers.h"
 #include "plan/tuned.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -351,37 +352,65 @@ static double least_of(const planning *p, const tgl_shape *shape, const tgl_choi
     return fmin(whole, least_seconds(p->chip, &most, choice) + count * STRIP_SECONDS);
 }
 
-/* The best candidate by predicted time. The configurations for few rows or columns come first, then
- * the others, from the smallest lower bound on until none can be faster than the best so far. */
+/* Lower bounds of the configurations that are still to be compared; NAN: it is not. */
+enum { CONFIGURATIONS_MAX = 256 };
+typedef struct ranking {
+    double least[CONFIGURATIONS_MAX];
+    int count;
+} ranking;
+
+/* The configuration of first, ..., end - 1 with the smallest lower bound, which is taken out of the
+ * ranking; -1: none can be the best. */
+static int take_first(ranking *r, int first, int end, double limit)
+{
+    int next = -1;
+    for (int i = first; i < end; i++)
+        if (!isnan(r->least[i]) && (next < 0 || r->least[i] < r->least[next])) next = i;
+    if (next < 0 || is_slower(r->least[next], limit)) return -1;
+    r->least[next] = NAN;
+    return next;
+}
+
+/* Compares the configurations of the ranking, from the smallest lower bound on, until none can be
+ * faster than the best so far. The first one of each family comes first: the bounds of some
+ * families are closer than those of others. */
+static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_candidate *best,
+                           int *best_index)
+{
+    tgl_candidate c;
+    int next;
+    for (int i = 0, first = 0; tgl_family_at(i) != NULL; i++) {
+        const int end = first + tgl_family_at(i)->row_count;
+        next = take_first(r, first, end, fmin(p->limit, DBL_MAX));
+        if (next >= 0) compare(p, shape, next, &c, best, best_index);
+        first = end;
+    }
+    while ((next = take_first(r, 0, r->count, p->limit)) >= 0)
+        compare(p, shape, next, &c, best, best_index);
+}
+
+/* The best candidate by predicted time. The configurations for few rows or columns come first. */
 static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
-    enum { CONFIGURATIONS_MAX = 256 };
     const int64_t lines = tgl_min64(shape->m, shape->n);
     bool is_streamed = false; /* a configuration for this number of rows or columns supports it */
-    double least[CONFIGURATIONS_MAX];
-    int count = 0, best_index = 0;
+    ranking r = {.count = 0};
+    int best_index = 0;
     tgl_choice choice;
     tgl_candidate c;
     *best = (tgl_candidate){.choice.family = NULL};
-    for (; count < CONFIGURATIONS_MAX && tgl_configuration_at(count, &choice); count++) {
+    for (; r.count < CONFIGURATIONS_MAX && tgl_configuration_at(r.count, &choice); r.count++) {
         const int made_for = tgl_choice_lines(&choice);
-        least[count] = NAN;
+        r.least[r.count] = NAN;
         if (choice.family->is_on_request || (is_streamed && made_for >= 2 * lines)) continue;
         if (made_for == 0) {
-            least[count] = least_of(p, shape, &choice);
+            r.least[r.count] = least_of(p, shape, &choice);
             continue;
         }
-        compare(p, shape, count, &c, best, &best_index);
+        compare(p, shape, r.count, &c, best, &best_index);
         is_streamed = is_streamed || c.rejected == NULL;
     }
-    for (;;) {
-        int next = -1;
-        for (int i = 0; i < count; i++)
-            if (!isnan(least[i]) && (next < 0 || least[i] < least[next])) next = i;
-        if (next < 0 || is_slower(least[next], p->limit)) return;
-        least[next] = NAN;
-        compare(p, shape, next, &c, best, &best_index);
-    }
+    compare_ranked(p, shape, &r, best, &best_index);
 }
 
 /* Replaces the choice by that of the tuned table if it has an entry for this shape or a similar
