@@ -21,14 +21,35 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static known_handle *handles; /* the handles with a workspace of the caller */
 static int handle_count;
 
+/* Locks of handles: a handle has one of them, by its address. */
+enum { LOCKS = 64 };
+static pthread_mutex_t locks[LOCKS];
+
+__attribute__((constructor)) static void make_locks(void)
+{
+    for (int i = 0; i < LOCKS; i++)
+        pthread_mutex_init(&locks[i], NULL);
+}
+
+/* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. */
+pthread_mutex_t *cublas_lock_of(cublasHandle_t handle)
+{
+    const uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u;
+    return handle != NULL ? &locks[hash >> 32 & (LOCKS - 1)] : NULL;
+}
+
 void cublas_handles_lock(void)
 {
+    for (int i = 0; i < LOCKS; i++)
+        pthread_mutex_lock(&locks[i]);
     pthread_mutex_lock(&lock);
 }
 
 void cublas_handles_unlock(void)
 {
     pthread_mutex_unlock(&lock);
+    for (int i = 0; i < LOCKS; i++)
+        pthread_mutex_unlock(&locks[i]);
 }
 
 /* The row of a handle, or NULL. The caller holds the lock. */
@@ -127,6 +148,7 @@ bool cublas_read_handle(cublasHandle_t handle, cublas_product *p)
     if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
         return cublas_refuse(p, "pointer mode %d", mode);
     p->has_device_scalars = mode == CUBLAS_POINTER_MODE_DEVICE;
+    p->handle = handle;
     p->workspace = workspace_of(handle);
     return true;
 }

@@ -284,11 +284,12 @@ static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *prob
 static bool run(cublas_product *p, const tgl_problem *problem, const tgl_epilogue *epilogue,
                 tgl_operands *operands)
 {
-    const cublas_plan *plan = cublas_find_plan(p, problem, epilogue);
+    cublas_plan *plan = cublas_find_plan(p, problem, epilogue);
     if (plan == NULL) return false;
-    if (!cublas_run_plan(plan, p, operands)) return false;
-    cublas_trace_served(p, cublas_plan_kernel(plan));
-    return true;
+    const bool is_served = cublas_run_plan(plan, p, operands);
+    if (is_served) cublas_trace_served(p, cublas_plan_kernel(plan));
+    cublas_release_plan(plan);
+    return is_served;
 }
 
 bool cublas_serve(cublas_product *p)

@@ -21,14 +21,14 @@
 /* Takes all locks, so that no other thread holds one while the process forks. */
 static void before_fork(void)
 {
+    cublas_handles_lock(); /* in the order in which a product takes them */
     cublas_plans_lock();
-    cublas_handles_lock();
 }
 
 static void after_fork_in_parent(void)
 {
-    cublas_handles_unlock();
     cublas_plans_unlock();
+    cublas_handles_unlock();
 }
 
 static void after_fork_in_child(void)
