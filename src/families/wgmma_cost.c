@@ -271,7 +271,7 @@ double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const t
 }
 
 /* A lower bound of wgmma_step_cycles() that needs only what tgl_wgmma_sketch() sets: the longest of
- * the three, and copied of full lines of which none lies in two lines of L2. */
+ * the three, and copies of full lines of which none lies in two lines of L2. */
 static double least_step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
                                 double resident)
 {

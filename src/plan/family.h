@@ -135,8 +135,8 @@ struct tgl_family {
     void (*predict)(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *c);
 
     /* A lower bound of the seconds that predict() returns for the configuration of the choice, with
-     * any options: the planner searches no options that cannot be faster than what it has found.
-     * NULL: 0. */
+     * default options or any that search() tries. The planner does not search configurations that
+     * cannot be faster than what it has found. NULL: 0. */
     double (*least_seconds)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice);
 
     /* The same for the options of the choice only, much faster than predict(). NULL: 0. */

@@ -119,8 +119,8 @@ typedef struct planning {
     int strip_count;
 } planning;
 
-/* A lower bound of the seconds of all candidates of the configuration, with any options and without
- * strips. */
+/* A lower bound of the seconds of all candidates of the configuration, with the options that are
+ * searched and without strips. */
 static double least_seconds(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice)
 {
     return choice->family->least_seconds == NULL
