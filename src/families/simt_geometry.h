@@ -65,7 +65,7 @@ double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *shape,
                               const tgl_choice *choice);
 
 /* The minimum depth of a split that the search tries. */
-int64_t tgl_simt_least_depth(const simt_row *row);
+int64_t tgl_simt_least_depth(const simt_row *t);
 
 /* For tgl_family.search. */
 void tgl_simt_search(tgl_search *in);

@@ -8,7 +8,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 static const double LAUNCH_SECONDS = 1e-6; /* per launch, back to back */
 static const double STRIP_SECONDS = 1e-6;  /* per launch of a strip */
@@ -57,15 +56,17 @@ static void make_candidate(const tgl_search *search, const tgl_choice *choice, t
     c->seconds = larger(c->compute, larger(c->memory, c->l2)) + c->overhead;
 }
 
-/* Replaces *best if the candidate is better. one_block: time penalty for candidates with one block
- * per SM. */
-static void take_better(const tgl_candidate *candidate, double one_block, tgl_candidate *best)
+/* Replaces *best if the candidate is better, and returns true then. one_block: time penalty for
+ * candidates with one block per SM. */
+static bool take_better(const tgl_candidate *candidate, double one_block, tgl_candidate *best)
 {
     const bool is_first = best->choice.family == NULL;
     const double seconds = candidate->seconds * (candidate->resident == 1 ? one_block : 1);
     const double least = best->seconds * (best->resident == 1 ? one_block : 1);
-    if (is_first || (candidate->rejected == NULL && (best->rejected != NULL || seconds < least)))
-        *best = *candidate;
+    const bool is_better =
+        is_first || (candidate->rejected == NULL && (best->rejected != NULL || seconds < least));
+    if (is_better) *best = *candidate;
+    return is_better;
 }
 
 /* Whether a candidate that takes at least `seconds` cannot be the best. limit: the seconds of a
@@ -330,12 +331,8 @@ static void compare(planning *p, const tgl_shape *shape, int index, tgl_candidat
     const bool is_equal = best->choice.family != NULL && index < *best_index &&
                           (c->rejected == NULL) == (best->rejected == NULL) &&
                           (c->rejected != NULL || c->seconds == best->seconds);
-    const tgl_choice before = best->choice;
-    if (is_equal)
-        *best = *c;
-    else
-        take_better(c, 1, best);
-    if (memcmp(&before, &best->choice, sizeof before) != 0) *best_index = index;
+    if (is_equal) *best = *c;
+    if (is_equal || take_better(c, 1, best)) *best_index = index;
     if (best->rejected == NULL) p->limit = best->seconds;
 }
 
