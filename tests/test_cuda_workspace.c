@@ -147,26 +147,35 @@ static void arenas_grow(void **state)
     }
 }
 
-/* A new stream may have the handle of a destroyed one, but it has another arena. */
-static void arenas_are_bounded_by_number(void **state)
+/* The bytes of the arenas of streams, and the shared arena. A new stream may have the handle of a
+ * destroyed one, but it has another arena. */
+static void arenas_are_bounded(void **state)
 {
     (void)state;
-    enum { STREAMS = 3 * TGL_ARENAS_MAX };
+    enum { STREAMS = 200, IN_ARENAS = TGL_STREAMS_BYTES / ONE_ARENA };
     setenv("FAKE_CUDA_MEMORY", "4000000000", 1);
     tgl_device *dev = open_device("cuda");
     tgl_plan *plan = split_plan(dev, K);
+    void *streams[STREAMS];
     for (int i = 0; i < STREAMS; i++) {
-        void *stream = create_stream();
-        assert_runs(plan, stream);
-        if (i % 2 == 0) destroy_stream(stream);
-        assert_in_range(memory_taken(), 1, TGL_ARENAS_MAX * ONE_ARENA);
+        streams[i] = create_stream();
+        assert_runs(plan, streams[i]);
+        if (i % 2 == 0) destroy_stream(streams[i]);
+        assert_in_range(memory_taken(), 1, (IN_ARENAS + 1) * ONE_ARENA);
     }
-    assert_int_equal(memory_taken(), TGL_ARENAS_MAX * ONE_ARENA);
+    assert_int_equal(memory_taken(), (IN_ARENAS + 1) * ONE_ARENA);
+    const void *shared = latest_launch().args.counters;
+    for (int i = 0; i < TGL_ARENA_AGE; i++) /* the arenas of other streams get old */
+        assert_runs(plan, streams[1]);
+    assert_runs(plan, create_stream());
+    assert_true(latest_launch().args.counters != shared);
+    assert_int_equal(memory_taken(), (IN_ARENAS + 1) * ONE_ARENA);
     tgl_plan_destroy(plan);
     tgl_device_close(dev);
 }
 
-static void arenas_are_bounded_by_bytes(void **state)
+/* On a small device. No stream that is in use is evicted: each runs without a wait of the host. */
+static void arenas_are_bounded_by_the_device(void **state)
 {
     (void)state;
     enum { BYTES = 40 << 20, STREAMS = 20 };
@@ -179,12 +188,62 @@ static void arenas_are_bounded_by_bytes(void **state)
         assert_runs(plan, streams[i]);
         assert_in_range(memory_taken(), 1, BYTES / 4);
     }
-    /* The least recently used arenas were evicted: the latest four exist. */
-    setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2", 1);
-    for (int i = STREAMS - 4; i < STREAMS; i++)
+    setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2,cuMemFree_v2=1,cuStreamSynchronize=1", 1);
+    for (int i = 0; i < STREAMS; i++)
         assert_runs(plan, streams[i]);
     unsetenv("FAKE_CUDA_FAIL");
     tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
+/* What the largest product needs is kept once, and its runs on different streams wait for each
+ * other on the GPU. Small products stay in the arenas of their streams. */
+static void large_products_share_memory(void **state)
+{
+    (void)state;
+    enum { STREAMS = 8 };
+    setenv("FAKE_CUDA_MEMORY", "4000000000", 1);
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *little = split_plan(dev, K), *large = plan_with(dev, TGL_STREAM_BYTES + 1);
+    void *streams[STREAMS];
+    for (int i = 0; i < STREAMS; i++) {
+        streams[i] = create_stream();
+        assert_status(run_empty(large, streams[i]), TGL_OK);
+    }
+    assert_in_range(memory_taken(), TGL_STREAM_BYTES, tgl_plan_workspace_size(large) + ONE_ARENA);
+    setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1", 1);
+    assert_status(run_empty(large, streams[0]), TGL_DRIVER);
+    assert_runs(little, streams[0]);
+    unsetenv("FAKE_CUDA_FAIL");
+    tgl_plan_destroy(little);
+    tgl_plan_destroy(large);
+    tgl_device_close(dev);
+}
+
+static void memory_is_given_back(void **state)
+{
+    (void)state;
+    enum { BYTES = 40 << 20 };
+    void *memory;
+    setenv("FAKE_CUDA_MEMORY", "41943040", 1); /* BYTES */
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan = split_plan(dev, K), *large = plan_with(dev, 4 << 20);
+    void *streams[] = {NULL, create_stream()};
+    for (int i = 0; i < 2; i++) {
+        assert_runs(plan, streams[0]);
+        assert_runs(plan, streams[1]);
+        assert_status(run_empty(large, streams[1]), TGL_OK);
+        assert_true(memory_taken() > 2 * ONE_ARENA);
+        if (i == 0) {
+            assert_status(tgl_device_trim(dev), TGL_OK);
+            assert_int_equal(memory_taken(), 0);
+        }
+    }
+    assert_status(tgl_alloc(dev, BYTES, &memory), TGL_OK); /* the arenas make room */
+    tgl_free(dev, memory);
+    assert_status(tgl_device_trim(NULL), TGL_BAD_ARGUMENT);
+    tgl_plan_destroy(plan);
+    tgl_plan_destroy(large);
     tgl_device_close(dev);
 }
 
@@ -593,8 +652,10 @@ int main(void)
         TEST(streams_have_arenas_of_their_own),
         TEST(runs_have_no_stream_ordered_memory),
         TEST(arenas_grow),
-        TEST(arenas_are_bounded_by_number),
-        TEST(arenas_are_bounded_by_bytes),
+        TEST(arenas_are_bounded),
+        TEST(arenas_are_bounded_by_the_device),
+        TEST(large_products_share_memory),
+        TEST(memory_is_given_back),
         TEST(too_much_for_an_arena),
         TEST(arenas_that_cannot_be_evicted_stay),
         TEST(out_of_memory),

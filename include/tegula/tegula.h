@@ -223,6 +223,12 @@ TGL_API tgl_status tgl_download(tgl_device *dev, void *host_dst, const void *dev
  * Returns TGL_OK, or the failure of that work. */
 TGL_API tgl_status tgl_device_sync(tgl_device *dev);
 
+/* Frees what the device keeps for later calls and no call is using: cached plans of tgl_gemm(),
+ * kernels that no plan uses, workspace, and buffers of tgl_gemm_host(). Later calls allocate and
+ * load it again. cuda: waits for all work of the context. Plans and prepared operands of the caller
+ * stay valid. */
+TGL_API tgl_status tgl_device_trim(tgl_device *dev);
+
 /* ---- Problems -------------------------------------------------------------------------------- */
 
 /* The element types. The valid combinations, and the type in which products are accumulated:
@@ -449,8 +455,10 @@ typedef struct tgl_epilogue {
  *   - The caller may pass it to each run (tgl_operands.workspace). Runs that may overlap in time
  *     need a workspace each.
  *   - Otherwise the device provides it: cuda keeps one arena for each stream, which all plans share
- *     and which grows when a plan needs more. A run that is captured into a CUDA graph does not use
- *     an arena: the graph allocates and frees its workspace with memory nodes. This needs a driver
+ *     and which grows when a plan needs more, up to 32 MiB for a stream and 64 MiB for all. Plans
+ *     that need more share one arena for all streams, up to a quarter of the GPU's memory: their
+ *     runs on different streams wait for each other on the GPU. tgl_device_trim() frees all arenas.
+ *     A run that is captured into a CUDA graph does not use an arena: the graph allocates and frees its workspace with memory nodes. This needs a driver
  *     for CUDA 11.4 or later; with an older one the run returns TGL_UNSUPPORTED, and the caller
  *     must pass a workspace.
  *   - If the device has no memory left for the workspace, the run plans and compiles the product

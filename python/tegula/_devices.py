@@ -68,6 +68,10 @@ class Device:
         """Waits for all work of the device."""
         check(lib.tgl_device_sync(self.handle))
 
+    def trim(self) -> None:
+        """Frees what the device keeps for later calls: cached plans, unused kernels, workspace."""
+        check(lib.tgl_device_trim(self.handle))
+
     def array(self, source: Any) -> Any:
         """A row-major copy of a NumPy array in the device's memory: a DeviceArray on cuda, else an
         array. It begins at a multiple of 128 bytes."""

@@ -165,6 +165,7 @@ _FUNCTIONS = {
     "tgl_device_name": (c_char_p, [c_void_p]),
     "tgl_device_property": (c_int, [c_void_p, c_int, POINTER(c_char_p), POINTER(c_char_p)]),
     "tgl_device_sync": (c_int, [c_void_p]),
+    "tgl_device_trim": (c_int, [c_void_p]),
     "tgl_alloc": (c_int, [c_void_p, c_size_t, POINTER(c_void_p)]),
     "tgl_free": (None, [c_void_p, c_void_p]),
     "tgl_upload": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p]),

@@ -9,6 +9,7 @@
  */
 #include "cublas_shim.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 typedef struct known_handle {
@@ -16,9 +17,40 @@ typedef struct known_handle {
     cublas_workspace workspace;
 } known_handle;
 
-pthread_mutex_t cublas_handles_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static known_handle *handles; /* the handles with a workspace of the caller */
 static int handle_count;
+
+/* Locks of handles: a handle has one of them, by its address. */
+enum { LOCKS = 64 };
+static pthread_mutex_t locks[LOCKS];
+
+__attribute__((constructor)) static void make_locks(void)
+{
+    for (int i = 0; i < LOCKS; i++)
+        pthread_mutex_init(&locks[i], NULL);
+}
+
+/* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. */
+pthread_mutex_t *cublas_lock_of(cublasHandle_t handle)
+{
+    const uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u;
+    return handle != NULL ? &locks[hash >> 32 & (LOCKS - 1)] : NULL;
+}
+
+void cublas_handles_lock(void)
+{
+    for (int i = 0; i < LOCKS; i++)
+        pthread_mutex_lock(&locks[i]);
+    pthread_mutex_lock(&lock);
+}
+
+void cublas_handles_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < LOCKS; i++)
+        pthread_mutex_unlock(&locks[i]);
+}
 
 /* The row of a handle, or NULL. The caller holds the lock. */
 static known_handle *find(cublasHandle_t handle)
@@ -41,21 +73,21 @@ static known_handle *add(void)
 
 static void forget(cublasHandle_t handle)
 {
-    pthread_mutex_lock(&cublas_handles_lock);
+    pthread_mutex_lock(&lock);
     known_handle *row = find(handle);
     if (row != NULL) *row = (known_handle){.handle = NULL};
-    pthread_mutex_unlock(&cublas_handles_lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* Keeps the workspace of a handle. If there is no memory for the row, products use the workspace of
  * the device instead. */
 static void remember(cublasHandle_t handle, const cublas_workspace *workspace)
 {
-    pthread_mutex_lock(&cublas_handles_lock);
+    pthread_mutex_lock(&lock);
     known_handle *row = find(handle);
     if (row == NULL) row = add();
     if (row != NULL) *row = (known_handle){handle, *workspace};
-    pthread_mutex_unlock(&cublas_handles_lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- Replaced functions ---------------------------------------------------------------------- */
@@ -89,11 +121,11 @@ CUBLAS_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 
 static cublas_workspace workspace_of(cublasHandle_t handle)
 {
-    pthread_mutex_lock(&cublas_handles_lock);
+    pthread_mutex_lock(&lock);
     const known_handle *row = find(handle);
     const cublas_workspace workspace =
         row != NULL ? row->workspace : (cublas_workspace){.is_given = false};
-    pthread_mutex_unlock(&cublas_handles_lock);
+    pthread_mutex_unlock(&lock);
     return workspace;
 }
 
@@ -116,6 +148,7 @@ bool cublas_read_handle(cublasHandle_t handle, cublas_product *p)
     if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
         return cublas_refuse(p, "pointer mode %d", mode);
     p->has_device_scalars = mode == CUBLAS_POINTER_MODE_DEVICE;
+    p->handle = handle;
     p->workspace = workspace_of(handle);
     return true;
 }

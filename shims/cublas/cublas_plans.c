@@ -4,22 +4,28 @@
  * it. Each kind of product has a plan, made by the first product of this kind, or the reason why
  * there is none.
  *
- * Plans are never freed: a CUDA graph needs the plan of a captured product until it is destroyed,
- * and this library cannot observe that. The number of plans is limited instead; cuBLAS computes
- * further kinds of products. Reading the tables takes no lock: rows are added and do not change.
+ * Plans are in a set-associative table: a kind maps to one set, and a new plan replaces the least
+ * recently used one of its set. A plan that is replaced is destroyed when the last call that runs
+ * it has returned. The plan of a captured product is never destroyed, because the graph needs its
+ * kernels and this library cannot observe the end of the graph.
  */
 #include "cublas_shim.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES_MAX = 64, SLOTS = 1 << 14, PLANS_MAX = SLOTS / 2, KEY_WORDS = 22 };
+enum { SETS = 1 << 10, WAYS = 8, KEY_WORDS = 22 };
 
+/* Devices are never freed: a plan may still refer to them. */
 typedef struct context_device {
+    struct context_device *next;
     void *context;
+    unsigned long long
+        id;             /* of the context: cudaDeviceReset() makes a new one at the same address */
     tgl_device *dev;    /* NULL: it cannot be opened */
     atomic_bool is_off; /* a product on it has failed: it is no longer used */
 } context_device;
@@ -28,24 +34,36 @@ typedef struct plan_key {
     int64_t words[KEY_WORDS];
 } plan_key;
 
-/* A plan for one kind of product on one device. Exists until the process ends. */
-typedef struct cublas_plan {
+struct cublas_plan {
     plan_key key;
     context_device *device;
     tgl_plan *plan;   /* NULL: there is none */
     char reason[160]; /* why tgl_plan_create() failed, if plan is NULL */
-} cublas_plan;
+    atomic_bool is_captured;
+    /* Protected by the lock: */
+    int users;     /* the table and the calls that use it */
+    uint64_t used; /* value of the clock at the latest use */
+};
 
-pthread_mutex_t cublas_plans_lock = PTHREAD_MUTEX_INITIALIZER; /* held while a row is added */
-static context_device devices[DEVICES_MAX];
-static atomic_int device_count;
-static cublas_plan *_Atomic plans[SLOTS]; /* a hash table with linear probing */
-static int plan_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the plans, and to add a device */
+static context_device *_Atomic devices;                  /* the latest first */
+static cublas_plan *plans[SETS][WAYS];
+static uint64_t plan_clock;
 static atomic_bool is_child; /* this process was forked from one that had opened a device */
+
+void cublas_plans_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void cublas_plans_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
 
 void cublas_plans_after_fork(void)
 {
-    if (atomic_load(&device_count) > 0) atomic_store(&is_child, true);
+    if (atomic_load(&devices) != NULL) atomic_store(&is_child, true);
 }
 
 /* The first line of the message of this thread's latest failure. */
@@ -57,8 +75,9 @@ static void read_error(char *text, size_t size)
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-typedef int get_context(void **context);                          /* cuCtxGetCurrent() */
-typedef int get_capture_status(cudaStream_t stream, int *status); /* cuStreamIsCapturing() */
+typedef int get_context(void **context);                           /* cuCtxGetCurrent() */
+typedef int get_context_id(void *context, unsigned long long *id); /* cuCtxGetId(), since 12.0 */
+typedef int get_capture_status(cudaStream_t stream, int *status);  /* cuStreamIsCapturing() */
 
 /* The address of a function of the driver, which *address keeps. NULL: the process has not loaded
  * the driver yet. */
@@ -74,6 +93,12 @@ static void *driver_function(const char *name, void *_Atomic *address)
     return found;
 }
 
+static get_context *find_get_context(void)
+{
+    static void *_Atomic address;
+    return (get_context *)driver_function("cuCtxGetCurrent", &address);
+}
+
 static bool is_captured(cudaStream_t stream)
 {
     static void *_Atomic address;
@@ -83,38 +108,61 @@ static bool is_captured(cudaStream_t stream)
     return get == NULL || get(stream, &status) != 0 || status != 0;
 }
 
-static context_device *find_device(const void *context)
+/* 0: an older driver, whose contexts are told apart by their addresses only. */
+static unsigned long long id_of(void *context)
 {
-    const int count = atomic_load_explicit(&device_count, memory_order_acquire);
-    for (int i = 0; i < count; i++)
-        if (devices[i].context == context) return &devices[i];
-    return NULL;
+    static void *_Atomic address;
+    get_context_id *get = (get_context_id *)driver_function("cuCtxGetId", &address);
+    unsigned long long id = 0;
+    return get != NULL && get(context, &id) == 0 ? id : 0;
 }
 
-/* Opens the device of the current context. The caller holds the lock. */
-static context_device *open_device(void *context)
+static context_device *find_device(const void *context, unsigned long long id)
+{
+    context_device *device = atomic_load_explicit(&devices, memory_order_acquire);
+    while (device != NULL && (device->context != context || device->id != id))
+        device = device->next;
+    return device;
+}
+
+/* Opens the device of the current context. The caller holds the lock. NULL: no memory. */
+static context_device *open_device(void *context, unsigned long long id)
 {
     const tgl_device_options options = {.size = sizeof options, .current_context = 1};
-    context_device *device = find_device(context); /* another thread may have been faster */
-    const int count = atomic_load(&device_count);
-    if (device != NULL || count == DEVICES_MAX) return device;
-    device = &devices[count];
+    context_device *device = find_device(context, id); /* another thread may have been faster */
+    if (device != NULL) return device;
+    device = calloc(1, sizeof *device);
+    if (device == NULL) return NULL;
     device->context = context;
+    device->id = id;
+    device->next = atomic_load(&devices);
     if (tgl_device_open("cuda", &options, &device->dev) != TGL_OK) {
         char reason[300];
         read_error(reason, sizeof reason);
         fprintf(stderr, "tegula_cublas: %s. cuBLAS computes all products.\n", reason);
     }
-    atomic_store_explicit(&device_count, count + 1, memory_order_release);
+    atomic_store_explicit(&devices, device, memory_order_release);
     return device;
+}
+
+/* Whether a failure says something about the device, not about the kind of product. */
+static bool is_of_device(tgl_status status)
+{
+    return status == TGL_NO_MEMORY || status == TGL_DRIVER || status == TGL_DEVICE_LOST;
+}
+
+/* The device has failed. Says so once. */
+static void turn_off(context_device *device, const char *reason)
+{
+    if (!atomic_exchange(&device->is_off, true))
+        fprintf(stderr, "tegula_cublas: %s. cuBLAS computes all further products.\n", reason);
 }
 
 /* The device of the calling thread's context. NULL: there is none, and p->reason says why. */
 static context_device *current_device(cublas_product *p)
 {
-    static void *_Atomic address;
     void *context = NULL;
-    get_context *get = (get_context *)driver_function("cuCtxGetCurrent", &address);
+    get_context *get = find_get_context();
     if (atomic_load(&is_child)) {
         cublas_refuse(p, "the parent process has used the GPU before fork()");
         return NULL;
@@ -123,14 +171,15 @@ static context_device *current_device(cublas_product *p)
         cublas_refuse(p, "no CUDA context is current");
         return NULL;
     }
-    context_device *device = find_device(context);
+    const unsigned long long id = id_of(context);
+    context_device *device = find_device(context, id);
     if (device == NULL) {
-        pthread_mutex_lock(&cublas_plans_lock);
-        device = open_device(context);
-        pthread_mutex_unlock(&cublas_plans_lock);
+        pthread_mutex_lock(&lock);
+        device = open_device(context, id);
+        pthread_mutex_unlock(&lock);
     }
     if (device != NULL && device->dev != NULL && !atomic_load(&device->is_off)) return device;
-    cublas_refuse(p, device == NULL        ? "more CUDA contexts than this library expects"
+    cublas_refuse(p, device == NULL        ? "no memory for a device"
                      : device->dev == NULL ? "the device does not open"
                                            : "the device has failed");
     return NULL;
@@ -145,7 +194,7 @@ static plan_key key_of(const context_device *device, const tgl_problem *q, const
     const int64_t types = q->type_a | q->type_b << 8 | q->type_c << 16 | (int64_t)q->type_d << 24;
     const int64_t modes = q->trans_a | q->trans_b << 8 | q->compute << 16 |
                           (int64_t)q->scalars << 24 | (int64_t)q->batching << 32;
-    plan_key key = {{device - devices, q->m, q->n, q->k, q->lda, q->ldb, q->ldc, q->ldd, q->batch,
+    plan_key key = {{(intptr_t)device, q->m, q->n, q->k, q->lda, q->ldb, q->ldc, q->ldd, q->batch,
                      q->stride_a, q->stride_b, q->stride_c, q->stride_d, types, modes,
                      workspace_limit}};
     if (e == NULL) return key;
@@ -156,64 +205,90 @@ static plan_key key_of(const context_device *device, const tgl_problem *q, const
 }
 
 /* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. */
-static size_t slot_of(const plan_key *key)
+static cublas_plan **set_of(const plan_key *key)
 {
     uint64_t hash = 0;
     for (int i = 0; i < KEY_WORDS; i++) {
         hash = (hash ^ (uint64_t)key->words[i]) * 0x9e3779b97f4a7c15u;
         hash ^= hash >> 32;
     }
-    return hash % SLOTS;
-}
-
-/* The slot with the plan of this key, or the free slot where it belongs. */
-static cublas_plan *_Atomic *find_slot(const plan_key *key)
-{
-    size_t i = slot_of(key);
-    for (;; i = (i + 1) % SLOTS) {
-        const cublas_plan *plan = atomic_load_explicit(&plans[i], memory_order_acquire);
-        if (plan == NULL || memcmp(&plan->key, key, sizeof *key) == 0) return &plans[i];
-    }
+    return plans[hash % SETS];
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* Makes a plan, or the reason why there is none. NULL: no memory; the next product tries again. */
-static cublas_plan *make_plan(context_device *device, const plan_key *key,
+/* The plan of this key, with the caller as a new user, or NULL. The caller holds the lock. */
+static cublas_plan *find_plan(const plan_key *key)
+{
+    cublas_plan **set = set_of(key);
+    for (int i = 0; i < WAYS; i++) {
+        cublas_plan *plan = set[i];
+        if (plan == NULL || memcmp(&plan->key, key, sizeof *key) != 0) continue;
+        plan->users++;
+        plan->used = ++plan_clock;
+        return plan;
+    }
+    return NULL;
+}
+
+/* The place of a new plan in its set: free, or that of the least recently used plan. The caller
+ * holds the lock. */
+static cublas_plan **place_of(const plan_key *key)
+{
+    cublas_plan **set = set_of(key), **oldest = set;
+    for (int i = 0; i < WAYS; i++) {
+        if (set[i] == NULL) return &set[i];
+        if (set[i]->used < (*oldest)->used) oldest = &set[i];
+    }
+    return oldest;
+}
+
+/* Makes a plan, or the reason why there is none, with one user. NULL: there is neither, and the
+ * next product tries again. */
+static cublas_plan *make_plan(cublas_product *p, context_device *device, const plan_key *key,
                               const tgl_problem *problem, const tgl_plan_options *options)
 {
     cublas_plan *made = calloc(1, sizeof *made);
-    if (made == NULL) return NULL;
-    made->key = *key;
-    made->device = device;
-    const tgl_status status = tgl_plan_create(device->dev, problem, options, &made->plan);
-    if (status == TGL_OK) return made;
-    if (status == TGL_NO_MEMORY) {
-        free(made);
+    if (made == NULL) {
+        cublas_refuse(p, "no memory for a plan");
         return NULL;
     }
+    made->key = *key;
+    made->device = device;
+    made->users = 1;
+    const tgl_status status = tgl_plan_create(device->dev, problem, options, &made->plan);
+    if (status == TGL_OK) return made;
     read_error(made->reason, sizeof made->reason);
-    return made;
+    if (!is_of_device(status)) return made;
+    if (status != TGL_NO_MEMORY) turn_off(device, made->reason);
+    cublas_refuse(p, "%s", status == TGL_NO_MEMORY ? "no memory for a plan" : made->reason);
+    free(made);
+    return NULL;
 }
 
-/* Adds a plan that was made without the lock. Returns the plan that is in the table afterwards, or
- * NULL if the table is full. */
-static cublas_plan *add_plan(cublas_plan *made)
+void cublas_release_plan(cublas_plan *plan)
 {
-    pthread_mutex_lock(&cublas_plans_lock);
-    cublas_plan *_Atomic *slot = find_slot(&made->key);
-    cublas_plan *kept = atomic_load(slot);
-    if (kept == NULL && plan_count < PLANS_MAX) {
-        atomic_store_explicit(slot, made, memory_order_release);
-        plan_count++;
-        kept = made;
+    pthread_mutex_lock(&lock);
+    const bool is_last = --plan->users == 0 && !atomic_load(&plan->is_captured);
+    pthread_mutex_unlock(&lock);
+    if (!is_last) return;
+    tgl_plan_destroy(plan->plan);
+    free(plan);
+}
+
+/* Adds a plan that was made without the lock, unless another thread was faster. */
+static void add_plan(cublas_plan *made)
+{
+    pthread_mutex_lock(&lock);
+    cublas_plan *same = find_plan(&made->key), **place = place_of(&made->key);
+    cublas_plan *replaced = same != NULL ? same : *place;
+    if (same == NULL) {
+        *place = made;
+        made->users++;
+        made->used = ++plan_clock;
     }
-    pthread_mutex_unlock(&cublas_plans_lock);
-    if (kept != made) {
-        tgl_plan_destroy(made->plan);
-        free(made);
-    }
-    return kept;
+    pthread_mutex_unlock(&lock);
+    if (replaced != NULL) cublas_release_plan(replaced);
 }
 
 /* The maximum workspace of a plan: the caller's workspace, or the size that the library may use
@@ -226,9 +301,8 @@ static int64_t workspace_limit(const cublas_workspace *space)
     return !space->is_given ? 0 : most > 0 ? most : -1;
 }
 
-/* NULL: there is no plan, and p->reason says why. */
-static const cublas_plan *find_plan(cublas_product *p, const tgl_problem *problem,
-                                    const tgl_epilogue *epilogue)
+cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
+                              const tgl_epilogue *epilogue)
 {
     context_device *device = current_device(p);
     if (device == NULL) return NULL;
@@ -236,45 +310,43 @@ static const cublas_plan *find_plan(cublas_product *p, const tgl_problem *proble
                                       .epilogue = epilogue,
                                       .workspace_limit = workspace_limit(&p->workspace)};
     const plan_key key = key_of(device, problem, epilogue, options.workspace_limit);
-    cublas_plan *plan = atomic_load_explicit(find_slot(&key), memory_order_acquire);
+    pthread_mutex_lock(&lock);
+    cublas_plan *plan = find_plan(&key);
+    pthread_mutex_unlock(&lock);
     if (plan == NULL) {
-        plan = make_plan(device, &key, problem, &options);
-        if (plan == NULL) {
-            cublas_refuse(p, "no memory for a plan");
-            return NULL;
-        }
-        plan = add_plan(plan);
+        plan = make_plan(p, device, &key, problem, &options);
+        if (plan == NULL) return NULL;
+        add_plan(plan);
     }
-    if (plan != NULL && plan->plan != NULL) return plan;
-    if (plan != NULL)
-        cublas_refuse(p, "%s", plan->reason);
-    else
-        cublas_refuse(p, "there are %d plans already", PLANS_MAX);
+    if (plan->plan != NULL) return plan;
+    cublas_refuse(p, "%s", plan->reason);
+    cublas_release_plan(plan);
     return NULL;
 }
 
-bool cublas_run(cublas_product *p, const tgl_problem *problem, const tgl_epilogue *epilogue,
-                tgl_operands *operands)
+bool cublas_run_plan(cublas_plan *plan, cublas_product *p, tgl_operands *operands)
 {
-    const cublas_plan *plan = find_plan(p, problem, epilogue);
-    if (plan == NULL) return false;
     if (p->workspace.memory != NULL && tgl_plan_workspace_size(plan->plan) <= p->workspace.bytes) {
         operands->workspace = p->workspace.memory;
         operands->workspace_bytes = p->workspace.bytes;
     }
+    if (is_captured(p->stream)) atomic_store(&plan->is_captured, true);
+    pthread_mutex_t *shared = operands->workspace != NULL ? cublas_lock_of(p->handle) : NULL;
     tgl_timer *timer = cublas_start_timer(p);
+    if (shared != NULL) pthread_mutex_lock(shared);
     const tgl_status status = tgl_plan_run_operands(plan->plan, operands, p->stream);
+    if (shared != NULL) pthread_mutex_unlock(shared);
     cublas_stop_timer(timer, p);
-    if (status == TGL_OK) {
-        cublas_trace_served(p, tgl_plan_kernel(plan->plan));
-        return true;
-    }
+    if (status == TGL_OK) return true;
     char reason[160];
     read_error(reason, sizeof reason);
-    const bool is_lost = status == TGL_DRIVER || status == TGL_DEVICE_LOST;
-    if (is_lost && !atomic_exchange(&plan->device->is_off, true))
-        fprintf(stderr, "tegula_cublas: %s. cuBLAS computes all further products.\n", reason);
+    if (is_of_device(status) && status != TGL_NO_MEMORY) turn_off(plan->device, reason);
     return cublas_refuse(p, "%s", reason);
+}
+
+const char *cublas_plan_kernel(const cublas_plan *plan)
+{
+    return tgl_plan_kernel(plan->plan);
 }
 
 /* ---- Times ----------------------------------------------------------------------------------- */

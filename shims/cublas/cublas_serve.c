@@ -16,11 +16,18 @@
 /* The tgl_type; 0: not supported. */
 static tgl_type type_of(cudaDataType type)
 {
-    return type == CUDA_R_32F    ? TGL_F32
-           : type == CUDA_R_64F  ? TGL_F64
-           : type == CUDA_R_16F  ? TGL_F16
-           : type == CUDA_R_16BF ? TGL_BF16
-                                 : (tgl_type)0;
+    switch (type) {
+    case CUDA_R_32F:
+        return TGL_F32;
+    case CUDA_R_64F:
+        return TGL_F64;
+    case CUDA_R_16F:
+        return TGL_F16;
+    case CUDA_R_16BF:
+        return TGL_BF16;
+    default:
+        return (tgl_type)0;
+    }
 }
 
 static bool is_half(cudaDataType type)
@@ -28,14 +35,26 @@ static bool is_half(cudaDataType type)
     return type == CUDA_R_16F || type == CUDA_R_16BF;
 }
 
+static cublasMath_t mode_of(const cublas_product *p)
+{
+    return p->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+}
+
+/* The arithmetic of F32 matrices with CUBLAS_COMPUTE_32F. */
+static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
+{
+    if (mode == CUBLAS_PEDANTIC_MATH) return TGL_COMPUTE_IEEE;
+    if (mode == CUBLAS_DEFAULT_MATH || forbids_tf32) return TGL_COMPUTE_DEFAULT;
+    return TGL_COMPUTE_TF32;
+}
+
 /* Sets the types of a compute type. Sums are in F32 or F64, also with CUBLAS_COMPUTE_16F, which
  * requests at least F16. */
 static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
 {
-    const cublasMath_t mode = p->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
-    const bool is_f32 = p->type_a == CUDA_R_32F, forbids_tf32 = cublas_get_settings()->forbids_tf32;
+    const bool forbids_tf32 = cublas_get_settings()->forbids_tf32, is_f32 = p->type_a == CUDA_R_32F;
     const bool is_single = (is_f32 || is_half(p->type_a)) && p->type_scale == CUDA_R_32F;
-    const bool asks_tf32 = p->compute != CUBLAS_COMPUTE_32F || mode != CUBLAS_DEFAULT_MATH;
+    const cublasMath_t mode = mode_of(p);
     if (mode < CUBLAS_DEFAULT_MATH || mode > CUBLAS_TF32_TENSOR_OP_MATH)
         return cublas_refuse(p, "math mode %d", p->math);
     bool is_served = false;
@@ -50,13 +69,19 @@ static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
         problem->compute = TGL_COMPUTE_IEEE;
         break;
     case CUBLAS_COMPUTE_32F:
+        is_served = is_single;
+        problem->compute = is_f32 || mode == CUBLAS_PEDANTIC_MATH
+                               ? compute_of_mode(mode, forbids_tf32)
+                               : TGL_COMPUTE_DEFAULT;
+        break;
     case CUBLAS_COMPUTE_32F_FAST_16F:
     case CUBLAS_COMPUTE_32F_FAST_16BF:
     case CUBLAS_COMPUTE_32F_FAST_TF32:
         is_served = is_single;
-        problem->compute = mode == CUBLAS_PEDANTIC_MATH           ? TGL_COMPUTE_IEEE
-                           : is_f32 && asks_tf32 && !forbids_tf32 ? TGL_COMPUTE_TF32
-                                                                  : TGL_COMPUTE_DEFAULT;
+        problem->compute = mode == CUBLAS_PEDANTIC_MATH ? TGL_COMPUTE_IEEE
+                           : !is_f32                    ? TGL_COMPUTE_DEFAULT
+                           : forbids_tf32               ? TGL_COMPUTE_DEFAULT
+                                                        : TGL_COMPUTE_TF32;
         break;
     case CUBLAS_COMPUTE_16F:
         is_served = p->type_a == CUDA_R_16F && p->type_c == CUDA_R_16F && p->type_d == CUDA_R_16F &&
@@ -229,12 +254,12 @@ static cublas_workspace aligned(const cublas_workspace *given)
 
 /* ---- Which is faster ------------------------------------------------------------------------- */
 
-static bool is_column_aligned(const cublas_product *p, const void *matrix, int64_t ld,
-                              int64_t stride, tgl_type type)
+static bool is_column_aligned(const void *matrix, int64_t ld, int64_t stride, int64_t batch,
+                              tgl_type type, bool is_pointers)
 {
     const int64_t size = (int64_t)tgl_type_size(type);
-    return (p->is_pointers || (uintptr_t)matrix % 16 == 0) && ld % 16 * size % 16 == 0 &&
-           (p->batch == 1 || stride % 16 * size % 16 == 0);
+    return (is_pointers || (uintptr_t)matrix % 16 == 0) && ld % 16 * size % 16 == 0 &&
+           (batch == 1 || stride % 16 * size % 16 == 0);
 }
 
 /* Whether cuBLAS is expected to be faster, from measurements on an H200 of products from about 700
@@ -246,12 +271,26 @@ static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *prob
 {
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
     if (work < 700.0 * 700 * 700 || problem->type_a == TGL_F32) return false;
-    return is_column_aligned(p, p->A, p->lda, p->stride_a, problem->type_a) &&
-           is_column_aligned(p, p->B, p->ldb, p->stride_b, problem->type_b) &&
-           is_column_aligned(p, p->D, p->ldd, p->stride_d, type_of(p->type_d));
+    return is_column_aligned(p->A, p->lda, p->stride_a, p->batch, problem->type_a,
+                             p->is_pointers) &&
+           is_column_aligned(p->B, p->ldb, p->stride_b, p->batch, problem->type_b,
+                             p->is_pointers) &&
+           is_column_aligned(p->D, p->ldd, p->stride_d, p->batch, type_of(p->type_d),
+                             p->is_pointers);
 }
 
 /* ---- The product ----------------------------------------------------------------------------- */
+
+static bool run(cublas_product *p, const tgl_problem *problem, const tgl_epilogue *epilogue,
+                tgl_operands *operands)
+{
+    cublas_plan *plan = cublas_find_plan(p, problem, epilogue);
+    if (plan == NULL) return false;
+    const bool is_served = cublas_run_plan(plan, p, operands);
+    if (is_served) cublas_trace_served(p, cublas_plan_kernel(plan));
+    cublas_release_plan(plan);
+    return is_served;
+}
 
 bool cublas_serve(cublas_product *p)
 {
@@ -268,8 +307,7 @@ bool cublas_serve(cublas_product *p)
         return cublas_refuse(p, "cuBLAS is expected to be faster");
     if (!set_matrices(p, &problem, &operands)) return false;
     p->workspace = aligned(&p->workspace);
-    return cublas_run(p, &problem, p->epilogue == CUBLASLT_EPILOGUE_DEFAULT ? NULL : &epilogue,
-                      &operands);
+    return run(p, &problem, p->epilogue == CUBLASLT_EPILOGUE_DEFAULT ? NULL : &epilogue, &operands);
 }
 
 bool cublas_is_wanted(cublas_product *p)

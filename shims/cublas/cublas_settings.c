@@ -10,6 +10,7 @@
  */
 #include "cublas_shim.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +21,14 @@
 /* Takes all locks, so that no other thread holds one while the process forks. */
 static void before_fork(void)
 {
-    pthread_mutex_lock(&cublas_plans_lock);
-    pthread_mutex_lock(&cublas_handles_lock);
+    cublas_handles_lock(); /* in the order in which a product takes them */
+    cublas_plans_lock();
 }
 
 static void after_fork_in_parent(void)
 {
-    pthread_mutex_unlock(&cublas_handles_lock);
-    pthread_mutex_unlock(&cublas_plans_lock);
+    cublas_plans_unlock();
+    cublas_handles_unlock();
 }
 
 static void after_fork_in_child(void)
@@ -100,30 +101,21 @@ const cublas_settings *cublas_get_settings(void)
 
 /* ---- Tracing --------------------------------------------------------------------------------- */
 
-/* Names of cudaDataType and cublasLtEpilogue_t. */
-static const char *const type_names[] = {
-    [CUDA_R_32F] = "f32", [CUDA_R_64F] = "f64", [CUDA_R_16F] = "f16", [CUDA_R_16BF] = "bf16"};
-static const char *const epilogue_names[] = {
-    [CUBLASLT_EPILOGUE_DEFAULT] = "",   [CUBLASLT_EPILOGUE_RELU] = " relu",
-    [CUBLASLT_EPILOGUE_BIAS] = " bias", [CUBLASLT_EPILOGUE_RELU_BIAS] = " bias,relu",
-    [CUBLASLT_EPILOGUE_GELU] = " gelu", [CUBLASLT_EPILOGUE_GELU_BIAS] = " bias,gelu"};
-enum {
-    TYPES = sizeof type_names / sizeof type_names[0],
-    EPILOGUES = sizeof epilogue_names / sizeof epilogue_names[0],
-};
-
-/* The name with this number; the kind and the number, "type5", if it has none. */
-static const char *name_of(const char *const *names, int count, const char *kind, int number,
-                           char text[24])
+static const char *type_name(cudaDataType type, char text[16])
 {
-    if (number >= 0 && number < count && names[number] != NULL) return names[number];
-    snprintf(text, 24, "%s%d", kind, number);
-    return text;
-}
-
-static const char *type_name(cudaDataType type, char text[24])
-{
-    return name_of(type_names, TYPES, "type", type, text);
+    switch (type) {
+    case CUDA_R_32F:
+        return "f32";
+    case CUDA_R_64F:
+        return "f64";
+    case CUDA_R_16F:
+        return "f16";
+    case CUDA_R_16BF:
+        return "bf16";
+    default:
+        snprintf(text, 16, "type%d", type);
+        return text;
+    }
 }
 
 static char letter_of(cublasOperation_t trans)
@@ -134,10 +126,31 @@ static char letter_of(cublasOperation_t trans)
                                   : '?';
 }
 
+static const char *epilogue_name(cublasLtEpilogue_t epilogue, char text[24])
+{
+    switch (epilogue) {
+    case CUBLASLT_EPILOGUE_DEFAULT:
+        return "";
+    case CUBLASLT_EPILOGUE_RELU:
+        return " relu";
+    case CUBLASLT_EPILOGUE_BIAS:
+        return " bias";
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+        return " bias,relu";
+    case CUBLASLT_EPILOGUE_GELU:
+        return " gelu";
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+        return " bias,gelu";
+    default:
+        snprintf(text, 24, " epilogue%d", epilogue);
+        return text;
+    }
+}
+
 /* One call of fprintf(), so that lines of threads do not mix. */
 static void print(const cublas_product *p, const char *server, const char *detail)
 {
-    char a[24], b[24], d[24], epilogue[24], time[32] = "";
+    char a[16], b[16], d[16], epilogue[24], time[32] = "";
     if (p->seconds > 0) snprintf(time, sizeof time, ", %.1f us", 1e6 * p->seconds);
     fprintf(stderr,
             "tegula_cublas: %s %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld batch=%lld "
@@ -146,9 +159,8 @@ static void print(const cublas_product *p, const char *server, const char *detai
             (long long)p->n, (long long)p->k, (long long)p->lda, (long long)p->ldb,
             (long long)p->ldd, (long long)p->batch, type_name(p->type_a, a),
             type_name(p->type_b, b), type_name(p->type_d, d), p->compute,
-            p->has_device_scalars ? " device-scalars" : "",
-            name_of(epilogue_names, EPILOGUES, " epilogue", p->epilogue, epilogue), server, detail,
-            time);
+            p->has_device_scalars ? " device-scalars" : "", epilogue_name(p->epilogue, epilogue),
+            server, detail, time);
 }
 
 void cublas_trace_served(const cublas_product *p, const char *kernel)

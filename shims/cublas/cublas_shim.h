@@ -49,6 +49,7 @@ typedef struct cublas_product {
     bool is_pointers;
     bool has_device_scalars;
     cudaStream_t stream;
+    cublasHandle_t handle; /* of cuBLAS; NULL: of cuBLASLt, whose calls name their workspace */
     cublas_workspace workspace;
     double seconds;     /* on the GPU, if the trace has times; else 0 */
     const char *reason; /* why Tegula does not compute it; NULL: it does, or cuBLAS made the call */
@@ -76,13 +77,28 @@ bool cublas_refuse(cublas_product *p, const char *format, ...)
  * p->reason if they are not known or not served. */
 bool cublas_read_handle(cublasHandle_t handle, cublas_product *p);
 
+/* The lock of a handle, which is held while a product in the handle's workspace is enqueued:
+ * several threads may share the handle. Different handles may have the same lock. NULL for NULL. */
+pthread_mutex_t *cublas_lock_of(cublasHandle_t handle);
+
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* Finds or makes the plan for the product, in the calling thread's CUDA context, and runs it, in
- * the workspace of the caller if it suffices. epilogue: NULL: none. Returns false and sets
- * p->reason if there is no plan, or after a failure. */
-bool cublas_run(cublas_product *p, const tgl_problem *problem, const tgl_epilogue *epilogue,
-                tgl_operands *operands);
+/* A plan for one kind of product on one device. */
+typedef struct cublas_plan cublas_plan;
+
+/* Finds or makes the plan for the product, in the calling thread's CUDA context. epilogue: NULL:
+ * none. NULL: there is none, and p->reason says why. Call cublas_release_plan() after use. */
+cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
+                              const tgl_epilogue *epilogue);
+
+/* Runs the plan, in the workspace of the caller if it suffices. Returns false and sets p->reason
+ * after a failure. */
+bool cublas_run_plan(cublas_plan *plan, cublas_product *p, tgl_operands *operands);
+
+void cublas_release_plan(cublas_plan *plan);
+
+/* The kernel of the plan, for the trace. */
+const char *cublas_plan_kernel(const cublas_plan *plan);
 
 /* ---- The real library ------------------------------------------------------------------------ */
 
@@ -148,7 +164,10 @@ tgl_timer *cublas_start_timer(const cublas_product *p);
 void cublas_stop_timer(tgl_timer *timer, cublas_product *p);
 
 /* The locks of cublas_handles.c and cublas_plans.c, held while the process forks. */
-extern pthread_mutex_t cublas_handles_lock, cublas_plans_lock;
+void cublas_handles_lock(void);
+void cublas_handles_unlock(void);
+void cublas_plans_lock(void);
+void cublas_plans_unlock(void);
 
 /* In a child: if the parent has used a GPU through this library, this process cannot. */
 void cublas_plans_after_fork(void);

@@ -241,6 +241,14 @@ tgl_status tgl_device_sync(tgl_device *dev)
     return dev == NULL ? no_device() : dev->backend->sync(dev);
 }
 
+tgl_status tgl_device_trim(tgl_device *dev)
+{
+    if (dev == NULL) return no_device();
+    tgl_plan_cache_clear(dev->plans);
+    if (dev->backend->trim != NULL) dev->backend->trim(dev);
+    return TGL_OK;
+}
+
 /* ---- Timers ---------------------------------------------------------------------------------- */
 
 tgl_status tgl_timer_create(tgl_device *dev, tgl_timer **out)

@@ -15,6 +15,8 @@
 /* Memory is allocated in multiples of these sizes, so that it grows less often. */
 enum { COUNTER_UNIT = 64 << 10, SCRATCH_UNIT = 2 << 20 };
 
+enum { SHARED = 0, ROWS = 1 + TGL_ARENAS_MAX };
+
 typedef struct memory {
     CUdeviceptr at;
     size_t bytes;
@@ -30,15 +32,16 @@ typedef struct tgl_arena {
     pthread_mutex_t lock; /* protects the members below */
     memory counters, scratch;
     bool is_dirty;  /* the counters may not be zero */
-    CUevent passed; /* only for the arena that all streams share; recorded after each run */
+    CUevent passed; /* only of the shared arena; recorded after each run */
 } tgl_arena;
 
 typedef struct tgl_arenas {
     pthread_mutex_t lock;
     uint64_t clock;
-    size_t bytes, bytes_max; /* of all arenas together */
-    bool is_shared;          /* one arena for all streams, whose runs wait for each other */
-    tgl_arena arena[TGL_ARENAS_MAX];
+    size_t bytes, bytes_max;                 /* of all arenas together */
+    size_t bytes_of_streams, of_streams_max; /* without the shared arena */
+    bool has_ids;                            /* the driver identifies streams */
+    tgl_arena arena[ROWS];                   /* the first one is shared */
 } tgl_arenas;
 
 tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda)
@@ -46,10 +49,12 @@ tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda)
     tgl_arenas *arenas = calloc(1, sizeof *arenas);
     if (arenas == NULL) return NULL;
     pthread_mutex_init(&arenas->lock, NULL);
-    for (int i = 0; i < TGL_ARENAS_MAX; i++)
+    for (int i = 0; i < ROWS; i++)
         pthread_mutex_init(&arenas->arena[i].lock, NULL);
     arenas->bytes_max = cuda->facts.memory_bytes / 4;
-    arenas->is_shared = cuda->driver.cuStreamGetId == NULL;
+    arenas->of_streams_max = arenas->bytes_max / 2;
+    if (arenas->of_streams_max > TGL_STREAMS_BYTES) arenas->of_streams_max = TGL_STREAMS_BYTES;
+    arenas->has_ids = cuda->driver.cuStreamGetId != NULL;
     return arenas;
 }
 
@@ -69,7 +74,7 @@ void tgl_arenas_destroy(tgl_cuda *cuda)
 {
     tgl_arenas *arenas = cuda->arenas;
     if (arenas == NULL) return;
-    for (int i = 0; i < TGL_ARENAS_MAX; i++) {
+    for (int i = 0; i < ROWS; i++) {
         free_arena(cuda, &arenas->arena[i]);
         pthread_mutex_destroy(&arenas->arena[i].lock);
     }
@@ -87,29 +92,45 @@ static void unpin(tgl_arenas *arenas, tgl_arena *arena)
     pthread_mutex_unlock(&arenas->lock);
 }
 
-/* The least recently used arena without users, with the caller as its new user; NULL: there is
- * none. */
-static tgl_arena *pin_oldest(tgl_arenas *arenas)
+static bool is_shared(const tgl_arenas *arenas, const tgl_arena *arena)
+{
+    return arena == &arenas->arena[SHARED];
+}
+
+/* The least recently used arena without users that was not used in the latest `age` runs, with the
+ * caller as its new user; NULL: there is none. The shared arena has no age: it is evicted last, and
+ * only if age is 0. */
+static tgl_arena *pin_oldest(tgl_arenas *arenas, uint64_t age)
 {
     tgl_arena *oldest = NULL;
     pthread_mutex_lock(&arenas->lock);
-    for (int i = 0; i < TGL_ARENAS_MAX; i++) {
+    for (int i = SHARED + 1; i < ROWS; i++) {
         tgl_arena *arena = &arenas->arena[i];
-        if (arena->is_taken && arena->users == 0 &&
+        if (arena->is_taken && arena->users == 0 && arenas->clock - arena->latest_use >= age &&
             (oldest == NULL || arena->latest_use < oldest->latest_use))
             oldest = arena;
     }
+    tgl_arena *shared = &arenas->arena[SHARED];
+    if (oldest == NULL && age == 0 && shared->is_taken && shared->users == 0) oldest = shared;
     if (oldest != NULL) oldest->users++;
     pthread_mutex_unlock(&arenas->lock);
     return oldest;
 }
 
-/* Frees the memory and the row of the oldest arena. False: all are in use. A thread that starts to
- * wait for the arena in the meantime finds it empty. The capture mode is relaxed. */
-static bool evict_one(const tgl_cuda *cuda)
+/* Adds bytes of an arena to the sums, or takes them away. Called with the table's lock. */
+static void count(tgl_arenas *arenas, const tgl_arena *arena, size_t more, size_t less)
+{
+    arenas->bytes += more - less;
+    if (!is_shared(arenas, arena)) arenas->bytes_of_streams += more - less;
+}
+
+/* Frees the memory and the row of the oldest arena that was not used in the latest `age` runs.
+ * False: there is none. A thread that starts to wait for the arena in the meantime finds it empty.
+ * The capture mode is relaxed. */
+static bool evict_one(const tgl_cuda *cuda, uint64_t age)
 {
     tgl_arenas *arenas = cuda->arenas;
-    tgl_arena *arena = pin_oldest(arenas);
+    tgl_arena *arena = pin_oldest(arenas, age);
     if (arena == NULL) return false;
     if (pthread_mutex_trylock(&arena->lock) != 0) { /* another thread is about to release it */
         unpin(arenas, arena);
@@ -120,11 +141,27 @@ static bool evict_one(const tgl_cuda *cuda)
     if (done) free_arena(cuda, arena);
     pthread_mutex_lock(&arenas->lock);
     arena->users--;
-    if (done) arenas->bytes -= bytes;
+    if (done) count(arenas, arena, 0, bytes);
     if (done && arena->users == 0) arena->is_taken = false;
     pthread_mutex_unlock(&arenas->lock);
     pthread_mutex_unlock(&arena->lock);
     return done;
+}
+
+static void use(tgl_arenas *arenas, tgl_arena *arena)
+{
+    arena->is_taken = true;
+    arena->users++;
+    arena->latest_use = ++arenas->clock;
+}
+
+/* The shared arena, with the caller as its new user. */
+static tgl_arena *pin_shared(tgl_arenas *arenas)
+{
+    pthread_mutex_lock(&arenas->lock);
+    use(arenas, &arenas->arena[SHARED]);
+    pthread_mutex_unlock(&arenas->lock);
+    return &arenas->arena[SHARED];
 }
 
 /* The arena of a stream, with the caller as its new user; NULL: there is none and no free row. */
@@ -132,49 +169,47 @@ static tgl_arena *pin(tgl_arenas *arenas, uint64_t stream)
 {
     tgl_arena *found = NULL, *free_row = NULL;
     pthread_mutex_lock(&arenas->lock);
-    for (int i = 0; i < TGL_ARENAS_MAX && found == NULL; i++) {
+    for (int i = SHARED + 1; i < ROWS && found == NULL; i++) {
         tgl_arena *arena = &arenas->arena[i];
         if (!arena->is_taken && free_row == NULL) free_row = arena;
         if (arena->is_taken && arena->stream == stream) found = arena;
     }
     if (found == NULL && free_row != NULL) {
         found = free_row;
-        found->is_taken = true;
         found->stream = stream;
     }
-    if (found != NULL) {
-        found->users++;
-        found->latest_use = ++arenas->clock;
-    }
+    if (found != NULL) use(arenas, found);
     pthread_mutex_unlock(&arenas->lock);
     return found;
 }
 
 void tgl_arenas_trim(const tgl_cuda *cuda)
 {
-    while (evict_one(cuda))
+    while (evict_one(cuda, 0))
         ;
 }
 
-/* Reserves bytes for an arena that grows. False: the limit would be exceeded. */
-static bool reserve(const tgl_cuda *cuda, size_t bytes)
+/* Reserves bytes for an arena that grows. False: a limit would be exceeded. */
+static bool reserve(const tgl_cuda *cuda, const tgl_arena *arena, size_t bytes)
 {
     tgl_arenas *arenas = cuda->arenas;
-    if (bytes > arenas->bytes_max) return false;
     for (;;) {
         pthread_mutex_lock(&arenas->lock);
-        const bool fits = arenas->bytes <= arenas->bytes_max - bytes;
-        if (fits) arenas->bytes += bytes;
+        const bool fits = arenas->bytes + bytes <= arenas->bytes_max &&
+                          (is_shared(arenas, arena) ||
+                           arenas->bytes_of_streams + bytes <= arenas->of_streams_max);
+        if (fits) count(arenas, arena, bytes, 0);
         pthread_mutex_unlock(&arenas->lock);
         if (fits) return true;
-        if (!evict_one(cuda)) return false;
+        /* The shared arena serves all runs, so streams without room need not wait for others. */
+        if (!evict_one(cuda, is_shared(arenas, arena) ? 0 : TGL_ARENA_AGE)) return false;
     }
 }
 
-static void unreserve(tgl_arenas *arenas, size_t bytes)
+static void unreserve(tgl_arenas *arenas, const tgl_arena *arena, size_t bytes)
 {
     pthread_mutex_lock(&arenas->lock);
-    arenas->bytes -= bytes;
+    count(arenas, arena, 0, bytes);
     pthread_mutex_unlock(&arenas->lock);
 }
 
@@ -201,7 +236,7 @@ static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it
     *it = (memory){.at = NULL};
     do
         result = cuda->driver.cuMemAlloc(&it->at, bytes);
-    while (result == CUDA_ERROR_OUT_OF_MEMORY && evict_one(cuda));
+    while (result == CUDA_ERROR_OUT_OF_MEMORY && evict_one(cuda, 0));
     if (result == CUDA_SUCCESS) it->bytes = bytes;
     return result;
 }
@@ -239,11 +274,12 @@ static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list 
     *fits = true;
     if (counters + scratch == before) return TGL_OK;
     const int mode = tgl_cuda_relax_capture(&cuda->driver);
-    *fits = reserve(cuda, counters + scratch - before);
+    *fits = reserve(cuda, arena, counters + scratch - before);
     CUresult result = CUDA_SUCCESS;
     if (*fits) {
         result = replace_both(cuda, arena, counters, scratch, stream);
-        unreserve(cuda->arenas, counters + scratch - arena->counters.bytes - arena->scratch.bytes);
+        unreserve(cuda->arenas, arena,
+                  counters + scratch - arena->counters.bytes - arena->scratch.bytes);
     }
     tgl_cuda_restore_capture(&cuda->driver, mode);
     return tgl_cuda_check(dev, result, "allocating workspace for a stream");
@@ -251,12 +287,11 @@ static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list 
 
 /* ---- Arenas for a run ------------------------------------------------------------------------ */
 
-/* For drivers that cannot identify streams. There is one arena, and a run waits for the run before
- * it on any stream, because a stream handle may have been reused for another stream. */
+/* Runs in the shared arena wait for the run before, on any stream. */
 static tgl_status wait_for_others(tgl_device *dev, tgl_arena *arena, CUstream stream)
 {
     const tgl_cuda *cuda = dev->state;
-    if (!cuda->arenas->is_shared) return TGL_OK;
+    if (!is_shared(cuda->arenas, arena)) return TGL_OK;
     CUresult result = arena->passed == NULL
                           ? cuda->driver.cuEventCreate(&arena->passed, CU_EVENT_DISABLE_TIMING)
                           : cuda->driver.cuStreamWaitEvent(stream, arena->passed, 0);
@@ -274,31 +309,37 @@ static tgl_status clear_counters(tgl_device *dev, tgl_arena *arena, CUstream str
     return TGL_OK;
 }
 
-static tgl_status find_arena(tgl_device *dev, CUstream stream, tgl_arena **arena)
+/* Bytes of workspace of a run. */
+static size_t bytes_of(const tgl_launch_list *list, const tgl_run *run)
+{
+    return list->counter_bytes + tgl_list_scratch_of(list, run);
+}
+
+/* *arena: of the stream, with the caller as its new user; NULL: it may have none for this run. */
+static tgl_status find_arena(tgl_device *dev, size_t bytes, CUstream stream, tgl_arena **arena)
 {
     const tgl_cuda *cuda = dev->state;
-    uint64_t id = 0;
-    if (!cuda->arenas->is_shared)
-        TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuStreamGetId(stream, &id),
-                               "asking for a stream's number"));
+    uint64_t id;
+    *arena = NULL;
+    if (!cuda->arenas->has_ids || bytes > TGL_STREAM_BYTES) return TGL_OK;
+    TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuStreamGetId(stream, &id),
+                           "asking for a stream's number"));
     *arena = pin(cuda->arenas, id);
     if (*arena != NULL) return TGL_OK;
     const int mode = tgl_cuda_relax_capture(&cuda->driver);
-    while (*arena == NULL && evict_one(cuda))
+    while (*arena == NULL && evict_one(cuda, TGL_ARENA_AGE))
         *arena = pin(cuda->arenas, id);
     tgl_cuda_restore_capture(&cuda->driver, mode);
     return TGL_OK;
 }
 
-/* space->arena stays NULL if the limit would be exceeded. */
-static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
-                             CUstream stream, tgl_workspace *space)
+/* Takes workspace of an arena that the caller has pinned. space->arena stays NULL if the limit
+ * would be exceeded. */
+static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
+                            const tgl_run *run, CUstream stream, tgl_workspace *space)
 {
     const tgl_cuda *cuda = dev->state;
-    tgl_arena *arena;
     bool fits = true;
-    TGL_TRY(find_arena(dev, stream, &arena));
-    if (arena == NULL) return TGL_OK;
     pthread_mutex_lock(&arena->lock);
     tgl_status status = wait_for_others(dev, arena, stream);
     if (status == TGL_OK) status = grow(dev, arena, list, run, stream, &fits);
@@ -312,10 +353,17 @@ static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, const
     return status;
 }
 
-/* Bytes of workspace of a run. */
-static size_t bytes_of(const tgl_launch_list *list, const tgl_run *run)
+/* Takes the arena of the stream, or the shared one. space->arena stays NULL if the limit would be
+ * exceeded. */
+static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
+                             CUstream stream, tgl_workspace *space)
 {
-    return list->counter_bytes + tgl_list_scratch_of(list, run);
+    const tgl_cuda *cuda = dev->state;
+    tgl_arena *arena;
+    TGL_TRY(find_arena(dev, bytes_of(list, run), stream, &arena));
+    if (arena != NULL) TGL_TRY(take_from(dev, arena, list, run, stream, space));
+    if (space->arena != NULL) return TGL_OK;
+    return take_from(dev, pin_shared(cuda->arenas), list, run, stream, space);
 }
 
 /* ---- Memory of a run's own ------------------------------------------------------------------- */
@@ -399,7 +447,7 @@ tgl_status tgl_workspace_give_back(tgl_device *dev, tgl_workspace *space, CUstre
     if (space->arena != NULL) {
         tgl_arena *arena = space->arena;
         if (status != TGL_OK) arena->is_dirty = true;
-        if (cuda->arenas->is_shared) result = record_passed(driver, arena, stream);
+        if (is_shared(cuda->arenas, arena)) result = record_passed(driver, arena, stream);
         pthread_mutex_unlock(&arena->lock);
         unpin(cuda->arenas, arena);
     }

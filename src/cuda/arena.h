@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workspace of runs. There are three sources:
+ * Workspace of runs. There are four sources:
  *   - the caller
  *   - an arena, which a device keeps for each stream. Runs in one stream are ordered, so all plans
- *     share it. It grows when a plan needs more. A driver that cannot identify streams has one
- * arena for all, and a run waits for the run before it
+ *     share it. It grows when a plan needs more
+ *   - the shared arena, for runs that need more than TGL_STREAM_BYTES or find no room for an arena
+ *     of their stream, and for drivers that cannot identify streams. A run on the GPU waits for the
+ *     run before it, on any stream
  *   - memory nodes of the graph into which a run is captured
  *
  * Arenas are not allocated in stream order: where a process has such memory, driver 580 does not
@@ -14,9 +16,14 @@
  * An arena has two memories: counters, which are zero before and after each list and are cleared if
  * a launch fails, and scratch, whose content is undefined.
  *
- * The limit: at most TGL_ARENAS_MAX arenas with together at most a quarter of the device's memory,
- * so that most of it is left to the caller. The least recently used arena is evicted. Its stream
- * may no longer exist, so its memory is freed after all work of the context.
+ * The limits: at most TGL_ARENAS_MAX arenas of streams with together at most TGL_STREAMS_BYTES, or
+ * an eighth of the device's memory if that is less; with the shared arena at most a quarter of it.
+ * So the device keeps what the largest product needs once, not once for each stream. An arena of a
+ * stream that was not used in the latest TGL_ARENA_AGE runs is evicted if another stream needs its
+ * room: its stream may no longer exist, so its memory is freed after all work of the context.
+ *
+ * Memory is not freed after a run: cuMemFree() waits for all streams, which the caller has not
+ * asked for. It is freed by tgl_device_trim(), and if an allocation of the device fails.
  */
 #ifndef TGL_CUDA_ARENA_H
 #define TGL_CUDA_ARENA_H
@@ -24,7 +31,12 @@
 #include "cuda/cuda_state.h"
 #include "plan/launch_list.h"
 
-enum { TGL_ARENAS_MAX = 64 };
+enum {
+    TGL_ARENAS_MAX = 64,
+    TGL_ARENA_AGE = 256,
+    TGL_STREAM_BYTES = 32 << 20, /* what cuBLAS keeps for a stream on Hopper */
+    TGL_STREAMS_BYTES = 64 << 20,
+};
 
 /* The workspace of one run. */
 typedef struct tgl_workspace {

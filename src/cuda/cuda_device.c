@@ -126,6 +126,14 @@ static void cuda_close(tgl_device *dev)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
+static void trim(tgl_device *dev)
+{
+    tgl_cuda_unload_unused(dev);
+    tgl_arenas_trim(dev->state);
+    tgl_staging_trim(dev->state);
+}
+
+/* If memory is exhausted, frees what the device keeps for later and tries again. */
 static tgl_status cuda_alloc(tgl_device *dev, size_t bytes, void **memory)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -133,6 +141,10 @@ static tgl_status cuda_alloc(tgl_device *dev, size_t bytes, void **memory)
     CUdeviceptr address = NULL;
     TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
     CUresult result = driver->cuMemAlloc(&address, bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        trim(dev);
+        result = driver->cuMemAlloc(&address, bytes);
+    }
     size_t free_bytes = 0, total = 0;
     if (result == CUDA_ERROR_OUT_OF_MEMORY) driver->cuMemGetInfo(&free_bytes, &total);
     tgl_cuda_leave(&scope);
@@ -209,9 +221,7 @@ static void cuda_trim(tgl_device *dev)
 {
     tgl_cuda_scope scope;
     if (tgl_cuda_enter_relaxed(dev, &scope) != TGL_OK) return;
-    tgl_cuda_unload_unused(dev);
-    tgl_arenas_trim(dev->state);
-    tgl_staging_trim(dev->state);
+    trim(dev);
     tgl_cuda_leave(&scope);
 }
 

@@ -140,6 +140,12 @@ static void mma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate 
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) tgl_mma_predict_time(chip, s, &g, c);
 }
 
+static double mma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
+{
+    mma_geometry g;
+    return mma_make_geometry(s, choice, &g) == NULL ? tgl_mma_least_seconds(chip, s, &g) : 0;
+}
+
 /* ---- Search ---------------------------------------------------------------------------------- */
 
 enum {
@@ -238,6 +244,7 @@ const tgl_family tgl_family_mma = {
     .tile = mma_tile,
     .unsupported_reason = tgl_unsupported_by_mma_sync,
     .search = mma_search,
+    .least_seconds = mma_least_seconds,
     .predict = mma_predict,
     .launch = mma_launch,
     .explain = mma_explain,

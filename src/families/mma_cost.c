@@ -51,9 +51,8 @@ static double mma_copy_cycles(const mma_geometry *g, int edge, int vec)
                                  : PLAIN_BYTES_A_CLOCK);
 }
 
-/* Cycles of an SM in which each of `blocks` resident blocks multiplies a tile of K. */
-static double mma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
-                              int blocks)
+/* Cycles of an SM to multiply a tile of K of a block, without waits. */
+static double mma_busy_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g)
 {
     const mma_row *t = g->row;
     const double bk = (double)t->bk_bytes / g->size;
@@ -62,7 +61,14 @@ static double mma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const mm
                          t->bk_bytes / READ_BYTES_A_CLOCK;
     const double copies =
         mma_copy_cycles(g, t->bm, g->step.vec_a) + mma_copy_cycles(g, t->bn, g->step.vec_b);
-    const double longest = tgl_larger(arithmetic, reads + copies) / LOOP_SHARE;
+    return tgl_larger(arithmetic, reads + copies) / LOOP_SHARE;
+}
+
+/* Cycles of an SM in which each of `blocks` resident blocks multiplies a tile of K. */
+static double mma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                              int blocks)
+{
+    const double longest = mma_busy_cycles(chip, s, g);
     /* While a warp waits for its fragments and the barrier, warps of other blocks multiply. */
     const int wait =
         mma_copies_by_registers(g, g->step.vec_a, g->step.vec_b) ? PLAIN_WAIT_CYCLES : WAIT_CYCLES;
@@ -108,6 +114,11 @@ static double mma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const mm
            block_cycles(chip, s, g, last, depth) + last * after;
 }
 
+static double memory_share(const mma_geometry *g)
+{
+    return g->row->bm == 16 || g->row->bn == 16 ? THIN_MEMORY_SHARE : MEMORY_SHARE;
+}
+
 void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
                           tgl_candidate *c)
 {
@@ -116,7 +127,6 @@ void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *s, const mma_ge
     const double tiles = batch * (double)g->step.tiles, size = g->size;
     const double size_d = (double)tgl_type_size(s->type_d);
     const double whole = batch * args->tiles_whole, split = tiles - whole;
-    const double share = g->row->bm == 16 || g->row->bn == 16 ? THIN_MEMORY_SHARE : MEMORY_SHARE;
     double cycles = mma_wave_cycles(chip, s, g, whole, c->resident, k, store_cycles(s, g));
     if (args->splits > 1)
         cycles += mma_wave_cycles(chip, s, g, split * args->splits, c->resident, args->k_chunk, 0) +
@@ -124,8 +134,22 @@ void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *s, const mma_ge
     c->blocks = whole + split * args->splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);
     if (c->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
-    c->memory = batch * (size * (m * k + k * n) + size_d * m * n) / (share * chip->memory_rate);
+    c->memory =
+        batch * (size * (m * k + k * n) + size_d * m * n) / (memory_share(g) * chip->memory_rate);
     c->l2 = (size * tiles * (g->row->bm + g->row->bn) * k + size_d * batch * m * n +
              2.0 * (double)g->step.scratch_bytes) /
             chip->l2_rate;
+}
+
+/* Splits divide the steps of K evenly over the SMs at best. */
+double tgl_mma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g)
+{
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double tiles = batch * (double)g->step.tiles, size_d = (double)tgl_type_size(s->type_d);
+    const double steps = tiles * ceil(k * g->size / g->row->bk_bytes);
+    const double cycles = steps * mma_busy_cycles(chip, s, g) / chip->sms + TILE_CYCLES +
+                          WARP_RESULT_CYCLES * g->row->wm * g->row->wn + store_cycles(s, g);
+    const double memory = batch * (g->size * (m * k + k * n) + size_d * m * n) /
+                          (memory_share(g) * chip->memory_rate);
+    return tgl_larger(cycles / (1e6 * chip->clock_mhz), memory);
 }

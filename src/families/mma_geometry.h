@@ -40,4 +40,7 @@ static inline bool mma_copies_by_registers(const mma_geometry *g, int vec_a, int
 void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *shape, const mma_geometry *g,
                           tgl_candidate *c);
 
+/* A lower bound of the time with the options that are searched. g: with default options. */
+double tgl_mma_least_seconds(const tgl_chip *chip, const tgl_shape *shape, const mma_geometry *g);
+
 #endif

@@ -181,6 +181,7 @@ const tgl_family tgl_family_simt = {
     .tile = simt_tile,
     .unsupported_reason = tgl_unsupported_unless_f32,
     .search = tgl_simt_search,
+    .least_seconds = tgl_simt_least_seconds,
     .predict = simt_predict,
     .launch = simt_launch,
     .explain = simt_explain,

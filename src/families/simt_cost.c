@@ -26,9 +26,8 @@ enum {
 static const double SHARED_COST = 0.18; /* issue cycles per wavefront of a shared load */
 static const double TILES_SHARE = 0.85; /* fraction of the copy rate that blocks of tiles reach */
 
-/* The fraction of an SM's FFMA rate that the main loop reaches with `blocks` resident blocks: other
- * instructions take issue slots, and few warps cannot hide the latencies. */
-static double efficiency(const simt_geometry *g, int blocks)
+/* The fraction of issue slots that are FFMAs in the main loop. */
+static double issue_share(const simt_geometry *g)
 {
     const simt_row *t = g->row;
     const double threads = g->step.threads, ffmas = t->tm * t->tn;
@@ -37,11 +36,33 @@ static double efficiency(const simt_geometry *g, int blocks)
     const double loads = (t->tm + t->tn) / 4.0; /* of 16 bytes: two wavefronts each */
     const double all = t->bk * (ffmas + loads + SHARED_COST * 2 * TGL_SCHEDULERS * loads) +
                        COPY_INSTRUCTIONS * copies + LOOP_INSTRUCTIONS;
-    const double warps = blocks * threads / 32 / TGL_SCHEDULERS;
-    const double hidden = warps * ffmas / (ffmas + LATENCY_CYCLES);
+    return t->bk * ffmas / all;
+}
+
+/* The fraction of the FFMA rate that latencies leave to `blocks` resident blocks. */
+static double hidden_share(const simt_geometry *g, int blocks)
+{
+    const double ffmas = g->row->tm * g->row->tn;
+    const double warps = blocks * g->step.threads / 32.0 / TGL_SCHEDULERS;
+    return warps * ffmas / (ffmas + LATENCY_CYCLES);
+}
+
+/* The fraction of an SM's FFMA rate that the main loop reaches with `blocks` resident blocks: other
+ * instructions take issue slots, and few warps cannot hide the latencies. */
+static double efficiency(const simt_geometry *g, int blocks)
+{
+    const double warps = blocks * g->step.threads / 32.0 / TGL_SCHEDULERS;
+    const double hidden = hidden_share(g, blocks);
     /* Six warps on four schedulers take as long as eight. */
     const double most = warps > 1 ? warps / ceil(warps) : 1;
-    return t->bk * ffmas / all * (hidden < most ? hidden : most);
+    return issue_share(g) * (hidden < most ? hidden : most);
+}
+
+/* At least efficiency() of 1 to `blocks` blocks. */
+static double most_efficiency(const simt_geometry *g, int blocks)
+{
+    const double hidden = hidden_share(g, blocks);
+    return issue_share(g) * (hidden < 1 ? hidden : 1);
 }
 
 /* Cycles of an SM with `blocks` resident blocks, each of which multiplies `depth` of K. */
@@ -160,4 +181,27 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *s, const simt_
     if (c->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     c->memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
     c->l2 = 4 * (tiles * (t->bm + t->bn) * k + batch * m * n + 2 * sums) / chip->l2_rate;
+}
+
+/* Whole tiles: a block has all of K. Split tiles: their blocks share the work evenly at best, and
+ * their sums are added. */
+double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
+{
+    simt_geometry g;
+    tgl_candidate c = {.choice = *choice};
+    const char *why = tgl_simt_make_geometry(chip, s, choice, &g);
+    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() says why */
+    const simt_row *t = g.row;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double tiles = batch * (double)g.step.tiles, store = simt_store_cycles(s, &g);
+    const double tile = t->bm * t->bn * k / chip->fp32_lanes / most_efficiency(&g, c.resident);
+    const double even = tiles / chip->sms, splits = k / (double)tgl_simt_least_depth(t) + 1;
+    const double whole = tgl_larger(even, 1) * tile + store;
+    const double split =
+        splits < 2 ? whole
+                   : tgl_larger(even, 1 / splits) * tile + REDUCE_CYCLES + store / TGL_CLUSTER_MAX;
+    const double cycles = TILE_CYCLES + (whole < split ? whole : split);
+    const double memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
+    const double l2 = 4 * (tiles * (t->bm + t->bn) * k + batch * m * n) / chip->l2_rate;
+    return tgl_larger(cycles / (1e6 * chip->clock_mhz), tgl_larger(memory, l2));
 }

@@ -60,6 +60,13 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *shape, const s
  * storing its sums. */
 double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int resident);
 
+/* For tgl_family.least_seconds. */
+double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *shape,
+                              const tgl_choice *choice);
+
+/* The minimum depth of a split that the search tries. */
+int64_t tgl_simt_least_depth(const simt_row *t);
+
 /* For tgl_family.search. */
 void tgl_simt_search(tgl_search *in);
 

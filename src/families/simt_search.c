@@ -22,8 +22,7 @@ static int simt_next_splits(int splits)
     return splits < 8 ? splits + 1 : splits + (splits / 5 + 7) / 8 * 8;
 }
 
-/* The minimum depth of a split. */
-static int64_t least_depth(const simt_row *t)
+int64_t tgl_simt_least_depth(const simt_row *t)
 {
     return (int64_t)(t->slices > 1 ? 2 * t->slices : TILES_OF_SPLIT_MIN) * t->bk;
 }
@@ -45,7 +44,7 @@ static void search_uneven(tgl_search *search, const simt_geometry *g, int reside
         const double depth = (double)search->shape->k - (double)(rounds - 1) * overhead;
         const int64_t most = (int64_t)(share * depth / (double)(rounds + i - 1));
         const int64_t chunk = most - most % step;
-        if (chunk < least_depth(g->row)) break;
+        if (chunk < tgl_simt_least_depth(g->row)) break;
         const int64_t values[] = {i, whole, chunk};
         tgl_search_try(search, SIMT_SPLITS, 3, values);
     }
@@ -61,7 +60,7 @@ void tgl_simt_search(tgl_search *in)
     if (tgl_simt_make_geometry(in->chip, s, &in->best->choice, &g) != NULL) return;
     const int64_t tiles = g.step.tiles, slots = (int64_t)in->chip->sms * resident;
     const int64_t whole = tiles / slots * slots;
-    const int most = (int)tgl_min64(s->k / least_depth(g.row), TGL_SPLITS_MAX);
+    const int most = (int)tgl_min64(s->k / tgl_simt_least_depth(g.row), TGL_SPLITS_MAX);
     const double all = (double)tiles * (double)s->batch;
     for (int64_t i = 2; i <= most && all * (double)(i - 1) < (double)(2 * slots);
          i = simt_next_splits((int)i))

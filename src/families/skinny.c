@@ -7,6 +7,7 @@
 #include "families/unsupported.h"
 
 #include <limits.h>
+#include <math.h>
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
@@ -225,6 +226,8 @@ enum {
     SUM_CYCLES = 2500,    /* to add partial sums */
 };
 
+static const double LEAST_FFMA_SHARE = 0.5; /* see ffma_share() */
+
 /* Bytes that a block requests at once. */
 static double bytes_in_flight(const skinny_geometry *g)
 {
@@ -239,7 +242,7 @@ static double bytes_in_flight(const skinny_geometry *g)
 static double ffma_share(const skinny_geometry *g, int blocks)
 {
     const int warps = blocks * g->step.threads / 32 / TGL_SCHEDULERS;
-    return !is_straight(g, g->width) ? 1 : warps < 3 ? 0.8 : 0.5;
+    return !is_straight(g, g->width) ? 1 : warps < 3 ? 0.8 : LEAST_FFMA_SHARE;
 }
 
 /* Arithmetic and loads overlap only partly: a fraction of the time of arithmetic is added to that
@@ -278,6 +281,20 @@ static void skinny_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candida
     skinny_geometry g;
     const char *why = skinny_make_geometry(s, &c->choice, &g);
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) skinny_predict_time(chip, s, &g, c);
+}
+
+/* Arithmetic and memory at their highest rates, and one block. */
+static double skinny_least_seconds(const tgl_chip *chip, const tgl_shape *s,
+                                   const tgl_choice *choice)
+{
+    skinny_geometry g;
+    if (skinny_make_geometry(s, choice, &g) != NULL) return 0;
+    const double clock = 1e6 * chip->clock_mhz;
+    const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
+    const double ffmas = (double)s->batch * (g.row->count + (g.size == 2)) *
+                         (double)(tiles_of(&g) * g.tile) * (double)s->k;
+    return tgl_operand_bytes(s) / tgl_stream_rate(chip, chip->sms, INFINITY) +
+           LEAST_FFMA_SHARE * ffmas / (lanes * clock) + BLOCK_CYCLES / clock;
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
@@ -364,6 +381,7 @@ const tgl_family tgl_family_skinny = {
     .lines = skinny_lines,
     .unsupported_reason = tgl_unsupported_on_cuda_cores,
     .search = skinny_search,
+    .least_seconds = skinny_least_seconds,
     .predict = skinny_predict,
     .launch = skinny_launch,
     .explain = skinny_explain,

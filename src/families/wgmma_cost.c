@@ -126,17 +126,29 @@ static double all_steps(const tgl_shape *s, const wgmma_geometry *g)
     return g->cluster_blocks * ((double)g->whole * depth + (double)(g->units - g->whole) * chunk);
 }
 
-/* Factor on the time of arithmetic: the power limit lowers the clock of long kernels. */
-static double wgmma_slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+/* Factor on the time of arithmetic: the power limit lowers the clock of long kernels. busy:
+ * fraction of the SMs; cycles: of each. */
+static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
 {
     static const double MOST = 0.21; /* maximum of the additional time; half of it in kernels of: */
     static const double HALF_SECONDS = 1030e-6;
+    const double seconds = cycles / (1e6 * chip->clock_mhz);
+    return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
+}
+
+static double wgmma_slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+{
     const double sms = tgl_sms_for_clusters(chip, g->cluster_blocks);
     const double busy =
         fmin(sms, (double)g->units * g->cluster_blocks) / chip->sms; /* fraction of the SMs */
     const double cycles = all_steps(s, g) / (busy * chip->sms) * product_cycles(chip, s, g);
-    const double seconds = cycles / (1e6 * chip->clock_mhz);
-    return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
+    return slowed_by_power(chip, busy, cycles);
+}
+
+/* In a cluster a stage is free when all blocks that share one of its tiles have released it. */
+static double stages_in_flight(const wgmma_geometry *g)
+{
+    return g->cluster_blocks > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
 }
 
 /* Cycles of an SM with `resident` blocks for a step of K of a tile. */
@@ -144,12 +156,10 @@ static double wgmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const 
                                 double resident)
 {
     const wgmma_row *t = g->row;
-    /* In a cluster a stage is free when all blocks that share one of its tiles have released it. */
-    const double in_flight =
-        g->cluster_blocks > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
     const double left = wgmma_left_in_registers(s, g) ? LEFT_CYCLES : 0;
     return overlapped(product_cycles(chip, s, g) / t->share * wgmma_slowed(chip, s, g) + left,
-                      wgmma_copy_cycles(s, g), LATENCY_CYCLES / (resident * in_flight), OVERLAP);
+                      wgmma_copy_cycles(s, g), LATENCY_CYCLES / (resident * stages_in_flight(g)),
+                      OVERLAP);
 }
 
 /* Bytes of sums that an SM stores per clock. */
@@ -178,18 +188,32 @@ static double start_cycles(const tgl_shape *s, const wgmma_geometry *g)
            (wgmma_left_in_registers(s, g) ? LEFT_START_CYCLES : 0);
 }
 
+/* The cycles of an SM with `resident` blocks for a step of K of a tile. */
+typedef double step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
+                           double resident);
+
 /* Cycles of the busiest SM for units that begin together, each with `depth` steps of K. */
 static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
-                                int64_t units, double depth, bool is_split)
+                                int64_t units, double depth, bool is_split, step_cycles *step)
 {
     const wgmma_row *t = g->row;
     const double waves =
         ceil((double)(units * g->cluster_blocks) / tgl_sms_for_clusters(chip, g->cluster_blocks));
+    if (waves == 0) return 0;
     const bool overlaps = t->min_blocks > 1 && waves > 1; /* a tail with another block's loop */
-    const double step = wgmma_step_cycles(chip, s, g, overlaps ? t->min_blocks : 1);
-    const double loop = depth * step, tail = wgmma_tail_cycles(s, g, is_split);
-    if (waves > 0 && t->alternates) return waves * TURN * (loop + tail) + tail;
+    const double loop = depth * step(chip, s, g, overlaps ? t->min_blocks : 1);
+    const double tail = wgmma_tail_cycles(s, g, is_split);
+    if (t->alternates) return waves * TURN * (loop + tail) + tail;
     return waves * loop + (overlaps ? waves / 2 + 0.5 : waves) * tail;
+}
+
+/* Cycles of the busiest SM for all units. */
+static double all_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
+                         step_cycles *step)
+{
+    const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
+    return wgmma_wave_cycles(chip, s, g, g->whole, depth, false, step) +
+           wgmma_wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1, step);
 }
 
 /* Bytes that are read from memory or written to it. */
@@ -209,9 +233,7 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
                             tgl_candidate *c)
 {
     const wgmma_row *t = g->row;
-    const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
-    const double cycles = wgmma_wave_cycles(chip, s, g, g->whole, depth, false) +
-                          wgmma_wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1);
+    const double cycles = all_cycles(chip, s, g, wgmma_step_cycles);
     const double start = tgl_repack_seconds(chip, g->repacks, g->repack_count) +
                          start_cycles(s, g) / (1e6 * chip->clock_mhz);
     const double memory = memory_bytes(chip, s, g) / chip->memory_rate;
@@ -222,4 +244,58 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
     c->l2 = start + all_steps(s, g) * WGMMA_LINE_BYTES *
                         ((double)t->bm / g->cluster_columns + (double)t->bn / g->cluster_rows) /
                         chip->l2_rate;
+}
+
+/* Splits divide the steps of K evenly over the SMs at best. D or D^T is cut into tiles, whichever
+ * has fewer. */
+double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
+{
+    enum { SPLITS_IN_CLUSTER_MAX = 4 };
+    const wgmma_row *t = tgl_choice_row(choice);
+    const wgmma_geometry g = {.row = t, .bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a)};
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double tiles =
+        batch * fmin(ceil(m / t->bm) * ceil(n / t->bn), ceil(n / t->bm) * ceil(m / t->bn));
+    const double product = product_cycles(chip, s, &g), steps = tiles * ceil(k / g.bk);
+    const double sms = fmin(tgl_sms_for_clusters(chip, SPLITS_IN_CLUSTER_MAX), tiles);
+    const double busy = sms / chip->sms;
+    const double slowed = slowed_by_power(chip, busy, steps / sms * product);
+    const double cycles = START_CYCLES + TILE_CYCLES +
+                          4.0 * t->bm * t->bn / TMA_STORE_BYTES_A_CLOCK +
+                          steps / chip->sms * product / t->share * slowed;
+    const double result = batch * (double)tgl_type_size(s->type_d) * m * n;
+    const double operands = batch * (double)tgl_type_size(s->type_a) * (m * k + k * n);
+    return tgl_larger(cycles / (1e6 * chip->clock_mhz),
+                      START_CYCLES / (1e6 * chip->clock_mhz) +
+                          (operands + result) / chip->memory_rate);
+}
+
+/* A lower bound of wgmma_step_cycles() that needs only what tgl_wgmma_sketch() sets: the longest of
+ * the three, and copies of full lines of which none lies in two lines of L2. */
+static double least_step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
+                                double resident)
+{
+    const wgmma_row *t = g->row;
+    const double left = (double)tgl_min64(t->bm, g->left.edge);
+    const double right = (double)tgl_min64(t->bn, g->right.edge);
+    const double copied =
+        WGMMA_LINE_BYTES *
+        tgl_larger((left + right) / TMA_BYTES_A_CLOCK,
+                   (left / g->cluster_columns + right / g->cluster_rows) / L2_BYTES_A_CLOCK);
+    return tgl_larger(product_cycles(chip, s, g) / t->share * wgmma_slowed(chip, s, g),
+                      tgl_larger(copied, LATENCY_CYCLES / (resident * stages_in_flight(g))));
+}
+
+double tgl_wgmma_least_of_options(const tgl_chip *chip, const tgl_shape *s,
+                                  const tgl_choice *choice)
+{
+    wgmma_geometry g;
+    if (tgl_wgmma_sketch(chip, s, choice, &g) != NULL) return INFINITY;
+    g.stores_by_tma =
+        g.row->boxes > 0 && !g.exchanged && !g.in_cluster && tgl_type_size(s->type_d) == 2;
+    const double clock = 1e6 * chip->clock_mhz;
+    const double cycles = all_cycles(chip, s, &g, least_step_cycles);
+    const double start = START_CYCLES + (g.cluster_blocks > 1 ? CLUSTER_START_CYCLES : 0);
+    return start / clock +
+           tgl_larger(cycles / clock, memory_bytes(chip, s, &g) / chip->memory_rate);
 }

@@ -175,9 +175,8 @@ static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
     return NULL;
 }
 
-/* Sets tiles, units, blocks and workspace. */
-static const char *count_units(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                               wgmma_geometry *g)
+/* Sets tiles and units. */
+static const char *count_units(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
 {
     enum { UNITS_MAX = (1 << 30) - 1 }; /* of lib/wgmma_units.h */
     const wgmma_row *t = g->row;
@@ -189,15 +188,21 @@ static const char *count_units(const tgl_chip *chip, const tgl_shape *s, const t
     const bool is_split = g->splits > 1 && !g->in_cluster;
     g->whole = is_split ? tgl_min64(tgl_option(choice, WGMMA_WHOLE, 0), g->tiles) : 0;
     g->units = g->whole + (g->tiles - g->whole) * g->splits;
+    return NULL;
+}
+
+/* Sets blocks and workspace. */
+static void count_blocks(const tgl_chip *chip, wgmma_geometry *g)
+{
+    const wgmma_row *t = g->row;
     g->step.blocks = g->in_cluster ? g->units
                                    : tgl_persistent_blocks(chip, t->min_blocks, g->cluster_blocks,
                                                            g->units * g->cluster_blocks);
-    if (is_split) {
+    if (g->splits > 1 && !g->in_cluster) {
         const int64_t tiles = (g->tiles - g->whole) * g->cluster_blocks;
         g->step.scratch_bytes = tiles * g->splits * t->bm * t->bn * (int64_t)sizeof(float);
         g->step.counter_bytes = tiles * (int64_t)sizeof(unsigned);
     }
-    return NULL;
 }
 
 /* Bytes of local memory that a thread may use outside of the main loop: in kernels whose sums leave
@@ -212,7 +217,7 @@ static int wgmma_spill_limit(const wgmma_geometry *g)
     return g->in_cluster || is_full ? TGL_SPILL_MAX : 0;
 }
 
-/* Sets the members of the step that count_units() has not set. */
+/* Sets the members of the step that count_blocks() has not set. */
 static void describe_step(const tgl_chip *chip, const tgl_shape *s, wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;
@@ -239,9 +244,9 @@ static void describe_step(const tgl_chip *chip, const tgl_shape *s, wgmma_geomet
         .k_chunk = (int)g->k_chunk};
 }
 
-const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
-                                    const tgl_rectangle *part, const tgl_choice *choice,
-                                    wgmma_geometry *g)
+/* Sets the tile, the clusters and the splits of a choice. */
+static const char *read_choice(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
+                               wgmma_geometry *g)
 {
     const wgmma_row *t = tgl_choice_row(choice);
     *g = (wgmma_geometry){.row = t, .exchanged = tgl_option(choice, WGMMA_EXCHANGED, 0) != 0};
@@ -251,6 +256,29 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
     const char *fault = cluster_fault(chip, choice, g);
     if (fault != NULL) return fault;
     g->cluster_blocks = g->cluster_rows * g->cluster_columns;
+    g->bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
+    g->stages = t->stages;
+    wgmma_split(s, choice, g);
+    return NULL;
+}
+
+const char *tgl_wgmma_sketch(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
+                             wgmma_geometry *g)
+{
+    const char *fault = read_choice(chip, s, choice, g);
+    if (fault != NULL) return fault;
+    g->left.edge = g->exchanged ? s->n : s->m;
+    g->right.edge = g->exchanged ? s->m : s->n;
+    return count_units(s, choice, g);
+}
+
+const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                    const tgl_rectangle *part, const tgl_choice *choice,
+                                    wgmma_geometry *g)
+{
+    const wgmma_row *t = tgl_choice_row(choice);
+    const char *fault = read_choice(chip, s, choice, g);
+    if (fault != NULL) return fault;
     const bool in_registers = tgl_option(choice, WGMMA_LEFT_REGISTERS, 0) != 0;
     if (in_registers && !(wgmma_is_tf32(s) && tgl_wgmma_has_room_for_left(t)))
         return "left_registers=1 is for TF32 and tiles that leave enough registers";
@@ -259,12 +287,10 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
         return "left_registers=1 is for a left operand that TMA can read and that is contiguous in "
                "its rows";
     g->right = side_of(s, part, g->exchanged, false);
-    g->bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
-    wgmma_split(s, choice, g);
-    fault = count_units(chip, s, choice, g);
+    fault = count_units(s, choice, g);
     if (fault != NULL) return fault;
+    count_blocks(chip, g);
     g->stores_by_tma = wgmma_stores_by_tma(s, g);
-    g->stages = t->stages;
     const int most = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
     while (g->stages > 1 && wgmma_shared_bytes(g) > most)
         g->stages--; /* boxes of results may leave room for fewer */

@@ -109,11 +109,24 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *shape
                                     const tgl_rectangle *part, const tgl_choice *choice,
                                     wgmma_geometry *g);
 
+/* Sets what does not depend on how the operands lie in memory: the row, the tile, clusters, splits,
+ * tiles and units, and the edges of the operands. The stages are those of the row, at most. NULL,
+ * or why the choice is impossible for a product of this size. */
+const char *tgl_wgmma_sketch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                             wgmma_geometry *g);
+
 /* For tgl_family.search. */
 void tgl_wgmma_search(tgl_search *in);
 
 /* Sets the times of a candidate whose other members are set. */
 void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
                             tgl_candidate *c);
+
+/* For tgl_family.least_seconds. */
+double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice);
+
+/* The same for these options; INFINITY: they are impossible. */
+double tgl_wgmma_least_of_options(const tgl_chip *chip, const tgl_shape *s,
+                                  const tgl_choice *choice);
 
 #endif

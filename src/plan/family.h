@@ -74,6 +74,7 @@ typedef struct tgl_search {
     bool has_strips;        /* strips will be added */
     int64_t workspace_max;  /* bytes */
     tgl_candidate *best;    /* the best so far; choice.family is NULL before the first */
+    double limit;           /* seconds of the best candidate of other configurations */
 } tgl_search;
 
 /* Predicts the time of search->asked with options first, ..., first + count - 1 set to `values`,
@@ -132,6 +133,15 @@ struct tgl_family {
 
     /* Fills in the first group of members of *c for c->choice, or c->rejected. */
     void (*predict)(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *c);
+
+    /* A lower bound of the seconds that predict() returns for the configuration of the choice, with
+     * default options or any that search() tries. The planner does not search configurations that
+     * cannot be faster than what it has found. NULL: 0. */
+    double (*least_seconds)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice);
+
+    /* The same for the options of the choice only, much faster than predict(). NULL: 0. */
+    double (*least_of_options)(const tgl_chip *chip, const tgl_shape *shape,
+                               const tgl_choice *choice);
 
     /* Adds the steps of a choice that is not rejected. */
     void (*launch)(const tgl_partition *of, tgl_list_builder *builder);

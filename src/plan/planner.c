@@ -6,6 +6,7 @@
 #include "base/integers.h"
 #include "plan/tuned.h"
 
+#include <float.h>
 #include <math.h>
 
 static const double LAUNCH_SECONDS = 1e-6; /* per launch, back to back */
@@ -43,15 +44,25 @@ static void make_candidate(const tgl_search *search, const tgl_choice *choice, t
     c->seconds = fmax(c->compute, fmax(c->memory, c->l2)) + c->overhead;
 }
 
-/* Replaces *best if the candidate is better. one_block: time penalty for candidates with one block
- * per SM. */
-static void take_better(const tgl_candidate *candidate, double one_block, tgl_candidate *best)
+/* Replaces *best if the candidate is better, and returns true then. one_block: time penalty for
+ * candidates with one block per SM. */
+static bool take_better(const tgl_candidate *candidate, double one_block, tgl_candidate *best)
 {
     const bool is_first = best->choice.family == NULL;
     const double seconds = candidate->seconds * (candidate->resident == 1 ? one_block : 1);
     const double least = best->seconds * (best->resident == 1 ? one_block : 1);
-    if (is_first || (candidate->rejected == NULL && (best->rejected != NULL || seconds < least)))
-        *best = *candidate;
+    const bool is_better =
+        is_first || (candidate->rejected == NULL && (best->rejected != NULL || seconds < least));
+    if (is_better) *best = *candidate;
+    return is_better;
+}
+
+/* Whether a candidate that takes at least `seconds` cannot be the best. limit: the seconds of a
+ * candidate that was found. Bounds are rounded in another order than predictions. */
+static bool is_slower(double seconds, double limit)
+{
+    static const double ROUNDING = 1e-9;
+    return seconds * (1 - ROUNDING) > limit;
 }
 
 bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values)
@@ -60,6 +71,12 @@ bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *val
     tgl_choice choice = search->asked;
     for (int i = 0; i < count; i++)
         choice.option[first + i] = values[i];
+    const tgl_candidate *best = search->best;
+    if (best->choice.family != NULL && best->rejected == NULL &&
+        choice.family->least_of_options != NULL &&
+        is_slower(choice.family->least_of_options(search->chip, search->shape, &choice),
+                  fmin(best->seconds, search->limit)))
+        return false;
     make_candidate(search, &choice, &candidate);
     take_better(&candidate, 1, search->best);
     return candidate.rejected == NULL;
@@ -72,14 +89,42 @@ static bool has_fixed_options(const tgl_choice *choice)
     return false;
 }
 
+/* The best candidate for a strip of this size, with this room for workspace. */
+typedef struct kept_strip {
+    int64_t m, n, room;
+    tgl_choice choice;
+    const char *rejected;
+    double seconds, overhead;
+    int64_t workspace_bytes;
+} kept_strip;
+
+/* The choice for a product as it is made. Tiles of different sizes often leave the same strip. */
+enum { STRIPS_KEPT = 16 };
+typedef struct planning {
+    const tgl_chip *chip;
+    int64_t workspace_max;
+    double limit; /* seconds of the best candidate so far: slower ones need not be found */
+    kept_strip strips[STRIPS_KEPT];
+    int strip_count;
+} planning;
+
+/* A lower bound of the seconds of all candidates of the configuration, with the options that are
+ * searched and without strips. */
+static double least_seconds(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice)
+{
+    return choice->family->least_seconds == NULL
+               ? 0
+               : choice->family->least_seconds(chip, shape, choice);
+}
+
 /* The best candidate of a configuration for the whole shape, without strips. has_strips: strips
  * will be added. */
-static void choose_whole(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *asked,
+static void choose_whole(const planning *p, const tgl_shape *shape, const tgl_choice *asked,
                          bool has_strips, int64_t workspace_max, tgl_candidate *best)
 {
-    tgl_search search = {chip, shape, *asked, has_strips, workspace_max, best};
+    tgl_search search = {p->chip, shape, *asked, has_strips, workspace_max, best, p->limit};
     *best = (tgl_candidate){.choice.family = NULL};
-    const char *reason = asked->family->unsupported_reason(shape, chip);
+    const char *reason = asked->family->unsupported_reason(shape, p->chip);
     if (reason != NULL) {
         *best = (tgl_candidate){
             .choice = *asked, .rejected = reason, .rejected_status = TGL_UNSUPPORTED};
@@ -90,6 +135,7 @@ static void choose_whole(const tgl_chip *chip, const tgl_shape *shape, const tgl
         asked->family->shrink != NULL)
         asked->family->shrink(&search);
     if (has_fixed_options(asked) || best->rejected != NULL || asked->family->search == NULL) return;
+    if (is_slower(least_seconds(p->chip, shape, asked), fmin(best->seconds, p->limit))) return;
     asked->family->search(&search);
 }
 
@@ -132,7 +178,7 @@ static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectang
 
 /* The best candidate for a strip with this number of rows or columns. Kernels with one block per SM
  * must be much faster to be chosen, because such a block waits for an SM without tiles. */
-static void choose_for_strip(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
+static void search_for_strip(const planning *p, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
@@ -143,9 +189,24 @@ static void choose_for_strip(const tgl_chip *chip, const tgl_shape *shape, int64
         const bool is_served = best->choice.family != NULL && best->rejected == NULL;
         const int made_for = tgl_choice_lines(&choice);
         if (!choice.family->serves_strips || (is_served && made_for >= 2 * lines)) continue;
-        choose_whole(chip, shape, &choice, false, workspace_max, &c);
+        choose_whole(p, shape, &choice, false, workspace_max, &c);
         take_better(&c, ONE_BLOCK_PENALTY, best);
     }
+}
+
+/* The same, searched for once. */
+static const kept_strip *choose_for_strip(planning *p, const tgl_shape *shape, int64_t room)
+{
+    for (int i = 0; i < p->strip_count; i++) {
+        const kept_strip *kept = &p->strips[i];
+        if (kept->m == shape->m && kept->n == shape->n && kept->room == room) return kept;
+    }
+    tgl_candidate best;
+    search_for_strip(p, shape, room, &best);
+    kept_strip *made = &p->strips[p->strip_count < STRIPS_KEPT ? p->strip_count++ : 0];
+    *made = (kept_strip){shape->m,      shape->n,     room,          best.choice,
+                         best.rejected, best.seconds, best.overhead, best.workspace_bytes};
+    return made;
 }
 
 /* SM time that the last wave leaves idle, as seconds of the whole chip. */
@@ -159,7 +220,7 @@ static double idle_seconds(const tgl_chip *chip, const tgl_candidate *c)
 /* Adds a strip to the candidate. If launches may overlap, the strip starts when the last block of
  * tiles has started, and uses the idle SMs first. Otherwise it starts when all tiles are complete.
  */
-static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const tgl_candidate *alone,
+static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const kept_strip *alone,
                       tgl_candidate *c)
 {
     const bool overlaps = (chip->features & TGL_HAS_OVERLAP) != 0;
@@ -180,8 +241,7 @@ static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const tgl
 /* The best candidate of a configuration with all its strips; best->rejected if there is none.
  * without: the best candidate without strips, which the result must beat; NULL if strips are
  * required. */
-static void choose_with_strips(const tgl_chip *chip, const tgl_shape *shape,
-                               const tgl_choice *asked, int64_t workspace_max,
+static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_choice *asked,
                                const tgl_candidate *without, tgl_candidate *best)
 {
     tgl_rectangle tiles, strips[TGL_STRIPS_MAX];
@@ -190,36 +250,36 @@ static void choose_with_strips(const tgl_chip *chip, const tgl_shape *shape,
     *best = (tgl_candidate){.choice = *asked, .rejected = why, .rejected_status = TGL_UNSUPPORTED};
     if (count == 0) return;
     const tgl_shape most = tgl_part_shape(shape, &tiles);
-    choose_whole(chip, &most, asked, true, workspace_max, best);
+    choose_whole(p, &most, asked, true, p->workspace_max, best);
     for (int i = 0; i < count && best->rejected == NULL; i++) {
         const tgl_shape few = tgl_part_shape(shape, &strips[i]);
-        tgl_candidate alone;
-        if (without != NULL && !(best->seconds < without->seconds)) {
+        if (without != NULL && (!(best->seconds < without->seconds) ||
+                                is_slower(best->seconds + (count - i) * STRIP_SECONDS, p->limit))) {
             best->rejected = "it is not faster with strips";
             return;
         }
-        choose_for_strip(chip, &few, room_beside(best, workspace_max), &alone);
-        if (alone.rejected != NULL)
-            best->rejected = alone.rejected;
+        const kept_strip *alone = choose_for_strip(p, &few, room_beside(best, p->workspace_max));
+        if (alone->rejected != NULL)
+            best->rejected = alone->rejected;
         else
-            add_strip(chip, &strips[i], &alone, best);
+            add_strip(p->chip, &strips[i], alone, best);
     }
 }
 
 /* The best candidate of a configuration. strips: -1: if they are predicted to be faster; 0: none;
  * 1: required. */
-static void choose_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *asked,
-                      int strips, int64_t workspace_max, tgl_candidate *best)
+static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *asked, int strips,
+                      tgl_candidate *best)
 {
     tgl_candidate c;
     tgl_rectangle tiles, parts[TGL_STRIPS_MAX];
     const char *why;
     if (strips == 1) {
-        choose_with_strips(chip, shape, asked, workspace_max, NULL, best);
+        choose_with_strips(p, shape, asked, NULL, best);
     } else {
-        choose_whole(chip, shape, asked, false, workspace_max, best);
+        choose_whole(p, shape, asked, false, p->workspace_max, best);
         if (strips == -1 && best->rejected == NULL && best->is_predicted) {
-            choose_with_strips(chip, shape, asked, workspace_max, best, &c);
+            choose_with_strips(p, shape, asked, best, &c);
             take_better(&c, 1, best);
         }
     }
@@ -242,42 +302,116 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
                          int strips, int64_t workspace_max, tgl_candidate *best)
 {
     const tgl_chip known = with_usual_rates(chip);
-    choose_of(&known, shape, choice, strips, workspace_max, best);
+    planning p = {.chip = &known, .workspace_max = workspace_max, .limit = INFINITY};
+    choose_of(&p, shape, choice, strips, best);
 }
 
 /* ---- The choice ------------------------------------------------------------------------------ */
 
-/* The best candidate by predicted time. */
-static void choose_predicted(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
-                             tgl_candidate *best)
+/* Compares a configuration with the best of those so far. Of candidates with equal predictions, the
+ * configuration with the lowest index is chosen. *best_index: of *best. */
+static void compare(planning *p, const tgl_shape *shape, int index, tgl_candidate *c,
+                    tgl_candidate *best, int *best_index)
+{
+    tgl_choice choice;
+    tgl_configuration_at(index, &choice);
+    choose_of(p, shape, &choice, -1, c);
+    const bool is_equal = best->choice.family != NULL && index < *best_index &&
+                          (c->rejected == NULL) == (best->rejected == NULL) &&
+                          (c->rejected != NULL || c->seconds == best->seconds);
+    if (is_equal) *best = *c;
+    if (is_equal || take_better(c, 1, best)) *best_index = index;
+    if (best->rejected == NULL) p->limit = best->seconds;
+}
+
+/* A lower bound of the seconds of all candidates of a configuration, with and without strips. */
+static double least_of(const planning *p, const tgl_shape *shape, const tgl_choice *choice)
+{
+    tgl_rectangle tiles, strips[TGL_STRIPS_MAX];
+    const char *why;
+    if (choice->family->unsupported_reason(shape, p->chip) != NULL) return INFINITY;
+    const double whole = least_seconds(p->chip, shape, choice);
+    const int count = find_strips(choice, shape, &tiles, strips, &why);
+    if (count == 0) return whole;
+    const tgl_shape most = tgl_part_shape(shape, &tiles);
+    return fmin(whole, least_seconds(p->chip, &most, choice) + count * STRIP_SECONDS);
+}
+
+/* Lower bounds of the configurations that are still to be compared; NAN: it is not. */
+enum { CONFIGURATIONS_MAX = 256 };
+typedef struct ranking {
+    double least[CONFIGURATIONS_MAX];
+    int count;
+} ranking;
+
+/* The configuration of first, ..., end - 1 with the smallest lower bound, which is taken out of the
+ * ranking; -1: none can be the best. */
+static int take_first(ranking *r, int first, int end, double limit)
+{
+    int next = -1;
+    for (int i = first; i < end; i++)
+        if (!isnan(r->least[i]) && (next < 0 || r->least[i] < r->least[next])) next = i;
+    if (next < 0 || is_slower(r->least[next], limit)) return -1;
+    r->least[next] = NAN;
+    return next;
+}
+
+/* Compares the configurations of the ranking, from the smallest lower bound on, until none can be
+ * faster than the best so far. The first one of each family comes first: the bounds of some
+ * families are closer than those of others. */
+static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_candidate *best,
+                           int *best_index)
+{
+    tgl_candidate c;
+    int next;
+    for (int i = 0, first = 0; tgl_family_at(i) != NULL; i++) {
+        const int end = first + tgl_family_at(i)->row_count;
+        next = take_first(r, first, end, fmin(p->limit, DBL_MAX));
+        if (next >= 0) compare(p, shape, next, &c, best, best_index);
+        first = end;
+    }
+    while ((next = take_first(r, 0, r->count, p->limit)) >= 0)
+        compare(p, shape, next, &c, best, best_index);
+}
+
+/* The best candidate by predicted time. The configurations for few rows or columns come first. */
+static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
     bool is_streamed = false; /* a configuration for this number of rows or columns supports it */
+    ranking r = {.count = 0};
+    int best_index = 0;
     tgl_choice choice;
     tgl_candidate c;
     *best = (tgl_candidate){.choice.family = NULL};
-    for (int i = 0; tgl_configuration_at(i, &choice); i++) {
+    for (; r.count < CONFIGURATIONS_MAX && tgl_configuration_at(r.count, &choice); r.count++) {
         const int made_for = tgl_choice_lines(&choice);
+        r.least[r.count] = NAN;
         if (choice.family->is_on_request || (is_streamed && made_for >= 2 * lines)) continue;
-        choose_of(chip, shape, &choice, -1, workspace_max, &c);
-        is_streamed = is_streamed || (made_for > 0 && c.rejected == NULL);
-        take_better(&c, 1, best);
+        if (made_for == 0) {
+            r.least[r.count] = least_of(p, shape, &choice);
+            continue;
+        }
+        compare(p, shape, r.count, &c, best, &best_index);
+        is_streamed = is_streamed || c.rejected == NULL;
     }
+    compare_ranked(p, shape, &r, best, &best_index);
 }
 
 /* Replaces the choice by that of the tuned table if it has an entry for this shape or a similar
  * one. Strips are as measured if the entry is for this shape, else as predicted. */
-static void consult_tuned(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
-                          tgl_candidate *best)
+static void consult_tuned(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
-    const tgl_tuned *tuned = tgl_tuned_find(chip->name, shape, NULL);
+    const char *chip = p->chip->name;
+    const tgl_tuned *tuned = tgl_tuned_find(chip, shape, NULL);
     tgl_request row;
     tgl_candidate c;
     if (tuned == NULL || tgl_request_make(tuned->kernel, 0, &row) != TGL_OK || !row.is_named)
         return;
-    const int strips = tgl_tuned_is_for(tuned, chip->name, shape) ? row.strips : -1;
-    choose_of(chip, shape, &row.choice, strips, workspace_max, &c);
-    if (!tgl_tuned_holds(tuned, chip->name, shape, &c, best)) return;
+    const int strips = tgl_tuned_is_for(tuned, chip, shape) ? row.strips : -1;
+    p->limit = INFINITY;
+    choose_of(p, shape, &row.choice, strips, &c);
+    if (!tgl_tuned_holds(tuned, chip, shape, &c, best)) return;
     *best = c;
     best->is_tuned = true;
 }
@@ -300,13 +434,14 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
                               const tgl_request *request, tgl_candidate *choice)
 {
     const tgl_chip known = with_usual_rates(chip);
+    planning p = {.chip = &known, .workspace_max = request->workspace_max, .limit = INFINITY};
     const char *reason = request->is_named ? NULL : unsupported_by_all(chip, shape);
     if (reason != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", reason);
     if (request->is_named) {
-        choose_of(&known, shape, &request->choice, request->strips, request->workspace_max, choice);
+        choose_of(&p, shape, &request->choice, request->strips, choice);
     } else {
-        choose_predicted(&known, shape, request->workspace_max, choice);
-        consult_tuned(&known, shape, request->workspace_max, choice);
+        choose_predicted(&p, shape, choice);
+        consult_tuned(&p, shape, choice);
     }
     if (choice->rejected != NULL)
         return tgl_fail(choice->rejected_status, "%s cannot serve m=%lld n=%lld k=%lld: %s",

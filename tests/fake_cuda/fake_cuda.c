@@ -246,25 +246,53 @@ FAKE_CUDA_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice dev
     return CUDA_SUCCESS;
 }
 
+/* Destroys everything in a context. Called with the lock. */
+static void empty_context(CUcontext context)
+{
+    for (int i = 0; i < OBJECTS_MAX; i++)
+        if (objects[i].memory != NULL && objects[i].context == context) {
+            if (objects[i].is_block) fake_lose(objects[i].memory);
+            free(objects[i].memory);
+            objects[i].memory = NULL;
+        }
+    context->fault = CUDA_SUCCESS;
+    context->used = 0;
+    context->id = 0;
+}
+
 /* The last release destroys a faulty context and everything in it. */
 FAKE_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
     CUcontext context = &fake_contexts[device];
     pthread_mutex_lock(&fake_lock);
     retained--;
-    if (--context->users == 0 && context->fault != CUDA_SUCCESS) {
-        for (int i = 0; i < OBJECTS_MAX; i++)
-            if (objects[i].memory != NULL && objects[i].context == context) {
-                if (objects[i].is_block) fake_lose(objects[i].memory);
-                free(objects[i].memory);
-                objects[i].memory = NULL;
-            }
-        context->fault = CUDA_SUCCESS;
-        context->used = 0;
-    }
+    if (--context->users == 0 && context->fault != CUDA_SUCCESS) empty_context(context);
     pthread_mutex_unlock(&fake_lock);
     return CUDA_SUCCESS;
 }
+
+/* The context stays retained: it is made again at the same address, with another id. */
+FAKE_CUDA_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+    pthread_mutex_lock(&fake_lock);
+    empty_context(&fake_contexts[device]);
+    pthread_mutex_unlock(&fake_lock);
+    return CUDA_SUCCESS;
+}
+
+#ifndef FAKE_CUDA_OLD
+FAKE_CUDA_API CUresult cuCtxGetId(CUcontext context, unsigned long long *id)
+{
+    static uint64_t ids;
+    if (context == NULL) context = fake_current();
+    if (context == NULL) return INVALID_CONTEXT;
+    pthread_mutex_lock(&fake_lock);
+    if (context->id == 0) context->id = ++ids;
+    *id = context->id;
+    pthread_mutex_unlock(&fake_lock);
+    return CUDA_SUCCESS;
+}
+#endif
 
 FAKE_CUDA_API CUresult cuCtxGetCurrent(CUcontext *context)
 {

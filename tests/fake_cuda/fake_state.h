@@ -35,6 +35,7 @@ struct CUstream_st {
 
 struct CUctx_st {
     int users;
+    uint64_t id;    /* another one after a reset; 0: not asked for yet */
     CUresult fault; /* of a kernel; stays */
     size_t used;
     _Atomic uint64_t waited; /* all work up to here is complete */

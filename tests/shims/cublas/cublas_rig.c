@@ -65,6 +65,32 @@ void rig_use_context(int device)
     if (device >= 0 && (retain(&context, device) != 0 || push(context) != 0)) abort();
 }
 
+void rig_reset_device(int device)
+{
+    int (*reset)(int) = (int (*)(int))function_of(driver, "cuDevicePrimaryCtxReset_v2");
+    assert_int_equal(reset(device), 0);
+}
+
+cudaStream_t rig_captured_stream(void)
+{
+    int (*create)(cudaStream_t *, unsigned) =
+        (int (*)(cudaStream_t *, unsigned))function_of(driver, "cuStreamCreate");
+    int (*begin)(cudaStream_t, int) =
+        (int (*)(cudaStream_t, int))function_of(driver, "cuStreamBeginCapture_v2");
+    cudaStream_t stream;
+    assert_int_equal(create(&stream, 1), 0);
+    assert_int_equal(begin(stream, 0), 0);
+    return stream;
+}
+
+void rig_end_capture(cudaStream_t stream)
+{
+    int (*end)(cudaStream_t, void **) =
+        (int (*)(cudaStream_t, void **))function_of(driver, "cuStreamEndCapture");
+    void *graph;
+    assert_int_equal(end(stream, &graph), 0);
+}
+
 recorded_call rig_take(void)
 {
     return ((recorder_take_function *)rig_function("recorder_take"))();
@@ -92,6 +118,8 @@ tgl_status __real_tgl_plan_create(tgl_device *, const tgl_problem *, const tgl_p
                                   tgl_plan **);
 tgl_status __wrap_tgl_plan_create(tgl_device *, const tgl_problem *, const tgl_plan_options *,
                                   tgl_plan **);
+void __real_tgl_plan_destroy(tgl_plan *);
+void __wrap_tgl_plan_destroy(tgl_plan *);
 tgl_status __real_tgl_plan_run_operands(const tgl_plan *, const tgl_operands *, void *);
 tgl_status __wrap_tgl_plan_run_operands(const tgl_plan *, const tgl_operands *, void *);
 
@@ -117,10 +145,27 @@ tgl_status __wrap_tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
     return __real_tgl_plan_create(dev, problem, options, plan);
 }
 
+void __wrap_tgl_plan_destroy(tgl_plan *plan)
+{
+    rig.destroyed++;
+    if (plan != NULL && plan == rig.watched) rig.is_watched_gone = true;
+    __real_tgl_plan_destroy(plan);
+}
+
+static void stay_inside(void)
+{
+    const int inside = ++rig.inside;
+    if (inside > rig.most_inside) rig.most_inside = inside;
+    usleep((useconds_t)rig_answer.run_us);
+    rig.inside--;
+}
+
 tgl_status __wrap_tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands,
                                         void *stream)
 {
+    if (rig_answer.run_us > 0) stay_inside();
     rig.ran++;
+    rig.latest = plan;
     rig.operands = *operands;
     rig.stream = stream;
     if (rig_answer.run != TGL_OK) return rig_answer.run;

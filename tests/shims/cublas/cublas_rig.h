@@ -16,6 +16,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,14 @@ void *rig_lt_function(const char *name);
 /* Makes a context of the fake driver current: of device 0 or 1. -1: none is current. */
 void rig_use_context(int device);
 
+/* Destroys the primary context of a device and everything in it, as cudaDeviceReset() does: the new
+ * one has the same address. */
+void rig_reset_device(int device);
+
+/* A stream of the current context that is being captured; and the end of its capture. */
+cudaStream_t rig_captured_stream(void);
+void rig_end_capture(cudaStream_t stream);
+
 /* The latest call that reached cuBLAS or cuBLASLt; forgets it. */
 recorded_call rig_take(void);
 recorded_call rig_take_lt(void);
@@ -44,9 +53,13 @@ cublasHandle_t rig_handle(void);
 
 /* What the library has asked of Tegula since rig_forget(). */
 typedef struct rig_seen {
-    int opened, created, ran;
-    tgl_problem problem;   /* of the latest tgl_plan_create() */
-    tgl_epilogue epilogue; /* its size is 0: none */
+    int opened, created, destroyed, ran;
+    const tgl_plan *latest;         /* that was run */
+    const tgl_plan *watched;        /* set by the test; */
+    bool is_watched_gone;           /* it was destroyed */
+    atomic_int inside, most_inside; /* threads in tgl_plan_run_operands(): now, and at most */
+    tgl_problem problem;            /* of the latest tgl_plan_create() */
+    tgl_epilogue epilogue;          /* its size is 0: none */
     int64_t workspace_limit;
     tgl_operands operands; /* of the latest tgl_plan_run_operands() */
     void *stream;
@@ -59,6 +72,7 @@ typedef struct rig_answers {
     const char *device;           /* opened instead of "cuda"; "cpu" */
     tgl_status open, create, run; /* TGL_OK: the real result */
     bool skips_run;               /* a run does nothing and returns TGL_OK */
+    int run_us;                   /* microseconds that a run takes longer */
 } rig_answers;
 extern rig_answers rig_answer;
 

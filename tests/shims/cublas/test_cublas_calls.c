@@ -422,6 +422,97 @@ static void test_failures(void **state)
     assert_served(gemm, &c);
 }
 
+/* Ever new sizes: all are served, and the oldest plans are destroyed. */
+static void run_many(void *data)
+{
+    enum { KINDS = 20000, PLANS = 8192 };
+    const function_row *gemm = row_of("cublasSgemm_v2");
+    cublas_call c = small_call();
+    (void)data;
+    for (int i = 0; i < KINDS; i++) {
+        c.lda = 9 + i; /* k = 1: no element is beyond the first column */
+        c.k = 1;
+        assert_served(gemm, &c);
+    }
+    assert_int_equal(rig.created, KINDS);
+    assert_in_range(rig.destroyed, KINDS - PLANS, KINDS);
+}
+
+static void test_many_plans(void **state)
+{
+    (void)state;
+    const function_row *gemm = row_of("cublasSgemm_v2");
+    cublas_call c = small_call();
+    c.k = 1;
+    const cudaStream_t stream = rig_captured_stream();
+    rig_forget();
+    rig_answer.skips_run = true;
+    assert_int_equal(cublasSetStream_v2(handle, stream), CUBLAS_STATUS_SUCCESS);
+    assert_served(gemm, &c);
+    rig_end_capture(stream);
+    const tgl_plan *captured = rig.latest;
+    assert_int_equal(cublasSetStream_v2(handle, NULL), CUBLAS_STATUS_SUCCESS);
+    rig_forget();
+    rig_answer.skips_run = true;
+    rig.watched = captured;
+    stderr_of(run_many, NULL);
+    assert_false(rig.is_watched_gone); /* the graph needs it */
+}
+
+static void *multiply_shared(void *unused)
+{
+    const cublas_call c = small_call();
+    (void)unused;
+    rig_use_context(0);
+    for (int i = 0; i < 5; i++)
+        if (row_of("cublasSgemm_v2")->call(&c) != CUBLAS_STATUS_SUCCESS) return "wrong";
+    return NULL;
+}
+
+/* Threads that share a handle with a workspace of the caller enqueue one product after the other.
+ */
+static void test_shared_handle(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    rig_forget();
+    rig_answer.skips_run = true;
+    rig_answer.run_us = 2000;
+    assert_int_equal(cublasSetWorkspace_v2(handle, workspace, sizeof workspace),
+                     CUBLAS_STATUS_SUCCESS);
+    assert_true(is_right_in_threads(THREADS, multiply_shared));
+    assert_int_equal(rig.most_inside, 1);
+    assert_int_equal(cublasSetStream_v2(handle, NULL), CUBLAS_STATUS_SUCCESS);
+    assert_true(is_right_in_threads(THREADS, multiply_shared)); /* the arena has a lock itself */
+    assert_in_range(rig.most_inside, 2, THREADS);
+    rig_forget();
+}
+
+/* A driver error in the creation of a plan is an error of the device, not of the kind of product. A
+ * new context at the same address has a device of its own. */
+static void test_device_fails_in_creation(void **state)
+{
+    (void)state;
+    const function_row *gemm = row_of("cublasSgemm_v2");
+    cublas_call c = small_call();
+    traced_call t = {.f = gemm, .c = &c};
+    c.n = 7;
+    rig_forget();
+    rig_answer.create = TGL_DRIVER;
+    const char *lines = stderr_of(run_traced, &t);
+    assert_int_equal(t.status, RECORDED);
+    assert_non_null(strstr(lines, "cuBLAS computes all further products.\n"));
+    rig_answer.create = TGL_OK;
+    rig_take();
+    assert_passed(gemm, &c, "the device has failed");
+    assert_int_equal(rig.created, 1);
+    rig_reset_device(0);
+    rig_use_context(0);
+    assert_served(gemm, &c);
+    assert_int_equal(rig.opened, 1);
+    assert_int_equal(rig.created, 2);
+}
+
 /* Last: the device of this context is not used again. */
 static void test_device_fails(void **state)
 {
@@ -532,12 +623,21 @@ static int set_up(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pass_through), cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_types),        cmocka_unit_test(test_handle_modes),
-        cmocka_unit_test(test_arithmetic),   cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_workspace),    cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_failures),     cmocka_unit_test(test_reentry),
-        cmocka_unit_test(test_faster),       cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_pass_through),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_handle_modes),
+        cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_reentry),
+        cmocka_unit_test(test_faster),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_many_plans),
+        cmocka_unit_test(test_shared_handle),
+        cmocka_unit_test(test_device_fails_in_creation),
         cmocka_unit_test(test_device_fails),
     };
     const struct CMUnitTest tests_no_tf32[] = {cmocka_unit_test(test_no_tf32)};
