@@ -87,8 +87,9 @@ static void scatter(const vector *to, const void *from, int64_t begin, int64_t c
                to->element);
 }
 
-/* Elements that are copied at a time. The copies of x and y are 8 KB each on the stack. */
-enum { CHUNK = 1024 };
+/* Elements that are copied at a time. The copies of x and y are 2 KB each on the stack, which may
+ * be small. */
+enum { CHUNK = 256 };
 
 static int64_t part_of(int64_t length, int64_t begin)
 {

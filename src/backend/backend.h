@@ -26,6 +26,7 @@ struct tgl_host_product;
  * error message with tgl_fail(). */
 typedef struct tgl_backend {
     const char *name; /* "cpu"; a device is opened as "NAME" or "NAME:INDEX" */
+    size_t stack;     /* bytes that opening and planning need of the thread's stack; 0: a few KB */
 
     /* Sets dev->state and completes dev->name. Releases everything on failure. index: the number
      * behind the colon in the device's name, or 0. */

@@ -10,8 +10,10 @@
 #include "cpu/run/cpu_device.h"
 #include "cpu/run/cpu_epilogue.h"
 
-/* A row of the widest panel of any tier and type. */
-enum { PANEL_BYTES = CPU_MAX_SMALL_NV * 64 };
+/* A panel of a transposed B on the stack, which may be that of a thread with little of it. Each
+ * panel has one vector at least. */
+enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
+_Static_assert(PACKED_BYTES >= CPU_SMALL * VECTOR_BYTES, "a vector wide panel does not fit");
 
 /* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
  * tile. The product with a reciprocal is exact, because x * y < 65536. */
@@ -114,7 +116,9 @@ static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_s
 {
     const int64_t element = (int64_t)kernels->element;
     const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
-    const int nv = next != NULL ? kernels->nv : kernels->small_nv;
+    int nv = next != NULL ? kernels->nv : kernels->small_nv;
+    while (packed != NULL && nv * width * element * x->k > PACKED_BYTES)
+        nv--;
     const int panels = quotient(vectors + nv - 1, nv);
     const char *b = x->B;
     char *c = x->C;
@@ -138,7 +142,7 @@ static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_s
 static __attribute__((noinline)) void
 multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, next_product *next)
 {
-    _Alignas(64) char packed[CPU_SMALL * PANEL_BYTES];
+    _Alignas(64) char packed[PACKED_BYTES];
     multiply_small_panels(kernels, x, packed, next);
 }
 
