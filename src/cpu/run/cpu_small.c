@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of at most CPU_SMALL rows, columns and steps of k, which are one register tile or a few.
+ * Products of at most CPU_SMALL rows, columns and steps of k, which are one register tile or a few,
+ * and those of one row or column, which are as frequent.
  * A and B are read in place, without blocks and without buffers from the pool: at 4 x 4 x 4 the
  * multiply-adds take a few nanoseconds, so that everything around them counts. Only a transposed B
  * is packed, to the stack, because a tile reads whole rows of op(B).
@@ -9,11 +10,12 @@
 #include "cpu/kernels/shares.h"
 #include "cpu/run/cpu_device.h"
 #include "cpu/run/cpu_epilogue.h"
+#include "cpu/run/cpu_vector.h"
 
 /* A panel of a transposed B on the stack, which may be that of a thread with little of it. Each
  * panel has one vector at least. */
 enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
-_Static_assert(PACKED_BYTES >= CPU_SMALL * VECTOR_BYTES, "a vector wide panel does not fit");
+_Static_assert(PACKED_BYTES >= CPU_SMALL_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
 
 /* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
  * tile. The product with a reciprocal is exact, because x * y < 65536. */
@@ -173,20 +175,54 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
-/* One product, with the same bits as by a plan. Most products have one panel: for those the
- * function of the panel is called here, without the loop over panels. */
-bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
+/* Multiplies without a loop over panels if there is one panel, as there is of most products. */
+static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small_product *x)
 {
-    if (!cpu_is_small(x->m, x->n, x->k)) return false;
-    const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
-    const cpu_kernels *kernels = x->type == TGL_F32 ? tier->f32 : tier->f64;
     const int n = (int)x->n, vectors = vectors_of(kernels, n);
     if (x->trans_b || vectors > kernels->small_nv || x->alpha != 1) {
         multiply_small(kernels, x, NULL);
-        return true;
+        return;
     }
     const int tail = n - (vectors - 1) * kernels->vector;
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
+}
+
+/* The product of the transposed matrices. C must be a contiguous row or column. */
+static tgl_small_product transposed(const tgl_small_product *x)
+{
+    tgl_small_product t = *x;
+    t.trans_a = !x->trans_b, t.trans_b = !x->trans_a;
+    t.m = x->n, t.n = x->m;
+    t.A = x->B, t.lda = x->ldb;
+    t.B = x->A, t.ldb = x->lda;
+    t.ldc = t.n;
+    return t;
+}
+
+/* A product of one row or column. If it takes the tiles, C is a column where B would have to be
+ * packed, and a row where A has contiguous columns. Sums have the same bits in both. */
+static __attribute__((noinline)) bool multiply_line(const cpu_kernels *kernels,
+                                                    const tgl_small_product *product)
+{
+    if (product->m < 1 || product->n < 1 || product->k < 1) return false;
+    if (product->m > 1 && product->n > 1) return false;
+    if (cpu_is_vector(product->m, product->n, product->k))
+        return tgl_cpu_small_vector(kernels, product);
+    tgl_small_product x = *product;
+    const bool is_row = x.m == 1;
+    if (is_row ? x.trans_b : x.trans_a && x.ldc == 1) x = transposed(&x);
+    if (x.n == 1 && x.trans_b) x.trans_b = false, x.ldb = 1;
+    multiply_directly(kernels, &x);
+    return true;
+}
+
+/* One product, with the same bits as by a plan. */
+bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
+{
+    const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
+    const cpu_kernels *kernels = x->type == TGL_F32 ? tier->f32 : tier->f64;
+    if (!cpu_is_small(x->m, x->n, x->k)) return multiply_line(kernels, x);
+    multiply_directly(kernels, x);
     return true;
 }
 
