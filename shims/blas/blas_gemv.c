@@ -122,7 +122,8 @@ static blas_server multiply_chunk(const blas_gemv *v, const vector *x, int64_t c
     return server;
 }
 
-static blas_server multiply_copies(const blas_gemv *v, int64_t length_y, int64_t length_x)
+static __attribute__((noinline)) blas_server multiply_copies(const blas_gemv *v, int64_t length_y,
+                                                             int64_t length_x)
 {
     const size_t element = tgl_type_size(v->type);
     const vector x = vector_of(v->x, length_x, v->incx, element);
@@ -136,11 +137,13 @@ static blas_server multiply_copies(const blas_gemv *v, int64_t length_y, int64_t
     return server;
 }
 
-static blas_server multiply(const blas_gemv *v)
+static inline blas_server multiply(const blas_gemv *v)
 {
-    blas_device();
     /* The reference BLAS returns here even if y is not empty and beta is not 1. */
-    if (v->m == 0 || v->n == 0) return BLAS_SERVER_NONE;
+    if (v->m == 0 || v->n == 0) {
+        blas_device(); /* reads whether calls are traced */
+        return BLAS_SERVER_NONE;
+    }
     const bool transposed = v->trans != TGL_NO_TRANS;
     const int64_t length_y = transposed ? v->n : v->m, length_x = transposed ? v->m : v->n;
     if (v->incx < 0 || v->incy < 0) return multiply_copies(v, length_y, length_x);
@@ -148,18 +151,27 @@ static blas_server multiply(const blas_gemv *v)
     return blas_multiply(&g);
 }
 
-static void multiply_and_trace(const char *routine, const blas_gemv *v)
+static __attribute__((noinline)) void trace(blas_server server, const char *routine,
+                                            const blas_gemv *v)
+{
+    blas_trace(server, "%s %c m=%lld n=%lld alpha=%g lda=%lld incx=%lld beta=%g incy=%lld", routine,
+               blas_letter_of(v->trans), (long long)v->m, (long long)v->n, v->alpha,
+               (long long)v->lda, (long long)v->incx, v->beta, (long long)v->incy);
+}
+
+/* Inlined into each exported function: of products as small as 4 x 4, whose multiply-adds take a
+ * few nanoseconds, it would be a sixth of the time to store the arguments once more. */
+static inline __attribute__((always_inline)) void multiply_and_trace(const char *routine,
+                                                                     const blas_gemv *v)
 {
     const blas_server server = multiply(v);
-    if (blas_is_traced())
-        blas_trace(server, "%s %c m=%lld n=%lld alpha=%g lda=%lld incx=%lld beta=%g incy=%lld",
-                   routine, blas_letter_of(v->trans), (long long)v->m, (long long)v->n, v->alpha,
-                   (long long)v->lda, (long long)v->incx, v->beta, (long long)v->incy);
+    if (blas_is_traced()) trace(server, routine, v);
 }
 
 /* ---- Both interfaces ------------------------------------------------------------------------- */
 
-static void fortran_gemv(const char *name, const char *padded_name, bool is_64, const blas_gemv *v)
+static inline void fortran_gemv(const char *name, const char *padded_name, bool is_64,
+                                const blas_gemv *v)
 {
     const int argument = check(v);
     if (argument != 0)

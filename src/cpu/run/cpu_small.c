@@ -187,31 +187,34 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* The product of the transposed matrices. C must be a contiguous row or column. */
-static tgl_small_product transposed(const tgl_small_product *x)
-{
-    tgl_small_product t = *x;
-    t.trans_a = !x->trans_b, t.trans_b = !x->trans_a;
-    t.m = x->n, t.n = x->m;
-    t.A = x->B, t.lda = x->ldb;
-    t.B = x->A, t.ldb = x->lda;
-    t.ldc = t.n;
-    return t;
-}
-
-/* A product of one row or column. If it takes the tiles, C is a column where B would have to be
- * packed, and a row where A has contiguous columns. Sums have the same bits in both. */
+/* A product of one row or column. Where it takes the tiles, the product of the transposed matrices
+ * is computed instead if B would have to be packed, or A has contiguous columns; C is contiguous
+ * then. Sums have the same bits in both. */
 static __attribute__((noinline)) bool multiply_line(const cpu_kernels *kernels,
-                                                    const tgl_small_product *product)
+                                                    const tgl_small_product *p)
 {
-    if (product->m < 1 || product->n < 1 || product->k < 1) return false;
-    if (product->m > 1 && product->n > 1) return false;
-    if (cpu_is_vector(product->m, product->n, product->k))
-        return tgl_cpu_small_vector(kernels, product);
-    tgl_small_product x = *product;
-    const bool is_row = x.m == 1;
-    if (is_row ? x.trans_b : x.trans_a && x.ldc == 1) x = transposed(&x);
-    if (x.n == 1 && x.trans_b) x.trans_b = false, x.ldb = 1;
+    if (p->m < 1 || p->n < 1 || p->k < 1 || (p->m > 1 && p->n > 1)) return false;
+    if (cpu_is_vector(p->m, p->n, p->k)) return tgl_cpu_small_vector(kernels, p);
+    const bool turns = p->m == 1 ? p->trans_b : p->trans_a && p->ldc == 1;
+    const bool is_column = turns ? p->m == 1 : p->n == 1;
+    const bool trans_b = turns ? !p->trans_a : p->trans_b;
+    const tgl_small_product x = {
+        .trans_a = turns ? !p->trans_b : p->trans_a,
+        .trans_b = trans_b && !is_column,
+        .m = turns ? p->n : p->m,
+        .n = turns ? p->m : p->n,
+        .k = p->k,
+        .lda = turns ? p->ldb : p->lda,
+        .ldb = trans_b && is_column ? 1
+               : turns              ? p->lda
+                                    : p->ldb,
+        .ldc = turns ? p->m : p->ldc,
+        .alpha = p->alpha,
+        .beta = p->beta,
+        .A = turns ? p->B : p->A,
+        .B = turns ? p->A : p->B,
+        .C = p->C,
+    };
     multiply_directly(kernels, &x);
     return true;
 }
