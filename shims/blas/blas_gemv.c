@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SGEMV and DGEMV: y := alpha*op(A)*x + beta*y. Translates to the column-major product
+ * SGEMV and DGEMV: y := alpha*op(A)*x + beta*y. Translates to a column-major product with n = 1,
+ * where B is x as a transposed row, whose leading dimension is the increment of x. If the increment
+ * of y is not 1, to the product of the transposed matrices,
  *
  *     y^T := alpha * x^T * op(A)^T + beta * y^T
  *
- * with m = 1. x^T and y^T are matrices of one row, whose leading dimensions are the increments, so
- * that vectors with positive increments need no copy. Tegula computes products with m = 1 without
- * packing A. A negative increment means that the vector begins at its end: such vectors are copied
- * in chunks of a fixed size, which need no allocation.
+ * with m = 1, where it is the leading dimension of y^T. So vectors with positive increments need no
+ * copy. Tegula computes both without packing A. A negative increment means that the vector begins
+ * at its end: such vectors are copied in chunks of a fixed size, which need no allocation.
  */
 #include "blas_shim.h"
 
@@ -44,9 +45,25 @@ static int check(const blas_gemv *v)
  * of the matrix. */
 static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, const char *A)
 {
+    const bool transposed = v->trans != TGL_NO_TRANS;
+    if (v->incy == 1)
+        return (blas_gemm){.type = v->type,
+                           .trans_a = transposed ? TGL_TRANS : TGL_NO_TRANS,
+                           .trans_b = TGL_TRANS,
+                           .m = rows,
+                           .n = 1,
+                           .k = columns,
+                           .alpha = v->alpha,
+                           .beta = v->beta,
+                           .A = A,
+                           .lda = v->lda,
+                           .B = v->x,
+                           .ldb = v->incx,
+                           .C = v->y,
+                           .ldc = rows};
     return (blas_gemm){.type = v->type,
                        .trans_a = TGL_NO_TRANS,
-                       .trans_b = v->trans == TGL_NO_TRANS ? TGL_TRANS : TGL_NO_TRANS,
+                       .trans_b = transposed ? TGL_NO_TRANS : TGL_TRANS,
                        .m = 1,
                        .n = rows,
                        .k = columns,

@@ -187,15 +187,11 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* A product of one row or column. Where it takes the tiles, the product of the transposed matrices
- * is computed instead if B would have to be packed, or A has contiguous columns; C is contiguous
- * then. Sums have the same bits in both. */
-static __attribute__((noinline)) bool multiply_line(const cpu_kernels *kernels,
-                                                    const tgl_small_product *p)
+/* Multiplies by tiles where C is one row or column, which is contiguous if `turns`: then the
+ * product of the transposed matrices is computed. A row B of one column is no reason to pack it. */
+static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
+                                                      const tgl_small_product *p, bool turns)
 {
-    if (p->m < 1 || p->n < 1 || p->k < 1 || (p->m > 1 && p->n > 1)) return false;
-    if (cpu_is_vector(p->m, p->n, p->k)) return tgl_cpu_small_vector(kernels, p);
-    const bool turns = p->m == 1 ? p->trans_b : p->trans_a && p->ldc == 1;
     const bool is_column = turns ? p->m == 1 : p->n == 1;
     const bool trans_b = turns ? !p->trans_a : p->trans_b;
     const tgl_small_product x = {
@@ -216,6 +212,21 @@ static __attribute__((noinline)) bool multiply_line(const cpu_kernels *kernels,
         .C = p->C,
     };
     multiply_directly(kernels, &x);
+}
+
+/* A product of one row or column. The tiles read whole rows of op(B): if C is a row and B is
+ * transposed, or C is a column and A has contiguous columns, the transposed product is faster. Sums
+ * have the same bits in both. */
+static __attribute__((noinline)) bool multiply_line(const cpu_kernels *kernels,
+                                                    const tgl_small_product *p)
+{
+    if (p->m < 1 || p->n < 1 || p->k < 1 || (p->m > 1 && p->n > 1)) return false;
+    if (cpu_is_vector(p->m, p->n, p->k)) return tgl_cpu_small_vector(kernels, p);
+    const bool turns = p->m == 1 ? p->trans_b : p->trans_a && p->ldc == 1;
+    if (turns || p->trans_b)
+        multiply_turned(kernels, p, turns);
+    else
+        multiply_directly(kernels, p);
     return true;
 }
 

@@ -46,10 +46,13 @@ static void multiply_part(const cpu_kernels *kernels, const matvec *v, const cha
                           int64_t begin, int64_t count, double alpha, double beta)
 {
     const int64_t element = (int64_t)kernels->element;
+    const bool are_results = alpha == 1 && beta == 0 && v->y_step == 1;
+    if (are_results) sums = v->y + begin * element;
     if (v->by_rows)
         kernels->dot(sums, v->M + begin * v->ld * element, v->ld, count, v->k, x);
     else
         kernels->combine(sums, v->M + begin * element, v->ld, count, v->k, x);
+    if (are_results) return;
     kernels->reduce(v->y + begin * v->y_step * element, v->y_step, count, sums, 0, 1, alpha, beta);
 }
 
