@@ -175,6 +175,23 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
+void tgl_cpu_multiply_strips(const cpu_kernels *kernels, const tgl_small_product *product)
+{
+    const int64_t element = (int64_t)kernels->element;
+    const int64_t a_row = product->trans_a ? 1 : product->lda;
+    const int64_t b_column = product->trans_b ? product->ldb : 1;
+    tgl_small_product strip = *product;
+    for (int64_t i = 0; i < product->m; i += CPU_SMALL)
+        for (int64_t j = 0; j < product->n; j += CPU_SMALL) {
+            strip.m = tgl_min64(CPU_SMALL, product->m - i);
+            strip.n = tgl_min64(CPU_SMALL, product->n - j);
+            strip.A = (const char *)product->A + i * a_row * element;
+            strip.B = (const char *)product->B + j * b_column * element;
+            strip.C = (char *)product->C + (i * product->ldc + j) * element;
+            multiply_small(kernels, &strip, NULL);
+        }
+}
+
 /* Multiplies without a loop over panels if there is one panel, as there is of most products. */
 static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small_product *x)
 {
