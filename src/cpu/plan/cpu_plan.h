@@ -12,10 +12,8 @@
 #include "problem/shape.h"
 
 enum {
-    CPU_ALIGNMENT = 256,   /* bytes: of packed blocks */
-    CPU_SMALL = 64,        /* rows, columns and steps of a small product, at most; */
-    CPU_SMALL_STEPS = 128, /* but more steps if C has few elements, */
-    CPU_FEW = 256,         /* so many */
+    CPU_ALIGNMENT = 256, /* bytes: of packed blocks */
+    CPU_SMALL = 64,      /* rows, columns and steps of a small product, at most */
 
     /* M (docs/notes/2026-11-26-cpu-planner.md): a product of one row or column is no GEMV up to
      * this k, and up to so many multiply-adds: it is computed by tiles. */
@@ -76,8 +74,7 @@ size_t tgl_cpu_aligned(size_t bytes);
 /* Whether a product of this size is small. */
 static inline bool cpu_is_small(int64_t m, int64_t n, int64_t k)
 {
-    if (m < 2 || n < 2 || k < 1 || m > CPU_SMALL || n > CPU_SMALL) return false;
-    return k <= CPU_SMALL || (k <= CPU_SMALL_STEPS && m * n <= CPU_FEW);
+    return m >= 2 && n >= 2 && k >= 1 && m <= CPU_SMALL && n <= CPU_SMALL && k <= CPU_SMALL;
 }
 
 /* Whether a product takes the vector path, whose sums have another order than those of the tiles.

@@ -15,7 +15,11 @@
 /* A panel of a transposed B on the stack, which may be that of a thread with little of it. Each
  * panel has one vector at least. */
 enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
-_Static_assert(PACKED_BYTES >= CPU_SMALL_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
+
+/* Elements of C, and steps of k, of products that are small although k exceeds CPU_SMALL: finding
+ * the plan of a product of 2 x 2 x 100 takes longer than the product. */
+enum { DEEP_ELEMENTS = 256, DEEP_STEPS = 128 };
+_Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
 
 /* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
  * tile. The product with a reciprocal is exact, because x * y < 65536. */
@@ -234,10 +238,8 @@ static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels
 /* A product of one row or column. The tiles read whole rows of op(B): if C is a row and B is
  * transposed, or C is a column and A has contiguous columns, the transposed product is faster. Sums
  * have the same bits in both. */
-static __attribute__((noinline)) bool multiply_line(const cpu_kernels *kernels,
-                                                    const tgl_small_product *p)
+static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p)
 {
-    if (p->m < 1 || p->n < 1 || p->k < 1 || (p->m > 1 && p->n > 1)) return false;
     if (cpu_is_vector(p->m, p->n, p->k)) return tgl_cpu_small_vector(kernels, p);
     const bool turns = p->m == 1 ? p->trans_b : p->trans_a && p->ldc == 1;
     if (turns || p->trans_b)
@@ -247,12 +249,24 @@ static __attribute__((noinline)) bool multiply_line(const cpu_kernels *kernels,
     return true;
 }
 
+/* What is small in another way than cpu_is_small() says. */
+static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernels,
+                                                       const tgl_small_product *p)
+{
+    if (p->m < 1 || p->n < 1 || p->k < 1) return false;
+    if (p->m == 1 || p->n == 1) return multiply_line(kernels, p);
+    if (p->m > CPU_SMALL || p->n > CPU_SMALL || p->m * p->n > DEEP_ELEMENTS || p->k > DEEP_STEPS)
+        return false;
+    multiply_directly(kernels, p);
+    return true;
+}
+
 /* One product, with the same bits as by a plan. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 {
     const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
     const cpu_kernels *kernels = x->type == TGL_F32 ? tier->f32 : tier->f64;
-    if (!cpu_is_small(x->m, x->n, x->k)) return multiply_line(kernels, x);
+    if (!cpu_is_small(x->m, x->n, x->k)) return multiply_unusual(kernels, x);
     multiply_directly(kernels, x);
     return true;
 }

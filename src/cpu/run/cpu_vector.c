@@ -127,7 +127,10 @@ bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *p
     const matvec v = matvec_of(product);
     if (v.length > SHORT || v.k > SHORT || v.length * v.k > FOR_ONE_THREAD) return false;
     if (v.x_step != 1) kernels->copy(x, 1, v.x, v.x_step, 1, v.k);
-    multiply_part(kernels, &v, v.x_step != 1 ? x : v.x, sums, 0, v.length, product->alpha,
-                  product->beta);
+    /* A beta that is 0 in the type of the product must not read C. */
+    const bool f32 = product->type == TGL_F32;
+    const double alpha = f32 ? (float)product->alpha : product->alpha;
+    const double beta = f32 ? (float)product->beta : product->beta;
+    multiply_part(kernels, &v, v.x_step != 1 ? x : v.x, sums, 0, v.length, alpha, beta);
     return true;
 }
