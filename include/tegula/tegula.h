@@ -185,6 +185,15 @@ typedef enum tgl_number {
  * cannot determine it); TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *value);
 
+/* Limits the products of a cpu device to this number of threads, the caller's included, as if the
+ * device had been opened with it. It holds for all threads of the program, from their next product
+ * on. 0: the number with which the device was opened. A number is reduced to the processors of
+ * the process, or to the number at opening if that is larger. tgl_device_number() with
+ * TGL_NUMBER_THREADS returns it. A plan keeps the division of its product, and with it the bits of
+ * its results; only fewer threads compute it.
+ * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_UNSUPPORTED (cuda, sim). */
+TGL_API tgl_status tgl_set_threads(tgl_device *dev, int threads);
+
 /* Upper bounds of the device's speed, measured when tgl_device_measure() is called. A measurement
  * takes a fraction of a second and needs the device to be idle otherwise. */
 typedef enum tgl_ceiling {

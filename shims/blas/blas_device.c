@@ -4,6 +4,7 @@
  *   TEGULA_BLAS_DEVICE     cpu (the default); cuda or cuda:N: large products run on a GPU
  *   TEGULA_BLAS_GPU_SIZE   which products are large (blas_gpu.c)
  *   TEGULA_BLAS_TRACE      1: a line on stderr for each call
+ *   OPENBLAS_NUM_THREADS and the like: the number of threads (blas_threads.c)
  *
  * The cpu device works in a child after fork(). A child that is forked while another thread opens
  * the device opens it anew: pthread_once() runs again in that child.
@@ -45,6 +46,7 @@ static void open_device(void)
                 "BLAS, or by a slow loop if there is none.\n",
                 reason);
     }
+    if (opened != NULL) blas_set_default_threads(opened);
     blas_this_process.has_gpu = is_cuda(name);
     if (blas_this_process.has_gpu)
         blas_gpu_configure(name, opened);

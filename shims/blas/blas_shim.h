@@ -8,6 +8,7 @@
  *   blas_multiply.c                          runs a product: by Tegula, the next BLAS, or a loop
  *   blas_gpu.c                               large products on a GPU
  *   blas_device.c                            the device of the process; tracing
+ *   blas_threads.c, openblas_names.c         the number of threads
  *   blas_report.c                            calls xerbla_() and cblas_xerbla()
  *
  * BLAS exists with 32-bit and with 64-bit integers. A function with 64-bit integers has a suffix in
@@ -148,6 +149,9 @@ static inline bool blas_wants_gpu(const blas_gemm *g)
 {
     return blas_this_process.has_gpu && blas_is_for_gpu(g);
 }
+
+/* The number of threads that the environment requests. */
+void blas_set_default_threads(tgl_device *dev);
 
 /* Prints a line about a call of xGEMM if tracing is on. batch: number of products; 0: no batch. */
 void blas_trace_gemm(blas_server server, const char *routine, const blas_gemm *g, int64_t batch);

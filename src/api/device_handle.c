@@ -191,6 +191,19 @@ tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *v
     return TGL_OK;
 }
 
+tgl_status tgl_set_threads(tgl_device *dev, int threads)
+{
+    if (dev == NULL) return no_device();
+    if (threads < 0)
+        return tgl_fail(TGL_BAD_ARGUMENT, "threads is %d; it must not be negative", threads);
+    if (dev->backend->set_threads == NULL)
+        return tgl_fail(TGL_UNSUPPORTED, "the device %s has no number of threads that can be set",
+                        dev->name);
+    dev->backend->set_threads(dev, threads);
+    tgl_plan_cache_clear(dev->plans);
+    return TGL_OK;
+}
+
 tgl_status tgl_device_measure(tgl_device *dev, tgl_ceiling ceiling, double *value)
 {
     if (dev == NULL) return no_device();

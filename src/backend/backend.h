@@ -39,6 +39,9 @@ typedef struct tgl_backend {
     tgl_status (*download)(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream);
     tgl_status (*sync)(tgl_device *dev);
 
+    /* Limits the threads of later products; 0: to the number at opening. NULL: not supported. */
+    void (*set_threads)(tgl_device *dev, int threads);
+
     /* Frees device memory that is kept only to save time. May be NULL. */
     void (*trim)(tgl_device *dev);
 

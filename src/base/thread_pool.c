@@ -15,7 +15,6 @@
 #include "base/thread_pool.h"
 #include "base/clock.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -210,7 +209,7 @@ static crew *own_crew(thread_pool *pool)
     crew *found = atomic_load(&pool->crew);
     if (found != NULL && found->process == process) return found;
 
-    const size_t bytes = sizeof(crew) + (size_t)(pool->threads - 1) * sizeof(worker);
+    const size_t bytes = sizeof(crew) + (size_t)(pool->most - 1) * sizeof(worker);
     crew *made = aligned_alloc(CACHE_LINE, bytes); /* a multiple of CACHE_LINE, as both sizes are */
     if (made == NULL) return NULL;
     memset(made, 0, bytes);
@@ -246,15 +245,16 @@ static void run_team(crew *c, int team, thread_pool_fn *body, void *context)
 
 void tgl_thread_pool_open(thread_pool *pool, int threads, int processors)
 {
-    *pool = (thread_pool){.threads = threads, .processors = processors};
-    /* The library does not link an OpenMP runtime: it asks the one that the host has loaded. */
-    *(void **)&pool->in_parallel = dlsym(RTLD_DEFAULT, "omp_in_parallel");
+    *pool = (thread_pool){.threads = threads,
+                          .most = threads > processors ? threads : processors,
+                          .processors = processors};
 }
 
 void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_fn *body, void *context)
 {
-    if (threads > pool->threads) threads = pool->threads;
-    if (threads > 1 && (pool->in_parallel == NULL || pool->in_parallel() == 0)) {
+    const int limit = pool->threads;
+    if (threads > limit) threads = limit;
+    if (threads > 1 && !tgl_in_openmp_region(&pool->openmp)) {
         crew *c = own_crew(pool);
         if (c != NULL && !atomic_exchange(&c->taken, true)) {
             run_team(c, 1 + hire(c, threads - 1), body, context);

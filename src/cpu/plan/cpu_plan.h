@@ -24,7 +24,7 @@ enum {
 /* What a plan depends on beside the product. */
 typedef struct cpu_machine {
     cpu_facts facts;
-    int threads; /* the largest team */
+    int threads; /* the largest team; of a device: when it was opened */
 } cpu_machine;
 
 typedef enum cpu_path {

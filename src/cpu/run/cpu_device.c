@@ -199,7 +199,9 @@ static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
 
     cpu_blocking blocking;
     TGL_TRY(tgl_cpu_blocking_read(kernel != NULL ? kernel + strcspn(kernel, ":") : "", &blocking));
-    cpu_plan *state = make_state(&plan->shape, tier, blocking, &cpu->machine);
+    cpu_machine machine = cpu->machine;
+    machine.threads = cpu->threads.threads;
+    cpu_plan *state = make_state(&plan->shape, tier, blocking, &machine);
     if (state == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
     if (!tgl_buffer_pool_reserve(&cpu->buffers, state->workspace)) {
         const size_t workspace = state->workspace;
@@ -286,6 +288,13 @@ static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream
     return run_host_scalars(plan, &host);
 }
 
+static void cpu_set_threads(tgl_device *dev, int threads)
+{
+    cpu_device *cpu = dev->state;
+    if (threads == 0) threads = cpu->machine.threads;
+    cpu->threads.threads = threads < cpu->threads.most ? threads : cpu->threads.most;
+}
+
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
 static const char *cpu_kernel_name(const tgl_device *dev, int index)
@@ -337,6 +346,7 @@ const tgl_backend tgl_cpu_backend = {
     .upload = cpu_copy,
     .download = cpu_copy,
     .sync = cpu_sync,
+    .set_threads = cpu_set_threads,
     .prepare = cpu_prepare,
     .unprepare = cpu_unprepare,
     .run = cpu_run,
