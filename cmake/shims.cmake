@@ -14,6 +14,8 @@ function(tgl_shim name exports component)
   add_library(${name}_objects OBJECT ${ARGN})
   target_compile_definitions(${name}_objects PRIVATE _GNU_SOURCE)
   target_include_directories(${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_compile_options(${name}_objects PRIVATE
+    "SHELL:-include ${PROJECT_SOURCE_DIR}/src/base/strict_math.h")
   target_link_libraries(${name}_objects PRIVATE tegula_warnings)
   add_library(${name} SHARED $<TARGET_OBJECTS:${name}_objects>)
   target_link_libraries(${name} PRIVATE tegula_shared ${TEGULA_LINK})

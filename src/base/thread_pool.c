@@ -16,7 +16,6 @@
 #include "base/clock.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -78,17 +77,20 @@ struct thread_pool_crew {
     worker workers[];
 };
 
+/* Of linux/futex.h, which is not part of musl. */
+enum { FUTEX_SLEEP = 0 | 128, FUTEX_AWAKE = 1 | 128 }; /* FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE */
+
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
 /* Sleeps while *word is `value`. May return early. */
 static void sleep_on(_Atomic uint32_t *word, uint32_t value)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_SLEEP, value, NULL, NULL, 0);
 }
 
 static void wake(_Atomic uint32_t *word)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_AWAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Lets the other hardware thread of the core run. */
