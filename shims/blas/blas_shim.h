@@ -6,6 +6,7 @@
  *   blas_gemm.c, blas_gemv.c, blas_batch.c   the exported functions: check the arguments and
  *                                            translate them to column-major products
  *   blas_multiply.c                          runs a product: by Tegula, the next BLAS, or a loop
+ *   blas_unaligned.c                         matrices that are not aligned
  *   blas_gpu.c                               large products on a GPU
  *   blas_device.c                            the device of the process; tracing
  *   blas_threads.c, openblas_names.c         the number of threads
@@ -95,6 +96,10 @@ bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas
 
 /* Computes a product whose arguments are legal. */
 blas_server blas_multiply(const blas_gemm *g);
+
+/* Computes a product by aligned copies of the matrices that are not aligned to their element size.
+ * False: all are aligned, or there is no memory for the copies; C is unchanged. */
+bool blas_multiply_unaligned(const blas_gemm *g, blas_server *server);
 
 /* The product as a tgl_problem. */
 static inline tgl_problem blas_problem_of(const blas_gemm *g)
