@@ -54,6 +54,11 @@ static void list_properties(cpu_device *cpu)
     if (facts->l3 > 0) add_property(cpu, "L3 cache", "%zu KB", facts->l3 / 1024);
 }
 
+/* Bytes of packing buffers that the device keeps: at least KEPT_BYTES, and so many for each thread.
+ * A thread rarely needs more. Those of larger products are freed when these end, which takes a
+ * small part of their time. */
+enum { KEPT_BYTES = 16 << 20, KEPT_BYTES_OF_THREAD = 4 << 20 };
+
 static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
 {
     if (index != 0) return tgl_fail(TGL_NO_DEVICE, "there is one cpu device, not cpu:%d", index);
@@ -70,9 +75,17 @@ static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options 
         tgl_count_threads(options->threads, cpu->machine.facts.cores, CPU_MAX_THREADS);
     cpu->machine.threads = threads;
     tgl_thread_pool_open(&cpu->threads, threads, cpu->machine.facts.cores);
+    const size_t kept = (size_t)cpu->threads.most * KEPT_BYTES_OF_THREAD;
+    cpu->buffers.most = kept > KEPT_BYTES ? kept : KEPT_BYTES;
     list_properties(cpu);
     dev->state = cpu;
     return TGL_OK;
+}
+
+static void cpu_trim(tgl_device *dev)
+{
+    cpu_device *cpu = dev->state;
+    tgl_buffer_pool_trim(&cpu->buffers);
 }
 
 static void cpu_close(tgl_device *dev)
@@ -346,6 +359,7 @@ const tgl_backend tgl_cpu_backend = {
     .upload = cpu_copy,
     .download = cpu_copy,
     .sync = cpu_sync,
+    .trim = cpu_trim,
     .set_threads = cpu_set_threads,
     .prepare = cpu_prepare,
     .unprepare = cpu_unprepare,
