@@ -141,9 +141,9 @@ typedef struct tgl_device_options {
  *             does not open in a setuid program.
  * options may be NULL. On failure *dev is NULL.
  * The calling thread needs 256 KB of stack for cuda and 48 KB for sim, here and to make a plan;
- * with less the call returns TGL_NO_MEMORY. For cpu 16 KB are enough. Returns TGL_OK;
- * TGL_BAD_ARGUMENT; TGL_NO_DEVICE; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_DRIVER; TGL_BAD_SETTING (an
- * environment variable such as TEGULA_CPU has an invalid value).
+ * with less the call returns TGL_NO_MEMORY. 16 KB are enough for cpu.
+ * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_DEVICE; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_DRIVER;
+ * TGL_BAD_SETTING (an environment variable such as TEGULA_CPU has an invalid value).
  */
 TGL_API tgl_status tgl_device_open(const char *name, const tgl_device_options *options,
                                    tgl_device **dev);
