@@ -109,11 +109,11 @@ static int least_limit(const char *root, const char *mount, const char *group,
     if (length < 0) return 0;
     const char *end = folder + (size_t)length - strlen(group);
     int least = 0;
-    for (char *slash = folder; slash != NULL;) {
+    for (;;) {
         const int limit = limit_of(folder);
         if (limit > 0 && (least == 0 || limit < least)) least = limit;
-        slash = strrchr(folder, '/');
-        if (slash < end) break;
+        char *slash = strrchr(folder, '/');
+        if (slash == NULL || slash < end) break;
         *slash = '\0';
     }
     free(folder);
