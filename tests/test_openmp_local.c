@@ -98,10 +98,14 @@ static void the_number_is_limited_by_the_processors(void **state)
     (void)state;
     double processors;
     tgl_device *dev = open_cpu(1);
+    const int before = threads_of_process();
+    multiply(dev); /* its plan is for one thread */
+    assert_int_equal(threads_of_process(), before);
     assert_status(tgl_device_number(dev, TGL_NUMBER_PROCESSORS, &processors), TGL_OK);
     assert_status(tgl_set_threads(dev, 1000000), TGL_OK);
     assert_int_equal(number_of_threads(dev), (int)processors);
     multiply(dev);
+    if (processors > 1) assert_true(threads_of_process() > before);
     assert_status(tgl_set_threads(dev, -1), TGL_BAD_ARGUMENT);
     assert_int_equal(number_of_threads(dev), (int)processors);
     assert_status(tgl_set_threads(NULL, 1), TGL_BAD_ARGUMENT);
