@@ -14,6 +14,8 @@ function(tgl_shim name exports component)
   add_library(${name}_objects OBJECT ${ARGN})
   target_compile_definitions(${name}_objects PRIVATE _GNU_SOURCE)
   target_include_directories(${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_compile_options(${name}_objects PRIVATE
+    "SHELL:-include ${PROJECT_SOURCE_DIR}/src/base/strict_math.h")
   target_link_libraries(${name}_objects PRIVATE tegula_warnings)
   add_library(${name} SHARED $<TARGET_OBJECTS:${name}_objects>)
   target_link_libraries(${name} PRIVATE tegula_shared ${TEGULA_LINK})
@@ -30,7 +32,19 @@ endfunction()
 set(blas ${PROJECT_SOURCE_DIR}/shims/blas)
 tgl_shim(tegula_blas ${blas}/blas_exports.map libtegula-blas
   ${blas}/blas_batch.c ${blas}/blas_device.c ${blas}/blas_gemm.c ${blas}/blas_gemv.c ${blas}/blas_gpu.c
-  ${blas}/blas_multiply.c ${blas}/blas_report.c)
+  ${blas}/blas_multiply.c ${blas}/blas_report.c ${blas}/blas_threads.c ${blas}/blas_unaligned.c)
+
+# The functions by which threadpoolctl finds tegula_blas; openblas_names.c says why they are a library of
+# their own. It calls tegula_blas, which is loaded with it.
+add_library(tegula_openblas_names SHARED ${blas}/openblas_names.c)
+set_target_properties(tegula_openblas_names PROPERTIES OUTPUT_NAME openblas_tegula
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+target_compile_definitions(tegula_openblas_names PRIVATE _GNU_SOURCE)
+target_link_libraries(tegula_openblas_names PRIVATE tegula_warnings ${CMAKE_DL_LIBS})
+target_link_libraries(tegula_blas PRIVATE -Wl,--no-as-needed tegula_openblas_names)
+if(TEGULA_INSTALL)
+  install(TARGETS tegula_openblas_names LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libtegula-blas)
+endif()
 
 set(cublas ${PROJECT_SOURCE_DIR}/shims/cublas)
 tgl_shim(tegula_cublas ${cublas}/cublas_exports.map libtegula-cublas

@@ -56,6 +56,46 @@ static void a_full_pool_still_gives(void **state)
     tgl_buffer_pool_close(&pool);
 }
 
+static size_t bytes_of(const cpu_buffer_pool *pool)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < CPU_BUFFER_SLOTS; i++)
+        bytes += atomic_load(&pool->slots[i].bytes);
+    return bytes;
+}
+
+/* What is kept has a limit, which a large buffer in use does not count in. */
+static void peaks_are_given_back(void **state)
+{
+    (void)state;
+    enum { SMALL = 3000, TAKEN = 10, LARGE = 100000 };
+    cpu_buffer_pool pool = {.most = 4 * SMALL};
+    cpu_buffer taken[TAKEN];
+    const cpu_buffer large = tgl_buffer_pool_take(&pool, LARGE);
+    for (int i = 0; i < TAKEN; i++)
+        taken[i] = tgl_buffer_pool_take(&pool, SMALL);
+    for (int i = 0; i < TAKEN; i++) {
+        assert_non_null(taken[i].memory);
+        tgl_buffer_pool_give(&pool, taken[i]);
+    }
+    assert_int_equal(bytes_of(&pool), LARGE + 4 * SMALL);
+    tgl_buffer_pool_give(&pool, large);
+    assert_int_equal(bytes_of(&pool), 4 * SMALL);
+    const cpu_buffer again = tgl_buffer_pool_take(&pool, LARGE);
+    assert_non_null(again.memory);
+    memset(again.memory, 1, LARGE);
+    tgl_buffer_pool_give(&pool, again);
+    assert_int_equal(bytes_of(&pool), 4 * SMALL);
+    const cpu_buffer used = tgl_buffer_pool_take(&pool, SMALL);
+    tgl_buffer_pool_trim(&pool);
+    assert_int_equal(bytes_of(&pool), SMALL);
+    memset(used.memory, 1, SMALL);
+    tgl_buffer_pool_give(&pool, used);
+    tgl_buffer_pool_trim(&pool);
+    assert_int_equal(bytes_of(&pool), 0);
+    tgl_buffer_pool_close(&pool);
+}
+
 /* Takes and gives buffers of changing sizes, and sees that it alone has them. */
 static void *use_buffers(void *argument)
 {
@@ -78,7 +118,7 @@ static void threads_never_share_a_buffer(void **state)
 {
     (void)state;
     enum { THREADS = 6 };
-    cpu_buffer_pool pool = {0};
+    cpu_buffer_pool pool = {.most = 800};
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, use_buffers, &pool), 0);
@@ -95,6 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffers_are_used_again),
         cmocka_unit_test(a_full_pool_still_gives),
+        cmocka_unit_test(peaks_are_given_back),
         cmocka_unit_test(threads_never_share_a_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,6 +166,93 @@ static void rows_are_those_of_larger_products(void **state)
     }
 }
 
+/* One row or column of any length, and few elements with many steps of k: without a plan up to a
+ * limit, with every transpose and with increments. */
+static void unusual_shapes_have_the_bytes_of_a_plan(void **state)
+{
+    static const double scalars[] = {1, 0, -0.5, 1e-60};
+    uint64_t seed = 29;
+    for (int i = 0; i < 2000; i++) {
+        tgl_problem p = problem_of(i % 2 ? TGL_F32 : TGL_F64, 1, 1, 1);
+        const int64_t length = random_int(&seed, 1, (int64_t)1 << random_int(&seed, 1, 10));
+        *(i / 2 % 2 ? &p.m : &p.n) = length;
+        p.k = random_int(&seed, 1, (int64_t)1 << random_int(&seed, 0, 10));
+        if (i % 4 == 3) {
+            p.m = random_int(&seed, 2, 20), p.n = random_int(&seed, 2, 20);
+            p.k = random_int(&seed, 60, 140);
+        }
+        p.order = i / 4 % 2 ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
+        p.trans_a = i / 8 % 2 ? TGL_TRANS : TGL_NO_TRANS;
+        p.trans_b = i / 16 % 2 ? TGL_TRANS : TGL_NO_TRANS;
+        const bool columns = p.order == TGL_COL_MAJOR;
+        const int64_t pad = random_int(&seed, 0, 2);
+        p.lda = ((p.trans_a != TGL_NO_TRANS) != columns ? p.m : p.k) + pad;
+        p.ldb = ((p.trans_b != TGL_NO_TRANS) != columns ? p.k : p.n) + pad;
+        p.ldc = (columns ? p.m : p.n) + pad;
+        compare_ways(*state, &p, scalars[random_int(&seed, 0, 3)], scalars[random_int(&seed, 0, 3)],
+                     &seed);
+    }
+}
+
+/* Products with few rows and few steps of k go through strips of small products, those with more
+ * rows through blocks. */
+static void flat_products_are_rows_of_larger_ones(void **state)
+{
+    enum { LARGE = 30 };
+    static const double scalars[][2] = {{1, 0}, {-0.5, 0}, {1, 1}, {1.5, -0.25}};
+    uint64_t seed = 31;
+    for (int i = 0; i < 200; i++) {
+        const tgl_type type = i % 2 ? TGL_F32 : TGL_F64;
+        const int64_t element = type == TGL_F32 ? sizeof(float) : sizeof(double);
+        const int64_t m = random_int(&seed, 2, 8), k = random_int(&seed, 1, 8);
+        const int64_t n = random_int(&seed, 65, 400);
+        const double *factors = scalars[i % 4];
+        matrices x;
+        guarded few;
+        assert_true(guarded_create(&x.a, (size_t)(LARGE * k * element), true));
+        assert_true(guarded_create(&x.b, (size_t)(k * n * element), true));
+        assert_true(guarded_create(&x.c, (size_t)(LARGE * n * element), true));
+        assert_true(guarded_create(&few, (size_t)(m * n * element), true));
+        fill(&x.a, type, &seed);
+        fill(&x.b, type, &seed);
+        fill(&x.c, type, &seed);
+        memcpy(few.bytes, x.c.bytes, few.size);
+        multiply(*state, type, m, n, k, factors, x.a.bytes, x.b.bytes, few.bytes);
+        multiply(*state, type, LARGE, n, k, factors, x.a.bytes, x.b.bytes, x.c.bytes);
+        assert_memory_equal(few.bytes, x.c.bytes, few.size);
+        assert_true(guarded_is_intact(&few));
+        guarded_destroy(&x.a);
+        guarded_destroy(&x.b);
+        guarded_destroy(&x.c);
+        guarded_destroy(&few);
+    }
+}
+
+/* Few columns; integers, whose sums are exact. */
+static void flat_products_have_their_columns(void **state)
+{
+    enum { M = 300, N = 7, K = 8 };
+    uint64_t seed = 37;
+    double A[M * K], B[K * N], C[M * N];
+    for (int i = 0; i < M * K; i++)
+        A[i] = (double)random_int(&seed, -50, 50);
+    for (int i = 0; i < K * N; i++)
+        B[i] = (double)random_int(&seed, -50, 50);
+    for (int n = 2; n <= N; n++)
+        for (int k = 1; k <= K; k++) {
+            assert_status(tgl_dgemm(*state, TGL_ROW_MAJOR, TGL_NO_TRANS, TGL_NO_TRANS, M, n, k, 2,
+                                    A, K, B, N, 0, C, N, NULL),
+                          TGL_OK);
+            for (int i = 0; i < M; i++)
+                for (int j = 0; j < n; j++) {
+                    double sum = 0;
+                    for (int p = 0; p < k; p++)
+                        sum += A[i * K + p] * B[p * N + j];
+                    assert_true(C[i * N + j] == 2 * sum);
+                }
+        }
+}
+
 /* ---- Wrong arguments ------------------------------------------------------------------------- */
 
 /* The arguments of tgl_sgemm() for 4 x 5 x 6 with one of them replaced. */
@@ -297,6 +384,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ways_give_the_same_bytes),
         cmocka_unit_test(rows_are_those_of_larger_products),
+        cmocka_unit_test(unusual_shapes_have_the_bytes_of_a_plan),
+        cmocka_unit_test(flat_products_are_rows_of_larger_ones),
+        cmocka_unit_test(flat_products_have_their_columns),
         cmocka_unit_test(wrong_arguments_are_found),
         cmocka_unit_test(each_member_is_looked_at),
         cmocka_unit_test(unusual_products_are_left_alone),

@@ -147,6 +147,8 @@ typedef struct tgl_device_options {
  *   "sim"     the simulator, which runs the CUDA kernels on the host. It runs a C compiler, so it
  *             does not open in a setuid program.
  * options may be NULL. On failure *dev is NULL.
+ * The calling thread needs 256 KB of stack for cuda and 48 KB for sim, here and to make a plan;
+ * with less the call returns TGL_NO_MEMORY. 16 KB are enough for cpu.
  * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_DEVICE; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_DRIVER;
  * TGL_BAD_SETTING (an environment variable such as TEGULA_CPU has an invalid value).
  */
@@ -191,6 +193,15 @@ typedef enum tgl_number {
 /* *value := the property. Returns TGL_OK; TGL_UNSUPPORTED (the device has no such property or
  * cannot determine it); TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *value);
+
+/* Limits the products of a cpu device to this number of threads, the caller's included, as if the
+ * device had been opened with it. It holds for all threads of the program, from their next product
+ * on. 0: the number with which the device was opened. A number is reduced to the processors of
+ * the process, or to the number at opening if that is larger. tgl_device_number() with
+ * TGL_NUMBER_THREADS returns it. A plan keeps the division of its product, and with it the bits of
+ * its results; only fewer threads compute it.
+ * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_UNSUPPORTED (cuda, sim). */
+TGL_API tgl_status tgl_set_threads(tgl_device *dev, int threads);
 
 /* Upper bounds of the device's speed, measured when tgl_device_measure() is called. A measurement
  * takes a fraction of a second and needs the device to be idle otherwise. */

@@ -4,6 +4,7 @@
  *   TEGULA_BLAS_DEVICE     cpu (the default); cuda or cuda:N: large products run on a GPU
  *   TEGULA_BLAS_GPU_SIZE   which products are large (blas_gpu.c)
  *   TEGULA_BLAS_TRACE      1: a line on stderr for each call
+ *   OPENBLAS_NUM_THREADS and the like: the number of threads (blas_threads.c)
  *
  * The cpu device works in a child after fork(). A child that is forked while another thread opens
  * the device opens it anew: pthread_once() runs again in that child.
@@ -12,14 +13,13 @@
 
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static tgl_device *_Atomic device; /* NULL: not opened yet, or it does not open */
-static bool is_traced;             /* set before `device` */
+
+blas_process blas_this_process;
 
 /* Whether the name is "cuda", or "cuda:" and a number. */
 static bool is_cuda(const char *name)
@@ -34,7 +34,8 @@ static bool is_cuda(const char *name)
 static void open_device(void)
 {
     const char *trace = getenv("TEGULA_BLAS_TRACE"), *name = getenv("TEGULA_BLAS_DEVICE");
-    is_traced = trace != NULL && strcmp(trace, "") != 0 && strcmp(trace, "0") != 0;
+    blas_this_process.is_traced =
+        trace != NULL && strcmp(trace, "") != 0 && strcmp(trace, "0") != 0;
     if (name == NULL || strcmp(name, "") == 0) name = "cpu";
     tgl_device *opened = NULL;
     if (tgl_device_open("cpu", NULL, &opened) != TGL_OK) {
@@ -45,27 +46,22 @@ static void open_device(void)
                 "BLAS, or by a slow loop if there is none.\n",
                 reason);
     }
-    if (is_cuda(name))
+    if (opened != NULL) blas_set_default_threads(opened);
+    blas_this_process.has_gpu = is_cuda(name);
+    if (blas_this_process.has_gpu)
         blas_gpu_configure(name, opened);
     else if (strcmp(name, "cpu") != 0)
         fprintf(stderr,
                 "tegula_blas: TEGULA_BLAS_DEVICE is \"%s\"; it must be cpu, cuda or cuda:N. "
                 "Products run on the cpu device.\n",
                 name);
-    atomic_store_explicit(&device, opened, memory_order_release);
+    atomic_store_explicit(&blas_this_process.device, opened, memory_order_release);
 }
 
-tgl_device *blas_device(void)
+tgl_device *blas_open_device(void)
 {
-    tgl_device *opened = atomic_load_explicit(&device, memory_order_acquire);
-    if (opened != NULL) return opened;
     pthread_once(&once, open_device);
-    return atomic_load_explicit(&device, memory_order_acquire);
-}
-
-bool blas_is_traced(void)
-{
-    return is_traced;
+    return atomic_load_explicit(&blas_this_process.device, memory_order_acquire);
 }
 
 void blas_trace(blas_server server, const char *format, ...)
@@ -86,7 +82,7 @@ void blas_trace(blas_server server, const char *format, ...)
 void blas_trace_gemm(blas_server server, const char *routine, const blas_gemm *g, int64_t batch)
 {
     char of_batch[32] = "";
-    if (!is_traced) return;
+    if (!blas_is_traced()) return;
     if (batch > 0) snprintf(of_batch, sizeof of_batch, " batch=%lld", (long long)batch);
     blas_trace(server, "%s %c%c m=%lld n=%lld k=%lld alpha=%g lda=%lld ldb=%lld beta=%g ldc=%lld%s",
                routine, blas_letter_of(g->trans_a), blas_letter_of(g->trans_b), (long long)g->m,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SGEMV and DGEMV: y := alpha*op(A)*x + beta*y. Translates to the column-major product
+ * SGEMV and DGEMV: y := alpha*op(A)*x + beta*y. Translates to a column-major product with n = 1,
+ * where B is x as a transposed row, whose leading dimension is the increment of x. If the increment
+ * of y is not 1, to the product of the transposed matrices,
  *
  *     y^T := alpha * x^T * op(A)^T + beta * y^T
  *
- * with m = 1. x^T and y^T are matrices of one row, whose leading dimensions are the increments, so
- * that vectors with positive increments need no copy. Tegula computes products with m = 1 without
- * packing A. A negative increment means that the vector begins at its end: such vectors are copied
- * in chunks of a fixed size, which need no allocation.
+ * with m = 1, where it is the leading dimension of y^T. So vectors with positive increments need no
+ * copy. Tegula computes both without packing A. A negative increment means that the vector begins
+ * at its end: such vectors are copied in chunks of a fixed size, which need no allocation.
  */
 #include "blas_shim.h"
 
@@ -44,9 +45,25 @@ static int check(const blas_gemv *v)
  * of the matrix. */
 static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, const char *A)
 {
+    const bool transposed = v->trans != TGL_NO_TRANS;
+    if (v->incy == 1)
+        return (blas_gemm){.type = v->type,
+                           .trans_a = transposed ? TGL_TRANS : TGL_NO_TRANS,
+                           .trans_b = TGL_TRANS,
+                           .m = rows,
+                           .n = 1,
+                           .k = columns,
+                           .alpha = v->alpha,
+                           .beta = v->beta,
+                           .A = A,
+                           .lda = v->lda,
+                           .B = v->x,
+                           .ldb = v->incx,
+                           .C = v->y,
+                           .ldc = rows};
     return (blas_gemm){.type = v->type,
                        .trans_a = TGL_NO_TRANS,
-                       .trans_b = v->trans == TGL_NO_TRANS ? TGL_TRANS : TGL_NO_TRANS,
+                       .trans_b = transposed ? TGL_NO_TRANS : TGL_TRANS,
                        .m = 1,
                        .n = rows,
                        .k = columns,
@@ -87,8 +104,9 @@ static void scatter(const vector *to, const void *from, int64_t begin, int64_t c
                to->element);
 }
 
-/* Elements that are copied at a time. The copies of x and y are 8 KB each on the stack. */
-enum { CHUNK = 1024 };
+/* Elements that are copied at a time. The copies of x and y are 2 KB each on the stack, which may
+ * be small. */
+enum { CHUNK = 256 };
 
 static int64_t part_of(int64_t length, int64_t begin)
 {
@@ -121,7 +139,8 @@ static blas_server multiply_chunk(const blas_gemv *v, const vector *x, int64_t c
     return server;
 }
 
-static blas_server multiply_copies(const blas_gemv *v, int64_t length_y, int64_t length_x)
+static __attribute__((noinline)) blas_server multiply_copies(const blas_gemv *v, int64_t length_y,
+                                                             int64_t length_x)
 {
     const size_t element = tgl_type_size(v->type);
     const vector x = vector_of(v->x, length_x, v->incx, element);
@@ -135,11 +154,13 @@ static blas_server multiply_copies(const blas_gemv *v, int64_t length_y, int64_t
     return server;
 }
 
-static blas_server multiply(const blas_gemv *v)
+static inline blas_server multiply(const blas_gemv *v)
 {
-    blas_device();
     /* The reference BLAS returns here even if y is not empty and beta is not 1. */
-    if (v->m == 0 || v->n == 0) return BLAS_SERVER_NONE;
+    if (v->m == 0 || v->n == 0) {
+        blas_device(); /* reads whether calls are traced */
+        return BLAS_SERVER_NONE;
+    }
     const bool transposed = v->trans != TGL_NO_TRANS;
     const int64_t length_y = transposed ? v->n : v->m, length_x = transposed ? v->m : v->n;
     if (v->incx < 0 || v->incy < 0) return multiply_copies(v, length_y, length_x);
@@ -147,18 +168,27 @@ static blas_server multiply(const blas_gemv *v)
     return blas_multiply(&g);
 }
 
-static void multiply_and_trace(const char *routine, const blas_gemv *v)
+static __attribute__((noinline)) void trace(blas_server server, const char *routine,
+                                            const blas_gemv *v)
+{
+    blas_trace(server, "%s %c m=%lld n=%lld alpha=%g lda=%lld incx=%lld beta=%g incy=%lld", routine,
+               blas_letter_of(v->trans), (long long)v->m, (long long)v->n, v->alpha,
+               (long long)v->lda, (long long)v->incx, v->beta, (long long)v->incy);
+}
+
+/* Inlined into each exported function: of products as small as 4 x 4, whose multiply-adds take a
+ * few nanoseconds, it would be a sixth of the time to store the arguments once more. */
+static inline __attribute__((always_inline)) void multiply_and_trace(const char *routine,
+                                                                     const blas_gemv *v)
 {
     const blas_server server = multiply(v);
-    if (blas_is_traced())
-        blas_trace(server, "%s %c m=%lld n=%lld alpha=%g lda=%lld incx=%lld beta=%g incy=%lld",
-                   routine, blas_letter_of(v->trans), (long long)v->m, (long long)v->n, v->alpha,
-                   (long long)v->lda, (long long)v->incx, v->beta, (long long)v->incy);
+    if (blas_is_traced()) trace(server, routine, v);
 }
 
 /* ---- Both interfaces ------------------------------------------------------------------------- */
 
-static void fortran_gemv(const char *name, const char *padded_name, bool is_64, const blas_gemv *v)
+static inline void fortran_gemv(const char *name, const char *padded_name, bool is_64,
+                                const blas_gemv *v)
 {
     const int argument = check(v);
     if (argument != 0)

@@ -9,7 +9,6 @@
 #include "blas_shim.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,7 +20,7 @@ static const double CORE_FLOPS_F64 = 32e9; /* 16 operations per clock */
 static const double LINK_BYTES = 12e9;     /* per second, of PCIe 3.0 x16 */
 static const double FIXED_SECONDS = 2e-4;
 
-static char name[32];  /* name of the device; "": no GPU is requested */
+static char name[32];  /* name of the device */
 static double least;   /* products of at least this m*n*k run on the GPU; 0: the estimate decides */
 static double threads; /* number of threads of the cpu device */
 
@@ -63,9 +62,9 @@ static bool is_worth_copying(const blas_gemm *g)
     return 2 * m * n * k / (threads * core_flops) > bytes / LINK_BYTES + FIXED_SECONDS;
 }
 
-bool blas_wants_gpu(const blas_gemm *g)
+bool blas_is_for_gpu(const blas_gemm *g)
 {
-    if (name[0] == '\0' || g->alpha == 0) return false;
+    if (g->alpha == 0) return false;
     /* A product with one row or one column, such as a GEMV, reads each element of a matrix once:
      * the CPU needs less time for it than the copies. */
     if (g->m == 1 || g->n == 1) return false;

@@ -3,7 +3,8 @@
  * Runs a product with legal arguments: a large one on the GPU, if the user requests that, and the
  * others by tgl_sgemm() or tgl_dgemm(). If these fail, because there is no memory or a matrix is
  * not aligned to its element size, calls the function that the program would have called without
- * this library. If there is no such function, runs a plain loop.
+ * this library. If there is none, aligned copies of the matrices are multiplied, or a plain loop
+ * runs.
  */
 #include "blas_shim.h"
 
@@ -152,6 +153,8 @@ blas_server blas_multiply(const blas_gemm *g)
     if (blas_wants_gpu(g) && blas_multiply_by_gpu(g)) return BLAS_SERVER_GPU;
     if (multiply_by_tegula(dev, g) == TGL_OK) return BLAS_SERVER_TEGULA;
     if (multiply_by_next(g)) return BLAS_SERVER_NEXT;
+    blas_server server;
+    if (blas_multiply_unaligned(g, &server)) return server;
     multiply_by_loop(g);
     return BLAS_SERVER_LOOP;
 }

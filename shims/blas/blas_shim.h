@@ -6,8 +6,10 @@
  *   blas_gemm.c, blas_gemv.c, blas_batch.c   the exported functions: check the arguments and
  *                                            translate them to column-major products
  *   blas_multiply.c                          runs a product: by Tegula, the next BLAS, or a loop
+ *   blas_unaligned.c                         matrices that are not aligned
  *   blas_gpu.c                               large products on a GPU
  *   blas_device.c                            the device of the process; tracing
+ *   blas_threads.c, openblas_names.c         the number of threads
  *   blas_report.c                            calls xerbla_() and cblas_xerbla()
  *
  * BLAS exists with 32-bit and with 64-bit integers. A function with 64-bit integers has a suffix in
@@ -18,6 +20,7 @@
 
 #include "tegula/tegula.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -94,6 +97,10 @@ bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas
 /* Computes a product whose arguments are legal. */
 blas_server blas_multiply(const blas_gemm *g);
 
+/* Computes a product by aligned copies of the matrices that are not aligned to their element size.
+ * False: all are aligned, or there is no memory for the copies; C is unchanged. */
+bool blas_multiply_unaligned(const blas_gemm *g, blas_server *server);
+
 /* The product as a tgl_problem. */
 static inline tgl_problem blas_problem_of(const blas_gemm *g)
 {
@@ -110,8 +117,8 @@ static inline tgl_problem blas_problem_of(const blas_gemm *g)
 /* Allows products to run on this cuda device. cpu: the device of the other products, or NULL. */
 void blas_gpu_configure(const char *device, const tgl_device *cpu);
 
-/* Whether a product is to run on a GPU. Only after blas_device(). */
-bool blas_wants_gpu(const blas_gemm *g);
+/* Whether a product is to run on the GPU that blas_gpu_configure() has allowed. */
+bool blas_is_for_gpu(const blas_gemm *g);
 
 /* Runs the product on the GPU. False: it cannot run there, and C is unchanged, or must not be
  * read. */
@@ -119,11 +126,37 @@ bool blas_multiply_by_gpu(const blas_gemm *g);
 
 /* ---- Device and tracing ---------------------------------------------------------------------- */
 
+/* What the first call finds out. Every call reads it, and the smallest take 30 ns: so it is read
+ * without calling a function. */
+typedef struct blas_process {
+    tgl_device *_Atomic device; /* NULL: not opened yet, or it does not open */
+    bool is_traced, has_gpu;    /* set before `device` */
+} blas_process;
+extern blas_process blas_this_process;
+
+tgl_device *blas_open_device(void);
+
 /* The device of the process, which the first call opens; NULL: it cannot be opened. */
-tgl_device *blas_device(void);
+static inline tgl_device *blas_device(void)
+{
+    tgl_device *opened = atomic_load_explicit(&blas_this_process.device, memory_order_acquire);
+    return opened != NULL ? opened : blas_open_device();
+}
 
 /* Whether TEGULA_BLAS_TRACE requests a line for each call. Only after blas_device(). */
-bool blas_is_traced(void);
+static inline bool blas_is_traced(void)
+{
+    return blas_this_process.is_traced;
+}
+
+/* Whether a product is to run on a GPU. Only after blas_device(). */
+static inline bool blas_wants_gpu(const blas_gemm *g)
+{
+    return blas_this_process.has_gpu && blas_is_for_gpu(g);
+}
+
+/* The number of threads that the environment requests. */
+void blas_set_default_threads(tgl_device *dev);
 
 /* Prints a line about a call of xGEMM if tracing is on. batch: number of products; 0: no batch. */
 void blas_trace_gemm(blas_server server, const char *routine, const blas_gemm *g, int64_t batch);

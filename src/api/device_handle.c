@@ -7,6 +7,7 @@
 #include "api/handles.h"
 #include "api/plan_cache.h"
 #include "base/clock.h"
+#include "base/stack.h"
 #include "problem/struct_size.h"
 
 #include <limits.h>
@@ -34,6 +35,16 @@ static tgl_status no_device(void)
 
 /* ---- Open and close -------------------------------------------------------------------------- */
 
+tgl_status tgl_check_stack(const tgl_backend *backend)
+{
+    const size_t left = backend->stack > 0 ? tgl_stack_left() : SIZE_MAX;
+    if (left >= backend->stack) return TGL_OK;
+    return tgl_fail(TGL_NO_MEMORY,
+                    "the thread has %zu KB of stack left, and the device %s needs %zu KB: create "
+                    "the thread with a larger stack",
+                    left >> 10, backend->name, backend->stack >> 10);
+}
+
 /* Splits a name such as "cuda:1" into its backend's index in `backends` and the number 1. -1: no
  * backend has this name. */
 static int parse_name(const char *name, int *index)
@@ -58,6 +69,7 @@ static tgl_status open_backend(tgl_device *dev, const tgl_backend *backend, int 
 {
     dev->backend = backend;
     snprintf(dev->name, sizeof dev->name, "%s", backend->name);
+    TGL_TRY(tgl_check_stack(backend));
     return backend->open(dev, index, options);
 }
 
@@ -176,6 +188,19 @@ tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *v
         return tgl_fail(TGL_UNSUPPORTED, "the device %s has no value for tgl_number %d", dev->name,
                         (int)number);
     *value = known;
+    return TGL_OK;
+}
+
+tgl_status tgl_set_threads(tgl_device *dev, int threads)
+{
+    if (dev == NULL) return no_device();
+    if (threads < 0)
+        return tgl_fail(TGL_BAD_ARGUMENT, "threads is %d; it must not be negative", threads);
+    if (dev->backend->set_threads == NULL)
+        return tgl_fail(TGL_UNSUPPORTED, "the device %s has no number of threads that can be set",
+                        dev->name);
+    dev->backend->set_threads(dev, threads);
+    tgl_plan_cache_clear(dev->plans);
     return TGL_OK;
 }
 

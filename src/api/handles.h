@@ -16,6 +16,9 @@ typedef struct tgl_plan_variants {
     tgl_plan *unaligned; /* for matrices that the launch list does not take (tgl_list_takes()) */
 } tgl_plan_variants;
 
+/* Whether the calling thread has the stack that opening a device and making a plan need. */
+tgl_status tgl_check_stack(const tgl_backend *backend);
+
 /* tgl_shape_make() for a product on the device. */
 tgl_status tgl_device_shape(const tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
                             tgl_shape *shape);

@@ -25,6 +25,7 @@ static const tgl_plan_options no_options = {.size = sizeof no_options};
 static tgl_status make_plan(tgl_device *dev, const tgl_shape *shape,
                             const tgl_plan_options *options, tgl_plan **out)
 {
+    TGL_TRY(tgl_check_stack(dev->backend));
     const tgl_status status = tgl_plan_make(dev, shape, options, out);
     if (status != TGL_NO_MEMORY) return status;
     tgl_plan_cache_clear(dev->plans);

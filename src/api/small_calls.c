@@ -22,13 +22,15 @@ static inline bool run(const tgl_device *dev, const tgl_small_product *x)
 
 #define EXCHANGE(x, y)                                                                             \
     do {                                                                                           \
-        const __typeof__(x) old = (x);                                                             \
-        (x) = (y);                                                                                 \
-        (y) = old;                                                                                 \
+        __typeof__(x) old_x = (x), old_y = (y);                                                    \
+        __asm__("" : "+r"(old_x), "+r"(old_y));                                                    \
+        (x) = old_y;                                                                               \
+        (y) = old_x;                                                                               \
     } while (0)
 
-/* Members are exchanged one by one. A copy of the whole struct would load members in pairs that
- * were just stored one by one, which stalls the processor. zero_is_tight: a leading dimension of 0
+/* Members are exchanged one by one, which the asm makes sure of. A copy of the whole struct, or of
+ * two members at once, would load in pairs what was just stored one by one, which stalls the
+ * processor. zero_is_tight: a leading dimension of 0
  * stands for the smallest. */
 static inline bool call(const tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                         tgl_transpose trans_b, bool zero_is_tight, tgl_small_product *x)

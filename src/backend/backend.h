@@ -26,6 +26,7 @@ struct tgl_host_product;
  * error message with tgl_fail(). */
 typedef struct tgl_backend {
     const char *name; /* "cpu"; a device is opened as "NAME" or "NAME:INDEX" */
+    size_t stack;     /* bytes that opening and planning need of the thread's stack; 0: a few KB */
 
     /* Sets dev->state and completes dev->name. Releases everything on failure. index: the number
      * behind the colon in the device's name, or 0. */
@@ -37,6 +38,9 @@ typedef struct tgl_backend {
     tgl_status (*upload)(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream);
     tgl_status (*download)(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream);
     tgl_status (*sync)(tgl_device *dev);
+
+    /* Limits the threads of later products; 0: to the number at opening. NULL: not supported. */
+    void (*set_threads)(tgl_device *dev, int threads);
 
     /* Frees device memory that is kept only to save time. May be NULL. */
     void (*trim)(tgl_device *dev);

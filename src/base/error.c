@@ -1,35 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The error message of each thread's latest failure. It is thread-local, so that concurrent calls
- * do not mix their messages. It is the library's only global state.
+ * The error message of each thread's latest failure. It belongs to the thread, so that concurrent
+ * calls do not mix their messages. It is the library's only global state.
+ *
+ * A message is allocated when a thread first fails and freed when the thread ends: thread-local
+ * arrays take memory from every thread of the process, which small stacks do not have.
  */
 #include "base/error.h"
 
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { SENTENCE_SIZE = 8192 }; /* bytes; a longer compiler log is truncated */
+enum {
+    SENTENCE_SIZE = 8192, /* bytes; a longer compiler log is truncated */
+    SPARE_SIZE = 96,
+};
 
-static _Thread_local char sentence[SENTENCE_SIZE];
+/* The message of a thread that has no memory for a longer one. */
+static _Thread_local char spare[SPARE_SIZE];
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* the thread's allocated message; NULL: `spare` has the message */
+static bool has_key;
+
+/* The destructor is a function of the C library, so that a thread may end after the library has
+ * been unloaded. */
+static void make_key(void)
+{
+    has_key = pthread_key_create(&key, free) == 0;
+}
+
+static char *allocated_sentence(void)
+{
+    pthread_once(&once, make_key);
+    return has_key ? pthread_getspecific(key) : NULL;
+}
+
+/* The text as a string of its own, at most SENTENCE_SIZE bytes; NULL: there is no memory. */
+static char *print_sentence(const char *format, va_list args)
+{
+    va_list measured;
+    va_copy(measured, args);
+    const int length = vsnprintf(NULL, 0, format, measured);
+    va_end(measured);
+    if (length < 0) return NULL;
+    const size_t size = length < SENTENCE_SIZE ? (size_t)length + 1 : SENTENCE_SIZE;
+    char *text = malloc(size);
+    if (text != NULL) vsnprintf(text, size, format, args);
+    return text;
+}
+
+/* The new message is complete before the old one is freed, because an argument may be the old
+ * one. */
 void tgl_set_error(const char *format, ...)
 {
-    char text[SENTENCE_SIZE]; /* a buffer of its own, because an argument may be the current message
-                               */
+    char *before = allocated_sentence(), short_text[SPARE_SIZE];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    char *text = print_sentence(format, args);
     va_end(args);
-    snprintf(sentence, sizeof sentence, "%s", text);
+    if (text == NULL || !has_key || pthread_setspecific(key, text) != 0) {
+        free(text);
+        va_start(args, format);
+        vsnprintf(short_text, sizeof short_text, format, args);
+        va_end(args);
+        snprintf(spare, sizeof spare, "%s", short_text);
+        if (has_key) pthread_setspecific(key, NULL);
+    }
+    free(before);
 }
 
 const char *tgl_error(void)
 {
-    return sentence;
+    const char *allocated = allocated_sentence();
+    return allocated != NULL ? allocated : spare;
 }
 
 size_t tgl_last_error(char *text, size_t size)
 {
-    const int length = snprintf(text, text != NULL ? size : 0, "%s", sentence);
+    const int length = snprintf(text, text != NULL ? size : 0, "%s", tgl_error());
     return length < 0 ? 0 : (size_t)length;
 }

@@ -8,13 +8,12 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { PATH_SIZE = 4096, LINE_SIZE = 4096 };
 
 static bool contains(const processor_set *set, int processor)
 {
@@ -57,15 +56,29 @@ void tgl_take_affinity_of_process(void)
         sched_setaffinity(0, sizeof process, &process.set);
 }
 
-/* The first line of a file without its newline; false: it cannot be read. */
-static bool read_line(const char *path, char line[LINE_SIZE])
+/* The first line of a file without its newline. NULL: it cannot be read. The caller frees it. Paths
+ * and lines are allocated: they may be long, and the stack of the calling thread may be small. */
+static char *read_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *read_line(const char *format, ...)
 {
+    char *path, *line = NULL;
+    size_t size = 0;
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(&path, format, args);
+    va_end(args);
+    if (length < 0) return NULL;
     FILE *file = fopen(path, "re");
-    if (file == NULL) return false;
-    const bool is_read = fgets(line, LINE_SIZE, file) != NULL;
+    free(path);
+    if (file == NULL) return NULL;
+    if (getline(&line, &size, file) >= 0) {
+        line[strcspn(line, "\n")] = '\0';
+    } else {
+        free(line);
+        line = NULL;
+    }
     fclose(file);
-    if (is_read) line[strcspn(line, "\n")] = '\0';
-    return is_read;
+    return line;
 }
 
 /* ---- CPU time -------------------------------------------------------------------------------- */
@@ -78,43 +91,49 @@ static int processors_of(long long quota, long long period)
     return processors < INT_MAX ? (int)processors : INT_MAX;
 }
 
-/* The limit of the cgroup in this folder alone. */
+/* The limit of the cgroup in this folder alone: "QUOTA PERIOD", or "max PERIOD" without a limit. */
 static int limit_of_v2(const char *folder)
 {
-    char path[PATH_SIZE + 32], line[LINE_SIZE];
-    long long quota, period;
-    snprintf(path, sizeof path, "%s/cpu.max", folder);
-    if (!read_line(path, line) || sscanf(line, "%lld %lld", &quota, &period) != 2) return 0;
-    return processors_of(quota, period); /* "max 100000" has no first number */
+    char *line = read_line("%s/cpu.max", folder);
+    if (line == NULL) return 0;
+    char *rest;
+    const long long quota = strtoll(line, &rest, 10), period = strtoll(rest, NULL, 10);
+    free(line);
+    return processors_of(quota, period);
 }
 
 static int limit_of_v1(const char *folder)
 {
-    char path[PATH_SIZE + 32], quota[LINE_SIZE], period[LINE_SIZE];
-    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
-    if (!read_line(path, quota)) return 0;
-    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
-    if (!read_line(path, period)) return 0;
-    return processors_of(strtoll(quota, NULL, 10),
-                         strtoll(period, NULL, 10)); /* a quota of -1: no limit */
+    char *quota = read_line("%s/cpu.cfs_quota_us", folder); /* -1: no limit */
+    char *period = read_line("%s/cpu.cfs_period_us", folder);
+    const int limit = quota != NULL && period != NULL
+                          ? processors_of(strtoll(quota, NULL, 10), strtoll(period, NULL, 10))
+                          : 0;
+    free(quota);
+    free(period);
+    return limit;
 }
 
 /* The least limit of a cgroup and of the cgroups that contain it. In a container the path may be
  * that on the host, where only the mount point is visible: folders that do not exist set no limit.
  */
-static int least_limit(const char *mount, const char *group, int (*limit_of)(const char *folder))
+static int least_limit(const char *root, const char *mount, const char *group,
+                       int (*limit_of)(const char *folder))
 {
-    char folder[PATH_SIZE];
-    const int length = snprintf(folder, sizeof folder, "%s%s", mount, group);
-    if (length < 0 || length >= PATH_SIZE) return 0;
+    char *folder;
+    const int length = asprintf(&folder, "%s/sys/fs/cgroup/%s%s", root, mount, group);
+    if (length < 0) return 0;
+    const char *end = folder + (size_t)length - strlen(group);
     int least = 0;
-    for (const size_t end = strlen(mount);;) {
+    for (;;) {
         const int limit = limit_of(folder);
         if (limit > 0 && (least == 0 || limit < least)) least = limit;
         char *slash = strrchr(folder, '/');
-        if (slash == NULL || slash < folder + end) return least;
+        if (slash == NULL || slash < end) break;
         *slash = '\0';
     }
+    free(folder);
+    return least;
 }
 
 /* Whether `word` is one of a list that is separated by commas. */
@@ -133,7 +152,6 @@ static bool is_listed(const char *list, const char *word)
  * controllers. */
 static int limit_of_line(const char *root, char *line)
 {
-    char mount[PATH_SIZE];
     char *controllers = strchr(line, ':');
     char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
     if (group == NULL) return 0;
@@ -141,29 +159,26 @@ static int limit_of_line(const char *root, char *line)
     *group++ = '\0';
     group[strcspn(group, "\n")] = '\0';
     if (strcmp(group, "/") == 0) *group = '\0';
-    if (*controllers == '\0') {
-        snprintf(mount, sizeof mount, "%s/sys/fs/cgroup", root);
-        return least_limit(mount, group, limit_of_v2);
-    }
+    if (*controllers == '\0') return least_limit(root, "", group, limit_of_v2);
     if (!is_listed(controllers, "cpu")) return 0;
-    snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root, controllers);
-    int limit = least_limit(mount, group, limit_of_v1);
-    if (limit > 0) return limit;
-    snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/cpu", root);
-    return least_limit(mount, group, limit_of_v1);
+    const int limit = least_limit(root, controllers, group, limit_of_v1);
+    return limit > 0 ? limit : least_limit(root, "cpu", group, limit_of_v1);
 }
 
 int tgl_cgroup_processors(const char *root)
 {
-    char path[PATH_SIZE], line[LINE_SIZE];
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    char *path, *line = NULL;
+    size_t size = 0;
+    if (asprintf(&path, "%s/proc/self/cgroup", root) < 0) return 0;
     FILE *file = fopen(path, "re");
+    free(path);
     if (file == NULL) return 0;
     int least = 0;
-    while (fgets(line, sizeof line, file) != NULL) {
+    while (getline(&line, &size, file) >= 0) {
         const int limit = limit_of_line(root, line);
         if (limit > 0 && (least == 0 || limit < least)) least = limit;
     }
+    free(line);
     fclose(file);
     return least;
 }
@@ -184,45 +199,64 @@ static void remove_listed(processor_set *set, const char *list)
 }
 
 /* Reads /sys/devices/system/cpu/cpuP/cache/indexI/NAME. */
-static bool read_cache_file(const char *root, int processor, int index, const char *name,
-                            char line[LINE_SIZE])
+static char *read_cache_file(const char *root, int processor, int index, const char *name)
 {
-    char path[PATH_SIZE];
-    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/cache/index%d/%s", root, processor,
-             index, name);
-    return read_line(path, line);
+    return read_line("%s/sys/devices/system/cpu/cpu%d/cache/index%d/%s", root, processor, index,
+                     name);
 }
 
-/* Bytes of the cache of this level of one processor, 0 if not known; shared: the processors that
- * use the same cache, as a list. */
-static size_t cache_of(const char *root, int processor, int level, char shared[LINE_SIZE])
+/* A size such as "512K"; 0: there is none. Frees the text. */
+static size_t take_size(char *text)
 {
-    char line[LINE_SIZE];
-    for (int index = 0; read_cache_file(root, processor, index, "level", line); index++) {
-        if (strtol(line, NULL, 10) != level ||
-            !read_cache_file(root, processor, index, "type", line) ||
-            strcmp(line, "Instruction") == 0 ||
-            !read_cache_file(root, processor, index, "size", line))
-            continue;
-        char *unit;
-        const unsigned long long size = strtoull(line, &unit, 10);
-        const size_t bytes = (size_t)size << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : 0);
-        return read_cache_file(root, processor, index, "shared_cpu_list", shared) ? bytes : 0;
+    if (text == NULL) return 0;
+    char *unit;
+    const unsigned long long size = strtoull(text, &unit, 10);
+    const size_t bytes = (size_t)size << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : 0);
+    free(text);
+    return bytes;
+}
+
+/* Whether the cache has this level and contains data. */
+static bool is_data_cache(const char *root, int processor, int index, const char *its_level,
+                          int level)
+{
+    if (strtol(its_level, NULL, 10) != level) return false;
+    char *type = read_cache_file(root, processor, index, "type");
+    const bool has_data = type != NULL && strcmp(type, "Instruction") != 0;
+    free(type);
+    return has_data;
+}
+
+/* Bytes of the cache of this level of one processor, 0 if not known. *shared: the processors that
+ * use the same cache, as a list, which the caller frees; NULL if the result is 0. */
+static size_t cache_of(const char *root, int processor, int level, char **shared)
+{
+    char *its_level;
+    *shared = NULL;
+    for (int i = 0; (its_level = read_cache_file(root, processor, i, "level")) != NULL; i++) {
+        const bool is_it = is_data_cache(root, processor, i, its_level, level);
+        free(its_level);
+        if (!is_it) continue;
+        const size_t bytes = take_size(read_cache_file(root, processor, i, "size"));
+        if (bytes == 0) continue;
+        *shared = read_cache_file(root, processor, i, "shared_cpu_list");
+        return *shared != NULL ? bytes : 0;
     }
     return 0;
 }
 
 size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level, bool all)
 {
-    char shared[LINE_SIZE];
     processor_set left = *allowed; /* whose caches are not counted yet */
     size_t sum = 0;
     for (int i = 0; i < CPU_MAX_PROCESSORS; i++) {
         if (!contains(&left, i)) continue;
-        const size_t bytes = cache_of(root, i, level, shared);
-        if (!all || bytes == 0) return sum + bytes;
+        char *shared;
+        const size_t bytes = cache_of(root, i, level, &shared);
         sum += bytes;
-        remove_listed(&left, shared);
+        if (bytes > 0) remove_listed(&left, shared);
+        free(shared);
+        if (!all || bytes == 0) return sum;
     }
     return sum;
 }

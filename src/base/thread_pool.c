@@ -26,9 +26,7 @@
 #include "base/process_number.h"
 #include "base/processors.h"
 
-#include <dlfcn.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -94,17 +92,20 @@ struct thread_pool_crew {
     worker workers[];
 };
 
+/* Of linux/futex.h, which is not part of musl. */
+enum { FUTEX_SLEEP = 0 | 128, FUTEX_AWAKE = 1 | 128 }; /* FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE */
+
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
 /* Sleeps while *word is `value`. May return early. */
 static void sleep_on(_Atomic uint32_t *word, uint32_t value)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_SLEEP, value, NULL, NULL, 0);
 }
 
 static void wake(_Atomic uint32_t *word)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_AWAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Lets the other hardware thread of the core run. */
@@ -234,7 +235,7 @@ static crew *own_crew(thread_pool *pool)
     crew *found = atomic_load(&pool->crew);
     if (is_own(found)) return found;
 
-    const size_t bytes = sizeof(crew) + (size_t)(pool->threads - 1) * sizeof(worker);
+    const size_t bytes = sizeof(crew) + (size_t)(pool->most - 1) * sizeof(worker);
     crew *made = aligned_alloc(CACHE_LINE, bytes); /* a multiple of CACHE_LINE, as both sizes are */
     if (made == NULL) return NULL;
     memset(made, 0, bytes);
@@ -327,16 +328,17 @@ static void run_team(crew *c, thread_pool_task *task)
 
 void tgl_thread_pool_open(thread_pool *pool, int threads, int processors)
 {
-    *pool = (thread_pool){.threads = threads, .processors = processors};
-    /* The library does not link an OpenMP runtime: it asks the one that the host has loaded. */
-    *(void **)&pool->in_parallel = dlsym(RTLD_DEFAULT, "omp_in_parallel");
+    *pool = (thread_pool){.threads = threads,
+                          .most = threads > processors ? threads : processors,
+                          .processors = processors};
 }
 
 void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_task *task)
 {
-    if (threads > pool->threads) threads = pool->threads;
+    const int limit = pool->threads;
+    if (threads > limit) threads = limit;
     task->team = 1;
-    if (threads > 1 && (pool->in_parallel == NULL || pool->in_parallel() == 0)) {
+    if (threads > 1 && !tgl_in_openmp_region(&pool->openmp)) {
         crew *c = own_crew(pool);
         if (c != NULL) task->team = count_team(c, threads);
         if (task->team > 1) {

@@ -6,6 +6,8 @@
 #ifndef TGL_THREAD_POOL_H
 #define TGL_THREAD_POOL_H
 
+#include "base/openmp.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,9 +29,10 @@ typedef struct thread_pool_task {
 } thread_pool_task;
 
 typedef struct thread_pool {
-    int threads;              /* the largest team, the caller included */
-    int processors;           /* that this process may use */
-    int (*in_parallel)(void); /* omp_in_parallel() of the host; NULL: none is loaded */
+    _Atomic int threads; /* the largest team, the caller included */
+    int most;            /* what `threads` may be set to: at least the processors */
+    int processors;      /* that this process may use */
+    openmp_runtimes openmp;
     _Atomic(struct thread_pool_crew *) crew; /* the workers of this process; NULL: none yet */
 } thread_pool;
 

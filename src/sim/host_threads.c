@@ -34,10 +34,9 @@ typedef struct job {
     tgl_machine *machine; /* it has started the launch */
     int team;
     uint32_t clusters;
-    tgl_sim_launch launches[TGL_SIM_HOST_THREADS_MAX]; /* one for each helper */
-    char *memory;                                      /* what D and the scratch contained */
-    int traced;                                        /* the helper that ran cluster number 0 */
-    _Atomic uint32_t next;                             /* the next cluster that a helper takes */
+    char *memory;          /* what D and the scratch contained */
+    int traced;            /* the helper that ran cluster number 0 */
+    _Atomic uint32_t next; /* the next cluster that a helper takes */
     atomic_bool has_failed;
 } job;
 
@@ -127,9 +126,10 @@ static bool prepare_helper(job *j, int number)
     tgl_sim_module *twin = tgl_sim_module_twin(launch->module, number);
     if (helper == NULL || twin == NULL) return false;
     memset(twin->visits, 0, twin->code_size * sizeof *twin->visits);
-    j->launches[number] = *launch;
-    j->launches[number].module = twin;
-    return tgl_machine_start_helper(helper, j->machine, &j->launches[number]);
+    tgl_sim_launch *own = &j->threads->launches[number];
+    *own = *launch;
+    own->module = twin;
+    return tgl_machine_start_helper(helper, j->machine, own);
 }
 
 static bool prepare_helpers(job *j)

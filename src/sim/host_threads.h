@@ -11,7 +11,8 @@
 
 typedef struct tgl_host_threads {
     thread_pool pool;
-    tgl_machine *helpers[TGL_SIM_HOST_THREADS_MAX]; /* NULL: not needed yet */
+    tgl_machine *helpers[TGL_SIM_HOST_THREADS_MAX];    /* NULL: not needed yet */
+    tgl_sim_launch launches[TGL_SIM_HOST_THREADS_MAX]; /* what the helpers run */
     int64_t shared_launches; /* launches that several threads have run to their end */
 } tgl_host_threads;
 

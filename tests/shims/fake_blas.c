@@ -48,3 +48,11 @@ void dgemm_64_(const char *trans_a, const char *trans_b, const int64_t *m, const
 {
     WRITE_ARGUMENTS(double);
 }
+
+/* What the program has set for an OpenBLAS behind the library. */
+int fake_threads;
+void openblas_set_num_threads(int threads);
+void openblas_set_num_threads(int threads)
+{
+    fake_threads = threads;
+}

@@ -223,7 +223,7 @@ static void test_failed_gpu(void **state)
     assert_int_equal(status, 0);
 }
 
-/* A matrix that is not aligned to its elements: only this product is computed elsewhere. */
+/* A matrix that is not aligned to its elements is copied. */
 static bool multiplies_misaligned_and_aligned(void)
 {
     return multiplies_ones(20, 20, 20, 1) && multiplies_ones(20, 20, 20, 0);
@@ -235,7 +235,7 @@ static void test_misaligned(void **state)
     int status;
     const char *output = traced_output(NULL, NULL, multiplies_misaligned_and_aligned, &status);
     assert_string_equal(output, "tegula_blas: sgemm NN m=20 n=20 k=20 alpha=1 lda=20 ldb=20 beta=2 "
-                                "ldc=20: loop\n"
+                                "ldc=20: tegula on the GPU\n"
                                 "tegula_blas: sgemm NN m=20 n=20 k=20 alpha=1 lda=20 ldb=20 beta=2 "
                                 "ldc=20: tegula on the GPU\n");
     assert_int_equal(status, 0);

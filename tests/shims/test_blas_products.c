@@ -443,6 +443,46 @@ static void test_groups(void **state)
         }
 }
 
+/* A copy that begins half an element behind an aligned address. The caller frees *memory. */
+static void *misaligned_copy(const void *from, size_t bytes, size_t element, char **memory)
+{
+    *memory = malloc(bytes + element);
+    assert_non_null(*memory);
+    return memcpy(*memory + element / 2, from, bytes);
+}
+
+static void test_unaligned(void **state)
+{
+    (void)state;
+    enum { CASES = 40, MAX = 30, SIZE = 34 * 34 };
+    uint64_t seed = 22;
+    for (size_t i = 0; i < COUNT_OF(gemm_names); i++)
+        for (int j = 0; j < CASES; j++) {
+            const blas_name *f = &gemm_names[i];
+            const size_t element = f->is_double ? sizeof(double) : sizeof(float);
+            blas_call c = random_call(&seed, f, MAX);
+            set_matrices(&seed, f, &c, 1, SIZE);
+            void *before = copy_of(c.C, SIZE);
+            char *memory[3];
+            const unsigned which = (unsigned)random_between(&seed, 1, 7);
+            blas_call u = c;
+            void *A = misaligned_copy(c.A, SIZE * element, element, &memory[0]);
+            void *B = misaligned_copy(c.B, SIZE * element, element, &memory[1]);
+            void *C = misaligned_copy(c.C, SIZE * element, element, &memory[2]);
+            if (which & 1) u.A = A;
+            if (which & 2) u.B = B;
+            if (which & 4) u.C = C;
+            call_gemm(f, &u);
+            if (!(which & 4)) memcpy(C, c.C, SIZE * element); /* the result */
+            memcpy(c.C, before, SIZE * element);
+            call_gemm(f, &c);
+            assert_memory_equal(c.C, C, SIZE * element);
+            for (int l = 0; l < 3; l++)
+                free(memory[l]);
+            free_matrices(&c, before);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,7 +490,7 @@ int main(void)
         cmocka_unit_test(test_null_matrices), cmocka_unit_test(test_gemv),
         cmocka_unit_test(test_null_vectors),  cmocka_unit_test(test_long_vectors),
         cmocka_unit_test(test_strided),       cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_single_rows),
+        cmocka_unit_test(test_single_rows),   cmocka_unit_test(test_unaligned),
     };
     return cmocka_run_group_tests_name("BLAS: products", tests, NULL, NULL);
 }

@@ -51,9 +51,7 @@ enum {
     MAX_B_BYTES = 8 << 20, /* C: bytes of a block of B if C is not computed in bands */
 
     /* Small products */
-    MAX_STEPS = 16, /* M: a product of one row or column is no GEMV up to this k, */
-    MAX_WORK = 64,  /* M: and up to so many multiply-adds: it is computed by tiles */
-    CALL = 1000,    /* C: multiply-adds in the time of a call */
+    CALL = 1000, /* C: multiply-adds in the time of a call */
 };
 
 size_t tgl_cpu_aligned(size_t bytes)
@@ -291,17 +289,6 @@ static void plan_vector(const plan_input *in, cpu_plan *plan)
     plan->workspace = plan->a_bytes + plan->part_bytes;
 }
 
-/* Whether a product takes the vector path, whose sums have another order than those of the tiles.
- * Small products with one row or one column take the tiles, so that a row is bitwise the same
- * whether it is computed alone or as a part of a larger product. The testers of LAPACK rely on
- * that, and tiles are hardly slower at these sizes. */
-static bool is_vector(const tgl_shape *s)
-{
-    if (s->m > 1 && s->n > 1) return false;
-    if (s->m == 0 || s->n == 0) return true; /* nothing to do */
-    return s->k > MAX_STEPS || s->m > MAX_WORK || s->n > MAX_WORK || s->m * s->n * s->k > MAX_WORK;
-}
-
 void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, cpu_blocking blocking,
                   const cpu_machine *machine, cpu_plan *plan)
 {
@@ -321,7 +308,7 @@ void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, cpu_blocking b
         in.blocking = tgl_cpu_measured_blocking(in.model, kernels);
     *plan = (cpu_plan){.kernels = kernels, .path = CPU_PATH_SCALE, .threads = 1, .parts = 1};
     if (s->k <= 0) return;
-    if (is_vector(s))
+    if (cpu_is_vector(s->m, s->n, s->k))
         plan_vector(&in, plan);
     else if (cpu_is_small(s->m, s->n, s->k))
         plan_small(&in, plan);

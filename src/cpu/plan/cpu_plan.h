@@ -14,12 +14,17 @@
 enum {
     CPU_ALIGNMENT = 256, /* bytes: of packed blocks */
     CPU_SMALL = 64,      /* rows, columns and steps of a small product, at most */
+
+    /* M (docs/notes/2026-11-26-cpu-planner.md): a product of one row or column is no GEMV up to
+     * this k, and up to so many multiply-adds: it is computed by tiles. */
+    CPU_TILE_STEPS = 16,
+    CPU_TILE_WORK = 64,
 };
 
 /* What a plan depends on beside the product. */
 typedef struct cpu_machine {
     cpu_facts facts;
-    int threads; /* the largest team */
+    int threads; /* the largest team; of a device: when it was opened */
 } cpu_machine;
 
 typedef enum cpu_path {
@@ -70,6 +75,18 @@ size_t tgl_cpu_aligned(size_t bytes);
 static inline bool cpu_is_small(int64_t m, int64_t n, int64_t k)
 {
     return m >= 2 && n >= 2 && k >= 1 && m <= CPU_SMALL && n <= CPU_SMALL && k <= CPU_SMALL;
+}
+
+/* Whether a product takes the vector path, whose sums have another order than those of the tiles.
+ * Small products with one row or one column take the tiles, so that a row is bitwise the same
+ * whether it is computed alone or as a part of a larger product. The testers of LAPACK rely on
+ * that, and tiles are hardly slower at these sizes. */
+static inline bool cpu_is_vector(int64_t m, int64_t n, int64_t k)
+{
+    if (m > 1 && n > 1) return false;
+    if (m == 0 || n == 0) return true; /* nothing to do */
+    return k > CPU_TILE_STEPS || m > CPU_TILE_WORK || n > CPU_TILE_WORK ||
+           m * n * k > CPU_TILE_WORK;
 }
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Packing buffers. A plan reserves a buffer of its size when it is made. A run takes any idle
- * buffer that is large enough. Another one is allocated, and kept, only if runs overlap.
+ * buffer that is large enough. Another one is allocated, and kept, only if runs overlap. The idle
+ * buffers have a limited size together: a process that has once computed many or large products at
+ * the same time gets the memory back.
  *
  * There is no lock: the thread that sets a slot's `in_use` owns the slot. If the process forks
  * while another thread owns a slot, the child never gets that slot back, but has the others.
@@ -72,10 +74,37 @@ static int keep(cpu_buffer_pool *pool, void *memory, size_t bytes)
     return -1;
 }
 
+/* Frees the buffer of a slot that the caller owns. */
+static void empty(cpu_buffer_pool *pool, int slot)
+{
+    free(pool->slots[slot].memory);
+    pool->slots[slot].memory = NULL;
+    atomic_store_explicit(&pool->slots[slot].bytes, 0, memory_order_relaxed);
+}
+
+void tgl_buffer_pool_trim(cpu_buffer_pool *pool)
+{
+    for (int i = 0; i < CPU_BUFFER_SLOTS; i++) {
+        if (size_of_slot(pool, i) == 0 || !claim(pool, i)) continue;
+        empty(pool, i);
+        release(pool, i);
+    }
+}
+
 void tgl_buffer_pool_close(cpu_buffer_pool *pool)
 {
     for (int i = 0; i < CPU_BUFFER_SLOTS; i++)
         if (claim(pool, i)) free(pool->slots[i].memory);
+}
+
+/* Bytes of the buffers that no run has. */
+static size_t idle_bytes(const cpu_buffer_pool *pool)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < CPU_BUFFER_SLOTS; i++)
+        if (!atomic_load_explicit(&pool->slots[i].in_use, memory_order_relaxed))
+            bytes += size_of_slot(pool, i);
+    return bytes;
 }
 
 bool tgl_buffer_pool_reserve(cpu_buffer_pool *pool, size_t bytes)
@@ -103,8 +132,12 @@ cpu_buffer tgl_buffer_pool_take(cpu_buffer_pool *pool, size_t bytes)
 
 void tgl_buffer_pool_give(cpu_buffer_pool *pool, cpu_buffer buffer)
 {
-    if (buffer.slot >= 0)
-        release(pool, buffer.slot);
-    else
+    if (buffer.slot < 0) {
         free(buffer.memory);
+        return;
+    }
+    const size_t own = size_of_slot(pool, buffer.slot);
+    if (pool->most > 0 && (own > pool->most || idle_bytes(pool) > pool->most - own))
+        empty(pool, buffer.slot);
+    release(pool, buffer.slot);
 }

@@ -13,6 +13,7 @@ enum { CPU_BUFFER_SLOTS = 32 };
 
 /* Buffers that are kept from run to run. All zero at first. */
 typedef struct cpu_buffer_pool {
+    size_t most; /* bytes of idle buffers that are kept; 0: all */
     struct {
         atomic_bool in_use;  /* the thread that sets it owns the slot */
         atomic_size_t bytes; /* 0: the slot is empty */
@@ -25,12 +26,15 @@ typedef struct cpu_buffer {
     int slot; /* -1: it is not kept */
 } cpu_buffer;
 
+/* Frees the buffers, and the idle ones alone. */
 void tgl_buffer_pool_close(cpu_buffer_pool *pool);
+void tgl_buffer_pool_trim(cpu_buffer_pool *pool);
 
 /* Makes sure that a buffer of this size exists. False: there is no memory. */
 bool tgl_buffer_pool_reserve(cpu_buffer_pool *pool, size_t bytes);
 
-/* memory: NULL if there is none. */
+/* memory: NULL if there is none. A buffer that is given back is freed if the idle ones would exceed
+ * `most`. */
 cpu_buffer tgl_buffer_pool_take(cpu_buffer_pool *pool, size_t bytes);
 void tgl_buffer_pool_give(cpu_buffer_pool *pool, cpu_buffer buffer);
 

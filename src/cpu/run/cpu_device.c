@@ -54,6 +54,11 @@ static void list_properties(cpu_device *cpu)
     if (facts->l3 > 0) add_property(cpu, "L3 cache", "%zu KB", facts->l3 / 1024);
 }
 
+/* Bytes of packing buffers that the device keeps: at least KEPT_BYTES, and so many for each thread.
+ * A thread rarely needs more. Those of larger products are freed when these end, which takes a
+ * small part of their time. */
+enum { KEPT_BYTES = 16 << 20, KEPT_BYTES_OF_THREAD = 4 << 20 };
+
 static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
 {
     if (index != 0) return tgl_fail(TGL_NO_DEVICE, "there is one cpu device, not cpu:%d", index);
@@ -70,9 +75,17 @@ static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options 
         tgl_count_threads(options->threads, cpu->machine.facts.cores, CPU_MAX_THREADS);
     cpu->machine.threads = threads;
     tgl_thread_pool_open(&cpu->threads, threads, cpu->machine.facts.cores);
+    const size_t kept = (size_t)cpu->threads.most * KEPT_BYTES_OF_THREAD;
+    cpu->buffers.most = kept > KEPT_BYTES ? kept : KEPT_BYTES;
     list_properties(cpu);
     dev->state = cpu;
     return TGL_OK;
+}
+
+static void cpu_trim(tgl_device *dev)
+{
+    cpu_device *cpu = dev->state;
+    tgl_buffer_pool_trim(&cpu->buffers);
 }
 
 static void cpu_close(tgl_device *dev)
@@ -201,7 +214,9 @@ static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
 
     cpu_blocking blocking;
     TGL_TRY(tgl_cpu_blocking_read(kernel != NULL ? kernel + strcspn(kernel, ":") : "", &blocking));
-    cpu_plan *state = make_state(&plan->shape, tier, blocking, &cpu->machine);
+    cpu_machine machine = cpu->machine;
+    machine.threads = cpu->threads.threads;
+    cpu_plan *state = make_state(&plan->shape, tier, blocking, &machine);
     if (state == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
     const size_t bytes = tgl_cpu_buffer_bytes(state);
     if (!tgl_buffer_pool_reserve(&cpu->buffers, bytes)) {
@@ -291,6 +306,13 @@ static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream
     return run_host_scalars(plan, &host);
 }
 
+static void cpu_set_threads(tgl_device *dev, int threads)
+{
+    cpu_device *cpu = dev->state;
+    if (threads == 0) threads = cpu->machine.threads;
+    cpu->threads.threads = threads < cpu->threads.most ? threads : cpu->threads.most;
+}
+
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
 static const char *cpu_kernel_name(const tgl_device *dev, int index)
@@ -342,6 +364,8 @@ const tgl_backend tgl_cpu_backend = {
     .upload = cpu_copy,
     .download = cpu_copy,
     .sync = cpu_sync,
+    .trim = cpu_trim,
+    .set_threads = cpu_set_threads,
     .prepare = cpu_prepare,
     .unprepare = cpu_unprepare,
     .run = cpu_run,

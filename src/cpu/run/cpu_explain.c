@@ -117,6 +117,6 @@ void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out)
         explain_words(out, p->blocks);
     else
         explain_blocks(out, &plan->shape, p, &cpu->machine.facts);
-    explain_threads(out, p, cpu->machine.threads);
+    explain_threads(out, p, cpu->threads.threads);
     tgl_text_add(out, "workspace   %.1f KB\n", (double)p->workspace / 1024);
 }

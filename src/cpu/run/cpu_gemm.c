@@ -18,6 +18,7 @@
 #include "cpu/kernels/shares.h"
 #include "cpu/run/cpu_epilogue.h"
 #include "cpu/run/cpu_jobs.h"
+#include "cpu/run/cpu_small.h"
 
 /* The rectangle of a job. */
 typedef struct rectangle {
@@ -323,9 +324,48 @@ static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
     };
 }
 
+/* A rectangle of so few rows or columns, with so few steps of k, that finding the tiles takes
+ * longer than computing them: measured with two to eight of each (Zen 3). A transposed B is packed
+ * faster by the blocks. */
+enum { FLAT_SIDE = 8, FLAT_STEPS = 8 };
+
+static bool is_flat(const rectangle *x)
+{
+    const int64_t rows = cpu_length(x->job->rows), columns = cpu_length(x->job->columns);
+    return x->shape->k <= FLAT_STEPS && tgl_min64(rows, columns) <= FLAT_SIDE &&
+           !x->shape->trans_b && x->job->sums == NULL;
+}
+
+static void multiply_flat(const rectangle *x)
+{
+    const tgl_shape *s = x->shape;
+    const cpu_range rows = x->job->rows, columns = x->job->columns;
+    const tgl_small_product product = {
+        .trans_a = s->trans_a,
+        .trans_b = s->trans_b,
+        .m = cpu_length(rows),
+        .n = cpu_length(columns),
+        .k = s->k,
+        .lda = s->lda,
+        .ldb = s->ldb,
+        .ldc = x->ldc,
+        .alpha = x->alpha,
+        .beta = x->beta,
+        .A = a_at(x, rows.begin, 0),
+        .B = b_at(x, 0, columns.begin),
+        .C = x->C + (rows.begin * x->ldc + columns.begin) * (int64_t)x->plan->kernels->element,
+    };
+    tgl_cpu_multiply_strips(x->plan->kernels, &product);
+    tgl_cpu_epilogue(x->product, x->job->problem, rows, columns);
+}
+
 static void compute_rectangle(const cpu_product *product, const cpu_job *job)
 {
     rectangle x = rectangle_of(product, job);
+    if (is_flat(&x)) {
+        multiply_flat(&x);
+        return;
+    }
     if (job->sums != NULL) {
         x.alpha = 1;
         x.beta = 0;

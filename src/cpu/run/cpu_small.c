@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of at most CPU_SMALL rows, columns and steps of k, which are one register tile or a few.
+ * Products of at most CPU_SMALL rows, columns and steps of k, which are one register tile or a few,
+ * and those of one row or column, which are as frequent.
  * A and B are read in place, without blocks and without buffers from the pool: at 4 x 4 x 4 the
  * multiply-adds take a few nanoseconds, so that everything around them counts. Only a transposed B
  * is packed, to the stack, because a tile reads whole rows of op(B).
@@ -9,9 +10,16 @@
 #include "cpu/kernels/shares.h"
 #include "cpu/run/cpu_device.h"
 #include "cpu/run/cpu_epilogue.h"
+#include "cpu/run/cpu_vector.h"
 
-/* A row of the widest panel of any tier and type. */
-enum { PANEL_BYTES = CPU_MAX_SMALL_NV * 64 };
+/* A panel of a transposed B on the stack, which may be that of a thread with little of it. Each
+ * panel has one vector at least. */
+enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
+
+/* Elements of C, and steps of k, of products that are small although k exceeds CPU_SMALL: finding
+ * the plan of a product of 2 x 2 x 100 takes longer than the product. */
+enum { DEEP_ELEMENTS = 256, DEEP_STEPS = 128 };
+_Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
 
 /* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
  * tile. The product with a reciprocal is exact, because x * y < 65536. */
@@ -114,7 +122,9 @@ static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_s
 {
     const int64_t element = (int64_t)kernels->element;
     const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
-    const int nv = next != NULL ? kernels->nv : kernels->small_nv;
+    int nv = next != NULL ? kernels->nv : kernels->small_nv;
+    while (packed != NULL && nv * width * element * x->k > PACKED_BYTES)
+        nv--;
     const int panels = quotient(vectors + nv - 1, nv);
     const char *b = x->B;
     char *c = x->C;
@@ -138,7 +148,7 @@ static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_s
 static __attribute__((noinline)) void
 multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, next_product *next)
 {
-    _Alignas(64) char packed[CPU_SMALL * PANEL_BYTES];
+    _Alignas(64) char packed[PACKED_BYTES];
     multiply_small_panels(kernels, x, packed, next);
 }
 
@@ -169,20 +179,95 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
-/* One product, with the same bits as by a plan. Most products have one panel: for those the
- * function of the panel is called here, without the loop over panels. */
-bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
+void tgl_cpu_multiply_strips(const cpu_kernels *kernels, const tgl_small_product *product)
 {
-    if (!cpu_is_small(x->m, x->n, x->k)) return false;
-    const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
-    const cpu_kernels *kernels = x->type == TGL_F32 ? tier->f32 : tier->f64;
+    const int64_t element = (int64_t)kernels->element;
+    const int64_t a_row = product->trans_a ? 1 : product->lda;
+    const int64_t b_column = product->trans_b ? product->ldb : 1;
+    tgl_small_product strip = *product;
+    for (int64_t i = 0; i < product->m; i += CPU_SMALL)
+        for (int64_t j = 0; j < product->n; j += CPU_SMALL) {
+            strip.m = tgl_min64(CPU_SMALL, product->m - i);
+            strip.n = tgl_min64(CPU_SMALL, product->n - j);
+            strip.A = (const char *)product->A + i * a_row * element;
+            strip.B = (const char *)product->B + j * b_column * element;
+            strip.C = (char *)product->C + (i * product->ldc + j) * element;
+            multiply_small(kernels, &strip, NULL);
+        }
+}
+
+/* Multiplies without a loop over panels if there is one panel, as there is of most products. */
+static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small_product *x)
+{
     const int n = (int)x->n, vectors = vectors_of(kernels, n);
     if (x->trans_b || vectors > kernels->small_nv || x->alpha != 1) {
         multiply_small(kernels, x, NULL);
-        return true;
+        return;
     }
     const int tail = n - (vectors - 1) * kernels->vector;
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
+}
+
+/* Multiplies by tiles where C is one row or column, which is contiguous if `turns`: then the
+ * product of the transposed matrices is computed. A row B of one column is no reason to pack it. */
+static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
+                                                      const tgl_small_product *p, bool turns)
+{
+    const bool is_column = turns ? p->m == 1 : p->n == 1;
+    const bool trans_b = turns ? !p->trans_a : p->trans_b;
+    const tgl_small_product x = {
+        .trans_a = turns ? !p->trans_b : p->trans_a,
+        .trans_b = trans_b && !is_column,
+        .m = turns ? p->n : p->m,
+        .n = turns ? p->m : p->n,
+        .k = p->k,
+        .lda = turns ? p->ldb : p->lda,
+        .ldb = trans_b && is_column ? 1
+               : turns              ? p->lda
+                                    : p->ldb,
+        .ldc = turns ? p->m : p->ldc,
+        .alpha = p->alpha,
+        .beta = p->beta,
+        .A = turns ? p->B : p->A,
+        .B = turns ? p->A : p->B,
+        .C = p->C,
+    };
+    multiply_directly(kernels, &x);
+}
+
+/* A product of one row or column. The tiles read whole rows of op(B): if C is a row and B is
+ * transposed, or C is a column and A has contiguous columns, the transposed product is faster. Sums
+ * have the same bits in both. */
+static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p)
+{
+    if (cpu_is_vector(p->m, p->n, p->k)) return tgl_cpu_small_vector(kernels, p);
+    const bool turns = p->m == 1 ? p->trans_b : p->trans_a && p->ldc == 1;
+    if (turns || p->trans_b)
+        multiply_turned(kernels, p, turns);
+    else
+        multiply_directly(kernels, p);
+    return true;
+}
+
+/* What is small in another way than cpu_is_small() says. */
+static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernels,
+                                                       const tgl_small_product *p)
+{
+    if (p->m < 1 || p->n < 1 || p->k < 1) return false;
+    if (p->m == 1 || p->n == 1) return multiply_line(kernels, p);
+    if (p->m > CPU_SMALL || p->n > CPU_SMALL || p->m * p->n > DEEP_ELEMENTS || p->k > DEEP_STEPS)
+        return false;
+    multiply_directly(kernels, p);
+    return true;
+}
+
+/* One product, with the same bits as by a plan. */
+bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
+{
+    const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
+    const cpu_kernels *kernels = x->type == TGL_F32 ? tier->f32 : tier->f64;
+    if (!cpu_is_small(x->m, x->n, x->k)) return multiply_unusual(kernels, x);
+    multiply_directly(kernels, x);
     return true;
 }
 

@@ -10,47 +10,78 @@
 #include <string.h>
 
 /* y := alpha*op(M)*x + beta*y, where M is the operand of the product that is not a vector. */
-typedef struct vector_job {
-    const cpu_product *product;
-    int64_t problem;   /* of the batch */
+typedef struct matvec {
     int64_t length, k; /* of y, of x */
     const char *M, *x;
     char *y;
     int64_t ld, x_step, y_step;
     bool by_rows; /* y[i] is row i of M times x; else y is the sum of all rows p of M times x[p] */
-    char *x_copy, *sums;
+} matvec;
+
+static matvec matvec_of(const tgl_small_product *p)
+{
+    if (p->n == 1) /* op(A) is the matrix, op(B) the column */
+        return (matvec){.length = p->m,
+                        .k = p->k,
+                        .M = p->A,
+                        .ld = p->lda,
+                        .x = p->B,
+                        .x_step = p->trans_b ? 1 : p->ldb,
+                        .y = p->C,
+                        .y_step = p->ldc,
+                        .by_rows = !p->trans_a};
+    return (matvec){.length = p->n, /* op(B) is the matrix, op(A) the row */
+                    .k = p->k,
+                    .M = p->B,
+                    .ld = p->ldb,
+                    .x = p->A,
+                    .x_step = p->trans_a ? p->lda : 1,
+                    .y = p->C,
+                    .y_step = 1,
+                    .by_rows = p->trans_b};
+}
+
+/* Multiplies elements begin .. begin+count of y by way of `sums`. x is contiguous. */
+static void multiply_part(const cpu_kernels *kernels, const matvec *v, const char *x, char *sums,
+                          int64_t begin, int64_t count, double alpha, double beta)
+{
+    const int64_t element = (int64_t)kernels->element;
+    const bool are_results = alpha == 1 && beta == 0 && v->y_step == 1;
+    if (are_results) sums = v->y + begin * element;
+    if (v->by_rows)
+        kernels->dot(sums, v->M + begin * v->ld * element, v->ld, count, v->k, x);
+    else
+        kernels->combine(sums, v->M + begin * element, v->ld, count, v->k, x);
+    if (are_results) return;
+    kernels->reduce(v->y + begin * v->y_step * element, v->y_step, count, sums, 0, 1, alpha, beta);
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+typedef struct vector_job {
+    const cpu_product *product;
+    int64_t problem; /* of the batch */
+    matvec v;
+    const char *x; /* contiguous */
+    char *sums;
 } vector_job;
 
-static vector_job job_of(const cpu_product *product, int64_t problem)
+static matvec matvec_of_batch(const cpu_product *product, int64_t problem)
 {
     const tgl_shape *s = product->shape;
-    const cpu_plan *plan = product->plan;
-    const tgl_run *run = product->run;
-    const int64_t element = (int64_t)plan->kernels->element;
-    const char *A = tgl_cpu_a_of(s, run, problem, element);
-    const char *B = tgl_cpu_b_of(s, run, problem, element);
-    vector_job job = {
-        .product = product,
-        .problem = problem,
-        .k = s->k,
-        .y = tgl_cpu_d_of(s, run, problem, element),
-        .x_copy = product->workspace,
-        .sums = product->workspace + plan->a_bytes,
-    };
-    if (s->n == 1) { /* op(A) is the matrix, op(B) the column */
-        job.length = s->m;
-        job.M = A, job.ld = s->lda;
-        job.x = B, job.x_step = s->trans_b ? 1 : s->ldb;
-        job.by_rows = !s->trans_a;
-        job.y_step = s->ldd;
-    } else { /* op(B) is the matrix, op(A) the row */
-        job.length = s->n;
-        job.M = B, job.ld = s->ldb;
-        job.x = A, job.x_step = s->trans_a ? s->lda : 1;
-        job.by_rows = s->trans_b;
-        job.y_step = 1;
-    }
-    return job;
+    const int64_t element = (int64_t)product->plan->kernels->element;
+    const tgl_small_product one = {.trans_a = s->trans_a,
+                                   .trans_b = s->trans_b,
+                                   .m = s->m,
+                                   .n = s->n,
+                                   .k = s->k,
+                                   .lda = s->lda,
+                                   .ldb = s->ldb,
+                                   .ldc = s->ldd,
+                                   .A = tgl_cpu_a_of(s, product->run, problem, element),
+                                   .B = tgl_cpu_b_of(s, product->run, problem, element),
+                                   .C = tgl_cpu_d_of(s, product->run, problem, element)};
+    return matvec_of(&one);
 }
 
 /* Computes a thread's part of y. */
@@ -59,18 +90,11 @@ static void multiply_lines(void *context, int thread, int team)
     const vector_job *job = context;
     const cpu_product *product = job->product;
     const cpu_kernels *kernels = product->plan->kernels;
-    const int64_t element = (int64_t)kernels->element;
     /* Units of 64 elements: two threads rarely write the same cache line of y. */
-    const cpu_range part = cpu_part((cpu_range){0, job->length}, 64, team, thread), one = {0, 1};
-    const int64_t begin = part.begin, count = cpu_length(part);
-    if (count == 0) return;
-    char *sums = job->sums + begin * element;
-    if (job->by_rows)
-        kernels->dot(sums, job->M + begin * job->ld * element, job->ld, count, job->k, job->x);
-    else
-        kernels->combine(sums, job->M + begin * element, job->ld, count, job->k, job->x);
-    kernels->reduce(job->y + begin * job->y_step * element, job->y_step, count, sums, 0, 1,
-                    product->run->alpha, product->run->beta);
+    const cpu_range part = cpu_part((cpu_range){0, job->v.length}, 64, team, thread), one = {0, 1};
+    if (cpu_length(part) == 0) return;
+    multiply_part(kernels, &job->v, job->x, job->sums + part.begin * (int64_t)kernels->element,
+                  part.begin, cpu_length(part), product->run->alpha, product->run->beta);
     const bool is_column = product->shape->n == 1;
     tgl_cpu_epilogue(product, job->problem, is_column ? part : one, is_column ? one : part);
 }
@@ -79,12 +103,35 @@ void tgl_cpu_vector(const cpu_product *product)
 {
     const cpu_plan *plan = product->plan;
     for (int64_t i = 0; i < product->shape->batch; i++) {
-        vector_job job = job_of(product, i);
-        if (job.x_step != 1) {
-            plan->kernels->copy(job.x_copy, 1, job.x, job.x_step, 1, job.k);
-            job.x = job.x_copy;
+        vector_job job = {.product = product,
+                          .problem = i,
+                          .v = matvec_of_batch(product, i),
+                          .sums = product->workspace + plan->a_bytes};
+        job.x = job.v.x;
+        if (job.v.x_step != 1) {
+            plan->kernels->copy(product->workspace, 1, job.v.x, job.v.x_step, 1, job.v.k);
+            job.x = product->workspace;
         }
         _Static_assert(sizeof job <= CPU_TEAM_JOB_BYTES, "no room for a job");
         tgl_cpu_run_team(product, multiply_lines, &job, sizeof job);
     }
+}
+
+/* ---- Without a plan -------------------------------------------------------------------------- */
+
+/* Elements of a vector on the stack, and multiply-adds for which a plan would use one thread. */
+enum { SHORT = 512, FOR_ONE_THREAD = 1 << 17 };
+
+bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product)
+{
+    _Alignas(64) char sums[SHORT * sizeof(double)], x[SHORT * sizeof(double)];
+    const matvec v = matvec_of(product);
+    if (v.length > SHORT || v.k > SHORT || v.length * v.k > FOR_ONE_THREAD) return false;
+    if (v.x_step != 1) kernels->copy(x, 1, v.x, v.x_step, 1, v.k);
+    /* A beta that is 0 in the type of the product must not read C. */
+    const bool f32 = product->type == TGL_F32;
+    const double alpha = f32 ? (float)product->alpha : product->alpha;
+    const double beta = f32 ? (float)product->beta : product->beta;
+    multiply_part(kernels, &v, v.x_step != 1 ? x : v.x, sums, 0, v.length, alpha, beta);
+    return true;
 }

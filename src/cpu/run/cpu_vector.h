@@ -10,4 +10,7 @@
 /* As tgl_cpu_gemm(). */
 void tgl_cpu_vector(const cpu_product *product);
 
+/* A product of one row or column without a plan, with the same bits. False: it is too large. */
+bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product);
+
 #endif

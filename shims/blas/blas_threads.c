@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The number of threads, as programs set it for the BLAS that this library stands for: by the
+ * variables of OpenBLAS, MKL and BLIS, and by calls (openblas_names.c).
+ */
+#include "blas_shim.h"
+
+#include <stdlib.h>
+
+/* The number in a variable; 0: it is not set, or is not a positive number. */
+static int number_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    const long number = text != NULL ? strtol(text, NULL, 10) : 0;
+    return number > 0 && number < INT32_MAX ? (int)number : 0;
+}
+
+static int threads_of(const tgl_device *dev)
+{
+    double threads = 1;
+    tgl_device_number(dev, TGL_NUMBER_THREADS, &threads);
+    return (int)threads;
+}
+
+/* A variable of a BLAS takes the place of OMP_NUM_THREADS, with which the device was opened. The
+ * program does not know that its BLAS is another, so any of them may be meant. */
+void blas_set_default_threads(tgl_device *dev)
+{
+    static const char *const names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+                                        "BLIS_NUM_THREADS"};
+    int least = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const int number = number_of(names[i]);
+        if (number > 0 && (least == 0 || number < least)) least = number;
+    }
+    tgl_set_threads(dev, least);
+    const int limit = number_of("OMP_THREAD_LIMIT");
+    if (limit > 0 && limit < threads_of(dev)) tgl_set_threads(dev, limit);
+}
+
+BLAS_FUNCTION(tegula_blas_set_num_threads, (int threads))
+{
+    tgl_device *dev = blas_device();
+    if (dev == NULL) return;
+    if (threads > 0)
+        tgl_set_threads(dev, threads);
+    else
+        blas_set_default_threads(dev);
+}
+
+__attribute__((visibility("default"))) int tegula_blas_get_num_threads(void);
+int tegula_blas_get_num_threads(void)
+{
+    const tgl_device *dev = blas_device();
+    return dev != NULL ? threads_of(dev) : 1;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrices that are not aligned to their element size, as in records of packed structs and mapped
+ * files: computes the product with aligned copies of them.
+ */
+#include "blas_shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A column-major matrix of the caller. */
+typedef struct matrix {
+    const char *memory;
+    size_t rows, columns, ld; /* elements */
+} matrix;
+
+static bool is_aligned(const void *memory, size_t element)
+{
+    return (uintptr_t)memory % element == 0;
+}
+
+/* A copy of the matrix without padding; NULL: no memory. The caller frees it. */
+static char *copy_of(const matrix *x, size_t element)
+{
+    if (x->columns > 0 && x->rows > SIZE_MAX / element / x->columns) return NULL;
+    char *copy = malloc(x->rows * x->columns * element + 1);
+    for (size_t j = 0; copy != NULL && j < x->columns; j++)
+        memcpy(copy + j * x->rows * element, x->memory + j * x->ld * element, x->rows * element);
+    return copy;
+}
+
+/* Replaces *operand by a copy if it is not aligned. *copy: what the caller frees. False: no
+ * memory. */
+static bool align(const void **operand, int64_t *ld, int64_t rows, int64_t columns, size_t element,
+                  char **copy)
+{
+    const matrix x = {*operand, (size_t)rows, (size_t)columns, (size_t)*ld};
+    *copy = NULL;
+    if (is_aligned(*operand, element)) return true;
+    *copy = copy_of(&x, element);
+    if (*copy == NULL) return false;
+    *operand = *copy;
+    *ld = rows > 0 ? rows : 1;
+    return true;
+}
+
+static void copy_back(const blas_gemm *g, const char *copy, size_t element)
+{
+    const size_t rows = (size_t)g->m;
+    for (size_t j = 0; j < (size_t)g->n; j++)
+        memcpy((char *)g->C + j * (size_t)g->ldc * element, copy + j * rows * element,
+               rows * element);
+}
+
+bool blas_multiply_unaligned(const blas_gemm *g, blas_server *server)
+{
+    const size_t element = tgl_type_size(g->type);
+    const bool is_read = g->alpha != 0 && g->k > 0; /* else A and B may be any pointers */
+    const bool flip_a = g->trans_a != TGL_NO_TRANS, flip_b = g->trans_b != TGL_NO_TRANS;
+    char *a = NULL, *b = NULL, *c = NULL;
+    blas_gemm aligned = *g;
+    const void *C = g->C;
+    bool is_done =
+        !is_aligned(g->A, element) || !is_aligned(g->B, element) || !is_aligned(g->C, element);
+    if (is_read)
+        is_done = is_done &&
+                  align(&aligned.A, &aligned.lda, flip_a ? g->k : g->m, flip_a ? g->m : g->k,
+                        element, &a) &&
+                  align(&aligned.B, &aligned.ldb, flip_b ? g->n : g->k, flip_b ? g->k : g->n,
+                        element, &b);
+    else
+        aligned.A = aligned.B = NULL, aligned.k = 0;
+    is_done = is_done && align(&C, &aligned.ldc, g->m, g->n, element, &c);
+    if (is_done) {
+        if (c != NULL) aligned.C = c;
+        *server = blas_multiply(&aligned);
+        if (c != NULL) copy_back(g, c, element);
+    }
+    free(a), free(b), free(c);
+    return is_done;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libopenblas_tegula.so: OpenBLAS's calls for the number of threads. threadpoolctl recognises an
+ * OpenBLAS by the name of its file and by these functions. This is therefore a library of its own,
+ * which libtegula_blas.so needs, and whose name begins as OpenBLAS's does. Programs that call the
+ * functions themselves find these first. They pass the number on to the OpenBLAS behind them, which
+ * computes what Tegula does not serve.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+
+/* libtegula_blas.so has these. */
+void tegula_blas_set_num_threads(int threads);
+int tegula_blas_get_num_threads(void);
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define NAMES(prefix, suffix)                                                                      \
+    EXPORT void prefix##openblas_set_num_threads##suffix(int threads);                             \
+    EXPORT int prefix##openblas_get_num_threads##suffix(void);                                     \
+    EXPORT int prefix##openblas_get_parallel##suffix(void);                                        \
+    void prefix##openblas_set_num_threads##suffix(int threads)                                     \
+    {                                                                                              \
+        void (*next)(int);                                                                         \
+        *(void **)&next = dlsym(RTLD_NEXT, #prefix "openblas_set_num_threads" #suffix);            \
+        tegula_blas_set_num_threads(threads);                                                      \
+        if (next != NULL) next(threads);                                                           \
+    }                                                                                              \
+    int prefix##openblas_get_num_threads##suffix(void)                                             \
+    {                                                                                              \
+        return tegula_blas_get_num_threads();                                                      \
+    }                                                                                              \
+    int prefix##openblas_get_parallel##suffix(void)                                                \
+    {                                                                                              \
+        return 1; /* threads of its own, without OpenMP */                                         \
+    }
+
+NAMES(, )
+NAMES(, 64_)
+NAMES(scipy_, )
+NAMES(scipy_, 64_)

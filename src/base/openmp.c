@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds OpenMP runtimes. Python loads extension modules, and with them their runtimes, into local
+ * scopes, which dlsym(RTLD_DEFAULT) does not see, and later than this library. All loaded libraries
+ * are therefore looked through, by their file names, whenever the loader has loaded another one.
+ */
+#include "base/openmp.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The names of GCC's, LLVM's and Intel's runtime begin with these words; wheels of Python add a
+ * hash and a version. */
+static const char *const prefixes[] = {"libgomp", "libomp", "libiomp"};
+
+typedef int in_parallel_fn(void);
+
+/* Of the first library only: the loader counts all that it has ever loaded. */
+static int read_loaded(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    *(unsigned long long *)data = info->dlpi_adds;
+    return 1;
+}
+
+typedef struct search {
+    int left;   /* matching libraries to pass over */
+    char *path; /* of the one after these; NULL: there is none, or no memory */
+} search;
+
+static int match_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+    search *s = data;
+    (void)size;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *file = slash != NULL ? slash + 1 : info->dlpi_name;
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(file, prefixes[i], strlen(prefixes[i])) == 0 && s->left-- == 0) {
+            s->path = strdup(info->dlpi_name);
+            return 1;
+        }
+    return 0;
+}
+
+static void add(openmp_runtimes *runtimes, void *handle)
+{
+    in_parallel_fn *found;
+    *(void **)&found = dlsym(handle, "omp_in_parallel");
+    for (int i = 0; found != NULL && i < OPENMP_RUNTIMES_MAX; i++) {
+        in_parallel_fn *known = NULL;
+        if (atomic_compare_exchange_strong(&runtimes->in_parallel[i], &known, found)) return;
+        if (known == found) return;
+    }
+}
+
+/* A runtime that is found stays loaded: the handle is not closed. dlopen() may not be called by the
+ * callback, which runs with a lock of the loader. */
+static void find_runtimes(openmp_runtimes *runtimes)
+{
+    add(runtimes, RTLD_DEFAULT); /* a program may contain its runtime */
+    for (int i = 0; i < OPENMP_RUNTIMES_MAX; i++) {
+        search s = {.left = i};
+        dl_iterate_phdr(match_library, &s);
+        if (s.path == NULL) return;
+        void *handle = dlopen(s.path, RTLD_LAZY | RTLD_NOLOAD);
+        free(s.path);
+        if (handle != NULL) add(runtimes, handle);
+    }
+}
+
+bool tgl_in_openmp_region(openmp_runtimes *runtimes)
+{
+    unsigned long long loaded = 0;
+    dl_iterate_phdr(read_loaded, &loaded);
+    if (loaded != atomic_load_explicit(&runtimes->loaded, memory_order_acquire)) {
+        find_runtimes(runtimes);
+        atomic_store_explicit(&runtimes->loaded, loaded, memory_order_release);
+    }
+    for (int i = 0; i < OPENMP_RUNTIMES_MAX; i++) {
+        in_parallel_fn *in_parallel = atomic_load(&runtimes->in_parallel[i]);
+        if (in_parallel == NULL) return false;
+        if (in_parallel() != 0) return true;
+    }
+    return false;
+}

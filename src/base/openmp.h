@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the calling thread is in a parallel region of an OpenMP runtime. The library links none:
+ * it asks those that the host has loaded.
+ */
+#ifndef TGL_OPENMP_H
+#define TGL_OPENMP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum { OPENMP_RUNTIMES_MAX = 8 };
+
+/* The runtimes that are known. All zero at first. */
+typedef struct openmp_runtimes {
+    int (*_Atomic in_parallel[OPENMP_RUNTIMES_MAX])(void); /* NULL: no further one */
+    _Atomic unsigned long long loaded; /* libraries that were loaded at the last search */
+} openmp_runtimes;
+
+bool tgl_in_openmp_region(openmp_runtimes *runtimes);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How much of its stack a thread has left.
+ */
+#ifndef TGL_STACK_H
+#define TGL_STACK_H
+
+#include <stddef.h>
+
+/* Bytes of stack that are left to the calling thread. SIZE_MAX: not known, because this is the
+ * first thread of the process, whose stack grows, or a stack that the C library did not make. */
+size_t tgl_stack_left(void);
+
+#endif
