@@ -19,9 +19,9 @@ function(tgl_shim name exports component)
   target_link_libraries(${name} PRIVATE tegula_shared ${TEGULA_LINK})
   # nodelete: devices are never closed.
   target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,-z,nodelete)
-  # The installed library finds libtegula.so beside it.
+  # It finds libtegula.so beside it, installed and in the build folder, which may be moved or copied.
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C LINK_DEPENDS ${exports}
-    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} INSTALL_RPATH "$ORIGIN")
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN")
   if(TEGULA_INSTALL)
     install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
   endif()

@@ -11,6 +11,7 @@
 #include "api/plan_cache.h"
 #include "api/handles.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
