@@ -87,7 +87,7 @@ static int count_threads(int asked)
 {
     tgl_device *dev = open_sim(asked);
     const tgl_sim *sim = dev->state;
-    const int threads = sim->threads.pool.threads;
+    const int threads = atomic_load(&sim->runner)->threads.pool.threads;
     tgl_device_close(dev);
     return threads;
 }
