@@ -354,8 +354,8 @@ static void remove_if_stale(int folder, const char *name, const struct stat *inf
         unlinkat(folder, name, 0);
 }
 
-/* The entries of an open folder, in an array that the caller frees. NULL: there are none, or no
- * memory. */
+/* The files of an open folder that have the name of an entry, in an array that the caller frees.
+ * NULL: there are none, or no memory. */
 static file_fact *list_entries(DIR *folder, size_t *count)
 {
     file_fact *files = NULL;
@@ -371,7 +371,6 @@ static file_fact *list_entries(DIR *folder, size_t *count)
             remove_if_stale(dirfd(folder), entry->d_name, &info);
             continue;
         }
-        if (!is_written_here(dirfd(folder), entry->d_name)) continue;
         if (*count == room) {
             room = 2 * room + 64;
             file_fact *more = realloc(files, room * sizeof *files);
@@ -395,15 +394,35 @@ static int by_time(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
+static uint64_t sum_sizes(const file_fact *files, size_t count)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += files[i].size;
+    return total;
+}
+
+/* Takes files that only have the name of an entry off the list. Returns how many are left. Opening
+ * all files takes too long for every store. */
+static size_t keep_written_here(int folder, file_fact *files, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_written_here(folder, files[i].name)) files[kept++] = files[i];
+    return kept;
+}
+
 /* Removes the entries that were used longest ago, but not `newest`, until the rest fits. */
 static void remove_oldest(const tgl_cache *cache, DIR *folder, const char *newest)
 {
     size_t count;
     file_fact *files = list_entries(folder, &count);
-    uint64_t total = 0;
-    for (size_t i = 0; i < count; i++)
-        total += files[i].size;
-    if (total > cache->size_max) qsort(files, count, sizeof *files, by_time);
+    uint64_t total = sum_sizes(files, count);
+    if (total > cache->size_max) {
+        count = keep_written_here(cache->folder, files, count);
+        total = sum_sizes(files, count);
+        qsort(files, count, sizeof *files, by_time);
+    }
     for (size_t i = 0; i < count && total > cache->size_max; i++) {
         if (strcmp(files[i].name, newest) == 0) continue;
         unlinkat(cache->folder, files[i].name, 0);

@@ -124,7 +124,7 @@ static tgl_status sim_property(const tgl_device *dev, int index, const char **ke
         const char *key, *value;
     } properties[] = {
         {"model", "1 SM, warps of 32 threads, 32 banks of 4 bytes, 32-byte sectors"},
-        {"order of blocks", sim->seed},
+        {"order of blocks", sim->seed_text},
         {"compiler", sim->compiler.words},
         {"compiler version", sim->compiler.version},
         {"cache", tgl_cache_describe(sim->compiler.cache)},
