@@ -23,7 +23,8 @@ function(tgl_shim name exports component)
   # CMake ends the build's rpath with an empty entry, which the loader takes for the current folder.
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C LINK_DEPENDS ${exports}
     LIBRARY_OUTPUT_DIRECTORY $<TARGET_FILE_DIR:tegula_shared>
-    BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
+    BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN"
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   if(TEGULA_INSTALL)
     install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
   endif()
