@@ -209,8 +209,10 @@ tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters)
         return tgl_fail(TGL_BAD_ARGUMENT, "%s NULL", plan == NULL ? "the plan is" : "counters is");
     const size_t size = counters->size;
     if (size < least_counters_size)
-        return tgl_fail(TGL_BAD_ARGUMENT, "counters.size is %zu; this version knows %zu", size,
-                        sizeof *counters);
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "counters.size is %zu; set it to sizeof(tgl_counters), which is %zu in "
+                        "this version of the library",
+                        size, sizeof *counters);
     if (plan->dev->backend->counters == NULL)
         return tgl_fail(TGL_UNSUPPORTED,
                         "the device %s does not count memory accesses; use \"sim\"",
