@@ -4,8 +4,7 @@
  * cannot.
  */
 #include "problem_options.h"
-
-#include "../shims/unknown_settings.h"
+#include "unknown_settings.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -130,26 +129,16 @@ static int print_all(const info_options *o)
  */
 static void print_unknown_settings(void)
 {
-    static const char *const known[] = {"TEGULA_BLAS_DEVICE",
-                                        "TEGULA_BLAS_GPU_SIZE",
-                                        "TEGULA_BLAS_TESTERS",
-                                        "TEGULA_BLAS_TRACE",
-                                        "TEGULA_CACHE",
-                                        "TEGULA_CACHE_SIZE",
-                                        "TEGULA_CC",
-                                        "TEGULA_COMMIT",
-                                        "TEGULA_COMPUTE",
-                                        "TEGULA_CPU",
-                                        "TEGULA_CUBLAS",
-                                        "TEGULA_CUBLAS_SERVE",
-                                        "TEGULA_CUBLAS_TRACE",
-                                        "TEGULA_CUBLAS_WORKSPACE",
-                                        "TEGULA_LIBCUDA",
-                                        "TEGULA_LIBRARY",
-                                        "TEGULA_NVRTC",
-                                        "TEGULA_SIM_SEED",
-                                        "TEGULA_TEST_DEVICE",
-                                        NULL};
+    static const char *const known[] = {"TEGULA_BLAS_DEVICE",  "TEGULA_BLAS_GPU_SIZE",
+                                        "TEGULA_BLAS_TESTERS", "TEGULA_BLAS_TRACE",
+                                        "TEGULA_CACHE",        "TEGULA_CACHE_SIZE",
+                                        "TEGULA_CC",           "TEGULA_COMMIT",
+                                        "TEGULA_COMPUTE",      "TEGULA_CPU",
+                                        "TEGULA_CUBLAS",       "TEGULA_CUBLAS_SERVE",
+                                        "TEGULA_CUBLAS_TRACE", "TEGULA_CUBLAS_WORKSPACE",
+                                        "TEGULA_LIBCUDA",      "TEGULA_LIBRARY",
+                                        "TEGULA_NVRTC",        "TEGULA_SIM_SEED",
+                                        "TEGULA_TEST_DEVICE",  NULL};
     char **at = environ;
     const char *name;
     for (int length; (name = next_unknown_setting(&at, "TEGULA_", known, &length)) != NULL;)

@@ -8,7 +8,7 @@
  * The cpu device works in a child after fork(). A child that is forked while another thread opens
  * the device opens it anew: pthread_once() runs again in that child.
  */
-#include "../unknown_settings.h"
+#include "../../cli/common/unknown_settings.h"
 #include "blas_shim.h"
 
 #include <pthread.h>

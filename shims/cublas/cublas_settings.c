@@ -8,7 +8,7 @@
  *   NVIDIA_TF32_OVERRIDE     0: no TF32, as for cuBLAS
  * Also tracing, and handlers for fork().
  */
-#include "../unknown_settings.h"
+#include "../../cli/common/unknown_settings.h"
 #include "cublas_shim.h"
 
 #include <stdarg.h>

@@ -78,7 +78,6 @@ static bool choose_folder(tgl_cache *cache, cache_path *path)
     if (!cache->is_wanted) return turn_off(cache, "TEGULA_CACHE says so");
     if (own != NULL && own[0] != '/')
         return turn_off(cache, "TEGULA_CACHE is \"%.200s\", which is not an absolute path", own);
-    path->existing = 0;
     if (own == NULL && xdg != NULL &&
         xdg[0] == '/') { /* the standard says to ignore relative paths */
         own = xdg;
@@ -158,6 +157,7 @@ static bool open_folder(tgl_cache *cache)
 {
     static const char remark[] = " (TEGULA_CACHE_SIZE is not understood: 256M)";
     cache_path path;
+    path.own = path.existing = 0;
     if (!choose_folder(cache, &path) || !make_folders(cache, &path)) return false;
     cache->folder = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (cache->folder < 0) return turn_off(cache, "%s: %s", path.text, strerror(errno));
