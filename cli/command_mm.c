@@ -10,6 +10,7 @@
 #include "mm_product.h"
 #include "output_file.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
