@@ -149,6 +149,19 @@ static void print_subject(const check_subject *s)
     putchar('\n');
 }
 
+/* Nothing was compared. */
+static int fail_unchecked(const check_tally *all, const check_results *results)
+{
+    char empty[100] = "";
+    if (all->passed > 0)
+        snprintf(empty, sizeof empty, "%" PRId64 " products have no elements to compare, and ",
+                 all->passed);
+    return cli_fail("nothing was checked: %sno kernel takes %s%s%s", empty,
+                    all->passed > 0 ? "the others" : "these problems",
+                    results->unsupported[0] != '\0' ? "; the last one: " : "",
+                    results->unsupported);
+}
+
 /* Prints the table and its totals. Returns an exit code. */
 static int print_results(const tgl_device *dev, const check_results *results, bool is_stopped)
 {
@@ -160,16 +173,14 @@ static int print_results(const tgl_device *dev, const check_results *results, bo
         print_subject(&results->subjects[i]);
         check_tally_add(&all, &results->subjects[i].tally);
     }
+    /* Products without elements pass with any kernel. */
+    if (all.errors.finite == 0 && all.failed == 0 && !is_stopped)
+        return fail_unchecked(&all, results);
     printf("%" PRId64 " passed, %" PRId64
            " failed on %s; max error %.3f, RMS %.3f; at most %.0f %% "
            "of the greatest error that passes was reached\n",
            all.passed, all.failed, tgl_device_name(dev), all.errors.max, error_rms(&all.errors),
            100 * all.errors.max_over_bound);
-    /* Nothing was compared: products without elements pass with any kernel. */
-    if (all.errors.finite == 0 && all.failed == 0 && !is_stopped)
-        return cli_fail("nothing was checked: no kernel takes these problems%s%s",
-                        results->unsupported[0] != '\0' ? "; the last one: " : "",
-                        results->unsupported);
     return all.failed == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -4,8 +4,10 @@
  * cannot.
  */
 #include "problem_options.h"
+#include "unknown_settings.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static const char help[] =
     "Usage: tegula info [OPTIONS]\n"
@@ -123,6 +125,26 @@ static int print_all(const info_options *o)
     return code;
 }
 
+/* Names variables that nothing reads: they may be misspelt. docs/environment.md has the known ones.
+ */
+static void print_unknown_settings(void)
+{
+    static const char *const known[] = {"TEGULA_BLAS_DEVICE",  "TEGULA_BLAS_GPU_SIZE",
+                                        "TEGULA_BLAS_TESTERS", "TEGULA_BLAS_TRACE",
+                                        "TEGULA_CACHE",        "TEGULA_CACHE_SIZE",
+                                        "TEGULA_CC",           "TEGULA_COMMIT",
+                                        "TEGULA_COMPUTE",      "TEGULA_CPU",
+                                        "TEGULA_CUBLAS",       "TEGULA_CUBLAS_SERVE",
+                                        "TEGULA_CUBLAS_TRACE", "TEGULA_CUBLAS_WORKSPACE",
+                                        "TEGULA_LIBCUDA",      "TEGULA_LIBRARY",
+                                        "TEGULA_NVRTC",        "TEGULA_SIM_SEED",
+                                        "TEGULA_TEST_DEVICE",  NULL};
+    char **at = environ;
+    const char *name;
+    for (int length; (name = next_unknown_setting(&at, "TEGULA_", known, &length)) != NULL;)
+        printf("unknown setting: %.*s, which nothing reads\n", length, name);
+}
+
 int command_info(int argc, char **argv)
 {
     info_options options = {.common = problem_options_start()};
@@ -130,5 +152,6 @@ int command_info(int argc, char **argv)
     if (code != PARSED) return code;
     if (options.common.device != NULL) return print_one(&options);
     printf("tegula %s\n", tgl_version());
+    print_unknown_settings();
     return print_all(&options);
 }

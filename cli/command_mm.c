@@ -10,10 +10,12 @@
 #include "mm_product.h"
 #include "output_file.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -230,6 +232,16 @@ static void print_report(FILE *out, tgl_device *dev, const tgl_problem *p, const
             tgl_plan_kernel(plan), seconds, seconds > 0 ? problem_flops(p) / seconds * 1e-9 : 0.0);
 }
 
+/* A command that fails leaves the old file. */
+static int fail_to_report(FILE *out, const char *output)
+{
+    const int error = errno;
+    __fpurge(out); /* cli_finish() would report it again */
+    clearerr(out);
+    return cli_fail("cannot write to standard %s: %s; %s stays as it was",
+                    out == stdout ? "output" : "error", strerror(error), output);
+}
+
 /* Multiplies with a plan and replaces the output file. */
 static int multiply_planned(tgl_device *dev, const mm_product *x, const tgl_plan *plan,
                             const mm_options *o, const mm_files *files, output_file *output)
@@ -249,9 +261,9 @@ static int multiply_planned(tgl_device *dev, const mm_product *x, const tgl_plan
     if (code != EXIT_DONE) return code;
     /* If the product goes to standard output, the report goes to standard error. */
     FILE *report = output->temporary != NULL ? stdout : stderr;
-    if (!output_file_commit(output)) return EXIT_FAILED;
     print_report(report, dev, &x->problem, plan, seconds);
-    return EXIT_DONE;
+    if (fflush(report) != 0 || ferror(report)) return fail_to_report(report, o->output);
+    return output_file_commit(output) ? EXIT_DONE : EXIT_FAILED;
 }
 
 static int multiply(tgl_device *dev, const mm_product *x, const mm_options *o,
@@ -292,7 +304,7 @@ int command_mm(int argc, char **argv)
     mm_files files;
     if (!mm_open_files(&options, &files)) return EXIT_FAILED;
     mm_product product;
-    code = EXIT_FAILED;
+    code = EXIT_MISUSE;
     if (mm_make_product(&options, &files, &product)) {
         tgl_device *dev = problem_open_device(&options.common, &code);
         if (dev != NULL) code = multiply(dev, &product, &options, &files);

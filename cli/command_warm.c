@@ -86,12 +86,21 @@ static bool is_cache_off(void)
     return cache != NULL && (cache[0] == '\0' || strcmp(cache, "off") == 0);
 }
 
+/* Without --arch and --kernel there are hundreds of kernels. */
+static void note_duration(const tgl_warm_options *options)
+{
+    if (options->kernel == NULL)
+        fprintf(stderr, "note: all kernels of an architecture take about 3 minutes of one "
+                        "processor; --kernel compiles one\n");
+}
+
 int command_warm(int argc, char **argv)
 {
     tally sum = {0};
     tgl_warm_options options = {.size = sizeof options, .report = print_report, .user = &sum};
     const int code = cli_parse(argc, argv, &syntax, &options);
     if (code != PARSED) return code;
+    note_duration(&options);
     tgl_status status = tgl_warm(&options);
     if (sum.failed > 0) return cli_fail("%d kernels did not compile or were not kept", sum.failed);
     if (status == TGL_UNKNOWN_KERNEL) return cli_fail_plan(NULL, NULL, status);

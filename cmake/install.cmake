@@ -44,6 +44,14 @@ configure_file(cmake/tegula.pc.in tegula.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tegula.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT libtegula-dev)
 
+if(TARGET tegula_blas)
+  configure_file(cmake/tegula_blas.pc.in tegula_blas.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tegula_blas.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    COMPONENT libtegula-blas)
+  install(FILES shims/blas/tegula_blas.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tegula
+    COMPONENT libtegula-blas)
+endif()
+
 if(TEGULA_TOP_LEVEL)
   install(TARGETS tegula_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tegula)
   install(FILES packaging/completion.bash RENAME tegula

@@ -21,9 +21,12 @@ function(tgl_shim name exports component)
   target_link_libraries(${name} PRIVATE tegula_shared ${TEGULA_LINK})
   # nodelete: devices are never closed.
   target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,-z,nodelete)
-  # The installed library finds libtegula.so beside it.
+  # It finds libtegula.so beside it, installed and in the build folder, which may be moved or copied. Otherwise
+  # CMake ends the build's rpath with an empty entry, which the loader takes for the current folder.
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C LINK_DEPENDS ${exports}
-    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} INSTALL_RPATH "$ORIGIN")
+    LIBRARY_OUTPUT_DIRECTORY $<TARGET_FILE_DIR:tegula_shared>
+    BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN"
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   if(TEGULA_INSTALL)
     install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
   endif()

@@ -2,20 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Completion of tegula in zsh. Commands, options and the values of options such as "--order row|col" are
-# read from the program's own help, so that they are those of the installed version.
+# read from the help of the program that PATH finds, so that they are those of the installed version.
+# Only that program is run: neither ./tegula of the current folder nor another path in the command line. What
+# was typed is compared with the help as text, and is never a part of a script.
 
+local program=$(whence -p tegula) option=$words[CURRENT-1] line text
 local -a help items
-help=($words[1])
-(( CURRENT > 2 )) && help+=($words[2])
+[[ $program == /* ]] || program=true
+help=($program)
+(( CURRENT > 2 )) && [[ $words[2] =~ '^[a-z]+$' ]] && help+=($words[2])
+text=$($help --help 2>/dev/null)
 if [[ $PREFIX == -* ]]; then
-  items=(--help ${(f)"$($help --help 2>/dev/null | sed -n 's/^  \(-.*\)/\1/p' | sed 's/   *.*//' |
-    tr -s ' ,' '\n' | grep '^-')"})
+  items=(--help)
+  for line in ${(M)${(f)text}:#  -*}; do
+    line=${${line#  }%%  *}
+    items+=(${(M)=${line//,/ }:#-*})
+  done
   compadd -- $items
 elif (( CURRENT == 2 )); then
-  items=(${(f)"$($help --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  *\(.*\)/\1:\2/p')"})
+  for line in ${(f)${${text#*Commands:$'\n'}%%$'\n\n'*}}; do
+    [[ $line =~ '^  ([a-z]+) +(.*)$' ]] && items+=("$match[1]:$match[2]")
+  done
   _describe command items
 else
-  items=(${(f)"$($help --help 2>/dev/null |
-    sed -n "s/^  $words[CURRENT-1] \([a-z0-9]*|[a-z0-9|]*\).*/\1/p" | tr '|' '\n')"})
+  for line in ${(f)text}; do
+    [[ ${line[1,$(( $#option + 3 ))]} == "  $option " ]] || continue
+    line=${${line[$(( $#option + 4 )),-1]}%% *}
+    [[ $line =~ '^[a-z0-9]+(\|[a-z0-9]+)+$' ]] && items=(${(s:|:)line})
+  done
   if (( $#items )); then compadd -- $items; else _files; fi
 fi

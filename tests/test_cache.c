@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The disk cache: what is stored comes back, whatever is damaged does not, and no folder is used
- * that others could write to.
+ * The disk cache: what is stored comes back, whatever is damaged does not, no folder is used that
+ * others could write to, and no file is removed that the cache has not written.
  */
 #include "support.h"
 
@@ -9,8 +9,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,12 +66,17 @@ static void digests_do_not_depend_on_the_parts(void **state)
 
 /* ---- A folder for each test ------------------------------------------------------------------ */
 
+/* The folder that TEGULA_CACHE names; the state of a test is the folder of the entries in it. */
+static char base[] = "/tmp/tegula-test-XXXXXX";
+
 static int make_folder(void **state)
 {
-    char *folder = strdup("/tmp/tegula-test-XXXXXX");
-    assert_non_null(folder);
-    assert_non_null(mkdtemp(folder));
-    setenv("TEGULA_CACHE", folder, 1);
+    char *folder;
+    strcpy(strrchr(base, '-'), "-XXXXXX");
+    assert_non_null(mkdtemp(base));
+    assert_true(asprintf(&folder, "%s/tegula", base) > 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    setenv("TEGULA_CACHE", base, 1);
     *state = folder;
     return 0;
 }
@@ -91,18 +100,16 @@ static DIR *open_folder(const char *path)
     return folder;
 }
 
+static int remove_path(const char *path, const struct stat *info, int type, struct FTW *place)
+{
+    (void)info, (void)type, (void)place;
+    return remove(path);
+}
+
 static int remove_folder(void **state)
 {
-    char path[512];
-    chmod(*state, 0700);
-    DIR *folder = open_folder(*state);
-    for (const char *name; (name = next_name(folder)) != NULL;) {
-        snprintf(path, sizeof path, "%s/%s", (char *)*state, name);
-        if (unlink(path) != 0) rmdir(path);
-    }
-    rmdir(*state);
     free(*state);
-    return 0;
+    return nftw(base, remove_path, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 /* The path of the only entry. */
@@ -297,6 +304,16 @@ static void set_age(const char *path, time_t seconds_ago)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
+/* Makes a file of `size` bytes that begins with `text`, and does not occupy as much of the disk. */
+static void make_file(const char *path, const char *text, off_t size, time_t seconds_ago)
+{
+    const int file = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    assert_int_equal(write(file, text, strlen(text)), strlen(text));
+    assert_int_equal(ftruncate(file, size), 0);
+    close(file);
+    set_age(path, seconds_ago);
+}
+
 /* Makes all entries older, the first stored the oldest. */
 static void age_entries(const char *folder_path)
 {
@@ -370,12 +387,8 @@ static bool stays_beside(const char *folder, off_t rest)
     struct stat info;
     snprintf(oldest, sizeof oldest, "%s/%064d", folder, 1);
     snprintf(other, sizeof other, "%s/%064d", folder, 2);
-    int file = open(oldest, O_CREAT | O_WRONLY, 0600);
-    close(file);
-    set_age(oldest, 1000);
-    file = open(other, O_CREAT | O_WRONLY, 0600);
-    assert_int_equal(ftruncate(file, rest), 0); /* occupies no blocks of the disk */
-    close(file);
+    make_file(oldest, "tegula2", sizeof "tegula2", 1000);
+    make_file(other, "tegula2", rest, 0);
     tgl_cache *cache = tgl_cache_open();
     assert_true(store(cache, "x", "one"));
     tgl_cache_close(cache);
@@ -411,26 +424,38 @@ static void used_entries_stay(void **state)
     free(data);
 }
 
-/* Whatever else lies in the folder is not the cache's: it is neither removed nor counted. */
+/* What the user has in the folder that TEGULA_CACHE names, and whatever else lies in the folder of
+ * the entries, is not the cache's: it is neither removed nor counted. */
 static void foreign_files_are_left_alone(void **state)
 {
-    static const char *const names[] = {"notes.txt", "measured", "0123456789abcdef"};
-    char path[512];
+    static const struct {
+        const char *name, *text;
+    } files[] = {
+        {"notes.txt", "a note"},
+        {"0123456789abcdef", "tegula2"},
+        {"new-thesis-chapter.txt", "a chapter"},
+        {"new-thesis-chapter.txt", "tegula2"},
+        {"new-0123456789abcdef", "a chapter"},
+        {"new-0123456789abcdef0", "tegula2"},
+        {"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "a blob"},
+        {"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde", "tegula2"},
+    };
+    const char *const folders[] = {base, *state};
     setenv("TEGULA_CACHE_SIZE", "1M", 1);
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
-        const int file = open(path, O_CREAT | O_WRONLY, 0600);
-        assert_int_equal(ftruncate(file, 2 << 20), 0);
-        close(file);
-        set_age(path, 1000000);
-    }
-    const int kept = entries_kept(*state);
-    assert_in_range(kept, 4, 10);
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        struct stat info;
-        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
-        assert_int_equal(stat(path, &info), 0);
-        assert_int_equal(info.st_size, 2 << 20);
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        char path[COUNT_OF(folders)][512];
+        for (size_t j = 0; j < COUNT_OF(folders); j++) {
+            snprintf(path[j], sizeof path[j], "%s/%s", folders[j], files[i].name);
+            make_file(path[j], files[i].text, 2 << 20, 1000000);
+        }
+        const int kept = entries_kept(*state);
+        assert_in_range(kept, 4, 10);
+        for (size_t j = 0; j < COUNT_OF(folders); j++) {
+            struct stat info;
+            if (stat(path[j], &info) != 0) fail_msg("%s is gone", path[j]);
+            assert_int_equal(info.st_size, 2 << 20);
+            unlink(path[j]);
+        }
     }
     unsetenv("TEGULA_CACHE_SIZE");
 }
@@ -468,21 +493,89 @@ static void the_bound_is_read(void **state)
 /* Temporary files of killed writers are removed; those of running writers are kept. */
 static void forgotten_temporary_files_are_removed(void **state)
 {
-    static const char *const names[] = {"new-0123456789abcdef", "new-fedcba9876543210"};
+    static const struct {
+        const char *name, *text;
+        time_t age;
+        bool stays;
+    } files[] = {{"new-0123456789abcdef", "tegula2", 2 * 24 * 60 * 60, false},
+                 {"new-1123456789abcdef", "", 2 * 24 * 60 * 60, false},
+                 {"new-2123456789abcdef", "teg", 2 * 24 * 60 * 60, false},
+                 {"new-fedcba9876543210", "tegula2", 60, true}};
     char path[512];
     tgl_cache *cache = tgl_cache_open();
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
-        close(open(path, O_CREAT | O_WRONLY, 0600));
-        set_age(path, i == 0 ? 2 * 24 * 60 * 60 : 60);
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", (char *)*state, files[i].name);
+        make_file(path, files[i].text, (off_t)strlen(files[i].text), files[i].age);
     }
     assert_true(store(cache, "x", "one"));
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
         struct stat info;
-        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
-        assert_int_equal(stat(path, &info), i == 0 ? -1 : 0);
+        snprintf(path, sizeof path, "%s/%s", (char *)*state, files[i].name);
+        assert_int_equal(stat(path, &info), files[i].stays ? 0 : -1);
     }
     tgl_cache_close(cache);
+}
+
+/* ---- The process ----------------------------------------------------------------------------- */
+
+/* With an umask that takes all permissions the folder and the entries still have them. */
+static void the_umask_does_not_matter(void **state)
+{
+    char path[512];
+    struct stat info;
+    assert_int_equal(rmdir(*state), 0);
+    const mode_t before = umask(0777);
+    tgl_cache *cache = tgl_cache_open();
+    const bool is_stored = store(cache, "x", "one");
+    umask(before);
+    assert_true(is_stored);
+    assert_int_equal(stat(*state, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    find_entry(*state, path, sizeof path);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_true(has(cache, "x", "one"));
+    tgl_cache_close(cache);
+}
+
+static bool has_pending_signals(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, SIGXFSZ) != 0;
+}
+
+/* Stores an entry under a limit of the size of files, whose signal would end the process. */
+static bool stores_nothing_and_lives(bool is_blocked)
+{
+    const struct rlimit limit = {200, 200};
+    char data[2000] = {0};
+    sigset_t too_large, after;
+    memset(data, 'x', sizeof data - 1);
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    signal(SIGXFSZ, SIG_DFL);
+    sigprocmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &too_large, NULL);
+    tgl_cache *cache = tgl_cache_open();
+    if (is_blocked) raise(SIGXFSZ); /* one of the caller's stays pending */
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || store(cache, "x", data)) return false;
+    sigprocmask(SIG_BLOCK, NULL, &after);
+    return sigismember(&after, SIGXFSZ) == is_blocked && has_pending_signals() == is_blocked &&
+           store(cache, "y", "short");
+}
+
+static void the_limit_of_file_sizes_ends_no_process(void **state)
+{
+    char path[512];
+    for (int is_blocked = 0; is_blocked < 2; is_blocked++) {
+        int status;
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) _exit(stores_nothing_and_lives(is_blocked) ? 0 : 1);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        find_entry(*state, path, sizeof path); /* the short one; the other has left nothing */
+    }
 }
 
 /* ---- Folders --------------------------------------------------------------------------------- */
@@ -520,9 +613,6 @@ static void the_environment_chooses_the_folder(void **state)
     snprintf(expected, sizeof expected, "%s/tegula/.cache/tegula", (char *)*state);
     assert_string_equal(tgl_cache_describe(cache), expected);
     tgl_cache_close(cache);
-    rmdir(expected); /* what the teardown does not look for */
-    *strrchr(expected, '/') = '\0';
-    rmdir(expected);
 
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
@@ -542,20 +632,19 @@ static void home_directories_are_not_created(void **state)
     unsetenv("TEGULA_CACHE");
     unsetenv("XDG_CACHE_HOME");
     setenv("HOME", home, 1);
-    assert_off("/home/.cache/tegula: No such file");
+    assert_off("/home: No such file");
     assert_int_not_equal(stat(home, &info), 0);
 
     setenv("XDG_CACHE_HOME", xdg, 1);
-    assert_off("/home/cache/tegula: No such file");
+    assert_off("/home: No such file");
     assert_int_not_equal(stat(home, &info), 0);
 
     setenv("TEGULA_CACHE", own, 1);
     tgl_cache *cache = tgl_cache_open();
     assert_int_equal(tgl_cache_state_of(cache), TGL_CACHE_ON);
+    strcat(own, "/tegula");
+    assert_string_equal(tgl_cache_describe(cache), own);
     tgl_cache_close(cache);
-    assert_int_equal(rmdir(own), 0);
-    *strrchr(own, '/') = '\0';
-    assert_int_equal(rmdir(own), 0);
 }
 
 static void relative_paths_are_refused(void **state)
@@ -599,7 +688,7 @@ static void folders_that_do_not_serve(void **state)
     setenv("TEGULA_CACHE", longest, 1);
     assert_off("too long");
     free(longest);
-    setenv("TEGULA_CACHE", *state, 1);
+    setenv("TEGULA_CACHE", base, 1);
     chmod(*state, 0770);
     assert_off("chmod 700");
     chmod(*state, 0702);
@@ -614,6 +703,36 @@ static void a_folder_of_another_user_does_not_serve(void **state)
     assert_int_equal(chown(*state, 0, (gid_t)-1), 0);
 }
 
+/* An example is root with the HOME of the user who called sudo: it creates nothing there, and
+ * follows no link that the user has made. */
+static void nothing_is_created_in_a_home_of_another_user(void **state)
+{
+    static const char *const variables[] = {"TEGULA_CACHE", "XDG_CACHE_HOME", "HOME"};
+    char home[512], inner[512], link[512];
+    struct stat info;
+    (void)state;
+    if (geteuid() != 0) skip(); /* only root can give it away */
+    snprintf(home, sizeof home, "%s/home", base);
+    snprintf(inner, sizeof inner, "%s/home/inner", base);
+    snprintf(link, sizeof link, "%s/link", base);
+    assert_int_equal(mkdir(home, 0700), 0);
+    assert_int_equal(symlink(*state, link), 0);
+    assert_int_equal(lchown(link, 12345, (gid_t)-1), 0);
+    assert_int_equal(chown(home, 12345, (gid_t)-1), 0);
+    for (size_t i = 0; i < COUNT_OF(variables); i++) {
+        const char *const paths[] = {home, inner, link};
+        for (size_t j = 0; j < COUNT_OF(variables); j++)
+            unsetenv(variables[j]);
+        for (size_t j = 0; j < COUNT_OF(paths); j++) {
+            setenv(variables[i], paths[j], 1);
+            assert_off(i == 2 && j == 1 ? "No such file" : "belongs to another user");
+        }
+    }
+    assert_int_equal(rmdir(home), 0); /* it is empty */
+    snprintf(inner, sizeof inner, "%s/.cache", (char *)*state);
+    assert_int_not_equal(stat(inner, &info), 0);
+}
+
 static void a_folder_that_vanishes_costs_only_time(void **state)
 {
     tgl_cache *cache = tgl_cache_open();
@@ -621,7 +740,6 @@ static void a_folder_that_vanishes_costs_only_time(void **state)
     assert_false(store(cache, "x", "one"));
     assert_false(has(cache, "x", "one"));
     tgl_cache_close(cache);
-    assert_int_equal(mkdir(*state, 0700), 0);
 }
 
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -644,12 +762,15 @@ int main(void)
         IN_FOLDER(foreign_files_are_left_alone),
         IN_FOLDER(the_bound_is_read),
         IN_FOLDER(forgotten_temporary_files_are_removed),
+        IN_FOLDER(the_umask_does_not_matter),
+        IN_FOLDER(the_limit_of_file_sizes_ends_no_process),
         IN_FOLDER(the_environment_chooses_the_folder),
         IN_FOLDER(home_directories_are_not_created),
         IN_FOLDER(relative_paths_are_refused),
         IN_FOLDER(the_cache_can_be_turned_off),
         IN_FOLDER(folders_that_do_not_serve),
         IN_FOLDER(a_folder_of_another_user_does_not_serve),
+        IN_FOLDER(nothing_is_created_in_a_home_of_another_user),
         IN_FOLDER(a_folder_that_vanishes_costs_only_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

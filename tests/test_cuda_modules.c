@@ -9,8 +9,9 @@
 
 enum { UNUSED_MAX = 256 }; /* maximum number of modules without users that a device keeps */
 
-/* *plan := a plan with one launch of a kernel with these macros. */
-static tgl_status make_plan(tgl_device *dev, const char *macros, tgl_plan **plan)
+/* *plan := a plan with one launch of a kernel with these macros, and dynamic shared memory. */
+static tgl_status make_shared_plan(tgl_device *dev, const char *macros, int dynamic_shared,
+                                   tgl_plan **plan)
 {
     const tgl_kernel kernel = {
         .name = "test", .file = "test.cu", .symbol = "test", .parameters = "int", .source = "test"};
@@ -30,6 +31,7 @@ static tgl_status make_plan(tgl_device *dev, const char *macros, tgl_plan **plan
                                .grid = {1, 1, 1},
                                .cluster = {1, 1, 1},
                                .threads = 32,
+                               .dynamic_shared = dynamic_shared,
                                .flag = -1,
                                .repeats = 1,
                                .count = 1,
@@ -37,6 +39,11 @@ static tgl_status make_plan(tgl_device *dev, const char *macros, tgl_plan **plan
     tgl_list_step(&b, "test");
     tgl_list_launch(&b, &launch, &argument, sizeof argument);
     return plan_of_launches(dev, &b, plan);
+}
+
+static tgl_status make_plan(tgl_device *dev, const char *macros, tgl_plan **plan)
+{
+    return make_shared_plan(dev, macros, 0, plan);
 }
 
 static tgl_plan *plan_number(tgl_device *dev, int number)
@@ -80,6 +87,25 @@ static void plans_share_a_module(void **state)
     assert_int_equal(compilations(), before);
     tgl_device_close(dev);
     assert_int_equal(loaded_modules(), 0);
+}
+
+/* A launch may use 48 KB of static and dynamic shared memory without having asked for more. */
+static void static_shared_memory_counts(void **state)
+{
+    enum { LIMIT = 48 * 1024, DYNAMIC = 40 * 1024 };
+    static const int fixed[] = {0, LIMIT - DYNAMIC, LIMIT - DYNAMIC + 4, 20 * 1024};
+    (void)state;
+    for (int i = 0; i < (int)COUNT_OF(fixed); i++) {
+        char number[16];
+        tgl_plan *plan;
+        snprintf(number, sizeof number, "%d", fixed[i]);
+        setenv("FAKE_CUDA_SHARED", number, 1);
+        tgl_device *dev = open_device("cuda");
+        assert_status(make_shared_plan(dev, "NUMBER=1", DYNAMIC, &plan), TGL_OK);
+        run(plan); /* the fake refuses a launch beyond the limit */
+        tgl_plan_destroy(plan);
+        tgl_device_close(dev);
+    }
 }
 
 /* The fake reports a module that is unloaded while its kernels may still run. */
@@ -216,10 +242,15 @@ static void threads_that_want_one_kernel_wait_for_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(plans_share_a_module),    TEST(unused_modules_are_bounded),
-        TEST(modules_of_plans_stay),   TEST(unloading_is_put_off),
-        TEST(closing_waits_for_work),  TEST(a_capture_goes_on_while_modules_are_unloaded),
-        TEST(all_macros_are_compiled), TEST(threads_that_want_one_kernel_wait_for_one),
+        TEST(static_shared_memory_counts),
+        TEST(plans_share_a_module),
+        TEST(unused_modules_are_bounded),
+        TEST(modules_of_plans_stay),
+        TEST(unloading_is_put_off),
+        TEST(closing_waits_for_work),
+        TEST(a_capture_goes_on_while_modules_are_unloaded),
+        TEST(all_macros_are_compiled),
+        TEST(threads_that_want_one_kernel_wait_for_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,12 @@ static void without_a_driver(void **state)
 static void with_a_library_that_is_no_driver(void **state)
 {
     (void)state;
+    setenv("TEGULA_LIBCUDA", "", 1); /* as without the variable */
+    tgl_device *dev = NULL;
+    char message[300] = "";
+    if (tgl_device_open("cuda", NULL, &dev) != TGL_OK) tgl_last_error(message, sizeof message);
+    if (strstr(message, "too old") != NULL) fail_msg("%s", message);
+    tgl_device_close(dev);
     setenv("TEGULA_LIBCUDA", FAKE_LIBNVRTC, 1);
     assert_open_fails("cuda", TGL_NO_DEVICE, "too old");
     assert_auto_is("cpu");

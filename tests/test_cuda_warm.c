@@ -4,6 +4,7 @@
  * command.
  */
 #include <getopt.h>
+#include <unistd.h>
 
 #include "fake_cuda/setup.h"
 
@@ -191,6 +192,15 @@ static void requests_that_make_no_sense(void **state)
     assert_status(tgl_warm(&strange), TGL_BAD_ARGUMENT);
 }
 
+/* Makes the folder of the entries one of this user that accepts no files. */
+static void make_full_cache(void)
+{
+    char link[256];
+    snprintf(link, sizeof link, "%s/tegula", cache_folder());
+    assert_int_equal(symlink("/proc/self", link), 0);
+    setenv("TEGULA_CACHE", cache_folder(), 1);
+}
+
 static void what_is_not_kept_is_told(void **state)
 {
     (void)state;
@@ -206,11 +216,11 @@ static void what_is_not_kept_is_told(void **state)
     assert_last_error("nothing would be kept, as the cache is off (");
     assert_last_error("TEGULA_CACHE=off");
 
-    setenv("TEGULA_CACHE", "/proc/self", 1); /* a folder of this user that accepts no files */
+    make_full_cache();
     assert_status(warm("sm_80,sm_90", "ladder/naive", &s), TGL_DRIVER);
     assert_int_equal(s.reports, 2);
     assert_int_equal(s.not_kept, 2);
-    assert_last_error("ladder/naive was compiled for sm_90a, but could not be kept in /proc/self");
+    assert_last_error("ladder/naive was compiled for sm_90a, but could not be kept in /tmp/");
 
     static const char *const off[] = {"off", ""};
     for (size_t i = 0; i < COUNT_OF(off); i++) {
@@ -239,7 +249,7 @@ static void the_command_tells_by_its_exit_code(void **state)
     assert_int_equal(command("--arch", "sm_1"), EXIT_MISUSE);
     assert_int_equal(command("--kernel", "none"), EXIT_MISUSE);
     assert_int_equal(command("--no-such", "option"), EXIT_MISUSE);
-    setenv("TEGULA_CACHE", "/proc/self", 1);
+    make_full_cache();
     assert_int_equal(command("--arch", "sm_80"), EXIT_FAILED);
     setenv("TEGULA_CACHE", "/proc/self/stat", 1);
     assert_int_equal(command("--arch", "sm_80"), EXIT_FAILED);

@@ -113,7 +113,10 @@ static const struct {
     tgl_status status;
     const char *sentence;
 } bad_epilogues[] = {
-    {{.size = 8}, TGL_BAD_ARGUMENT, "epilogue.size is 8; this version knows 64"},
+    {{.size = 8},
+     TGL_BAD_ARGUMENT,
+     "epilogue.size is 8; set it to the size of the struct, which is 64 in this version of the "
+     "library"},
     {{.bias = (tgl_bias)3}, TGL_BAD_EPILOGUE, "epilogue.bias is 3, which is not a tgl_bias"},
     {{.activation = (tgl_activation)4},
      TGL_BAD_EPILOGUE,
@@ -214,7 +217,12 @@ static const struct {
     tgl_status status;
     const char *sentence;
 } bad_operands[] = {
-    {false, false, {.size = 7}, TGL_BAD_ARGUMENT, "operands.size is 7; this version knows 176"},
+    {false,
+     false,
+     {.size = 7},
+     TGL_BAD_ARGUMENT,
+     "operands.size is 7; set it to the size of the struct, which is 176 in this version of the "
+     "library"},
     {false, false, {.B = room, .C = room}, TGL_BAD_A, "A is NULL"},
     {false, false, {.A = room, .C = room}, TGL_BAD_B, "B is NULL"},
     {false, false, {.A = room, .B = room}, TGL_BAD_C, "C is NULL"},

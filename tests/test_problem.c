@@ -29,7 +29,10 @@ static const struct {
     tgl_status status;
     const char *sentence;
 } bad_problems[] = {
-    {{SET(size, 0)}, TGL_BAD_ARGUMENT, "problem.size is 0; this version knows 176"},
+    {{SET(size, 0)},
+     TGL_BAD_ARGUMENT,
+     "problem.size is 0; set it to the size of the struct, which is 176 in this version of the "
+     "library"},
     {{SET(m, -1)}, TGL_BAD_M, "m is -1; it must not be negative"},
     {{SET(n, -2)}, TGL_BAD_N, "n is -2; it must not be negative"},
     {{SET(k, INT64_MIN)}, TGL_BAD_K, "k is -9223372036854775808; it must not be negative"},

@@ -17,6 +17,13 @@ static const struct broken {
     double alpha, beta;
     int cluster; /* blocks; 0 means 1 */
 } broken[] = {
+    {"reader_writes", TGL_KERNEL_FAULT, {"race: ", "with no barrier between", "s + "}, 1, 0, 0},
+    {"too_much_shared",
+     TGL_COMPILE,
+     {"declares 49156 bytes of shared memory; 49152 is the maximum"},
+     1,
+     0,
+     0},
     {"missing_barrier", TGL_KERNEL_FAULT, {"race: ", "with no barrier between", "s + "}, 1, 0, 0},
     {"off_by_one",
      TGL_KERNEL_FAULT,

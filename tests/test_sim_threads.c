@@ -20,7 +20,7 @@ static tgl_device *open_sim(int threads)
 static int64_t shared_launches(const tgl_device *dev)
 {
     const tgl_sim *sim = dev->state;
-    return sim->threads.shared_launches;
+    return atomic_load(&sim->runner)->threads.shared_launches;
 }
 
 /* What a run leaves. A, B, C: at the same addresses in all runs, which are in the trace. */
@@ -87,7 +87,7 @@ static int count_threads(int asked)
 {
     tgl_device *dev = open_sim(asked);
     const tgl_sim *sim = dev->state;
-    const int threads = sim->threads.pool.threads;
+    const int threads = atomic_load(&sim->runner)->threads.pool.threads;
     tgl_device_close(dev);
     return threads;
 }

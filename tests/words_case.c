@@ -12,9 +12,43 @@ const tgl_type types_of_words[CPU_WORD_KINDS] = {TGL_BF16, TGL_F32, TGL_F16, TGL
 
 const cpu_words *words;
 
+/* What tests have asked for, and whether a tier had it. */
+static struct part {
+    const char *name; /* NULL: unused */
+    bool is_tested;
+} parts[CPU_WORD_KINDS + 2];
+
+bool has_part(const char *name, bool has)
+{
+    size_t i = 0;
+    while (parts[i].name != NULL && strcmp(parts[i].name, name) != 0)
+        i++;
+    assert_true(i + 1 < COUNT_OF(parts));
+    parts[i].name = name;
+    parts[i].is_tested = parts[i].is_tested || has;
+    return has;
+}
+
 bool has_kind(cpu_word_kind kind)
 {
-    return words->multiply[kind] != NULL;
+    static const char *const names[CPU_WORD_KINDS] = {[CPU_WORDS_BF16] = "words of bf16",
+                                                      [CPU_WORDS_F32] = "words of f32",
+                                                      [CPU_WORDS_F16] = "words of f16",
+                                                      [CPU_WORDS_I8] = "words of i8",
+                                                      [CPU_DIGITS_F32] = "digits of f32"};
+    return has_part(names[kind], words->multiply[kind] != NULL);
+}
+
+/* Prints what no tier had. Returns whether there was anything. */
+static bool print_untested(void)
+{
+    bool is_complete = true;
+    for (const struct part *p = parts; p->name != NULL; p++) {
+        if (p->is_tested) continue;
+        printf("skipped: no instruction set of this processor has %s\n", p->name);
+        is_complete = false;
+    }
+    return !is_complete;
 }
 
 bool has_type(tgl_type type)
@@ -48,7 +82,7 @@ int run_tiers_with_words(int (*test_tier)(const char *tier), void (*before_permi
                "TEGULA_CPU forbids them\n");
         return 77;
     }
-    return failed;
+    return print_untested() && failed == 0 ? 77 : failed;
 }
 
 tgl_problem accurate(tgl_problem problem)

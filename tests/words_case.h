@@ -16,7 +16,10 @@ extern const tgl_type types_of_words[CPU_WORD_KINDS];
 /* The words of the tier that is tested. */
 extern const cpu_words *words;
 
+/* Whether the tier has the words of this kind, or, `has`, what the name says. If no tier has what a
+ * test asks for, the program is reported as skipped. */
 bool has_kind(cpu_word_kind kind);
+bool has_part(const char *name, bool has);
 
 /* Whether the words multiply elements of this type. */
 bool has_type(tgl_type type);

@@ -119,6 +119,19 @@ static void add_to_means(bench_report *r, const contest *t, const char *shape)
     geometric_mean_add(&r->best[type], best->ratio);
 }
 
+/* Whether a large product on the CPU is far slower than it is where nothing else runs: it reaches
+ * 0.7 of the FMA rate and more then (docs/performance.md). That rate is the best of several
+ * samples, and short programs in between do not lower it. */
+static bool is_far_below_fma(const contest *t, double flops)
+{
+    enum { LARGE = 512 };
+    static const double plausible = 0.5;
+    const tgl_problem *p = &t->problem;
+    return cli_device_is_host(t->settings->dev) && t->fma > 0 && flops < plausible * t->fma &&
+           (p->type_a == TGL_F32 || p->type_a == TGL_F64) && p->m >= LARGE && p->n >= LARGE &&
+           p->k >= LARGE;
+}
+
 void report_add(bench_report *r, const contest *t)
 {
     char shape[64];
@@ -140,6 +153,7 @@ void report_add(bench_report *r, const contest *t)
         printf("  unstable: %.0f %%", 100 * contest_spread(t));
         r->unstable++;
     }
+    if (is_far_below_fma(t, ours * 1e9)) r->slow++;
     putchar('\n');
     fflush(stdout);
     add_to_means(r, t, shape);
@@ -170,5 +184,10 @@ int report_finish(bench_report *r)
                "fastest by more than the share shown.\nOther programs may be running. More time "
                "(--time), fewer threads or --cpu-time may help.\n",
                r->unstable, r->unstable == 1 ? " is" : "s are");
+    if (r->slow > 0)
+        printf(
+            "\nThe machine was busy: %d row%s less than half of the FMA rate, and large products "
+            "reach more where nothing else runs.\nThese numbers are not Tegula's speed.\n",
+            r->slow, r->slow == 1 ? " is" : "s are");
     return output_file_close(&r->csv) ? EXIT_DONE : EXIT_FAILED;
 }

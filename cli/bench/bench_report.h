@@ -17,6 +17,7 @@ typedef struct bench_report {
     const contest_settings *settings;
     output_file csv;
     int unstable;                      /* rows */
+    int slow;                          /* rows far below the FMA rate */
     type_label types[REPORT_TYPES];    /* in order of appearance */
     geometric_mean best[REPORT_TYPES]; /* mean ratio of the best peer */
     double worst[REPORT_TYPES];        /* least ratio of the best peer */

@@ -110,6 +110,7 @@ static void *load_anywhere(void)
 static void *load_cublas(char *message, size_t message_size)
 {
     const char *own = getenv("TEGULA_CUBLAS");
+    if (own != NULL && own[0] == '\0') own = NULL;
     struct stat info;
     /* These variables change the arithmetic of cuBLAS. NVIDIA_TF32_OVERRIDE is removed rather than
      * set to 0, which would disable TF32 where a product asks for it; without it f32 is computed in
@@ -152,7 +153,7 @@ static bool find_functions(cublas_functions *call, void *library, const entry *e
 static bool enter_context(cublas *c, char *message, size_t message_size)
 {
     const char *path = getenv("TEGULA_LIBCUDA"), *colon = strchr(tgl_device_name(c->dev), ':');
-    void *driver = load_library(path != NULL ? path : "libcuda.so.1");
+    void *driver = load_library(path != NULL && path[0] != '\0' ? path : "libcuda.so.1");
     if (driver == NULL) {
         snprintf(message, message_size, "libcuda.so.1 was not found");
         return false;

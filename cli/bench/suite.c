@@ -125,6 +125,7 @@ static const char *trim(char *line, size_t length)
 
 bool suite_read(suite *s, const char *path, tgl_type type)
 {
+    const tgl_problem asked = cli_problem(type != 0 ? type : TGL_F32, 1, 1, 1);
     FILE *file = fopen(path, "r");
     if (file == NULL) return cli_fail_false("cannot read the suite %s: %s", path, strerror(errno));
     char *line = NULL;
@@ -142,6 +143,10 @@ bool suite_read(suite *s, const char *path, tgl_type type)
         cli_fail("cannot read the suite %s: %s", path, strerror(errno));
     }
     fclose(file);
-    if (wrong == NULL && s->count == 0) cli_fail("%s has no shape to run", path);
+    if (wrong == NULL && s->count == 0 && type != 0)
+        cli_fail("%s has no shape of %s, which is what was looked for; --type names another type",
+                 path, problem_type_label(&asked).text);
+    else if (wrong == NULL && s->count == 0)
+        cli_fail("%s has no shape to run", path);
     return wrong == NULL && s->count > 0;
 }

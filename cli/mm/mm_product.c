@@ -15,16 +15,11 @@ int mm_is_stdin(const char *path)
 
 /* ---- The files ------------------------------------------------------------------------------- */
 
-static bool open_input(const char *path, tgl_type type, array_file *file)
+static bool open_input(const char *path, array_file *file)
 {
     char message[400];
-    if (!array_open(path, file, message, sizeof message))
-        return cli_fail_false("%s: %s", mm_is_stdin(path) ? "standard input" : path, message);
-    if (type == 0 || file->header.type == type) return true;
-    cli_fail("%s is %s; --type asks for %s", path, npy_type_name(file->header.type),
-             npy_type_name(type));
-    array_close(file);
-    return false;
+    return array_open(path, file, message, sizeof message) ||
+           cli_fail_false("%s: %s", mm_is_stdin(path) ? "standard input" : path, message);
 }
 
 void mm_close_files(mm_files *files)
@@ -37,9 +32,8 @@ void mm_close_files(mm_files *files)
 bool mm_open_files(const mm_options *o, mm_files *files)
 {
     *files = (mm_files){0};
-    if (open_input(o->a, o->common.type, &files->a) &&
-        open_input(o->b, o->common.type, &files->b) &&
-        (o->c0 == NULL || open_input(o->c0, 0, &files->c0)))
+    if (open_input(o->a, &files->a) && open_input(o->b, &files->b) &&
+        (o->c0 == NULL || open_input(o->c0, &files->c0)))
         return true;
     mm_close_files(files);
     return false;
@@ -81,10 +75,20 @@ static tgl_transpose transpose_of(const mm_factor *x, bool by_columns)
     return x->is_transposed != (is_fortran != by_columns) ? TGL_TRANS : TGL_NO_TRANS;
 }
 
+static bool has_asked_type(const char *path, tgl_type type, tgl_type asked)
+{
+    return asked == 0 || type == asked ||
+           cli_fail_false("%s is %s; --type asks for %s", path, npy_type_name(type),
+                          npy_type_name(asked));
+}
+
 /* false: op(A) and op(B) cannot be multiplied, which is reported. */
 static bool check_factors(const mm_options *o, const mm_factor *a, const mm_factor *b)
 {
     const tgl_type type_a = a->header->type, type_b = b->header->type;
+    if (!has_asked_type(o->a, type_a, o->common.type) ||
+        !has_asked_type(o->b, type_b, o->common.type))
+        return false;
     if ((a->is_vector && a->is_transposed) || (b->is_vector && b->is_transposed))
         return cli_fail_false("%s is a vector, which has no transpose: leave out --trans-%c",
                               a->is_vector && a->is_transposed ? o->a : o->b,

@@ -9,19 +9,6 @@
 
 #include "lib/accurate_tiles.h"
 
-/* sum * 2^-s, rounded once, for any s. A sum is 0, or between 2^-59 (2^-24 squared, times 2^-11)
- * and 2^61 (2^15 squared, times a k below 2^31). The scale is applied as two factors. The first one
- * is between 2^-67 and 2^113, so that the first product is a normal number, and only the second
- * product is rounded. If the second factor would be below 2^-145, the result is less than half of
- * the least denormal number, and 2^-145 gives the same result (docs/accuracy.md). A second factor
- * above 2^127 occurs only with a sum of 0, of lines whose words are 0. */
-static __device__ __forceinline__ float unscaled(float sum, int s)
-{
-    const int e = -s, first = e < -67 ? -67 : at_most(e, 113);
-    const int second = e - first < -145 ? -145 : at_most(e - first, 127);
-    return sum * power_of_two(first) * any_power_of_two(second);
-}
-
 /* sum := the sums of a unit, without the scales of their rows and columns. exponents: shared memory
  * for those of right. is_wide: an |s| is above TGL_MODEST_EXPONENT. Otherwise the scales of the row
  * and of the column are the two factors: the first product is a normal number. */

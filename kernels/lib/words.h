@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Powers of two, and the elements scaled by them of which two words are made
- * (lib/decompose_args.h).
+ * Powers of two, the elements scaled by them of which two words are made (lib/decompose_args.h),
+ * and sums whose scale is taken away.
  */
 #ifndef TGL_WORDS_H
 #define TGL_WORDS_H
@@ -40,6 +40,19 @@ static __device__ __forceinline__ struct scale scale_of(int s)
 static __device__ __forceinline__ float scaled(float x, struct scale scale)
 {
     return x * scale.first * scale.second;
+}
+
+/* sum * 2^-s, rounded once, for any s. A sum is 0, or between 2^-59 (2^-24 squared, times 2^-11)
+ * and 2^61 (2^15 squared, times a k below 2^31). The scale is applied as two factors. The first one
+ * is between 2^-67 and 2^113, so that the first product is a normal number, and only the second
+ * product is rounded. If the second factor would be below 2^-145, the result is less than half of
+ * the least denormal number, and 2^-145 gives the same result (docs/accuracy.md). A second factor
+ * above 2^127 occurs only with a sum of 0, of lines whose words are 0. */
+static __device__ __forceinline__ float unscaled(float sum, int s)
+{
+    const int e = -s, first = e < -67 ? -67 : e < 113 ? e : 113;
+    const int second = e - first < -145 ? -145 : e - first < 127 ? e - first : 127;
+    return sum * power_of_two(first) * any_power_of_two(second);
 }
 
 /* Whether two words cannot represent x. scaled_x: its scaled value. (&: && would be a branch.) */

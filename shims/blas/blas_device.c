@@ -9,6 +9,7 @@
  * The cpu device works in a child after fork(). A child that is forked while another thread opens
  * the device opens it anew: pthread_once() runs again in that child.
  */
+#include "../../cli/common/unknown_settings.h"
 #include "blas_shim.h"
 
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -29,11 +31,23 @@ static bool is_cuda(const char *name)
     return *number != '\0' && number[strspn(number, "0123456789")] == '\0';
 }
 
+/* Prints variables that may be misspelt: they would be ignored silently. */
+static void report_unknown_settings(void)
+{
+    static const char *const known[] = {"TEGULA_BLAS_DEVICE", "TEGULA_BLAS_GPU_SIZE",
+                                        "TEGULA_BLAS_TRACE", NULL};
+    char **at = environ;
+    const char *name;
+    for (int length; (name = next_unknown_setting(&at, "TEGULA_BLAS_", known, &length)) != NULL;)
+        fprintf(stderr, "tegula_blas: there is no setting %.*s. It is ignored.\n", length, name);
+}
+
 /* Opens the device and reads the environment. Prints invalid settings and devices that do not
  * open. */
 static void open_device(void)
 {
     const char *trace = getenv("TEGULA_BLAS_TRACE"), *name = getenv("TEGULA_BLAS_DEVICE");
+    report_unknown_settings();
     blas_this_process.is_traced =
         trace != NULL && strcmp(trace, "") != 0 && strcmp(trace, "0") != 0;
     if (name == NULL || strcmp(name, "") == 0) name = "cpu";

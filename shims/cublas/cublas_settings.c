@@ -8,6 +8,7 @@
  *   NVIDIA_TF32_OVERRIDE     0: no TF32, as for cuBLAS
  * Also tracing, and handlers for fork().
  */
+#include "../../cli/common/unknown_settings.h"
 #include "cublas_shim.h"
 
 #include <pthread.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
@@ -72,8 +74,20 @@ static int64_t read_own_workspace(void)
     return (int64_t)OWN_WORKSPACE_MIB << 20;
 }
 
+/* Prints variables that may be misspelt: they would be ignored silently. */
+static void report_unknown_settings(void)
+{
+    static const char *const known[] = {"TEGULA_CUBLAS_SERVE", "TEGULA_CUBLAS_TRACE",
+                                        "TEGULA_CUBLAS_WORKSPACE", NULL};
+    char **at = environ;
+    const char *name;
+    for (int length; (name = next_unknown_setting(&at, "TEGULA_CUBLAS_", known, &length)) != NULL;)
+        fprintf(stderr, "tegula_cublas: there is no setting %.*s. It is ignored.\n", length, name);
+}
+
 static void read_settings(void)
 {
+    report_unknown_settings();
     const char *serve = getenv("TEGULA_CUBLAS_SERVE"), *tf32 = getenv("NVIDIA_TF32_OVERRIDE");
     const char *trace = getenv("TEGULA_CUBLAS_TRACE");
     settings.is_traced = is_set("TEGULA_CUBLAS_TRACE");

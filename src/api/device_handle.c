@@ -7,6 +7,7 @@
 #include "api/handles.h"
 #include "api/plan_cache.h"
 #include "base/clock.h"
+#include "base/no_cancel.h"
 #include "base/stack.h"
 #include "problem/struct_size.h"
 
@@ -129,6 +130,7 @@ static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_opt
 
 tgl_status tgl_device_open(const char *name, const tgl_device_options *options, tgl_device **out)
 {
+    TGL_NO_CANCEL;
     static const tgl_device_options defaults = {.size = sizeof(tgl_device_options)};
     if (out == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the output pointer for the device is NULL");
     *out = NULL;

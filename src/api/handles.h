@@ -7,13 +7,15 @@
 
 #include "backend/backend.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 
-/* Plans of the same product as a plan, made when a run first needs them. NULL: not made yet. */
+/* A plan of the same product as another plan, made when a run first needs it. NULL: not made yet.
+ */
+typedef _Atomic(tgl_plan *) tgl_plan_variant;
 typedef struct tgl_plan_variants {
-    pthread_mutex_t lock;
-    tgl_plan *fallback;  /* without workspace, for runs that find no memory for it */
-    tgl_plan *unaligned; /* for matrices that the launch list does not take (tgl_list_takes()) */
+    tgl_plan_variant fallback; /* without workspace, for runs that find no memory for it */
+    tgl_plan_variant
+        unaligned; /* for matrices that the launch list does not take (tgl_list_takes()) */
 } tgl_plan_variants;
 
 /* Whether the calling thread has the stack that opening a device and making a plan need. */

@@ -12,6 +12,7 @@
 #include "api/handles.h"
 #include "base/process_number.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>

@@ -77,16 +77,21 @@ static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* Makes a variant of a plan on the first call. variant: a member of plan->variants. It uses the
- * expression of the plan. */
-static tgl_status find_variant(const tgl_plan *plan, tgl_plan **variant, const tgl_shape *shape,
-                               const tgl_plan_options *options)
+/* *found := a variant of a plan, which the first call makes. variant: a member of plan->variants.
+ * It uses the expression of the plan. Without a lock, which a child process could inherit locked:
+ * several threads may make the variant, and one of theirs is kept. */
+static tgl_status find_variant(const tgl_plan *plan, tgl_plan_variant *variant,
+                               const tgl_shape *shape, const tgl_plan_options *options,
+                               tgl_plan **found)
 {
-    pthread_mutex_lock(&plan->variants->lock);
-    const tgl_status status =
-        *variant == NULL ? make_plan(plan->dev, shape, options, variant) : TGL_OK;
-    pthread_mutex_unlock(&plan->variants->lock);
-    return status;
+    tgl_plan *present = atomic_load(variant);
+    if (present == NULL) {
+        TGL_TRY(make_plan(plan->dev, shape, options, found));
+        if (atomic_compare_exchange_strong(variant, &present, *found)) return TGL_OK;
+        tgl_plan_release(*found);
+    }
+    *found = present;
+    return TGL_OK;
 }
 
 /* Runs the fallback. The error message says why the device had no memory for the workspace. */
@@ -95,12 +100,12 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
     char why[200];
     snprintf(why, sizeof why, "%s", tgl_error());
     const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
-    tgl_plan **fallback = &plan->variants->fallback;
+    tgl_plan *fallback;
     tgl_shape shape = plan->shape;
     shape.unaligned = true; /* it serves all runs */
-    if (find_variant(plan, fallback, &shape, &options) != TGL_OK)
+    if (find_variant(plan, &plan->variants->fallback, &shape, &options, &fallback) != TGL_OK)
         return tgl_fail(TGL_NO_MEMORY, "%s; and without workspace: %s", why, tgl_error());
-    return plan->dev->backend->run(*fallback, run, stream);
+    return plan->dev->backend->run(fallback, run, stream);
 }
 
 /* Replaces *plan by the plan for matrices that begin at any element. It uses the kernel that the
@@ -109,18 +114,19 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
 static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 {
     const tgl_plan *owner = *plan;
-    tgl_plan **unaligned = &owner->variants->unaligned;
+    tgl_plan_variant *variant = &owner->variants->unaligned;
+    tgl_plan *unaligned;
     tgl_plan_options options = {
         .size = sizeof options, .kernel = owner->asked, .workspace_limit = owner->workspace_limit};
     tgl_shape shape = owner->shape;
     shape.unaligned = true;
-    tgl_status status = find_variant(owner, unaligned, &shape, &options);
+    tgl_status status = find_variant(owner, variant, &shape, &options, &unaligned);
     if (status == TGL_UNSUPPORTED && options.kernel != NULL) {
         options.kernel = NULL;
-        status = find_variant(owner, unaligned, &shape, &options);
+        status = find_variant(owner, variant, &shape, &options, &unaligned);
     }
     TGL_TRY(status);
-    *plan = *unaligned;
+    *plan = unaligned;
     if ((*plan)->workspace > owner->workspace) run->workspace = NULL;
     return TGL_OK;
 }
@@ -204,8 +210,10 @@ tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters)
         return tgl_fail(TGL_BAD_ARGUMENT, "%s NULL", plan == NULL ? "the plan is" : "counters is");
     const size_t size = counters->size;
     if (size < least_counters_size)
-        return tgl_fail(TGL_BAD_ARGUMENT, "counters.size is %zu; this version knows %zu", size,
-                        sizeof *counters);
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "counters.size is %zu; set it to sizeof(tgl_counters), which is %zu in "
+                        "this version of the library",
+                        size, sizeof *counters);
     if (plan->dev->backend->counters == NULL)
         return tgl_fail(TGL_UNSUPPORTED,
                         "the device %s does not count memory accesses; use \"sim\"",

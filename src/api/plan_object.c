@@ -5,6 +5,7 @@
  */
 #include "api/handles.h"
 #include "api/small_calls.h"
+#include "base/no_cancel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,6 @@ static tgl_plan *new_plan(tgl_device *dev, const tgl_shape *shape)
     plan->shape = *shape;
     snprintf(plan->kernel, sizeof plan->kernel, "none");
     atomic_init(&plan->users, 1);
-    pthread_mutex_init(&variants->lock, NULL);
     plan->variants = variants;
     return plan;
 }
@@ -33,9 +33,8 @@ static tgl_plan *new_plan(tgl_device *dev, const tgl_shape *shape)
 static void free_plan(tgl_plan *plan)
 {
     if (plan->state != NULL) plan->dev->backend->unprepare(plan);
-    tgl_plan_release(plan->variants->fallback);
-    tgl_plan_release(plan->variants->unaligned);
-    pthread_mutex_destroy(&plan->variants->lock);
+    tgl_plan_release(atomic_load(&plan->variants->fallback));
+    tgl_plan_release(atomic_load(&plan->variants->unaligned));
     free(plan->variants);
     tgl_list_free(&plan->list);
     free(plan->asked);
@@ -106,6 +105,7 @@ static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options)
 tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,
                          tgl_plan **out)
 {
+    TGL_NO_CANCEL;
     tgl_plan *plan = new_plan(dev, shape);
     if (plan == NULL) return TGL_NO_MEMORY;
     const tgl_status status = complete_plan(plan, options);

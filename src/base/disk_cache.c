@@ -4,6 +4,7 @@
  */
 #include "base/disk_cache.h"
 #include "base/error.h"
+#include "base/file_write.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -35,6 +36,11 @@ typedef struct entry_header {
 } entry_header;
 
 static const char magic[8] = "tegula2";
+static const char writer[] = "tegula"; /* what the magic of all versions begins with */
+
+/* The name of a temporary file: this, and so many hexadecimal digits. */
+static const char temporary_prefix[] = "new-";
+enum { TEMPORARY_DIGITS = 16 };
 
 enum { LARGEST_ENTRY = 1 << 28 }; /* bytes; no kernel comes near it */
 
@@ -54,43 +60,79 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
     return false;
 }
 
-/* Writes the folder's path to `path`, or turns the cache off. The first *existing characters name a
- * folder that is not created: a service account has no home directory on purpose. */
-static bool choose_folder(tgl_cache *cache, char *path, size_t size, size_t *existing)
+/* Where the cache is. The path's first `own` characters name what the environment names: the folder
+ * of TEGULA_CACHE, $XDG_CACHE_HOME or $HOME. Its first `existing` characters name a folder that is
+ * not created: a service account has no home directory on purpose. */
+typedef struct cache_path {
+    char text[sizeof(((tgl_cache *)0)->description) - 128]; /* a remark can follow it */
+    size_t own, existing;
+} cache_path;
+
+/* Chooses the folder, or turns the cache off. The entries have a folder of their own in all cases:
+ * what TEGULA_CACHE names may also contain the user's files. */
+static bool choose_folder(tgl_cache *cache, cache_path *path)
 {
     const char *own = secure_getenv("TEGULA_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME");
-    const char *home = secure_getenv("HOME");
-    int length;
-    *existing = 0;
+    const char *home = secure_getenv("HOME"), *folder = "tegula";
     cache->is_wanted = own == NULL || (own[0] != '\0' && strcmp(own, "off") != 0);
     if (!cache->is_wanted) return turn_off(cache, "TEGULA_CACHE says so");
     if (own != NULL && own[0] != '/')
         return turn_off(cache, "TEGULA_CACHE is \"%.200s\", which is not an absolute path", own);
-    if (own != NULL) {
-        length = snprintf(path, size, "%s", own);
-    } else if (xdg != NULL && xdg[0] == '/') { /* the standard says to ignore relative paths */
-        length = snprintf(path, size, "%s/tegula", xdg);
-        *existing = (size_t)(strrchr(xdg, '/') - xdg);
-    } else if (home != NULL && home[0] == '/') {
-        length = snprintf(path, size, "%s/.cache/tegula", home);
-        *existing = strlen(home);
-    } else {
+    if (own == NULL && xdg != NULL &&
+        xdg[0] == '/') { /* the standard says to ignore relative paths */
+        own = xdg;
+        path->existing = (size_t)(strrchr(xdg, '/') - xdg);
+    } else if (own == NULL && home != NULL && home[0] == '/') {
+        own = home;
+        folder = ".cache/tegula";
+        path->existing = strlen(home);
+    } else if (own == NULL) {
         return turn_off(cache, "HOME is not an absolute path; TEGULA_CACHE can name a folder");
     }
-    return length < (int)size || turn_off(cache, "the folder's path is too long");
+    path->own = strlen(own);
+    const int length = snprintf(path->text, sizeof path->text, "%s/%s", own, folder);
+    return length < (int)sizeof path->text || turn_off(cache, "the folder's path is too long");
 }
 
-/* mkdir -p with mode 0700, past the first `existing` characters. If a folder cannot be created,
- * opening it fails. */
-static void make_folders(char *path, size_t existing)
+/* Whether a folder, and the link that leads to it, belong to the caller or to root. Nobody else can
+ * then decide what lies in it. */
+static bool has_trusted_owner(const char *path)
 {
-    char *slash = path + existing + 1;
-    while ((slash = strchr(slash, '/')) != NULL) {
-        *slash = '\0';
-        mkdir(path, 0700);
-        *slash++ = '/';
+    struct stat link, folder;
+    if (lstat(path, &link) != 0 || stat(path, &folder) != 0) return false;
+    return (link.st_uid == geteuid() || link.st_uid == 0) &&
+           (folder.st_uid == geteuid() || folder.st_uid == 0);
+}
+
+/* Creates a folder with mode 0700, whatever the umask. Another process may do so at the same time.
+ */
+static bool make_folder(const char *path)
+{
+    return mkdir(path, 0700) == 0 ? chmod(path, 0700) == 0 : errno == EEXIST;
+}
+
+/* Goes down the path like `mkdir -p`, and turns the cache off at a folder of another user: nothing
+ * is created in it, and the cache does not lie in it if the environment names it. An example is
+ * root in the environment of the user who called sudo, with that user's HOME. */
+static bool make_folders(tgl_cache *cache, cache_path *path)
+{
+    char *const text = path->text;
+    const size_t length = strlen(text);
+    bool is_trusted = true; /* the folder that the next one is in */
+    for (size_t at = path->existing; at <= length; at++) {
+        struct stat info;
+        at += strcspn(text + at, "/");
+        if (at == 0) continue;
+        text[at] = '\0';
+        const bool exists = stat(text, &info) == 0, may_be_made = at > path->existing;
+        if (exists) is_trusted = has_trusted_owner(text);
+        if (!is_trusted && (!exists || at >= path->own))
+            return turn_off(cache, "%s belongs to another user", text);
+        if (!exists && (!may_be_made || !make_folder(text)))
+            return turn_off(cache, "%s: %s", text, strerror(errno));
+        if (at < length) text[at] = '/';
     }
-    mkdir(path, 0700);
+    return true;
 }
 
 /* Reads TEGULA_CACHE_SIZE, such as "64M". False: it is not understood. */
@@ -114,19 +156,19 @@ static bool read_size_max(uint64_t *size)
 static bool open_folder(tgl_cache *cache)
 {
     static const char remark[] = " (TEGULA_CACHE_SIZE is not understood: 256M)";
-    char path[sizeof cache->description - sizeof "off ()" - 64];
-    size_t existing;
-    if (!choose_folder(cache, path, sizeof path, &existing)) return false;
-    make_folders(path, existing);
-    cache->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (cache->folder < 0) return turn_off(cache, "%s: %s", path, strerror(errno));
+    cache_path path;
+    path.own = path.existing = 0;
+    if (!choose_folder(cache, &path) || !make_folders(cache, &path)) return false;
+    cache->folder = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (cache->folder < 0) return turn_off(cache, "%s: %s", path.text, strerror(errno));
 
     struct stat info;
-    if (fstat(cache->folder, &info) != 0) return turn_off(cache, "%s: %s", path, strerror(errno));
-    if (info.st_uid != geteuid()) return turn_off(cache, "%s belongs to another user", path);
+    if (fstat(cache->folder, &info) != 0)
+        return turn_off(cache, "%s: %s", path.text, strerror(errno));
+    if (info.st_uid != geteuid()) return turn_off(cache, "%s belongs to another user", path.text);
     if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return turn_off(cache, "%s: others may write to it; chmod 700 it", path);
-    snprintf(cache->description, sizeof cache->description, "%s%s", path,
+        return turn_off(cache, "%s: others may write to it; chmod 700 it", path.text);
+    snprintf(cache->description, sizeof cache->description, "%s%s", path.text,
              read_size_max(&cache->size_max) ? "" : remark);
     return true;
 }
@@ -214,19 +256,6 @@ static bool read_all(int file, void *data, size_t size)
     return true;
 }
 
-static bool write_all(int file, const void *data, size_t size)
-{
-    const char *at = data;
-    while (size > 0) {
-        ssize_t put = write(file, at, size);
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return false;
-        at += put;
-        size -= (size_t)put;
-    }
-    return true;
-}
-
 /* Detects damage but no attack: the folder is private. Four independent sums of multiplied words,
  * as in xxHash and its like, run at memory speed; SHA-256 would take 2 ms for a kernel of 300 KB.
  * The multiplier is 2^64 / golden ratio. */
@@ -296,22 +325,37 @@ typedef struct file_fact {
     uint64_t size;
 } file_fact;
 
-static bool is_entry_name(const char *name)
+/* Whether a name is a prefix and so many hexadecimal digits. */
+static bool is_name(const char *name, const char *prefix, size_t digits)
 {
-    const size_t length = strspn(name, "0123456789abcdef");
-    return length == 2 * TGL_SHA256_BYTES && name[length] == '\0';
+    const size_t length = strlen(prefix);
+    if (strncmp(name, prefix, length) != 0) return false;
+    return strspn(name + length, "0123456789abcdef") == digits && name[length + digits] == '\0';
+}
+
+/* Whether the cache has written a file, by what the file begins with. A writer that was killed may
+ * have left less than that. */
+static bool is_written_here(int folder, const char *name)
+{
+    char start[sizeof writer - 1];
+    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return false;
+    const ssize_t got = read(file, start, sizeof start);
+    close(file);
+    return got >= 0 && memcmp(start, writer, (size_t)got) == 0;
 }
 
 /* Removes a temporary file that its writer has left behind. */
 static void remove_if_stale(int folder, const char *name, const struct stat *info)
 {
     enum { DAY = 24 * 60 * 60 };
-    if (strncmp(name, "new-", 4) == 0 && time(NULL) - info->st_mtime > DAY)
+    if (is_name(name, temporary_prefix, TEMPORARY_DIGITS) && time(NULL) - info->st_mtime > DAY &&
+        is_written_here(folder, name))
         unlinkat(folder, name, 0);
 }
 
-/* The entries of an open folder, in an array that the caller frees. NULL: there are none, or no
- * memory. */
+/* The files of an open folder that have the name of an entry, in an array that the caller frees.
+ * NULL: there are none, or no memory. */
 static file_fact *list_entries(DIR *folder, size_t *count)
 {
     file_fact *files = NULL;
@@ -323,7 +367,7 @@ static file_fact *list_entries(DIR *folder, size_t *count)
         if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(info.st_mode))
             continue;
-        if (!is_entry_name(entry->d_name)) {
+        if (!is_name(entry->d_name, "", 2 * TGL_SHA256_BYTES)) {
             remove_if_stale(dirfd(folder), entry->d_name, &info);
             continue;
         }
@@ -350,15 +394,35 @@ static int by_time(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
+static uint64_t sum_sizes(const file_fact *files, size_t count)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += files[i].size;
+    return total;
+}
+
+/* Takes files that only have the name of an entry off the list. Returns how many are left. Opening
+ * all files takes too long for every store. */
+static size_t keep_written_here(int folder, file_fact *files, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_written_here(folder, files[i].name)) files[kept++] = files[i];
+    return kept;
+}
+
 /* Removes the entries that were used longest ago, but not `newest`, until the rest fits. */
 static void remove_oldest(const tgl_cache *cache, DIR *folder, const char *newest)
 {
     size_t count;
     file_fact *files = list_entries(folder, &count);
-    uint64_t total = 0;
-    for (size_t i = 0; i < count; i++)
-        total += files[i].size;
-    if (total > cache->size_max) qsort(files, count, sizeof *files, by_time);
+    uint64_t total = sum_sizes(files, count);
+    if (total > cache->size_max) {
+        count = keep_written_here(cache->folder, files, count);
+        total = sum_sizes(files, count);
+        qsort(files, count, sizeof *files, by_time);
+    }
     for (size_t i = 0; i < count && total > cache->size_max; i++) {
         if (strcmp(files[i].name, newest) == 0) continue;
         unlinkat(cache->folder, files[i].name, 0);
@@ -388,7 +452,8 @@ static void make_temporary_name(char *name, size_t size)
     uint64_t number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         number = (uint64_t)getpid() << 32 ^ (uintptr_t)name;
-    snprintf(name, size, "new-%016llx", (unsigned long long)number);
+    snprintf(name, size, "%s%0*llx", temporary_prefix, TEMPORARY_DIGITS,
+             (unsigned long long)number);
 }
 
 bool tgl_cache_store(const tgl_cache *cache, const tgl_cache_key *key, const void *data,
@@ -405,7 +470,8 @@ bool tgl_cache_store(const tgl_cache *cache, const tgl_cache_key *key, const voi
     make_temporary_name(temporary, sizeof temporary);
     int file = openat(cache->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return false;
-    bool done = write_all(file, &header, sizeof header) && write_all(file, data, size);
+    bool done = fchmod(file, 0600) == 0 && /* whatever the umask */
+                tgl_file_write(file, &header, sizeof header) && tgl_file_write(file, data, size);
     done = close(file) == 0 && done;
     done = done && renameat(cache->folder, temporary, cache->folder, name.text) == 0;
     if (!done) unlinkat(cache->folder, temporary, 0);

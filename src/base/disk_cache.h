@@ -3,10 +3,11 @@
  * The disk cache of compiled kernels, which the cuda and sim devices share. It only saves time: if
  * the folder or an entry is invalid, the kernel is compiled again.
  *
- * The folder is $TEGULA_CACHE, else $XDG_CACHE_HOME/tegula, else ~/.cache/tegula. It is created
- * with mode 0700. It is not used if it belongs to another user or others may write to it.
- * TEGULA_CACHE set to "" or "off" disables the cache, and so does a relative path. The home
- * directory and the folder that contains $XDG_CACHE_HOME have to exist.
+ * The folder is $TEGULA_CACHE/tegula, else $XDG_CACHE_HOME/tegula, else ~/.cache/tegula. It is
+ * created with mode 0700. It is not used if it belongs to another user or others may write to it,
+ * nor if the folder that the variable names belongs to neither the caller nor root. TEGULA_CACHE
+ * set to "" or "off" disables the cache, and so does a relative path. The home directory and the
+ * folder that contains $XDG_CACHE_HOME have to exist.
  *
  * An entry is a file whose name is its key, the SHA-256 of all inputs of the compilation. It
  * contains its key, the length and a checksum of its content. It is written to a temporary file and
@@ -15,9 +16,9 @@
  *
  * The size of the folder is limited to $TEGULA_CACHE_SIZE bytes (256M by default; the number may
  * end in K, M or G). After each store, the least recently used entries are deleted until the rest
- * fits; a load updates an entry's modification time. The entry just stored is never deleted. Files
- * that are not the cache's own are neither counted nor deleted. Temporary files older than a day
- * are deleted.
+ * fits; a load updates an entry's modification time. The entry just stored is never deleted.
+ * Temporary files older than a day are deleted. Only a file with the name of an entry or of a
+ * temporary file that also begins with the cache's magic is counted or deleted.
  */
 #ifndef TGL_DISK_CACHE_H
 #define TGL_DISK_CACHE_H

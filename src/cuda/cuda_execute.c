@@ -5,6 +5,7 @@
  * the arguments on its stack, and launches.
  */
 #include "base/integers.h"
+#include "base/no_cancel.h"
 #include "cuda/arena.h"
 #include "cuda/cuda_state.h"
 #include "cuda/tensor_map.h"
@@ -366,6 +367,7 @@ static tgl_status run_plan(const tgl_plan *plan, const tgl_run *run, CUstream st
 
 tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
+    TGL_NO_CANCEL;
     tgl_cuda_scope scope;
     TGL_TRY(tgl_cuda_enter(plan->dev, &scope));
     tgl_status status = run_plan(plan, run, stream);

@@ -20,6 +20,7 @@
  */
 #include "backend/host_product.h"
 #include "base/integers.h"
+#include "base/no_cancel.h"
 #include "cuda/staging.h"
 
 #include <stdlib.h>
@@ -356,6 +357,7 @@ static tgl_status run(tiled_product *p)
 
 tgl_status tgl_cuda_run_host(tgl_device *dev, tgl_host_product *product)
 {
+    TGL_NO_CANCEL;
     const tgl_cuda *cuda = dev->state;
     tiled_product p = {
         .dev = dev, .driver = &cuda->driver, .staging = cuda->staging, .of = product};

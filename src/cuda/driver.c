@@ -106,6 +106,7 @@ static tgl_status start(tgl_driver *driver)
 tgl_status tgl_driver_open(tgl_driver *driver)
 {
     const char *own = secure_getenv("TEGULA_LIBCUDA");
+    if (own != NULL && own[0] == '\0') own = NULL;
     const char *path = own != NULL ? own : "libcuda.so.1";
     /* The library is never closed, because libcuda starts threads. */
     *driver = (tgl_driver){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};

@@ -263,6 +263,7 @@ static tgl_status fail(const nvrtc_search *search, const char *own)
 tgl_status tgl_nvrtc_open(tgl_nvrtc *nvrtc)
 {
     const char *own = secure_getenv("TEGULA_NVRTC");
+    if (own != NULL && own[0] == '\0') own = NULL;
     nvrtc_search search = {.nvrtc = nvrtc};
     struct stat info;
     bool done;

@@ -4,6 +4,7 @@
  * present.
  */
 #include "base/clock.h"
+#include "base/no_cancel.h"
 #include "cuda/nvrtc_compile.h"
 #include "plan/planner.h"
 #include "problem/shape.h"
@@ -320,6 +321,7 @@ static tgl_status check_type(tgl_type type)
 
 tgl_status tgl_warm(const tgl_warm_options *options)
 {
+    TGL_NO_CANCEL;
     static const size_t least_size = TGL_SIZE_UP_TO(tgl_warm_options, type);
     tgl_warm_options copy;
     const void *read;

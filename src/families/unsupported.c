@@ -4,12 +4,9 @@
  */
 #include "families/unsupported.h"
 
-/* Whether all that is read or written is FP32. */
-static bool is_f32(const tgl_shape *s)
+static bool has_f32_epilogue(const tgl_shape_epilogue *e)
 {
-    const tgl_shape_epilogue *e = &s->epilogue;
-    return tgl_shape_is_all(s, TGL_F32) && s->type_accumulate == TGL_F32 &&
-           (e->bias == TGL_BIAS_NONE || e->type_bias == TGL_F32) &&
+    return (e->bias == TGL_BIAS_NONE || e->type_bias == TGL_F32) &&
            (!e->residual || e->type_residual == TGL_F32);
 }
 
@@ -27,7 +24,9 @@ const char *tgl_gemm_unsupported_reason(const tgl_shape *s)
 const char *tgl_unsupported_unless_f32(const tgl_shape *s, const tgl_chip *chip)
 {
     (void)chip;
-    if (!is_f32(s)) return "it multiplies FP32 only";
+    if (!tgl_shape_is_all(s, TGL_F32) || s->type_accumulate != TGL_F32)
+        return "it multiplies FP32 only";
+    if (!has_f32_epilogue(&s->epilogue)) return "its bias and residual are FP32 only";
     return tgl_gemm_unsupported_reason(s);
 }
 

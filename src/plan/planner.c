@@ -417,15 +417,19 @@ static void consult_tuned(planning *p, const tgl_shape *shape, tgl_candidate *be
 }
 
 /* NULL, or the reason of the first family if no family supports the problem and chip. */
-static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *shape)
+static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *shape,
+                                      const tgl_family **said_by)
 {
     const tgl_family *family;
     const char *first = NULL;
+    *said_by = NULL;
     for (int i = 0; (family = tgl_family_at(i)) != NULL; i++) {
         if (family->is_on_request) continue;
         const char *reason = family->unsupported_reason(shape, chip);
         if (reason == NULL) return NULL;
-        if (first == NULL) first = reason;
+        if (first != NULL) continue;
+        first = reason;
+        *said_by = family;
     }
     return first;
 }
@@ -435,8 +439,14 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
 {
     const tgl_chip known = with_usual_rates(chip);
     planning p = {.chip = &known, .workspace_max = request->workspace_max, .limit = INFINITY};
-    const char *reason = request->is_named ? NULL : unsupported_by_all(chip, shape);
-    if (reason != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", reason);
+    const tgl_family *family;
+    const char *reason = request->is_named ? NULL : unsupported_by_all(chip, shape, &family);
+    if (reason != NULL)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "no kernel takes this product, of A in %s, B in %s and C in %s; %s, for "
+                        "example: %s",
+                        tgl_type_name(shape->type_a), tgl_type_name(shape->type_b),
+                        tgl_type_name(shape->type_c), family->name, reason);
     if (request->is_named) {
         choose_of(&p, shape, &request->choice, request->strips, choice);
     } else {

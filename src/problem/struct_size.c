@@ -28,8 +28,10 @@ tgl_status tgl_struct_read(const void *given, size_t known, size_t least, const 
     *read = given;
     if (size == known) return TGL_OK;
     if (size < least || size > SIZE_MAX_OF_STRUCT)
-        return tgl_fail(TGL_BAD_ARGUMENT, "%s.size is %zu; this version knows %zu", name, size,
-                        known);
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "%s.size is %zu; set it to the size of the struct, which is %zu in this "
+                        "version of the library",
+                        name, size, known);
     if (size > known) {
         if (is_zero((const unsigned char *)given + known, size - known)) return TGL_OK;
         return tgl_fail(TGL_BAD_ARGUMENT,

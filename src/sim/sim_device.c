@@ -18,34 +18,32 @@ static tgl_status read_seed(tgl_sim *sim)
 {
     const char *text = secure_getenv("TEGULA_SIM_SEED");
     char *end;
-    snprintf(sim->seed, sizeof sim->seed, "as in the grid");
+    snprintf(sim->seed_text, sizeof sim->seed_text, "as in the grid");
     if (text == NULL || text[0] == '\0') return TGL_OK;
     errno = 0;
     const unsigned long long seed = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
         return tgl_fail(TGL_BAD_SETTING,
                         "TEGULA_SIM_SEED is \"%s\"; it takes a number from 0 to 2^64 - 1", text);
-    sim->machine.is_shuffled = true;
-    sim->machine.seed = seed;
-    snprintf(sim->seed, sizeof sim->seed, "%llu", seed);
+    sim->is_shuffled = true;
+    sim->seed = seed;
+    snprintf(sim->seed_text, sizeof sim->seed_text, "%llu", seed);
     return TGL_OK;
 }
 
 static void release_device(tgl_sim *sim)
 {
-    tgl_host_threads_close(&sim->threads);
-    tgl_machine_free(&sim->machine);
+    tgl_sim_runner_free(atomic_load(&sim->runner));
     tgl_host_compiler_free(&sim->compiler);
-    pthread_mutex_destroy(&sim->lock);
-    free(sim->workspace);
     free(sim);
 }
 
 static tgl_status set_up(tgl_sim *sim)
 {
-    if (!tgl_machine_init(&sim->machine, false))
-        return tgl_fail(TGL_NO_MEMORY, "no memory for the simulator");
     TGL_TRY(read_seed(sim));
+    tgl_sim_runner *runner = tgl_sim_runner_make(sim);
+    if (runner == NULL) return TGL_NO_MEMORY;
+    atomic_store(&sim->runner, runner);
     return tgl_host_compiler_find(&sim->compiler);
 }
 
@@ -58,8 +56,7 @@ static tgl_status sim_open(tgl_device *dev, int index, const tgl_device_options 
                         "(setuid): it runs a C compiler, in an environment of the user's");
     tgl_sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
-    pthread_mutex_init(&sim->lock, NULL);
-    tgl_host_threads_open(&sim->threads, options->threads);
+    sim->threads = options->threads;
     const tgl_status status = set_up(sim);
     if (status == TGL_OK)
         dev->state = sim;
@@ -127,7 +124,7 @@ static tgl_status sim_property(const tgl_device *dev, int index, const char **ke
         const char *key, *value;
     } properties[] = {
         {"model", "1 SM, warps of 32 threads, 32 banks of 4 bytes, 32-byte sectors"},
-        {"order of blocks", sim->seed},
+        {"order of blocks", sim->seed_text},
         {"compiler", sim->compiler.words},
         {"compiler version", sim->compiler.version},
         {"cache", tgl_cache_describe(sim->compiler.cache)},

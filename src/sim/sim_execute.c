@@ -4,6 +4,7 @@
  * its list. A run chooses alternatives, fills in arguments and tensor maps, and runs the launches
  * one after the other.
  */
+#include "base/no_cancel.h"
 #include "sim/launch_regions.h"
 #include "sim/sim_state.h"
 
@@ -13,14 +14,6 @@
 /* Limits of static and dynamic shared memory per block in bytes, for compute capability 9.0. In the
  * simulator kernels declare dynamic shared memory as static, too (kernels/lib/dynamic_shared.h). */
 enum { SHARED_MAX = 48 * 1024, DYNAMIC_SHARED_MAX = 227 * 1024 };
-
-/* The state of a plan: the modules of its kernels, and the counts and the record of the latest
- * successful run. */
-typedef struct sim_plan {
-    tgl_report report;
-    tgl_record record;
-    tgl_sim_module *modules[];
-} sim_plan;
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
@@ -40,20 +33,21 @@ static tgl_status load_kernel(tgl_sim *sim, const tgl_kernel *kernel, tgl_sim_mo
     return TGL_OK;
 }
 
-static tgl_status load_all(tgl_sim *sim, const tgl_launch_list *list, sim_plan *made)
+static tgl_status load_all(tgl_sim *sim, const tgl_launch_list *list, tgl_sim_plan *made)
 {
     tgl_status status = TGL_OK;
-    pthread_mutex_lock(&sim->lock);
+    tgl_sim_runner *runner = tgl_sim_lock(sim);
+    if (runner == NULL) return TGL_NO_MEMORY;
     for (int i = 0; i < list->kernel_count && status == TGL_OK; i++)
         status = load_kernel(sim, list->kernels[i], &made->modules[i]);
-    pthread_mutex_unlock(&sim->lock);
+    tgl_sim_unlock(runner);
     return status;
 }
 
 /* Kernels are identified by their address in the list. */
 static tgl_sim_module *module_of(const tgl_plan *plan, const tgl_launch *launch)
 {
-    const sim_plan *made = plan->state;
+    const tgl_sim_plan *made = plan->state;
     int i = 0;
     while (plan->list.kernels[i] != launch->kernel)
         i++;
@@ -85,7 +79,7 @@ tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel)
 {
     (void)kernel;
     const size_t count = (size_t)plan->list.kernel_count;
-    sim_plan *made = calloc(1, sizeof *made + count * sizeof(void *));
+    tgl_sim_plan *made = calloc(1, sizeof *made + count * sizeof(void *));
     if (made == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
     tgl_status status = load_all(plan->dev->state, &plan->list, made);
     plan->state = made;
@@ -96,7 +90,7 @@ tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel)
 
 void tgl_sim_unprepare(tgl_plan *plan)
 {
-    sim_plan *made = plan->state;
+    tgl_sim_plan *made = plan->state;
     tgl_record_free(&made->record);
     free(made);
     plan->state = NULL;
@@ -147,7 +141,7 @@ static tgl_status encode_tensor_map(void *context, const tgl_tensor *t, int map,
 
 /* The state of a run. */
 typedef struct job {
-    tgl_sim *sim;
+    tgl_sim_runner *runner;
     const tgl_plan *plan;
     const tgl_run *run;
     tgl_sim_memory memory;
@@ -176,8 +170,8 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
                             (char *)j->memory.scratch, repeat, encode_tensor_map, NULL, arguments));
     tgl_launch_regions(j->plan, j->run, &j->memory, &e, own.regions);
     own.trace = tgl_record_launch(&j->record, &own);
-    TGL_TRY(tgl_host_threads_run(&j->sim->threads, &j->sim->machine, &own));
-    tgl_report_add(&j->report, &j->sim->machine);
+    TGL_TRY(tgl_host_threads_run(&j->runner->threads, &j->runner->machine, &own));
+    tgl_report_add(&j->report, &j->runner->machine);
     return TGL_OK;
 }
 
@@ -208,13 +202,13 @@ static int64_t needed_bytes(const job *j)
 
 static tgl_status run_steps(job *j)
 {
-    TGL_TRY(tgl_machine_begin(&j->sim->machine, &j->memory));
+    TGL_TRY(tgl_machine_begin(&j->runner->machine, &j->memory));
     for (int i = 0; i < j->plan->list.step_count; i++) {
         const tgl_launch *launch = tgl_step_choose(&j->plan->list.steps[i], j->run);
         for (int64_t r = 0; launch != NULL && r < launch->repeats; r++)
             TGL_TRY(run_repeat(j, launch, r));
     }
-    TGL_TRY(tgl_machine_end(&j->sim->machine));
+    TGL_TRY(tgl_machine_end(&j->runner->machine));
     if (j->record.module != NULL && !tgl_record_end(&j->record))
         return tgl_fail(TGL_NO_MEMORY, "no memory for the counts of a run");
     return TGL_OK;
@@ -236,12 +230,12 @@ static tgl_status find_workspace(job *j)
     const size_t bytes = j->memory.counter_bytes + j->memory.scratch_bytes;
     char *workspace = j->run->workspace;
     if (bytes > 0 && workspace == NULL) {
-        if (bytes > j->sim->workspace_room) {
-            free(j->sim->workspace);
-            j->sim->workspace = aligned_alloc(TGL_WORKSPACE_ALIGNMENT, bytes);
-            j->sim->workspace_room = j->sim->workspace != NULL ? bytes : 0;
+        if (bytes > j->runner->workspace_room) {
+            free(j->runner->workspace);
+            j->runner->workspace = aligned_alloc(TGL_WORKSPACE_ALIGNMENT, bytes);
+            j->runner->workspace_room = j->runner->workspace != NULL ? bytes : 0;
         }
-        workspace = j->sim->workspace;
+        workspace = j->runner->workspace;
         if (workspace == NULL)
             return tgl_fail(TGL_NO_WORKSPACE, "no %zu bytes of memory for a workspace", bytes);
     }
@@ -253,11 +247,11 @@ static tgl_status find_workspace(job *j)
 }
 
 /* The plan keeps the report and the record of the latest successful run. */
-static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *run)
+static tgl_status run_locked(tgl_sim_runner *runner, const tgl_plan *plan, const tgl_run *run)
 {
     const tgl_shape *s = &plan->shape;
-    sim_plan *made = plan->state;
-    job j = {.sim = sim,
+    tgl_sim_plan *made = plan->state;
+    job j = {.runner = runner,
              .plan = plan,
              .run = run,
              .memory = {.m = s->m,
@@ -271,8 +265,10 @@ static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *
     if (status == TGL_OK && !run->is_preparation) {
         const tgl_record earlier = made->record;
         j.report.totals.needed_bytes = needed_bytes(&j);
+        atomic_store(&runner->stores, made);
         made->report = j.report;
         made->record = j.record;
+        atomic_store(&runner->stores, NULL);
         j.record = earlier;
     }
     tgl_record_free(&j.record);
@@ -281,12 +277,14 @@ static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *
 
 tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
+    TGL_NO_CANCEL;
     (void)stream;
     tgl_sim *sim = plan->dev->state;
     TGL_TRY(tgl_run_check_pointers(&plan->shape, run));
-    pthread_mutex_lock(&sim->lock);
-    const tgl_status status = run_locked(sim, plan, run);
-    pthread_mutex_unlock(&sim->lock);
+    tgl_sim_runner *runner = tgl_sim_lock(sim);
+    if (runner == NULL) return TGL_NO_MEMORY;
+    const tgl_status status = run_locked(runner, plan, run);
+    tgl_sim_unlock(runner);
     return status;
 }
 
@@ -295,28 +293,36 @@ tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters)
 {
     tgl_sim *sim = plan->dev->state;
-    const sim_plan *made = plan->state;
-    pthread_mutex_lock(&sim->lock);
+    const tgl_sim_plan *made = plan->state;
+    tgl_sim_runner *runner = tgl_sim_lock(sim);
+    if (runner == NULL) return TGL_NO_MEMORY;
     const bool is_filled = made->report.module != NULL;
     if (is_filled) *counters = made->report.totals;
-    pthread_mutex_unlock(&sim->lock);
+    tgl_sim_unlock(runner);
     if (!is_filled) return tgl_fail(TGL_UNSUPPORTED, "there are no counts before the first run");
     return TGL_OK;
+}
+
+void tgl_sim_forget_report(tgl_sim_plan *plan)
+{
+    memset(&plan->report, 0, sizeof plan->report);
+    memset(&plan->record, 0, sizeof plan->record);
 }
 
 void tgl_sim_trace(const tgl_plan *plan, tgl_text *out)
 {
     tgl_sim *sim = plan->dev->state;
-    const sim_plan *made = plan->state;
-    pthread_mutex_lock(&sim->lock);
+    const tgl_sim_plan *made = plan->state;
+    tgl_sim_runner *runner = tgl_sim_lock(sim);
+    if (runner == NULL) return;
     if (made->record.module != NULL) tgl_record_write(&made->record, &made->report, out);
-    pthread_mutex_unlock(&sim->lock);
+    tgl_sim_unlock(runner);
 }
 
 void tgl_sim_explain(const tgl_plan *plan, tgl_text *out)
 {
     tgl_sim *sim = plan->dev->state;
-    const sim_plan *made = plan->state;
+    const tgl_sim_plan *made = plan->state;
     for (int i = 0; i < plan->list.step_count; i++) {
         const tgl_step *step = &plan->list.steps[i];
         if (step->launch_count > 0)
@@ -324,7 +330,8 @@ void tgl_sim_explain(const tgl_plan *plan, tgl_text *out)
                          module_of(plan, &step->launches[0])->shared_bytes, step->what);
     }
     tgl_text_add(out, "compiled    by %s\n", sim->compiler.version);
-    pthread_mutex_lock(&sim->lock);
+    tgl_sim_runner *runner = tgl_sim_lock(sim);
+    if (runner == NULL) return;
     tgl_report_write(&made->report, out);
-    pthread_mutex_unlock(&sim->lock);
+    tgl_sim_unlock(runner);
 }

@@ -11,23 +11,51 @@
 #include "sim/record.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
 
-typedef struct tgl_sim {
-    tgl_host_compiler compiler;
-    pthread_mutex_t lock;    /* protects the members below and the plans' reports */
-    tgl_sim_module *modules; /* loaded modules */
+/* The state of a plan: the modules of its kernels, and the counts and the record of the latest
+ * successful run. */
+typedef struct tgl_sim_plan {
+    tgl_report report;
+    tgl_record record;
+    tgl_sim_module *modules[];
+} tgl_sim_plan;
+
+/* What runs plans, one at a time. */
+typedef struct tgl_sim_runner {
+    pthread_mutex_t lock; /* protects the members below, the modules and the plans' reports */
+    pid_t process;        /* that it was made in */
     tgl_machine machine;
     tgl_host_threads threads;
     char *workspace; /* for runs without a workspace of the caller */
     size_t workspace_room;
-    char seed[24]; /* seed of the order of clusters, as text */
+    _Atomic(tgl_sim_plan *) stores; /* the plan whose report is being replaced; NULL: none */
+} tgl_sim_runner;
+
+typedef struct tgl_sim {
+    tgl_host_compiler compiler;
+    _Atomic(tgl_sim_runner *) runner;
+    tgl_sim_module *modules; /* loaded modules */
+    int threads;             /* that tgl_device_options asks for */
+    bool is_shuffled;        /* clusters run in a random order */
+    uint64_t seed;
+    char seed_text[24];
 } tgl_sim;
+
+/* sim_runner.c. Both functions that return a runner return NULL, with an error message, if memory
+ * is exhausted. tgl_sim_lock() returns the device's with its lock held. */
+tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim);
+void tgl_sim_runner_free(tgl_sim_runner *runner);
+tgl_sim_runner *tgl_sim_lock(tgl_sim *sim);
+void tgl_sim_unlock(tgl_sim_runner *runner);
 
 /* sim_execute.c: the members of tgl_backend for plans. */
 tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel);
 void tgl_sim_unprepare(tgl_plan *plan);
 tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream);
 tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters);
+void tgl_sim_forget_report(tgl_sim_plan *plan);
 void tgl_sim_trace(const tgl_plan *plan, tgl_text *out);
 void tgl_sim_explain(const tgl_plan *plan, tgl_text *out);
 

@@ -3,6 +3,7 @@
  * Making and removing the private folder, and the process that removes it if this one cannot.
  */
 #include "sim/temp_folder.h"
+#include "base/file_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -106,7 +107,7 @@ tgl_status tgl_temp_folder_make(tgl_temp_folder *folder)
     /* The keeper starts first, so that it learns of the folder as soon as there is one. */
     start_keeper(folder);
     snprintf(folder->path, sizeof folder->path, "%s/tegula-XXXXXX", base);
-    if (mkdtemp(folder->path) != NULL) {
+    if (mkdtemp(folder->path) != NULL && chmod(folder->path, 0700) == 0) {
         tell_keeper(folder);
         return TGL_OK;
     }
@@ -145,11 +146,17 @@ static const char *add_entry(tgl_temp_folder *folder, const char *name, size_t l
     return path;
 }
 
+/* Creates a folder, if there is none, with mode 0700 whatever the umask. */
+static bool make_private(const char *path)
+{
+    return mkdir(path, 0700) == 0 ? chmod(path, 0700) == 0 : errno == EEXIST;
+}
+
 const char *tgl_temp_folder_entry(tgl_temp_folder *folder, const char *name)
 {
     for (const char *slash = name; (slash = strchr(slash, '/')) != NULL; slash++) {
         const char *parent = add_entry(folder, name, (size_t)(slash - name));
-        if (parent == NULL || (mkdir(parent, 0700) != 0 && errno != EEXIST)) return NULL;
+        if (parent == NULL || !make_private(parent)) return NULL;
     }
     return add_entry(folder, name, strlen(name));
 }
@@ -158,9 +165,11 @@ const char *tgl_temp_folder_write(tgl_temp_folder *folder, const char *name, con
                                   size_t size)
 {
     const char *path = tgl_temp_folder_entry(folder, name);
-    FILE *file = path != NULL ? fopen(path, "wxe") : NULL;
-    if (file == NULL) return NULL;
-    const bool is_written = fwrite(data, 1, size, file) == size;
-    const bool is_closed = fclose(file) == 0;
+    const int file = path != NULL ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (file < 0) return NULL;
+    const bool is_written = fchmod(file, 0600) == 0 && tgl_file_write(file, data, size);
+    const int error = errno;
+    const bool is_closed = close(file) == 0;
+    if (!is_written) errno = error;
     return is_written && is_closed ? path : NULL;
 }

@@ -364,6 +364,14 @@ class Bench(Folder):
         if not seen:
             self.skipTest("neither oneDNN nor MKL is here")
 
+    def test_a_suite_without_the_type(self):
+        """Without --type tune takes the shapes of f32, and says so if there are none."""
+        with open(os.path.join(self.folder, "f64.csv"), "w", encoding="utf-8") as file:
+            file.write("f64,70,70,70,TN,1\n")
+        result = tegula("tune", "--device", "cpu", "--suite", "f64.csv", "--output", "t.inc", cwd=self.folder)
+        self.assertEqual(result.code, 1)
+        self.assertIn("f64.csv has no shape of f32, which is what was looked for; --type names", result.err)
+
     def test_tune_measures_blockings_of_the_cpu(self):
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
             file.write("f32,100,90,200,NN,1\nf64,70,70,70,TN,1\n")

@@ -46,14 +46,18 @@ class Folder(unittest.TestCase):
         self.assertEqual((result.code, result.err), (0, ""))
         self.assertEqual(result.out.count("\n"), 1)
 
-    def assert_failed(self, result, message):
-        """One line on stderr, exit code 1, and nothing half done."""
-        self.assertEqual(result.code, 1, result.err)
+    def assert_failed(self, result, message, code=1):
+        """One line on stderr, the exit code, and nothing half done."""
+        self.assertEqual(result.code, code, result.err)
         self.assertEqual(result.out, "")
         self.assertEqual(result.err.count("\n"), 1, result.err)
         self.assertTrue(result.err.startswith("tegula mm: "), result.err)
         self.assertIn(message, result.err)
         self.assertEqual([n for n in os.listdir(self.folder) if n.startswith(".")], [])
+
+    def assert_misfit(self, result, message):
+        """The same for files or options whose types or sizes do not go together."""
+        self.assert_failed(result, message, code=2)
 
     def assert_product(self, name, expected, tolerance=1e-4):
         product = numpy.load(self.path(name))
@@ -201,15 +205,16 @@ class Types(Folder):
                 (("A.npy", "I.npy"), (), "I.npy is int32, and of integers only int8 can be multiplied"),
                 (("A.npy", "F.npy"), (), "A.npy is int8 and F.npy is float32"),
                 (("A.npy", "A.npy"), ("--type-d", "f32"), "and C is f32: that needs a scale")):
-            self.assert_failed(self.mm(*files, "-o", "C.npy", "--device", "cpu", *options), message)
+            self.assert_failed(self.mm(*files, "-o", "C.npy", "--device", "cpu", *options), message,
+                               code=1 if "products of i8" in message else 2)
 
     def test_types_that_differ(self):
         self.save("A.npy", self.a.astype("f2")), self.save("B.npy", self.b)
-        self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy"), "A.npy is float16 and B.npy is float32")
-        self.assert_failed(self.mm("A.npy", "A.npy", "-o", "C.npy", "--type", "bf16"),
+        self.assert_misfit(self.mm("A.npy", "B.npy", "-o", "C.npy"), "A.npy is float16 and B.npy is float32")
+        self.assert_misfit(self.mm("A.npy", "A.npy", "-o", "C.npy", "--type", "bf16"),
                            "A.npy is float16; --type asks for bfloat16")
         self.save("A.npy", self.a), self.save("C0.npy", numpy.zeros((20, 10), "f8"))
-        self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy", "--c", "C0.npy"),
+        self.assert_misfit(self.mm("A.npy", "B.npy", "-o", "C.npy", "--c", "C0.npy"),
                            "A.npy is float32 and C0.npy is float64")
 
     def test_complex_numbers(self):
@@ -249,9 +254,9 @@ class Dimensions(Folder):
     def test_what_does_not_fit(self):
         self.save("a.npy", numpy.zeros((2, 4, 5))), self.save("b.npy", numpy.zeros((3, 5, 6)))
         self.save("v.npy", numpy.zeros(5)), self.save("c.npy", numpy.zeros((4, 6)))
-        self.assert_failed(self.mm("a.npy", "b.npy", "-o", "C.npy"), "a batch of 2 matrices and b.npy one of 3")
-        self.assert_failed(self.mm("v.npy", "v.npy", "-o", "C.npy", "--trans-a"), "v.npy is a vector")
-        self.assert_failed(self.mm("a.npy", "v.npy", "-o", "C.npy", "--c", "c.npy"),
+        self.assert_misfit(self.mm("a.npy", "b.npy", "-o", "C.npy"), "a batch of 2 matrices and b.npy one of 3")
+        self.assert_misfit(self.mm("v.npy", "v.npy", "-o", "C.npy", "--trans-a"), "v.npy is a vector")
+        self.assert_misfit(self.mm("a.npy", "v.npy", "-o", "C.npy", "--c", "c.npy"),
                            "c.npy is 4 x 6, the product is 2 x 4")
 
 
@@ -410,9 +415,9 @@ class Refusals(Folder):
     def test_files_that_do_not_fit(self):
         self.save("A.npy", self.matrix(2, 3)), self.save("B.npy", self.matrix(4, 5))
         self.save("D.npy", self.matrix(3, 5, "f8")), self.save("E.npy", self.matrix(3, 5))
-        self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy"), "is 2 x 3 and op(B) is 4 x 5")
-        self.assert_failed(self.mm("A.npy", "D.npy", "-o", "C.npy"), "A.npy is float32 and D.npy is")
-        self.assert_failed(self.mm("A.npy", "E.npy", "-o", "C.npy", "--c", "E.npy"),
+        self.assert_misfit(self.mm("A.npy", "B.npy", "-o", "C.npy"), "is 2 x 3 and op(B) is 4 x 5")
+        self.assert_misfit(self.mm("A.npy", "D.npy", "-o", "C.npy"), "A.npy is float32 and D.npy is")
+        self.assert_misfit(self.mm("A.npy", "E.npy", "-o", "C.npy", "--c", "E.npy"),
                            "E.npy is 3 x 5, the product is 2 x 5")
         self.assert_failed(self.mm("A.npy", "nothing.npy", "-o", "C.npy"), "No such file")
         self.assert_failed(self.mm("A.npy", ".", "-o", "C.npy"), "a folder")
@@ -420,7 +425,7 @@ class Refusals(Folder):
     def test_a_product_too_large_for_memory(self):
         self.write("A.npy", npy_files.file(b"", shape="(1099511627776, 0)"))
         self.write("B.npy", npy_files.file(b"", shape="(0, 1099511627776)"))
-        self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy"), "63 bits")
+        self.assert_misfit(self.mm("A.npy", "B.npy", "-o", "C.npy"), "63 bits")
         self.write("B.npy", npy_files.file(b"", shape="(0, 1048576)"))
         self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy"), "memory")
 
@@ -552,9 +557,20 @@ class Outputs(Folder):
 
     def test_stdout_that_cannot_be_written(self):
         with open("/dev/full", "wb") as full:
-            result = self.mm("A.npy", "B.npy", "-o", "C.npy", stdout=full)
-        self.assertEqual(result.code, 1)
-        self.assertIn("cannot write to standard output", result.err)
+            for old in (None, b"the old file"):
+                if old is not None:
+                    with open(self.path("C.npy"), "wb") as file:
+                        file.write(old)
+                result = self.mm("A.npy", "B.npy", "-o", "C.npy", stdout=full)
+                self.assertEqual(result.code, 1)
+                self.assertIn("cannot write to standard output: No space left on device; C.npy stays", result.err)
+                self.assertEqual(result.err.count("\n"), 1, result.err)
+                if old is None:
+                    self.assertFalse(os.path.exists(self.path("C.npy")))
+                else:
+                    with open(self.path("C.npy"), "rb") as file:
+                        self.assertEqual(file.read(), old)
+        self.assertEqual([n for n in os.listdir(self.folder) if n.startswith(".")], [])
 
 
 @unittest.skipIf("thread" in os.environ.get("TEGULA_SANITIZED", ""),

@@ -3,6 +3,7 @@
  * Small parts of the program: statistics, names of kernels, headers of NumPy files, labels of
  * types.
  */
+#include "bench_report.h"
 #include "kernel_names.h"
 #include "npy.h"
 #include "problem_options.h"
@@ -136,6 +137,33 @@ static void labels_of_types(void **state)
     assert_int_equal(tgl_problem_check(&p), TGL_OK);
 }
 
+/* ---- bench ----------------------------------------------------------------------------------- */
+
+/* A large product on the CPU that is far below the FMA rate: other programs were running. */
+static void a_busy_machine_is_seen(void **state)
+{
+    static const struct {
+        int64_t m;
+        double of_fma;
+        bool is_slow;
+    } rows[] = {{1024, 0.8, false}, {1024, 0.3, true}, {64, 0.3, false}};
+    (void)state;
+    contest_settings settings = {.threads = 1};
+    bench_report report = {.settings = &settings};
+    assert_int_equal(tgl_device_open("cpu", NULL, &settings.dev), TGL_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        contest t = {.settings = &settings,
+                     .problem = cli_problem(TGL_F32, rows[i].m, 1024, 1024),
+                     .all = {{.right = true}},
+                     .fma = 1e12};
+        t.all[0].seconds = problem_flops(&t.problem) / (rows[i].of_fma * t.fma);
+        report.slow = 0;
+        report_add(&report, &t);
+        assert_int_equal(report.slow, rows[i].is_slow);
+    }
+    tgl_device_close(settings.dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +174,7 @@ int main(void)
         cmocka_unit_test(headers_come_back),
         cmocka_unit_test(headers_of_all_types_and_shapes),
         cmocka_unit_test(labels_of_types),
+        cmocka_unit_test(a_busy_machine_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

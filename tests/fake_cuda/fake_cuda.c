@@ -580,6 +580,8 @@ FAKE_CUDA_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction 
     (void)function;
     BEGIN();
     *value = attribute == CU_FUNC_ATTRIBUTE_NUM_REGS ? 40 : 0;
+    if (attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)
+        *value = fake_setting("FAKE_CUDA_SHARED", 0);
     return CUDA_SUCCESS;
 }
 

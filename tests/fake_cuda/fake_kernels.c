@@ -366,11 +366,11 @@ static bool is_legal(const fake_node *node)
 {
     enum { SHARED_FOR_ALL = 48 * 1024 };
     const unsigned *grid = node->how.grid, *threads = node->block, *cluster = &node->how.cluster;
-    const int shared = (int)node->how.dynamic_shared;
+    const int shared = (int)node->how.dynamic_shared, fixed = fake_setting("FAKE_CUDA_SHARED", 0);
     return grid[0] > 0 && grid[1] > 0 && grid[1] <= 65535 && grid[2] > 0 && grid[2] <= 65535 &&
            threads[0] > 0 && threads[0] <= 1024 && threads[1] == 1 && threads[2] == 1 &&
            *cluster > 0 && *cluster <= 8 && grid[0] % *cluster == 0 &&
-           (shared <= SHARED_FOR_ALL || shared <= node->function->dynamic_shared);
+           (fixed + shared <= SHARED_FOR_ALL || shared <= node->function->dynamic_shared);
 }
 
 static CUresult launch(fake_node *node, void **arguments, void **extra, CUstream stream)

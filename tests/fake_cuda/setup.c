@@ -6,13 +6,14 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const knobs[] = {
-    "FAKE_CUDA_DEVICES", "FAKE_CUDA_VERSION", "FAKE_CUDA_CAPABILITY", "FAKE_CUDA_MEMORY",
-    "FAKE_CUDA_FAIL",    "FAKE_NVRTC_ARCHS",  "FAKE_NVRTC_OUTPUT",    "FAKE_NVRTC_ERROR",
-    "FAKE_NVRTC_SPILL",  "FAKE_CUDA_POOLS",   "FAKE_CUDA_NAME",       "FAKE_NVRTC_DELAY",
-    "FAKE_CUDA_DIRTY",   "FAKE_NVRTC_VERSION"};
+    "FAKE_CUDA_DEVICES", "FAKE_CUDA_VERSION",  "FAKE_CUDA_CAPABILITY", "FAKE_CUDA_MEMORY",
+    "FAKE_CUDA_FAIL",    "FAKE_NVRTC_ARCHS",   "FAKE_NVRTC_OUTPUT",    "FAKE_NVRTC_ERROR",
+    "FAKE_NVRTC_SPILL",  "FAKE_CUDA_POOLS",    "FAKE_CUDA_NAME",       "FAKE_NVRTC_DELAY",
+    "FAKE_CUDA_DIRTY",   "FAKE_NVRTC_VERSION", "FAKE_CUDA_SHARED"};
 
 static const char *driver = FAKE_LIBCUDA; /* of this test */
 
@@ -102,6 +103,8 @@ void use_old_driver(const char *version)
     setenv("FAKE_CUDA_CAPABILITY", "80", 1);
 }
 
+static char folder_of_entries[64];
+
 int fake_setup(void **state)
 {
     (void)state;
@@ -114,13 +117,13 @@ int fake_setup(void **state)
     setenv("TEGULA_NVRTC", FAKE_LIBNVRTC, 1);
     setenv("TEGULA_CACHE", folder, 1);
     setenv("FAKE_TEST_FOLDER", folder, 1); /* kept here because a test may change TEGULA_CACHE */
-    return 0;
+    snprintf(folder_of_entries, sizeof folder_of_entries, "%s/tegula", folder);
+    return mkdir(folder_of_entries, 0700);
 }
 
 const char *cache_folder(void)
 {
-    const char *folder = getenv("FAKE_TEST_FOLDER");
-    return folder != NULL ? folder : "/nonexistent";
+    return folder_of_entries;
 }
 
 int cache_entries(void)
@@ -151,6 +154,7 @@ int fake_teardown(void **state)
 {
     (void)state;
     remove_folder(cache_folder());
+    remove_folder(getenv("FAKE_TEST_FOLDER"));
     assert_int_equal(live_objects(), 0);
     assert_int_equal(context_depth(), 0);
     assert_int_equal(misuses(), 0);

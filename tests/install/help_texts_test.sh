@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # help_texts_test.sh PROGRAM PACKAGING MANUAL: the manual page and the completions of bash and zsh have
-# every command and every long option that the program's help texts list.
+# every command and every long option that the program's help texts list. TAB runs no program of the current
+# folder and nothing that was typed.
 set -eu
 program=$1 packaging=$2 manual=$3
 work=$(mktemp -d)
@@ -48,14 +49,36 @@ if command -v groff >/dev/null; then
   test ! -s "$work/warnings" || { cat "$work/warnings"; exit 1; }
 fi
 
+# Words that ask() gets from an untrusted folder with a program named tegula: none of them runs anything.
+mkdir "$work/untrusted"
+printf '#!/bin/sh\ntouch "%s/ran"\n' "$work" >"$work/untrusted/tegula"
+chmod +x "$work/untrusted/tegula"
+run_nothing() {
+  # shellcheck disable=SC2016 # the words stay as they are
+  for option in "-x'//;1e touch ran;#" '-x//;1e touch ran;#' '-$(touch ran)' '-`touch ran`' '-x$(touch ran)' '-a[$(touch ran)]'; do
+    (
+      cd "$work/untrusted"
+      PROGRAM=./tegula ask mm "$option" ""
+      PROGRAM=./tegula ask mm "$option"
+      PROGRAM=./tegula ask "$option" -
+      PROGRAM=$work/untrusted/tegula ask mm --
+      PATH=.:$PATH ask mm --
+      PATH=:$PATH ask mm "$option" ""
+    )
+    for place in "$work" "$work/untrusted"; do
+      if [ -e "$place/ran" ]; then echo "TAB has run something ($option)"; exit 1; fi
+    done
+  done
+}
+
 if command -v bash >/dev/null; then
   echo "== bash"
   cat >"$work/ask.bash" <<'EOF'
 source "$1"
 shift
-COMP_WORDS=(tegula "$@") COMP_CWORD=$#
+COMP_WORDS=("${PROGRAM-tegula}" "$@") COMP_CWORD=$#
 previous=${COMP_WORDS[COMP_CWORD - 1]}
-_tegula tegula "${COMP_WORDS[COMP_CWORD]}" "$previous"
+_tegula "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "$previous"
 printf '%s\n' "${COMPREPLY[@]}"
 EOF
   ask() { bash "$work/ask.bash" "$packaging/completion.bash" "$@" >"$work/answer"; }
@@ -71,6 +94,7 @@ EOF
   expect "bash: --activation" "relu gelu silu" "$work/answer"
   ask mm A
   test -z "$(cat "$work/answer")" # bash completes names of files then
+  run_nothing
 fi
 
 if command -v zsh >/dev/null; then
@@ -81,7 +105,7 @@ _describe() { print -l -- ${${(P)2}%%:*} }
 _files() { print FILES }
 completion=$1
 shift
-words=(tegula "$@") CURRENT=$(( $# + 1 )) PREFIX=$words[-1]
+words=(${PROGRAM-tegula} "$@") CURRENT=$(( $# + 1 )) PREFIX=$words[-1]
 source $completion
 EOF
   ask() { zsh -f "$work/ask.zsh" "$packaging/completion.zsh" "$@" >"$work/answer"; }
@@ -97,4 +121,5 @@ EOF
   expect "zsh: --activation" "relu gelu silu" "$work/answer"
   ask mm A
   expect "zsh: files" FILES "$work/answer"
+  run_nothing
 fi

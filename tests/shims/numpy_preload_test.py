@@ -42,6 +42,16 @@ class NumPy(unittest.TestCase):
         for line in lines:
             self.assertRegex(line, f"^tegula_blas: {routine} .*: tegula$")
 
+    def test_settings(self):
+        """A variable that may be misspelt is named at the first call."""
+        os.environ["TEGULA_BLAS_DEVISE"] = "cuda"
+        try:
+            lines = traced_lines("""check(random((9, 9), "float32") @ np.eye(9, dtype="f4"), random((9, 9), "f4"), np.eye(9))""")
+        finally:
+            del os.environ["TEGULA_BLAS_DEVISE"]
+        self.assertEqual(lines[0], "tegula_blas: there is no setting TEGULA_BLAS_DEVISE. It is ignored.")
+        self.assertEqual(len(lines), 2, lines)
+
     def test_orders(self):
         for dtype, letter in (("float32", "s"), ("float64", "d")):
             with self.subTest(dtype=dtype):

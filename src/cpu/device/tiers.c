@@ -92,7 +92,8 @@ tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
         const int tier = find_tier_by_name(name, length);
         /* A tier may be forbidden on machines that could not run it anyway. */
         if (tier < 0 || (!forbid && !runs(tier, features)))
-            return refuse_setting(setting, features, "names no tier of this machine");
+            return refuse_setting(setting, features,
+                                  "is not the name of an instruction set that this processor has");
         for (int i = 0; i < TIERS; i++)
             if ((i == tier || (forbid && is_name(tiers[i].base, name, length))) == forbid)
                 allowed[i] = false;

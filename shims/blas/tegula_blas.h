@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of libtegula_blas.so, for programs that are linked with it (docs/drop-ins.md):
+ *
+ *     cc program.c $(pkg-config --cflags --libs tegula_blas) -lblas
+ *
+ * It has a part of BLAS only, and therefore stands before a whole BLAS, which has the other
+ * functions. A program that includes the cblas.h of that BLAS does not need this header: the
+ * functions are the same. If that header comes first, this one declares nothing.
+ *
+ * They are those of BLAS and CBLAS: C := alpha*op(A)*op(B) + beta*C, and y := alpha*op(A)*x +
+ * beta*y. Leading dimensions, strides and increments are in elements. If beta is 0, C and y are not
+ * read. The suffix _64 means 64-bit integers. The length of Fortran's strings need not be passed.
+ * Illegal arguments are reported to xerbla_() or cblas_xerbla() of the process. Any number of
+ * threads may call.
+ */
+#ifndef TEGULA_BLAS_H
+#define TEGULA_BLAS_H
+#if !defined(CBLAS_H) && !defined(__CBLAS_H) && !defined(__MKL_CBLAS_H__)
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* `layout` and `trans...` of CBLAS. */
+enum { CblasRowMajor = 101, CblasColMajor = 102 };
+enum { CblasNoTrans = 111, CblasTrans = 112, CblasConjTrans = 113 };
+
+/* x: s or d. T: its type. F, C: the ends of Fortran's and CBLAS's names. I: the type of integers.
+ */
+#define TGL_BLAS_FUNCTIONS(x, T, F, C_, I)                                                         \
+    void x##gemm##F(const char *trans_a, const char *trans_b, const I *m, const I *n, const I *k,  \
+                    const T *alpha, const T *A, const I *lda, const T *B, const I *ldb,            \
+                    const T *beta, T *C, const I *ldc);                                            \
+    void x##gemv##F(const char *trans, const I *m, const I *n, const T *alpha, const T *A,         \
+                    const I *lda, const T *x_, const I *incx, const T *beta, T *y, const I *incy); \
+    void cblas_##x##gemm##C_(int layout, int trans_a, int trans_b, I m, I n, I k, T alpha,         \
+                             const T *A, I lda, const T *B, I ldb, T beta, T *C, I ldc);           \
+    void cblas_##x##gemv##C_(int layout, int trans, I m, I n, T alpha, const T *A, I lda,          \
+                             const T *x_, I incx, T beta, T *y, I incy);                           \
+    /* `batch` products, whose matrices lie stride_a, stride_b and stride_c elements apart. */     \
+    void cblas_##x##gemm_batch_strided##C_(                                                        \
+        int layout, int trans_a, int trans_b, I m, I n, I k, T alpha, const T *A, I lda,           \
+        I stride_a, const T *B, I ldb, I stride_b, T beta, T *C, I ldc, I stride_c, I batch);      \
+    /* `count` groups of size[i] products with the same arguments. A, B, C: a pointer for each     \
+     * product; the other arrays have an element for each group. */                                \
+    void cblas_##x##gemm_batch##C_(int layout, const int *trans_a, const int *trans_b, const I *m, \
+                                   const I *n, const I *k, const T *alpha, const T **A,            \
+                                   const I *lda, const T **B, const I *ldb, const T *beta, T **C,  \
+                                   const I *ldc, I count, const I *size);
+
+TGL_BLAS_FUNCTIONS(s, float, _, , int32_t)
+TGL_BLAS_FUNCTIONS(d, double, _, , int32_t)
+TGL_BLAS_FUNCTIONS(s, float, _64_, _64, int64_t)
+TGL_BLAS_FUNCTIONS(d, double, _64_, _64, int64_t)
+#undef TGL_BLAS_FUNCTIONS
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writing a file from inside somebody else's process.
+ */
+#ifndef TGL_FILE_WRITE_H
+#define TGL_FILE_WRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes all of `data` to an open file. False: errno is set. A file that would exceed RLIMIT_FSIZE
+ * is an error (EFBIG) and does not end the process: SIGXFSZ does not arrive. */
+bool tgl_file_write(int file, const void *data, size_t size);
+
+#endif

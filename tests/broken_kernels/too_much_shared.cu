@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Broken on purpose: static shared memory of more than 48 KB, which no GPU gives a kernel.
+ */
+__global__ void __launch_bounds__(256)
+    broken(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,
+           long long ldb, float beta, float *C, long long ldc)
+{
+    __shared__ float s[48 * 256 + 1];
+    (void)B, (void)ldb, (void)beta, (void)k, (void)lda, (void)m, (void)n, (void)ldc;
+    s[threadIdx.x] = alpha * A[0];
+    C[0] = s[threadIdx.x];
+}
