@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -251,6 +252,39 @@ static void forks_while_products_run(void **state)
         pthread_join(busy[i].thread, NULL);
         assert_true(busy[i].is_right);
     }
+    tgl_device_close(dev);
+}
+
+static atomic_bool is_in_loader;
+
+static int stay_in_loader(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)info, (void)size, (void)data;
+    atomic_store(&is_in_loader, true);
+    usleep(200000);
+    return 1;
+}
+
+static void *use_loader(void *unused)
+{
+    dl_iterate_phdr(stay_in_loader, unused);
+    return NULL;
+}
+
+/* A C++ exception, for example, makes the loader take its lock. */
+static void forks_while_the_loader_is_used(void **state)
+{
+    (void)state;
+    if (!can_fork) skip();
+    tgl_device *dev = open_cpu(THREADS);
+    pthread_t thread;
+    assert_true(multiplies(dev));
+    assert_int_equal(pthread_create(&thread, NULL, use_loader, NULL), 0);
+    while (!atomic_load(&is_in_loader))
+        usleep(100);
+    check_in_child(uses_inherited, dev);
+    check_in_child(opens_and_multiplies, NULL);
+    pthread_join(thread, NULL);
     tgl_device_close(dev);
 }
 
@@ -580,6 +614,7 @@ int main(void)
         cmocka_unit_test(forks_before_and_after_use),
         cmocka_unit_test(forks_while_products_run),
         cmocka_unit_test(workers_of_a_process_pool_multiply),
+        cmocka_unit_test(forks_while_the_loader_is_used),
         cmocka_unit_test(processes_with_the_same_number_are_told_apart),
         cmocka_unit_test(the_library_is_unloaded_a_hundred_times),
         cmocka_unit_test(few_threads_are_enough),

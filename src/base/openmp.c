@@ -5,6 +5,7 @@
  * are therefore looked through, by their file names, whenever the loader has loaded another one.
  */
 #include "base/openmp.h"
+#include "base/process_number.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -70,11 +71,19 @@ static void find_runtimes(openmp_runtimes *runtimes)
     }
 }
 
+/* In a child of a process that used the library, dl_iterate_phdr() could wait for ever: fork()
+ * copies its lock as it is, and a thread of the parent may have held it (glibc 2.36). The child
+ * knows the runtimes that its parent has found, and finds those in the global scope. */
 bool tgl_in_openmp_region(openmp_runtimes *runtimes)
 {
-    unsigned long long loaded = 0;
-    dl_iterate_phdr(read_loaded, &loaded);
-    if (loaded != atomic_load_explicit(&runtimes->loaded, memory_order_acquire)) {
+    unsigned long long loaded = 1;
+    const bool may_search = tgl_process() == 1;
+    if (may_search) dl_iterate_phdr(read_loaded, &loaded);
+    if (!may_search && atomic_load_explicit(&runtimes->loaded, memory_order_acquire) == 0) {
+        add(runtimes, RTLD_DEFAULT);
+        atomic_store_explicit(&runtimes->loaded, loaded, memory_order_release);
+    }
+    if (may_search && loaded != atomic_load_explicit(&runtimes->loaded, memory_order_acquire)) {
         find_runtimes(runtimes);
         atomic_store_explicit(&runtimes->loaded, loaded, memory_order_release);
     }

@@ -7,7 +7,8 @@
 
 /* The number of this process: the same in every call, and another one than in its parent, its
  * parent's parent and so on. Memory that was inherited by fork() may have been in use by threads of
- * these processes. A load and a comparison. */
+ * these processes. The first of them that uses the library has number 1. A load and a comparison.
+ */
 unsigned tgl_process(void);
 
 #endif
