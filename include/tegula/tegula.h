@@ -469,9 +469,9 @@ typedef struct tgl_epilogue {
  *     and which grows when a plan needs more, up to 32 MiB for a stream and 64 MiB for all. Plans
  *     that need more share one arena for all streams, up to a quarter of the GPU's memory: their
  *     runs on different streams wait for each other on the GPU. tgl_device_trim() frees all arenas.
- *     A run that is captured into a CUDA graph does not use an arena: the graph allocates and frees its workspace with memory nodes. This needs a driver
- *     for CUDA 11.4 or later; with an older one the run returns TGL_UNSUPPORTED, and the caller
- *     must pass a workspace.
+ *     A run that is captured into a CUDA graph does not use an arena: memory nodes of the graph
+ *     allocate and free its workspace. This needs a driver for CUDA 11.4 or later; with an older
+ *     one the run returns TGL_UNSUPPORTED, and the caller must pass a workspace.
  *   - If the device has no memory left for the workspace, the run plans and compiles the product
  *     once more with kernels that need none, and uses those.
  *
