@@ -24,8 +24,8 @@ typedef struct memory {
 
 typedef struct tgl_arena {
     /* Protected by the table's lock: */
-    bool is_taken; /* false: the row is free, and the other members are undefined */
-    uint64_t stream;
+    bool is_taken;       /* false: the row is free, and the other members are undefined */
+    uint64_t stream;     /* of the shared arena: of its latest run, protected by its own lock */
     int users;           /* threads that use, wait for or evict it */
     uint64_t latest_use; /* value of the table's clock */
 
@@ -287,14 +287,19 @@ static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list 
 
 /* ---- Arenas for a run ------------------------------------------------------------------------ */
 
-/* Runs in the shared arena wait for the run before, on any stream. */
+/* Runs in the shared arena wait for the run before if that was on another stream. */
 static tgl_status wait_for_others(tgl_device *dev, tgl_arena *arena, CUstream stream)
 {
     const tgl_cuda *cuda = dev->state;
+    uint64_t id = 0;
+    CUresult result = CUDA_SUCCESS;
     if (!is_shared(cuda->arenas, arena)) return TGL_OK;
-    CUresult result = arena->passed == NULL
-                          ? cuda->driver.cuEventCreate(&arena->passed, CU_EVENT_DISABLE_TIMING)
-                          : cuda->driver.cuStreamWaitEvent(stream, arena->passed, 0);
+    if (cuda->arenas->has_ids) result = cuda->driver.cuStreamGetId(stream, &id);
+    if (result == CUDA_SUCCESS && arena->passed == NULL)
+        result = cuda->driver.cuEventCreate(&arena->passed, CU_EVENT_DISABLE_TIMING);
+    else if (result == CUDA_SUCCESS && (id == 0 || id != arena->stream))
+        result = cuda->driver.cuStreamWaitEvent(stream, arena->passed, 0);
+    if (result == CUDA_SUCCESS) arena->stream = id;
     return tgl_cuda_check(dev, result, "waiting for another stream's workspace");
 }
 
