@@ -43,7 +43,7 @@ static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
                      few_depths[] = {64, 256, 2048, 0};
 
 /* The parties whose results are compared: Tegula; compute mode ieee of the same device; cuBLAS; and
- * a loop of fused multiply-adds in ascending order of k, which the rules call FFMA. */
+ * a loop of fused multiply-adds in ascending order of k, called FFMA in the rules above. */
 enum { OURS, IEEE, CUBLAS, FFMA, PARTIES };
 static const char *const party_names[] = {"tegula", "ieee", "cublas", "ffma"};
 

@@ -29,8 +29,8 @@ void truth_free(truth *t);
 /* Whether every element is computed in double precision. */
 bool truth_is_whole(const truth *t);
 
-/* The name of the first right result, which replaces the reference for other elements; NULL: there
- * is none yet. */
+/* The name of the first right result, with which elements that are not computed in double precision
+ * are compared; NULL: there is none yet. */
 const char *truth_peer(const truth *t);
 
 /* The seconds that the reference took, on one thread. */

@@ -45,14 +45,16 @@
 #define LOAD_SCALAR(at) (*(at)) /* few elements remain at the end of K: no cache hint */
 #include "lib/packs.h"
 
-#define THREADS      (WARPS * 32)
-#define GROUP_K      (ALONG_K ? PACK : 4) /* K of a group, which a thread multiplies at once */
-#define STEP         (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
-#define WARP_STEP    (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
-#define LANES_LENGTH (ALONG_K ? 32 / LANES_K : 32) /* lanes of a warp with other results */
-#define WARP_TILE    (LANES_LENGTH * RESULTS)      /* results of a warp, times COUNT */
-#define TILE         (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* of a block */
-#define STRAIGHT     (TYPE_A != TYPE_F32 || VEC == PACK) /* 1: loads go straight into registers */
+#define THREADS   (WARPS * 32)
+#define GROUP_K   (ALONG_K ? PACK : 4) /* K of a group, which a thread multiplies at once */
+#define STEP      (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
+#define WARP_STEP (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
+#define LANES_LENGTH                                                                               \
+    (ALONG_K ? 32 / LANES_K : 32) /* lanes of a warp along the results; the others divide K */
+#define WARP_TILE                                                                                  \
+    (LANES_LENGTH * RESULTS) /* lines of the big operand of a warp; each gives COUNT results */
+#define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* of a block */
+#define STRAIGHT (TYPE_A != TYPE_F32 || VEC == PACK)       /* 1: loads go straight into registers */
 
 /* This lane's index along the results, and along K. For loads straight into registers, neighbouring
  * lanes share K, so that they load neighbouring elements. With rings, neighbouring lanes have other

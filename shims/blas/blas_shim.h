@@ -61,8 +61,8 @@ typedef struct blas_gemm {
 /* An illegal argument of a CBLAS function. */
 typedef struct blas_error {
     int argument;
-    /* Row-major calls of routines of the reference CBLAS: the number of the same argument in the
-     * column-major call that replaces it; else 0. */
+    /* The reference CBLAS turns a row-major call into a column-major one, and reports the number of
+     * the argument in that. 0: the call is column-major, or not in the reference CBLAS. */
     int row_major_argument;
     const char *setting; /* the name of a layout or a transpose, and its illegal value; or NULL */
     int value;

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* How an operand of a normalised shape lies in memory, and which it is. The pre-pass makes the same
- * of operands with equal layouts. */
+/* How an operand of a normalised shape lies in memory, and which it is. Equal elements in
+ * equal layouts give equal results of the pre-pass. */
 typedef struct operand_layout {
     tgl_operand operand; /* TGL_AT_A or TGL_AT_B */
     bool transposed;

@@ -20,8 +20,8 @@ typedef struct accurate_row {
     int stages;    /* of bm + bn lines of 128 bytes */
     int registers; /* of a thread at launch, as compiled for sm_90a */
     bool spills;   /* registers outside of the main loop */
-    double share;  /* fraction of the f16 peak that the main loop reaches in short kernels: fitted
-                      as the constants below */
+    double share;  /* fraction of the f16 peak that the main loop reaches at full clock; fitted as
+                      the constants below */
 } accurate_row;
 
 /* Name, BM, BN, CONSUMERS, STAGES, registers, spills, share. A thread of a consumer holds
@@ -175,7 +175,8 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
 /* Fitted to the times of all configurations on an H200, for 19 products: 512 to 16384 cubed and
  * linear layers. Nearly all predictions are within a tenth. */
 enum {
-    UNIT_CYCLES = 3100,      /* of a tile before its first wgmma and after its last one, without: */
+    UNIT_CYCLES =
+        3100, /* of a tile before its first wgmma and after its last one, without stores */
     STORE_BYTES_A_CLOCK = 7, /* bytes of sums that an SM unscales and stores per clock */
 };
 static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate */

@@ -246,7 +246,7 @@ typedef struct tgl_moment {
     uint32_t launch;  /* number of the launch in the run, from 1; 0: never */
     uint32_t cluster; /* number of the cluster in the launch */
     uint32_t epoch, warp_epoch, phase;
-    uint32_t time; /* number of fences, atomics and named barriers executed before */
+    uint32_t time; /* fences, atomics and named barriers of all threads up to here */
     uint16_t thread;
     uint8_t rank; /* of the block in its cluster */
 } tgl_moment;

@@ -12,8 +12,9 @@ typedef struct cpu_block_plan {
     const cpu_type *type;
     const cpu_conversions *conversions;
     const cpu_words *words;       /* NULL: all blocks are converted to f32 */
-    int64_t rows, columns, steps; /* of a block: of op(A), of op(B), of k */
-    bool by_digits;               /* blocks are tried by digits first (CPU_DIGITS_F32) */
+    int64_t rows, columns, steps; /* of a block: rows of op(A), columns of op(B), steps of k */
+    bool by_digits;               /* a block is multiplied as int8 digits (CPU_DIGITS_F32,
+                                     cpu_words.h), unless their error would be too large */
     int64_t word_steps;           /* steps of a block that is multiplied by words or FMAs */
     bool is_vector;  /* D has one row or column: elements of the matrix are converted as they are
                         loaded */
