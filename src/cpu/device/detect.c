@@ -25,8 +25,8 @@ static uint64_t saved_state(void)
     return (uint64_t)edx << 32 | eax;
 }
 
-/* AVX512-BF16, cpuid leaf 7.1, at the rate of FMAs: on AMD (Zen 4). Sapphire Rapids executes
- * VDPBF16PS at a quarter of this rate, where converting bf16 to f32 is faster. */
+/* Whether AVX512-BF16 (cpuid leaf 7.1) runs at the rate of FMAs: on AMD (Zen 4) only. Sapphire
+ * Rapids executes VDPBF16PS at a quarter of this rate; converting bf16 to f32 is faster there. */
 static bool has_fast_bf16(void)
 {
     enum { AVX512_BF16 = 1 << 5, AUTH = 0x68747541, ENTI = 0x69746e65, CAMD = 0x444d4163 };
@@ -59,7 +59,7 @@ static unsigned detect_features(void)
     return features;
 }
 
-/* Deterministic cache parameters, cpuid leaf 4: the data or unified cache of this level. */
+/* Bytes of the data or unified cache of this level, by cpuid leaf 4; 0: not known. */
 static size_t cache_of_level(unsigned level)
 {
     for (unsigned index = 0; index < 16; index++) {
@@ -75,8 +75,8 @@ static size_t cache_of_level(unsigned level)
     return 0;
 }
 
-/* Vendor, family and model (cpuid leaves 0 and 1). The extended family and model count for all
- * families from 15 and, of Intel's, for the models of family 6. */
+/* Vendor, family and model (cpuid leaves 0 and 1). The extended family is added if the
+ * family is 15; the extended model is used if the family is 15 or 6. */
 static void detect_model(char *model, size_t size)
 {
     unsigned highest, vendor[3], eax, ebx, ecx, edx;
@@ -105,8 +105,8 @@ static void detect_name(char *name, size_t size)
 
 #else
 
-/* All of AArch64 has NEON (Arm ARM, A1.5). The bits are those of Linux's asm/hwcap.h, in which a C
- * library may lack newer ones. */
+/* All of AArch64 has NEON (Arm ARM, A1.5). The bits are written here as in Linux's asm/hwcap.h,
+ * because the header of an older C library does not define the newer ones. */
 static unsigned detect_features(void)
 {
     unsigned features = 0;
@@ -148,7 +148,7 @@ static const int cache_names[] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SI
                                   _SC_LEVEL3_CACHE_SIZE};
 #endif
 
-/* sysfs if it is there, else sysconf(), else cpuid, else `otherwise`. */
+/* Bytes of a cache: from sysfs if it is there, else sysconf(), else cpuid, else `otherwise`. */
 static size_t cache_size(const processor_set *allowed, int level, size_t otherwise)
 {
     const size_t known = tgl_cache_bytes("", allowed, level, level == 3);

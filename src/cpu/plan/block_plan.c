@@ -7,12 +7,12 @@
 #include "cpu/plan/cpu_sharing.h"
 #include "cpu/plan/word_plan.h"
 
-/* Cycles by words for which one more thread pays. With AMX they are 4e5 multiply-adds, the fastest
- * value for bf16 at 128 cubed. */
+/* One more thread is used for each so many cycles that a product by words (kernels/cpu_words.h)
+ * takes. With AMX they are 4e5 multiply-adds of bf16: the fastest value at 128 cubed. */
 static const double CYCLES_PER_THREAD = 1500;
 
-/* Rows, columns and steps of the largest block that is converted to f32. The blocks of A and B and
- * the sums take 1.3 MB. */
+/* Rows of op(A), columns of op(B) and steps of k of the largest block that is converted to f32: the
+ * f32 blocks of A, B and the sums take 1.3 MB. MIN_: smaller blocks are not halved. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
 _Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 
@@ -41,7 +41,8 @@ tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t 
     };
 }
 
-/* Blocks of a matrix times a vector. A part of the vector stays in the L1 cache. */
+/* Chooses the blocks of a matrix times a vector. The part of the vector that a block reads fits in
+ * the L1 cache. */
 static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
     enum { LINES = 256, LONG_LINES = 4096 };
@@ -86,7 +87,7 @@ static bool takes_only_words(const cpu_block_plan *h)
     return h->words != NULL && h->type->sums_are_integers;
 }
 
-/* Bytes of a block of op(A) or op(B): of f32, or of words. */
+/* Bytes of the buffer for a block of op(A) or op(B), which holds f32, words or digits. */
 static size_t operand_bytes(const cpu_block_plan *h, int64_t lines)
 {
     const size_t words = tgl_cpu_words_bytes(h->type->words, lines, h->word_steps);
@@ -96,13 +97,13 @@ static size_t operand_bytes(const cpu_block_plan *h, int64_t lines)
     return tgl_cpu_aligned(most > f32 ? most : f32);
 }
 
-/* Plans the product of a whole block, which serves the smaller ones at the edges too, and sizes the
- * workspace. */
+/* Plans the f32 product of a whole block, whose plan the smaller blocks at the edges use too, and
+ * sizes the workspace. */
 static void plan_product(const tgl_shape *s, const cpu_machine *machine, const cpu_kernels *kernels,
                          cpu_blocking blocking, cpu_block_plan *h)
 {
     const cpu_machine one_thread = {.facts = machine->facts, .threads = 1};
-    /* Rows of a power of two of bytes would share few sets of the caches. */
+    /* Rows whose distance is a power of two bytes would share few sets of the caches. */
     h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES) + 16;
     const tgl_shape block = tgl_cpu_block_shape(s, h->rows, h->columns, h->word_steps, h->sum_ld);
     if (!takes_only_words(h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
@@ -113,8 +114,8 @@ static void plan_product(const tgl_shape *s, const cpu_machine *machine, const c
     if (h->type->sums_are_integers && h->words == NULL) h->product_bytes = h->sum_bytes;
 }
 
-/* The workspace of a matrix times a vector: the part of the vector, in f32 and gathered, the sums,
- * an addend, and the product. */
+/* Sizes the workspace of a matrix times a vector: for a block's part of the vector in f32 (a_bytes)
+ * and gathered from strided elements (b_bytes), sums, a line of the epilogue, and products. */
 static void plan_vector_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
 {
     const cpu_short type = cpu_short_of(s->type_a);

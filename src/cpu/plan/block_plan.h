@@ -15,18 +15,19 @@ typedef struct cpu_block_plan {
     int64_t rows, columns, steps; /* of a block: rows of op(A), columns of op(B), steps of k */
     bool by_digits;               /* a block is multiplied as int8 digits (CPU_DIGITS_F32,
                                      cpu_words.h), unless their error would be too large */
-    int64_t word_steps;           /* steps of a block that is multiplied by words or FMAs */
+    int64_t word_steps;           /* steps of k of a block that is multiplied without digits */
     bool is_vector;  /* D has one row or column: elements of the matrix are converted as they are
                         loaded */
-    cpu_dot_fn *dot; /* is_vector: for lines that are contiguous along k */
+    cpu_dot_fn *dot; /* is_vector: the kernel for a matrix that is contiguous along k */
     int64_t blocks_m, blocks_n; /* blocks of D along m and n */
-    int64_t parts; /* of k, which threads sum at the same time and then add; 1: k is not divided */
+    int64_t parts; /* parts of k, which threads sum at the same time and then add; 1: k is whole */
     cpu_plan product; /* the f32 product of a whole block, on one thread */
     int64_t sum_ld;   /* leading dimension of a block of sums */
-    /* Bytes of a thread's memory, in this order. With several parts of k, sum_bytes are the sums of
-     * a job instead, which lie behind the memory of all threads. */
+    /* Bytes of the buffers of a thread, which lie in this order: A's block, B's block, sums, a row
+     * of the epilogue, f32 products apart from the sums (0: none). If parts > 1, each job instead
+     * of each thread has a buffer of sum_bytes, which lies behind the memory of all threads. */
     size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes;
-    size_t thread_bytes; /* all of it, with the workspace of `product` */
+    size_t thread_bytes; /* all buffers of a thread, and the workspace of `product` */
 } cpu_block_plan;
 
 /* Plans as tgl_cpu_plan() does. words: what tgl_cpu_words_for() has chosen. *plan refers to *h. */

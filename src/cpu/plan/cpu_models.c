@@ -14,10 +14,10 @@ enum { ANY = 0, AVX2 = 32, AVX512 = 64 };
 
 /* The first row that fits is taken: a model and tier stands before the model's other tiers, and
  * these before the vendor's other models. The comment of a row names the files in bench/results/
- * that its values were measured with, or the row that it was copied from. Columns, the members of
- * cpu_model: model, tier; steps of k for few rows {of each row, least}, bands beyond; block of A:
- * share of L2, least KB, share of L2 for one block, most rows; copies of A: few sets, columns;
- * batches prefetched beyond, least KB of a product; measured blocking {kc, mc} of f32, of f64. */
+ * that its values were measured with, or the row that it was copied from. The columns are the
+ * members of cpu_model, which cpu_models.h explains, in order: model, vector_bytes, few_row_steps,
+ * bands, a_block, a_block_min_kb, a_one_block, a_block_max_rows, copies_few_sets, copy_min_columns,
+ * batches, batch_min_kb, and the measured blocking {kc, mc} of f32 and of f64. */
 // clang-format off
 const cpu_model tgl_cpu_models[] = {
     /* model, tier, {each, least}, bands, share, KB, one, rows, sets, columns, batches, KB, f32, f64 */
@@ -28,7 +28,7 @@ const cpu_model tgl_cpu_models[] = {
     {"AuthenticAMD 25.17", AVX2,   {6, 128}, L3,    {2, 7}, 160, {3, 5}, 512, false, 900, L3, 16, {0, 0}, {0, 0}},
     /* Zen 4: epyc-zen4/cpu.csv, cpu_random.csv */
     {"AuthenticAMD 25.17", AVX512, {6, 128}, NEVER, {2, 7}, 160, {3, 5}, 512, false,   0, L3, 16, {0, 0}, {0, 0}},
-    /* Zen 4, portable: copied from AVX512 */
+    /* Zen 4, the portable tier: copied from the row of AVX512 */
     {"AuthenticAMD 25.17", ANY,    {6, 128}, NEVER, {2, 7}, 160, {3, 5}, 512, false,   0, L3, 16, {0, 0}, {0, 0}},
     /* Zen 5: epyc-zen5/cpu-avx2.csv, cpu.csv */
     {"AuthenticAMD 26.2",  ANY,    {6, 128}, NEVER, {2, 7}, 160, {3, 5}, 512, false,   0, L2,  8, {0, 0}, {0, 0}},
@@ -37,15 +37,15 @@ const cpu_model tgl_cpu_models[] = {
     {"GenuineIntel 6.207", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
     /* Sapphire Rapids, which has the same core: copied from 6.207 */
     {"GenuineIntel 6.143", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
-    /* Other models and tiers: copied from 6.207, without bands */
+    /* Intel's other models and tiers: copied from 6.207, without bands */
     {"GenuineIntel",       ANY,    {2,  48}, NEVER, {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
 
-    /* All others: copied from Zen 5 */
+    /* All other vendors: copied from Zen 5 */
     {"",                   ANY,    {6, 128}, NEVER, {2, 7}, 160, {3, 5}, 512, false,   0, L2,  8, {0, 0}, {0, 0}},
 };
 // clang-format on
 
-/* Whether the row is for this model, for its vendor, or for all. */
+/* Whether the row is for this model, for all models of its vendor, or for all models. */
 static bool is_for_model(const cpu_model *row, const char *model)
 {
     const char *name = row->model;

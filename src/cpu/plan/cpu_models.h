@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What plans take from the model of processor: the table of the values that cpu_plan.c uses.
+ * The table of values that cpu_plan.c uses and that differ by the processor's model.
  */
 #ifndef TGL_CPU_MODELS_H
 #define TGL_CPU_MODELS_H
@@ -12,11 +12,11 @@ typedef struct cpu_fraction {
     int parts, of;
 } cpu_fraction;
 
-/* The data that a rule is for. */
+/* How large the data of a product must be for a rule of the planner to apply. */
 typedef enum cpu_beyond {
-    CPU_NEVER,     /* none: the rule does not pay on this processor */
-    CPU_BEYOND_L2, /* data that exceed L2 */
-    CPU_BEYOND_L3, /* data that exceed a core's share of L3 */
+    CPU_NEVER,     /* the rule never applies: it does not pay on this processor */
+    CPU_BEYOND_L2, /* larger than L2 */
+    CPU_BEYOND_L3, /* larger than a core's share of L3 */
 } cpu_beyond;
 
 /* A row: the values for a model of processor and the kernels of a tier. */
@@ -30,15 +30,15 @@ typedef struct cpu_model {
     } few_row_steps;
     cpu_beyond bands; /* if C exceeds this cache and k is short, C is computed in bands of rows */
 
-    cpu_fraction a_block;     /* the size of a block of A relative to L2, if A has several, */
-    int a_block_min_kb;       /* and its minimum in KB, at most L2 / 3 */
+    cpu_fraction a_block;     /* a block of A as a fraction of L2, if A has several blocks */
+    int a_block_min_kb;       /* the least KB of such a block, but at most L2 / 3 */
     cpu_fraction a_one_block; /* A is one block if it fits in this share of L2 */
     int a_block_max_rows;     /* rows of a block of A, at most */
 
     bool copies_few_sets;  /* rows of A are copied if they lie in few sets of the caches */
-    int copy_min_columns;  /* rows of A are copied if C has so many columns; 0: never */
+    int copy_min_columns;  /* rows of A are copied from so many columns of C on; 0: never */
     cpu_beyond batches;    /* a batch of small products is prefetched if it exceeds this cache */
-    int batch_min_kb;      /* and each product has at least so many KB */
+    int batch_min_kb;      /* the least KB of each product of such a batch */
     cpu_blocking f32, f64; /* what `tegula tune` found to be faster; 0: cpu_plan.c computes it */
 } cpu_model;
 

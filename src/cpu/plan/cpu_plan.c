@@ -17,7 +17,7 @@ typedef struct plan_input {
     int threads;             /* the largest team */
     int64_t l2, l3;          /* bytes */
     int64_t element, mr, nr; /* bytes of an element; rows and columns of the largest tile */
-    cpu_rectangle largest;   /* of C, that a thread computes at once */
+    cpu_rectangle largest;   /* the largest part of C that a thread computes at once */
 } plan_input;
 
 /* Limits for all processors. F: from a formula or a manual; M: from a measurement, whose figures
@@ -26,32 +26,32 @@ enum {
     /* Caches */
     LINE = 64,          /* F: bytes of a cache line */
     PAGE = 64 * LINE,   /* F: addresses so far apart share a set of an L1 cache, which has 64 */
-    L3_CORES = 8,       /* F: cores of a chiplet of AMD's, which share its L3 */
-    CORES_OF_BATCH = 3, /* C: the shares of L3 that hold a batch, beside data of the other cores */
+    L3_CORES = 8,       /* F: cores of an AMD chiplet, which share its L3 */
+    CORES_OF_BATCH = 3, /* C: a batch that fits in the L3 shares of so many cores is not fetched */
 
     /* Packing and prefetching */
     NARROW_PANELS = 2,   /* C: C is narrow if B has so many panels at most */
     LARGE_B = 8,         /* C: B is large if it exceeds L2 / LARGE_B */
     MIN_ROW_BYTES = 256, /* M: shorter rows of B are prefetched by the hardware alone */
-    MIN_PANEL_KB = 32,   /* M: the same for products of a batch whose B is one panel */
+    MIN_PANEL_KB = 32,   /* M: least KB of a prefetched product of a batch if B is one panel */
     MAX_SPREAD = 2,      /* C: of a prefetched batch: the largest leading dimension / row length */
     MIN_WORK_A = 20000000, /* C: A is packed if a rectangle has more multiply-adds than this */
-    MIN_WORK_B = 2000000,  /* C: the same for B */
-    TILES_IN_PLACE = 4,    /* C: B is not packed for so many tiles of rows; twice as many if C is
-                              narrow, one if the rows of B share a set of L1 */
+    MIN_WORK_B = 2000000,  /* C: B is packed if a rectangle has more multiply-adds than this */
+    TILES_IN_PLACE = 4,    /* C: B is not packed for up to so many tiles of rows; twice as many if
+                              C is narrow, one if the rows of B share a set of L1 */
 
     /* Blocks */
-    SMALL_L2_SHARE = 3,    /* M: a_block_min_kb of the table is limited to L2 / 3 */
-    MIN_BLOCK_TILES = 4,   /* C: a block of A has so many tiles of rows at least */
-    NARROW_B = 4,          /* C: the blocks of B have L2 / NARROW_B if C is narrow */
-    STEPS_UNIT = 8,        /* F: the unit of steps of k: f64 in a cache line */
-    SHORT_K = 128,         /* M: bands need fewer steps of k; with 150 they gain nothing */
-    BAND_TILES = 2,        /* M: tiles of rows of a band; 1, 3 and 4 are 0 to 4 % slower */
-    BAND_B = 2,            /* C: beside bands the block of B has L2 / BAND_B */
+    SMALL_L2_SHARE = 3,  /* M: a_block_min_kb of the table is limited to L2 / 3 */
+    MIN_BLOCK_TILES = 4, /* C: a block of A has so many tiles of rows at least */
+    NARROW_B = 4,        /* C: a block of B takes at most L2 / NARROW_B if C is narrow */
+    STEPS_UNIT = 8,      /* F: the unit of kc if k is divided: the f64 in a cache line */
+    SHORT_K = 128,       /* M: bands need fewer steps of k than this; with 150 they gain nothing */
+    BAND_TILES = 2,      /* M: tiles of rows of a band; 1, 3 and 4 are 0 to 4 % slower */
+    BAND_B = 2,          /* C: if C is computed in bands, a block of B takes L2 / BAND_B */
     MAX_B_BYTES = 8 << 20, /* C: bytes of a block of B if C is not computed in bands */
 
     /* Small products */
-    CALL = 1000, /* C: multiply-adds in the time of a call */
+    CALL = 1000, /* C: the overhead of a small product, in multiply-adds */
 };
 
 size_t tgl_cpu_aligned(size_t bytes)
@@ -74,7 +74,7 @@ static bool is_narrow(const plan_input *in, int64_t columns)
     return columns <= NARROW_PANELS * in->nr;
 }
 
-/* Whether so many columns of B exceed the part of L2 that they have beside A and C: B is then
+/* Whether so many columns of B exceed the part of L2 that is left beside A and C. Such a B is
  * prefetched. */
 static bool is_large_b(const plan_input *in, int64_t columns)
 {
@@ -93,8 +93,8 @@ static bool fetches_next_block(const plan_input *in, int64_t columns)
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* Whether the rows of A lie in few sets of the caches, because they are about a multiple of a page
- * apart (those of a tile drift by a cache line at most), and A comes from beyond L2. */
+/* Whether the rows of A lie in few sets of the caches and A is larger than L2. Rows do if their
+ * distance is a multiple of PAGE, or so close to it that a tile's rows drift by one cache line. */
 static bool rows_share_few_sets(const plan_input *in)
 {
     const int64_t step = in->shape->lda * in->element, beyond = step % PAGE;
@@ -103,7 +103,7 @@ static bool rows_share_few_sets(const plan_input *in)
            in->largest.rows * in->shape->k * in->element > in->l2;
 }
 
-/* Whether tiles read a copy of rows of A so much faster that it pays. */
+/* Whether tiles read a copy of A so much faster than A itself that copying rows of A pays. */
 static bool is_copy_faster(const plan_input *in)
 {
     const int min_columns = in->model->copy_min_columns;
@@ -119,8 +119,8 @@ static void choose_packing(const plan_input *in, cpu_plan *plan)
     const int64_t rows = in->largest.rows, columns = in->largest.columns;
     const double work = multiply_adds(rows, columns, s->k);
     const bool narrow = is_narrow(in, columns);
-    /* A set has 8 to 12 lines: the second tile of a panel does not find those that the first has
-     * read. */
+    /* A set of L1 has 8 to 12 lines. If all rows of B share a set, the second tile of a panel no
+     * longer finds the lines of B that the first tile has read. */
     const bool shares_set = s->ldb * in->element % PAGE == 0;
     const int64_t in_place = shares_set ? 1 : (narrow ? 2 : 1) * TILES_IN_PLACE;
     plan->pack_b = s->trans_b || (work > MIN_WORK_B && rows > in_place * in->mr);
@@ -150,8 +150,8 @@ static int64_t elements_of_a(const plan_input *in)
     return max64(in->l2 / share.of * share.parts, min) / in->element;
 }
 
-/* Steps of k if C is narrow: the block of B fits in L2, also beside the next one, and rows of A are
- * read without interruption. */
+/* Steps of k if C is narrow: as many as let the block of B, and the next one if it is prefetched,
+ * fit in their part of L2. Long parts of the rows of A are then read without interruption. */
 static int64_t steps_if_narrow(const plan_input *in)
 {
     const int64_t columns = in->shape->n, blocks = fetches_next_block(in, columns) ? 2 : 1;
@@ -167,9 +167,9 @@ static int64_t steps_of_few_rows(const plan_input *in)
     return max64(tgl_min64(steps, max64(a_fits, rows)), in->model->few_row_steps.min);
 }
 
-/* Steps of k between two visits to a tile of C. They depend on the whole product, not on what one
- * thread computes of it: threads that share rows and columns of C then have the same bits, however
- * many they are. */
+/* Steps of k between two visits to a tile of C. They depend on the whole product, not on a
+ * thread's part of it: if threads share rows and columns of C, the result then has the same bits
+ * for any number of threads. */
 static int64_t max_steps(const plan_input *in)
 {
     const int64_t usual = in->blocking.kc > 0 ? in->blocking.kc : in->kernels->kc;
@@ -251,8 +251,8 @@ static void plan_gemm(plan_input *in, cpu_plan *plan)
 }
 
 /* Whether it pays to prefetch the next product of a batch. The products must be large enough,
- * without much memory between their rows, and the batch must lie where the hardware does not fetch
- * from in time. If B has one panel, the hardware reads it as one stream. */
+ * without much memory between their rows, and the batch must exceed the caches from which hardware
+ * prefetchers load in time. If B has one panel, the hardware reads it as one stream. */
 static bool fetches_products(const plan_input *in)
 {
     const tgl_shape *s = in->shape;

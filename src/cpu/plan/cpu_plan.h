@@ -15,8 +15,9 @@ enum {
     CPU_ALIGNMENT = 256, /* bytes: of packed blocks */
     CPU_SMALL = 64,      /* rows, columns and steps of a small product, at most */
 
-    /* M (docs/notes/2026-11-26-cpu-planner.md): a product of one row or column is no GEMV up to
-     * this k, and up to so many multiply-adds: it is computed by tiles. */
+    /* A product with one row or column is computed by tiles, not as a GEMV, if k is at most
+     * CPU_TILE_STEPS, and m, n and the multiply-adds are at most CPU_TILE_WORK (measured:
+     * docs/notes/2026-11-26-cpu-planner.md). */
     CPU_TILE_STEPS = 16,
     CPU_TILE_WORK = 64,
 };
@@ -24,7 +25,7 @@ enum {
 /* What a plan depends on beside the product. */
 typedef struct cpu_machine {
     cpu_facts facts;
-    int threads; /* the largest team; of a device: when it was opened */
+    int threads; /* of the largest team; fixed when the device is opened */
 } cpu_machine;
 
 typedef enum cpu_path {
@@ -37,7 +38,7 @@ typedef enum cpu_path {
 
 /* How the threads share a product. */
 typedef enum cpu_sharing {
-    CPU_SHARE_C,     /* each computes rectangles of C, those that no other has taken */
+    CPU_SHARE_C,     /* each takes one rectangle of C after the other, until none is left */
     CPU_SHARE_BATCH, /* each computes whole products of the batch */
     CPU_SHARE_K,     /* each computes a part of the sum; the parts are then added in order */
 } cpu_sharing;
@@ -57,14 +58,14 @@ typedef struct cpu_plan {
     bool fetch_next_block; /* the last panel of a block of B prefetches the next block's first panel
                             */
     int64_t mc, nc, kc;    /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
-    size_t a_bytes;        /* workspace: one thread's packed block of A */
-    size_t b_bytes;        /* a packed block of B */
-    size_t part_bytes;     /* one part's sums */
-    size_t workspace;      /* all of it */
+    size_t a_bytes;        /* workspace of one thread for a packed block of A; 0: not packed */
+    size_t b_bytes;        /* workspace of one thread for a packed block or panel of B */
+    size_t part_bytes;     /* workspace for the sums over one part of k */
+    size_t workspace;      /* bytes of the whole workspace */
     struct cpu_block_plan *blocks; /* CPU_PATH_BLOCKS; else NULL */
 } cpu_plan;
 
-/* Chooses path, sharing and what `blocking` leaves open. */
+/* Chooses the path, the sharing, and the block sizes that are 0 in `blocking`. */
 void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
                   const cpu_machine *machine, cpu_plan *plan);
 

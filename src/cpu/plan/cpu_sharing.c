@@ -10,26 +10,26 @@
 enum {
     LARGE_PRODUCT =
         256,            /* C: a product of a batch is shared if its work pays for so many threads */
-    DEEP = 16,          /* C: k is shared if k >= DEEP * max(m, n), */
-    FEW_TILES = 64,     /* C: and C has fewer tiles for each thread */
-    MAX_RECTANGLES = 8, /* M: rectangles of each thread, */
-    RECTANGLES = 4,     /* M: and if half of such a rectangle has less than LARGE_WORK */
+    DEEP = 16,          /* C: k is shared only if k >= DEEP * max(m, n) */
+    FEW_TILES = 64,     /* C: k is shared only if C has fewer tiles than this for each thread */
+    MAX_RECTANGLES = 8, /* M: the most rectangles of each thread */
+    RECTANGLES = 4,     /* M: from so many on, they are halved only if a half has LARGE_WORK */
     MIN_SIDE = 48,      /* M: rows or columns of a rectangle: narrower ones are slower */
     WIDE = 640,         /* M: a rectangle with so many columns is cut along n, not m */
-    SHORT_K = 128,      /* M: steps of k: a transposed B takes too long to pack for rectangles */
+    SHORT_K = 128, /* M: steps of k; with fewer, packing a transposed B for rectangles is slow */
 };
 
 /* Multiply-adds. */
-static const double WORK_PER_THREAD = 1e5; /* M: pay for one more thread that polls, 1 to 2 us */
-static const double MIN_WORK = 2e6;        /* F: of a rectangle; MIN_WORK_B of cpu_plan.c */
-static const double LARGE_WORK = 6e7;      /* M: of one that packs a transposed A for itself */
+static const double WORK_PER_THREAD = 1e5; /* M: pays for one more polling thread; 1 to 2 us */
+static const double MIN_WORK = 2e6;   /* F: the least of a rectangle: MIN_WORK_B of cpu_plan.c */
+static const double LARGE_WORK = 6e7; /* M: the least of one that packs rows of a transposed A */
 
 /* Costs of a rectangle. The unit is the time in which a tile of rows is multiplied by a vector. */
-static const double ONE_VECTOR = 1.1; /* C: the factor of a single vector, whose loads limit it */
+static const double ONE_VECTOR = 1.1; /* C: factor for rectangles of one vector: loads limit it */
 static const double LOAD_B =
-    0.25; /* M: of loading a vector of B; with it 12 rows are not cut, 4096 x 16 is */
-static const double PACK_A = 1;   /* C: of a tile of rows of a transposed A */
-static const double SIDE = 0.001; /* C: so that of equal grids the squarest is taken */
+    0.25; /* M: loading a vector of B; with this cost 12 rows are not cut, 4096 x 16 is */
+static const double PACK_A = 1;   /* C: packing a tile of rows of a transposed A */
+static const double SIDE = 0.001; /* C: of a tile or vector of a side: prefers square grids */
 
 int tgl_cpu_threads_for(double work, int max)
 {
@@ -63,8 +63,8 @@ static double cost(const tgl_shape *s, double tiles, double vectors)
     return products + packing + LOAD_B * vectors + SIDE * (tiles + vectors);
 }
 
-/* Arranges the threads as a grid over C. If fewer threads finish as soon, only those are used: 5
- * take as long for 16 rows of tiles as 4. */
+/* Arranges the threads as a grid over C. If fewer threads finish as early, only so many are
+ * used: 5 threads take as long as 4 for 16 rows of tiles. */
 static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 {
     const int64_t tiles = cpu_ceil_div(s->m, plan->kernels->mr);
@@ -83,8 +83,8 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
     plan->threads = plan->grid_m * plan->grid_n;
 }
 
-/* Cuts the rectangles of the grid in halves, so that each thread computes several of them and those
- * that are faster compute more: another program may delay a thread, or its processor may be slower.
+/* Cuts the rectangles of the grid in halves, so that each thread computes several of them and fast
+ * threads compute more: another program may delay a thread, or its processor may be slower.
  * A rectangle is cut along n if it has at least as many columns as rows, or is wide and A is not
  * transposed, because each rectangle packs its own panels of B, and its rows of a transposed A. */
 static void cut_grid(const tgl_shape *s, cpu_plan *plan)

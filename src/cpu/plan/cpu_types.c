@@ -13,11 +13,11 @@ enum {
     /* A product of two f16 is the sum of four exact products of words, which is rounded several
      * times. IEEE requires one rounding. */
     NOT_IEEE = ALL & ~CPU_BIT(TGL_COMPUTE_IEEE),
-    EXACT_STEPS = 1024, /* an f32 holds 1024 * 2^14 = 2^24, the greatest sum of products of int8 */
+    EXACT_STEPS = 1024, /* so many products of int8 have a sum of at most 2^24, exact in f32 */
 };
 
 /* Columns: type, results, addends, last_activation, fits_tiles, sums_are_integers, words,
- * word_modes, steps_of_vector. No words multiply f64. */
+ * word_modes, steps_of_vector. f64 is never multiplied by words (word_modes is 0). */
 static const cpu_type types[] = {
     {TGL_F32, F32, F32, TGL_ACTIVATION_SILU, true, false, CPU_WORDS_F32,
      CPU_BIT(TGL_COMPUTE_ACCURATE), 0},

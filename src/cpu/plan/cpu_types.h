@@ -8,21 +8,21 @@
 #include "cpu/kernels/cpu_words.h"
 #include "problem/shape.h"
 
-/* A set of values of an enum has the bit of each value. */
+/* A set of enum values is a bit mask; this is the bit of one value. */
 #define CPU_BIT(value) (1u << (value))
 
 typedef struct cpu_type {
     tgl_type type;                  /* of A and B */
     unsigned results;               /* types that C and D may have */
     unsigned addends;               /* types that bias and residual may have */
-    tgl_activation last_activation; /* the last one of tgl_activation that is applied */
-    bool fits_tiles;         /* register tiles multiply the elements as they are stored; else blocks
-                                are converted to f32, or multiplied by words */
-    bool sums_are_integers;  /* exact, in int32 modulo 2^32; words multiply all elements. Else sums
-                                are of f32 or f64, and words do not multiply some blocks */
-    cpu_word_kind words;     /* how words multiply it */
-    unsigned word_modes;     /* the tgl_compute modes in which they may */
-    int64_t steps_of_vector; /* most steps of k of a vector times rows of a matrix, in f32 */
+    tgl_activation last_activation; /* values of tgl_activation up to this one are supported */
+    bool fits_tiles;        /* register tiles multiply the elements as they are stored; else blocks
+                               are converted to f32, or multiplied by words */
+    bool sums_are_integers; /* sums are int32 modulo 2^32, and words can multiply any elements. Else
+                               sums are f32 or f64, and words cannot multiply some blocks */
+    cpu_word_kind words;    /* how words (cpu_words.h) multiply it */
+    unsigned word_modes;    /* set of the tgl_compute modes in which words are permitted */
+    int64_t steps_of_vector; /* GEMV that adds rows of a matrix in f32: the most steps of k */
 } cpu_type;
 
 /* The row of the type of A; NULL: the cpu device does not multiply it. */

@@ -13,8 +13,8 @@ static cpu_word_kind kind_of(const tgl_shape *s)
 
 /* The most lines of a block. With fewer lines A and B are packed more often, with more the sums do
  * not fit in the L2 cache. Sums of int8 are usually in D itself, and packing takes a larger share
- * of the time: at 2048 cubed 2560 lines are 3 % faster (Zen 4). Where the other operand has few
- * lines (FEW), packed lines are used at once, while they are in the L2 cache. */
+ * of the time: at 2048 cubed 2560 lines are 3 % faster (Zen 4). MAX_LINES_OF_FEW: if the other
+ * operand has at most FEW lines, packed lines are used at once, while they are in the L2 cache. */
 enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
 /* The least k of a product by digits. */
@@ -37,7 +37,7 @@ static double cycles_by_words(const cpu_words *words, cpu_word_kind kind, int64_
            m * n * (ADD * blocks + EPILOGUE) + CALL;
 }
 
-/* Blocks of nearly equal size. */
+/* Lines of a block when `total` lines are cut into blocks of nearly equal size. */
 static int64_t even_lines(int64_t total, int64_t blocks)
 {
     return tgl_min64(total, tgl_round_up(cpu_ceil_div(total, blocks), CPU_WORDS_LINES));
@@ -62,7 +62,7 @@ static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
     return tgl_min64(k, tgl_round_up(even, tgl_cpu_word_steps(kind)));
 }
 
-/* The kind by which the product of a block is tried first. */
+/* How a block is multiplied first: by digits if they are faster, else by the type's words. */
 static cpu_word_kind first_kind(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = kind_of(s);
@@ -109,7 +109,7 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 }
 
 /* Compares words with FMAs for a block of D. Words of int8 are faster from about 12 cubed on, and
- * hardly slower below. */
+ * hardly slower for smaller products. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = first_kind(s, words);
