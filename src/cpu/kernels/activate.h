@@ -5,11 +5,14 @@
  *
  * For f32 the exponential and the error function are written out, because those of the mathematics
  * library are not vectorised:
- *   e^x        is 2^n * e^r with |r| <= ln(2)/2 and a polynomial for e^r: within 2 units of the
- * last place, and 0 or Inf beyond the range of f32 erfc(z)    is e^(-z*Q(z)) with a polynomial Q
- * for 0 <= z <= 4.25: the absolute error is below 2^-24; and 0 for greater z, where 1 - erfc(z) is
- * 1 in f32 Both polynomials are least-squares fits. The weights were adjusted until the error had
- * the same size over the whole range.
+ *
+ *   - e^x is computed as 2^n * e^r with |r| <= ln(2)/2 and a polynomial for e^r. The error is at
+ *     most 2 units of the last place. Beyond the range of f32 the result is 0 or Inf.
+ *   - erfc(z) is computed as e^(-z*Q(z)) with a polynomial Q for 0 <= z <= 4.25. The absolute error
+ *     is below 2^-24. For greater z the result is 0, because 1 - erfc(z) is 1 in f32.
+ *
+ * Both polynomials are least-squares fits. The weights of the fits were adjusted until the error
+ * had the same size over the whole range.
  */
 #ifndef TGL_CPU_ACTIVATE_H
 #define TGL_CPU_ACTIVATE_H

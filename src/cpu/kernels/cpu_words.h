@@ -43,7 +43,7 @@ enum {
     CPU_DIGIT_LEVELS = 5
 };
 
-/* What is multiplied. */
+/* The type that words or digits multiply, and how they write an element. */
 typedef enum cpu_word_kind {
     CPU_WORDS_BF16 = 0, /* bf16, one word */
     CPU_WORDS_F32 = 1,  /* f32, three words */
@@ -59,9 +59,9 @@ static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
     return kind == CPU_WORDS_I8 || kind == CPU_DIGITS_F32 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
 }
 
-/* What packing finds out about a block: the exponents of its elements, biased as in f32, without
- * those of zeros. least > most if all elements are 0. For digits they are the exponents of the
- * greatest element of each line. Not used for int8. */
+/* What packing finds out about a block: the least and the greatest exponent of its nonzero
+ * elements, biased as in f32; least > most if all elements are 0. For digits only the greatest
+ * element of each line counts. Not used for int8. */
 typedef struct cpu_exponents {
     int least; /* 0: there is a denormal number */
     int most;  /* 255: there is Inf or NaN */
@@ -85,25 +85,25 @@ typedef struct cpu_words_source {
     int64_t lines, k;
 } cpu_words_source;
 
-/* A block that is used next: `rows` rows of `bytes`, `step` bytes apart. */
+/* Memory of a block that is packed next: `rows` rows of `bytes` bytes, `step` bytes apart. */
 typedef struct cpu_words_next {
     const char *at;
     int64_t step, bytes, rows;
 } cpu_words_next;
 
-/* Packs a block. */
+/* Packs a block, and returns its exponents. */
 typedef cpu_exponents cpu_pack_words_fn(void *to, const cpu_words_source *source);
 
 /* C := a*b, or C += a*b if `add`, for blocks of m x k and k x n. C is of f32, or of int32 modulo
- * 2^32. Of three words the products low*middle, middle*low and low*low are left out, of digits
- * low*low. */
+ * 2^32. With three words the products low*middle, middle*low and low*low are left out, with
+ * digits low*low. */
 typedef struct cpu_words_product {
     cpu_words_source a, b;     /* m is a.lines, n is b.lines */
     void *packed_a, *packed_b; /* the blocks as words */
     void *c;
     int64_t ldc;
     bool add;
-    cpu_words_next next[2]; /* of A and of B, may be prefetched */
+    cpu_words_next next[2]; /* of A and of B: the kernel may prefetch them */
 } cpu_words_product;
 
 typedef void cpu_multiply_words_fn(const cpu_words_product *x);
@@ -113,22 +113,22 @@ typedef void cpu_multiply_words_fn(const cpu_words_product *x);
 typedef struct cpu_words {
     const char *name;           /* of the instructions, as the user sees it: "AMX" */
     bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
-    const struct cpu_words *otherwise; /* used if they are not permitted; NULL: FMAs are */
-    int64_t steps[CPU_WORD_KINDS];     /* of k in a block of A or B */
-    double cycles[CPU_WORD_KINDS];     /* for one multiply-add of two elements */
-    double fma_cycles;                 /* the same by f32 FMAs */
+    const struct cpu_words *otherwise; /* used if these are not permitted; NULL: FMAs are used */
+    int64_t steps[CPU_WORD_KINDS];     /* steps of k in a block of A or B */
+    double cycles[CPU_WORD_KINDS];     /* of one multiply-add of two elements by words */
+    double fma_cycles;                 /* of one multiply-add by f32 FMAs */
     bool rounds_to_odd;                /* sums of f32 are rounded to odd, else to nearest */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
-    cpu_multiply_words_fn *multiply_fewer; /* digits without A's middle times B's low */
+    cpu_multiply_words_fn *multiply_fewer; /* by digits, without A's middle times B's low */
 
-    /* multiply() for a block of A that is not packed: whole panels of whole steps, with contiguous
-     * lines. exponents: of such a block of bf16. NULL: A is always packed. */
+    /* multiply_unpacked: as multiply(), but reads A in place: whole panels of whole steps, with
+     * contiguous lines. exponents: finds those of such an A of bf16. NULL: A is always packed. */
     cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
-    /* Replace functions of cpu_kernels.short_dot; NULL: they do not. Need neither begin(), end()
-     * nor a permission. */
+    /* Used instead of the functions of cpu_kernels.short_dot; NULL: those are used. They are called
+     * without begin() and end(), and need no permission. */
     cpu_dot_fn *short_dot[CPU_SHORTS];
 
     /* Called by a thread before and after multiply(); NULL: nothing to do. */

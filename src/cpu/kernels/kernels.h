@@ -23,7 +23,7 @@ static inline cpu_short cpu_short_of(tgl_type type)
     return type == TGL_F16 ? CPU_SHORT_F16 : type == TGL_BF16 ? CPU_SHORT_BF16 : CPU_SHORT_I8;
 }
 
-/* Most steps of k of a vector that are multiplied by a matrix of a short type at once. */
+/* GEMV with a matrix of a short type: the most steps of k that one call of a kernel takes. */
 enum { CPU_VECTOR_STEPS = 4096 };
 
 /* y[i] := sum over p of M[i*ld + p] * x[p], i < rows, p < k; x contiguous. */
@@ -38,9 +38,9 @@ typedef enum cpu_layout {
 /* What a tile does with its panel of b. */
 typedef enum cpu_use {
     CPU_B_READ = 0,  /* reads it */
-    CPU_B_FETCH = 1, /* and prefetches the same row of the next panel to L2 in each step of k, for
-                        CPU_A_ROWS and whole vectors. There must be a next panel */
-    CPU_B_COPY = 2,  /* and copies it to cpu_beside.copy */
+    CPU_B_FETCH = 1, /* reads it and prefetches the same row of the next panel to L2 in each step
+                        of k; only for CPU_A_ROWS and whole vectors, and if there is a next panel */
+    CPU_B_COPY = 2,  /* reads it and copies it to cpu_beside.copy */
 } cpu_use;
 
 /* What a tile does in addition to multiplying. */
@@ -68,7 +68,7 @@ typedef enum cpu_tail {
 
 /* Multiplies all rows of op(A) of a small product by a panel of op(B), b(p, j) = b[p*ldb + j]. c:
  * where the panel's columns of C begin. C := alpha*A*b + beta*C; but C := A*b if beta is 0,
- * whatever alpha is. columns: those of the panel's last vector. */
+ * whatever alpha is. columns: how many of them the panel's last vector has. */
 typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
                           int columns);
 
@@ -126,7 +126,7 @@ typedef struct cpu_kernels {
 
 /* Conversions of n elements between f32 and a shorter type, and sums of int32 modulo 2^32. */
 typedef struct cpu_conversions {
-    /* Indexed by cpu_short. narrow rounds to nearest, ties to even; none to int8. */
+    /* Indexed by cpu_short. narrow rounds to nearest, ties to even; int8 has none. */
     void (*widen[CPU_SHORTS])(float *to, const void *from, int64_t n);
     void (*narrow[2])(void *to, const float *from, int64_t n);
 

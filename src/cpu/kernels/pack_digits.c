@@ -17,8 +17,8 @@ enum { STEPS = CPU_WORDS_STEPS_I8, ROW_OF_TILES = CPU_DIGITS * CPU_WORDS_BYTES }
 enum { DIGIT_OFFSETS = 0x808080 };
 
 /* For each of 16 lines: the biased exponent of the greatest magnitude, the scale that makes
- * integers of its elements, and 2^16 / scale. A line of zeros has those of 1, so that its results
- * are 0. */
+ * integers of its elements, and 2^16 / scale. A line of zeros has the values of a line of ones, so
+ * that its results are 0. */
 typedef struct line_scales {
     __m512i exponent;
     __m512 scale, unscale;
@@ -27,7 +27,7 @@ typedef struct line_scales {
 static inline line_scales scales_of(__m512i most)
 {
     enum { BIAS = 127, FRACTION = 23, TOP = 22 }; /* the greatest integer is about 2^22 to 2^23 */
-    /* A number whose integer would exceed CPU_DIGITS_MOST is treated as one of the next binade. */
+    /* A number whose integer would exceed CPU_DIGITS_MOST gets the exponent of the next binade. */
     const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MOST) - 1);
     const __m512i exponent =
         _mm512_mask_srli_epi32(_mm512_set1_epi32(BIAS), _mm512_test_epi32_mask(most, most),
@@ -228,7 +228,7 @@ static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
     }
 }
 
-/* Stops at the first panel whose exponents are not permitted. */
+/* Packs a block. Stops after a panel whose exponents are out of range for digits. */
 static cpu_exponents pack_digits(char *to, const cpu_words_source *s, bool by_lines)
 {
     const int64_t rows = (s->k + STEPS - 1) / STEPS, bytes = rows * ROW_OF_TILES;

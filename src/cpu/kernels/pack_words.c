@@ -11,8 +11,8 @@ enum { STEPS = CPU_WORDS_STEPS };
 
 /* ---- Exponents ------------------------------------------------------------------------------- */
 
-/* The least magnitude less 1, so that 0 becomes the greatest number, and the greatest magnitude, of
- * the elements seen so far; by lane. */
+/* By lane, over the elements seen so far: the minimum of (magnitude - 1), in which a 0 wraps around
+ * to the greatest number and so is ignored, and the greatest magnitude. */
 typedef struct magnitudes {
     __m512i least, most;
 } magnitudes;
@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) void split(__m512i x, const int cou
     words[count - 1] = _mm512_castps_si512(rest);
 }
 
-/* Loads 16 elements as f32: of f32 if they have three words, of f16 if two. VCVTPH2PS converts
+/* Loads 16 elements as f32: f32 elements if words is 3, f16 if it is 2. VCVTPH2PS converts
  * denormal numbers in any mode of the processor. */
 static inline __attribute__((always_inline)) __m512i load_16(const void *from, __mmask16 mask,
                                                              const int words)
@@ -103,8 +103,8 @@ static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld,
     }
 }
 
-/* The same for a whole panel, one line after the other. Only the next few lines are prefetched, not
- * all 32: lines that are a multiple of 4 KB apart share a set of the caches, which holds 8. */
+/* Does that for a whole panel, one line after the other. Only the next few lines are prefetched,
+ * not all 32: lines that are a multiple of 4 KB apart share a set of the caches, which holds 8. */
 static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64_t ld,
                                            int64_t lines, int64_t k, magnitudes *seen)
 {
@@ -121,7 +121,7 @@ static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64
     }
 }
 
-/* The same for f32 and f16, which are split into several words. */
+/* As gather_lines_bf16(), for f32 and f16, which are split into several words. */
 static inline __attribute__((always_inline)) void gather_lines_split(char *to, const char *from,
                                                                      int64_t ld, int64_t lines,
                                                                      int64_t k, const int words,
@@ -236,8 +236,8 @@ static magnitudes pack_whole_lines(char *to, const cpu_words_source *s, bool by_
     return seen;
 }
 
-/* With fewer lines than this, one line is packed after the other. 64 x 64 x 65536 takes 14 % less
- * time then, but 128 cubed 2 % more (Xeon with AMX). */
+/* With fewer lines than this, one line is packed after the other, not tile after tile. 64 x 64 x
+ * 65536 then takes 14 % less time, but 128 cubed would take 2 % more (Xeon with AMX). */
 enum { FEW_LINES = 128 };
 
 static cpu_exponents pack_bf16(void *to, const cpu_words_source *source, int64_t few, bool by_lines)

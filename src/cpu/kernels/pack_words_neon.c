@@ -19,8 +19,8 @@ enum { LINES = CPU_NEON_LINES, CHUNK = CPU_NEON_CHUNK, UNITS = CHUNK / 2 };
 
 /* ---- Exponents of bf16 ----------------------------------------------------------------------- */
 
-/* The least magnitude less 1, so that 0 becomes the greatest number, and the greatest magnitude, of
- * the elements seen so far; by lane. */
+/* By lane, over the elements seen so far: the minimum of (magnitude - 1), in which a 0 wraps around
+ * to the greatest number and so is ignored, and the greatest magnitude. */
 typedef struct magnitudes {
     uint16x8_t least, most;
 } magnitudes;
@@ -34,7 +34,7 @@ static inline void note(magnitudes *seen, uint8x16_t x)
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
-/* Up to `whole` bytes, 8 or 16, and zeros. bytes: how many there are; may be negative or larger. */
+/* Loads `whole` bytes, 8 or 16. bytes: how many exist, also < 0 or > whole; the rest is 0. */
 static inline uint8x16_t load_bytes(const uint8_t *from, int64_t bytes, const int whole)
 {
     uint8_t some[16] = {0};
@@ -44,7 +44,7 @@ static inline uint8x16_t load_bytes(const uint8_t *from, int64_t bytes, const in
     return vld1q_u8(some);
 }
 
-/* Stores a chunk. lines: its bytes of each line. */
+/* Stores a chunk. lines[i]: the bytes of line i in the chunk. */
 static inline void store_lines(uint8_t *to, const uint8x16_t lines[LINES], const int group)
 {
     UNROLL
@@ -66,7 +66,7 @@ static inline void store_lines(uint8_t *to, const uint8x16_t lines[LINES], const
     }
 }
 
-/* Stores a chunk. units: two bytes of each line. */
+/* Stores a chunk. units[i]: bytes 2i and 2i + 1 of each line. */
 static inline void store_units(uint8_t *to, const uint16x8_t units[UNITS], const int group)
 {
     uint16_t *at = (void *)to;
@@ -117,7 +117,7 @@ static inline void pack_chunk_of_steps(uint8_t *to, const uint8_t *from, int64_t
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* element, group: bytes; constants. seen: NULL for int8. */
+/* Packs a block. element, group: in bytes; constants. seen: NULL for int8. */
 static inline __attribute__((always_inline)) void pack_chunks(uint8_t *to,
                                                               const cpu_words_source *s,
                                                               const int element, const int group,

@@ -16,24 +16,27 @@
  * Macros of the tier, for both types:
  *   MR, NV              the largest register tile: MR rows times NV vectors; it uses MR*NV + NV + 1
  *                       registers
- *   FOR_TILES, FOR_TALLEST_TILES, FOR_ROWS, FOR_VECTORS   lists of sizes (unroll.h): all tiles,
- * those of MR rows, rows from 1 to MR, vectors from 1 to SMALL_NV STEPS               optional:
- * steps of k in one iteration of a tile's loop; 1, 2 or 4, default 1 SMALL_NV, WIDE_MR   optional:
- * see template_small.h
+ *   FOR_TILES           list of sizes (unroll.h): all tiles
+ *   FOR_TALLEST_TILES   the tiles of MR rows
+ *   FOR_ROWS            rows from 1 to MR
+ *   FOR_VECTORS         vectors from 1 to SMALL_NV
+ *   STEPS               optional: steps of k in an iteration of a tile's loop: 1 (default), 2 or 4
+ *   SMALL_NV, WIDE_MR   optional: see template_small.h
  *
  * Macros of one type, which are undefined at the end:
  *   T                   element type, float or double
  *   V, VLEN             vector type and its elements
  *   KC                  steps of k between two visits to a tile of C, found by measurement
  *   NAME(x)             x with the tier's and type's suffix
- *   MASK, MASK_OF(lanes)                   a mask type, and the mask of the first `lanes` lanes, 1
- * to VLEN LOAD(p), LOAD_MASKED(p, mask)          unaligned; masked lanes read nothing and give 0
- *   STORE(p, v), STORE_MASKED(p, mask, v)  unaligned; masked lanes write nothing
+ *   MASK                a mask type
+ *   MASK_OF(lanes)      the mask in which the first `lanes` lanes, 1 to VLEN, are set
+ *   LOAD(p), LOAD_MASKED(p, mask)          unaligned; lanes not set read nothing and give 0
+ *   STORE(p, v), STORE_MASKED(p, mask, v)  unaligned; lanes not set write nothing
  *   BROADCAST(x), FMA(a, b, c)             a*b + c
  *   TRANSPOSE(x)        transposes V x[VLEN] in place
- *   LOAD_F16(p), LOAD_BF16(p), LOAD_I8(p)  with f32: V from VLEN elements of a short type
- *   ADD_PRODUCT(sum, a, b)                 optional: sum += a*b, rounded as FMA(), in loops of
- * several steps HALF_V and others   optional: vectors of half the width (template_small.h)
+ *   LOAD_F16(p), LOAD_BF16(p), LOAD_I8(p)  for f32 only: V from VLEN elements of a short type
+ *   ADD_PRODUCT(sum, a, b)                 optional: sum += a*b, rounded as FMA(), in a tile's loop
+ *   HALF_V, HALF_LOAD, ...                 optional: half-width vectors (template_small.h)
  */
 #ifndef SMALL_NV
 #define SMALL_NV NV

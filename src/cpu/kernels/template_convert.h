@@ -8,7 +8,7 @@
  *
  *   CONVERT_NAME(x)         x with the tier's suffix
  *   F16_LANES, WIDEN_F16(to, from), NARROW_F16(to, from)
- *                           optional: instructions that convert so many elements from f16, and to
+ *                           optional: convert F16_LANES elements from f16 to f32, and from f32 to
  *                           f16, rounded to nearest
  */
 

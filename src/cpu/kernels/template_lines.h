@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Part of template.h: what is done with lines of C that are sums: scaling, adding parts of a sum,
- * and the epilogue. Loops that the compiler vectorises.
+ * Part of template.h: operations on lines of C: scaling, adding up partial sums, and the epilogue.
+ * The compiler vectorises these loops.
  */
 
 static void NAME(scale)(void *to, int64_t n, double beta)

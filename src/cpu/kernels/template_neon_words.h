@@ -4,12 +4,12 @@
  * includes this defines these macros, which are undefined at the end:
  *
  *     NAME(x)                  makes the names of functions unique
- *     T, V                     a sum, and a vector of 4 sums
+ *     T, V                     types: a sum, and a vector of 4 sums
  *     ELEMENT                  bytes of an element of A and B
  *     GROUP                    bytes of each line in a group: 4 or 8
- *     LOAD(p), STORE(p, v)     a vector of sums, aligned to a sum
- *     ADD(x, y), ZERO          vectors of sums
- *     MULTIPLY(sums, a, b)     adds the products of 8 rows' group and 8 columns' to the 16 vectors
+ *     LOAD(p), STORE(p, v)     loads and stores a vector of sums, aligned only to T
+ *     ADD(x, y), ZERO          the sum of two vectors of sums, and a vector of zeros
+ *     MULTIPLY(sums, a, b)     adds the products of a group of 8 rows and one of 8 columns to sums
  *     ROW(sums, i, half)       the first or last 4 sums of row i of the tile
  */
 
@@ -31,7 +31,7 @@ static inline void NAME(store_row)(T *c, V left, V right, int64_t columns, bool 
     if (!whole) memcpy(c, row, (size_t)columns * sizeof *c);
 }
 
-/* One panel of A times one panel of B. rows, columns: of C, from here on. */
+/* One panel of A times one panel of B. rows, columns: how many C has from c on. */
 static void NAME(tile)(int64_t groups, const int8_t *a, const int8_t *b, T *c, int64_t ldc,
                        int64_t rows, int64_t columns, bool add)
 {

@@ -40,7 +40,7 @@ static void NAME(dot_of_i8)(void *to, const void *from, int64_t ld, int64_t rows
     int16_t integers[CPU_VECTOR_STEPS];
     for (int64_t p = 0; p < k; p++)
         integers[p] = (int16_t)x[p];
-    for (int64_t i = 0; i < rows; i += 4) { /* the last row stands for those behind it */
+    for (int64_t i = 0; i < rows; i += 4) { /* beyond the last row, reads the last row again */
         const int8_t *four[4];
         for (int q = 0; q < 4; q++)
             four[q] = M + NAME(least)(i + q, rows - 1) * ld;

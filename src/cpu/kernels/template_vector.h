@@ -8,8 +8,8 @@
  *   WITHOUT_DOT             optional: do not define dot()
  *   FETCH_ROW(p)            optional: prefetches a part of a row that dot() reads next
  *   LOAD_E(p)               VLEN elements as V
- *   LOAD_FIRST_E(p, lanes)  optional, for T: the first `lanes` of them, 1 to VLEN, and 0 in the
- * other lanes, whose elements are not read
+ *   LOAD_FIRST_E(p, lanes)  optional: the first `lanes` elements, 1 to VLEN, as V; the other lanes
+ *                           are 0, and their elements are not read
  */
 
 #ifndef LOAD_FIRST_E
@@ -61,10 +61,9 @@ INLINE void OF(dot_rows)(const int rows, int64_t ahead, T *y, const E *M, int64_
         y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
 }
 
-/* The next rows are prefetched. With AVX-512 rows of more than a page are read 20 % faster without
- * that, and rows of 2 KB 30 % slower (Intel Xeon). With AVX2 it pays for rows of any length (Zen
- * 4).
- */
+/* The next rows are prefetched, but not rows of more than a page with AVX-512: without prefetching
+ * these are read 20 % faster, but rows of 2 KB 30 % slower (Intel Xeon). With AVX2 prefetching pays
+ * for rows of any length (Zen 4). */
 static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *by)
 {
     T *y = to;
@@ -78,8 +77,8 @@ static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_
 }
 #endif
 
-/* y[0..n) := sum, or y + sum unless `first`, where sum is that of `rows` rows of M times x; `rows`
- * and `first` are constants. */
+/* y[0..n) := sum if `first`, else y + sum. The sum is that of x[p] times row p of M for p < rows;
+ * `rows` and `first` are constants. */
 INLINE void OF(combine_rows)(const int rows, const bool first, T *y, const E *M, int64_t ld,
                              int64_t n, const T *x)
 {

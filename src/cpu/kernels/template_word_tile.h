@@ -7,11 +7,11 @@
  *   WORDS_NAME(x)           x with the instruction's suffix
  *   STEPS, GROUP            elements of k in a row of a tile, and in a group
  *   ELEMENT, SUM            the type of a sum, and of a vector of 16
- *   FIRST_SUMS(offsets, j)  a vector's first sums. offsets: the bytes behind the panel of B; j: of
- *                           the panel's two vectors
- *   OFFSETS                 how many bytes there are
+ *   FIRST_SUMS(offsets, j)  initial sums of vector j, 0 or 1, of a panel of B. offsets: the data
+ *                           that packing may have put behind this panel
+ *   OFFSETS                 the bytes of these data
  *   DOT(sum, row, columns)  sum + the products of a group of a row, in all lanes, and of columns
- *   ADD, LOAD_C, STORE_C    of SUM; loads and stores with a mask
+ *   ADD, LOAD_C, STORE_C    add, load and store a SUM, the latter two with a mask
  */
 #include "cpu/kernels/word_tiles.h"
 
@@ -35,8 +35,8 @@ static inline __m512i broadcast_group(const char *from)
  * at each step. Packing them has no arithmetic that could hide the time of reading memory. */
 typedef struct prefetcher {
     cpu_words_next next[2];
-    int64_t offset; /* in the first row of next[0] */
-    int64_t lines;  /* at each step */
+    int64_t offset; /* of the next byte to prefetch, in the current row of next[0] */
+    int64_t lines;  /* cache lines to prefetch at each step */
 } prefetcher;
 
 enum { LINE = 64 };
@@ -69,9 +69,9 @@ static inline void prefetch_some(prefetcher *x)
 typedef struct target {
     ELEMENT *c;
     int64_t ldc, rows;
-    __mmask16 columns[2]; /* of each vector */
+    __mmask16 columns[2]; /* the valid lanes of each vector */
     bool add;             /* C += sums; else C := sums */
-    const char *offsets;  /* behind the panel of B */
+    const char *offsets;  /* for FIRST_SUMS: behind the panel of B */
 } target;
 
 /* Multiplies MR rows of a panel of A, which begin at a, by `nv` tiles of a panel of B, one or two,
@@ -123,7 +123,7 @@ multiply_word_tile(const int nv, int64_t k, const char *a, const char *b, const 
     }
 }
 
-/* One panel of A times one panel of B. rows, columns: of C, at most LINES. */
+/* One panel of A times one panel of B. rows, columns: those of C, at most LINES. */
 static void multiply_word_panels(int64_t rows, int64_t columns, int64_t k, const char *a,
                                  const char *b, target to, prefetcher *beside)
 {

@@ -43,8 +43,8 @@ static inline __m256i first_lanes(const int32_t *window)
     return _mm256_loadu_si256((const __m256i *)window);
 }
 
-/* Stores the first lanes. VMASKMOV to memory takes 6 to 12 cycles on Zen 3 (Fog's instruction
- * tables), branches that are the same in all rows none. */
+/* Stores the first lanes by branches, which are predicted because they are the same in all rows.
+ * VMASKMOV to memory would take 6 to 12 cycles on Zen 3 (Fog's instruction tables). */
 static inline void store_half(double *to, int lanes, __m128d v)
 {
     if (lanes == 1)

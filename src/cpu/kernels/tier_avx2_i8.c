@@ -13,12 +13,12 @@
 #include <string.h>
 
 /* The register tile: 8 vectors of sums, 2 of op(B), one of a pair of op(A) and one of products. 8
- * are enough, because a sum waits for VPADDD only, which takes one cycle. */
+ * sums are enough, because adding to a sum takes only a VPADDD, whose latency is one cycle. */
 enum { MR = 4, NV = 2, NR = 8 * NV, STEP_PAIRS = 8 };
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* Up to 16 bytes as int16, and zeros behind them. */
+/* Loads up to 16 bytes as int16; zeros follow them. */
 static inline __m256i load_as_i16(const int8_t *from, int64_t count)
 {
     int8_t bytes[16] = {0};
@@ -109,7 +109,7 @@ static inline __m256i mask_of_lanes(int64_t n)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n > 8 ? 8 : n < 0 ? 0 : n)), lanes);
 }
 
-/* rows x columns of C, at most MR x NR. */
+/* Computes one tile of C. rows, columns: how many C has from c on; the tile has at most MR x NR. */
 static inline void multiply_tile_i8(int64_t rows, int64_t columns, int64_t k, const char *a,
                                     const char *b, int32_t *c, int64_t ldc, bool add)
 {

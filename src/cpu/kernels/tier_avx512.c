@@ -36,8 +36,7 @@
 #define WIDE_MR     6 /* 24 sums, 4 vectors of b and one of a in 32 registers */
 
 /* With intrinsics gcc 12 moves some sums of an unrolled loop between registers. b is an output,
- * though it does not change: as an input it would give its register to the sum of its last product.
- */
+ * though it does not change: gcc could reuse the register of an input for the last sum. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %1, %2, %0" : "+v"(sum), "+v"(b) : "v"(a))
 

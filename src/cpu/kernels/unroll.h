@@ -12,17 +12,17 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Tiles of 1 to this many rows, with nv vectors. */
+/* Expand f(rows, nv) for 1 to this many rows. */
 #define CPU_ROWS_4(f, nv) f(1, nv) f(2, nv) f(3, nv) f(4, nv)
 #define CPU_ROWS_6(f, nv) CPU_ROWS_4(f, nv) f(5, nv) f(6, nv)
 #define CPU_ROWS_8(f, nv) CPU_ROWS_6(f, nv) f(7, nv) f(8, nv)
 
-/* 1 to this many vectors. */
+/* Expand f(nv) for 1 to this many vectors. */
 #define CPU_VECTORS_2(f) f(1) f(2)
 #define CPU_VECTORS_3(f) f(1) f(2) f(3)
 #define CPU_VECTORS_4(f) f(1) f(2) f(3) f(4)
 
-/* All tiles up to this size, and those with the most rows. */
+/* Expand f(rows, nv) for all tiles up to this size; TALLEST: for those with the most rows. */
 #define CPU_TILES_4x2(f) CPU_ROWS_4(f, 1) CPU_ROWS_4(f, 2)
 #define CPU_TILES_6x2(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2)
 #define CPU_TILES_6x3(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2) CPU_ROWS_6(f, 3)

@@ -14,7 +14,7 @@
 
 enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
 
-/* The first n of 64, 32 or 16 lanes; n may be negative or larger. */
+/* Masks of the first n of 64, 32 or 16 lanes; n may be negative, or exceed the lanes. */
 static inline __mmask64 first_of_64(int64_t n)
 {
     return n >= 64 ? ~UINT64_C(0) : n <= 0 ? 0 : (UINT64_C(1) << n) - 1;
