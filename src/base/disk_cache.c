@@ -311,7 +311,7 @@ bool tgl_cache_load(const tgl_cache *cache, const tgl_cache_key *key, void **dat
     int file = openat(cache->folder, name.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) return false;
     *data = read_entry(file, &name, size);
-    if (*data != NULL) futimens(file, NULL); /* it was used last */
+    if (*data != NULL) futimens(file, NULL); /* marks it as the last one used */
     close(file);
     return *data != NULL;
 }
@@ -402,8 +402,8 @@ static uint64_t sum_sizes(const file_fact *files, size_t count)
     return total;
 }
 
-/* Takes files that only have the name of an entry off the list. Returns how many are left. Opening
- * all files takes too long for every store. */
+/* Removes from the list the files that have an entry's name, but that the cache did not write.
+ * Returns how many are left. Opens all files, which would take too long in every store. */
 static size_t keep_written_here(int folder, file_fact *files, size_t count)
 {
     size_t kept = 0;

@@ -18,7 +18,7 @@ static const char *const prefixes[] = {"libgomp", "libomp", "libiomp"};
 
 typedef int in_parallel_fn(void);
 
-/* Of the first library only: the loader counts all that it has ever loaded. */
+/* Reads how many libraries the loader has ever loaded; each library's info has this number. */
 static int read_loaded(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
@@ -56,8 +56,8 @@ static void add(openmp_runtimes *runtimes, void *handle)
     }
 }
 
-/* A runtime that is found stays loaded: the handle is not closed. dlopen() may not be called by the
- * callback, which runs with a lock of the loader. */
+/* A runtime that is found stays loaded: the handle is not closed. The callback must not call
+ * dlopen(), because it runs while a lock of the loader is held. */
 static void find_runtimes(openmp_runtimes *runtimes)
 {
     add(runtimes, RTLD_DEFAULT); /* a program may contain its runtime */

@@ -13,7 +13,7 @@ enum { OPENMP_RUNTIMES_MAX = 8 };
 
 /* The runtimes that are known. All zero at first. */
 typedef struct openmp_runtimes {
-    int (*_Atomic in_parallel[OPENMP_RUNTIMES_MAX])(void); /* NULL: no further one */
+    int (*_Atomic in_parallel[OPENMP_RUNTIMES_MAX])(void); /* NULL: end of the list */
     _Atomic unsigned long long loaded; /* libraries that were loaded at the last search */
 } openmp_runtimes;
 

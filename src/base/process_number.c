@@ -25,7 +25,7 @@ static union {
     char page[PAGE];
 } own;
 
-static _Atomic unsigned latest; /* the greatest number of this process and of those before it */
+static _Atomic unsigned latest; /* the greatest number of this process and its ancestors */
 static atomic_bool has_handler; /* a child inherits the handlers of fork() */
 
 static void forget_number(void)

@@ -5,9 +5,10 @@
 #ifndef TGL_PROCESS_NUMBER_H
 #define TGL_PROCESS_NUMBER_H
 
-/* The number of this process: the same in every call, and another one than in its parent, its
- * parent's parent and so on. Memory that was inherited by fork() may have been in use by threads of
- * these processes. The first of them that uses the library has number 1. A load and a comparison.
+/* The number of this process: the same in every call, and different from the numbers of its parent,
+ * its parent's parent and so on. Memory that was inherited by fork() may have been in use by
+ * threads of these processes. The first of them that uses the library has number 1. A call takes a
+ * load and a comparison.
  */
 unsigned tgl_process(void);
 

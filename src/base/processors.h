@@ -24,8 +24,8 @@ bool tgl_allowed_processors(processor_set *allowed, int *count);
  * has that mask already, as in a program that binds no threads. */
 void tgl_take_affinity_of_process(void);
 
-/* How many processors the time limit of this process's cgroup, or of a cgroup that contains it,
- * keeps busy, rounded up; 0: there is no limit. Reads cgroups of version 1 and 2. */
+/* The limit of CPU time of this process's cgroup, or of a cgroup that contains it, as a number of
+ * processors, rounded up; 0: there is no limit. Reads cgroups of version 1 and 2. */
 int tgl_cgroup_processors(const char *root);
 
 /* The processors that the affinity mask and the cgroup leave to this process, at least 1. */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
+/* Section 4.2.2: the first 32 bits of the fractions of the cube roots of the first 64 primes. */
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -22,7 +22,7 @@ static uint32_t rotate_right(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-/* 6.2.2 */
+/* Section 6.2.2: hashes one block. */
 static void compress(uint32_t state[8], const unsigned char block[64])
 {
     uint32_t w[64], s[8];
@@ -51,7 +51,7 @@ static void compress(uint32_t state[8], const unsigned char block[64])
 
 void tgl_sha256_start(tgl_sha256 *hash)
 {
-    /* 5.3.3: the fractional parts of the square roots of the first 8 primes */
+    /* Section 5.3.3: the fractional parts of the square roots of the first 8 primes */
     static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     memcpy(hash->state, initial, sizeof initial);
@@ -74,7 +74,7 @@ void tgl_sha256_add(tgl_sha256 *hash, const void *data, size_t size)
 
 void tgl_sha256_finish(tgl_sha256 *hash, unsigned char digest[TGL_SHA256_BYTES])
 {
-    /* 5.1.1: a one bit, zeros, and the length in bits as 64 bits */
+    /* Section 5.1.1: a one bit, zeros, and the length in bits as 64 bits */
     static const unsigned char padding[64] = {0x80};
     const uint64_t bits = hash->length * 8;
     unsigned char length[8];

@@ -56,19 +56,19 @@ enum {
     STACK_BYTES = 1 << 20, /* microkernels use a few KB; the default of 8 MB counts in RLIMIT_AS */
 };
 
-/* The word of a worker: its state, two flags, and a number that differs from task to task. Without
- * one of the states the worker is idle. */
+/* The word of a worker: its state, two flags, and a number that differs from task to task. If no
+ * bit of STATES is set, the worker is idle. */
 enum {
     CLAIMED = 1, /* a caller is about to hand over a task */
     TASK = 2,    /* the worker has not begun its task */
-    RUNNING = 4, /* it has */
+    RUNNING = 4, /* the worker has begun its task */
     SLEEPS = 8,  /* the worker has to be woken */
     STOP = 16,   /* the pool is closed */
-    NUMBER = 32, /* 1 of the number */
+    NUMBER = 32, /* the lowest bit of the number */
     STATES = CLAIMED | TASK | RUNNING,
 };
 
-/* In thread_pool_task.pending: the caller sleeps. */
+/* A flag in thread_pool_task.pending: the caller sleeps and has to be woken. */
 static const uint32_t CALLER_SLEEPS = 1u << 31;
 
 typedef struct thread_pool_crew crew;
@@ -83,16 +83,16 @@ typedef struct worker {
 
 /* The workers of one process. */
 struct thread_pool_crew {
-    unsigned process;       /* that it was made in */
+    unsigned process;       /* tgl_process() of the process that made it */
     crew *inherited;        /* the crew of the parent process; NULL: none */
-    int processors;         /* that the process may use */
+    int processors;         /* processors that the process may use */
     atomic_bool hires;      /* a thread is creating workers */
     _Atomic double refused; /* when the system last refused a thread; 0: never */
     _Atomic int size;       /* workers that exist */
     worker workers[];
 };
 
-/* Of linux/futex.h, which is not part of musl. */
+/* Copied from linux/futex.h, a header that musl does not have. */
 enum { FUTEX_SLEEP = 0 | 128, FUTEX_AWAKE = 1 | 128 }; /* FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE */
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -119,8 +119,8 @@ static inline void pause_briefly(void)
 }
 
 /* Polls until *word has one of the bits, or none of them, for `seconds` at most. After the first
- * polls it offers its processor to other threads: the one that it waits for may have been placed on
- * the same. */
+ * polls it offers its processor to other threads: the thread that it waits for may have been placed
+ * on the same processor. */
 static void spin_until(_Atomic uint32_t *word, uint32_t bits, bool any, double seconds)
 {
     const double start = tgl_clock();
@@ -154,7 +154,7 @@ static bool begin_task(worker *w, bool spins)
     }
 }
 
-/* A member has finished. The task is not touched after its last one. */
+/* Counts a finished member. After the last one the task is not touched: it may no longer exist. */
 static void finish(thread_pool_task *task)
 {
     if (atomic_fetch_sub(&task->pending, 1) == (CALLER_SLEEPS | 1)) wake(&task->pending);
@@ -176,7 +176,7 @@ static void *work(void *argument)
         tgl_float_set_control(task->float_control);
         task->body(task->context, w->thread, task->team);
         keep_exceptions(task);
-        /* It is idle before the caller can start its next run. */
+        /* The worker is idle before finish(), so that the caller's next run can use it. */
         atomic_fetch_and(&w->word, ~(uint32_t)STATES);
         finish(task);
     }
@@ -198,8 +198,9 @@ static void start_workers(crew *c, int wanted, const pthread_attr_t *attributes)
     atomic_store(&c->refused, size < wanted ? tgl_clock() : 0);
 }
 
-/* Makes sure of `wanted` workers, unless another caller is creating some. New threads inherit the
- * signal mask of the thread that creates them. No handler can leave while signals are blocked. */
+/* Makes sure that there are `wanted` workers, unless another caller is creating some. New threads
+ * inherit the signal mask of the thread that creates them. No signal handler can leave here by
+ * longjmp(): signals are blocked. */
 static void hire(crew *c, int wanted)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -254,7 +255,7 @@ static bool is_idle(worker *w)
     return (atomic_load_explicit(&w->word, memory_order_relaxed) & (STATES | STOP)) == 0;
 }
 
-/* The caller, and the idle ones of at most threads - 1 workers. */
+/* The size of a team: the caller and the idle workers, but at most `threads`. */
 static int count_team(crew *c, int threads)
 {
     if (atomic_load(&c->size) < threads - 1) hire(c, threads - 1);
@@ -265,7 +266,7 @@ static int count_team(crew *c, int threads)
     return team;
 }
 
-/* False: the worker is not idle. */
+/* Hands a worker member `thread` of a task. False: the worker is not idle. */
 static bool hand_over(worker *w, thread_pool_task *task, int thread)
 {
     uint32_t word = atomic_load_explicit(&w->word, memory_order_relaxed);
@@ -279,7 +280,7 @@ static bool hand_over(worker *w, thread_pool_task *task, int thread)
     return true;
 }
 
-/* Takes a task back that the worker has not begun; false: it has, or works for another caller. If
+/* Takes back a task that the worker has not begun. False: it has begun, or has another task. If
  * the word does not change between the two loads and the exchange, the task has not either. */
 static bool take_back(worker *w, const thread_pool_task *task)
 {
@@ -296,19 +297,19 @@ static void run_member(thread_pool_task *task, int thread)
 static void run_team(crew *c, thread_pool_task *task)
 {
     const int team = task->team;
-    int end = 0, next = 1; /* behind the last worker that has the task; the next member */
+    int end = 0, next = 1; /* one past the last worker asked; the next member */
     for (; next < team && end < atomic_load(&c->size); end++)
         next += hand_over(&c->workers[end], task, next);
     const double start = tgl_clock();
     run_member(task, 0);
     const double own_part = tgl_clock() - start;
 
-    /* Members that another caller's task has left without a worker. */
+    /* Members that got no worker, because other callers have taken workers meanwhile. */
     for (; next < team; next++) {
         run_member(task, next);
         finish(task);
     }
-    /* The last worker was woken last. */
+    /* From the last worker down: it was woken last, so it may not have begun yet. */
     for (int i = end - 1; i >= 0 && atomic_load(&task->pending) > 0; i--) {
         worker *w = &c->workers[i];
         const int thread = w->thread;

@@ -24,14 +24,14 @@ typedef struct thread_pool_task {
     /* Set by the pool: */
     int team;
     unsigned float_control;   /* of the caller; members compute with it */
-    _Atomic int exceptions;   /* of floating-point arithmetic, of all members that have finished */
+    _Atomic int exceptions;   /* floating-point exceptions of the members that have finished */
     _Atomic uint32_t pending; /* members that have not finished, without the caller */
 } thread_pool_task;
 
 typedef struct thread_pool {
     _Atomic int threads; /* the largest team, the caller included */
-    int most;            /* what `threads` may be set to: at least the processors */
-    int processors;      /* that this process may use */
+    int most;            /* the greatest value of `threads`; at least `processors` */
+    int processors;      /* how many this process may use */
     openmp_runtimes openmp;
     _Atomic(struct thread_pool_crew *) crew; /* the workers of this process; NULL: none yet */
 } thread_pool;

@@ -103,7 +103,7 @@ typedef struct cpu_words_product {
     void *c;
     int64_t ldc;
     bool add;
-    cpu_words_next next[2]; /* of A and of B: the kernel may prefetch them */
+    cpu_words_next next[2]; /* of A and of B; the kernel may prefetch them */
 } cpu_words_product;
 
 typedef void cpu_multiply_words_fn(const cpu_words_product *x);

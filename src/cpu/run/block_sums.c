@@ -67,7 +67,7 @@ const cpu_sum_functions tgl_cpu_sums_f32 = {
 
 /* ---- int32 ----------------------------------------------------------------------------------- */
 
-/* The products are integers. */
+/* The products are f32 with integer values. */
 static void add_products_i32(const cpu_plan *plan, void *sums, const void *products, int64_t n,
                              bool add)
 {

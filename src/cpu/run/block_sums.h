@@ -8,18 +8,18 @@
 #include "cpu/plan/block_plan.h"
 #include "cpu/run/cpu_jobs.h"
 
-/* A block of D, and its sums in memory of a thread, in that of a job, or in D itself. */
+/* A block of D, and its sums, which are in a thread's memory, in a job's memory, or in D itself. */
 typedef struct cpu_block_sums {
     const cpu_product *product;
-    int64_t problem; /* of the batch */
+    int64_t problem; /* index in the batch */
     cpu_range rows, columns;
     void *sums;
     int64_t ld;
     void *line; /* memory for a row of f32 */
 } cpu_block_sums;
 
-/* What is done with sums, by their type. `add`: the first products set the sums, and later ones are
- * added to them. */
+/* Operations on sums of one type. add: true to add products to the sums; false to set the sums to
+ * the products, which the first ones do. */
 typedef struct cpu_sum_functions {
     /* Adds n products of f32. */
     void (*add_products)(const cpu_plan *plan, void *sums, const void *products, int64_t n,
@@ -35,7 +35,7 @@ typedef struct cpu_sum_functions {
 
 extern const cpu_sum_functions tgl_cpu_sums_f32;
 
-/* Modulo 2^32. */
+/* Sums modulo 2^32. */
 extern const cpu_sum_functions tgl_cpu_sums_i32;
 
 #endif

@@ -97,7 +97,7 @@ void tgl_buffer_pool_close(cpu_buffer_pool *pool)
         if (claim(pool, i)) free(pool->slots[i].memory);
 }
 
-/* Bytes of the buffers that no run has. */
+/* Bytes of the buffers that no run uses. */
 static size_t idle_bytes(const cpu_buffer_pool *pool)
 {
     size_t bytes = 0;

@@ -23,18 +23,18 @@ typedef struct cpu_buffer_pool {
 
 typedef struct cpu_buffer {
     void *memory;
-    int slot; /* -1: it is not kept */
+    int slot; /* -1: the buffer is freed when it is given back */
 } cpu_buffer;
 
-/* Frees the buffers, and the idle ones alone. */
+/* close: frees all buffers, which must be idle. trim: frees the buffers that are idle. */
 void tgl_buffer_pool_close(cpu_buffer_pool *pool);
 void tgl_buffer_pool_trim(cpu_buffer_pool *pool);
 
 /* Makes sure that a buffer of this size exists. False: there is no memory. */
 bool tgl_buffer_pool_reserve(cpu_buffer_pool *pool, size_t bytes);
 
-/* memory: NULL if there is none. A buffer that is given back is freed if the idle ones would exceed
- * `most`. */
+/* take: returns a buffer whose memory is NULL if the system has none. give: frees the buffer if the
+ * idle buffers would exceed `most`. */
 cpu_buffer tgl_buffer_pool_take(cpu_buffer_pool *pool, size_t bytes);
 void tgl_buffer_pool_give(cpu_buffer_pool *pool, cpu_buffer buffer);
 

@@ -39,7 +39,7 @@ typedef struct d_block {
     int64_t products_ld;
     char *inner;    /* workspace of the f32 product */
     int64_t first;  /* the first step of k of the job, whose products overwrite the sums */
-    bool by_digits; /* the next block of k is tried by digits */
+    bool by_digits; /* the next block of k is first multiplied by digits */
 } d_block;
 
 /* ---- Reading blocks -------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static cpu_words_source source_of_b(const d_block *x, int64_t first, int64_t k)
     return (cpu_words_source){B + at * element, s->ldb, s->trans_b, cpu_length(x->sums.columns), k};
 }
 
-/* Converts a block to f32 and stores its rows, as they are in memory, one after the other. */
+/* Converts a block to f32. Its rows keep their order in memory and become contiguous. */
 static void read_block(const d_block *x, float *to, const cpu_words_source *from)
 {
     const tgl_type type = x->product->shape->type_a;
@@ -99,8 +99,8 @@ static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
     };
 }
 
-/* Adds the products of k steps from `first` on to the sums; the first ones set them. False: their
- * elements are not suited to this kind of words. */
+/* Adds the products of k steps from `first` on to the sums; the first steps of a job set the sums.
+ * False: the elements of these steps are not suited to this kind of words. */
 static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_kind kind)
 {
     const tgl_shape *s = x->product->shape;
@@ -121,7 +121,7 @@ static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_ki
     return tgl_cpu_multiply_words(x->plan->words, kind, s->k, &product);
 }
 
-/* The same by f32 FMAs, after converting the block. */
+/* As add_by_words(), but converts the blocks and multiplies them by f32 FMAs. */
 static void add_converted(const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = x->product->shape;
@@ -148,7 +148,7 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
                                    x->products + i * x->products_ld, n, add);
 }
 
-/* The same of a matrix times a vector, which are the block. */
+/* As add_by_words(), for blocks of a matrix and a vector, by dot products or by FMAs. */
 static void add_by_vector(const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = x->product->shape;
@@ -176,8 +176,8 @@ static void multiply_steps(const d_block *x, int64_t first, int64_t k)
         add_converted(x, first, k);
 }
 
-/* A block of k, by digits or in smaller blocks. Where digits do not suit once, the next blocks are
- * not tried. */
+/* Multiplies a block of k by digits, else in smaller blocks without digits. If digits once do not
+ * suit the elements, they are not tried for the next blocks of the job. */
 static void multiply_block(d_block *x, int64_t first, int64_t k)
 {
     x->by_digits = x->by_digits && add_by_words(x, first, k, CPU_DIGITS_F32);

@@ -54,9 +54,9 @@ static void list_properties(cpu_device *cpu)
     if (facts->l3 > 0) add_property(cpu, "L3 cache", "%zu KB", facts->l3 / 1024);
 }
 
-/* Bytes of packing buffers that the device keeps: at least KEPT_BYTES, and so many for each thread.
- * A thread rarely needs more. Those of larger products are freed when these end, which takes a
- * small part of their time. */
+/* Bytes of idle packing buffers that the device keeps: KEPT_BYTES_OF_THREAD for each thread, and at
+ * least KEPT_BYTES. A thread rarely needs more. The buffers of larger products are freed when the
+ * product ends, which takes a small part of its time. */
 enum { KEPT_BYTES = 16 << 20, KEPT_BYTES_OF_THREAD = 4 << 20 };
 
 static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
@@ -120,7 +120,7 @@ static tgl_status cpu_copy(tgl_device *dev, void *dst, const void *src, size_t b
     return TGL_OK;
 }
 
-/* Products have returned, but a signal handler may have left some before workers had finished. */
+/* All runs have ended, but if a signal handler has left one early, workers may still compute it. */
 static tgl_status cpu_sync(tgl_device *dev)
 {
     cpu_device *cpu = dev->state;
@@ -142,7 +142,7 @@ static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
     return NULL;
 }
 
-/* Whether a set of types has that of an addend of the epilogue, or there is none. */
+/* Whether an addend of the epilogue has one of these types, or is not there. */
 static bool has_addend(unsigned types, bool is_there, tgl_type type)
 {
     return !is_there || (types & CPU_BIT(type)) != 0;
@@ -233,7 +233,7 @@ static void cpu_unprepare(tgl_plan *plan)
     free_state(plan->state);
 }
 
-/* A scalar of this type; 0 if there is none. */
+/* Reads a scalar of this type; 0 if `at` is NULL. */
 static double scalar_at(tgl_type type, const void *at)
 {
     if (at == NULL) return 0;
@@ -253,7 +253,7 @@ static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
     return host;
 }
 
-/* D := C for all of the batch, where D is another matrix and C is read. */
+/* D := C in all problems of the batch, if D is not C itself and C is read. */
 static void copy_c(const tgl_shape *s, const tgl_run *run, int64_t element)
 {
     if (s->in_place || run->at[s->pointers ? TGL_AT_C_ARRAY : TGL_AT_C] == NULL) return;

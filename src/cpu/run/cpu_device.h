@@ -14,7 +14,7 @@ enum { CPU_MAX_PROPERTIES = 12, CPU_MAX_THREADS = 1024 };
 typedef struct cpu_device {
     cpu_machine machine;
     const cpu_tier *tiers[CPU_MAX_TIERS];
-    int tier_count; /* tiers[0] is the one in use */
+    int tier_count; /* usable tiers, best first; tiers[0] is the default */
     thread_pool threads;
     cpu_buffer_pool buffers;
 

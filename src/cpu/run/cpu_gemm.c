@@ -112,14 +112,14 @@ static void pack_a_columns(const rectangle *x, const row_block *block)
 
 /* A panel of B, and what is prefetched while it is multiplied. */
 typedef struct panel {
-    int64_t column, count, width; /* its columns of C, `count` of them; width: in whole vectors */
+    int64_t column, count, width; /* first column of C, columns, columns rounded up to vectors */
     const char *b;                /* its address */
     int64_t ldb;
-    cpu_use use;      /* by the first tile; the others only read it */
+    cpu_use use;      /* what the first tile does with it; the other tiles only read it */
     char *copy;       /* where the first tile copies it (CPU_B_COPY) */
-    const char *next; /* the panel to prefetch, a part of it in each tile; NULL: no prefetch */
+    const char *next; /* the panel to prefetch, of which each tile prefetches a part; NULL: none */
     int64_t next_ld, next_rows;
-    int64_t next_pieces; /* of a row of `next`, each as wide as a tile */
+    int64_t next_pieces; /* in a row of `next`; each piece is as wide as a tile */
 } panel;
 
 static cpu_layout layout_of_a(const rectangle *x, const row_block *block)
@@ -180,17 +180,17 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
 
 /* ---- One block of B -------------------------------------------------------------------------- */
 
-/* Up to this many tiles, the first one prefetches the next panel of a B that is not packed, a row
- * in each step of k. The share of the panel that each of so few tiles would prefetch has more cache
+/* If a block has up to this many tiles, the first tile alone prefetches the next panel of a B that
+ * is not packed, a row in each step of k. Otherwise the share of each tile would be more cache
  * lines than a core can have in flight: flat products took 3 to 25 % longer (Zen 4). */
 enum { FEW_TILES = 4 };
 
-/* Rows of a transposed B lie along k. The next panel is prefetched if they are at least so long:
- * with 48 steps of k that was 8 % slower (Intel Xeon). */
+/* Rows of a transposed B lie along k. The next panel is prefetched if its rows have at least so
+ * many steps of k: with 48 steps a product was 8 % slower with prefetching (Intel Xeon). */
 enum { LONG_ROW = 128 };
 
-/* Chooses what is prefetched while a panel of B is read that is not packed: the next panel. After
- * the last one of the block of columns that is the first panel of the next block along k. */
+/* Chooses what is prefetched while a panel of B is read that is not packed: the next panel or, if
+ * this is the last panel of the block of columns, the first panel of the next block along k. */
 static void choose_next_panel(const rectangle *x, const row_block *block, cpu_range columns,
                               bool last, panel *y)
 {
@@ -324,9 +324,9 @@ static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
     };
 }
 
-/* A rectangle of so few rows or columns, with so few steps of k, that finding the tiles takes
- * longer than computing them: measured with two to eight of each (Zen 3). A transposed B is packed
- * faster by the blocks. */
+/* The most rows or columns, and the most steps of k, of a flat rectangle: finding its tiles takes
+ * longer than computing them (measured with two to eight of each on Zen 3), so it is computed as
+ * small products. A transposed B is packed faster by the blocks. */
 enum { FLAT_SIDE = 8, FLAT_STEPS = 8 };
 
 static bool is_flat(const rectangle *x)

@@ -10,7 +10,7 @@
 /* Computes in place: D := alpha*op(A)*op(B) + beta*D and the epilogue. */
 void tgl_cpu_gemm(const cpu_product *product);
 
-/* The same without a product: D := beta*D and the epilogue. */
+/* Computes in place, where k or alpha is 0: D := beta*D and the epilogue. */
 void tgl_cpu_scale(const cpu_product *product);
 
 #endif

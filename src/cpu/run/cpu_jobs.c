@@ -10,7 +10,7 @@
 typedef struct job_round {
     const cpu_product *product;
     cpu_cut cut;
-    int64_t problem, rectangles; /* the first problem, the rectangles of all */
+    int64_t problem, rectangles; /* first problem; number of rectangles in all problems */
     _Atomic int64_t taken;
 } job_round;
 

@@ -14,12 +14,12 @@
 
 enum { REPEATS = 25 };
 
-/* What threads read, in memory of its own (thread_pool_task). */
+/* What the threads read. Allocated, because a task must not be in the caller's frames. */
 typedef struct measuring {
     thread_pool_task task;
     const cpu_kernels *kernels;
     int64_t rounds;
-    double *flops; /* by thread */
+    double *flops; /* operations of each thread */
     char *from, *to;
     size_t bytes;
 } measuring;
@@ -72,7 +72,7 @@ static double measure_fma(tgl_device *dev, measuring *m)
 static double measure_copy(tgl_device *dev, measuring *m)
 {
     const cpu_device *cpu = dev->state;
-    /* Larger than the last cache, at most 512 MB. */
+    /* 4 times the last cache, but 128 to 512 MB. */
     m->bytes = 4 * cpu->machine.facts.l3;
     if (m->bytes < (size_t)128 << 20) m->bytes = (size_t)128 << 20;
     if (m->bytes > (size_t)512 << 20) m->bytes = (size_t)512 << 20;

@@ -9,13 +9,13 @@
 #include "cpu/plan/block_plan.h"
 #include "problem/run.h"
 
-/* What the functions get that run the paths of a plan. */
+/* The argument of the functions that run a plan, one for each cpu_path. */
 typedef struct cpu_product {
     const tgl_shape *shape;
     const cpu_plan *plan;
     const tgl_run *run;
     char *workspace;       /* plan->workspace bytes, aligned to CPU_ALIGNMENT; NULL if that is 0 */
-    struct cpu_team *team; /* NULL: the caller is alone */
+    struct cpu_team *team; /* NULL: the caller computes alone */
 } cpu_product;
 
 enum { CPU_TEAM_JOB_BYTES = 256 };
@@ -40,12 +40,12 @@ static inline size_t tgl_cpu_buffer_bytes(const cpu_plan *plan)
     return plan->workspace + (plan->threads > 1 ? sizeof(cpu_team) : 0);
 }
 
-/* A copy of a run for a team, with all that it refers to, in a buffer of tgl_cpu_buffer_bytes(). */
+/* Copies a run for a team, with all that it refers to, to a buffer of tgl_cpu_buffer_bytes(). */
 const cpu_product *tgl_cpu_product_of_team(const cpu_product *product, thread_pool *threads,
                                            char *buffer);
 
-/* Runs body(job, thread, team) on the threads of the plan. job: `bytes` of it are copied. Its
- * pointers are to matrices and to what the product of a team refers to. */
+/* Runs body(job, thread, team) on the threads of the plan. job: its `bytes` bytes are copied.
+ * It may point only to matrices and to what the product of a team refers to. */
 void tgl_cpu_run_team(const cpu_product *product, thread_pool_fn *body, void *job, size_t bytes);
 
 /* The matrices of problem i of the batch: A, B, C, and D, which is written (C itself if the product

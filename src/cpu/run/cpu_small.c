@@ -12,8 +12,8 @@
 #include "cpu/run/cpu_epilogue.h"
 #include "cpu/run/cpu_vector.h"
 
-/* A panel of a transposed B on the stack, which may be that of a thread with little of it. Each
- * panel has one vector at least. */
+/* Bytes of the buffer on the stack for a packed panel of a transposed B: small, because threads may
+ * have small stacks. A panel is at least one vector wide, which has at most VECTOR_BYTES. */
 enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
 
 /* Elements of C, and steps of k, of products that are small although k exceeds CPU_SMALL: finding
@@ -54,8 +54,8 @@ static int cut(int total, int parts, int index)
  * next matrix. */
 typedef struct next_product {
     const char *at[3], *end[3];
-    int matrix;   /* the one to continue with; 3: all are prefetched */
-    int64_t part; /* bytes */
+    int matrix;   /* index of the one to continue with; 3: all are prefetched */
+    int64_t part; /* bytes that each tile prefetches */
 } next_product;
 
 /* Takes the part that the next tile prefetches, in rows of `width` bytes. */
@@ -167,7 +167,7 @@ static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
 }
 
 /* Not inlined, so that the functions that multiply by one panel directly need not save the
- * registers that this function uses. next: prefetched; NULL: nothing is. */
+ * registers that this function uses. next: the product to prefetch; NULL: none. */
 static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
                                                      const tgl_small_product *x, next_product *next)
 {
@@ -208,8 +208,8 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* Multiplies by tiles where C is one row or column, which is contiguous if `turns`: then the
- * product of the transposed matrices is computed. A row B of one column is no reason to pack it. */
+/* Multiplies by tiles where C is one row or column. turns: computes the transposed product, for
+ * which C must be contiguous. A transposed B with one column is contiguous and needs no packing. */
 static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
                                                       const tgl_small_product *p, bool turns)
 {
@@ -249,7 +249,7 @@ static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p
     return true;
 }
 
-/* What is small in another way than cpu_is_small() says. */
+/* Computes a product that is small although cpu_is_small() is false. False: it is not small. */
 static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernels,
                                                        const tgl_small_product *p)
 {
@@ -296,7 +296,7 @@ static next_product next_in_batch(const cpu_product *job, int64_t i)
                                 tgl_cpu_d_of(s, job->run, i + 1, element)}};
     for (int q = 0; q < 3; q++)
         next.end[q] = next.at[q] + bytes[q];
-    /* The last parts of two matrices may be short. */
+    /* Minus 2, because the last parts of two matrices may be short. */
     next.part = (bytes[0] + bytes[1] + bytes[2]) / (tiles > 2 ? tiles - 2 : 1);
     return next;
 }

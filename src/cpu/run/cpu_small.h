@@ -11,7 +11,7 @@
 /* tgl_backend.run_small. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *product);
 
-/* A product with few steps of k, in strips that are small products. */
+/* Computes a product of at most CPU_SMALL steps of k in strips that are small products. */
 void tgl_cpu_multiply_strips(const cpu_kernels *kernels, const tgl_small_product *product);
 
 /* The small products of a plan, in place, with the epilogue. */

@@ -60,7 +60,7 @@ static void multiply_part(const cpu_kernels *kernels, const matvec *v, const cha
 
 typedef struct vector_job {
     const cpu_product *product;
-    int64_t problem; /* of the batch */
+    int64_t problem; /* index in the batch */
     matvec v;
     const char *x; /* contiguous */
     char *sums;
@@ -119,7 +119,7 @@ void tgl_cpu_vector(const cpu_product *product)
 
 /* ---- Without a plan -------------------------------------------------------------------------- */
 
-/* Elements of a vector on the stack, and multiply-adds for which a plan would use one thread. */
+/* At most: elements of a vector on the stack; multiply-adds that a plan gives to one thread. */
 enum { SHORT = 512, FOR_ONE_THREAD = 1 << 17 };
 
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product)

@@ -26,9 +26,9 @@
 
 #include <math.h>
 
-/* The greatest tgl_cpu_digit_error() of blocks that are multiplied by digits. Blocks of U(-1,1) and
- * U(0,1) have 30 to 90, or 60 to 170 with fewer products of digits, those of N(0,1) 180 to 320, or
- * 460 to 830. */
+/* The greatest tgl_cpu_digit_error() of blocks that are multiplied by digits; OF_FEWER: by
+ * multiply_fewer(). Blocks of random numbers from U(-1,1) or U(0,1) have an error of 30 to 90 (by
+ * multiply_fewer() 60 to 170), from N(0,1) one of 180 to 320 (460 to 830). */
 enum { MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 static int log2_up(int64_t x)
@@ -61,7 +61,7 @@ double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponent
     const double unit = 0x1p16, lower = 0.51, steps = (double)k;
     const double left_out = 0x1p14 + 0.25 + (fewer ? 0x1p22 : 0);
     const double error = unit / 2 * (a->sum + b->sum + 2 * lower * steps) + left_out * steps;
-    double least = 0; /* of S */
+    double least = 0; /* a lower bound of S */
     for (int s = 0; s < CPU_DIGIT_LEVELS; s++)
         for (int t = 0; t < CPU_DIGIT_LEVELS; t++) {
             const double both = a->large[s] + b->large[t] - steps;
