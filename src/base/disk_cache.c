@@ -31,7 +31,7 @@ struct tgl_cache {
 typedef struct entry_header {
     char magic[8];
     uint64_t size;     /* bytes that follow */
-    uint64_t checksum; /* of these bytes */
+    uint64_t checksum; /* checksum of these bytes */
     unsigned char key[TGL_SHA256_BYTES];
 } entry_header;
 

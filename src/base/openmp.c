@@ -28,7 +28,7 @@ static int read_loaded(struct dl_phdr_info *info, size_t size, void *data)
 
 typedef struct search {
     int left;   /* matching libraries to pass over */
-    char *path; /* of the one after these; NULL: there is none, or no memory */
+    char *path; /* path of the library after these; NULL: there is none, or no memory */
 } search;
 
 static int match_library(struct dl_phdr_info *info, size_t size, void *data)

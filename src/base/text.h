@@ -13,7 +13,7 @@
 typedef struct tgl_text {
     char *at;
     size_t size;   /* size of the buffer in bytes; 0: `at` may be NULL */
-    size_t length; /* of the whole text, without truncation */
+    size_t length; /* length of the whole text, as if it were not truncated */
 } tgl_text;
 
 void tgl_text_add(tgl_text *text, const char *format, ...) TGL_PRINTF(2, 3);

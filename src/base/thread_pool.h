@@ -23,7 +23,7 @@ typedef struct thread_pool_task {
     void *context;
     /* Set by the pool: */
     int team;
-    unsigned float_control;   /* of the caller; members compute with it */
+    unsigned float_control;   /* the caller's floating-point control word; members use it */
     _Atomic int exceptions;   /* floating-point exceptions of the members that have finished */
     _Atomic uint32_t pending; /* members that have not finished, without the caller */
 } thread_pool_task;

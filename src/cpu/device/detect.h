@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 typedef enum cpu_feature {
-    CPU_AVX2 = 1u << 0, /* and F16C, which all processors with AVX2 have */
+    CPU_AVX2 = 1u << 0, /* AVX2 and F16C, which all processors with AVX2 have */
     CPU_FMA = 1u << 1,
     CPU_AVX512 = 1u << 2, /* F, BW, DQ and VL: all processors with AVX-512 but Xeon Phi */
     CPU_NEON = 1u << 3,   /* with fused multiply-adds of f64: aarch64 */

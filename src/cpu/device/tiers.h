@@ -10,13 +10,13 @@
 #include "tegula/tegula.h"
 
 typedef struct cpu_tier {
-    const char *name;   /* in TEGULA_CPU: "avx512" */
-    const char *kernel; /* in the public interface: "cpu/avx512" */
+    const char *name;   /* name in TEGULA_CPU: "avx512" */
+    const char *kernel; /* name in the public interface: "cpu/avx512" */
     unsigned needs;     /* cpu_feature bits */
     const cpu_kernels *f32, *f64;
     const cpu_conversions *conversions;
     const cpu_words *words; /* NULL: it multiplies no words */
-    const char *base;       /* the tier whose kernels it also has; NULL: none */
+    const char *base;       /* the tier whose f32 and f64 kernels it uses; NULL: it has its own */
 } cpu_tier;
 
 enum { CPU_MAX_TIERS = 9 };

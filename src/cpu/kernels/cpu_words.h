@@ -103,7 +103,7 @@ typedef struct cpu_words_product {
     void *c;
     int64_t ldc;
     bool add;
-    cpu_words_next next[2]; /* of A and of B; the kernel may prefetch them */
+    cpu_words_next next[2]; /* the next blocks of A and B, which the kernel may prefetch */
 } cpu_words_product;
 
 typedef void cpu_multiply_words_fn(const cpu_words_product *x);
@@ -111,12 +111,12 @@ typedef void cpu_multiply_words_fn(const cpu_words_product *x);
 /* The words of a tier. Arrays are indexed by cpu_word_kind. Functions of a kind that the tier does
  * not multiply are NULL. */
 typedef struct cpu_words {
-    const char *name;           /* of the instructions, as the user sees it: "AMX" */
+    const char *name;           /* name of the instructions, as the user sees it: "AMX" */
     bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
     const struct cpu_words *otherwise; /* used if these are not permitted; NULL: FMAs are used */
     int64_t steps[CPU_WORD_KINDS];     /* steps of k in a block of A or B */
-    double cycles[CPU_WORD_KINDS];     /* of one multiply-add of two elements by words */
-    double fma_cycles;                 /* of one multiply-add by f32 FMAs */
+    double cycles[CPU_WORD_KINDS];     /* cycles of one multiply-add of two elements by words */
+    double fma_cycles;                 /* cycles of one multiply-add by f32 FMAs */
     bool rounds_to_odd;                /* sums of f32 are rounded to odd, else to nearest */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];

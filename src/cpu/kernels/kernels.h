@@ -79,7 +79,7 @@ typedef void cpu_pack_fn(void *dst, int64_t width, const void *src, int64_t ld, 
                          int64_t k);
 
 typedef struct cpu_kernels {
-    size_t element; /* bytes */
+    size_t element; /* bytes of an element */
     int vector;     /* elements of a vector register */
     int mr, nv;     /* the largest register tile: mr rows times nv vectors */
     int small_nv;   /* the most vectors of a panel of a small product */

@@ -10,7 +10,7 @@
  *   template_pack.h     packing
  *   template_lines.h    scaling, adding and finishing lines of C
  *   template_vector.h   matrix times vector (GEMV)
- *   template_short.h    the same for a matrix of a short type
+ *   template_short.h    GEMV for a matrix of a short type (f16, bf16, int8)
  *   template_peak.h     the rate of multiply-adds
  *
  * Macros of the tier, for both types:

@@ -35,7 +35,7 @@ static inline __m512i broadcast_group(const char *from)
  * at each step. Packing them has no arithmetic that could hide the time of reading memory. */
 typedef struct prefetcher {
     cpu_words_next next[2];
-    int64_t offset; /* of the next byte to prefetch, in the current row of next[0] */
+    int64_t offset; /* offset of the next bytes to prefetch in the first row of next[0] */
     int64_t lines;  /* cache lines to prefetch at each step */
 } prefetcher;
 

@@ -171,7 +171,7 @@ multiply_panels_amx(const a_tiles *x, const char *a, const char *b, int64_t k, p
                     const cpu_word_kind kind, const bool tall, const bool wide)
 {
     const int64_t steps = (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind);
-    const int64_t rows = (LINES + steps - 1) / steps; /* of C in each step */
+    const int64_t rows = (LINES + steps - 1) / steps; /* rows of C to add in each step */
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);

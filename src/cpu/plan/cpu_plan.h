@@ -25,7 +25,7 @@ enum {
 /* What a plan depends on beside the product. */
 typedef struct cpu_machine {
     cpu_facts facts;
-    int threads; /* of the largest team; in cpu_device: when it was opened */
+    int threads; /* the most threads of a team; in cpu_device: the number when it was opened */
 } cpu_machine;
 
 typedef enum cpu_path {

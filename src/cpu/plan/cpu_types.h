@@ -12,7 +12,7 @@
 #define CPU_BIT(value) (1u << (value))
 
 typedef struct cpu_type {
-    tgl_type type;                  /* of A and B */
+    tgl_type type;                  /* the type of A and B */
     unsigned results;               /* types that C and D may have */
     unsigned addends;               /* types that bias and residual may have */
     tgl_activation last_activation; /* values of tgl_activation up to this one are supported */

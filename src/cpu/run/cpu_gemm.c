@@ -113,13 +113,13 @@ static void pack_a_columns(const rectangle *x, const row_block *block)
 /* A panel of B, and what is prefetched while it is multiplied. */
 typedef struct panel {
     int64_t column, count, width; /* first column of C, columns, columns rounded up to vectors */
-    const char *b;                /* its address */
+    const char *b;                /* address of the panel */
     int64_t ldb;
     cpu_use use;      /* what the first tile does with it; the other tiles only read it */
     char *copy;       /* where the first tile copies it (CPU_B_COPY) */
     const char *next; /* the panel to prefetch, of which each tile prefetches a part; NULL: none */
     int64_t next_ld, next_rows;
-    int64_t next_pieces; /* in a row of `next`; each piece is as wide as a tile */
+    int64_t next_pieces; /* a row of `next` has so many pieces, each as wide as a tile */
 } panel;
 
 static cpu_layout layout_of_a(const rectangle *x, const row_block *block)

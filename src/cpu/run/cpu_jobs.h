@@ -26,7 +26,7 @@ typedef struct cpu_job {
 typedef struct cpu_cut {
     int64_t grid_m, grid_n, parts;  /* rectangles along m and n, parts of k */
     int64_t unit_m, unit_n, unit_k; /* rectangles and parts consist of whole units */
-    int64_t problems;               /* so many problems of the batch run at the same time */
+    int64_t problems;               /* how many problems of the batch run at the same time */
     size_t thread_bytes, sum_bytes; /* workspace: memory of all threads, then sums of all jobs */
     void (*compute)(const cpu_product *x, const cpu_job *job);
     void (*add_parts)(const cpu_product *x, const cpu_job *job, cpu_range rows);

@@ -19,7 +19,7 @@ typedef struct measuring {
     thread_pool_task task;
     const cpu_kernels *kernels;
     int64_t rounds;
-    double *flops; /* operations of each thread */
+    double *flops; /* floating-point operations of each thread */
     char *from, *to;
     size_t bytes;
 } measuring;

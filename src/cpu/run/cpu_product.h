@@ -28,7 +28,7 @@ typedef struct cpu_team {
     cpu_plan plan;
     cpu_block_plan blocks;
     tgl_run run;
-    cpu_product product; /* of the members above */
+    cpu_product product; /* refers to the members above */
     thread_pool *threads;
     thread_pool_task task;
     _Alignas(CPU_ALIGNMENT) char job[CPU_TEAM_JOB_BYTES]; /* the context of the task */

@@ -11,7 +11,7 @@
 
 /* y := alpha*op(M)*x + beta*y, where M is the operand of the product that is not a vector. */
 typedef struct matvec {
-    int64_t length, k; /* of y, of x */
+    int64_t length, k; /* elements of y, and of x */
     const char *M, *x;
     char *y;
     int64_t ld, x_step, y_step;
