@@ -110,8 +110,7 @@ struct tgl_plan {
     tgl_launch_list list;                /* for devices with a chip */
     void *state;                         /* of the backend; NULL for an empty problem */
     size_t workspace;                    /* bytes of workspace per run */
-    tgl_small_product
-        small; /* the product, if the backend's run_small() may compute it; else m is 0 */
+    tgl_small_product small; /* the product, if run_small() may compute it; else m is 0 */
     atomic_int users;
     struct tgl_plan_variants *variants; /* other plans of the product (api/handles.h) */
     char *asked;                        /* the kernel that the caller asked for; NULL: none */

@@ -27,9 +27,7 @@ typedef enum tgl_operand {
     TGL_OPERANDS
 } tgl_operand;
 
-enum {
-    TGL_KEPT_OPERANDS = 2
-}; /* A and B: tgl_operand_prepare() can run their pre-passes before a run */
+enum { TGL_KEPT_OPERANDS = 2 }; /* A and B: tgl_operand_prepare() can run their pre-passes */
 
 /* The operands of one run, in terms of the normalised shape. */
 typedef struct tgl_run {
