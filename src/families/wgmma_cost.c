@@ -29,7 +29,7 @@ enum {
     START_CYCLES = 2070,         /* of a product before its first tile */
     CLUSTER_START_CYCLES = 1400, /* additional cycles of a product with clusters */
     LEFT_START_CYCLES = 615,     /* additional cycles if left tiles go through registers */
-    LEFT_CYCLES = 44,            /* the same for each step of K of such a product */
+    LEFT_CYCLES = 44,            /* additional cycles of each step of K in such a product */
 };
 /* If consumers alternate, a tile takes TURN times as long as its main loop and tail. */
 static const double TURN = 1.10;
@@ -246,8 +246,8 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
                         chip->l2_rate;
 }
 
-/* Splits divide the steps of K evenly over the SMs at best. D or D^T is cut into tiles, whichever
- * has fewer. */
+/* At best, splits divide the steps of K evenly over the SMs. The tiles are those of D or of D^T,
+ * whichever has fewer. */
 double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
 {
     enum { SPLITS_IN_CLUSTER_MAX = 4 };

@@ -50,7 +50,7 @@ typedef struct tgl_candidate {
     bool is_uneven;             /* the splits differ in size, so that they fill the last wave */
     double blocks;              /* blocks of all launches */
     int64_t workspace_bytes;    /* bytes of workspace, with copies of operands */
-    int64_t repacked_bytes;     /* the part of workspace_bytes for copies */
+    int64_t repacked_bytes;     /* the part of workspace_bytes for these copies */
     int64_t launches;           /* launches that the batch takes */
     double compute, memory, l2; /* seconds that arithmetic, memory and L2 take; they overlap */
     bool is_predicted;          /* false: the family does not predict times */
