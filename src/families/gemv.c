@@ -205,8 +205,7 @@ enum {
     L1_LINE_BYTES = 128,  /* occupied in L1 by an element of a strided vector */
 };
 static const double LOADS_SHARE = 0.75; /* fraction of the loads of a block that are in flight */
-static const double FFMA_SHARE =
-    0.55; /* fraction of the FFMA time of all vectors but one that is not hidden by loads */
+static const double FFMA_SHARE = 0.55;  /* fraction of the FFMA time that loads do not hide */
 static const double VECTORS_SHARE = 2.0 / 3; /* fraction of L1 that can keep the vectors */
 
 /* Bytes of the vectors that are read from L2: once by each SM if its L1 keeps them, else once by

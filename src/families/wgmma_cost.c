@@ -43,7 +43,8 @@ static const double MEMORY_OVERLAP = 3.0; /* exponent of overlapped() for SMs an
  * larger operand misses L2 more often. */
 static const double LARGER_OPERAND = 0.17;
 static const double TWO_LINES = 1.10; /* additional time of a line that lies in two lines of L2 */
-static const double HALF_SECTORS = 0.66; /* added by straddling() if lines begin within a sector */
+static const double HALF_SECTORS =
+    0.66; /* added by straddling() if lines of the operand begin within a sector */
 /* Fraction of tile loads that miss L2 if the operands are much larger than L2, because blocks that
  * share a tile do not load it at the same time. Fitted on an H100, whose memory is slower: times on
  * an H200 hardly depend on it. With 0.17 an H100 gets tiles of 128x128 for large squares, which
