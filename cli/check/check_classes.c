@@ -14,7 +14,7 @@
  *   - Where a row of A or a column of B has Inf or NaN, the result has them where FFMA's has.
  *   - Other results of family accurate are not NaN, and they are not Inf unless the exact sum, or
  *     FFMA's, is. Other kernels are exempt where a partial sum may pass the greatest number: those
- * that compute several partial sums of an element may add Inf and -Inf there.
+ *     that compute several partial sums of an element may add Inf and -Inf there.
  */
 #include "check_classes.h"
 #include "cli.h"

@@ -2,8 +2,8 @@
  *
  * cublasLtMatmul(). Its descriptors are opaque: cuBLASLt returns an attribute per call. If an
  * attribute that this file does not know has another value than in a new descriptor, cuBLASLt
- * computes the product. Attributes have small numbers, so this file compares all numbers, also
- * those that later versions may use.
+ * computes the product. Attributes have small numbers: this file compares all numbers below 64,
+ * also those that only later versions of cuBLASLt use.
  */
 #include "cublas_shim.h"
 
