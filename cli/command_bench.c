@@ -235,7 +235,7 @@ static int device_threads(const tgl_device *dev)
 
 /* ---- The suite ------------------------------------------------------------------------------- */
 
-/* The approximate time for a shape, in any unit: a constant, and more for the largest. */
+/* The approximate time for a shape, in any unit: a constant plus a part for the operations. */
 static double cost(const contest_settings *s, const tgl_problem *p)
 {
     return s->time + problem_flops(p) * 2e-11 * (s->peer_count + 1);

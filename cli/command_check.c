@@ -149,7 +149,7 @@ static void print_subject(const check_subject *s)
     putchar('\n');
 }
 
-/* Nothing was compared. */
+/* Fails because no result was compared: says why. */
 static int fail_unchecked(const check_tally *all, const check_results *results)
 {
     char empty[100] = "";

@@ -125,8 +125,7 @@ static int print_all(const info_options *o)
     return code;
 }
 
-/* Names variables that nothing reads: they may be misspelt. docs/environment.md has the known ones.
- */
+/* Prints TEGULA_ variables that nothing reads, because they may be misspelt. */
 static void print_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_BLAS_DEVICE",  "TEGULA_BLAS_GPU_SIZE",

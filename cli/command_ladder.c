@@ -162,7 +162,7 @@ static void show_step(void *user, const char *name)
     progress_update(&s->line, s->done, what);
 }
 
-/* The approximate time for a size, in any unit: a constant, and more for the largest. */
+/* The approximate time for a size, in any unit: a constant plus a part that grows with the work. */
 static double cost(const shape *x)
 {
     return 4 + 1e-11 * (double)x->m * (double)x->n * (double)x->k;

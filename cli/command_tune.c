@@ -222,8 +222,8 @@ static bool is_option(const char *text, const char *name)
     return strncmp(text, name, length) == 0 && text[length] == '=';
 }
 
-/* Writes the kernel string with another value of an option, and without `whole`: this number of
- * tiles depends on the other options. */
+/* Writes the kernel string with another value of an option, and without the option `whole`, a
+ * number of tiles that depends on the other options. */
 static void with_option(const char *kernel, const char *option, int value, char text[KERNEL_SIZE])
 {
     const size_t name = strcspn(kernel, ":");
@@ -238,7 +238,7 @@ static void with_option(const char *kernel, const char *option, int value, char 
     }
 }
 
-/* Adds the candidate with other values of one option. */
+/* Adds variants of a candidate, in each of which one option has another value. */
 static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_list *list)
 {
     static const struct {

@@ -21,11 +21,11 @@ static const double sample_seconds = 4e-3;
 static const double least_gain = 1.01; /* a smaller gain may be noise */
 
 typedef struct candidate {
-    int kc, mc; /* 0: as the planner chooses */
+    int kc, mc; /* steps of k, rows of A in a block; 0: the planner's choice */
     double log_gain;
 } candidate;
 
-/* Writes the kernel string of a candidate; that of the first is the kernel without options. */
+/* Writes the kernel string of a candidate. The first candidate is the kernel without options. */
 static void name_of(const tgl_device *dev, const candidate *c, char name[NAME_SIZE])
 {
     char mc[24] = "";

@@ -119,9 +119,9 @@ static void add_to_means(bench_report *r, const contest *t, const char *shape)
     geometric_mean_add(&r->best[type], best->ratio);
 }
 
-/* Whether a large product on the CPU is far slower than it is where nothing else runs: it reaches
- * 0.7 of the FMA rate and more then (docs/performance.md). That rate is the best of several
- * samples, and short programs in between do not lower it. */
+/* Whether a large product on the CPU is far slower than on an idle machine, where it reaches at
+ * least 0.7 of the FMA rate (docs/performance.md). The FMA rate is the best of several samples, so
+ * programs that run for a short time do not lower it. */
 static bool is_far_below_fma(const contest *t, double flops)
 {
     enum { LARGE = 512 };

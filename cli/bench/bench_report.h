@@ -16,8 +16,8 @@ enum { REPORT_TYPES = 8 }; /* maximum number of types of problems in one run */
 typedef struct bench_report {
     const contest_settings *settings;
     output_file csv;
-    int unstable;                      /* rows */
-    int slow;                          /* rows far below the FMA rate */
+    int unstable;                      /* number of rows with a spread above the limit */
+    int slow;                          /* number of rows far below the FMA rate */
     type_label types[REPORT_TYPES];    /* in order of appearance */
     geometric_mean best[REPORT_TYPES]; /* mean ratio of the best peer */
     double worst[REPORT_TYPES];        /* least ratio of the best peer */

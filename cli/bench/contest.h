@@ -39,15 +39,15 @@ typedef struct contest_settings {
     tgl_device *dev;
     const peer *peers;
     int peer_count;
-    int threads;      /* of the host; with 1 there are no threads of other libraries to wait for */
-    double time;      /* approximate seconds to spend on a shape */
-    int repeat;       /* rounds; 0: as many as fit in `time`, but at least 5 */
-    bool one_shot;    /* time tgl_gemm(), not a kept plan */
-    bool prepares[2]; /* whether A and B are prepared once, before the timing */
+    int threads;           /* host threads; with 1, other libraries leave no spinning threads */
+    double time;           /* approximate seconds to spend on a shape */
+    int repeat;            /* rounds; 0: as many as fit in `time`, but at least 5 */
+    bool one_shot;         /* time tgl_gemm(), not a kept plan */
+    bool prepares[2];      /* whether A and B are prepared once, before the timing */
     tgl_plan_options plan; /* Tegula's plan, without the epilogue */
     tgl_epilogue epilogue; /* of Tegula's product; peers compute none */
     double *best_fma;      /* the best FMA rates of this run: f32, f64 */
-    kept_matrices *kept;   /* from shape to shape */
+    kept_matrices *kept;   /* host memory of the matrices, kept from shape to shape */
     bool cpu_time;         /* measure the processor time of this process; needs one thread */
 } contest_settings;
 

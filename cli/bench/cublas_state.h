@@ -35,7 +35,7 @@ int cublas_data_type(tgl_type type);
 int cublas_compute_type(const tgl_problem *p);
 int cublas_operation(tgl_transpose trans);
 
-/* The stride from a result of a batch to the next. */
+/* The stride from one result of a batch to the next, in elements. */
 int64_t cublas_result_stride(const tgl_problem *p);
 
 /* cublaslt.c: one run with an algorithm, and the choice of the fastest. */

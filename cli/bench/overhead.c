@@ -61,8 +61,8 @@ static tgl_status time_calls(const caller *c, double *blocks)
     return status == TGL_OK ? tgl_device_sync(c->dev) : status;
 }
 
-/* Makes c->plan of the kernel that the planner chooses, with the way's splits; NULL if that kernel
- * has no split-K. */
+/* Makes c->plan for the planner's kernel with the way's number of splits. c->plan is NULL if that
+ * kernel has no split-K. */
 static tgl_status make_plan(caller *c, const way *w)
 {
     const tgl_problem *p = &c->operands.problem;
@@ -85,7 +85,7 @@ static tgl_status time_way(caller *c, const way *w)
     return TGL_OK;
 }
 
-/* lib: cuBLAS, for ways that use it. */
+/* Measures one way. lib: cuBLAS, for ways that use it. */
 static tgl_status measure_way(tgl_device *dev, const way *w, cublas *lib)
 {
     const tgl_problem p = cli_problem(TGL_F32, 32, 32, 256);

@@ -46,8 +46,8 @@ static const struct {
 } known[] = {
     {"openblas", {"libopenblas.so.0", "libopenblas.so"}},
     {"blis", {"libblis.so.4", "libblis.so"}},
-    /* bench/peers/onednn.c links to oneDNN. Without it oneDNN itself is used, which has no bf16
-     * then. */
+    /* bench/peers/onednn.c links to oneDNN and adds bf16 products. Without it, oneDNN itself is
+     * used, for other types only. */
     {"onednn", {"libtegula_peer_onednn.so", "libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}},
     {"eigen", {"libtegula_peer_eigen.so"}}, /* bench/peers/eigen.cpp: Eigen has no library */
     {"mkl", {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}},
@@ -70,7 +70,7 @@ static void help_blis_to_avx512(void)
 
 static void *load_library(const char *file)
 {
-    /* MKL loads further libraries later, which need the symbols of the first. */
+    /* MKL loads more libraries later, which need the symbols of libmkl_rt. */
     const bool is_mkl = strstr(file, "libmkl_rt") != NULL;
     return dlopen(file, RTLD_NOW | (is_mkl ? RTLD_GLOBAL : RTLD_LOCAL));
 }

@@ -21,7 +21,7 @@ void stopwatch_release(stopwatch *w);
  * warm-up run. */
 tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, double *seconds);
 
-/* *seconds := the median of `samples` results of stopwatch_run(). samples <= 31. */
+/* *seconds := the median of `samples` results of stopwatch_run(). samples: at most 31. */
 tgl_status stopwatch_median(stopwatch *w, const tgl_plan *plan, double least, int samples,
                             double *seconds);
 

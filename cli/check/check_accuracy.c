@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first part: the errors of products of all shapes, in the units of reference.h, over elements
- * drawn from all of C. Compared are the errors of Tegula, of cuBLAS in the same arithmetic, and of
- * a loop of fused multiply-adds over k.
+ * The first part of `tegula check --accuracy`: the errors of products of many shapes, in the units
+ * of reference.h, over elements drawn from all of C. It compares the errors of Tegula, of cuBLAS in
+ * the same arithmetic, and of a loop of fused multiply-adds over k.
  *
  * The part passes if no element exceeds the bound of `tegula check`, and, if cuBLAS is available,
  *   - the geometric mean over all products of the ratio of the RMS errors, Tegula's over cuBLAS's,
@@ -59,8 +59,8 @@ static const accuracy_shape shapes[] = {
 // clang-format on
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* Without CANCELLATION: neighbouring products cancel there, and the errors depend on the order of
- * summation alone. */
+/* All kinds of inputs but CANCELLATION, where pairs of products cancel, so that the errors depend
+ * on the order of summation alone. */
 static const inputs kinds[] = {UNIFORM_01, UNIFORM_11, NORMAL, WIDE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -117,8 +117,8 @@ static tgl_status fill_inputs(const accuracy_run *run, trial *t)
 }
 
 /* Element (i, j) computed by a loop of fused multiply-adds in the accumulation type. A product of
- * two floats is exact in double, so that rounding its sum to float is a fused multiply-add, except
- * for ties that were rounded in double before. */
+ * two floats is exact in double, so adding it in double and rounding to float gives the result of a
+ * fused multiply-add, except where the addition in double has rounded to a tie of float. */
 static double sequential_sum(const trial *t, int64_t b, int64_t i, int64_t j)
 {
     const operands *o = &t->operands;

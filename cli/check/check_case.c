@@ -2,9 +2,9 @@
  *
  * Fills the memory of random problems, computes their reference results, and compares results.
  *
- * The memory of each matrix holds, from front to back, a guard, a few elements that misalign the
- * base, the matrices of the batch with padding in and between them, and for the result, and half of
- * all inputs, a guard. In A and B everything outside the matrices is NaN (i8: -128), so that a
+ * The memory of each operand holds, from front to back, a guard, a few elements that misalign the
+ * base, and the matrices of the batch with padding in and between them. A second guard follows for
+ * results and half of the inputs. In A and B everything outside the matrices is NaN (i8: -128): a
  * kernel which reads it computes a wrong result. Around C and D there is noise that must not
  * change.
  */

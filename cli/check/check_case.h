@@ -19,7 +19,7 @@ typedef struct check_view {
 typedef struct check_buffer {
     check_view view;
     tgl_type type;
-    int64_t size;         /* elements, guards included */
+    int64_t size;         /* number of elements, guards included */
     unsigned char *image; /* its contents before the product */
     bool null;            /* the product gets NULL for it: it is not accessed */
 } check_buffer;
@@ -36,8 +36,8 @@ typedef struct check_case {
     check_buffer d;              /* size 0: D is C */
     tgl_epilogue epilogue;       /* size 0: none */
     check_buffer bias, residual; /* size 0: none */
-    /* Options for a kernel that is named, if it has them: 0: not given. strips: if it can have
-     * strips for this shape. */
+    /* Options of the kernel string, for kernels that have them; 0: not given. strips: use strips if
+     * the kernel supports them for this shape. */
     int64_t splits, whole, depth, blocks;
     bool strips;
     bool own_workspace; /* the caller provides the workspace, if the plan needs one */
@@ -72,7 +72,8 @@ typedef struct check_verdict {
     char text[256];
 } check_verdict;
 
-/* Its size; allocates its image, false: no memory; an element of its matrices in the image. */
+/* The size of a buffer; allocates its image (false: no memory); element (i, j) of its matrix b,
+ * read from the image. */
 size_t check_buffer_bytes(const check_buffer *buffer);
 bool check_buffer_make_image(check_buffer *buffer);
 double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j);

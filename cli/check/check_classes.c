@@ -3,18 +3,18 @@
  * Computes products of all classes of inputs, and checks the rules below. Errors e are in the units
  * of reference.h.
  *
- *   - The greatest e is at most the larger of 10 and 1.1 times FFMA's, and within the bound of
- *     `tegula check`.
- *   - Where the arithmetic differs from FFMA's, the RMS of e is at most half of FFMA's: geometric
- *     mean over the classes, from k = 1024 on.
+ *   - The greatest e is at most the larger of 10 and 1.1 times FFMA's greatest e, and within the
+ *     bound of `tegula check`.
+ *   - If the kernel is not that of mode ieee, the geometric mean of the ratio RMS e / FFMA's RMS e,
+ *     over the classes and all k from 1024 on, is at most 1/2.
  *   - Grade A (J. Demmel et al., "How to grade the accuracy of an implementation of the BLAS",
- *     2024): the greatest e grows with k at most linearly: the slope of a line through the
- *     logarithms.
+ *     2024): the greatest e grows with k at most linearly. A line fitted to log e over log k has a
+ *     slope of at most 1.
  *   - Integers are exact if their sums of magnitudes are below 2^24 - 2^13.
- *   - Where a line has Inf or NaN, the pattern of Inf and NaN is FFMA's.
+ *   - Where a row of A or a column of B has Inf or NaN, the result has them where FFMA's has.
  *   - Other results of family accurate are not NaN, and they are not Inf unless the exact sum, or
  *     FFMA's, is. Other kernels are exempt where a partial sum may pass the greatest number: those
- * that compute several partial sums of an element may add Inf and -Inf there.
+ *     that compute several partial sums of an element may add Inf and -Inf there.
  */
 #include "check_classes.h"
 #include "cli.h"
@@ -124,9 +124,9 @@ static tgl_status multiply_by_all(const class_settings *s, trial *t)
     return status;
 }
 
-/* Computes row i of FFMA's result. Products are exact in double, so that rounding a sum to float is
- * a fused multiply-add, except for ties that were rounded in double before. sums: memory for a
- * row. */
+/* Computes row i of FFMA's result. Products are exact in double, so adding in double and rounding
+ * to float gives the result of a fused multiply-add, except where the addition in double has
+ * rounded to a tie of float. sums: memory for a row. */
 static void run_ffma(trial *t, int64_t i, const double *a, const double *c, double *sums)
 {
     const class_inputs *x = &t->x;
@@ -380,8 +380,7 @@ static tgl_status try_depths(class_run *run, const input_class *c, double max_at
     return TGL_OK;
 }
 
-/* Tries a class. If only small products are wanted, only classes whose RMS error counts have the
- * depth that this needs. */
+/* Tries a class. In a small run, only classes whose RMS error counts use a depth of MEAN_DEPTH. */
 static tgl_status try_class(class_run *run, const input_class *c)
 {
     enum { SMALL = 64, SMALL_DEPTH = 256, LARGE = 512 };

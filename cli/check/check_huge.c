@@ -19,13 +19,13 @@
 #include <string.h>
 
 enum {
-    NUMBERS = 16777213, /* random numbers; a prime, so that successive rows differ */
+    NUMBERS = 16777213, /* number of random numbers; a prime, so that successive rows differ */
     GUARD_BYTES = 65536,
     SEGMENT = 64, /* maximum number of elements of a segment */
     SEGMENTS_MAX = 256,
-    DEPTH_MAX = 1000000, /* from a larger k on, references and kernels with few splits take long */
+    DEPTH_MAX = 1000000, /* larger k: references, and kernels with few splits, take long */
 };
-static const double max_products = 3e8; /* multiplications for all references of a shape */
+static const double max_products = 3e8; /* limit of multiplications for all references of a shape */
 
 /* Columns: what is large; m, n, k; transposes; leading dimensions (0: tight); batch and stride. All
  * matrices are row-major. */

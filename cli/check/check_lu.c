@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    BLOCK = 256,      /* columns of a panel: the k of the products */
+    BLOCK = 256,      /* number of columns of a panel, and k of the products */
     SMALL_SIZE = 512, /* rows of the system */
     LARGE_SIZE = 2048,
     STEPS_MAX = 30, /* maximum number of steps of refinement */
@@ -25,11 +25,11 @@ static const double max_ratio = 2;     /* maximum of residual / residual of FFMA
 typedef struct lu_system {
     tgl_device *dev;
     int64_t n;
-    float *A, *lu;                /* n x n; the factors overwrite a copy of A */
-    float *left, *right, *update; /* operands of a product on the host, and on the device: */
-    void *device_left, *device_right, *device_update;
+    float *A, *lu;                                    /* n x n; the factors overwrite a copy of A */
+    float *left, *right, *update;                     /* operands of a product, on the host */
+    void *device_left, *device_right, *device_update; /* the same on the device */
     int64_t *pivots;
-    double *b, *x, *residual; /* one behind the other, as are A to update */
+    double *b, *x, *residual; /* in one allocation; A to update are in another */
 } lu_system;
 
 /* The quality of the factors. */

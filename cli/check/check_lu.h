@@ -11,10 +11,10 @@
 #include <stdbool.h>
 
 /* Factors a random matrix in F32 with partial pivoting, in blocks of 256 columns, by the kernel
- * (NULL: the planner's choice) in the compute mode, and by FFMA (compute mode ieee). *passes: the
- * residual of the solution, scaled as the HPL benchmark does, is below 16 and at most twice that
- * with FFMA, which is far below 16 for so few rows, and refining the solution to the accuracy of
- * F64 takes at most one step more than with FFMA. */
+ * (NULL: the planner's choice) in the compute mode, and by FFMA (compute mode ieee). *passes :=
+ * whether two conditions hold. The residual of the solution, scaled as in the HPL benchmark, is
+ * below 16 and at most twice that with FFMA (which is far below 16 for so few rows). And refining
+ * the solution to the accuracy of F64 takes at most one step more than with FFMA. */
 tgl_status check_lu(tgl_device *dev, tgl_compute compute, const char *kernel, bool small,
                     bool *passes);
 

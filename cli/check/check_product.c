@@ -12,8 +12,8 @@
 
 enum { RUNS = 10, WORKSPACE_GUARD = 256, WORKSPACE_NOISE = 1 << 20 };
 
-/* What is written behind a workspace and, before a run, at its start: a plan must not expect
- * zeros. */
+/* The byte that fills the guard behind a workspace and, before a run, the workspace's beginning: a
+ * plan must not expect zeros there. */
 enum { GUARD_BYTE = 0xa5 };
 
 /* A plan for a case, and the workspace that it runs in. */

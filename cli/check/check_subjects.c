@@ -77,16 +77,17 @@ void check_kernel_string(const check_subject *s, const check_case *c, bool strip
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* The alignment of all rows and matrices of an operand: to 4, 2 or 1 elements (0, 1, 2); 3: the
- * leading dimension and stride are multiples of 4, the base is not. */
+/* A code for the alignment of an operand's base, leading dimension and stride. 0, 1, 2: all are
+ * multiples of 4, 2 or 1 elements. 3: the leading dimension and stride are multiples of 4, the base
+ * is not. */
 static int alignment_code(const check_view *v, int64_t ld, int64_t batch)
 {
     const int64_t rows = ld | (batch > 1 ? v->batch : 0), all = rows | v->offset;
     return all % 4 == 0 ? 0 : rows % 4 == 0 ? 3 : all % 2 == 0 ? 1 : 2;
 }
 
-/* The cell of a case, in row-major terms: kernels get column-major problems with A and B
- * exchanged. */
+/* The index of a case in check_tally.cells. A column-major case counts as the row-major problem
+ * that kernels get for it, with A and B exchanged. */
 static int cell_of(const check_case *c)
 {
     const tgl_problem *p = &c->problem;

@@ -118,8 +118,8 @@ static void hilbert(class_inputs *x, int unused)
 }
 
 /* Element (i, j) of H(v)*D*H(w), with the reflections H(v) = I - 2*v*v^T along the unit vectors
- * v = (1, -1, 1, ...)/sqrt(k) and w = (1, 1, ...)/sqrt(k), and D diagonal: 2^(sign*exponent*t), t
- * from 0 to 1. v_first: else H(w)*D*H(v). sum: of v[i]*d[i]*w[i]. */
+ * v = (1, -1, 1, ...)/sqrt(k) and w = (1, 1, ...)/sqrt(k). D is diagonal with elements d[i] =
+ * 2^(exponent*i/k). v_first: false: H(w)*D*H(v) instead. sum: the sum of v[i]*d[i]*w[i]. */
 static double diagonal(int64_t i, int64_t k, int exponent)
 {
     return exp2((double)exponent * (double)i / (double)k);
@@ -271,16 +271,16 @@ static void integers_of_22_bits(class_inputs *x, int unused)
 /* ---- Inputs that are hard to split into words ------------------------------------------------ */
 
 enum {
-    PANEL = 64,    /* lines with a common list, in family accurate */
-    FULL = 127,    /* elements of a list */
+    PANEL = 64,    /* lines that share a list of small elements, in family accurate */
+    FULL = 127,    /* maximum number of elements of a list */
     SMALL = -40,   /* exponent of elements that words cannot represent beside 1 */
-    SMALLER = -35, /* exponent of elements whose products with those are not denormal */
+    SMALLER = -35, /* exponent of elements whose products with SMALL ones are not denormal */
     ROW = 7,
-    COL = 5, /* lines of each panel */
+    COL = 5, /* the row and the column of a panel that are changed */
 };
 
-/* One row of each panel has 1, except for `count` small elements, and one column is 0 wherever the
- * row is 1: their product is the sum of the small elements' products. */
+/* One row of each panel is 1 except for `count` small elements, and one column is 0 wherever that
+ * row is 1: the element at their crossing is the sum of the small elements' products. */
 static void meet_small_ones(class_inputs *x, int count)
 {
     const int64_t step = x->k / count > 1 ? x->k / count : 1;
@@ -293,8 +293,8 @@ static void meet_small_ones(class_inputs *x, int count)
     }
 }
 
-/* The same, with columns of B whose elements are 2^SMALLER times as large but for a 1 at k = 0, so
- * that small elements of A meet small ones of B. That 1 meets a 0 of A and adds nothing. */
+/* As meet_small_ones(), but the columns of B are 2^SMALLER times as large except for a 1 at k = 0,
+ * so that small elements of A meet small ones of B. The 1 meets a 0 of A and adds nothing. */
 static void both_are_small(class_inputs *x, int count)
 {
     meet_small_ones(x, count);
@@ -326,7 +326,7 @@ static void zeros_beside_small(class_inputs *x, int exponent)
 
 enum { MEAN = CLASS_IN_MEAN, DEPTHS = CLASS_DEPTHS, EXACT = CLASS_EXACT };
 
-/* Columns: name, flags, elements and their parameter, change and its argument, alpha, beta. */
+/* Columns: name, flags, draw() and its parameter, change() and its argument, alpha, beta. */
 // clang-format off
 static const input_class classes[] = {
     {"U(0,1)",                    MEAN | DEPTHS, unit,      1, NULL, 0, 1, 0},

@@ -45,10 +45,10 @@ void cli_set_command(const char *name);
 /* Prints "tegula COMMAND: ..." on stderr. Returns EXIT_FAILED. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, with a reference to --help. Returns EXIT_MISUSE. */
+/* Like cli_fail(), with a reference to --help. Returns EXIT_MISUSE. */
 int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same for functions that return false after an error. */
+/* cli_misuse() and cli_fail() for functions that return false after an error. */
 #define cli_misuse_false(...) (cli_misuse(__VA_ARGS__), false)
 #define cli_fail_false(...)   (cli_fail(__VA_ARGS__), false)
 
@@ -59,7 +59,7 @@ int cli_misuse_call(void);
  * Returns EXIT_FAILED. */
 int cli_fail_status(tgl_status status);
 
-/* The same with the subject of the error: "tegula COMMAND: WHAT: ...". */
+/* Like cli_fail_status(), with the subject of the error: "tegula COMMAND: WHAT: ...". */
 int cli_fail_at(const char *what, tgl_status status);
 
 /* Prints why a plan could not be made, as cli_fail_at() does. Returns EXIT_MISUSE for arguments
@@ -104,7 +104,7 @@ tgl_problem cli_problem(tgl_type type, int64_t m, int64_t n, int64_t k);
 /* Makes a plan with a kernel string; NULL: the planner's choice. */
 tgl_status cli_plan(tgl_device *dev, const tgl_problem *p, const char *kernel, tgl_plan **plan);
 
-/* Makes such a plan, runs it once and waits for its end. */
+/* Makes a plan as cli_plan() does, runs it once and waits for its end. */
 tgl_status cli_multiply(tgl_device *dev, const tgl_problem *p, const char *kernel, double alpha,
                         const void *A, const void *B, double beta, void *C);
 

@@ -15,7 +15,7 @@ static const double sim_rate = 3e7;
 /* The fraction of the FMA rate that a large product reaches (bench/results, cpu.csv: 0.64 to 0.9).
  */
 static const double usual_efficiency = 0.7;
-/* For fewer operations the FMA rate is not measured, which takes 0.1 s. */
+/* For fewer operations the FMA rate is not measured, because the measurement takes 0.1 s. */
 static const double flops_worth_measuring = 2e11;
 static const double seconds_worth_saying = 60, seconds_worth_showing = 2;
 

@@ -70,8 +70,8 @@ int cli_parse_name(const char *option, const char *text, const char *const *name
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* The same table for getopt_long(). The value of a long option is FIRST_LONG plus the number of its
- * row; that of a short option is its letter. */
+/* A table of cli_options in the form for getopt_long(), which returns FIRST_LONG plus the number of
+ * the row for a long option, and the letter for a short one. */
 enum { OPTIONS_MAX = 40, FIRST_LONG = 256 };
 typedef struct getopt_table {
     struct option rows[OPTIONS_MAX + 1];

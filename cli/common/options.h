@@ -35,8 +35,8 @@ typedef struct cli_option {
     bool (*take)(const char *text, void *options); /* false: reported */
 } cli_option;
 
-/* Rows of a table. CLI_AT() is an offsetof() that compiles only if the member has the given
- * type. */
+/* Macros for the rows of a table. CLI_AT() is an offsetof() that compiles only if the member has
+ * the given type. */
 // clang-format off
 #define CLI_AT(type, options, member)                                                              \
     (offsetof(options, member) + 0 * sizeof((type *)0 == &((options *)0)->member))

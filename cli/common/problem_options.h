@@ -79,8 +79,8 @@ const char *compute_name(tgl_compute compute);
     "  --residual                   adds a matrix; or\n"                                           \
     "  --epilogue EXPR              evaluates C code over acc, c, bias, row, col\n"
 
-/* Whether any of -m, -n, -k, --batch, --trans-a and --trans-b was given; and all of the first
- * three. */
+/* Whether any of -m, -n, -k, --batch, --trans-a and --trans-b was given; whether all of -m, -n and
+ * -k were. */
 bool problem_has_shape(const problem_options *o);
 bool problem_has_sizes(const problem_options *o);
 

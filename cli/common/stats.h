@@ -9,7 +9,7 @@
  * the median. Sorts the samples. count > 0. */
 double stats_quantile(double *samples, int count, double q);
 
-/* A geometric mean, computed value by value. */
+/* A geometric mean, to which values are added one by one. */
 typedef struct geometric_mean {
     double log_sum;
     int count;

@@ -63,7 +63,8 @@ static double cache_bytes(const tgl_device *dev)
     return bytes > 0 ? bytes : 256e6;
 }
 
-/* The number of sets: between two uses of a set, the others access twice the size of the cache. */
+/* The number of sets: between two uses of a set, calls with the others access twice the cache's
+ * size. */
 static int choose_sets(const operands *o)
 {
     const double set = (double)o->step_a + (double)o->step_b + (double)o->step_c;

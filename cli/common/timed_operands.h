@@ -19,7 +19,7 @@ typedef struct stored_matrix {
     tgl_order order;
     tgl_transpose trans;
     int64_t rows, cols, ld, stride;
-    int64_t extent; /* elements from the first of the batch to the last */
+    int64_t extent; /* number of elements from the first of the batch to the last */
 } stored_matrix;
 
 stored_matrix stored_a(const tgl_problem *p);
@@ -71,7 +71,7 @@ typedef struct operand_set {
  * released even after a failure. rotate: false: make a single set. */
 tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate);
 
-/* The same for one of several problems that are timed. On a device with memory of its own the
+/* Like operands_make(), for one of several problems in turn. On a device with memory of its own the
  * matrices on the host are in `kept`; A and B must not be changed, because the next problem uses
  * the same elements. */
 tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *problem,
@@ -94,8 +94,8 @@ operand_set operands_for(const operands *o, int64_t call);
 /* Runs a plan for the operands' problem on one set: result := op(A)*op(B), and its epilogue. */
 tgl_status operands_run(const operands *o, const tgl_plan *plan, operand_set set);
 
-/* Fills the result of the first set with NaN, by way of C: memory on the host for a result, which
- * may be the result itself on a device that works on host memory. */
+/* Fills the result of the first set with NaN. C: host memory of the size of a result, which is
+ * filled and uploaded; on a device that works on host memory it may be the result itself. */
 tgl_status operands_forget_result(const operands *o, void *C);
 
 /* Copies the result of the first set to C, the memory of operands_forget_result(). */

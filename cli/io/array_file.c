@@ -117,7 +117,7 @@ static bool place_elements(array_file *file, const unsigned char *start, message
     return true;
 }
 
-/* Finds the array in what was read. */
+/* Finds the array in the bytes of the file. array: its name in an archive, or NULL. */
 static bool read_array(array_file *file, const char *array, message_buffer message)
 {
     const unsigned char *start = file->bytes;

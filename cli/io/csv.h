@@ -12,8 +12,8 @@
 /* The words of the command line behind the program's name, up to NULL; they must stay. */
 void csv_set_command(char **words);
 
-/* Writes the first line of a file of results: what measured them, by the keys of
- * bench/results/README.md. "# commit: 2f7b3ea; date: 2026-11-26; processor: AMD EPYC; ..." */
+/* Writes the first line of a file of results, a comment with the keys of bench/results/README.md:
+ * "# commit: 2f7b3ea; date: 2026-11-26; processor: AMD EPYC; ..." */
 void csv_put_origin(FILE *file, const tgl_device *dev);
 
 /* The commit that the program was built from, or "unknown". */

@@ -56,7 +56,8 @@ static void catch_fatal_signals(void)
     }
 }
 
-/* Replaces `from`, one of the names that handlers remove or NULL, by `to`. */
+/* In the list of files that signal handlers remove, replaces the name `from` by `to`. NULL means no
+ * file: it adds or removes a name. */
 static void abandon_instead(char *from, char *to)
 {
     for (int i = 0; i < FILES_MAX; i++) {

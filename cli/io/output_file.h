@@ -33,7 +33,8 @@ bool output_file_write(output_file *file, const void *bytes, size_t size);
  * write, while errno still has the cause of a failure. false: reported. */
 bool output_file_flush(output_file *file);
 
-/* Replaces the file, writes it to disk, and closes it. false: reported, now or before. */
+/* Replaces the file, writes it to disk, and closes it. false: a write failed, now or before, which
+ * was reported. */
 bool output_file_commit(output_file *file);
 
 /* Closes the file. If nothing was flushed, the old file stays. false: a write failed, now or

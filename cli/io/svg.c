@@ -23,7 +23,7 @@ static void put_text(FILE *out, const char *text)
             fputc(*text, out);
 }
 
-/* Writes a text element. attributes: of its tag. */
+/* Writes a text element. attributes: the attributes of its tag. */
 static void text_at(FILE *out, double x, double y, const char *attributes, const char *text)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);

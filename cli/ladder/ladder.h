@@ -21,7 +21,7 @@ enum { RUNGS_MAX = 32, LADDER_ROUNDS_MAX = 25 };
 /* A chapter: its types, and the names of its rungs. */
 typedef struct ladder_chapter {
     int number;
-    const char *prefix; /* of its rungs' names; "": names without the prefix of another chapter */
+    const char *prefix; /* of its rungs' names; "": the names that no other prefix matches */
     tgl_type type;
     tgl_compute compute;
     const char *what; /* "f32" */

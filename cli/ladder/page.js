@@ -85,7 +85,7 @@ const CHAPTERS = {
 
 // ---- The comment at the head of a source ---------------------------------------------------------
 
-// Its prose and its drawings in their order: [is a drawing, text].
+// The prose and the drawings of that comment in their order: [is a drawing, text].
 function partsOf(source) {
   const lines = source.slice(0, source.indexOf("*/")).split("\n").slice(2).map((line) => line.replace(/^ \* ?/, ""));
   const parts = [];
@@ -103,7 +103,7 @@ function partsOf(source) {
   return parts;
 }
 
-// What the rung changes, in two sentences. Rungs of one file have a line each in its drawing.
+// What the rung changes, in two sentences. Rungs that share a file have a line each in its drawing.
 function ideaOf(rung, parts) {
   const prose = parts.filter((part) => !part[0]).map((part) => part[1]);
   const own = parts.map((part) => part[1].match(new RegExp(`^ *${rung.number} ${rung.name} .* {2,}(\\S.*)$`, "m")));
@@ -141,7 +141,7 @@ function countCell(count, total, title) {
   return element("td", { class: "heat", style: `--share:${total > 0 ? count / total : 0}`, title }, whole(count));
 }
 
-// The words of a line; inComment: what it begins with. Returns what the next one begins with.
+// Appends a line. inComment: whether it begins in a comment. Returns this for the next line.
 function addCode(cell, line, inComment) {
   for (const part of line.split(/(\/\*|\*\/)/)) {
     if (part === "/*") inComment = true;
@@ -225,7 +225,7 @@ function laneBox(x, y, width, height, lanes) {
 
 const CELL = 20, ROW = 17, LEFT = 100; // of the drawings of banks and sectors
 
-// Lines of 128 bytes, a row each; their four sectors, framed where they are moved.
+// A row for each line of 128 bytes, with its four sectors; sectors that are moved have a frame.
 function drawSectors(trace, step) {
   const groups = sharers(step.global), scale = CELL / WORD;
   const starts = [...new Set(groups.map(([offset]) => Math.floor(offset / LINE)))].sort((x, y) => x - y);
@@ -246,7 +246,7 @@ function drawSectors(trace, step) {
   return drawing(LEFT + LINE * scale + 1, y(starts[starts.length - 1] * LINE) + ROW + 2, label, "sectors", ...parts);
 }
 
-// The wavefronts of an access to shared memory: of each the words by bank, as [bank, lanes].
+// The wavefronts of an access to shared memory. A wavefront is a list of words: [bank, lanes].
 function wavefrontsOf(step) {
   const found = [];
   for (let first = 0; first < LANES; first += step.together) {

@@ -32,8 +32,8 @@ struct truth {
     int64_t *rows, *columns;
     reference_element *row_elements, *column_elements; /* row_count x n, column_count x m */
 
-    /* The first right result, and the Euclidean norms of A's rows and B's columns, whose products
-     * bound the elements of |A||B| (Cauchy-Schwarz). */
+    /* The name and elements of the first right result (NULL: none yet); the Euclidean norms of A's
+     * rows and B's columns, whose products bound the elements of |A||B| (Cauchy-Schwarz). */
     const char *peer;
     float *peer_c;
     double *length_a, *length_b;
@@ -56,7 +56,7 @@ double truth_seconds(const truth *t)
 
 /* ---- Lines in double precision --------------------------------------------------------------- */
 
-/* out[i] := the i-th sum and magnitude; they are `step` apart. */
+/* out[i] := sum[i*step] and magnitude[i*step]. */
 static void keep_line(const double *sum, const double *magnitude, int64_t step, int64_t count,
                       reference_element *out)
 {
@@ -254,7 +254,7 @@ static bool judge_all(const truth *t, const float *C, verdict *v)
     return true;
 }
 
-/* Makes a result the one that later results are compared with. It must be finite everywhere. */
+/* Keeps a result, so that later results are compared with it. It must be finite everywhere. */
 static bool become_peer(truth *t, const char *name, const float *C, verdict *v)
 {
     const size_t count = (size_t)(t->m * t->n);

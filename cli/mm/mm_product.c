@@ -48,7 +48,7 @@ typedef struct mm_factor {
     int64_t rows, columns, batch;
 } mm_factor;
 
-/* A factor. A vector is a row as the first factor, and a column as the second. */
+/* Makes a factor. A vector is a row as the first factor, and a column as the second. */
 static mm_factor factor_of(const npy_header *h, bool is_transposed, bool is_first)
 {
     mm_factor x = {.header = h, .is_transposed = is_transposed, .batch = 1};

@@ -16,7 +16,7 @@ typedef struct mm_options {
 } mm_options;
 
 typedef struct mm_files {
-    array_file a, b, c0; /* c0: all zeros: not given */
+    array_file a, b, c0; /* c0 is all zeros if it was not given */
 } mm_files;
 
 /* The product: the problem, and the shape of C in NumPy. */

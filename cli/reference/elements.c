@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Columns: name; bytes; bits of the fraction; exponent of the smallest normal number. The exponent
- * of the greatest number is 1 minus that. Integer types have neither: 0, 0. */
+ * of the greatest number is 1 minus that of the smallest. Integer types: 0, 0. */
 static const struct format {
     const char *name;
     int size, fraction, least;

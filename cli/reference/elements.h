@@ -37,8 +37,8 @@ tgl_type element_accumulator(tgl_type type);
 /* The unit roundoff: 2^-24 for f32; 0 for integers. */
 double element_unit(tgl_type type);
 
-/* The factor from random numbers in (-1, 1) to numbers of the type: 1; for integers minus the least
- * one, so that all integers occur. */
+/* The factor by which random numbers in (-1, 1) become numbers of the type: 1 for floating point;
+ * for integers minus the least one (128 for i8), so that all integers occur. */
 double element_scale(tgl_type type);
 
 /* The smallest positive number, a denormal; the smallest normal number; the greatest number. The

@@ -132,7 +132,7 @@ static void pair_up(random_state *r, tgl_type type, int64_t m, int64_t n, int64_
 }
 
 /* Draws the scales of A and B for DENORMAL: either A is denormal and the products are not, or the
- * products are denormal. Nothing overflows: f16 has room for 2^15. */
+ * products are denormal. Nothing overflows: the greatest f16 is just below 2^16. */
 static void draw_denormal_scales(random_state *r, tgl_type type, double *of_a, double *of_b)
 {
     const int least = ilogb(element_least_normal(type)), room = least == -14 ? 10 : 40;

@@ -39,7 +39,7 @@ typedef enum inputs {
     INPUTS_END,
     /* Kinds of integers. */
     EXTREMES = INPUTS_END, /* the least and the greatest number: -128 and 127 */
-    LEAST,                 /* -128: the greatest product, and after 2^17 of them the sum wraps */
+    LEAST,                 /* all are -128: the greatest product; 2^17 of them wrap the sum */
 } inputs;
 
 const char *inputs_name(inputs kind);

@@ -232,8 +232,8 @@ double error_of_cut_sums(tgl_type type, int64_t k)
     return fmax(0, (double)k / 8 + 4 - error_bound(k));
 }
 
-/* Products of random signs add up to about sqrt(k) of their mean size: the factor 4 makes a larger
- * partial sum very rare. */
+/* The sum of k products of random signs is about sqrt(k) times as large as one product. A partial
+ * sum more than 4 times larger than that is very rare. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k)
 {
     enum { ROUNDINGS = 4 };

@@ -73,7 +73,7 @@ void reference_saturate(tgl_type accumulator, reference_element *x);
 void reference_epilogue(tgl_type accumulator, const tgl_epilogue *epilogue, long double bias,
                         long double residual, reference_element *x);
 
-/* The error that an epilogue may add to that of the product. */
+/* The error that an epilogue may add to that of the product, in units of e. */
 enum { EPILOGUE_ERRORS = 8 };
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
@@ -105,9 +105,9 @@ double error_bound(int64_t k);
 double error_of_rounded_inputs(tgl_type type, tgl_compute compute);
 
 /* The addition to the bound if tensor cores multiply inputs of 16 bits. They truncate the products
- * and the sum (docs/accuracy.md). If all products have one sign, so have these errors, and they add
- * up, in practice to less than k / 8. This is added if it is more than 8*sqrt(k). With inputs of
- * U(0,1) the mean is 0.1 k. */
+ * and the sum (docs/accuracy.md). If all products have one sign, these errors have one sign too and
+ * add up, in practice to less than k / 8: the bound becomes k / 8 + 4 where that is larger than
+ * error_bound(k). With inputs of U(0,1) the mean error is 0.1 k. */
 double error_of_cut_sums(tgl_type type, int64_t k);
 
 /* The addition to the bound for a library that rounds the partial sums of split-K to D's type, as

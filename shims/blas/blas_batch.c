@@ -184,7 +184,7 @@ static void cblas_groups(const groups *b)
         return;
     }
     const bool is_row_major = b->layout == TGL_ROW_MAJOR;
-    int64_t first = 0; /* product of the group */
+    int64_t first = 0; /* number of the group's first product */
     for (int64_t i = 0; i < b->count; i++) {
         const int64_t size = integer(b, b->size, i);
         blas_gemm g;

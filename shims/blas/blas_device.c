@@ -31,7 +31,7 @@ static bool is_cuda(const char *name)
     return *number != '\0' && number[strspn(number, "0123456789")] == '\0';
 }
 
-/* Prints variables that may be misspelt: they would be ignored silently. */
+/* Prints unknown TEGULA_BLAS_ variables. They may be misspelt, and would be ignored silently. */
 static void report_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_BLAS_DEVICE", "TEGULA_BLAS_GPU_SIZE",

@@ -39,7 +39,7 @@ static void exchange(blas_gemm *g)
     g->B = row_major.A, g->ldb = row_major.lda;
 }
 
-/* The number in a row-major call of an argument: exchange() has moved it to number `argument`. */
+/* The argument that exchange() has moved to number `argument`: its number in the row-major call. */
 static int exchanged_argument(int argument)
 {
     const bool is_size = argument == 4 || argument == 5; /* m and n */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SGEMV and DGEMV: y := alpha*op(A)*x + beta*y. Translates to a column-major product with n = 1,
- * where B is x as a transposed row, whose leading dimension is the increment of x. If the increment
- * of y is not 1, to the product of the transposed matrices,
+ * SGEMV and DGEMV: y := alpha*op(A)*x + beta*y. The call becomes a column-major product with n = 1:
+ * B is the transpose of x as a row vector, whose leading dimension is the increment of x. If the
+ * increment of y is not 1, the call becomes the product of the transposed matrices,
  *
  *     y^T := alpha * x^T * op(A)^T + beta * y^T
  *
- * with m = 1, where it is the leading dimension of y^T. So vectors with positive increments need no
- * copy. Tegula computes both without packing A. A negative increment means that the vector begins
- * at its end: such vectors are copied in chunks of a fixed size, which need no allocation.
+ * with m = 1 and the increment as leading dimension of y^T. Vectors with positive increments need
+ * no copy. Tegula computes both without packing A. A negative increment means that the vector
+ * begins at its end: such vectors are copied in chunks of a fixed size, which need no allocation.
  */
 #include "blas_shim.h"
 
@@ -176,8 +176,8 @@ static __attribute__((noinline)) void trace(blas_server server, const char *rout
                (long long)v->lda, (long long)v->incx, v->beta, (long long)v->incy);
 }
 
-/* Inlined into each exported function: of products as small as 4 x 4, whose multiply-adds take a
- * few nanoseconds, it would be a sixth of the time to store the arguments once more. */
+/* Inlined into each exported function: a call would store the arguments once more, which is a sixth
+ * of the time of a product as small as 4 x 4. */
 static inline __attribute__((always_inline)) void multiply_and_trace(const char *routine,
                                                                      const blas_gemv *v)
 {

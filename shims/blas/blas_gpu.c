@@ -74,7 +74,8 @@ bool blas_is_for_gpu(const blas_gemm *g)
 
 /* ---- The GPU --------------------------------------------------------------------------------- */
 
-/* In a child, which may have its parent's process ID in another PID namespace. */
+/* Runs in a forked child. Comparing process IDs does not suffice: in another PID namespace the
+ * child may have its parent's ID. */
 static void disown_gpu(void)
 {
     atomic_store(&owner, -1);

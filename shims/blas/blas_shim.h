@@ -51,8 +51,8 @@ typedef struct blas_gemm {
     int64_t lda, ldb, ldc;
 } blas_gemm;
 
-/* The members that get the arguments of the same names. T: the element type, float or double;
- * of: what reads an argument, nothing for a value and * for an address. */
+/* Initialises the members of a blas_gemm by the arguments of the same names. T: the element type,
+ * float or double; of: the operator that reads an argument: none for a value, * for an address. */
 #define BLAS_TYPE_OF(T) (sizeof(T) == sizeof(float) ? TGL_F32 : TGL_F64)
 #define BLAS_GEMM_ARGUMENTS(T, of)                                                                 \
     .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .k = of k, .alpha = of alpha, .beta = of beta,  \
@@ -60,9 +60,9 @@ typedef struct blas_gemm {
 
 /* An illegal argument of a CBLAS function. */
 typedef struct blas_error {
-    int argument;
-    /* The reference CBLAS turns a row-major call into a column-major one, and reports the number of
-     * the argument in that. 0: the call is column-major, or not in the reference CBLAS. */
+    int argument; /* its number in the call, from 1 */
+    /* The reference CBLAS turns a row-major call into a column-major one. This is the argument's
+     * number in the latter. 0: the call is column-major, or not in the reference CBLAS. */
     int row_major_argument;
     const char *setting; /* the name of a layout or a transpose, and its illegal value; or NULL */
     int value;
@@ -126,8 +126,8 @@ bool blas_multiply_by_gpu(const blas_gemm *g);
 
 /* ---- Device and tracing ---------------------------------------------------------------------- */
 
-/* What the first call finds out. Every call reads it, and the smallest take 30 ns: so it is read
- * without calling a function. */
+/* The state that the first call sets. Every call reads it, and the smallest products take 30 ns, so
+ * it is read without calling a function. */
 typedef struct blas_process {
     tgl_device *_Atomic device; /* NULL: not opened yet, or it does not open */
     bool is_traced, has_gpu;    /* set before `device` */

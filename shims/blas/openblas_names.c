@@ -3,8 +3,8 @@
  * libopenblas_tegula.so: OpenBLAS's calls for the number of threads. threadpoolctl recognises an
  * OpenBLAS by the name of its file and by these functions. This is therefore a library of its own,
  * which libtegula_blas.so needs, and whose name begins as OpenBLAS's does. Programs that call the
- * functions themselves find these first. They pass the number on to the OpenBLAS behind them, which
- * computes what Tegula does not serve.
+ * functions themselves find these first. They pass the number of threads on to the OpenBLAS that
+ * follows in the search order, which computes the products that Tegula does not.
  */
 #include <dlfcn.h>
 #include <stddef.h>

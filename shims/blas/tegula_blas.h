@@ -28,8 +28,8 @@ extern "C" {
 enum { CblasRowMajor = 101, CblasColMajor = 102 };
 enum { CblasNoTrans = 111, CblasTrans = 112, CblasConjTrans = 113 };
 
-/* x: s or d. T: its type. F, C: the ends of Fortran's and CBLAS's names. I: the type of integers.
- */
+/* Declares all functions. x: s or d. T: float or double. F, C_: the suffixes of Fortran's and
+ * CBLAS's names. I: the type of integers. */
 #define TGL_BLAS_FUNCTIONS(x, T, F, C_, I)                                                         \
     void x##gemm##F(const char *trans_a, const char *trans_b, const I *m, const I *n, const I *k,  \
                     const T *alpha, const T *A, const I *lda, const T *B, const I *ldb,            \

@@ -12,7 +12,7 @@
     .alpha = alpha, .beta = beta, .lda = lda, .ldb = ldb, .ldc = ldc, .ldd = ldc, .A = A, .B = B,  \
     .C = C, .D = (void *)C, .epilogue = CUBLASLT_EPILOGUE_DEFAULT
 
-/* The types of a function for one element type. */
+/* The type members of a cublas_product whose matrices have one element type. */
 #define ALIKE(data_type, compute_type)                                                             \
     .type_a = (data_type), .type_b = (data_type), .type_c = (data_type), .type_d = (data_type),    \
     .type_scale = (data_type), .compute = (compute_type)

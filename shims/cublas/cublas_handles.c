@@ -21,7 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static known_handle *handles; /* the handles with a workspace of the caller */
 static int handle_count;
 
-/* Locks of handles: a handle has one of them, by its address. */
+/* Locks for handles: a hash of its address selects the lock of a handle. */
 enum { LOCKS = 64 };
 static pthread_mutex_t locks[LOCKS];
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cublasLtMatmul(). Descriptors describe its product, and only cuBLASLt can read them, by a call
- * for each attribute. If an attribute that this file does not know has another value than in a new
- * descriptor, cuBLASLt computes the product. Attributes are numbered, so that those of later
- * versions are compared too.
+ * cublasLtMatmul(). Its descriptors are opaque: cuBLASLt returns an attribute per call. If an
+ * attribute that this file does not know has another value than in a new descriptor, cuBLASLt
+ * computes the product. Attributes have small numbers: this file compares all numbers below 64,
+ * also those that only later versions of cuBLASLt use.
  */
 #include "cublas_shim.h"
 

@@ -108,7 +108,8 @@ static bool is_captured(cudaStream_t stream)
     return get == NULL || get(stream, &status) != 0 || status != 0;
 }
 
-/* 0: an older driver, whose contexts are told apart by their addresses only. */
+/* The unique ID of a context; 0: the driver is too old to have IDs, and contexts are told apart by
+ * their addresses only. */
 static unsigned long long id_of(void *context)
 {
     static void *_Atomic address;
@@ -151,7 +152,7 @@ static bool is_of_device(tgl_status status)
     return status == TGL_NO_MEMORY || status == TGL_DRIVER || status == TGL_DEVICE_LOST;
 }
 
-/* The device has failed. Says so once. */
+/* Stops using a device that has failed. Reports this once. */
 static void turn_off(context_device *device, const char *reason)
 {
     if (!atomic_exchange(&device->is_off, true))

@@ -48,8 +48,8 @@ static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
     return TGL_COMPUTE_TF32;
 }
 
-/* Sets the types of a compute type. Sums are in F32 or F64, also with CUBLAS_COMPUTE_16F, which
- * requests at least F16. */
+/* Sets the problem's types and compute mode for the product's compute type. Sums are in F32 or F64,
+ * also with CUBLAS_COMPUTE_16F, which requests at least F16. */
 static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
 {
     const bool forbids_tf32 = cublas_get_settings()->forbids_tf32, is_f32 = p->type_a == CUDA_R_32F;
@@ -108,7 +108,7 @@ static bool set_types(cublas_product *p, tgl_problem *problem)
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
 /* Checks sizes. tgl_problem_check() detects other illegal arguments, except for a leading dimension
- * of 0, which has a meaning there. */
+ * of 0, which means a tight matrix in a tgl_problem. */
 static bool check_sizes(cublas_product *p)
 {
     if (p->m < 1 || p->n < 1 || p->batch < 1 || p->k < 0)
@@ -239,7 +239,7 @@ static bool set_epilogue(cublas_product *p, tgl_epilogue *epilogue, tgl_operands
 
 /* ---- Workspace ------------------------------------------------------------------------------- */
 
-/* The aligned part of the caller's workspace. */
+/* The part of the caller's workspace from its first aligned address on. */
 static cublas_workspace aligned(const cublas_workspace *given)
 {
     enum { ALIGNMENT = 256 };

@@ -56,7 +56,7 @@ static bool is_set(const char *name)
     return value != NULL && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
 }
 
-/* The words of an FP32 product of 8192 cubed take 512 MiB (docs/accuracy.md). */
+/* An FP32 product of 8192 cubed, computed by 16-bit words, needs 512 MiB (docs/accuracy.md). */
 enum { OWN_WORKSPACE_MIB = 1024, OWN_WORKSPACE_MIB_MAX = 1 << 20 };
 
 static int64_t read_own_workspace(void)
@@ -74,7 +74,7 @@ static int64_t read_own_workspace(void)
     return (int64_t)OWN_WORKSPACE_MIB << 20;
 }
 
-/* Prints variables that may be misspelt: they would be ignored silently. */
+/* Prints unknown TEGULA_CUBLAS_ variables. They may be misspelt, and would be ignored silently. */
 static void report_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_CUBLAS_SERVE", "TEGULA_CUBLAS_TRACE",

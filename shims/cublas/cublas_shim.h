@@ -49,7 +49,7 @@ typedef struct cublas_product {
     bool is_pointers;
     bool has_device_scalars;
     cudaStream_t stream;
-    cublasHandle_t handle; /* of cuBLAS; NULL: of cuBLASLt, whose calls name their workspace */
+    cublasHandle_t handle; /* NULL: a call of cuBLASLt, which passes its workspace */
     cublas_workspace workspace;
     double seconds;     /* on the GPU, if the trace has times; else 0 */
     const char *reason; /* why Tegula does not compute it; NULL: it does, or cuBLAS made the call */

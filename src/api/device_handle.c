@@ -74,8 +74,8 @@ static tgl_status open_backend(tgl_device *dev, const tgl_backend *backend, int 
     return backend->open(dev, index, options);
 }
 
-/* Skips backends that have no device, without changing the thread's error message. Any other
- * failure is returned. */
+/* Opens the first backend that has a device. Backends without a device are skipped and do not
+ * change the thread's error message. Any other failure is returned. */
 static tgl_status open_first(tgl_device *dev, const tgl_device_options *options)
 {
     char *before = strdup(tgl_error());
@@ -112,7 +112,8 @@ static tgl_status check_options(const tgl_device_options *options)
     return TGL_OK;
 }
 
-/* Completes a device whose bytes are all zero. */
+/* Opens the backend of a device and sets the members. All bytes of *dev are zero before the
+ * call. */
 static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_options *options)
 {
     tgl_compute asked;

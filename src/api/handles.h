@@ -21,11 +21,12 @@ typedef struct tgl_plan_variants {
 /* Whether the calling thread has the stack that opening a device and making a plan need. */
 tgl_status tgl_check_stack(const tgl_backend *backend);
 
-/* tgl_shape_make() for a product on the device. */
+/* tgl_shape_make(), and then sets the compute mode that DEFAULT means on this device. */
 tgl_status tgl_device_shape(const tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
                             tgl_shape *shape);
 
-/* *out := a plan for a checked shape. The shape has no epilogue yet if options has one. */
+/* *out := a plan for a checked shape. If options has an epilogue, the shape must not have one
+ * yet. */
 tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,
                          tgl_plan **out);
 
@@ -38,7 +39,7 @@ void tgl_plan_release(tgl_plan *plan);
  * Release it with tgl_plan_release(). On failure *plan is NULL. */
 tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan);
 
-/* Finds that plan and runs it. */
+/* Runs the plan that tgl_plan_find() returns, and releases it. */
 tgl_status tgl_run_once(tgl_device *dev, const tgl_shape *shape, const tgl_operands *operands,
                         void *stream);
 

@@ -15,12 +15,12 @@
  * enough tiles of 1024 to copy one while another is computed. Estimates; not measured. */
 static const tgl_tile_limits default_limits = {.least = 1024, .most = 2048, .unit = 256};
 
-/* A side should have this many tiles, if they are not too small. */
+/* The wanted number of tiles along m, n or k. tgl_tile_limits limits the size of the tiles. */
 enum { TILES_PER_SIDE = 4 };
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* The number of tiles of a side, and the size of all but the last. */
+/* Returns the number of tiles along a side. *tile := the size of all tiles but the last one. */
 static int64_t divide(int64_t side, const tgl_tile_limits *limits, int64_t *tile)
 {
     int64_t wanted = tgl_ceil_div(side, TILES_PER_SIDE);
@@ -31,7 +31,8 @@ static int64_t divide(int64_t side, const tgl_tile_limits *limits, int64_t *tile
     return count > 1 ? tgl_ceil_div(side, *tile) : 1;
 }
 
-/* A single product, whose operands are those of the normalised one. */
+/* The shape of one product of m x n x k that is a part of `whole`. It is not swapped, because its
+ * operands are already those of the normalised shape. */
 static tgl_shape single_shape(const tgl_shape *whole, int64_t m, int64_t n, int64_t k)
 {
     tgl_shape tile = *whole;
@@ -42,7 +43,7 @@ static tgl_shape single_shape(const tgl_shape *whole, int64_t m, int64_t n, int6
     return tile;
 }
 
-/* A tile in device memory. */
+/* The shape of the product that computes one tile and slab in device memory. */
 static tgl_shape tile_shape(const tgl_host_product *p, int64_t row, int64_t column, int64_t slab)
 {
     const tgl_shape *whole = p->shape;
@@ -75,7 +76,8 @@ static tgl_status make_plan(tgl_device *dev, tgl_host_product *p, int64_t row, i
     return TGL_OK;
 }
 
-/* Tiles differ only in the last row, the last column and the last slab, and in the first slab. */
+/* Makes a plan for each kind of tile. Only the last row, the last column, the first slab and the
+ * last slab have tiles of other sizes or types. */
 static tgl_status make_plans(tgl_device *dev, tgl_host_product *p)
 {
     for (int64_t i = 0; i < tgl_min64(p->rows, 2); i++)
@@ -115,7 +117,7 @@ static tgl_status run_on_host(tgl_device *cpu, const tgl_host_product *p, const 
     return status;
 }
 
-/* The tiles that the device has not stored. */
+/* Computes, on the cpu, the tiles that the device has not stored. */
 static tgl_status finish_on_host(const tgl_host_product *p)
 {
     char reason[400];

@@ -26,7 +26,7 @@ typedef struct slot {
 
 typedef struct plan_table {
     pthread_mutex_t lock;
-    unsigned process;             /* that the table was made in */
+    unsigned process;             /* tgl_process() of the process that made the table */
     struct plan_table *inherited; /* the table that this one replaced in a child; NULL: none */
     uint64_t clock;
     slot slots[ALL_SLOTS];
@@ -91,8 +91,8 @@ static plan_table *make_table(plan_table *inherited)
     return table;
 }
 
-/* Whether the lock is held for longer than any call holds it, which is less than 1 us: nobody will
- * release it. Takes the lock if it is released. */
+/* Waits for the lock for ABANDONED_SECONDS. Returns false if it was released and is now held by the
+ * caller. Returns true if not: calls hold it for less than 1 us, so nobody will release it. */
 static bool is_abandoned(plan_table *table)
 {
     struct timespec until;

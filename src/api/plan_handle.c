@@ -77,9 +77,9 @@ static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* *found := a variant of a plan, which the first call makes. variant: a member of plan->variants.
- * It uses the expression of the plan. Without a lock, which a child process could inherit locked:
- * several threads may make the variant, and one of theirs is kept. */
+/* *found := a variant of a plan. The first call makes it. variant: a member of plan->variants. The
+ * variant uses the expression of the plan. There is no lock, because a child process could inherit
+ * it locked. Several threads may make the variant at the same time; one of theirs is kept. */
 static tgl_status find_variant(const tgl_plan *plan, tgl_plan_variant *variant,
                                const tgl_shape *shape, const tgl_plan_options *options,
                                tgl_plan **found)

@@ -13,7 +13,7 @@ typedef struct operand_layout {
     tgl_operand operand; /* TGL_AT_A or TGL_AT_B */
     bool transposed;
     tgl_type type;
-    int64_t rows, cols, ld, stride, batch; /* of op(X); batch: 1 if all products share one */
+    int64_t rows, cols, ld, stride, batch; /* sizes of op(X); batch: 1 if all share one matrix */
 } operand_layout;
 
 struct tgl_prepared {

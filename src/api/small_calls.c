@@ -28,10 +28,9 @@ static inline bool run(const tgl_device *dev, const tgl_small_product *x)
         (y) = old_x;                                                                               \
     } while (0)
 
-/* Members are exchanged one by one, which the asm makes sure of. A copy of the whole struct, or of
- * two members at once, would load in pairs what was just stored one by one, which stalls the
- * processor. zero_is_tight: a leading dimension of 0
- * stands for the smallest. */
+/* EXCHANGE() exchanges members one by one; its asm keeps the compiler from exchanging two members
+ * with one wide load. A wide load of members that were just stored one by one stalls the processor.
+ * zero_is_tight: a leading dimension of 0 stands for the smallest one. */
 static inline bool call(const tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                         tgl_transpose trans_b, bool zero_is_tight, tgl_small_product *x)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products that a device computes without a plan (tgl_backend.run_small), because they take less
- * time than finding or running one. The functions return false where the device does not do that,
- * and for every argument that is invalid or unusual: the general way then gives the result or the
- * error.
+ * time than finding or running a plan. The functions return false if the device has no such
+ * function, and for every argument that is invalid or unusual. The caller then takes the general
+ * way, which gives the result or the error.
  */
 #ifndef TGL_SMALL_CALLS_H
 #define TGL_SMALL_CALLS_H

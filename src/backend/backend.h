@@ -26,7 +26,7 @@ struct tgl_host_product;
  * error message with tgl_fail(). */
 typedef struct tgl_backend {
     const char *name; /* "cpu"; a device is opened as "NAME" or "NAME:INDEX" */
-    size_t stack;     /* bytes that opening and planning need of the thread's stack; 0: a few KB */
+    size_t stack;     /* bytes of stack that opening and planning need; 0: only a few KB */
 
     /* Sets dev->state and completes dev->name. Releases everything on failure. index: the number
      * behind the colon in the device's name, or 0. */
@@ -39,7 +39,8 @@ typedef struct tgl_backend {
     tgl_status (*download)(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream);
     tgl_status (*sync)(tgl_device *dev);
 
-    /* Limits the threads of later products; 0: to the number at opening. NULL: not supported. */
+    /* Sets the maximum number of threads of later products; 0: the number at opening. NULL: not
+     * supported. */
     void (*set_threads)(tgl_device *dev, int threads);
 
     /* Frees device memory that is kept only to save time. May be NULL. */
@@ -59,8 +60,9 @@ typedef struct tgl_backend {
     /* Computes a product of matrices in host memory (host_product.h) and waits for it. NULL: the
      * device works on host memory. */
     tgl_status (*run_host)(tgl_device *dev, struct tgl_host_product *product);
-    /* Computes a product that is so small that finding its plan would take longer; false: the
-     * product is not small. NULL: none is small. */
+    /* Computes a product without a plan, if it is so small that finding a plan would take longer
+     * than computing it; else computes nothing and returns false. NULL: the device has no such
+     * function. */
     bool (*run_small)(const tgl_device *dev, const tgl_small_product *product);
     tgl_status (*counters)(const tgl_plan *plan,
                            tgl_counters *counters); /* NULL: the device does not count */
@@ -73,7 +75,8 @@ typedef struct tgl_backend {
      * nothing. */
     void (*trace)(const tgl_plan *plan, tgl_text *out);
 
-    /* NULL: the kernels are the configurations of all families. */
+    /* The name of kernel number `index`, or NULL past the last one. kernel_name == NULL: the
+     * kernels of the device are the configurations of all families (plan/family.h). */
     const char *(*kernel_name)(const tgl_device *dev, int index);
     tgl_status (*property)(const tgl_device *dev, int index, const char **key, const char **value);
     double (*number)(const tgl_device *dev,
@@ -93,11 +96,11 @@ struct tgl_device {
     void *state; /* of the backend */
     char name[32];
     bool is_numbered;             /* it was opened with a number, "cuda:0" */
-    tgl_compute f32_compute;      /* what DEFAULT means for products of F32 */
+    tgl_compute f32_compute;      /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
     struct tgl_plan_cache *plans; /* the plans of tgl_gemm() and tgl_gemm_host() */
 };
 
-/* Runs do not change a plan, so that several threads can run it. */
+/* A run does not change its plan: several threads can run the same plan at the same time. */
 struct tgl_plan {
     tgl_device *dev;
     tgl_shape shape;  /* normalised: row-major, leading dimensions and strides filled in */
@@ -107,7 +110,7 @@ struct tgl_plan {
     tgl_launch_list list;                /* for devices with a chip */
     void *state;                         /* of the backend; NULL for an empty problem */
     size_t workspace;                    /* bytes of workspace per run */
-    tgl_small_product small; /* the product, if small_product.c may run it; else m is 0 */
+    tgl_small_product small; /* the product, if run_small() may compute it; else m is 0 */
     atomic_int users;
     struct tgl_plan_variants *variants; /* other plans of the product (api/handles.h) */
     char *asked;                        /* the kernel that the caller asked for; NULL: none */

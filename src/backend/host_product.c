@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the tiles of a product of host memory lie.
+ * Where the tiles of a product of matrices in host memory lie, and which plan computes each tile.
  */
 #include "backend/host_product.h"
 #include "base/integers.h"
@@ -36,7 +36,8 @@ tgl_tile_place tgl_tile_at(const tgl_host_product *p, int64_t index)
     return at;
 }
 
-/* An element of a matrix of the batch. */
+/* The address of an element of matrix number `product` of the batch. one: the operand that points
+ * to the first matrix; array: the operand that points to the array of pointers to matrices. */
 static void *element_at(const tgl_host_product *p, tgl_operand one, tgl_operand array,
                         int64_t stride, tgl_type type, int64_t product, int64_t element)
 {

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A product of matrices in host memory, divided into tiles for a device with memory of its own:
- * rows x columns tiles of D, each the sum over slabs, parts of k. The division depends on the shape
- * only, so that results do not depend on how much memory is free.
+ * A product of matrices in host memory, divided into tiles for a device with memory of its own. D
+ * has rows x columns tiles. K is divided into slabs, and a tile of D is the sum over all slabs.
+ * The division depends on the shape only, so that results do not depend on how much memory is
+ * free.
  */
 #ifndef TGL_HOST_PRODUCT_H
 #define TGL_HOST_PRODUCT_H
 
 #include "backend/backend.h"
 
-/* Which plan a slab has. A single slab is TGL_SLAB_LAST. */
+/* The first slab, the last slab and the slabs between them have different plans. If there is only
+ * one slab, its plan is TGL_SLAB_LAST. */
 enum { TGL_SLAB_FIRST, TGL_SLAB_INNER, TGL_SLAB_LAST, TGL_SLABS };
 
 typedef struct tgl_host_product {
-    const tgl_shape *shape;           /* k is 0 if there is no product */
+    const tgl_shape *shape;           /* its k is 0 if A and B are not read */
     const tgl_run *run;               /* pointers to host memory */
-    int64_t m, n, k;                  /* of a whole tile: op(A) is m x k, op(B) is k x n */
-    int64_t rows, columns, slabs;     /* numbers of tiles */
-    size_t workspace;                 /* the largest of the plans */
+    int64_t m, n, k;                  /* sizes of a whole tile: op(A) is m x k, op(B) is k x n */
+    int64_t rows, columns, slabs;     /* rows x columns tiles of D; number of slabs */
+    size_t workspace;                 /* bytes: the maximum of all plans */
     tgl_plan *plans[2][2][TGL_SLABS]; /* [in the last row of tiles][in the last column][slab] */
     int64_t delivered; /* tiles that the device has stored in D, in the order of tgl_tile_at() */
 } tgl_host_product;
 
-/* A tile of D: of which product of the batch, and where. */
+/* A tile of D: the index of its product in the batch, and its row and column in tiles. */
 typedef struct tgl_tile_place {
     int64_t product, row, column;
 } tgl_tile_place;
@@ -39,21 +41,22 @@ tgl_tile_place tgl_tile_at(const tgl_host_product *p, int64_t index);
 void *tgl_tile_address(const tgl_host_product *p, tgl_operand operand, const tgl_tile_place *at,
                        int64_t slab);
 
-/* The sizes of the tile in this row and column, and of this slab. */
+/* The size of tile number `index` in one dimension: `tile` elements, or what is left of `total` for
+ * the last tile. */
 static inline int64_t tgl_tile_size(int64_t total, int64_t tile, int64_t index)
 {
     const int64_t left = total - index * tile;
     return left < tile ? left : tile;
 }
 
-/* The index in plans[row][column] of the plan of a slab. */
+/* TGL_SLAB_FIRST, TGL_SLAB_INNER or TGL_SLAB_LAST: the last index of plans[][][] for this slab. */
 int tgl_kind_of_slab(const tgl_host_product *p, int64_t slab);
 
 /* The plan of a tile. */
 const tgl_plan *tgl_tile_plan(const tgl_host_product *p, int64_t row, int64_t column, int64_t slab);
 
-/* The types of what a slab's product is added to, and of its result. Between slabs a tile of D is
- * in the accumulation type. */
+/* The type of the matrix to which a slab's product is added, and the type of the result. Between
+ * slabs a tile of D is in the accumulation type. */
 tgl_type tgl_slab_input(const tgl_host_product *p, int64_t slab);
 tgl_type tgl_slab_result(const tgl_host_product *p, int64_t slab);
 

@@ -25,7 +25,7 @@ typedef struct memory {
 typedef struct tgl_arena {
     /* Protected by the table's lock: */
     bool is_taken;       /* false: the row is free, and the other members are undefined */
-    uint64_t stream;     /* of the shared arena: of its latest run, protected by its own lock */
+    uint64_t stream;     /* shared arena: stream of its latest run, protected by its own lock */
     int users;           /* threads that use, wait for or evict it */
     uint64_t latest_use; /* value of the table's clock */
 
@@ -38,10 +38,10 @@ typedef struct tgl_arena {
 typedef struct tgl_arenas {
     pthread_mutex_t lock;
     uint64_t clock;
-    size_t bytes, bytes_max;                 /* of all arenas together */
-    size_t bytes_of_streams, of_streams_max; /* without the shared arena */
+    size_t bytes, bytes_max;                 /* sum over all arenas, and limit */
+    size_t bytes_of_streams, of_streams_max; /* sum and limit without the shared arena */
     bool has_ids;                            /* the driver identifies streams */
-    tgl_arena arena[ROWS];                   /* the first one is shared */
+    tgl_arena arena[ROWS];                   /* arena[SHARED] is the shared one */
 } tgl_arenas;
 
 tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda)
@@ -287,7 +287,7 @@ static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list 
 
 /* ---- Arenas for a run ------------------------------------------------------------------------ */
 
-/* Runs in the shared arena wait for the run before if that was on another stream. */
+/* A run in the shared arena waits for the arena's previous run if that was on another stream. */
 static tgl_status wait_for_others(tgl_device *dev, tgl_arena *arena, CUstream stream)
 {
     const tgl_cuda *cuda = dev->state;
@@ -320,7 +320,8 @@ static size_t bytes_of(const tgl_launch_list *list, const tgl_run *run)
     return list->counter_bytes + tgl_list_scratch_of(list, run);
 }
 
-/* *arena: of the stream, with the caller as its new user; NULL: it may have none for this run. */
+/* *arena := the stream's arena, with the caller as its new user. NULL: the run needs more than
+ * TGL_STREAM_BYTES, streams cannot be identified, or there is no free row. */
 static tgl_status find_arena(tgl_device *dev, size_t bytes, CUstream stream, tgl_arena **arena)
 {
     const tgl_cuda *cuda = dev->state;
@@ -371,7 +372,7 @@ static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, const
     return take_from(dev, pin_shared(cuda->arenas), list, run, stream, space);
 }
 
-/* ---- Memory of a run's own ------------------------------------------------------------------- */
+/* ---- Memory that only one run uses ----------------------------------------------------------- */
 
 static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                            CUstream stream, tgl_workspace *space)
@@ -425,7 +426,8 @@ tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, cons
                     bytes_of(list, run), dev->name, cuda->arenas->bytes_max);
 }
 
-/* If the event cannot be recorded, later runs cannot wait for it, so this waits for the work now.
+/* If the event cannot be recorded, later runs cannot wait for it, so this function waits for the
+ * work.
  */
 static CUresult record_passed(const tgl_driver *driver, const tgl_arena *arena, CUstream stream)
 {

@@ -9,9 +9,9 @@
  *     run before it, on any stream
  *   - memory nodes of the graph into which a run is captured
  *
- * Arenas are not allocated in stream order: where a process has such memory, driver 580 does not
- * return from the end of a thread whose default stream (CU_STREAM_PER_THREAD) has work, and every
- * later call waits for it (docs/notes/2026-11-26-per-thread-stream.md).
+ * Arenas are not allocated by cuMemAllocAsync(): if a process has memory from it, a thread whose
+ * default stream (CU_STREAM_PER_THREAD) has work never ends with driver 580, and every later call
+ * of the driver waits for that thread (docs/notes/2026-11-26-per-thread-stream.md).
  *
  * An arena has two memories: counters, which are zero before and after each list and are cleared if
  * a launch fails, and scratch, whose content is undefined.
@@ -34,7 +34,7 @@
 enum {
     TGL_ARENAS_MAX = 64,
     TGL_ARENA_AGE = 256,
-    TGL_STREAM_BYTES = 32 << 20, /* what cuBLAS keeps for a stream on Hopper */
+    TGL_STREAM_BYTES = 32 << 20, /* limit of one arena: what cuBLAS keeps per stream on Hopper */
     TGL_STREAMS_BYTES = 64 << 20,
 };
 
@@ -61,8 +61,8 @@ void tgl_arenas_trim(const tgl_cuda *cuda);
 tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                               CUstream stream, tgl_workspace *space);
 
-/* Call it after the list's last launch. status: of the launches; it is returned if it is a failure.
- */
+/* Call it after the list's last launch. status: the result of the launches; a failure is returned
+ * unchanged. */
 tgl_status tgl_workspace_give_back(tgl_device *dev, tgl_workspace *space, CUstream stream,
                                    tgl_status status);
 

@@ -66,8 +66,8 @@ static unsigned usable_features(const tgl_cuda *cuda, int code)
     return features;
 }
 
-/* Uses the rates of the table of chips if it has the chip, since they are closer to measurements.
- */
+/* Uses the rates in the table of chips if the chip is in it, since they are closer to measurements
+ * than rates computed from clocks. */
 static void make_chip(tgl_cuda *cuda, int code)
 {
     const cuda_facts *facts = &cuda->facts;
@@ -102,7 +102,7 @@ static void make_chip(tgl_cuda *cuda, int code)
 
 void tgl_cuda_make_chip(tgl_cuda *cuda)
 {
-    enum { EXTENDED_LAUNCH_VERSION = 12030 }; /* the first driver with such launches in graphs */
+    enum { EXTENDED_LAUNCH_VERSION = 12030 }; /* the first driver that can capture such launches */
     const char *digits = strchr(cuda->arch.name, '_');
     const int code = digits != NULL ? atoi(digits + 1) : 0;
     cuda->has_extended_launch = code >= 90 && cuda->driver.cuLaunchKernelEx != NULL &&

@@ -91,9 +91,8 @@ void tgl_cuda_restore_capture(const tgl_driver *driver, int mode)
 }
 
 /* cuMemFree() of memory from cuMemAlloc() waits for all streams of the context (CUDA C++
- * programming guide, "Stream Ordered Memory Allocator"); on an H200 with driver 580 it does so for
- * memory of any size, and a capture in another thread goes on, which cuCtxSynchronize() would end.
- */
+ * programming guide, "Stream Ordered Memory Allocator"). On an H200 with driver 580 it waits for
+ * memory of any size, and, unlike cuCtxSynchronize(), does not end a capture in another thread. */
 CUresult tgl_cuda_wait_for_work(const tgl_driver *driver)
 {
     CUdeviceptr memory;

@@ -332,7 +332,7 @@ static tgl_status cuda_timer_passed(const tgl_timer *timer, int *passed)
 
 const tgl_backend tgl_cuda_backend = {
     .name = "cuda",
-    .stack = 256 << 10, /* a guess: neither the driver nor NVRTC says what it takes */
+    .stack = 256 << 10, /* bytes; a guess: the driver and NVRTC do not document it */
     .open = cuda_open,
     .close = cuda_close,
     .alloc = cuda_alloc,

@@ -43,7 +43,7 @@ typedef struct cuda_plan {
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
-/* grid[2] of the first launch of a batch. */
+/* The z size of the grid; if a batch takes several launches, that of the first. */
 static unsigned depth_of(const tgl_launch *launch)
 {
     return launch->count_in_grid_z ? (unsigned)launch->count : launch->grid[2];
@@ -134,7 +134,7 @@ static tgl_status refuse_arguments(const tgl_launch *of, int bytes)
 }
 
 /* Finds the offset of each parameter in the arguments, a C struct, from the offsets that the driver
- * reports. They differ only behind tensor maps: maps are aligned to 64 bytes, but the kernel's
+ * reports. The two differ only behind tensor maps: maps are aligned to 64 bytes, but the kernel's
  * parameter space starts at an address that is not (for sm_90 and NVRTC 13.0 at 0x210, so that the
  * first map is at offset 48). */
 static tgl_status find_parameters(const tgl_driver *driver, cuda_launch *launch)
@@ -335,8 +335,8 @@ static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_ove
 }
 
 /* A TGL_BESIDE launch depends only on the launches before the preceding one. If the preceding step
- * was skipped, the launch before it may be one that this launch depends on, so it does not start
- * early. */
+ * was skipped, the previous launch may be one that this launch depends on, so this launch does not
+ * start early. */
 static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_workspace *space,
                            CUstream stream)
 {

@@ -25,9 +25,9 @@
 
 #include <stdlib.h>
 
-enum { ALIGNMENT = TGL_WORKSPACE_ALIGNMENT }; /* of all that lies in the GPU's memory */
+enum { ALIGNMENT = TGL_WORKSPACE_ALIGNMENT }; /* of all buffers in GPU memory */
 
-/* The least number of slots: two tiles of A and B, while the next two arrive. */
+/* The least number of slots: a tile of A and one of B are read while the next two arrive. */
 enum { SLOTS_LEAST = 4 };
 
 /* A tile of A or B on the GPU. */
@@ -49,7 +49,7 @@ typedef struct tiled_product {
     const tgl_driver *driver;
     tgl_staging *staging;
     tgl_host_product *of;
-    size_t sum_bytes, other_bytes, slot_bytes; /* of each tile on the GPU */
+    size_t sum_bytes, other_bytes, slot_bytes; /* GPU memory of a tile: `sum`, `other`, a slot */
     int slot_count;
     char *workspace, *slots_at;
     tile_slot *slots; /* slot_count */
@@ -121,7 +121,7 @@ static void measure_tiles(tiled_product *p)
         p->other_bytes = larger(tile_bytes(s->type_c, m, n), tile_bytes(s->type_d, m, n));
 }
 
-/* The number of different tiles of A and B, as far as there are slots for them. */
+/* The number of different tiles of A and B, but at most TGL_SLOTS_MAX. */
 static int64_t count_tiles(const tgl_host_product *of)
 {
     const tgl_shape *s = of->shape;
@@ -134,7 +134,8 @@ static int64_t count_tiles(const tgl_host_product *of)
     return tgl_min64(a + b, most);
 }
 
-/* How many of `tiles` fit into three quarters of the free memory. The rest is left to others. */
+/* How many of `tiles` fit into three quarters of the free memory. The rest is left to other
+ * programs. */
 static tgl_status count_slots(tiled_product *p, size_t fixed, int64_t tiles)
 {
     size_t free_bytes = 0, total = 0;
@@ -158,7 +159,7 @@ static tgl_status reserve(tiled_product *p, size_t fixed)
     }
 }
 
-/* Workspace, tiles of D, slots. */
+/* Divides the GPU's memory into the workspace, the tiles of D, and the slots. */
 static void divide_memory(tiled_product *p)
 {
     char *at = p->staging->memory;
@@ -202,7 +203,7 @@ static int find_slot(const tiled_product *p, bool is_b, const tgl_host_tile *til
     return oldest;
 }
 
-/* Gets a tile of A or B into a slot, which `*at` then is. */
+/* Copies a tile of A or B into a slot, unless a slot has it. *at := the index of the slot. */
 static tgl_status fetch(tiled_product *p, bool is_b, const tgl_host_tile *tile, int *at)
 {
     bool is_hit = false;
@@ -240,7 +241,7 @@ static char *result_at(const tiled_product *p, const tile_result *result, tgl_ty
     return type == p->of->shape->type_accumulate ? result->sum : result->other;
 }
 
-/* The operands of a slab on the GPU, without A and B. */
+/* The operands except A and B of the product of a slab, a range of k (backend/host_product.h). */
 static tgl_run run_of_slab(const tiled_product *p, const tile_result *result, int64_t slab)
 {
     const tgl_host_product *of = p->of;
@@ -337,7 +338,7 @@ static tgl_status compute(tiled_product *p)
     return deliver(p, (p->next_result + 1) % TGL_RESULTS);
 }
 
-/* GPU memory of more than an eighth is not kept for the next product. */
+/* Keeps the GPU memory for the next product only if it is at most an eighth of the GPU's memory. */
 static void finish(const tiled_product *p, tgl_status status)
 {
     const tgl_cuda *cuda = p->dev->state;
@@ -346,7 +347,7 @@ static void finish(const tiled_product *p, tgl_status status)
     if (p->staging->bytes > cuda->facts.memory_bytes / 8) tgl_staging_free(cuda);
 }
 
-/* With the lock, in the context. */
+/* Called with the staging's lock, in the device's context. */
 static tgl_status run(tiled_product *p)
 {
     tgl_status status = prepare(p);

@@ -37,7 +37,8 @@ static unsigned fma_blocks(const tgl_cuda *cuda)
     return (unsigned)(cuda->facts.sms * (cuda->facts.threads_per_sm / FMA_THREADS));
 }
 
-/* With these factors x stays finite and its bits keep changing, as in a real product. */
+/* The kernel repeats x := a*x + b. With this a and b, x stays finite and its bits keep changing, as
+ * in a real product. */
 static CUresult run_fma(const trial *t)
 {
     const tgl_cuda *cuda = cuda_of(t);

@@ -29,7 +29,8 @@ typedef struct tgl_modules {
 
 /* ---- Compiling and loading: without the lock ------------------------------------------------- */
 
-/* A driver loads the code of compilers of its own and of earlier major versions. */
+/* A driver loads code from NVRTC of its own major version or an earlier one, but not a later one.
+ */
 static tgl_status check_load(tgl_device *dev, CUresult result)
 {
     const tgl_cuda *cuda = dev->state;

@@ -205,7 +205,7 @@ typedef struct tgl_driver {
 tgl_status tgl_driver_open(tgl_driver *driver);
 void tgl_driver_close(tgl_driver *driver);
 
-/* "CUDA_ERROR_OUT_OF_MEMORY". Static text. */
+/* The name of the error, such as "CUDA_ERROR_OUT_OF_MEMORY". Static text. */
 const char *tgl_driver_error_name(const tgl_driver *driver, CUresult error);
 
 /* The driver's description of the error. Static text. */

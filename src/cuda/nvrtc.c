@@ -79,7 +79,7 @@ static void read_notes(const unsigned char *at, size_t left, size_t align, build
             search->size = note.n_descsz;
             return;
         }
-        if (content > left - sizeof note - name) return; /* the last one is not padded */
+        if (content > left - sizeof note - name) return; /* the last note is not padded */
         at += sizeof note + name + content;
         left -= sizeof note + name + content;
     }
@@ -294,8 +294,8 @@ tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability)
     return arch;
 }
 
-/* Whether it is a Tegra: Tegras do not run the machine code of other GPUs, nor the other way round.
- * 101 is called 110 since NVRTC 13.0. */
+/* Whether GPUs of this compute capability are Tegras. Tegras do not run machine code for other
+ * GPUs, and other GPUs do not run code for Tegras. NVRTC 13.0 has renamed 101 to 110. */
 static bool is_tegra(int capability)
 {
     static const int known[] = {53, 62, 72, 87, 101, 110};

@@ -56,7 +56,7 @@ typedef struct tgl_arch {
 
 /* The architecture to compile for on a device of this compute capability (90 for 9.0): its own
  * architecture with all instructions; else the nearest earlier one of the same major version, whose
- * machine code the device runs too, unless exactly one of both is a Tegra; else PTX.
+ * machine code the device runs too, unless exactly one of the two is a Tegra; else PTX.
  * TGL_NO_COMPILER: NVRTC supports only later architectures. */
 tgl_status tgl_nvrtc_choose_arch(const tgl_nvrtc *nvrtc, int capability, tgl_arch *arch);
 

@@ -110,7 +110,8 @@ static tgl_status describe(compilation *job, const tgl_kernel *kernel, const cha
     return TGL_OK;
 }
 
-/* The symbol is the name of the program. */
+/* The cache key of a compilation. symbol: the kernel's name, which NVRTC gets as the name of the
+ * program. */
 static tgl_cache_key key_of(const compilation *job, const char *symbol, const tgl_nvrtc *nvrtc)
 {
     tgl_cache_key key;

@@ -203,7 +203,7 @@ static tgl_status warm_layout(const warm_job *job, const tgl_choice *choice, con
     return result;
 }
 
-/* The layouts that a configuration has a kernel for, with an example of each. */
+/* The layouts that a configuration has a kernel for, with an example problem for each. */
 enum { LAYOUTS = 4 };
 static const char *const layout_names[LAYOUTS] = {"NN", "TT", "NT", "TN"};
 typedef struct examples {
@@ -212,7 +212,7 @@ typedef struct examples {
     tgl_shape shapes[LAYOUTS];
 } examples;
 
-/* The examples of a type. Returns whether there are any. */
+/* Finds the example problems of a type. Returns whether there are any. */
 static bool find_examples(const tgl_choice *choice, tgl_type type, examples *of)
 {
     of->count = 0;
@@ -224,7 +224,7 @@ static bool find_examples(const tgl_choice *choice, tgl_type type, examples *of)
     return of->count > 0;
 }
 
-/* Those of the type that is asked for, or else of the first of F32, BF16 and F64 that has any. */
+/* Finds the examples of the requested type, or else of the first of F32, BF16 and F64 with any. */
 static bool choose_examples(const warm_job *job, const tgl_choice *choice, examples *of)
 {
     const tgl_type asked = job->options->type;
@@ -233,8 +233,8 @@ static bool choose_examples(const warm_job *job, const tgl_choice *choice, examp
            find_examples(choice, TGL_F64, of);
 }
 
-/* Each layout that the configuration has a kernel for: "simt_128x128x8 NT", "skinny_8 NT bf16". One
- * with a single kernel is named without a layout, and F32 is not named. */
+/* Compiles a kernel for each layout of the configuration. Names in reports: "simt_128x128x8 NT",
+ * "skinny_8 NT bf16"; without the layout if there is only one, without the type if it is F32. */
 static tgl_status warm_configuration(const warm_job *job, const tgl_choice *choice)
 {
     examples of;
@@ -264,7 +264,7 @@ static tgl_status warm_measure_kernel(const warm_job *job, const tgl_kernel *ker
     return result;
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- All configurations ---------------------------------------------------------------------- */
 
 static tgl_status warm_all(const warm_job *job)
 {

@@ -191,7 +191,7 @@ static void copy_rows(tgl_staging *staging, host_copy *copy)
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* A pinned buffer that the GPU does not read any more. */
+/* Takes the next pinned buffer, after waiting until the GPU no longer reads it. */
 static CUresult take_chunk(const tgl_driver *driver, tgl_staging *staging, tgl_chunk **taken)
 {
     tgl_chunk *chunk = &staging->chunks[staging->next_chunk];

@@ -21,8 +21,7 @@ enum {
     TGL_SLOTS_MAX = 1024,      /* tiles of A and B that are kept on the GPU */
 };
 
-/* A rectangle of a row-major matrix in host memory. On the device its rows follow each other at
- * another distance. */
+/* A rectangle of a row-major matrix in host memory. Its copy on the device has another pitch. */
 typedef struct tgl_host_tile {
     char *at;
     int64_t rows;
@@ -53,7 +52,7 @@ typedef struct tgl_staging {
     tgl_chunk chunks[TGL_CHUNKS];
     int next_chunk;
     tgl_pinned_result results[TGL_RESULTS];
-    CUdeviceptr memory; /* of the GPU */
+    CUdeviceptr memory; /* GPU memory of `bytes` */
     size_t bytes;
 } tgl_staging;
 
@@ -86,7 +85,7 @@ tgl_status tgl_staging_upload(tgl_device *dev, CUdeviceptr to, const tgl_host_ti
 /* Begins to copy a tile from device memory to result buffer i, in the stream `out`. */
 tgl_status tgl_staging_download(tgl_device *dev, int i, CUdeviceptr from, const tgl_host_tile *to);
 
-/* Waits for that copy and stores the tile in the host's matrix. */
+/* Waits for the download to result buffer i and stores the tile in the host's matrix. */
 tgl_status tgl_staging_deliver(tgl_device *dev, int i, const tgl_host_tile *to);
 
 /* Waits for all work of the streams, so that the next product can begin. */

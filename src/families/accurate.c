@@ -17,9 +17,9 @@ typedef struct accurate_row {
     const char *name;
     int bm, bn;    /* the tile that a block computes */
     int consumers; /* warpgroups that multiply, with 64 rows each */
-    int stages;    /* of bm + bn lines of 128 bytes */
+    int stages;    /* stages in shared memory, each of bm + bn lines of 128 bytes */
     int registers; /* of a thread at launch, as compiled for sm_90a */
-    bool spills;   /* registers outside of the main loop */
+    bool spills;   /* the compiler spills registers, but not in the main loop */
     double share;  /* fraction of the f16 peak that the main loop reaches at full clock; fitted as
                       the constants below */
 } accurate_row;
@@ -42,7 +42,7 @@ static const accurate_row accurate_rows[] = {
 static const char *const accurate_options[] = {"chunks", NULL};
 enum { CHUNKS };
 
-/* The least K: below, the errors of FFMA are smaller than those of two words (docs/accuracy.md). */
+/* Minimum K: below it, FFMA has smaller errors than two words of f16 (docs/accuracy.md). */
 enum { DEPTH_MIN = 256 };
 
 static const char *accurate_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
@@ -60,7 +60,7 @@ static const char *accurate_unsupported_reason(const tgl_shape *s, const tgl_chi
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice computes a product; of several chunks the first one, which is the widest. */
+/* How a choice computes a product, or its first chunk, which is the widest. */
 typedef struct accurate_geometry {
     const accurate_row *row;
     int64_t tile_rows, tile_columns;
@@ -72,7 +72,7 @@ typedef struct accurate_geometry {
 
 enum {
     LINE_BYTES = 128,
-    BK = 64,          /* of K in a stage */
+    BK = 64,          /* elements of K in a stage */
     CHUNKS_MAX = 256, /* a launch list has two launches for each */
 };
 
@@ -100,7 +100,8 @@ static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, b
     return d;
 }
 
-/* A chunk begins with a panel and a tile, so that its results are bitwise those without chunks. */
+/* A chunk begins at a multiple of a tile and of a panel (decompose_args.h), so that the results are
+ * bitwise equal to those without chunks. */
 static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accurate_geometry *g)
 {
     const int64_t unit = t->bn % TGL_PANEL_LINES == 0 ? t->bn : 2 * t->bn;
@@ -108,7 +109,7 @@ static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accu
     g->chunks = tgl_ceil_div(n, g->chunk);
 }
 
-/* Sets the operands of a chunk. Only the words of whole operands are kept. */
+/* Sets the operands of a chunk. The words are kept for later runs only if there is one chunk. */
 static void place_operands(const tgl_shape *s, const tgl_rectangle *part, accurate_geometry *g)
 {
     for (int i = 0; i < 2; i++) {
@@ -185,12 +186,12 @@ static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate */
  * the clock of long kernels. */
 static double accurate_slowed(double seconds)
 {
-    static const double MOST = 0.35; /* maximum of the additional time; half of it in kernels of: */
+    static const double MOST = 0.35; /* maximum additional time; half of it after HALF_SECONDS */
     static const double HALF_SECONDS = 5e-4;
     return 1 + MOST * seconds / (seconds + HALF_SECONDS);
 }
 
-/* Cycles of an SM for BK of K of a tile at the peak rate: three products. */
+/* Cycles of an SM for BK of K of a tile at the peak rate, with three products of words. */
 static double least_cycles(const tgl_chip *chip, const accurate_row *t)
 {
     enum { PRODUCTS = 3 };
@@ -278,8 +279,8 @@ static void add_scratch(accurate_geometry *g, tgl_list_builder *builder)
     }
 }
 
-/* Adds the pre-pass and the main kernel of the chunk of D from this column of the part on. The
- * words of B take the place of those of the first chunk. */
+/* Adds the pre-pass and the main kernel of the chunk of D that begins at column `col` of the part.
+ * The words of its B overwrite those of the chunk before. */
 static void add_chunk(const tgl_partition *of, const accurate_geometry *first, int64_t col,
                       tgl_list_builder *builder)
 {

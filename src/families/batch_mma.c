@@ -13,7 +13,7 @@
 
 typedef struct batch_mma_row {
     const char *name;
-    int bm, bn;     /* the largest product */
+    int bm, bn;     /* maximum m and n of the product */
     int bk;         /* elements of K in a tile; fewer if a line of K exceeds LINE_BYTES */
     int wm, wn;     /* the part of the tile that a warp computes */
     int stages;     /* tiles of K in shared memory */
@@ -92,13 +92,13 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
 /* Fitted to 15 batches on an H200: 16 to 64 cubed, bf16, TF32, f64. */
 enum {
     BLOCK_CYCLES = 2200, /* of a block before its first tile arrives and after its last one */
-    TILE_CYCLES = 1000,  /* minimum of a tile of K */
-    SCALAR_CYCLES = 100, /* of a warp whose lanes copy 8 scalars each */
+    TILE_CYCLES = 1000,  /* minimum cycles of a tile of K */
+    SCALAR_CYCLES = 100, /* of a warp in which each lane copies 8 scalars */
 };
 /* Cycles of an SM per result and byte of an element. Results of a tile outside of D count half. */
 static const double RESULT_CYCLES = 0.13;
 static const double STREAM_SHARE =
-    0.91; /* fraction of the rate of loads alone, as D is stored too */
+    0.91; /* fraction of the read-only rate that loads reach while D is stored */
 static const double OVERLAP =
     3; /* p of (x^p + y^p)^(1/p), the time of loads and work that overlap */
 

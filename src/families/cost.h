@@ -35,7 +35,7 @@ static inline int tgl_next_splits(int splits)
 
 /* ---- Rejections ------------------------------------------------------------------------------ */
 
-/* The reason whose status is TGL_GRID_TOO_LARGE. That of all other reasons is TGL_UNSUPPORTED. */
+/* A candidate with this reason has the status TGL_GRID_TOO_LARGE, all others TGL_UNSUPPORTED. */
 extern const char tgl_grid_too_large[];
 
 /* Rejects a candidate. why: static text. */
@@ -82,7 +82,7 @@ double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight);
 
 /* ---- Blocks of kernels/lib/wgmma_ring.h ------------------------------------------------------ */
 
-enum { TGL_RING_STATIC_SHARED = 1024 }; /* bytes, with the alignment of the stages behind it */
+enum { TGL_RING_STATIC_SHARED = 1024 }; /* bytes, with the padding that aligns the stages */
 
 /* Threads of a block: the consumer warpgroups, and the producer, which is a warpgroup if there are
  * several consumers, and a warp if there is one. */
@@ -91,9 +91,10 @@ static inline int tgl_ring_threads(int consumers)
     return consumers * 128 + (consumers > 1 ? 128 : 32);
 }
 
-/* The fraction of the SMs, and the number of SMs, that clusters of 1 to TGL_CLUSTER_MAX blocks
- * fill, with one block per SM. A cluster lies within a GPC, and GPCs differ in their number of SMs.
- * The fractions are those of an H200 and an H100 (cuOccupancyMaxActiveClusters()). */
+/* With one block per SM, clusters may leave SMs idle: a cluster lies within a GPC, and GPCs differ
+ * in their number of SMs. The first function returns the fraction of the SMs that clusters of 1 to
+ * TGL_CLUSTER_MAX blocks fill, the second one the number of SMs. The fractions are those of an H200
+ * and an H100 (cuOccupancyMaxActiveClusters()). */
 double tgl_share_for_clusters(int cluster);
 int tgl_sms_for_clusters(const tgl_chip *chip, int cluster);
 

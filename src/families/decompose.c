@@ -19,7 +19,7 @@ typedef struct tgl_panel panel;
 
 enum {
     VALUES = 32,     /* elements of a thread of gemm/decompose.cu */
-    PART_UNIT = 32,  /* parts of lines begin at multiples of it */
+    PART_UNIT = 32,  /* a block's part of a line begins at a multiple of this */
     LINE_FLOATS = 4, /* contiguous elements of a thread */
     WORD_BYTES = 2,
     BOTH = 2,
@@ -89,9 +89,9 @@ static int64_t groups_of(const tgl_decompose *d, int lines)
     return d->count * tgl_ceil_div(d->lines, lines);
 }
 
-/* Lines of a block that are columns in memory, for both operands: as many as a block can hold, or
- * fewer if some SMs would be idle; but at least 8, because 8 columns of a row are a sector (32
- * bytes). */
+/* The number of lines of a block, if lines are columns in memory; one number for both operands: as
+ * many as a block can hold, or fewer if some SMs would be idle; but at least 8, because 8 columns
+ * of a row are a sector (32 bytes). */
 static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };
@@ -106,8 +106,8 @@ static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
     return strip;
 }
 
-/* Lines of a block that are contiguous in memory: as many as a block can hold, or fewer if some SMs
- * would be idle and each thread still has a float4. */
+/* The number of lines of a block, if lines are contiguous in memory: as many as a block can hold,
+ * or fewer if some SMs would be idle and each thread still has a float4. */
 static int rows_of(const tgl_chip *chip, const tgl_decompose *d)
 {
     const int threads = threads_of(d);
@@ -154,7 +154,8 @@ static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return tgl_round_up(tgl_ceil_div(both[number].length, parts_of(chip, both, number)), PART_UNIT);
 }
 
-/* Steps of a block along its part of the lines. With several, it reads the elements twice. */
+/* The number of steps in which a block reads its part of the lines. If there are several, the block
+ * reads the elements twice. */
 static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const tgl_decompose *d = &both[number];
@@ -162,7 +163,7 @@ static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
                         (int64_t)threads_of(d) * VALUES);
 }
 
-/* Blocks of whole clusters. */
+/* The number of blocks for an operand, rounded up to whole clusters. */
 static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const tgl_decompose *d = &both[number];
@@ -206,8 +207,8 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* Bytes of local memory that a thread may use: with 64 registers per thread NVRTC 13.5 stores one
- * of them once per block and loads it once per step. NVRTC 13.0 spills none. */
+/* Bytes of local memory that a thread may use. The kernel has 64 registers per thread. NVRTC 13.5
+ * spills one of them: a store per block, a load per step. NVRTC 13.0 spills none. */
 enum { LOCAL_BYTES = 8 };
 
 static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],

@@ -16,7 +16,7 @@ typedef struct dmma_row {
     int wm;         /* rows of D that a warp computes, with WARP_COLUMNS columns */
     int slices;     /* groups of warps that share the stages of a tile */
     int ahead;      /* groups of 16 rows whose fragments a warp loads in advance */
-    int stages;     /* of bm + bn lines of 128 bytes */
+    int stages;     /* stages in shared memory, each of bm + bn lines of 128 bytes */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread at launch, as compiled for sm_90a: the maximum of all layouts */
     double share;   /* fraction of the peak that the main loop reaches: fitted as the constants
@@ -48,8 +48,8 @@ enum {
     WARP_COLUMNS = 32,
 };
 
-/* splits: blocks that share the K of a tile. whole: tiles, from the first one on, that are not
- * split. exchanged: 1: tiles are those of D^T. */
+/* splits: number of blocks that share the K of a tile. whole: number of tiles, counted from the
+ * first one, that are not split. exchanged: 1: the kernel computes tiles of D^T. */
 static const char *const dmma_options[] = {"splits", "whole", "exchanged", NULL};
 enum { SPLITS, WHOLE, EXCHANGED };
 
@@ -91,7 +91,7 @@ typedef struct dmma_geometry {
     int warps;
     int64_t tile_rows, tile_columns;
     int64_t whole; /* tiles of the batch that are not split */
-    int64_t units; /* of work: gemm/dmma.cu */
+    int64_t units; /* number of units of work, as gemm/dmma.cu defines them */
     tgl_gemm_step step;
 } dmma_geometry;
 
@@ -129,7 +129,7 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .file = "gemm/dmma.cu",
                  .symbol = "gemm_dmma",
                  .needs = TGL_HAS_TMA,
-                 /* The producer is a warpgroup if it gives registers to warps of 64 rows. */
+                 /* Warps of 64 rows need a warpgroup as producer, which gives them registers. */
                  .threads = warps * 32 + (t->wm == 64 ? 128 : 32),
                  .registers = t->registers,
                  .local_bytes = spill_limit(t),
@@ -168,18 +168,18 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * choices are 2.2 % slower than the best in geometric mean. Cycles are those of the clock in the
  * table of chips. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
-    TILE_CYCLES = 1000,         /* of a unit outside of its main loop, without: */
-    SLICE_CYCLES = 300,         /* to add the sums of a slice: assumed, not measured */
-    STORE_BYTES_A_CLOCK = 29,   /* stores of D */
-    REDUCE_CYCLES = 1440,       /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
+    TILE_CYCLES = 1000,       /* of a unit outside of its main loop, without slices and stores */
+    SLICE_CYCLES = 300,       /* to add the sums of a slice: assumed, not measured */
+    STORE_BYTES_A_CLOCK = 29, /* stores of D */
+    REDUCE_CYCLES = 1440,     /* of a split tile: fences and the counter, without copies of sums */
+    SUM_BYTES_A_CLOCK = 26,   /* sums that a block exchanges with the workspace */
     SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
     TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
     LATENCY_CYCLES = 3940,      /* from the release of a stage until its next tile has arrived */
 };
 static const double START_SECONDS = 1.6e-6; /* from the launch to the first tile */
-static const double LONE = 0.9;             /* factor on `share` if a scheduler has one warp */
-static const double RESIDENT_TAIL = 1.45;   /* factor on the tail in full waves of several blocks */
+static const double LONE = 0.9;             /* factor on `share` if a scheduler has only one warp */
+static const double RESIDENT_TAIL = 1.45;   /* factor on the tail in full waves, if resident > 1 */
 static const double MEMORY_SHARE = 0.98;    /* fraction of the copy rate */
 /* Exponent p of (x^p + y^p)^(1/p), the time of arithmetic and memory that overlap: see
  * docs/notes/2026-11-26-gpu-planner.md. */
@@ -290,7 +290,7 @@ static void dmma_search(tgl_search *in)
 {
     const dmma_row *t = tgl_choice_row(&in->asked);
     try_splits(in, 0);
-    /* The other tiles are square, or have a row with BM and BN exchanged. */
+    /* Other tiles are square, or a configuration has BM and BN exchanged. */
     if (t->bm == 16) try_splits(in, 1);
 }
 

@@ -87,7 +87,7 @@ static void patch_pointer(tgl_list_builder *builder, const tgl_gemm_step *step, 
     tgl_list_patch(builder, &patch);
 }
 
-/* The same in elements. */
+/* patch_pointer() with offset and stride in elements. */
 static void patch_operand(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
                           size_t at, tgl_type type, int64_t offset, int64_t stride)
 {
@@ -95,7 +95,7 @@ static void patch_operand(tgl_list_builder *builder, const tgl_gemm_step *step, 
     patch_pointer(builder, step, operand, at, offset * size, stride * size);
 }
 
-/* Without a product A and B stay NULL. */
+/* Patches the pointers to arrays of pointers. Without a product (alpha is 0) A and B stay NULL. */
 static void patch_arrays(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
     const int64_t each = (int64_t)sizeof(void *);
@@ -160,7 +160,7 @@ static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)
                       row * e->ld_residual + col, e->stride_residual);
 }
 
-/* Without a product A and B are not read. */
+/* Patches the tensor maps. Without a product (alpha is 0) A and B are not read. */
 static void patch_maps(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
     for (int i = has_product ? 0 : MAPS_OF_INPUTS; i < step->map_count; i++) {

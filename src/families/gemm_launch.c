@@ -46,7 +46,7 @@ void tgl_add_macros(tgl_list_builder *builder, const tgl_macro *macros, size_t c
         tgl_list_macro(builder, macros[i].name, macros[i].value);
 }
 
-/* What epilogue and operands add to the macros of a kernel. */
+/* Adds the macros of a kernel that depend only on the epilogue and the operands. */
 static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
 {
     const tgl_shape_epilogue *e = &s->epilogue;

@@ -27,13 +27,13 @@ typedef struct tgl_gemm_step {
     int static_shared, dynamic_shared, dynamic_shared_unaligned;
     int vec_a, vec_b;      /* elements of A and B in a copy of the aligned kernel */
     int64_t blocks;        /* gridDim.x */
-    int64_t tiles;         /* tiles of D, the blocks of a run without a product; 0: as `blocks` */
+    int64_t tiles;         /* tiles of D: the blocks of a run without a product; 0: as `blocks` */
     int batch_step;        /* problems of the batch in a launch */
     bool loops_over_batch; /* each block loops over the batch; else gridDim.z counts the problems */
     bool is_persistent;    /* each block takes tiles in turn: a device may reduce gridDim.x */
     bool has_whole_grid;   /* it is persistent, but a device must not reduce gridDim.x */
-    int64_t scratch_bytes; /* workspace for partial sums, */
-    int64_t counter_bytes; /* and for the counters of their tiles */
+    int64_t scratch_bytes; /* bytes of workspace for partial sums */
+    int64_t counter_bytes; /* bytes of workspace for the counters of split tiles */
     struct tgl_gemm_args args; /* raster, tiles_whole, splits, cluster, k_chunk, small_k_major */
 
     /* Tensor maps of A and B, and of D if the kernel stores by TMA: kernel parameters behind the
@@ -61,8 +61,8 @@ const char *tgl_gemm_cut_tiles(const tgl_shape *shape, int bm, int bn, bool is_s
 bool tgl_gemm_predict_step(const tgl_chip *chip, const tgl_shape *shape, const tgl_gemm_step *step,
                            tgl_candidate *c);
 
-/* For tgl_family.predict: the same, unless there is a reason why the choice cannot compute the
- * product. If it returns true, the family sets the times. */
+/* For tgl_family.predict. If `why` is NULL, calls tgl_gemm_predict_step(); else rejects the
+ * candidate for this reason and returns false. If it returns true, the family sets the times. */
 static inline bool tgl_gemm_predict(const tgl_chip *chip, const tgl_shape *shape, const char *why,
                                     const tgl_gemm_step *step, tgl_candidate *c)
 {
@@ -70,8 +70,8 @@ static inline bool tgl_gemm_predict(const tgl_chip *chip, const tgl_shape *shape
     return why == NULL && tgl_gemm_predict_step(chip, shape, step, c);
 }
 
-/* For tgl_family.launch: fails the list if there is such a reason, because the planner does not
- * choose a rejected candidate. */
+/* For tgl_family.launch: fails the list if `why` is not NULL. That is an error in the planner,
+ * which must not choose a rejected candidate. */
 static inline bool tgl_gemm_fails(const char *why, tgl_list_builder *builder)
 {
     if (why != NULL && builder->status == TGL_OK)

@@ -15,9 +15,9 @@ typedef struct gemv_row {
     int count; /* maximum number of vectors */
     struct gemv_layout {
         int registers;       /* of a thread; an SM holds as many threads as these allow */
-        int lines;           /* of a K-major matrix, per thread */
-        int unroll_k_major;  /* 16-byte loads that a thread issues at once: for each line, */
-        int unroll_mn_major; /* or if the matrix is MN-major */
+        int lines;           /* lines of a K-major matrix per thread */
+        int unroll_k_major;  /* 16-byte loads that a thread issues at once for each such line */
+        int unroll_mn_major; /* 16-byte loads that a thread issues at once if it is MN-major */
     } f32, bits16, f64;
 } gemv_row;
 
@@ -72,8 +72,8 @@ static int loads_of(const gemv_geometry *g)
     return g->k_major ? l->lines * l->unroll_k_major : l->unroll_mn_major;
 }
 
-/* Lines of a thread. Each element of a strided vector takes a load of its own and a line of L1, so
- * it is used for as many lines of the matrix as the thread has loads in flight. */
+/* Lines that a thread computes. Each element of a strided vector takes a load of its own and a line
+ * of L1, so it is used for as many lines of the matrix as the thread has loads in flight. */
 static int lines_of(const gemv_geometry *g)
 {
     if (g->is_strided) return loads_of(g);
@@ -200,13 +200,12 @@ static const char *gemv_make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * vectors (docs/notes/2026-11-26-gpu-planner.md). */
 enum {
     LAUNCH_CYCLES = 2500, /* of a launch */
-    MORE_CYCLES = 2500,   /* more of a launch with several vectors */
+    MORE_CYCLES = 2500,   /* additional cycles of a launch with several vectors */
     SECTOR_BYTES = 32,    /* read from L2 for an element of a strided vector */
     L1_LINE_BYTES = 128,  /* occupied in L1 by an element of a strided vector */
 };
 static const double LOADS_SHARE = 0.75; /* fraction of the loads of a block that are in flight */
-static const double FFMA_SHARE = 0.55;  /* of the FFMAs of all vectors but one: what loads do not
-                                           hide */
+static const double FFMA_SHARE = 0.55;  /* fraction of the FFMA time that loads do not hide */
 static const double VECTORS_SHARE = 2.0 / 3; /* fraction of L1 that can keep the vectors */
 
 /* Bytes of the vectors that are read from L2: once by each SM if its L1 keeps them, else once by
@@ -303,7 +302,7 @@ static void gemv_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl
         tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
-/* The vectors are rows of A. If A is transposed they are strided, which only gemv supports. */
+/* The vectors are rows of A. If A is transposed they are strided, which only "gemv" supports. */
 static bool gemv_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     *shape = tgl_example_shape(type, gemv_rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);

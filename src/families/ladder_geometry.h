@@ -19,7 +19,7 @@ typedef enum ladder_chapter {
 typedef enum ladder_grid {
     TILES_XY,  /* a block for each tile: columns of tiles along x, rows along y */
     TILES_X,   /* all tiles along x, in an order that the kernel chooses */
-    SPLIT_X,   /* the same with several blocks for each tile (split-K) */
+    SPLIT_X,   /* as TILES_X, with several blocks for each tile (split-K) */
     PERSISTENT /* each block, or cluster of blocks, takes tiles in turn */
 } ladder_grid;
 

@@ -62,7 +62,7 @@ static const char *parameters_of(const ladder_row *row)
     return row->chapter == HALF ? HALF_PARAMETERS : FP32_PARAMETERS;
 }
 
-/* Up to the end of the last parameter. */
+/* Bytes of the kernel's arguments, up to the end of the last parameter. */
 static size_t argument_bytes(const ladder_row *row)
 {
     if (row->layout == SPLIT_X) return sizeof(split_args);

@@ -42,8 +42,8 @@ static const mma_row mma_rows[] = {
 };
 // clang-format on
 
-/* splits: blocks that share the K of a tile. whole: tiles, from the first one on, that are not
- * split. */
+/* splits: number of blocks that share the K of a tile. whole: number of tiles, counted from the
+ * first one, that are not split. */
 static const char *const mma_options[] = {"splits", "whole", NULL};
 enum { SPLITS, WHOLE };
 
@@ -149,7 +149,7 @@ static double mma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const 
 /* ---- Search ---------------------------------------------------------------------------------- */
 
 enum {
-    SPLITS_OF_TAIL_MAX = 8, /* for the tiles of the last wave */
+    SPLITS_OF_TAIL_MAX = 8, /* maximum number of splits, for the tiles of the last wave */
     TILES_OF_SPLIT_MIN = 4, /* minimum depth of a split, in tiles of K */
 };
 

@@ -9,19 +9,19 @@
 /* Fitted to times on an H200: 512 to 4096 cubed in bf16 and f64, and 340 products of random sizes
  * in bf16, TF32 and f64 (docs/notes/2026-11-26-gpu-planner.md). ..._A_CLOCK: bytes per clock. */
 enum {
-    TILE_CYCLES = 2900,       /* before the first mma.sync of a tile and after its last, without: */
-    WARP_RESULT_CYCLES = 1,   /* per result of a warp, which passes through shared memory */
-    WAIT_CYCLES = 60,         /* per tile of K: the barrier, and the first fragments after it */
-    PLAIN_WAIT_CYCLES = 900,  /* the same for copies through registers */
-    STORE_BYTES_A_CLOCK = 32, /* D stored in aligned groups of four elements, */
-    SINGLE_BYTES_A_CLOCK = 8, /* or as scalars */
-    REDUCE_CYCLES = 1600,     /* of a split tile: fences, the counter, */
-    SPLIT_CYCLES = 130,       /* and per split, whose sums are added in order */
-    SPLIT_BYTES_A_CLOCK = 26, /* sums that one block exchanges with L2 */
-    READ_BYTES_A_CLOCK = 128, /* fragments read from shared memory */
-    COPY_BYTES_A_CLOCK = 32,  /* cp.async into shared memory, which cannot be read meanwhile; */
-    COPY_4_BYTES_A_CLOCK = 20, /* cp.async of 4 bytes per thread; */
-    PLAIN_BYTES_A_CLOCK = 14,  /* copies through registers */
+    TILE_CYCLES = 2900,        /* of a tile outside of its main loop, without its results */
+    WARP_RESULT_CYCLES = 1,    /* per result of a warp: it passes through shared memory */
+    WAIT_CYCLES = 60,          /* per tile of K: the barrier, and the first fragments after it */
+    PLAIN_WAIT_CYCLES = 900,   /* the same for copies through registers */
+    STORE_BYTES_A_CLOCK = 32,  /* rate of stores of D in aligned groups of four elements */
+    SINGLE_BYTES_A_CLOCK = 8,  /* rate of stores of D as scalars */
+    REDUCE_CYCLES = 1600,      /* of a split tile: fences and the counter */
+    SPLIT_CYCLES = 130,        /* for each split of a tile: the splits add their sums in order */
+    SPLIT_BYTES_A_CLOCK = 26,  /* sums that one block exchanges with L2 */
+    READ_BYTES_A_CLOCK = 128,  /* fragments read from shared memory */
+    COPY_BYTES_A_CLOCK = 32,   /* rate of cp.async, during which shared memory is not read */
+    COPY_4_BYTES_A_CLOCK = 20, /* rate of cp.async of 4 bytes per thread */
+    PLAIN_BYTES_A_CLOCK = 14,  /* rate of copies through registers */
 };
 static const double LOOP_SHARE = 0.95; /* fraction of these rates that the main loop reaches */
 /* Fraction of the copy rate that the main loop reaches; and with tiles of 16 rows or columns. */

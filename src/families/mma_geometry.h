@@ -12,7 +12,7 @@
 typedef struct mma_row {
     const char *name;
     int bm, bn;    /* the tile of D that a block computes */
-    int bk_bytes;  /* its depth in K, in bytes of an element's type */
+    int bk_bytes;  /* depth of the tile in K, in bytes */
     int wm, wn;    /* the part of the tile that a warp computes */
     int stages;    /* tiles of A and B in shared memory */
     int slices;    /* groups of warps that share the K of a tile */

@@ -17,7 +17,7 @@ typedef struct tgl_repack_job repack_job;
 enum {
     THREADS = 256,
     LINES_OF_BLOCK = THREADS / 32, /* a warp for each line */
-    BYTES_OF_BLOCK = 2048,         /* of each line */
+    BYTES_OF_BLOCK = 2048,         /* bytes of each line that a block copies */
     TILE = 64,                     /* edge of a transposed tile */
     JOBS_MAX = 2,
 };

@@ -9,19 +9,19 @@
 
 /* Fitted to measurements on an H200. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
-    LOOP_INSTRUCTIONS = 33,   /* of a thread per tile of K: barriers, stages, addresses */
-    COPY_INSTRUCTIONS = 8,    /* a copy takes as long as this many instructions */
-    LATENCY_CYCLES = 4,       /* of a shared load and its use, which other FFMAs must hide */
-    TILE_CYCLES = 4000,       /* of a tile before its first FFMA and after its last one, without: */
-    STORE_BYTES_A_CLOCK = 32, /* D stored as float4, */
-    LINE_BYTES_A_CLOCK = 11,  /* in unaligned rows, */
-    SINGLE_BYTES_A_CLOCK = 7, /* or as scalars */
+    LOOP_INSTRUCTIONS = 33, /* of a thread per tile of K: barriers, stages, addresses */
+    COPY_INSTRUCTIONS = 8,  /* a copy takes as long as this many instructions */
+    LATENCY_CYCLES = 4,     /* of a shared load and its use, which other FFMAs must hide */
+    TILE_CYCLES = 4000, /* of a tile before its first FFMA and after its last one, without stores */
+    STORE_BYTES_A_CLOCK = 32, /* rate of stores of D as float4 */
+    LINE_BYTES_A_CLOCK = 11,  /* rate of stores of D in unaligned rows */
+    SINGLE_BYTES_A_CLOCK = 7, /* rate of stores of D as scalars */
     REDUCE_CYCLES = 900,      /* of a split tile: fences, the counter, the last block's sum */
-    SPLIT_CYCLES = 130,       /* per cluster of a split tile: its sums are added in order */
+    SPLIT_CYCLES = 130, /* for each cluster of a split tile: clusters add their sums in order */
     SLICE_BYTES_A_CLOCK = 100, /* sums that slices write to shared memory and add */
     BLOCK_BYTES_A_CLOCK = 26,  /* sums that one block exchanges with L2 */
-    CLUSTER_BYTES_A_CLOCK = 7, /* sums that a block reads from the shared memory of its cluster, */
-    CLUSTER_CYCLES = 165,      /* and per slice of each block of the cluster */
+    CLUSTER_BYTES_A_CLOCK = 7, /* sums that a block reads from shared memory of its cluster */
+    CLUSTER_CYCLES = 165,      /* for each slice of each block of the cluster */
 };
 static const double SHARED_COST = 0.18; /* issue cycles per wavefront of a shared load */
 static const double TILES_SHARE = 0.85; /* fraction of the copy rate that blocks of tiles reach */
@@ -58,7 +58,7 @@ static double efficiency(const simt_geometry *g, int blocks)
     return issue_share(g) * (hidden < most ? hidden : most);
 }
 
-/* At least efficiency() of 1 to `blocks` blocks. */
+/* An upper bound of efficiency() with 1 to `blocks` resident blocks. */
 static double most_efficiency(const simt_geometry *g, int blocks)
 {
     const double hidden = hidden_share(g, blocks);
@@ -183,8 +183,8 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *s, const simt_
     c->l2 = 4 * (tiles * (t->bm + t->bn) * k + batch * m * n + 2 * sums) / chip->l2_rate;
 }
 
-/* Whole tiles: a block has all of K. Split tiles: their blocks share the work evenly at best, and
- * their sums are added. */
+/* Lower bound of the time. Whole tiles: a block has all of K. Split tiles: at best, their blocks
+ * share the work evenly; their sums are added. */
 double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
 {
     simt_geometry g;

@@ -21,9 +21,10 @@ typedef struct simt_row {
     int registers;  /* of a thread, as compiled for sm_90a */
 } simt_row;
 
-/* splits: blocks that share the K of a tile. whole: tiles, from the first one on, that are not
- * split. depth: K of each split but the first, which takes the rest; by default all splits have the
- * same depth. SCHEDULE: the first of five options that replace the macros of a schedule. */
+/* splits: number of blocks that share the K of a tile. whole: number of tiles, counted from the
+ * first one, that are not split. depth: K of each split but the first, which takes the rest; by
+ * default all splits have the same depth. SCHEDULE: the first of five options that replace a
+ * schedule's macros. */
 enum { SIMT_SPLITS, SIMT_WHOLE, SIMT_DEPTH, SIMT_SCHEDULE };
 
 /* How a choice computes a product. */
@@ -39,8 +40,8 @@ typedef struct simt_geometry {
 const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *shape,
                                    const tgl_choice *choice, simt_geometry *g);
 
-/* K that all slices of a block multiply before they need the next tiles. The depth of a split is a
- * multiple of it. */
+/* The K that the slices of a block multiply in one step, before they need the next tiles. The depth
+ * of a split is a multiple of it. */
 static inline int simt_depth_of_step(const simt_row *row)
 {
     return row->bk * row->slices;

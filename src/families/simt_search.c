@@ -6,13 +6,13 @@
 #include "families/simt_geometry.h"
 
 enum {
-    SPLITS_OF_TAIL_MAX = 8, /* for the tiles of the last wave, or of the last two waves */
+    SPLITS_OF_TAIL_MAX = 8, /* maximum number of splits, for the last wave or the last two waves */
     SPLITS_UNEVEN_MAX = 5,
     TILES_OF_SPLIT_MIN = 4, /* minimum depth of a split, in tiles of K */
 };
 
-/* The fraction of the time by which small splits should end before the large ones; the second one
- * if strips follow, which run in that time. */
+/* Small splits should end before the large ones by this fraction of the time. If strips follow,
+ * which run in that time, it is STRIP_EARLY_SHARE. */
 static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
 
 /* The next number of splits to try: up to 8 all numbers, then steps of about a fifth, rounded up to

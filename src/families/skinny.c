@@ -17,8 +17,8 @@ typedef struct skinny_layout {
     int results;    /* a thread computes results x count results */
     int lanes_k;    /* lanes that share K; 1 if the big operand is MN-major */
     int unroll;     /* groups of K in a step, if copies have 16 bytes */
-    int stages;     /* steps in the ring of a warp, for narrow copies of F32 */
-    int depth;      /* K of the small operand in shared memory */
+    int stages;     /* steps in the ring buffer of a warp, for narrow copies of F32 */
+    int depth;      /* elements of K of the small operand that fit in shared memory */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread, as compiled for sm_90a */
 } skinny_layout;
@@ -58,8 +58,8 @@ static const skinny_row skinny_rows[] = {
 };
 // clang-format on
 
-/* splits: units of work that share the K of a tile. blocks: the maximum number of blocks, which
- * share the units; by default one for each unit. */
+/* splits: number of units of work that share the K of a tile. blocks: the maximum number of blocks,
+ * which share the units; by default one for each unit. */
 static const char *const skinny_options[] = {"splits", "blocks", NULL};
 enum { SPLITS, BLOCKS };
 
@@ -108,8 +108,8 @@ static bool is_straight(const skinny_geometry *g, int width)
     return g->size != 4 || width == 4;
 }
 
-/* Groups of K in a step of the kernel with copies of this width. Each scalar load of 16 bits takes
- * a register of its own, so that the same number of elements needs twice as many. */
+/* The number of groups of K in a step, if copies have this width. Each scalar load of 16 bits takes
+ * a register of its own, so that such a step has half as many groups. */
 static int skinny_unroll_of(const skinny_geometry *g, int width)
 {
     const int unroll = g->layout->unroll;
@@ -126,8 +126,8 @@ static int stage_floats(const skinny_geometry *g)
 }
 
 /* Shared memory of the kernel: the rings, if copies of F32 are narrow; two buffers for the small
- * operand, of which one is for its 16-bit elements and the other for the converted ones, if it has
- * such; and the sums of the warps, if the big operand is MN-major. */
+ * operand (if it has 16-bit elements, one for these and one for the converted elements); and the
+ * sums of the warps, if the big operand is MN-major. */
 static int skinny_shared_bytes(const skinny_geometry *g, int width)
 {
     const skinny_layout *l = g->layout;
@@ -283,7 +283,7 @@ static void skinny_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candida
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) skinny_predict_time(chip, s, &g, c);
 }
 
-/* Arithmetic and memory at their highest rates, and one block. */
+/* A lower bound: arithmetic and memory at their highest rates, and the fixed time of one block. */
 static double skinny_least_seconds(const tgl_chip *chip, const tgl_shape *s,
                                    const tgl_choice *choice)
 {

@@ -12,7 +12,7 @@
 
 typedef struct small_batch_row {
     const char *name;
-    int bm, bn, bk; /* the largest product, and the depth of a tile in K */
+    int bm, bn, bk; /* maximum m and n of the product; depth of a tile in K */
     int tm, tn;     /* the part of the tile that a thread computes */
     int stages;     /* tiles of K in shared memory */
     int per_block;  /* products that a block computes at once */
@@ -111,9 +111,9 @@ static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choic
 enum {
     LAUNCH_CYCLES = 2000,    /* of a launch */
     BLOCK_CYCLES = 1500,     /* of a block before its first tile arrives */
-    TILE_CYCLES = 1000,      /* minimum of a tile of K */
-    COPY_CYCLES = 6,         /* of a warp in which each thread copies 16 bytes, */
-    NARROW_COPY_CYCLES = 13, /* or fewer bytes */
+    TILE_CYCLES = 1000,      /* minimum cycles of a tile of K */
+    COPY_CYCLES = 6,         /* of a warp in which each thread copies 16 bytes */
+    NARROW_COPY_CYCLES = 13, /* of a warp in which each thread copies fewer bytes */
 };
 static const double FFMA_SHARE = 0.6; /* fraction of the time of FFMAs that loads do not hide */
 

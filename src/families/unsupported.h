@@ -22,8 +22,8 @@ const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip
 /* Kernels that multiply by mma.sync: F16, BF16, F32 in compute mode TF32, F64. */
 const char *tgl_unsupported_by_mma_sync(const tgl_shape *shape, const tgl_chip *chip);
 
-/* The greatest stride of a tensor map in elements: strides are below 2^40 bytes (CUDA driver API,
- * cuTensorMapEncodeTiled). And whether those of A and B are. */
+/* The maximum stride of a tensor map, in elements (it is below 2^40 bytes: CUDA driver API,
+ * cuTensorMapEncodeTiled); and whether the strides of A and B are within it. */
 int64_t tgl_map_stride_max(tgl_type type);
 bool tgl_has_map_strides(const tgl_shape *shape);
 

@@ -139,8 +139,8 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int
     };
 }
 
-/* D_WORD of the kernel: if D begins at a multiple of this number of bytes, so do its rows. It
- * matters only for results of 16 bits. */
+/* D_WORD of the kernel: if D begins at a multiple of this number of bytes, all rows of D do so too.
+ * It matters only for results of 16 bits. */
 static int word_of_d(const tgl_shape *s)
 {
     const int64_t stride = s->batch > 1 ? s->stride_d : 0;

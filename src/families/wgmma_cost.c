@@ -18,18 +18,18 @@ enum {
     TMA_BYTES_A_CLOCK = 86,     /* tiles that an SM receives by TMA */
     L2_BYTES_A_CLOCK = 82,      /* tiles that an SM requests from L2 */
     LATENCY_CYCLES = 1410,      /* from the release of a stage until its next tile has arrived */
-    TILE_CYCLES = 1470,         /* of a tile outside of its main loop, without: */
-    STORE_BYTES_A_CLOCK = 12,   /* sums that an SM stores in FP32, */
-    PACKED_STORE_BYTES_A_CLOCK = 25, /* as 16-bit results, */
-    TMA_STORE_BYTES_A_CLOCK = 30,    /* or as 16-bit results by TMA */
-    REDUCE_CYCLES = 2800,            /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 27,          /* sums that an SM exchanges with the workspace */
-    REDUCE_IN_CLUSTER = 288,         /* of a tile split in a cluster: two barriers, without: */
-    CLUSTER_BYTES_A_CLOCK = 12,      /* sums that an SM reads from other SMs */
-    START_CYCLES = 2070,             /* of a product before its first tile; */
-    CLUSTER_START_CYCLES = 1400,     /* more with clusters, */
-    LEFT_START_CYCLES = 615,         /* and more if left tiles go through registers; */
-    LEFT_CYCLES = 44,                /* more of each step of K of such a product */
+    TILE_CYCLES = 1470,         /* of a tile outside of its main loop, without stores */
+    STORE_BYTES_A_CLOCK = 12,   /* rate of stores of sums in FP32 */
+    PACKED_STORE_BYTES_A_CLOCK = 25, /* rate of stores of 16-bit results */
+    TMA_STORE_BYTES_A_CLOCK = 30,    /* rate of stores of 16-bit results by TMA */
+    REDUCE_CYCLES = 2800,    /* of a split tile: fences and the counter, without copies of sums */
+    SUM_BYTES_A_CLOCK = 27,  /* sums that an SM exchanges with the workspace */
+    REDUCE_IN_CLUSTER = 288, /* of a tile split in a cluster: two barriers */
+    CLUSTER_BYTES_A_CLOCK = 12,  /* sums that an SM reads from other SMs */
+    START_CYCLES = 2070,         /* of a product before its first tile */
+    CLUSTER_START_CYCLES = 1400, /* additional cycles of a product with clusters */
+    LEFT_START_CYCLES = 615,     /* additional cycles if left tiles go through registers */
+    LEFT_CYCLES = 44,            /* additional cycles of each step of K in such a product */
 };
 /* If consumers alternate, a tile takes TURN times as long as its main loop and tail. */
 static const double TURN = 1.10;
@@ -37,14 +37,14 @@ static const double EXCHANGED_STORES = 0.85; /* factor on the rates of stores fo
 static const double NARROW_LINES = 0.52;     /* additional time of a line of 32 elements, not 64 */
 /* Factor on the time of a line of 16 elements, if a tile has several boxes of such lines. */
 static const double LINES_OF_16 = 3.4;
-static const double OVERLAP = 7.2;        /* exponent of overlapped() within an SM, */
-static const double MEMORY_OVERLAP = 3.0; /* and for SMs and memory */
+static const double OVERLAP = 7.2;        /* exponent of overlapped() within an SM */
+static const double MEMORY_OVERLAP = 3.0; /* exponent of overlapped() for SMs and memory */
 /* Additional time of the requests of an operand, times its fraction of the bytes of A and B: the
  * larger operand misses L2 more often. */
 static const double LARGER_OPERAND = 0.17;
 static const double TWO_LINES = 1.10; /* additional time of a line that lies in two lines of L2 */
 static const double HALF_SECTORS =
-    0.66; /* lines in two, as which lines off a sector's begin count */
+    0.66; /* added by straddling() if lines of the operand begin within a sector */
 /* Fraction of tile loads that miss L2 if the operands are much larger than L2, because blocks that
  * share a tile do not load it at the same time. Fitted on an H100, whose memory is slower: times on
  * an H200 hardly depend on it. With 0.17 an H100 gets tiles of 128x128 for large squares, which
@@ -130,7 +130,7 @@ static double all_steps(const tgl_shape *s, const wgmma_geometry *g)
  * fraction of the SMs; cycles: of each. */
 static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
 {
-    static const double MOST = 0.21; /* maximum of the additional time; half of it in kernels of: */
+    static const double MOST = 0.21; /* maximum additional time; half of it after HALF_SECONDS */
     static const double HALF_SECONDS = 1030e-6;
     const double seconds = cycles / (1e6 * chip->clock_mhz);
     return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
@@ -145,7 +145,8 @@ static double wgmma_slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma
     return slowed_by_power(chip, busy, cycles);
 }
 
-/* In a cluster a stage is free when all blocks that share one of its tiles have released it. */
+/* The number of stages that are being copied. In a cluster a stage is free only when all blocks
+ * that share one of its tiles have released it. */
 static double stages_in_flight(const wgmma_geometry *g)
 {
     return g->cluster_blocks > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
@@ -246,8 +247,8 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
                         chip->l2_rate;
 }
 
-/* Splits divide the steps of K evenly over the SMs at best. D or D^T is cut into tiles, whichever
- * has fewer. */
+/* At best, splits divide the steps of K evenly over the SMs. The tiles are those of D or of D^T,
+ * whichever has fewer. */
 double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
 {
     enum { SPLITS_IN_CLUSTER_MAX = 4 };
@@ -270,8 +271,8 @@ double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const t
                           (operands + result) / chip->memory_rate);
 }
 
-/* A lower bound of wgmma_step_cycles() that needs only what tgl_wgmma_sketch() sets: the longest of
- * the three, and copies of full lines of which none lies in two lines of L2. */
+/* A lower bound of wgmma_step_cycles() for what tgl_wgmma_sketch() sets: the maximum of arithmetic,
+ * copies and latency. No line that is copied lies in two lines of L2. */
 static double least_step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
                                 double resident)
 {

@@ -14,13 +14,13 @@ enum { WGMMA_LINE_BYTES = 128 }; /* of a line of a tile in shared memory, as TMA
 enum { WGMMA_CLUSTER_MAX = 4 };  /* blocks of a cluster that share operands: 8 were not faster */
 enum { WGMMA_BOX_ROWS = 64, WGMMA_RESULT_BYTES = 2 }; /* of a box of results for TMA */
 
-/* splits: blocks that share the K of a tile. exchanged: 1: tiles are those of D^T. cluster,
- * columns: a cluster computes `cluster` x `columns` tiles, one block each. The blocks of a row
- * share their left tile, the blocks of a column their right tile. whole: clusters of tiles, from
- * the first one on, that are not split. in_cluster: 1: the blocks that share a tile form a cluster,
- * which adds the sums of the tile in shared memory instead of the workspace. left_registers: 1: a
- * left operand of TF32 that is contiguous in its rows reaches wgmma through registers, without a
- * pre-pass: see lib/wgmma_left.h. */
+/* splits: number of blocks that share the K of a tile. exchanged: 1: tiles are those of D^T.
+ * cluster, columns: a cluster computes `cluster` x `columns` tiles, one block each. The blocks of a
+ * row share their left tile, the blocks of a column their right tile. whole: number of clusters of
+ * tiles, counted from the first one, that are not split. in_cluster: 1: the blocks that share a
+ * tile form a cluster, which adds the sums of the tile in shared memory instead of the workspace.
+ * left_registers: 1: a left operand of TF32 that is contiguous in its rows reaches wgmma through
+ * registers, without a pre-pass: see lib/wgmma_left.h. */
 enum {
     WGMMA_SPLITS,
     WGMMA_EXCHANGED,
@@ -37,7 +37,7 @@ typedef struct wgmma_row {
     int bm, bn;    /* the tile that a block computes: bm of the left operand, bn of the right one */
     int consumers; /* warpgroups that multiply */
     bool alternates; /* each consumer has tiles of its own, which it multiplies in turn */
-    int stages;      /* of bm + bn lines of 128 bytes; fewer if boxes leave no room */
+    int stages;      /* stages of bm + bn lines of 128 bytes; fewer if boxes leave no room */
     int boxes;       /* TMA_STORES: boxes of 64 rows of results in a consumer's shared memory */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
     int registers;   /* of a thread at launch, approximately, as compiled for sm_90a */
@@ -69,8 +69,8 @@ typedef struct wgmma_geometry {
     int stages;
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* D is tile_rows x tile_columns clusters of tiles */
-    int64_t tiles, whole;            /* clusters of tiles in the batch; those that are not split */
-    int64_t units;                   /* whole clusters of tiles, and splits of the others */
+    int64_t tiles, whole; /* clusters of tiles in the batch; the number that is not split */
+    int64_t units; /* number of units of work: whole clusters of tiles, and splits of the others */
     tgl_repack repacks[2];
     int repack_count;
     int64_t repacked_bytes;
@@ -125,7 +125,7 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
 /* For tgl_family.least_seconds. */
 double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice);
 
-/* The same for these options; INFINITY: they are impossible. */
+/* For tgl_family.least_of_options. INFINITY: the options are impossible. */
 double tgl_wgmma_least_of_options(const tgl_chip *chip, const tgl_shape *s,
                                   const tgl_choice *choice);
 

@@ -9,8 +9,9 @@
 
 enum {
     SPLIT_DEPTH_MIN = 4, /* minimum depth of a split, in steps of K */
-    /* Splits that are added in a cluster. Not all clusters of 4 fit on the chip at once: they took
-     * 105 us where the workspace took 58 (docs/notes/2026-11-26-gpu-planner.md). */
+    /* Maximum number of splits that are added in a cluster. Not all clusters of 4 blocks fit on the
+     * chip at once: a product took 105 us with them and 58 us with the workspace
+     * (docs/notes/2026-11-26-gpu-planner.md). */
     SPLITS_IN_CLUSTER_MAX = 2,
 };
 
@@ -24,7 +25,7 @@ static int64_t value_or_unset(int64_t value)
     return value > 0 ? value : TGL_UNSET;
 }
 
-/* Tries the options; with a left operand that may go through registers also that. */
+/* Tries the options. If the left operand may go through registers, also tries them with that. */
 static void wgmma_try(tgl_search *in, wgmma_values w)
 {
     const tgl_shape *s = in->shape;
@@ -53,7 +54,7 @@ static void try_clusters(tgl_search *in, int64_t exchanged, int64_t tile_rows, i
                           (wgmma_values){.exchanged = exchanged, .rows = high, .columns = wide});
 }
 
-/* Tries to split all tiles, with sums in the workspace or in clusters. most: of splits. */
+/* Tries to split all tiles, with sums in the workspace or in clusters. most: maximum splits. */
 static void wgmma_try_splits(tgl_search *in, int64_t exchanged, double tiles, int most)
 {
     for (int i = 2; i <= most && tiles * (i - 1) < 2 * in->chip->sms; i = tgl_next_splits(i)) {

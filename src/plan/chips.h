@@ -20,14 +20,14 @@ typedef struct tgl_chip {
     int tensor_flops;     /* FLOPs per SM and clock of dense products of 16-bit types with FP32
                              sums; half as many of TF32 from 8.0 on; 0: no tensor cores */
     int tensor_f64_flops; /* the same for F64; 0: the tensor cores do not support it */
-    int threads_per_sm, registers_per_sm, shared_per_sm, shared_per_block; /* bytes */
+    int threads_per_sm, registers_per_sm, shared_per_sm, shared_per_block; /* shared_...: bytes */
     int cluster_max; /* maximum blocks of a cluster; 1: the chip has no clusters */
     int64_t l2_bytes;
     double memory_rate; /* bytes/s of a copy, read plus written */
     double l2_rate;     /* bytes/s that all SMs together read from L2 */
 } tgl_chip;
 
-/* index 0, 1, ... until NULL. */
+/* Chip number `index` of the table; NULL past the last one. */
 const tgl_chip *tgl_chip_at(int index);
 
 /* By name, in lower case; NULL: not in the table. */

@@ -30,8 +30,8 @@ typedef struct tgl_choice {
 } tgl_choice;
 
 /* A strip: the last few columns or rows of D, which a launch of its own computes while whole tiles
- * compute the rest. seconds: predicted for the strip alone; adds: what it adds to the time of the
- * tiles. */
+ * compute the rest. seconds: predicted for the strip alone; adds: the seconds that the strip adds
+ * to the time of the tiles. */
 typedef struct tgl_strip {
     tgl_rectangle part;
     tgl_choice choice;
@@ -49,8 +49,8 @@ typedef struct tgl_candidate {
     int splits;                 /* number of splits of K; 1: no split-K */
     bool is_uneven;             /* the splits differ in size, so that they fill the last wave */
     double blocks;              /* blocks of all launches */
-    int64_t workspace_bytes;    /* all bytes of workspace, */
-    int64_t repacked_bytes;     /* of which this many hold copies of operands */
+    int64_t workspace_bytes;    /* bytes of workspace, with copies of operands */
+    int64_t repacked_bytes;     /* the part of workspace_bytes for these copies */
     int64_t launches;           /* launches that the batch takes */
     double compute, memory, l2; /* seconds that arithmetic, memory and L2 take; they overlap */
     bool is_predicted;          /* false: the family does not predict times */
@@ -111,9 +111,9 @@ struct tgl_family {
     size_t row_bytes;
     int row_count;
 
-    /* The maximum number of rows or columns of D that a configuration is made for; NULL: any
-     * number. If a configuration for few lines can compute the product, those made for at least
-     * twice the lines of the product are skipped. */
+    /* The maximum number of lines (rows or columns of D) that a configuration is made for; NULL:
+     * any number. If a configuration for few lines can compute the product, the planner skips those
+     * made for at least twice as many lines as the product has. */
     int (*lines)(int configuration);
 
     /* The tile of a configuration, beside which strips may lie; NULL: the family has no strips. */
@@ -127,8 +127,8 @@ struct tgl_family {
      * not rejected. NULL: the family tries no options. */
     void (*search)(tgl_search *search);
 
-    /* The same for options that need less workspace. It is called if the candidate with default
-     * options needs more than the limit. NULL: there are no such options. */
+    /* Calls tgl_search_try() for options that need less workspace. It is called if the candidate
+     * with default options needs more than the limit. NULL: there are no such options. */
     void (*shrink)(tgl_search *search);
 
     /* Fills in the first group of members of *c for c->choice, or c->rejected. */
@@ -139,7 +139,8 @@ struct tgl_family {
      * cannot be faster than what it has found. NULL: 0. */
     double (*least_seconds)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice);
 
-    /* The same for the options of the choice only, much faster than predict(). NULL: 0. */
+    /* A lower bound of the seconds that predict() returns for exactly these options. It takes much
+     * less time than predict(). NULL: the bound is 0. */
     double (*least_of_options)(const tgl_chip *chip, const tgl_shape *shape,
                                const tgl_choice *choice);
 

@@ -96,8 +96,8 @@ typedef enum tgl_ordering {
     TGL_AFTER_ALL, /* when all earlier work in the stream is complete */
     TGL_WAITS, /* may start while the launch before it runs; the kernel itself waits for all earlier
                   launches (griddepcontrol.wait) before it accesses global memory */
-    TGL_BESIDE, /* may run concurrently with the launch before it, and depends only on the launches
-                   before that one. It waits for the launch before it at its end */
+    TGL_BESIDE, /* may run concurrently with the launch before it, and depends only on launches
+                   before that one. At its end it waits until the launch before it has ended */
 } tgl_ordering;
 
 /* A partition of D: rows [row, row + m), columns [col, col + n). */
@@ -132,8 +132,8 @@ typedef struct tgl_launch {
     tgl_rectangle part; /* the partition of D that it writes; m == 0: it writes only workspace */
 
     /* A batch that is larger than a grid: the launch is repeated `repeats` times, with `count`
-     * products each and last_count in the last repetition. count_in_grid_z: grid[2] is this number.
-     */
+     * products each and last_count in the last repetition. count_in_grid_z: grid[2] is the number
+     * of products of the repetition. */
     int64_t repeats;
     int count, last_count;
     bool count_in_grid_z;
@@ -166,16 +166,17 @@ typedef struct tgl_launch_list {
     int map_count;
     tgl_flag *flags;
     int flag_count;
-    /* Multiples of TGL_WORKSPACE_ALIGNMENT. scratch_bytes: without the blocks of results that can
-     * be kept, which follow. kept_bytes: of the blocks of TGL_AT_A and TGL_AT_B; 0: there is none.
-     */
+    /* Multiples of TGL_WORKSPACE_ALIGNMENT bytes. scratch_bytes does not include the results of
+     * pre-passes that can be kept, which are behind it. kept_bytes: bytes of these results for
+     * TGL_AT_A and TGL_AT_B; 0: there are none. */
     size_t scratch_bytes, counter_bytes;
     int64_t kept_bytes[TGL_KEPT_OPERANDS];
     tgl_kernel **kernels; /* owned by the list; launches point to them */
     int kernel_count;
 } tgl_launch_list;
 
-/* Bytes of scratch that a run needs, with the blocks that it computes. NULL: it computes all. */
+/* Bytes of scratch that a run needs, with the pre-passes' results that it computes. run == NULL: a
+ * run that computes all of them. */
 size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run);
 
 /* The maximum workspace of a run in bytes: counters, then scratch. */

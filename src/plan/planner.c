@@ -11,8 +11,8 @@
 
 static const double LAUNCH_SECONDS = 1e-6; /* per launch, back to back */
 static const double STRIP_SECONDS = 1e-6;  /* per launch of a strip */
-/* Idle SMs hide a part of a strip's time. If launches overlap, it adds this fraction of the rest.
- */
+/* If launches overlap, SMs without tiles hide a part of a strip's time. The strip adds this
+ * fraction of the other part to the time of the product. */
 static const double STRIP_SHARE = 0.6;
 /* Time penalty for strip candidates with one block per SM: such a block has to wait for an SM
  * without tiles. */
@@ -22,7 +22,7 @@ static const double ONE_BLOCK_PENALTY = 1.2;
 
 static const char needs_workspace[] = "it needs more workspace than the limit";
 
-/* What the workspace of a candidate leaves of a limit; negative: it exceeds the limit. */
+/* Bytes of the limit that a candidate's workspace leaves free; negative: it exceeds the limit. */
 static int64_t room_beside(const tgl_candidate *c, int64_t workspace_max)
 {
     return workspace_max == TGL_WORKSPACE_DEFAULT
@@ -58,7 +58,8 @@ static bool take_better(const tgl_candidate *candidate, double one_block, tgl_ca
 }
 
 /* Whether a candidate that takes at least `seconds` cannot be the best. limit: the seconds of a
- * candidate that was found. Bounds are rounded in another order than predictions. */
+ * candidate that was found. ROUNDING: lower bounds and predictions have different rounding
+ * errors. */
 static bool is_slower(double seconds, double limit)
 {
     static const double ROUNDING = 1e-9;
@@ -98,7 +99,8 @@ typedef struct kept_strip {
     int64_t workspace_bytes;
 } kept_strip;
 
-/* The choice for a product as it is made. Tiles of different sizes often leave the same strip. */
+/* The state of one search for the best candidate. `strips` keeps the candidates that were found for
+ * strips, because tiles of different sizes often leave the same strip. */
 enum { STRIPS_KEPT = 16 };
 typedef struct planning {
     const tgl_chip *chip;
@@ -194,7 +196,7 @@ static void search_for_strip(const planning *p, const tgl_shape *shape, int64_t 
     }
 }
 
-/* The same, searched for once. */
+/* The result of search_for_strip(), kept for later calls with the same size and room. */
 static const kept_strip *choose_for_strip(planning *p, const tgl_shape *shape, int64_t room)
 {
     for (int i = 0; i < p->strip_count; i++) {
@@ -309,7 +311,7 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
 /* ---- The choice ------------------------------------------------------------------------------ */
 
 /* Compares a configuration with the best of those so far. Of candidates with equal predictions, the
- * configuration with the lowest index is chosen. *best_index: of *best. */
+ * configuration with the lowest index is chosen. *best_index: the index of *best. */
 static void compare(planning *p, const tgl_shape *shape, int index, tgl_candidate *c,
                     tgl_candidate *best, int *best_index)
 {
@@ -337,7 +339,8 @@ static double least_of(const planning *p, const tgl_shape *shape, const tgl_choi
     return fmin(whole, least_seconds(p->chip, &most, choice) + count * STRIP_SECONDS);
 }
 
-/* Lower bounds of the configurations that are still to be compared; NAN: it is not. */
+/* Lower bounds of the predicted seconds, by the index of the configuration. NAN: the configuration
+ * is not to be compared, or not any more. */
 enum { CONFIGURATIONS_MAX = 256 };
 typedef struct ranking {
     double least[CONFIGURATIONS_MAX];
@@ -357,8 +360,8 @@ static int take_first(ranking *r, int first, int end, double limit)
 }
 
 /* Compares the configurations of the ranking, from the smallest lower bound on, until none can be
- * faster than the best so far. The first one of each family comes first: the bounds of some
- * families are closer than those of others. */
+ * faster than the best so far. The one with the smallest bound in each family is compared first,
+ * because the bounds of some families are closer to the predictions than those of others. */
 static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_candidate *best,
                            int *best_index)
 {
@@ -374,7 +377,8 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
         compare(p, shape, next, &c, best, best_index);
 }
 
-/* The best candidate by predicted time. The configurations for few rows or columns come first. */
+/* The best candidate by predicted time. Configurations that are made for few rows or columns
+ * (tgl_family.lines) are compared first. */
 static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
@@ -398,8 +402,8 @@ static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate 
     compare_ranked(p, shape, &r, best, &best_index);
 }
 
-/* Replaces the choice by that of the tuned table if it has an entry for this shape or a similar
- * one. Strips are as measured if the entry is for this shape, else as predicted. */
+/* Replaces the choice by that of the tuned table if the table has an entry for this shape or a
+ * similar one. If the entry is for this shape, strips are as in the entry, else as predicted. */
 static void consult_tuned(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const char *chip = p->chip->name;

@@ -20,14 +20,15 @@ typedef struct tgl_request {
 } tgl_request;
 
 /* Parses a kernel string, "simt_128x256x8:splits=4,strips=0"; NULL: the planner chooses all.
- * workspace_limit: as in tgl_plan_options. TGL_UNKNOWN_KERNEL; TGL_BAD_ARGUMENT. */
+ * workspace_limit: as in tgl_plan_options. Returns TGL_OK, TGL_UNKNOWN_KERNEL or
+ * TGL_BAD_ARGUMENT. */
 tgl_status tgl_request_make(const char *kernel, int64_t workspace_limit, tgl_request *request);
 
 /* The kernel string of exactly this candidate. Returns text. */
 const char *tgl_candidate_string(const tgl_candidate *candidate, char *text, size_t size);
 enum { TGL_KERNEL_STRING_SIZE = 160 };
 
-/* The best candidate for a request. TGL_OK; TGL_GRID_TOO_LARGE; TGL_UNSUPPORTED. */
+/* The best candidate for a request. Returns TGL_OK, TGL_GRID_TOO_LARGE or TGL_UNSUPPORTED. */
 tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
                               const tgl_request *request, tgl_candidate *choice);
 
@@ -43,7 +44,8 @@ tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *c
 tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape,
                             const tgl_candidate *candidate, tgl_launch_list *list);
 
-/* plan_text.c: write one launch; the candidates, the choice and the resource that limits it. */
+/* In plan_text.c. tgl_text_launch() writes one launch; tgl_text_choice() writes the candidates, the
+ * choice, and the resource that limits the choice. */
 void tgl_text_launch(tgl_text *out, const tgl_step *step, const tgl_launch *launch);
 void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *shape,
                      const tgl_candidate *choice);

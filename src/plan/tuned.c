@@ -12,8 +12,8 @@ static const tgl_tuned table[] = {
 #include "plan/tuned_h200.inc"
 };
 
-/* Maximum distance of a similar shape: the sum over the dimensions of |log2 of their ratio|. 0.5 is
- * a factor of 1.4 in one dimension, or of 1.12 in each of three. */
+/* Maximum distance of a similar shape. The distance is the sum over m, n, k and batch of
+ * |log2(ratio)|. 0.5 is a factor of 1.4 in one dimension, or of 1.12 in each of three. */
 static const double NEAR = 0.5;
 /* How much slower than the best candidate an entry for a similar shape may be, by prediction. */
 static const double SLOWER = 1.1;

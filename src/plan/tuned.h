@@ -20,8 +20,8 @@ typedef struct tgl_tuned {
 /* Index 0, 1, ... until NULL. */
 const tgl_tuned *tgl_tuned_at(int index);
 
-/* The entry whose shape is most similar to this one, of all but `except`, which may be NULL; NULL
- * if none is similar enough. */
+/* The entry for this chip whose shape is most similar, without considering the entry `except`
+ * (NULL: all are considered). NULL if no shape is similar enough. */
 const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *shape, const tgl_tuned *except);
 
 /* Whether the entry was measured on this chip for exactly this shape. Entries are measured with

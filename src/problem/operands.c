@@ -28,7 +28,7 @@ tgl_status tgl_pointer_check(const char *name, tgl_status status, const void *po
 
 /* ---- Scalars --------------------------------------------------------------------------------- */
 
-/* `volatile`, because GCC 12 at -O3 keeps alpha and beta in one vector register and drops the
+/* Without `volatile`, GCC 12 at -O3 keeps alpha and beta in one vector register and drops the
  * conversion to float and back. */
 static double rounded_to_f32(double value)
 {
@@ -41,7 +41,7 @@ double tgl_scalar_round(const tgl_shape *shape, double value)
     return shape->type_accumulate == TGL_F32 ? rounded_to_f32(value) : value;
 }
 
-/* Checks alpha or beta of the host: sums of int32 are multiplied by integers. */
+/* Checks an alpha or beta that is given in host memory. Products with int32 sums need integers. */
 static tgl_status check_host_scalar(const tgl_shape *s, const char *name, double value)
 {
     if (s->type_accumulate != TGL_I32) return TGL_OK;
@@ -200,7 +200,8 @@ tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_ru
     return TGL_OK;
 }
 
-/* Checks each pointer of an array. name: the matrix as the caller calls it. */
+/* Checks each pointer of an array. name: the matrix as the caller calls it. promised: the alignment
+ * in bytes that the caller guarantees; 0: none. */
 static tgl_status check_array(const tgl_shape *s, const void *pointers, char name,
                               tgl_status status, tgl_type type, int64_t promised)
 {

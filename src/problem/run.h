@@ -27,13 +27,13 @@ typedef enum tgl_operand {
     TGL_OPERANDS
 } tgl_operand;
 
-enum { TGL_KEPT_OPERANDS = 2 }; /* A and B, whose pre-passes tgl_operand_prepare() can run ahead */
+enum { TGL_KEPT_OPERANDS = 2 }; /* A and B: tgl_operand_prepare() can run their pre-passes */
 
 /* The operands of one run, in terms of the normalised shape. */
 typedef struct tgl_run {
     double alpha, beta; /* rounded to the accumulation type; alpha is 0 if k is 0. NaN with device
                            scalars: the host does not know them */
-    bool has_product;   /* A and B may be read: alpha is not known to be 0 */
+    bool has_product;   /* A and B may be read; false: the host knows that alpha is 0 */
     const void *at[TGL_OPERANDS]; /* NULL if not used, such as A and B without a product */
     void *workspace;              /* the caller's; NULL: the device provides it */
     size_t workspace_bytes;

@@ -50,7 +50,8 @@ const char *tgl_type_name(tgl_type type)
 #define BIT(type) (1U << (type))
 
 /* The table in the comment of tgl_type. Columns: types of A and B, the accumulation type, types of
- * C and D, types of C and D that need a scale. The bits of a number are a set of types. */
+ * C and D, types of C and D that need a scale. A set of types is a number with a bit for each
+ * type. */
 static const struct type_row {
     unsigned inputs;
     tgl_type accumulate;
@@ -286,7 +287,7 @@ static int64_t extent(const stored *x)
     return tgl_extent(x->rows, x->row, x->ld);
 }
 
-/* If the problem has no D, x[D] is x[C]. */
+/* Sets how A, B, C and D are stored. If the problem has no D, x[D] is x[C]. */
 static void lay_out(const tgl_problem *p, bool zero_is_tight, stored x[MATRICES])
 {
     const bool col_major = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;
@@ -315,9 +316,9 @@ static tgl_status check_leading_dimensions(const tgl_problem *p, const stored x[
     return TGL_OK;
 }
 
-/* Returns an error if two results of a batch overlap. Valid layouts: one result behind the other,
- * or interleaved, with one row of each result within ld. result: C or D. tgl_is_addressable() has
- * excluded overflows. */
+/* Returns an error if two results of a batch overlap. Two layouts are valid: each result begins
+ * behind the end of the one before; or results are interleaved, and ld has room for a row of each.
+ * result: C or D. tgl_is_addressable() has excluded overflows. */
 static tgl_status check_overlap(int result, const stored *x, int64_t batch)
 {
     if (batch < 2 || x->stride >= extent(x)) return TGL_OK;

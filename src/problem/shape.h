@@ -41,9 +41,10 @@ typedef struct tgl_shape {
     bool device_scalars; /* alpha and beta are read from device memory */
     int64_t lda, ldb, ldc, ldd;
     int64_t batch, stride_a, stride_b, stride_c, stride_d;
-    bool pointers;     /* the batch is given by arrays of pointers; strides are 0 */
-    bool unaligned;    /* matrices may begin at any element. Else plans may need multiples of
-                          TGL_MAP_ALIGNMENT bytes; tgl_plan_run_operands() sees to that */
+    bool pointers;  /* the batch is given by arrays of pointers; strides are 0 */
+    bool unaligned; /* true: matrices may begin at any element. false: plans may need matrices that
+                       begin at multiples of TGL_MAP_ALIGNMENT bytes, and tgl_plan_run_operands()
+                       replaces the plan for others */
     int64_t alignment; /* of the pointers to A and B, in bytes, as the caller guarantees it */
     tgl_scaling scaling_a, scaling_b, scaling_d;
     tgl_type type_scale;
@@ -71,8 +72,8 @@ static inline bool tgl_shape_is_all(const tgl_shape *s, tgl_type type)
     return s->type_a == type && s->type_b == type && s->type_c == type && s->type_d == type;
 }
 
-/* Elements from the first to the last of a matrix of `lines` lines of `length` elements; -1 if they
- * exceed int64_t. */
+/* The number of elements from the first to the last element of a matrix in memory. The matrix has
+ * `lines` lines of `length` elements. -1 if the number exceeds int64_t. */
 int64_t tgl_extent(int64_t lines, int64_t length, int64_t ld);
 
 /* Whether the bytes of a batch of matrices of this extent fit in int64_t. extent: may be -1. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks an epilogue and normalises it to row-major. A column-major D becomes the row-major one
- * with m and n, and rows and columns, exchanged.
+ * Checks an epilogue and normalises it to row-major. A column-major D is treated as the row-major
+ * D^T: m and n are exchanged, and so are rows and columns.
  */
 #include "base/error.h"
 #include "problem/shape.h"

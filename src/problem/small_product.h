@@ -9,13 +9,13 @@
 
 #include <stdbool.h>
 
-/* C := alpha*op(A)*op(B) + beta*C, row-major, of f32 or f64 alone, with checked arguments. op(A) is
- * m x k. */
+/* C := alpha*op(A)*op(B) + beta*C, row-major, with checked arguments. A, B and C are all f32 or all
+ * f64. op(A) is m x k. */
 typedef struct tgl_small_product {
     tgl_type type;
     bool trans_a, trans_b;
     int64_t m, n, k, lda, ldb, ldc;
-    double alpha, beta; /* not rounded to the type; alpha is not 0 when it is rounded */
+    double alpha, beta; /* not rounded to the type; alpha would not be 0 after rounding */
     const void *A, *B;
     void *C;
 } tgl_small_product;

@@ -14,7 +14,7 @@
 /* A row of a box: elements [0, box[0]) of dimension 0, at fixed indices of the other dimensions. */
 typedef struct tgl_box_row {
     char *from;          /* address of its first element inside the tensor */
-    size_t first, bytes; /* its offset in the row; bytes of the row inside the tensor */
+    size_t first, bytes; /* its byte offset in the row; bytes inside the tensor */
     size_t to;           /* offset of the row in the box, without the swizzle */
 } tgl_box_row;
 

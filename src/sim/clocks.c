@@ -4,11 +4,12 @@
  *
  * The time of a thread is the number of its release operations: arrivals at mbarriers, barriers of
  * all kinds, proxy fences. The clock of a thread is a row with a column for each actor of the
- * cluster (threads, copies counted by an mbarrier, asynchronous readers): the thread is ordered
- * after all that the actor did up to this time. The second half of the row has the same columns for
- * the async proxy (TMA and wgmma): a fence.proxy.async that the thread is ordered after came after
- * all that the actor did up to this time. An arrival at an mbarrier joins the thread's row into the
- * mbarrier's row; a wait joins the mbarrier's row into the thread's.
+ * cluster (threads, copies counted by an mbarrier, asynchronous readers). A value t means: all that
+ * the actor did up to its time t is ordered before what the thread does next. The second half of
+ * the row has the same columns for the async proxy (TMA and wgmma). There a value t means: between
+ * what the actor did up to time t and what the thread does next, there is a fence.proxy.async. An
+ * arrival at an mbarrier joins the thread's row into the mbarrier's row; a wait joins the
+ * mbarrier's row into the thread's.
  *
  * Kernels without mbarriers, named barriers, proxy fences and asynchronous operations have no
  * clocks.
@@ -125,7 +126,7 @@ static void meet_blocks(tgl_machine *machine, tgl_sim_block *blocks, unsigned co
                 blocks[i].threads[j].time++;
         return;
     }
-    uint32_t *first = tgl_clock_of(machine, blocks, 0); /* the other rows follow it */
+    uint32_t *first = tgl_clock_of(machine, blocks, 0); /* the rows of all blocks are contiguous */
     for (unsigned i = 0; i < count; i++)
         for (unsigned j = 0; j < threads; j++)
             tgl_clock_join(machine, first,

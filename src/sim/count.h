@@ -14,8 +14,8 @@ typedef enum tgl_access_kind {
     TGL_SHARED_LOAD,
     TGL_SHARED_STORE,
     TGL_ASYNC_COPY,  /* cp.async: both a global load and a shared store */
-    TGL_TMA_LOAD,    /* of a box: both a global load and a shared store */
-    TGL_TMA_STORE,   /* of a box, from shared to global memory */
+    TGL_TMA_LOAD,    /* load of a box: both a global load and a shared store */
+    TGL_TMA_STORE,   /* store of a box, from shared to global memory */
     TGL_TENSOR_LOAD, /* loads of wgmma from shared memory */
     TGL_TENSOR_MMA,  /* mma.sync, which accesses registers only */
     TGL_ACCESS_KINDS

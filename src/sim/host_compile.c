@@ -281,8 +281,8 @@ static void shorten_paths(char *log, const char *folder)
         memmove(at, at + length, strlen(at + length) + 1);
 }
 
-/* Runs a command and frees it. is_whole: no memory was missing while it was made. If the command
- * fails, its log is the error message. */
+/* Runs a command and frees it. is_whole: false if memory ran out while the command was made. If the
+ * command fails, its log is the error message. */
 static tgl_status run_step(const job *j, command *c, bool is_whole, const tgl_temp_folder *folder)
 {
     char *log = NULL;
@@ -351,8 +351,8 @@ static void *read_file(const char *path, size_t *size)
     return data;
 }
 
-/* Takes the object of the run time from the cache, or compiles it. It is the same for all kernels,
- * and compiling it takes as long as compiling a kernel. */
+/* Takes the object file of the run time from the cache, or compiles it. It is the same for all
+ * kernels, and compiling it takes as long as compiling a kernel. */
 static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const char **object)
 {
     tgl_cache_key key;

@@ -2,7 +2,7 @@
  *
  * Each thread has a machine of its own, a helper: it runs clusters with its own copy of the
  * kernel's code and shared memory, its own counts, and its own copy of the shadow of global memory.
- * The helpers take clusters in the order of one thread. Afterwards the counts are added up and the
+ * The helpers take clusters in the order of a single thread. Then the counts are added up and the
  * shadows are merged. Clusters whose accesses do not conflict behave as if they had run one after
  * the other. All other launches are run on one thread:
  *
@@ -31,10 +31,10 @@ static const size_t SHADOW_WORDS_MAX = (size_t)1 << 21;
 
 typedef struct job {
     tgl_host_threads *threads;
-    tgl_machine *machine; /* it has started the launch */
+    tgl_machine *machine; /* the machine that has started the launch */
     int team;
     uint32_t clusters;
-    char *memory;          /* what D and the scratch contained */
+    char *memory;          /* copy of D and the scratch from before the launch */
     int traced;            /* the helper that ran cluster number 0 */
     _Atomic uint32_t next; /* the next cluster that a helper takes */
     atomic_bool has_failed;

@@ -90,8 +90,8 @@ static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
     return is_absent ? "beta is 0" : NULL;
 }
 
-/* Sets the partitions of A and B that the launch reads: all of A and B if the launch writes none of
- * D. */
+/* Sets the partitions of A and B that the launch reads: all of A and B if the launch writes no part
+ * of D. */
 static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_launch_extent *e,
                        tgl_sim_region *regions)
 {
@@ -159,7 +159,7 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
                                              (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
 }
 
-/* Sets the regions of prepared operands. While an operand is prepared, its block is the scratch. */
+/* Sets the regions of prepared operands. While one is prepared, its memory is the scratch. */
 static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
 {
     static const char *const names[] = {"the prepared A", "the prepared B"};

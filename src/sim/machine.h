@@ -19,7 +19,7 @@ enum {
     TGL_SIM_MESSAGE = 640,
     TGL_SIM_THREADS_MAX = 1024,
     TGL_WARP = 32,               /* threads of a warp */
-    TGL_WARPGROUP = 128,         /* of a warpgroup */
+    TGL_WARPGROUP = 128,         /* threads of a warpgroup */
     TGL_SIM_MBARRIERS_MAX = 32,  /* per block */
     TGL_SIM_READERS_MAX = 24,    /* per block: warpgroups with wgmma plus threads with TMA stores */
     TGL_SIM_NAMED_BARRIERS = 16, /* per block; number 0 is __syncthreads() */
@@ -43,7 +43,7 @@ enum {
     TGL_SIM_B_POINTERS,
     TGL_SIM_C_POINTERS,
     TGL_SIM_D_POINTERS,
-    TGL_SIM_KEPT_A, /* blocks of the scratch that an earlier run has made */
+    TGL_SIM_KEPT_A, /* prepared operands, which an earlier run has written */
     TGL_SIM_KEPT_B,
     TGL_SIM_REGIONS
 };
@@ -92,8 +92,8 @@ typedef struct tgl_box_store {
 typedef struct tgl_sim_left_fragment {
     const char *begin, *end; /* NULL: unused */
     bool is_written;         /* since the last wgmma_fence() */
-    int64_t group;           /* the latest one that reads it */
-    const void *pc;          /* of its wgmma */
+    int64_t group;           /* the latest wgmma group that reads it */
+    const void *pc;          /* source location of the wgmma that reads it */
 } tgl_sim_left_fragment;
 
 /* The state of a thread that executes wgmma. */
@@ -109,7 +109,7 @@ typedef struct tgl_sim_wgmma_thread {
         const char *begin, *end; /* registers; NULL: unused */
         bool is_touched;         /* accessed since the last wgmma_fence() */
     } accumulators[TGL_WGMMA_ACCUMULATORS];
-    tgl_sim_left_fragment fragments[TGL_WGMMA_LEFT_FRAGMENTS]; /* the used ones first */
+    tgl_sim_left_fragment fragments[TGL_WGMMA_LEFT_FRAGMENTS]; /* used rows come first */
 } tgl_sim_wgmma_thread;
 
 typedef enum tgl_thread_state {
@@ -145,10 +145,10 @@ typedef struct tgl_sim_thread {
     bool has_waited;     /* the thread has waited for earlier launches */
     tgl_sim_loops loops; /* the loops that it is in */
 
-    tgl_sim_copy *copies; /* in flight, oldest first, starting at `first_copy` */
+    tgl_sim_copy *copies; /* cp.async in flight, oldest first, starting at `first_copy` */
     int first_copy, copy_count;
     size_t copy_room;
-    int64_t groups; /* committed */
+    int64_t groups; /* number of groups of cp.async committed */
 
     tgl_sim_wgmma_thread wgmmas;
     tgl_box_store *stores; /* TMA stores that have not completed, oldest first */
@@ -160,7 +160,7 @@ typedef struct tgl_sim_thread {
  * barriers, numbered from 1 in each block; 0: no access. */
 typedef struct tgl_shared_access {
     uint32_t epoch, warp_epoch, time, site;
-    uint16_t thread; /* index in the block, or an asynchronous actor: */
+    uint16_t thread; /* index in the block, or an asynchronous actor (below) */
 } tgl_shared_access;
 
 enum {
@@ -182,9 +182,9 @@ typedef enum tgl_awaited { TGL_AWAITS_NOTHING, TGL_AWAITS_CP_ASYNC, TGL_AWAITS_T
 
 /* The shadow of 4 bytes of shared memory. */
 typedef struct tgl_shared_word {
-    tgl_shared_access write, read, other; /* other: a second reader, another thread */
+    tgl_shared_access write, read, other; /* other: a reader that is another thread than `read` */
     uint32_t copy_site;
-    uint32_t write_phase; /* phases are the intervals between two barriers of the cluster */
+    uint32_t write_phase; /* of the last write; a phase lies between two barriers of the cluster */
     uint32_t remote_phase, remote_site; /* the last read by another block */
     uint16_t copier;
     uint8_t has_data;   /* bit i: byte i was written */
@@ -204,13 +204,13 @@ typedef struct tgl_tma_copy {
 
 typedef struct tgl_mbarrier {
     size_t offset;          /* in shared memory */
-    int arrivals, pending;  /* arrivals of a phase; those still expected in the current phase */
+    int arrivals, pending;  /* arrivals per phase; arrivals still expected in the current one */
     int64_t missing;        /* bytes announced and not yet copied */
-    uint32_t phase;         /* completed phases, plus 1 */
+    uint32_t phase;         /* number of completed phases, plus 1 */
     tgl_shared_access made; /* the call of mbarrier_init() */
-    const void *made_at;    /* and its source location */
+    const void *made_at;    /* source location of that call */
     bool is_fenced;         /* mbarrier_init_fence() was called after mbarrier_init() */
-    uint32_t *arrived, *complete; /* clocks of arrivals in the current and the previous phase */
+    uint32_t *arrived, *complete; /* joined clocks of arrivals in the current, previous phase */
     tgl_tma_copy *copies;         /* of the current phase */
     int copy_count;
     size_t copy_room;
@@ -221,14 +221,14 @@ typedef struct tgl_sim_block {
     unsigned at[3]; /* blockIdx */
     bool is_done;
     tgl_sim_thread *threads;
-    unsigned made; /* threads with a stack */
+    unsigned made; /* number of threads that have a stack */
     uint32_t epoch;
     uint32_t waited_epoch; /* first epoch with a wait for earlier launches; 0: none */
     tgl_shared_word *words;
     size_t word_room;
     char *shared; /* its saved shared memory, while another block runs */
     size_t shared_room;
-    uint32_t read_phase; /* the phase in which another block has read from it */
+    uint32_t read_phase; /* the last phase in which another block read its shared memory */
 
     uint32_t phase_epoch; /* the first epoch after the latest barrier of the cluster */
     uint32_t phase_time;  /* the greatest time of a thread of the block before that barrier */
@@ -293,7 +293,8 @@ typedef struct tgl_global_shadow {
     size_t range_room;
     uint32_t time;
     bool has_atomic;            /* the cluster that is running has executed an atomic */
-    tgl_moment ordered, reader; /* the latest pair that was found to be ordered; launch 0: none */
+    tgl_moment ordered, reader; /* the latest write found to be ordered before a reader, and that
+                                   reader; ordered.launch is 0: none */
 } tgl_global_shadow;
 
 /* ---- The machine ----------------------------------------------------------------------------- */
@@ -328,7 +329,7 @@ typedef struct tgl_machine {
     uint32_t first_beside;    /* earlier launches from this number on may be running */
     bool is_beside;           /* the launch is TGL_BESIDE */
     bool has_waited;          /* a thread of the launch has waited for earlier launches */
-    tgl_sim_module **modules; /* of the run's launches; those of a helper are not its own */
+    tgl_sim_module **modules; /* of the run's launches; a helper does not own them */
     size_t module_room;
     uint32_t cluster; /* number of the cluster that is running */
     uint32_t phase;   /* of the cluster */
@@ -363,7 +364,7 @@ void tgl_machine_rest(tgl_sim_thread *thread);
 _Noreturn void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
     TGL_PRINTF(3, 4);
 
-/* The same for a thread that is not running. Returns to the caller. */
+/* Like tgl_machine_fault(), for a thread that is not running. Returns to the caller. */
 void tgl_machine_fault_of(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                           const char *format, ...) TGL_PRINTF(4, 5);
 

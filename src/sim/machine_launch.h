@@ -34,7 +34,7 @@ tgl_status tgl_machine_end(tgl_machine *machine);
 /* Gives the first `count` threads of a block a stack, unless they have one. False: no memory. */
 bool tgl_machine_make_threads(tgl_machine *machine, tgl_sim_block *block, unsigned count);
 
-/* What the fiber of a thread runs: the kernel. argument: a tgl_sim_thread. */
+/* The entry function of a thread's fiber: runs the kernel. argument: a tgl_sim_thread. */
 void tgl_machine_thread_main(void *argument);
 
 /* ---- For host_threads.c ---------------------------------------------------------------------- */

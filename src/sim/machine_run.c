@@ -2,8 +2,8 @@
  *
  * Runs the blocks of a cluster. Each thread of a block runs until the next barrier, warp by warp;
  * when all have reached it, they continue. The blocks of a cluster run one after the other, each
- * until the next barrier of the cluster. There is one place for shared memory: that of the blocks
- * that are not running is saved elsewhere.
+ * until the next barrier of the cluster. The kernel's code has one copy of shared memory: that of
+ * blocks that are not running is saved elsewhere.
  */
 #include "sim/machine_run.h"
 

@@ -199,7 +199,7 @@ bool tgl_mbarrier_is_open(const tgl_machine *machine, const tgl_sim_thread *thre
     return b->phase > thread->phase || (b->pending == 0 && b->missing == 0);
 }
 
-/* The phase that has this parity: the current one or the previous one. */
+/* The number of the phase that has this parity: the current phase or the previous one. */
 static uint32_t phase_of(const tgl_mbarrier *b, unsigned parity)
 {
     return (b->phase - 1) % 2 == parity ? b->phase : b->phase - 1;

@@ -9,7 +9,7 @@
 #include "sim/machine.h"
 
 /* Starts the sequence of random numbers number `stream` of a launch: 0 for the order of its
- * clusters, c + 1 within cluster number c. A sequence depends on the seed, the number of the launch
+ * clusters, c + 1 for orders in cluster number c. It depends on the seed, the number of the launch
  * and the stream, and not on what has run before. */
 void tgl_order_seed(tgl_machine *machine, uint64_t stream);
 

@@ -32,8 +32,8 @@ tgl_trace *tgl_record_launch(tgl_record *record, const tgl_sim_launch *launch)
     return &record->trace;
 }
 
-/* Counts a line as often as its most frequent place was executed: a basic block with code of the
- * line, or an access. at: a return address relative to load_address. */
+/* Raises the count of a line to `threads`. So a line's count is that of its most frequent place: a
+ * basic block with code of the line, or an access. at: a return address from load_address. */
 static bool count_line(tgl_record *record, size_t at, unsigned threads)
 {
     const int line = tgl_sim_line_at(record->module, at);
@@ -49,8 +49,8 @@ static bool count_line(tgl_record *record, size_t at, unsigned threads)
     return true;
 }
 
-/* Counts the lines of a basic block. Its code ends where the next block begins, at the call: an
- * instruction of 5 bytes on x86-64, of 4 on aarch64. */
+/* Counts the lines of a basic block. Its code ends where the next block begins, at the call of
+ * __sanitizer_cov_trace_pc(): an instruction of 5 bytes on x86-64, of 4 on aarch64. */
 static bool count_block(tgl_record *record, size_t block)
 {
     enum { CALL = 5 };

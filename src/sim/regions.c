@@ -49,7 +49,7 @@ static bool are_interlaced(const tgl_sim_region *x)
     return x->bases == NULL && x->batch > 1 && x->stride_bytes > 0 && x->stride_bytes < x->extent;
 }
 
-/* Whether the matrices are interleaved: one row of each within ld, without common elements. */
+/* Whether matrices are interleaved: a row of each fits within ld, and they share no elements. */
 static bool are_side_by_side(const tgl_sim_region *x)
 {
     return are_interlaced(x) && x->stride_bytes >= x->row_bytes &&

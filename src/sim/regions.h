@@ -10,21 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A batch of stored matrices of which a launch may access a partition, the same of each; or a
+/* A batch of stored matrices. A launch may access one partition, the same one of each matrix. Or a
  * vector, stored as a matrix of one row. */
 typedef struct tgl_sim_region {
     const char *name;                  /* in error messages: "A", "the scratch" */
     const char *label;                 /* in the table by line: "A", "workspace" */
-    uintptr_t base;                    /* of the partition in the first matrix */
+    uintptr_t base;                    /* address of the partition in the first matrix */
     const void *const *bases;          /* pointers to the matrices; NULL: the batch is strided */
-    int64_t partition_offset;          /* bytes from such a pointer to the partition */
-    int element;                       /* bytes */
-    int64_t rows, row_bytes, ld_bytes; /* of the partition */
+    int64_t partition_offset;          /* bytes from one of `bases` to the partition */
+    int element;                       /* bytes per element */
+    int64_t rows, row_bytes, ld_bytes; /* partition: rows, their bytes, bytes between rows */
     int64_t extent; /* bytes from the partition's first element to its last; 0: not accessible */
     int64_t batch, stride_bytes;
     int64_t first_row, first_col, all_rows,
-        all_cols; /* position of the partition, and the size of the whole matrix */
-    bool is_list;
+        all_cols;          /* position of the partition, and the size of the whole matrix */
+    bool is_list;          /* a vector: messages give an index instead of row and column */
     const char *forbidden; /* why the region must not be read, "beta is 0"; NULL: it may be */
 } tgl_sim_region;
 

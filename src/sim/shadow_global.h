@@ -12,7 +12,7 @@ bool tgl_global_start_launch(tgl_machine *machine, size_t clusters);
 void tgl_global_start_cluster(tgl_machine *machine);
 void tgl_global_end_cluster(tgl_machine *machine);
 /* Helpers (host_threads.c) have shadows of their own for a launch.
- * copy: the helper's becomes that of the machine. False: no memory.
+ * copy: the helper's shadow becomes a copy of the machine's. False: no memory.
  * has_conflict: whether two helpers have accessed the same word, and one of them has written it; or
  * whether a cluster has executed an atomic.
  * merge: adds what the helper's clusters have written and read to the machine's shadow. */

@@ -182,8 +182,8 @@ static tgl_shared_access access_now(const tgl_machine *machine, uint32_t site)
 }
 
 /* Two readers are recorded: the first one that is not ordered before a later one, and the latest.
- * If they are different threads, a race with any writer is detected, because a writer cannot be
- * both. clock: the clock of an asynchronous read; NULL: that of the thread. */
+ * If they are different threads, a race with any writer is detected, because the writer is another
+ * thread than at least one. clock: the clock of an asynchronous read; NULL: that of the thread. */
 static void keep_reader(const tgl_machine *machine, tgl_shared_word *word, uint8_t mask,
                         const tgl_shared_access *now, const uint32_t *clock)
 {

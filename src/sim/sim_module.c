@@ -213,8 +213,8 @@ static const tgl_line_row *row_at(const tgl_sim_module *module, size_t at)
     return row != NULL && row->line > 0 ? row : NULL;
 }
 
-/* Device functions are inlined, so the nearest row before that belongs to the kernel's own file is
- * the call. */
+/* Device functions are inlined: the nearest earlier row of the kernel's own file is the call that
+ * led to the row. */
 static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_line_row *row)
 {
     for (; row >= module->lines.rows; row--)

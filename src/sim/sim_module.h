@@ -66,7 +66,7 @@ tgl_place tgl_sim_place(const tgl_sim_module *module, const void *pc);
 /* The line in the kernel's own file; 0: unknown. */
 int tgl_sim_line(const tgl_sim_module *module, const void *pc);
 
-/* The same for a return address relative to load_address. */
+/* Like tgl_sim_line(), for a return address relative to load_address. */
 int tgl_sim_line_at(const tgl_sim_module *module, size_t at);
 
 #endif

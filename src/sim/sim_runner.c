@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lock of a sim device, and what runs plans under it. A child process may inherit them while a
- * thread of its parent uses them. That thread does not exist in the child and never releases the
- * lock: the child makes a new runner, and keeps the inherited one as it is.
+ * The runner of a sim device: its lock, and the state that runs plans. A forked child may inherit a
+ * runner that a thread of its parent is using. That thread does not exist in the child and never
+ * releases the lock: the child makes a new runner, and leaves the inherited one as it is.
  */
 #include "sim/sim_state.h"
 
@@ -26,7 +26,8 @@ tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim)
     return runner;
 }
 
-/* An inherited runner that was in use stays: what its thread was changing cannot be freed. */
+/* Not for an inherited runner that was in use: the state that its thread was changing cannot be
+ * freed. */
 void tgl_sim_runner_free(tgl_sim_runner *runner)
 {
     if (runner == NULL) return;
@@ -38,7 +39,7 @@ void tgl_sim_runner_free(tgl_sim_runner *runner)
 }
 
 /* Replaces a runner that a thread of the parent process has left in use. The report that the thread
- * was replacing is incomplete: the plan has none then. Returns the new runner; NULL: no memory. */
+ * was writing is incomplete, so its plan loses it. Returns the new runner; NULL: no memory. */
 static tgl_sim_runner *replace_runner(tgl_sim *sim, tgl_sim_runner *inherited)
 {
     tgl_sim_runner *made = tgl_sim_runner_make(sim);

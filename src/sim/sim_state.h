@@ -22,10 +22,10 @@ typedef struct tgl_sim_plan {
     tgl_sim_module *modules[];
 } tgl_sim_plan;
 
-/* What runs plans, one at a time. */
+/* The state that is needed to run plans, one at a time. */
 typedef struct tgl_sim_runner {
     pthread_mutex_t lock; /* protects the members below, the modules and the plans' reports */
-    pid_t process;        /* that it was made in */
+    pid_t process;        /* the process that made the runner */
     tgl_machine machine;
     tgl_host_threads threads;
     char *workspace; /* for runs without a workspace of the caller */
@@ -37,7 +37,7 @@ typedef struct tgl_sim {
     tgl_host_compiler compiler;
     _Atomic(tgl_sim_runner *) runner;
     tgl_sim_module *modules; /* loaded modules */
-    int threads;             /* that tgl_device_options asks for */
+    int threads;             /* number requested in tgl_device_options; 0: not given */
     bool is_shuffled;        /* clusters run in a random order */
     uint64_t seed;
     char seed_text[24];

@@ -64,7 +64,7 @@ static void start_keeper(tgl_temp_folder *folder)
     if (folder->keeper == 0) close(folder->socket);
 }
 
-/* Tells the keeper which folder of the base it has to remove. */
+/* Tells the keeper which folder in the base folder it has to remove. */
 static void tell_keeper(const tgl_temp_folder *folder)
 {
     char line[64];
@@ -102,7 +102,7 @@ tgl_status tgl_temp_folder_make(tgl_temp_folder *folder)
 {
     *folder = (tgl_temp_folder){0};
     const char *base = tgl_temp_folder_base();
-    /* The names within the folder need the other half. */
+    /* The other half of the buffer is for names within the folder. */
     if (strlen(base) > TGL_TEMP_PATH / 2) return fail_to_make(ENAMETOOLONG);
     /* The keeper starts first, so that it learns of the folder as soon as there is one. */
     start_keeper(folder);

@@ -16,7 +16,7 @@ const tgl_tensor_model tgl_tensor_ampere = {24, 2};
 enum {
     COLUMNS = 64,
     VECTOR = 8,           /* the number of computed columns is a multiple of this */
-    ZERO_EXPONENT = -126, /* of a zero of any type (MMA-Sim) */
+    ZERO_EXPONENT = -126, /* exponent of a zero of any type (MMA-Sim) */
     DOUBLE_BIAS = 1023,
     DOUBLE_FRACTION = 52,
 };

@@ -27,7 +27,7 @@ typedef struct tgl_tensor_model {
 } tgl_tensor_model;
 
 extern const tgl_tensor_model tgl_tensor_hopper; /* wgmma and mma.sync on sm_90 */
-extern const tgl_tensor_model tgl_tensor_ampere; /* mma.sync on sm_80 to sm_89, 32 bytes of K */
+extern const tgl_tensor_model tgl_tensor_ampere; /* mma.sync on sm_80 to sm_89 with 32 bytes of K */
 
 enum { TGL_TENSOR_K_MAX = 16 }; /* maximum K of an instruction, in elements */
 
@@ -36,7 +36,7 @@ enum { TGL_TENSOR_K_MAX = 16 }; /* maximum K of an instruction, in elements */
 void tgl_tensor_multiply(const tgl_tensor_model *model, tgl_tensor_type type, int m, int n, int k,
                          const uint32_t *a, const uint32_t *b, float *sums);
 
-/* The same for f64. */
+/* Like tgl_tensor_multiply(), for f64. */
 void tgl_tensor_multiply_f64(int m, int n, int k, const double *a, const double *b, double *sums);
 
 /* cvt.rna.tf32: rounds to nearest, ties away from zero, so that the last 13 bits are 0. Inf and NaN

@@ -19,7 +19,7 @@
 
 enum {
     SECTOR = 32, /* bytes */
-    UNIT = 16    /* bytes, where boxes begin in dimension 0; Hopper faults elsewhere */
+    UNIT = 16    /* bytes: on Hopper a box must begin at a multiple of it in dimension 0 */
 };
 
 /* ---- Global memory --------------------------------------------------------------------------- */
@@ -159,7 +159,8 @@ static tgl_box_store *add_store(tgl_machine *machine, const struct tgl_tensor_ma
     return *last;
 }
 
-/* Hopper stores a box that reaches behind the tensor's rows up to a multiple of 16 bytes. */
+/* If a stored box reaches beyond the end of the tensor's rows, Hopper writes up to the next
+ * multiple of 16 bytes, which may be outside of the tensor. */
 static void check_end_of_rows(tgl_machine *machine, const struct tgl_tensor_map *map, const int *at,
                               const void *pc)
 {

@@ -10,17 +10,17 @@
 
 #include <stddef.h>
 
-enum { TGL_TRACE_EACH = 8 }; /* steps of one instruction */
+enum { TGL_TRACE_EACH = 8 }; /* maximum number of steps of one instruction */
 
 /* An instruction that a warp executes. */
 typedef struct tgl_trace_step {
-    uint64_t order; /* in time */
+    uint64_t order; /* position in time */
     const void *pc;
     tgl_access_kind kind;
-    int target, warp;               /* target: of the tally's site */
-    tgl_warp_access shared, global; /* no lanes: not accessed. TMA, wgmma: below */
-    int64_t rows, row_bytes;        /* rows of a TMA box, whose address one lane has; 0: no box */
-    uintptr_t tiles[2];             /* of wgmma, in shared memory */
+    int target, warp;               /* target: as in tgl_site */
+    tgl_warp_access shared, global; /* lanes is 0: not accessed */
+    int64_t rows, row_bytes;        /* of a TMA box, whose address one lane has; 0: no box */
+    uintptr_t tiles[2];             /* addresses of wgmma's operands in shared memory */
     int m, n, k, type;              /* of mma and wgmma; type: a tgl_type */
 } tgl_trace_step;
 

@@ -23,8 +23,8 @@ typedef struct tgl_warp_operands {
     tgl_tensor_type type;
     void *to;          /* registers that are written (MMA: and read) */
     const void *a, *b; /* registers that are read */
-    char *row;         /* in shared memory */
-    int count;         /* number of matrices */
+    char *row;         /* the lane's matrix row in shared memory (ldmatrix, stmatrix) */
+    int count;         /* number of matrices (ldmatrix, stmatrix) */
     bool is_transposed;
 } tgl_warp_operands;
 

@@ -13,7 +13,7 @@ typedef struct tgl_fragments {
     uint32_t a[16 * 16], b[16 * 8], sums[16 * 8];
 } tgl_fragments;
 
-/* type: a tgl_type; TGL_F32 for TF32. Not of f64. */
+/* Finds the fragments of mma.sync. type: a tgl_type except TGL_F64; TGL_F32 means TF32. */
 void tgl_warp_mma_fragments(int type, tgl_fragments *fragments);
 
 /* type: a tgl_type; TGL_F32 for TF32. */

@@ -37,8 +37,8 @@ typedef struct tile {
 
 typedef struct tgl_sim_warpgroup {
     tile tiles[TGL_WGMMA_ACCUMULATORS];
-    uint32_t *known;  /* the minimum of the clocks of its threads, */
-    uint32_t version; /* when machine->clock_version had this value; 0: not computed */
+    uint32_t *known;  /* minimum of the clocks of its threads */
+    uint32_t version; /* machine->clock_version when `known` was computed; 0: it was not */
     uint32_t left[M * TGL_TENSOR_K_MAX], right[TGL_TENSOR_K_MAX * N_MAX];
     int registers; /* per thread, by setmaxnreg; 0: as compiled */
 } tgl_sim_warpgroup;
