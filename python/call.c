@@ -349,17 +349,18 @@ static PyObject *clear(PyObject *object, PyObject *unused)
 
 static PyObject *new_calls(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *array_type, *empty;
-    size_t address;
+    PyObject *array_type, *empty, *address;
     (void)keywords;
-    if (!PyArg_ParseTuple(args, "OOn", &array_type, &empty, &address)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOO", &array_type, &empty, &address)) return NULL;
+    void *run = PyLong_AsVoidPtr(address);
+    if (run == NULL) return NULL;
     calls *self = (calls *)PyType_GenericAlloc(type, 0);
     if (self == NULL) return NULL;
     self->array_type = array_type;
     self->empty = empty;
     Py_INCREF(array_type);
     Py_INCREF(empty);
-    self->run = (run_function *)address;
+    *(void **)&self->run = run;
     return (PyObject *)self;
 }
 

@@ -124,14 +124,15 @@ static tgl_status fill_matrix(const huge_run *run, const huge_matrix *x)
 static tgl_status use_guards(const huge_run *run, bool write, bool *unharmed)
 {
     const huge_matrix *c = &run->c;
+    const void *guard = run->numbers;
     void *back = malloc(GUARD_BYTES), *ends[] = {c->memory, base_of(c) + c->layout.extent};
     *unharmed = true;
     tgl_status status = back != NULL ? TGL_OK : TGL_NO_MEMORY;
     for (int i = 0; i < 2 && status == TGL_OK; i++) {
         if (write)
-            status = tgl_upload(run->dev, ends[i], run->numbers, GUARD_BYTES, NULL);
+            status = tgl_upload(run->dev, ends[i], guard, GUARD_BYTES, NULL);
         else if ((status = tgl_download(run->dev, back, ends[i], GUARD_BYTES, NULL)) == TGL_OK)
-            *unharmed = *unharmed && memcmp(back, run->numbers, GUARD_BYTES) == 0;
+            *unharmed = *unharmed && memcmp(back, guard, GUARD_BYTES) == 0;
     }
     free(back);
     return status;

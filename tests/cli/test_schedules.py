@@ -37,7 +37,7 @@ class Schedules(unittest.TestCase):
     def test_prints_the_best(self):
         lines = self.search("--count", 9, "--best", 5, "--workers", 2)
         self.assertEqual(len(lines), 6)
-        self.assertEqual(len(os.listdir(self.env["TEGULA_CACHE"])), 10)
+        self.assertEqual(len(os.listdir(os.path.join(self.env["TEGULA_CACHE"], "tegula"))), 10)
         self.assertEqual({ROW.match(line).group(2) for line in lines[1:]}, {"2"}) # n is 66
         self.assertEqual(lines, self.search("--count", 9, "--best", 5, "--workers", 3))
         self.assertNotEqual(lines, self.search("--count", 9, "--best", 5, "--seed", 2))
