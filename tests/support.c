@@ -4,6 +4,8 @@
  */
 #include "support.h"
 
+#include <dirent.h>
+
 static bool is_tier(const char *name)
 {
     static const char *const tiers[] = {"portable",    "avx2",        "avx512",
@@ -12,6 +14,16 @@ static bool is_tier(const char *name)
     for (size_t i = 0; i < COUNT_OF(tiers); i++)
         if (strcmp(name, tiers[i]) == 0) return true;
     return false;
+}
+
+int threads_of_process(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+    for (const struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    if (tasks != NULL) closedir(tasks);
+    return count;
 }
 
 tgl_device *open_cpu(int threads)

@@ -41,6 +41,9 @@ void forget_error(void);
 /* Fails unless a failure since forget_error() has set an error message. */
 void assert_new_sentence(void);
 
+/* The number of threads of this process. */
+int threads_of_process(void);
+
 /* Opens the cpu device. If TEGULA_CPU selects an instruction set that this machine does not have,
  * ends the program with 77, which CTest reports as "skipped". */
 tgl_device *open_cpu(int threads);

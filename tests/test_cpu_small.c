@@ -131,6 +131,31 @@ static void multiply(tgl_device *dev, tgl_type type, int64_t m, int64_t n, int64
                   TGL_OK);
 }
 
+/* The m rows of a product are the first ones of a product with `larger` rows, bit by bit. */
+static void compare_rows(tgl_device *dev, tgl_type type, int64_t m, int64_t larger, int64_t n,
+                         int64_t k, const double *scalars, uint64_t *seed)
+{
+    const int64_t element = (int64_t)tgl_type_size(type);
+    matrices x;
+    guarded few;
+    assert_true(guarded_create(&x.a, (size_t)(larger * k * element), true));
+    assert_true(guarded_create(&x.b, (size_t)(k * n * element), true));
+    assert_true(guarded_create(&x.c, (size_t)(larger * n * element), true));
+    assert_true(guarded_create(&few, (size_t)(m * n * element), true));
+    fill(&x.a, type, seed);
+    fill(&x.b, type, seed);
+    fill(&x.c, type, seed);
+    memcpy(few.bytes, x.c.bytes, few.size);
+    multiply(dev, type, m, n, k, scalars, x.a.bytes, x.b.bytes, few.bytes);
+    multiply(dev, type, larger, n, k, scalars, x.a.bytes, x.b.bytes, x.c.bytes);
+    assert_memory_equal(few.bytes, x.c.bytes, few.size);
+    assert_true(guarded_is_intact(&few));
+    guarded_destroy(&x.a);
+    guarded_destroy(&x.b);
+    guarded_destroy(&x.c);
+    guarded_destroy(&few);
+}
+
 /* A row of a small product has the bits that it has in a product with more rows, which goes the
  * general way. All numbers of columns, so that the last vector of a panel has every number of
  * lanes. */
@@ -141,28 +166,10 @@ static void rows_are_those_of_larger_products(void **state)
     uint64_t seed = 23;
     for (int i = 0; i < 8 * SMALL; i++) {
         const tgl_type type = i % 2 ? TGL_F32 : TGL_F64;
-        const int64_t element = type == TGL_F32 ? sizeof(float) : sizeof(double);
         const int64_t m = random_int(&seed, 2, SMALL), k = random_int(&seed, 1, SMALL);
         const int64_t n = 2 + i / 2 % (SMALL - 1);
         const double *factors = scalars[random_int(&seed, 0, COUNT_OF(scalars) - 1)];
-        matrices x;
-        guarded few;
-        assert_true(guarded_create(&x.a, (size_t)(LARGE * k * element), true));
-        assert_true(guarded_create(&x.b, (size_t)(k * n * element), true));
-        assert_true(guarded_create(&x.c, (size_t)(LARGE * n * element), true));
-        assert_true(guarded_create(&few, (size_t)(m * n * element), true));
-        fill(&x.a, type, &seed);
-        fill(&x.b, type, &seed);
-        fill(&x.c, type, &seed);
-        memcpy(few.bytes, x.c.bytes, few.size);
-        multiply(*state, type, m, n, k, factors, x.a.bytes, x.b.bytes, few.bytes);
-        multiply(*state, type, LARGE, n, k, factors, x.a.bytes, x.b.bytes, x.c.bytes);
-        assert_memory_equal(few.bytes, x.c.bytes, few.size);
-        assert_true(guarded_is_intact(&few));
-        guarded_destroy(&x.a);
-        guarded_destroy(&x.b);
-        guarded_destroy(&x.c);
-        guarded_destroy(&few);
+        compare_rows(*state, type, m, LARGE, n, k, factors, &seed);
     }
 }
 
@@ -203,28 +210,10 @@ static void flat_products_are_rows_of_larger_ones(void **state)
     uint64_t seed = 31;
     for (int i = 0; i < 200; i++) {
         const tgl_type type = i % 2 ? TGL_F32 : TGL_F64;
-        const int64_t element = type == TGL_F32 ? sizeof(float) : sizeof(double);
         const int64_t m = random_int(&seed, 2, 8), k = random_int(&seed, 1, 8);
         const int64_t n = random_int(&seed, 65, 400);
         const double *factors = scalars[i % 4];
-        matrices x;
-        guarded few;
-        assert_true(guarded_create(&x.a, (size_t)(LARGE * k * element), true));
-        assert_true(guarded_create(&x.b, (size_t)(k * n * element), true));
-        assert_true(guarded_create(&x.c, (size_t)(LARGE * n * element), true));
-        assert_true(guarded_create(&few, (size_t)(m * n * element), true));
-        fill(&x.a, type, &seed);
-        fill(&x.b, type, &seed);
-        fill(&x.c, type, &seed);
-        memcpy(few.bytes, x.c.bytes, few.size);
-        multiply(*state, type, m, n, k, factors, x.a.bytes, x.b.bytes, few.bytes);
-        multiply(*state, type, LARGE, n, k, factors, x.a.bytes, x.b.bytes, x.c.bytes);
-        assert_memory_equal(few.bytes, x.c.bytes, few.size);
-        assert_true(guarded_is_intact(&few));
-        guarded_destroy(&x.a);
-        guarded_destroy(&x.b);
-        guarded_destroy(&x.c);
-        guarded_destroy(&few);
+        compare_rows(*state, type, m, LARGE, n, k, factors, &seed);
     }
 }
 

@@ -9,7 +9,6 @@
 #include "base/processors.h"
 #include "cpu/run/cpu_device.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,18 +18,6 @@
 #include <unistd.h>
 
 enum { MAX_TEAM = 7 };
-
-/* The threads of this process. */
-static int threads_of_process(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    assert_non_null(tasks);
-    int count = 0;
-    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;)
-        count += entry->d_name[0] != '.';
-    closedir(tasks);
-    return count;
-}
 
 /* ---- Teams ----------------------------------------------------------------------------------- */
 

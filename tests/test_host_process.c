@@ -6,7 +6,6 @@
  */
 #include "support.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <linux/filter.h>
@@ -80,16 +79,6 @@ static bool opens_and_multiplies(void *unused)
     const bool is_right = dev != NULL && multiplies(dev) && multiplies(dev);
     tgl_device_close(dev);
     return is_right;
-}
-
-static int threads_of_process(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    int count = 0;
-    for (const struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;)
-        count += entry->d_name[0] != '.';
-    if (tasks != NULL) closedir(tasks);
-    return count;
 }
 
 /* ---- Children -------------------------------------------------------------------------------- */

@@ -5,20 +5,9 @@
  */
 #include "support.h"
 
-#include <dirent.h>
 #include <omp.h>
 
 enum { THREADS = 3, N = 160 };
-
-static int threads_of_process(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    int count = 0;
-    for (const struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;)
-        count += entry->d_name[0] != '.';
-    if (tasks != NULL) closedir(tasks);
-    return count;
-}
 
 static float A[N * N], results[8][N * N];
 

@@ -7,20 +7,9 @@
 
 #include "base/openmp.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 
 enum { THREADS = 3, N = 200 };
-
-static int threads_of_process(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    int count = 0;
-    for (const struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;)
-        count += entry->d_name[0] != '.';
-    if (tasks != NULL) closedir(tasks);
-    return count;
-}
 
 static float A[N * N], C[N * N];
 

@@ -92,7 +92,8 @@ static plan_table *make_table(plan_table *inherited)
 }
 
 /* Waits for the lock for ABANDONED_SECONDS. Returns false if it was released and is now held by the
- * caller. Returns true if not: calls hold it for less than 1 us, so nobody will release it. */
+ * caller. Returns true if not: its holder was left by longjmp(), because calls hold it for less
+ * than 1 us. */
 static bool is_abandoned(plan_table *table)
 {
     struct timespec until;

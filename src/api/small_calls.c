@@ -107,17 +107,7 @@ void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
         s->batch != 1 || !s->in_place || s->pointers || s->device_scalars ||
         !tgl_epilogue_is_none(&s->epilogue))
         return;
-    plan->small = (tgl_small_product){
-        .type = s->type_a,
-        .trans_a = s->trans_a,
-        .trans_b = s->trans_b,
-        .m = s->m,
-        .n = s->n,
-        .k = s->k,
-        .lda = s->lda,
-        .ldb = s->ldb,
-        .ldc = s->ldc,
-    };
+    plan->small = tgl_small_product_of(s);
 }
 
 /* Whether a run has only A, B, C and scalars. */

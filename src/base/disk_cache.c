@@ -94,8 +94,8 @@ static bool choose_folder(tgl_cache *cache, cache_path *path)
     return length < (int)sizeof path->text || turn_off(cache, "the folder's path is too long");
 }
 
-/* Whether a folder, and the link that leads to it, belong to the caller or to root. Nobody else can
- * then decide what lies in it. */
+/* Whether a folder, and a symbolic link to it, belong to the caller or to root. Other users then
+ * cannot replace the folder. */
 static bool has_trusted_owner(const char *path)
 {
     struct stat link, folder;

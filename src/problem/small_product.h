@@ -5,7 +5,7 @@
 #ifndef TGL_SMALL_PRODUCT_H
 #define TGL_SMALL_PRODUCT_H
 
-#include "tegula/tegula.h"
+#include "problem/shape.h"
 
 #include <stdbool.h>
 
@@ -19,5 +19,21 @@ typedef struct tgl_small_product {
     const void *A, *B;
     void *C;
 } tgl_small_product;
+
+/* A product of this shape, or of its batch, without scalars and matrices. It writes D. */
+static inline tgl_small_product tgl_small_product_of(const tgl_shape *s)
+{
+    return (tgl_small_product){
+        .type = s->type_a,
+        .trans_a = s->trans_a,
+        .trans_b = s->trans_b,
+        .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .lda = s->lda,
+        .ldb = s->ldb,
+        .ldc = s->ldd,
+    };
+}
 
 #endif

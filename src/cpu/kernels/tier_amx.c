@@ -250,7 +250,7 @@ MULTIPLY_KIND(f32, CPU_WORDS_F32)
 MULTIPLY_KIND(f16, CPU_WORDS_F16)
 MULTIPLY_KIND(i8, CPU_WORDS_I8)
 
-/* Tiles of A itself, whose elements have so many bytes. */
+/* Tiles of A where it lies, not packed. element: bytes of an element of A. */
 static a_tiles tiles_of(const cpu_words_source *a, int64_t element)
 {
     const int64_t line = a->ld * element;

@@ -309,18 +309,9 @@ static void multiply_part_of_batch(void *context, int thread, int team)
     const int64_t element = (int64_t)kernels->element;
     const cpu_range rows = {0, s->m}, columns = {0, s->n};
     const bool is_plain = tgl_epilogue_is_none(&s->epilogue);
-    tgl_small_product x = {
-        .trans_a = s->trans_a,
-        .trans_b = s->trans_b,
-        .m = s->m,
-        .n = s->n,
-        .k = s->k,
-        .lda = s->lda,
-        .ldb = s->ldb,
-        .ldc = s->ldd,
-        .alpha = job->run->alpha,
-        .beta = job->run->beta,
-    };
+    tgl_small_product x = tgl_small_product_of(s);
+    x.alpha = job->run->alpha;
+    x.beta = job->run->beta;
     const int64_t end = cpu_share(s->batch, team, thread + 1);
     for (int64_t i = cpu_share(s->batch, team, thread); i < end; i++) {
         x.A = tgl_cpu_a_of(s, job->run, i, element);

@@ -70,17 +70,10 @@ static matvec matvec_of_batch(const cpu_product *product, int64_t problem)
 {
     const tgl_shape *s = product->shape;
     const int64_t element = (int64_t)product->plan->kernels->element;
-    const tgl_small_product one = {.trans_a = s->trans_a,
-                                   .trans_b = s->trans_b,
-                                   .m = s->m,
-                                   .n = s->n,
-                                   .k = s->k,
-                                   .lda = s->lda,
-                                   .ldb = s->ldb,
-                                   .ldc = s->ldd,
-                                   .A = tgl_cpu_a_of(s, product->run, problem, element),
-                                   .B = tgl_cpu_b_of(s, product->run, problem, element),
-                                   .C = tgl_cpu_d_of(s, product->run, problem, element)};
+    tgl_small_product one = tgl_small_product_of(s);
+    one.A = tgl_cpu_a_of(s, product->run, problem, element);
+    one.B = tgl_cpu_b_of(s, product->run, problem, element);
+    one.C = tgl_cpu_d_of(s, product->run, problem, element);
     return matvec_of(&one);
 }
 
