@@ -18,52 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- SHA-256, by the examples of FIPS 180-4 -------------------------------------------------- */
-
-static void assert_digest(const char *text, size_t repeats, const char *expected)
-{
-    tgl_sha256 hash;
-    unsigned char digest[TGL_SHA256_BYTES];
-    char hex[2 * TGL_SHA256_BYTES + 1];
-    tgl_sha256_start(&hash);
-    for (size_t i = 0; i < repeats; i++)
-        tgl_sha256_add(&hash, text, strlen(text));
-    tgl_sha256_finish(&hash, digest);
-    for (int i = 0; i < TGL_SHA256_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-    assert_string_equal(hex, expected);
-}
-
-static void digests_are_those_of_the_standard(void **state)
-{
-    (void)state;
-    assert_digest("", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    assert_digest("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    assert_digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
-                  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-    assert_digest("a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-}
-
-/* The length of the padding turns over between 55 and 56, 63 and 64 bytes. */
-static void digests_do_not_depend_on_the_parts(void **state)
-{
-    (void)state;
-    unsigned char data[200], whole[TGL_SHA256_BYTES], parts[TGL_SHA256_BYTES];
-    for (size_t i = 0; i < sizeof data; i++)
-        data[i] = (unsigned char)(7 * i);
-    for (size_t size = 0; size < sizeof data; size++) {
-        tgl_sha256 hash;
-        tgl_sha256_start(&hash);
-        tgl_sha256_add(&hash, data, size);
-        tgl_sha256_finish(&hash, whole);
-        tgl_sha256_start(&hash);
-        for (size_t i = 0; i < size; i++)
-            tgl_sha256_add(&hash, data + i, 1);
-        tgl_sha256_finish(&hash, parts);
-        assert_memory_equal(whole, parts, sizeof whole);
-    }
-}
-
 /* ---- A folder for each test ------------------------------------------------------------------ */
 
 /* The folder that TEGULA_CACHE names; the state of a test is the folder of the entries in it. */
@@ -747,8 +701,6 @@ static void a_folder_that_vanishes_costs_only_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digests_are_those_of_the_standard),
-        cmocka_unit_test(digests_do_not_depend_on_the_parts),
         IN_FOLDER(what_is_stored_comes_back),
         IN_FOLDER(keys_tell_neighbours_apart),
         IN_FOLDER(entries_are_private),
