@@ -222,14 +222,15 @@ static bool read_scalars(PyObject *const *scalars, const operands *x, tgl_operan
  * threads of Python run. */
 static tgl_status run_plan(run_function *run, const facts *f, const operands *x, tgl_operands *o)
 {
-    tgl_status status;
     o->A = x->views[A].buf;
     o->B = x->views[B].buf;
     o->bias = x->views[BIAS].buf;
     o->C = f->in_place ? x->views[OUT].buf : x->views[C].buf;
     o->D = f->in_place ? NULL : x->views[OUT].buf;
-    Py_BEGIN_ALLOW_THREADS status = run(f->plan, o, NULL);
-    Py_END_ALLOW_THREADS return status;
+    PyThreadState *const python = PyEval_SaveThread();
+    const tgl_status status = run(f->plan, o, NULL);
+    PyEval_RestoreThread(python);
+    return status;
 }
 
 /* The element of an array without dimensions. Takes the reference to the array. */

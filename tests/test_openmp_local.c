@@ -28,6 +28,8 @@ static int number_of_threads(const tgl_device *dev)
 
 /* ---- OpenMP ---------------------------------------------------------------------------------- */
 
+#ifdef PLUGIN
+
 static openmp_runtimes runtimes;
 
 static void expect_region(void *unused)
@@ -35,6 +37,8 @@ static void expect_region(void *unused)
     (void)unused;
     assert_true(tgl_in_openmp_region(&runtimes));
 }
+
+#endif
 
 static void a_runtime_in_a_local_scope_is_found(void **state)
 {
