@@ -2,9 +2,10 @@
 """The blocks of Python in the documents run as they are, one after the other, from an empty namespace."""
 
 import importlib.util
-import json
+import os
 import re
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -24,6 +25,9 @@ def is_missing(code):
 
 class Documents(unittest.TestCase):
     def test_blocks(self):
+        folder = tempfile.TemporaryDirectory()  # of matplotlib, which writes to the user's folders otherwise
+        self.addCleanup(folder.cleanup)
+        os.environ.update(MPLCONFIGDIR=folder.name, MPLBACKEND="Agg")
         for name in DOCUMENTS:
             blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / name).read_text(), re.M | re.S)
             self.assertTrue(blocks, name)
@@ -34,17 +38,6 @@ class Documents(unittest.TestCase):
                     continue
                 with self.subTest(document=name, block=number):
                     exec(compile(code, f"{name}, block {number}", "exec"), names)
-
-    @unittest.skipUnless(has_device("sim") and importlib.util.find_spec("matplotlib"),
-                         "needs matplotlib and the device sim")
-    def test_notebook(self):
-        """The cells of the notebook, without Jupyter and without its plots on a screen."""
-        import matplotlib
-        matplotlib.use("Agg")
-        names = {}
-        for cell in json.loads((ROOT / "python/ladder.ipynb").read_text())["cells"]:
-            if cell["cell_type"] == "code":
-                exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
 
 
 if __name__ == "__main__":
