@@ -95,7 +95,7 @@ static double simt_wave_cycles(const tgl_chip *chip, const simt_geometry *g, dou
                                int resident, double depth, double after)
 {
     const double slots = (double)chip->sms * resident;
-    const double full = (double)(int64_t)(count / slots), rest = count - full * slots;
+    const double rest = fmod(count, slots), full = (count - rest) / slots;
     const int last = (int)((rest + chip->sms - 1) / chip->sms);
     return full * (simt_block_cycles(chip, g, resident, depth) + resident * after) +
            simt_block_cycles(chip, g, last, depth) + last * after;
