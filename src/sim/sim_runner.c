@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runner of a sim device: its lock, and the state that runs plans. A forked child may inherit a
- * runner that a thread of its parent is using. That thread does not exist in the child and never
- * releases the lock: the child makes a new runner, and leaves the inherited one as it is.
+ * The runner of a sim device: its lock, and the state that runs plans. A thread of the parent may
+ * hold the lock during fork(). That thread does not exist in the child and never releases it: a
+ * child makes a runner of its own, and leaves the inherited one as it is. This holds for an
+ * inherited runner that is free, too: a failed pthread_mutex_trylock() could not tell a thread of
+ * the child from one of the parent.
  */
 #include "sim/sim_state.h"
 
@@ -26,11 +28,10 @@ tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim)
     return runner;
 }
 
-/* Not for an inherited runner that was in use: the state that its thread was changing cannot be
- * freed. */
+/* Leaves an inherited runner: a thread of the parent may have been changing its state. */
 void tgl_sim_runner_free(tgl_sim_runner *runner)
 {
-    if (runner == NULL) return;
+    if (runner == NULL || runner->process != getpid()) return;
     tgl_host_threads_close(&runner->threads);
     tgl_machine_free(&runner->machine);
     pthread_mutex_destroy(&runner->lock);
@@ -38,8 +39,8 @@ void tgl_sim_runner_free(tgl_sim_runner *runner)
     free(runner);
 }
 
-/* Replaces a runner that a thread of the parent process has left in use. The report that the thread
- * was writing is incomplete, so its plan loses it. Returns the new runner; NULL: no memory. */
+/* Replaces the runner of the parent process. If a thread of the parent was writing a report, it is
+ * incomplete, so its plan loses it. Returns the new runner; NULL: no memory. */
 static tgl_sim_runner *replace_runner(tgl_sim *sim, tgl_sim_runner *inherited)
 {
     tgl_sim_runner *made = tgl_sim_runner_make(sim);
@@ -57,7 +58,6 @@ static tgl_sim_runner *replace_runner(tgl_sim *sim, tgl_sim_runner *inherited)
 tgl_sim_runner *tgl_sim_lock(tgl_sim *sim)
 {
     tgl_sim_runner *runner = atomic_load(&sim->runner);
-    if (pthread_mutex_trylock(&runner->lock) == 0) return runner;
     if (runner->process != getpid()) runner = replace_runner(sim, runner);
     if (runner != NULL) pthread_mutex_lock(&runner->lock);
     return runner;
