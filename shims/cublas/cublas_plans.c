@@ -41,13 +41,15 @@ struct cublas_plan {
     char reason[160]; /* why tgl_plan_create() failed, if plan is NULL */
     atomic_bool is_captured;
     /* Protected by the lock: */
-    int users;     /* the table and the calls that use it */
-    uint64_t used; /* value of the clock at the latest use */
+    int users;                /* the table and the calls that use it */
+    uint64_t used;            /* value of the clock at the latest use */
+    cublas_plan *next_orphan; /* in orphans */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the plans, and to add a device */
 static context_device *_Atomic devices;                  /* the latest first */
 static cublas_plan *plans[SETS][WAYS];
+static cublas_plan *orphans; /* captured plans that the table has lost */
 static uint64_t plan_clock;
 static atomic_bool is_child; /* this process was forked from one that had opened a device */
 
@@ -270,9 +272,13 @@ static cublas_plan *make_plan(cublas_product *p, context_device *device, const p
 void cublas_release_plan(cublas_plan *plan)
 {
     pthread_mutex_lock(&lock);
-    const bool is_last = --plan->users == 0 && !atomic_load(&plan->is_captured);
+    const bool is_last = --plan->users == 0, is_kept = atomic_load(&plan->is_captured);
+    if (is_last && is_kept) {
+        plan->next_orphan = orphans;
+        orphans = plan;
+    }
     pthread_mutex_unlock(&lock);
-    if (!is_last) return;
+    if (!is_last || is_kept) return;
     tgl_plan_destroy(plan->plan);
     free(plan);
 }

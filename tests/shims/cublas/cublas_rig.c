@@ -2,6 +2,7 @@
 #include "cublas_rig.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@ rig_seen rig;
 rig_answers rig_answer = {.device = "cpu"};
 
 static void *cublas, *cublaslt, *driver;
+static pthread_mutex_t rig_lock = PTHREAD_MUTEX_INITIALIZER; /* of what calls add to rig */
 
 void rig_forget(void)
 {
@@ -137,18 +139,22 @@ tgl_status __wrap_tgl_device_open(const char *name, const tgl_device_options *op
 tgl_status __wrap_tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
                                   const tgl_plan_options *options, tgl_plan **plan)
 {
+    pthread_mutex_lock(&rig_lock);
     rig.created++;
     rig.problem = *problem;
     rig.epilogue = options->epilogue != NULL ? *options->epilogue : (tgl_epilogue){.size = 0};
     rig.workspace_limit = options->workspace_limit;
+    pthread_mutex_unlock(&rig_lock);
     if (rig_answer.create != TGL_OK) return rig_answer.create;
     return __real_tgl_plan_create(dev, problem, options, plan);
 }
 
 void __wrap_tgl_plan_destroy(tgl_plan *plan)
 {
+    pthread_mutex_lock(&rig_lock);
     rig.destroyed++;
     if (plan != NULL && plan == rig.watched) rig.is_watched_gone = true;
+    pthread_mutex_unlock(&rig_lock);
     __real_tgl_plan_destroy(plan);
 }
 
@@ -164,10 +170,12 @@ tgl_status __wrap_tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands
                                         void *stream)
 {
     if (rig_answer.run_us > 0) stay_inside();
+    pthread_mutex_lock(&rig_lock);
     rig.ran++;
     rig.latest = plan;
     rig.operands = *operands;
     rig.stream = stream;
+    pthread_mutex_unlock(&rig_lock);
     if (rig_answer.run != TGL_OK) return rig_answer.run;
     return rig_answer.skips_run ? TGL_OK : __real_tgl_plan_run_operands(plan, operands, stream);
 }
