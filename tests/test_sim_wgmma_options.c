@@ -5,6 +5,41 @@
  */
 #include "wgmma_case.h"
 
+#include "backend/backend.h"
+
+/* ---- A chip of few SMs ----------------------------------------------------------------------- */
+
+/* The simulator takes the chip's SMs one after the other. With few SMs, a block has several tiles
+ * of a small product. */
+static const tgl_chip *few_sms(const tgl_device *dev)
+{
+    static tgl_chip chip;
+    (void)dev;
+    chip = *tgl_chip_find("h200");
+    chip.sms = 12;
+    return &chip;
+}
+
+static int setup_few_sms(void **state)
+{
+    static tgl_backend backend;
+    if (setup_test_device(state) != 0) return -1;
+    tgl_device *dev = *state;
+    if (strcmp(dev->backend->name, "sim") != 0) return 0;
+    backend = *dev->backend;
+    backend.chip = few_sms;
+    dev->backend = &backend;
+    return 0;
+}
+
+/* So many problems of one cluster of tiles that a cluster of blocks has two, and some a third. */
+static int two_rounds(const tgl_device *dev, int cluster)
+{
+    return 17 * dev->backend->chip(dev)->sms / (8 * cluster) + 1;
+}
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
 /* Each block has two or three tiles, which its consumers take in turn. A tile has three steps of
  * the ring's five stages, or so many that the parities of its barriers repeat. */
 static void consumers_alternate(void **state)
@@ -15,14 +50,13 @@ static void consumers_alternate(void **state)
         if (!sweep_has(i)) continue;
         product p = basic_product(kernels[i], TGL_BF16, i == 2 ? 104 : 40, i == 1 ? 40 : 24,
                                   i == 3 ? 64 * 13 : 136);
-        p.batch = 280;
+        p.batch = two_rounds(*state, 1);
         run_product(*state, &p);
     }
 }
 
-/* TMA stores one tile while the block multiplies its next one: 280 problems for the
- * blocks of a chip of 132 SMs. Rows and columns end within a tile; not all row lengths are
- * multiples of 16 bytes, nor do all matrices begin at one. */
+/* TMA stores one tile while the block multiplies its next one. Rows and columns end within a tile;
+ * not all row lengths are multiples of 16 bytes, nor do all matrices begin at one. */
 static void results_are_stored_by_tma(void **state)
 {
     static const struct {
@@ -50,7 +84,7 @@ static void results_are_stored_by_tma(void **state)
         p.pad_c = cases[i].pad;
         p.skip_c = cases[i].skip;
         p.beta = cases[i].beta;
-        p.batch = 280;
+        p.batch = two_rounds(*state, 1);
         p.bias = i % 2 == 0 ? TGL_BIAS_ROW : TGL_BIAS_COLUMN;
         p.activation = TGL_ACTIVATION_RELU;
         run_product(*state, &p);
@@ -138,19 +172,19 @@ static void clusters_of_rows_and_columns(void **state)
 {
     static const struct {
         const char *kernel;
-        int m, n, k, batch;
+        int m, n, k, batch; /* -2, -4: clusters of so many blocks, which have two or three tiles */
     } cases[] = {{"wgmma_64x64_s12:cluster=2,columns=2", 200, 72, 64 * 15, 0},
                  {"wgmma_64x64_s12:columns=4", 72, 200, 200, 3},
                  {"wgmma_64x64:cluster=4", 264, 72, 64 * 9, 0},
                  {"wgmma_64x64:columns=2,splits=2,exchanged=1", 72, 200, 264, 0},
-                 {"wgmma_64x64:cluster=2,columns=2", 72, 72, 200, 70},
-                 {"wgmma_128x128_alt:columns=2", 24, 136, 72, 150},
+                 {"wgmma_64x64:cluster=2,columns=2", 72, 72, 200, -4},
+                 {"wgmma_128x128_alt:columns=2", 24, 136, 72, -2},
                  {"wgmma_64x80_s11:cluster=2,columns=2,exchanged=1", 88, 72, 64 * 13, 0},
                  {"wgmma_192x192:columns=2", 40, 200, 136, 0}};
     int number = 0;
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         for (int way = 0; way < 8; way++) {
-            const bool is_tf32 = way / 4 != 0, is_long = cases[i].batch > 10;
+            const bool is_tf32 = way / 4 != 0, is_long = cases[i].batch < 0;
             char kernel[80];
             if (is_long && way % 4 != (int)i % 4) continue; /* in one layout */
             if (!sweep_has(number++)) continue;
@@ -160,7 +194,7 @@ static void clusters_of_rows_and_columns(void **state)
                      through_registers ? ",left_registers=1" : "");
             product p = basic_product(kernel, is_tf32 ? TGL_F32 : TGL_BF16, cases[i].m, cases[i].n,
                                       cases[i].k);
-            p.batch = cases[i].batch;
+            p.batch = is_long ? two_rounds(*state, -cases[i].batch) : cases[i].batch;
             p.trans_a = way % 2 != 0;
             p.trans_b = way / 2 % 2 != 0;
             p.beta = way % 3;
@@ -253,5 +287,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(some_tiles_whole),
         cmocka_unit_test(impossible_options_are_refused),
     };
-    return cmocka_run_group_tests(tests, setup_test_device, teardown_device);
+    return cmocka_run_group_tests(tests, setup_few_sms, teardown_device);
 }
