@@ -89,6 +89,16 @@ static void layouts_are_named(void **state)
     assert_string_equal(s.first, "ladder/naive sm_90a");
 }
 
+static void the_kernels_of_a_family(void **state)
+{
+    (void)state;
+    seen s;
+    assert_status(warm("sm_90", "small_batch", &s), TGL_OK);
+    assert_true(s.reports >= 4);
+    assert_string_equal(s.first, "small_batch_16x16 NN sm_90a");
+    assert_string_equal(s.last, "small_batch_64x64 TN sm_90a");
+}
+
 /* Kernels of other types than F32 are compiled only on request, and named with the type. */
 static void types_are_asked_for(void **state)
 {
@@ -271,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_kernel_is_reported_for_each_architecture),
         TEST(layouts_are_named),
+        TEST(the_kernels_of_a_family),
         TEST(types_are_asked_for),
         TEST(kernels_skip_chips_they_are_not_made_for),
         TEST(a_device_finds_what_was_compiled_ahead),

@@ -737,7 +737,7 @@ typedef struct tgl_warm_report {
 typedef struct tgl_warm_options {
     size_t size;        /* sizeof(tgl_warm_options) */
     const char *archs;  /* "sm_80,sm_90a"; "newest" or "all": what NVRTC supports; NULL: all */
-    const char *kernel; /* only this kernel; NULL: all */
+    const char *kernel; /* only this kernel, or those of this family; NULL: all */
     void (*report)(const tgl_warm_report *report, void *user); /* called per kernel; may be NULL */
     void *user;                                                /* passed to report */
     tgl_type type; /* of A, B, C and D; 0: F32, or else BF16 or F64 for a kernel without F32 */

@@ -266,13 +266,25 @@ static tgl_status warm_measure_kernel(const warm_job *job, const tgl_kernel *ker
 
 /* ---- All configurations ---------------------------------------------------------------------- */
 
-static tgl_status warm_all(const warm_job *job)
+/* Compiles the configurations of a family, or of all. *found: whether there are any. */
+static tgl_status warm_family(const warm_job *job, const char *family, bool *found)
 {
     tgl_status result = TGL_OK, status;
-    const tgl_kernel *kernel;
     tgl_choice choice;
-    for (int i = 0; tgl_configuration_at(i, &choice); i++)
+    *found = false;
+    for (int i = 0; tgl_configuration_at(i, &choice); i++) {
+        if (family != NULL && strcmp(choice.family->name, family) != 0) continue;
+        *found = true;
         if ((status = warm_configuration(job, &choice)) != TGL_OK) result = status;
+    }
+    return result;
+}
+
+static tgl_status warm_all(const warm_job *job)
+{
+    bool found;
+    tgl_status result = warm_family(job, NULL, &found), status;
+    const tgl_kernel *kernel;
     for (int i = 0; (kernel = tgl_measure_kernel_at(i)) != NULL; i++)
         if ((status = warm_measure_kernel(job, kernel)) != TGL_OK) result = status;
     return result;
@@ -287,8 +299,11 @@ static tgl_status warm(warm_job *job)
     if (tgl_configuration_find(name, strlen(name), &choice))
         return warm_configuration(job, &choice);
     const tgl_kernel *kernel = tgl_measure_kernel_find(name);
-    if (kernel == NULL) return tgl_fail(TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", name);
-    return warm_measure_kernel(job, kernel);
+    if (kernel != NULL) return warm_measure_kernel(job, kernel);
+    bool found;
+    tgl_status status = warm_family(job, name, &found);
+    return found ? status
+                 : tgl_fail(TGL_UNKNOWN_KERNEL, "no kernel or family is called \"%s\"", name);
 }
 
 /* Returns an error if the cache has no folder. With TEGULA_CACHE=off the kernels are compiled but
