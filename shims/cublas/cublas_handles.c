@@ -5,7 +5,8 @@
  *
  *   cublasSetWorkspace()   set the workspace
  *   cublasSetStream()      returns to the workspace of the library
- *   cublasDestroy()        ends the handle; its address may be used again
+ *   cublasDestroy()        ends the handle; its address may be used again. It waits for the GPU and
+ *                          frees workspace, as in cuBLAS.
  */
 #include "cublas_shim.h"
 
@@ -115,7 +116,9 @@ CUBLAS_EXPORT cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStrea
 CUBLAS_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 {
     if (handle != NULL) forget(handle);
-    return CUBLAS_FORWARD(NULL, cublasDestroy_v2, (handle));
+    const cublasStatus_t status = CUBLAS_FORWARD(NULL, cublasDestroy_v2, (handle));
+    if (status == CUBLAS_STATUS_SUCCESS) cublas_release_workspace();
+    return status;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */

@@ -351,6 +351,16 @@ bool cublas_run_plan(cublas_plan *plan, cublas_product *p, tgl_operands *operand
     return cublas_refuse(p, "%s", reason);
 }
 
+void cublas_release_workspace(void)
+{
+    void *context = NULL;
+    get_context *get = find_get_context();
+    if (atomic_load(&is_child) || get == NULL || get(&context) != 0 || context == NULL) return;
+    const context_device *device = find_device(context, id_of(context));
+    if (device == NULL || device->dev == NULL || atomic_load(&device->is_off)) return;
+    tgl_device_trim(device->dev);
+}
+
 const char *cublas_plan_kernel(const cublas_plan *plan)
 {
     return tgl_plan_kernel(plan->plan);

@@ -52,7 +52,8 @@ typedef struct cublas_product {
     cublasHandle_t handle; /* NULL: a call of cuBLASLt, which passes its workspace */
     cublas_workspace workspace;
     double seconds;     /* on the GPU, if the trace has times; else 0 */
-    const char *reason; /* why Tegula does not compute it; NULL: it does, or cuBLAS made the call */
+    const char *reason; /* why Tegula does not compute it; NULL: it does, or the call came from
+                           inside cuBLAS and is passed on */
     char reason_text[200];
 } cublas_product;
 
@@ -96,6 +97,10 @@ cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
 bool cublas_run_plan(cublas_plan *plan, cublas_product *p, tgl_operands *operands);
 
 void cublas_release_plan(cublas_plan *plan);
+
+/* Frees the workspace that products have left in the calling thread's CUDA context. The next ones
+ * allocate it again. */
+void cublas_release_workspace(void);
 
 /* The kernel of the plan, for the trace. */
 const char *cublas_plan_kernel(const cublas_plan *plan);

@@ -335,9 +335,36 @@ static bool has_small_workspace(void)
     return sets_workspace(handle, 256) && computes_deep(handle, stream);
 }
 
+static size_t free_memory(void)
+{
+    int (*ask)(size_t *, size_t *) =
+        (int (*)(size_t *, size_t *))function_of(driver, "cuMemGetInfo_v2");
+    size_t free_bytes, total;
+    return ask(&free_bytes, &total) == 0 ? free_bytes : 0;
+}
+
+/* A product with split-K leaves workspace, which goes with the handle. */
+static bool gives_memory_back(void)
+{
+    enum { M = 32, K = 8192 };
+    load_all();
+    cublasHandle_t handle = make_handle();
+    float *A = calloc(2 * M * K, sizeof *A), C[M * M];
+    const size_t before = free_memory();
+    bool is_right = cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, M, M, K, &one, A, M, A, K,
+                                   &zero, C, M) == CUBLAS_STATUS_SUCCESS;
+    is_right = is_right && take().function == NULL && free_memory() < before;
+    is_right = is_right && cublasDestroy_v2(NULL) != CUBLAS_STATUS_SUCCESS;
+    is_right = is_right && free_memory() < before;
+    is_right = is_right && cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS;
+    free(A);
+    return is_right && free_memory() == before && multiplies(make_handle());
+}
+
 static void test_own_workspace(void **state)
 {
     (void)state;
+    assert_string_equal(clean_output_of(NULL, NULL, gives_memory_back), "");
     assert_string_equal(clean_output_of(NULL, NULL, has_small_workspace), "");
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_WORKSPACE", "0", has_small_workspace), "");
     assert_non_null(strstr(clean_output_of("TEGULA_CUBLAS_WORKSPACE", "1.5", has_small_workspace),
