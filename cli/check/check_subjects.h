@@ -49,7 +49,9 @@ int check_list_subjects(const tgl_device *dev, const char *asked, check_subject 
 void check_kernel_string(const check_subject *s, const check_case *c, bool strips, char *text,
                          size_t size);
 
-/* Counts a case that was run. has_strips: with strips; has_workspace: in the caller's workspace. */
+/* Records the layout, alignments and options that a case has covered; nothing if the case computes
+ * no product. has_strips: its plan may compute the last rows and columns by launches of their own;
+ * has_workspace: it ran in a workspace of the caller. */
 void check_tally_case(check_tally *tally, const check_subject *s, const check_case *c,
                       bool has_strips, bool has_workspace);
 

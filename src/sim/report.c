@@ -158,7 +158,7 @@ static void write_count(tgl_text *out, const char *name, int64_t count, const ch
     if (count > 0) tgl_text_add(out, "  %-14s %11lld%s", name, (long long)count, unit);
 }
 
-/* Writes the counts that only kernels with tensor cores, TMA or mbarriers have. */
+/* Writes the counts that only kernels with tensor cores or mbarriers have. */
 static void write_instructions(tgl_text *out, const tgl_counters *t)
 {
     write_count(out, "mma.sync", t->mma_requests, " requests\n");

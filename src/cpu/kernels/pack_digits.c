@@ -26,7 +26,10 @@ typedef struct line_scales {
 
 static inline line_scales scales_of(__m512i most)
 {
-    enum { BIAS = 127, FRACTION = 23, TOP = 22 }; /* the greatest integer is about 2^22 to 2^23 */
+    enum { BIAS = 127, FRACTION = 23 }; /* of FP32 */
+    /* The greatest magnitude of a line becomes an integer from 2^TOP (or slightly less) to
+     * CPU_DIGITS_MOST, which is just below 2^(TOP + 1). */
+    enum { TOP = 22 };
     /* A number whose integer would exceed CPU_DIGITS_MOST gets the exponent of the next binade. */
     const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MOST) - 1);
     const __m512i exponent =

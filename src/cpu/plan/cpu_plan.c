@@ -25,7 +25,7 @@ typedef struct plan_input {
 enum {
     /* Caches */
     LINE = 64,          /* F: bytes of a cache line */
-    PAGE = 64 * LINE,   /* F: addresses so far apart share a set of an L1 cache, which has 64 */
+    PAGE = 64 * LINE,   /* F: an L1 cache has 64 sets; addresses at this distance share one */
     L3_CORES = 8,       /* F: cores of an AMD chiplet, which share its L3 */
     CORES_OF_BATCH = 3, /* C: a batch that fits in the L3 shares of so many cores is not fetched */
 

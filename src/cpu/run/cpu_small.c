@@ -16,8 +16,8 @@
  * have small stacks. A panel is at least one vector wide, which has at most VECTOR_BYTES. */
 enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
 
-/* Elements of C, and steps of k, of products that are small although k exceeds CPU_SMALL: finding
- * the plan of a product of 2 x 2 x 100 takes longer than the product. */
+/* The most elements of C, and the most steps of k, of products that are small although k exceeds
+ * CPU_SMALL: finding the plan of a product of 2 x 2 x 100 takes longer than the product. */
 enum { DEEP_ELEMENTS = 256, DEEP_STEPS = 128 };
 _Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
 
@@ -83,8 +83,9 @@ static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
                                             : CPU_TAIL_PARTIAL;
 }
 
-/* Multiplies by one panel tile by tile. The tiles prefetch parts of the next product. b: the
- * panel's columns of op(B); c: where its columns of C begin; tail: columns of its last vector. */
+/* Multiplies op(A) by one panel of op(B), one tile of rows after the other. Each tile prefetches a
+ * part of the matrices of the next product. b: the panel; c: its first column of C; tail: the
+ * number of valid columns in the panel's last vector. */
 static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_product *x, const char *b,
                               int64_t ldb, int vectors, int tail, char *c, next_product *next)
 {
