@@ -91,7 +91,7 @@ static bool is_cache_off(void)
 static void note_duration(const tgl_warm_options *options)
 {
     if (options->kernel == NULL)
-        fprintf(stderr, "note: all kernels of an architecture take about 3 minutes of one "
+        fprintf(stderr, "note: all kernels of an architecture take about 8 minutes of one "
                         "processor; --kernel compiles one\n");
 }
 
