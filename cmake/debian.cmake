@@ -6,11 +6,15 @@
 #   tegula            the program, its manual page and completions
 #   libtegula-blas    libtegula_blas.so, for LD_PRELOAD. It has a part of the names of BLAS only, and
 #                     therefore provides neither libblas.so.3 nor libblas3
+#   libtegula-blas3   a whole BLAS, by Debian's alternative of libblas.so.3: these functions, and OpenBLAS
 #   libtegula-cublas  libtegula_cublas.so, for LD_PRELOAD. It passes calls on to the program's cuBLAS
 # The rules of this file are excluded from `cmake --install`.
 set(packages libtegula0 libtegula-dev tegula)
 if(TARGET tegula_blas)
   list(APPEND packages libtegula-blas libtegula-cublas)
+endif()
+if(TARGET tegula_blas3)
+  list(APPEND packages libtegula-blas3)
 endif()
 set(TEGULA_MAINTAINER "Tegula developers <tegula@example.org>" CACHE STRING
   "Maintainer in the Debian packages, Name <address>")
@@ -70,6 +74,10 @@ describe(libtegula-blas libs "${library_depends}" "SGEMM and DGEMM of a program'
 "A library for LD_PRELOAD that serves SGEMM, DGEMM, SGEMV, DGEMV and batches
 of them. All other functions stay with the BLAS of the program. It is not a
 whole BLAS.")
+describe(libtegula-blas3 libs "libtegula-blas (= ${PROJECT_VERSION}-1), libopenblas0"
+"BLAS whose SGEMM and DGEMM are computed by Tegula"
+"An alternative of libblas.so.3 for all programs of the system: SGEMM, DGEMM,
+SGEMV, DGEMV and batches of them by Tegula, all other functions by OpenBLAS.")
 describe(libtegula-cublas libs "${library_depends}" "GEMM of a program's cuBLAS computed by Tegula"
 "A library for LD_PRELOAD that serves matrix products of cuBLAS and cuBLASLt
 on NVIDIA GPUs. All other functions, and products that cuBLAS computes
@@ -92,7 +100,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/blas3)
 set(CPACK_DEBIAN_LIBTEGULA-DEV_PACKAGE_SHLIBDEPS OFF)
 # Packages that use libtegula.so.0 depend on this version or a later one. A trigger renews the loader's cache.
 file(WRITE ${documents}/shlibs
@@ -101,4 +109,18 @@ set(triggers ${PROJECT_SOURCE_DIR}/packaging/triggers)
 set(CPACK_DEBIAN_LIBTEGULA0_PACKAGE_CONTROL_EXTRA ${documents}/shlibs ${triggers})
 set(CPACK_DEBIAN_LIBTEGULA-BLAS_PACKAGE_CONTROL_EXTRA ${triggers})
 set(CPACK_DEBIAN_LIBTEGULA-CUBLAS_PACKAGE_CONTROL_EXTRA ${triggers})
+if(TARGET tegula_blas3)
+  # A priority above OpenBLAS's 100: who installs the package wants it.
+  set(TEGULA_ALTERNATIVE "libblas.so.3-${CMAKE_LIBRARY_ARCHITECTURE}")
+  set(TEGULA_BLAS3 "${CMAKE_INSTALL_FULL_LIBDIR}/tegula-blas/libblas.so.3")
+  file(WRITE ${documents}/postinst "#!/bin/sh\nset -e\nupdate-alternatives --install "
+    "${CMAKE_INSTALL_FULL_LIBDIR}/libblas.so.3 ${TEGULA_ALTERNATIVE} ${TEGULA_BLAS3} 110\n")
+  file(WRITE ${documents}/prerm "#!/bin/sh\nset -e\n[ \"$1\" = upgrade ] || "
+    "update-alternatives --remove ${TEGULA_ALTERNATIVE} ${TEGULA_BLAS3}\n")
+  file(CHMOD ${documents}/postinst ${documents}/prerm PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+    GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  set(CPACK_DEBIAN_LIBTEGULA-BLAS3_PACKAGE_PROVIDES libblas.so.3)
+  set(CPACK_DEBIAN_LIBTEGULA-BLAS3_PACKAGE_CONTROL_EXTRA
+    ${triggers} ${documents}/postinst ${documents}/prerm)
+endif()
 include(CPack)

@@ -49,6 +49,25 @@ if(TEGULA_INSTALL)
   install(TARGETS tegula_openblas_names LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libtegula-blas)
 endif()
 
+# A whole BLAS for Debian's alternative of libblas.so.3: the functions of tegula_blas, and all others by
+# OpenBLAS. A library that only has OpenBLAS's SONAME stands for it here, so that building needs no OpenBLAS.
+if(TEGULA_INSTALL AND CMAKE_LIBRARY_ARCHITECTURE)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/openblas_soname.c CONTENT "typedef int tegula_empty;\n")
+  add_library(tegula_openblas_soname SHARED ${PROJECT_BINARY_DIR}/openblas_soname.c)
+  add_library(tegula_blas3 SHARED $<TARGET_OBJECTS:tegula_blas_objects>)
+  foreach(target tegula_openblas_soname tegula_blas3)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/blas3)
+  endforeach()
+  set_target_properties(tegula_openblas_soname PROPERTIES OUTPUT_NAME openblas SOVERSION 0)
+  set_target_properties(tegula_blas3 PROPERTIES OUTPUT_NAME blas SOVERSION 3)
+  target_link_libraries(tegula_blas3 PRIVATE tegula_shared ${TEGULA_LINK}
+    -Wl,--no-as-needed tegula_openblas_names tegula_openblas_soname)
+  target_link_options(tegula_blas3 PRIVATE -Wl,--version-script=${blas}/blas_exports.map -Wl,-z,nodelete)
+  install(TARGETS tegula_blas3 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tegula-blas NAMELINK_SKIP
+    COMPONENT libtegula-blas3 EXCLUDE_FROM_ALL)
+endif()
+
 set(cublas ${PROJECT_SOURCE_DIR}/shims/cublas)
 tgl_shim(tegula_cublas ${cublas}/cublas_exports.map libtegula-cublas
   ${cublas}/cublas_gemm.c ${cublas}/cublas_handles.c ${cublas}/cublas_lt.c ${cublas}/cublas_plans.c

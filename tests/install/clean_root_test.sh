@@ -12,7 +12,7 @@ root=$(mktemp -d)
 trap 'rm -rf --one-file-system "$root"' EXIT
 
 # mmdebstrap mounts nothing that outlives it.
-if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev,libblas3,python3-numpy,python3-venv bookworm "$root"; then
+if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev,libblas3,libopenblas0,python3-numpy,python3-venv bookworm "$root"; then
   echo "SKIPPED: this machine cannot make a Debian 12 (network, rights)"
   exit
 fi

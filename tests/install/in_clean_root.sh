@@ -28,6 +28,7 @@ EOF
 fi
 
 echo "== the packages"
+mkdir later && mv ./libtegula-blas3*.deb later
 apt-get install -y -q --no-install-recommends ./*.deb >log 2>&1 || { cat log; exit 1; }
 version=$(dpkg-query -W -f '${Version}' tegula)
 packages="libtegula0 libtegula-dev tegula libtegula-blas libtegula-cublas"
@@ -60,6 +61,15 @@ TEGULA_BLAS=libtegula_blas.so python3 numpy_preload_test.py
 
 echo "== a Python process with libtegula_cublas.so preloaded"
 TEGULA_CUBLAS=libtegula_cublas.so TEST_LIBRARIES=libraries python3 cublas_preload_test.py
+
+echo "== NumPy with libtegula-blas3 as the system's BLAS"
+blas=$(echo /usr/lib/*/libblas.so.3) others=$(readlink -f /usr/lib/*/libblas.so.3)
+apt-get install -y -q --no-install-recommends ./later/*.deb >log 2>&1 || { cat log; exit 1; }
+readlink -f "$blas" | grep /tegula-blas/ || fail "libtegula-blas3 is not the alternative of $blas"
+TEGULA_BLAS='' python3 numpy_preload_test.py
+python3 -c 'import numpy as np; assert np.allclose(np.linalg.inv(2 * np.eye(99)), np.eye(99) / 2)'
+apt-get purge -y -q libtegula-blas3 >log 2>&1 || { cat log; exit 1; }
+test "$(readlink -f "$blas")" = "$others" || fail "$blas is not the alternative of before"
 
 echo "== removal"
 # shellcheck disable=SC2086 # a list
