@@ -29,11 +29,11 @@
  *                 and sends it to all of them (multicast).
  *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
  *                 ahead into the next unit of work (lib/wgmma_units.h) while the consumers store.
- *   split-K       The last unit of a tile adds the sums of all in the workspace, in the order of K:
- *                 results are bitwise the same every run. With CLUSTER_SPLITS the units of a tile
- *                 are the blocks of a cluster. Each adds the sums of some columns, which it reads
- *                 from the shared memory of the others. A block then has a single unit, because its
- *                 sums take the place of the stages.
+ *   split-K       The last unit of a tile adds the sums of all its units in the workspace, in the
+ *                 order of K: results are bitwise the same every run. With CLUSTER_SPLITS the
+ *                 blocks of a cluster compute the units of a tile. Each block adds the sums of some
+ *                 columns, which it reads from the shared memory of the other blocks. It then has a
+ *                 single unit, because its sums take the place of the stages.
  *   epilogue      Each warp moves its sums through shared memory of its own, or TMA stores boxes of
  *                 results: lib/wgmma_store.h.
  *
@@ -78,7 +78,7 @@ static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *arg
     return copied_lines(BM, box, left_extent(args));
 }
 
-/* The same of a right tile. */
+/* The number of columns of a right tile that are copied. */
 static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *args)
 {
     const int box = !RIGHT_ALONG_K ? LINE(BN) : CLUSTER_ROWS > 1 ? BN : 1;
@@ -285,7 +285,7 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
     const int consumer = group;
     int is_own = group; /* whether the unit before was this consumer's */
     unsigned turn = first_turn(group);
-    group = 0; /* it has all rows of a tile */
+    group = 0; /* a consumer has all rows of its tile */
 #endif
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
         struct unit u = find_unit_inside(args, i, depth);

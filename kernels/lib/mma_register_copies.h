@@ -3,7 +3,7 @@
  * Copies of 16-bit operands at odd addresses into the tiles of lib/mma_tiles.h, through registers.
  * A thread reads the two aligned 16-byte words that contain 8 of its elements, and shifts them when
  * it stores them. If such a word lies partly outside of the matrix, the thread reads single
- * elements instead. The kernel defines PLACES_MAX, the maximum number of places of a thread.
+ * elements. The kernel defines PLACES_MAX, the most places (lib/mma_tiles.h) that a thread has.
  */
 #ifndef TGL_MMA_REGISTER_COPIES_H
 #define TGL_MMA_REGISTER_COPIES_H
@@ -78,7 +78,7 @@ static __device__ __forceinline__ uint4 load_word(const uint4 *word, const char 
 #endif
 }
 
-/* Copies the places of in->is_stored, element by element. */
+/* Copies the places whose bits are set in in->is_stored, element by element. */
 static __device__ __forceinline__ void copy_elements(const struct loaded *in, struct column c,
                                                      const int edge, const bool k_major)
 {
@@ -90,7 +90,7 @@ static __device__ __forceinline__ void copy_elements(const struct loaded *in, st
     }
 }
 
-/* Loads all places of a tile of which k_left of K exist. */
+/* Loads all places of a tile. k_left: K of the matrix from the beginning of the tile on. */
 static __device__ __forceinline__ void load_places(struct loaded *in, char *tile,
                                                    const struct mma_origin *from, int k_left,
                                                    const int edge, const bool k_major)

@@ -36,7 +36,7 @@
     (SMALL_LINE_OF(p) * SMALL_LINE + (SMALL_IN_LINE(p) / UNIT * COUNT + (s)) * UNIT +              \
      SMALL_IN_LINE(p) % UNIT)
 
-/* K that is copied for `depth` of it: whole steps. */
+/* The K that is copied for `depth` of K: rounded up to whole steps, and to a multiple of 32. */
 #define PADDED(depth) ((((depth) + STEP - 1) / STEP * STEP + 31) / 32 * 32)
 
 /* Packs are numbered so that the lanes of a warp copy neighbouring packs of a row. PACKS_OF_SMALL:

@@ -28,8 +28,8 @@
 /* A barrier of the threads of one consumer. */
 #define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
 
-/* By all threads of a consumer: waits until TMA reads at most the last `pending` groups of its
- * boxes. Each store_boxes() is a group. pending: a constant. */
+/* By all threads of a consumer: waits until TMA still reads at most the last `pending` groups of
+ * the consumer's boxes. Each store_boxes() is a group. pending: a constant. */
 #define WAIT_FOR_BOXES(pending)                                                                    \
     do {                                                                                           \
         if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(pending);                                  \
@@ -37,8 +37,8 @@
         CONSUMER_BARRIER();                                                                        \
     } while (0)
 
-/* Boxes of a consumer's rows of a tile, and the number of boxes that are stored together: all if
- * there is room for them, because each time costs a fence and a barrier, 500 cycles on an H200. */
+/* ALL_BOXES: boxes of a consumer's rows of a tile. BOXES_AT_ONCE: boxes that are stored together.
+ * All, if there is room: every store_boxes() costs a fence and a barrier, 500 cycles on an H200. */
 #define ALL_BOXES     (M_STEPS * SPANS)
 #define BOXES_AT_ONCE (TMA_STORES >= ALL_BOXES ? ALL_BOXES : 1)
 

@@ -32,7 +32,7 @@ static __device__ __forceinline__ int right_extent(const struct tgl_gemm_args *a
     return EXCHANGED ? args->m : args->n;
 }
 
-/* Rows and columns of clusters of tiles. */
+/* tile_rows(), tile_columns(): the number of rows and of columns of clusters of tiles. */
 static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args)
 {
     return (left_extent(args) + BM * CLUSTER_ROWS - 1) / (BM * CLUSTER_ROWS);
@@ -130,7 +130,7 @@ static __device__ __forceinline__ int inside(int first, int length, int extent)
     return first < last ? first : last;
 }
 
-/* The same with a tile that lies within the matrices. TMA takes longer to fill a line outside of
+/* As find_unit(), but the tile lies within the matrices. TMA takes longer to fill a line outside of
  * them with zeros than to copy one: 7 instead of 2 clocks on an H200
  * (docs/notes/2026-11-26-gpu-kernels.md). Rows and columns before the unit's own are computed
  * again, but not stored. */

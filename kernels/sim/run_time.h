@@ -30,8 +30,8 @@ uint3 tgl_sim_uint3(const unsigned *v)
     return r;
 }
 
-/* A function that passes its call on to the host. Columns: name, parameters, hook, arguments of the
- * hook behind the machine. */
+/* Defines a function that passes its call on to the host: its name and parameters, the hook that it
+ * calls, and the hook's arguments after the machine. */
 #define TGL_SIM_CALL(name, parameters, hook, ...)                                                  \
     void name parameters                                                                           \
     {                                                                                              \
