@@ -104,7 +104,7 @@ static __device__ __forceinline__ long long panel_of(const job_t *job,
 /* The position of a thread's 32 elements. Element number e belongs to line `line` + e % 4 if the
  * lines are columns in memory, else to line `line`. */
 struct decompose_place {
-    int line, k;  /* of element 0 */
+    int line, k;  /* the line and k of element 0 */
     int distance; /* along K, from four elements to the next four */
     int slot;     /* the number of `line` among the lines of the block */
 };

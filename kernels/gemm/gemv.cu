@@ -120,8 +120,8 @@
 /* What a thread loads next. */
 struct cursor {
     const element_t *matrix[PLACES], *vector[COUNT];
-    long long ld;   /* of the matrix */
-    long long step; /* from an element of a vector to the next */
+    long long ld;   /* leading dimension of the matrix */
+    long long step; /* distance between two elements of a vector */
 };
 
 /* What a thread loads first. Rows or columns past the last one repeat it, and vectors past the last

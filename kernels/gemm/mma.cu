@@ -59,8 +59,8 @@
 
 #include "lib/mma_tiles.h"
 
-#define STEPS (BK / MMA_K / SLICES) /* of a tile, for each slice */
-#define SUMS  (MT * NT * 4)         /* of a thread */
+#define STEPS (BK / MMA_K / SLICES) /* steps along K of a slice in a tile */
+#define SUMS  (MT * NT * 4)         /* sums of a thread */
 
 #define RESULTS    (SLICE_THREADS / 32 * 16 * PITCH)
 #define SLICE_SUMS ((SLICES - 1) * BM * BN)
@@ -250,7 +250,7 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
         }
         to_next_tile(next);
     }
-    ASYNC_WAIT(0); /* of the copies behind the last tile, which write zeros */
+    ASYNC_WAIT(0); /* for the copies behind the last tile, which write zeros */
     __syncthreads();
 }
 

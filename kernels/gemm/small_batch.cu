@@ -53,7 +53,7 @@
 #define VEC_A 1 /* elements of a copy: divides A's alignment, lda, stride and contiguous edge */
 #endif
 #ifndef VEC_B
-#define VEC_B 1 /* the same for B */
+#define VEC_B 1 /* elements of a copy: divides B's alignment, ldb, stride and contiguous edge */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */

@@ -105,7 +105,7 @@ static __device__ __forceinline__ void copy_first_tile(struct tile *to, const fl
 /* The source of a thread's copies of the next tile. */
 struct source {
     const float *a[A_COPIES];
-    const float *b; /* the first copy; each further one is B_ROWS rows below */
+    const float *b; /* source of the first copy; each further one is B_ROWS rows below */
     long long ldb;
 };
 

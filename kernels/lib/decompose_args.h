@@ -38,7 +38,7 @@ struct tgl_listed {
 
 struct tgl_panel {
     unsigned state;
-    unsigned count; /* of listed elements, which have no order; above TGL_LISTED_MAX: the list is
+    unsigned count; /* listed elements, in no fixed order; if above TGL_LISTED_MAX, the list is
                        not complete */
     unsigned unused[2];
     struct tgl_listed listed[TGL_LISTED_MAX];
@@ -56,9 +56,9 @@ struct tgl_panel_counter {
  * elements. */
 struct tgl_decompose_job {
     const float *from;
-    unsigned short *to;                 /* of each matrix: hi, then lo, lines x pitch each */
-    int *exponents;                     /* of each matrix: s of padded_lines lines */
-    struct tgl_panel *panels;           /* of each matrix: padded_lines / TGL_PANEL_LINES */
+    unsigned short *to;                 /* per matrix: hi, then lo, lines x pitch elements each */
+    int *exponents;                     /* per matrix: the s of each of padded_lines lines */
+    struct tgl_panel *panels;           /* per matrix: padded_lines / TGL_PANEL_LINES panels */
     struct tgl_panel_counter *counters; /* one for each panel */
     long long ld, pitch, stride;
     long long words; /* elements of hi of a matrix: lines x pitch */
@@ -67,7 +67,7 @@ struct tgl_decompose_job {
     int block_lines; /* lines of a block: a power of two, at most TGL_BLOCK_LINES_MAX */
     int parts;       /* blocks that share a line: 1, or those of a cluster */
     int part;        /* elements of a line that each of these blocks takes: a multiple of 32 */
-    int steps;       /* of a block along its part of the lines; above 1: elements are read twice */
+    int steps; /* steps of a block along its part of a line; if > 1, elements are read twice */
 };
 
 struct tgl_decompose_args {

@@ -37,7 +37,7 @@ struct tgl_gemm_args {
     void *const *D_array;
     int m, n, k;
     int raster;      /* rows of tiles in a band: tiles are computed band by band, for L2 */
-    int tiles_whole; /* the number of tiles, the first ones, that are not split over K */
+    int tiles_whole; /* the first tiles_whole tiles are not split: one block computes each */
     int splits;      /* split-K: the number of blocks that compute each of the other tiles */
     int cluster;     /* blocks of a split tile that add their sums in one thread block cluster */
     int k_chunk;     /* K of a split, a multiple of BK; the first split, in gemm/mma.cu the last

@@ -13,7 +13,7 @@
 
 /* What a thread holds between load_places() and store_places(). */
 struct loaded {
-    uint4 words[PLACES_MAX][2]; /* that contain the elements of a place; zeros outside the matrix */
+    uint4 words[PLACES_MAX][2]; /* the words with the elements of a place; 0 outside the matrix */
     unsigned is_stored;         /* bit i: place number i is in shared memory already */
 };
 
@@ -30,7 +30,7 @@ struct column {
     const char *from; /* the elements of that place in the matrix */
     long long apart;  /* bytes from the elements of a place to those of the next */
     int skip;         /* bytes of the first word that are before the elements */
-    int valid_bytes;  /* of a place, if its line exists; at most 16 */
+    int valid_bytes;  /* bytes of a place inside the matrix if its line exists; at most 16 */
     int line, lines;  /* the number of its first line; the number of lines that exist */
     int last;         /* from this line on, words may lie partly outside of the matrix */
 };

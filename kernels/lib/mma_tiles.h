@@ -40,13 +40,13 @@
 #define VEC_A 1 /* elements of a copy, at most 16 bytes: divides A's alignment, lda and stride */
 #endif
 #ifndef VEC_B
-#define VEC_B 1 /* the same for B */
+#define VEC_B 1 /* elements of a copy: divides B's alignment, ldb and stride */
 #endif
 #ifndef TAIL_A
 #define TAIL_A 1 /* 0: VEC_A also divides the length of A's lines: m or k */
 #endif
 #ifndef TAIL_B
-#define TAIL_B 1 /* the same for B: n or k */
+#define TAIL_B 1 /* 0: VEC_B also divides the length of B's lines: n or k */
 #endif
 
 #if TYPE_A != TYPE_B || (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64)

@@ -11,9 +11,9 @@
 struct tgl_repack_job {
     const void *from;
     void *to;        /* lines begin at multiples of 16 bytes, with zeros between the lines */
-    long long ld;    /* from a row in memory to the next, transposed or not */
-    long long pitch; /* from a line of the result to the next */
-    long long stride_from, stride_to; /* from a matrix to the next */
+    long long ld;    /* distance between two rows in memory, transposed or not */
+    long long pitch; /* distance between two lines of the result */
+    long long stride_from, stride_to; /* distance between two matrices of the batch */
     int lines, length;
     int blocks_along; /* blocks that share a line */
     int blocks_down;  /* groups of blocks_along blocks that share the lines of a matrix */

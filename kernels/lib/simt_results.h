@@ -16,7 +16,7 @@
 struct simt_place {
     struct epilogue_operands with;
     int row, col;             /* the first result is D[row][col] */
-    int first_row, first_col; /* the neighbouring block stores what is above or left of these */
+    int first_row, first_col; /* results above or left of these are another block's to store */
     bool aligned;             /* ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4 */
 };
 
@@ -68,7 +68,7 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
  * main loop, where acc[i][j] must be in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
-    ASYNC_WAIT(0);   /* of the copies behind the last tile, which write zeros */
+    ASYNC_WAIT(0);   /* for the copies behind the last tile, which write zeros */
     __syncthreads(); /* the tiles have been read */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)

@@ -53,7 +53,7 @@
     (ALONG_K ? 32 / LANES_K : 32) /* lanes of a warp along the results; the others divide K */
 #define WARP_TILE                                                                                  \
     (LANES_LENGTH * RESULTS) /* lines of the big operand of a warp; each gives COUNT results */
-#define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* of a block */
+#define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* lines of a block */
 #define STRAIGHT (TYPE_A != TYPE_F32 || VEC == PACK)       /* 1: loads go straight into registers */
 
 /* This lane's index along the results, and along K. For loads straight into registers, neighbouring

@@ -72,7 +72,7 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
                                                     const struct tgl_tensor_map *d_map,
                                                     const struct unit *u, int first_left)
 {
-    const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* of the warp in a box */
+    const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* the warp's, in a box */
     const struct corner corner = corner_of(u);
     const bool is_whole = u->left == u->own_left && u->right == u->own_right;
     UNROLL_SPANS

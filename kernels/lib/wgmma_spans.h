@@ -36,9 +36,9 @@
 #else
 #define SPAN (BLOCK_COLUMNS % 64 == 0 && !EXCHANGED ? 64 : 32)
 #endif
-#define SPANS      (BN / SPAN) /* of a tile's columns */
+#define SPANS      (BN / SPAN) /* spans in the columns of a tile */
 #define SPAN_LINES (EXCHANGED ? SPAN : 16)
-#define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* of a line */
+#define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* 16-byte pieces of a line */
 
 #if HAS_PACKED
 

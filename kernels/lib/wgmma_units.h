@@ -17,7 +17,7 @@ struct unit {
     int left, right;         /* the first row of left, and column of right, of the tile */
     int own_left, own_right; /* the first row and column that the unit stores */
     int batch;
-    int split, splits; /* its number among the units of the tile; the number of these */
+    int split, splits; /* its number among the units of its tile; how many units the tile has */
     int first, steps;
     int tile; /* its number among the tiles of the batch that have several units */
 };
