@@ -168,7 +168,7 @@ static __device__ __forceinline__ void wgmma_finish(float (*acc)[ACC], struct wg
 
 #if WGMMA_LEFT_IN_REGISTERS
 
-/* The products of one stage with left fragments. is_first: the sums begin here. */
+/* acc += the products of one stage with left fragments. is_first: acc begins at 0. */
 static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
                                                           unsigned (*fragments)[K_STEPS][4],
                                                           wgmma_tile right, bool is_first)
@@ -233,7 +233,7 @@ static __device__ __forceinline__ void wgmma_multiply(float (*acc)[ACC],
 
 #else
 
-/* The products of one stage. is_first: the sums begin here. */
+/* acc += the products of one stage. is_first: acc begins at 0. */
 static __device__ __forceinline__ void wgmma_multiply_stage(float (*acc)[ACC], wgmma_tile left,
                                                             wgmma_tile right, bool is_first)
 {

@@ -28,7 +28,7 @@ union tgl_scalar {
 struct tgl_gemm_args {
     const void *A, *B;
     const void *C; /* read if beta is not 0; only for kernels with SEPARATE_D */
-    void *D;       /* the result; also C without SEPARATE_D */
+    void *D;       /* the result; without SEPARATE_D also the operand C */
     long long lda, ldb, ldc, ldd;
     /* Matrix number i of a batch begins i * stride elements after the first one (a stride of 0 is
      * legal for A and B), or at X_array[i] if that array is not NULL. */

@@ -205,7 +205,7 @@ static __device__ __forceinline__ bool has_copy(int i, const int edge, const int
 /* The next tile to copy. */
 struct simt_arrival {
     struct stage *stages;
-    int to;                                    /* its stage */
+    int to;                                    /* its stage, as an offset in bytes */
     const struct simt_origin *from_A, *from_B; /* the addresses of this thread's copies */
     bool active; /* false: there is no next tile, and zeros are copied */
 };

@@ -49,7 +49,7 @@ void __tsan_func_entry(void *caller)
 
 void __tsan_func_exit(void) {}
 
-/* Counts a thread that passes this place. */
+/* Counts one more thread that passes the code address pc. */
 static void visit(const char *pc)
 {
     const unsigned long at = (unsigned long)pc - tgl_sim.code;
