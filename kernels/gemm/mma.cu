@@ -145,8 +145,8 @@ struct mma_arrival {
  * Copies through registers are stored as late as possible: at the end of the tile or, if registers
  * are scarce, at its half. */
 #define END_A   (FRAGMENTS == 2 ? STEPS - 1 : (STEPS - 1) / 2) /* the step that stores A's copies */
-#define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* step that issues B's */
-#define END_B   (STEPS - 1)                                          /* step that stores B's */
+#define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* step of B's copies */
+#define END_B   (STEPS - 1) /* step that stores B's copies */
 
 static __device__ __forceinline__ void begin_A(struct loaded *in, const struct mma_arrival *next)
 {

@@ -296,8 +296,8 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
             skip(&at, u.steps);
             continue;
         }
-        /* An mbarrier has only a parity. Until the other consumer has waited for all stages of its
-         * unit, the parity that this one waits for could match an earlier phase. */
+        /* A wait names a phase by its parity only. Until the other consumer has waited for all
+         * stages of its unit, the parity that this one waits for could match an earlier phase. */
         take_turn(&shared->turns, consumer, &turn);
 #endif
         float acc[M_STEPS][ACC];

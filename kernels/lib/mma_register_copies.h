@@ -54,8 +54,8 @@ column_of(char *tile, const struct mma_origin *from, int k_left, const int edge,
     return c;
 }
 
-/* Loads a word that contains elements of a place, of which valid_bytes exist. The simulator would
- * report that the word is partly outside of a line. It therefore checks that the word is inside of
+/* Loads a word that contains elements of a place, of which valid_bytes exist. The simulator reports
+ * loads that are partly outside of a line. There this function checks that the word is inside of
  * the matrix, reads the elements of the place one by one, and returns NaN for the others. */
 #ifdef TGL_SIM
 void tgl_sim_wide_load(const void *words, unsigned bytes);

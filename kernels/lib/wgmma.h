@@ -203,7 +203,7 @@ void tgl_sim_wgmma_wait(int pending);
 #error "WGMMA_N: 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256"
 #endif
 
-/* The inputs and scale_d among these six operands. */
+/* INPUTS_OF, SCALE_D_OF: the inputs and scale_d among the six operands of WGMMA_NEXT. */
 #if WGMMA_LEFT_IN_REGISTERS
 #define INPUTS_OF(a, b, c, d, e, f)  "{" a ", " b ", " c ", " d "}, " e ", p"
 #define SCALE_D_OF(a, b, c, d, e, f) f
