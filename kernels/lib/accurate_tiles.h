@@ -45,7 +45,7 @@ struct accurate_shared {
     unsigned char stages[STAGES][STAGE_BYTES]; /* left, then right */
     __align__(16) float chunks[CONSUMERS * 4][WARP_CHUNK];
     int exponents[CONSUMERS]
-                 [BN]; /* of right; then the row of op(B) that a listed element multiplies */
+                 [BN]; /* scales of right's columns; once applied: a row of op(B), as floats */
     int orders[CONSUMERS][TGL_LISTED_MAX + 1]; /* see sort_list() */
     struct ring ring;
     struct turns turns;

@@ -223,7 +223,7 @@ static __device__ __forceinline__ unsigned to_d_pair(float first, float second)
 }
 #endif
 
-/* Stores four neighbours of D, rounded to its type. */
+/* Stores four adjacent elements of a row of D, rounded to its type. */
 static __device__ __forceinline__ void store_four_of_d(element_d *d, const accumulate_t *v)
 {
 #if TYPE_D == TYPE_F32

@@ -28,8 +28,8 @@
 struct loader {
     const element_t *x[POINTERS]; /* what this thread loads next */
 #if STRAIGHT && CHUNKS > 1 && !ALONG_K
-    int room[POINTERS]; /* elements from x[i] to the last load of its line, which later loads of
-                           the line repeat */
+    int room[POINTERS]; /* largest offset from x[i] at which a load ends inside the operand: the
+                           loads of further chunks go no further */
 #define ROOM(l, i) ((l)->room[i])
 #else
 #define ROOM(l, i) 0
