@@ -65,8 +65,8 @@ static __device__ __forceinline__ void accurate_produce(const struct tgl_gemm_ar
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-/* sum := the sums of a unit, as FP32 numbers. The products of listed elements are added last, when
- * the sum of the others may have overflowed, although the whole sum has not: FFMA decides. */
+/* sum := the sums of a unit, as FP32 numbers. The products of listed elements are added last. The
+ * sum of the other products may overflow where the whole sum does not: FFMA then decides. */
 static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl_gemm_args *args,
                                                     struct accurate_shared *shared, int number,
                                                     int group, int depth, struct progress *progress)
@@ -100,7 +100,7 @@ static __device__ __forceinline__ void accurate_consume(const struct tgl_gemm_ar
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         float sum[1][ACC];
         compute_unit(sum[0], args, shared, i, group, depth, &progress);
-        i = opaque(i); /* the sums need the registers of what was derived from it */
+        i = opaque(i); /* frees registers for the sums: lib/opaque.h */
         const struct unit u = find_unit(args, i, depth);
         wgmma_store_sums(args, sum, (char *)shared->chunks[group * 4], 0, &u, group);
     }

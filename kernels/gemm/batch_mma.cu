@@ -61,8 +61,8 @@
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Copies a tile of which k_left of K exist: the rows or columns that exist, with zeros behind K up
- * to a whole step. */
+/* Copies the rows or columns of a tile that exist, with zeros behind the end of K up to a whole
+ * step. k_left: K of the product from the beginning of the tile on. */
 static __device__ __forceinline__ void
 batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const int edge,
                     const int vec, const bool k_major, const bool has_tail)
@@ -95,8 +95,8 @@ static __device__ __forceinline__ int next_stage(int stage)
     return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES;
 }
 
-/* Copies the next tile, if there is one. Each call is a group of copies, which is empty if there is
- * none. depth: the k of the products; 0: A and B are not read. */
+/* Copies the next tile, if there is one. Each call commits a group of copies, which is empty if
+ * there is no next tile. depth: the k of the products; 0: A and B are not read. */
 static __device__ __forceinline__ void batch_mma_copy_step(struct batch_mma_copier *c, char *stages,
                                                            const struct tgl_gemm_args *args,
                                                            int depth)

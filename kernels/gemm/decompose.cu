@@ -31,10 +31,10 @@
 #include "lib/words.h"
 
 #ifndef TRANSPOSED_0
-#define TRANSPOSED_0 0 /* of the first job */
+#define TRANSPOSED_0 0 /* 1: lines of the first job are columns in memory */
 #endif
 #ifndef TRANSPOSED_1
-#define TRANSPOSED_1 0 /* of the second */
+#define TRANSPOSED_1 0 /* 1: lines of the second job are columns in memory */
 #endif
 #ifndef THREADS
 #define THREADS 256 /* or 512 */
@@ -104,7 +104,7 @@ static __device__ __forceinline__ long long panel_of(const job_t *job,
 /* The position of a thread's 32 elements. Element number e belongs to line `line` + e % 4 if the
  * lines are columns in memory, else to line `line`. */
 struct decompose_place {
-    int line, k;  /* of element 0 */
+    int line, k;  /* the line and k of element 0 */
     int distance; /* along K, from four elements to the next four */
     int slot;     /* the number of `line` among the lines of the block */
 };
@@ -254,7 +254,7 @@ static __device__ __forceinline__ bool is_finite(unsigned extent)
     return extent >> 1 < INFINITY_IS;
 }
 
-/* s of a line; 0 of a line of zeros, or with Inf or NaN. */
+/* The exponent s of a line (its scale is 2^s); 0 if it has only zeros, or an Inf or a NaN. */
 static __device__ __forceinline__ int exponent_of(unsigned extent)
 {
     const unsigned most = extent >> 1;
@@ -279,8 +279,8 @@ static __device__ __forceinline__ void record_line(const job_t *job, const struc
     }
 }
 
-/* Sets extents->of_line, of the block's lines, from all blocks that share a line. Also records the
- * lines. */
+/* Joins the extents of all blocks that share a line, in extents->of_line of the block's lines. Also
+ * records the lines: record_line(). */
 static __device__ __forceinline__ void join_extents(struct extents *extents, const unsigned *own,
                                                     const job_t *job,
                                                     const struct decompose_work *w,
@@ -364,7 +364,7 @@ static __device__ __forceinline__ bool split_line(const float *x, const job_t *j
     return has_below;
 }
 
-/* The same if lines are columns in memory: the elements are of four lines. */
+/* As split_line(), if lines are columns in memory: the thread's elements are of four lines. */
 static __device__ __forceinline__ bool split_columns(const float *x, const job_t *job,
                                                      const struct decompose_work *w,
                                                      const struct decompose_place *at,
@@ -489,7 +489,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) decompose(const struct tgl_de
     const int number = (int)blockIdx.x >= args.first_blocks;
     const int block = (int)blockIdx.x - (number ? args.first_blocks : 0);
 #if TRANSPOSED_0 == TRANSPOSED_1
-    decompose_lines(&args.jobs[number], block, TRANSPOSED_0); /* half of the code */
+    decompose_lines(&args.jobs[number], block, TRANSPOSED_0); /* one copy of the code */
 #else
     if (number == 0)
         decompose_lines(&args.jobs[0], block, TRANSPOSED_0);

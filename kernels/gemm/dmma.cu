@@ -16,8 +16,8 @@
  *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
  *                 ahead into the next unit of work while the consumers store.
  *   exchanged     If D has few columns, the kernel computes tiles of D^T: they may have 16 rows.
- *   split-K       The last unit of a tile adds the sums of all in the workspace, in the order of K:
- *                 results are bitwise the same every run.
+ *   split-K       The last unit of a tile adds the sums of all its units in the workspace, in the
+ *                 order of K: results are bitwise the same every run.
  *
  * lib/dmma_tiles.h has the parameters, the tiles and the fragments, lib/stage_ring.h the ring,
  * lib/wgmma_units.h the units of work, lib/dmma_store.h split-K and the epilogue.

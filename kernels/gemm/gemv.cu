@@ -63,7 +63,7 @@
 
 #define THREADS      (WARPS * 32)
 #define LANES_LENGTH (THREADS / LANES_K)
-#define RESULTS      (ALONG_K ? LINES : PACK) /* of a thread, times COUNT */
+#define RESULTS      (ALONG_K ? LINES : PACK) /* a thread has RESULTS x COUNT results */
 #define TILE         (LANES_LENGTH * RESULTS)
 #define STEP         (LANES_K * UNROLL * (ALONG_K ? PACK : 1)) /* K of one iteration */
 
@@ -120,8 +120,8 @@
 /* What a thread loads next. */
 struct cursor {
     const element_t *matrix[PLACES], *vector[COUNT];
-    long long ld;   /* of the matrix */
-    long long step; /* from an element of a vector to the next */
+    long long ld;   /* leading dimension of the matrix */
+    long long step; /* distance between two elements of a vector */
 };
 
 /* What a thread loads first. Rows or columns past the last one repeat it, and vectors past the last
@@ -183,7 +183,7 @@ struct step {
     accumulate_t vector[TURN][COUNT][ALONG_K ? PACK : 1];
 };
 
-/* Loads the packs of a step, of which `left` of K exist for this thread; is_whole: all. */
+/* Loads the packs of a step. left: K from the thread's first element on. is_whole: all K exists. */
 static __device__ __forceinline__ void load_matrix(struct step *s, const struct cursor *c, int left,
                                                    const bool is_whole)
 {
@@ -268,7 +268,7 @@ static __device__ __forceinline__ void gemv_multiply_step(accumulate_t (*acc)[CO
     }
 }
 
-/* acc += all of K. */
+/* acc += the matrix times the vectors, over all of K. */
 static __device__ __forceinline__ void gemv_multiply(accumulate_t (*acc)[COUNT][SUMS],
                                                      struct cursor c, int k, const bool is_plain)
 {

@@ -48,8 +48,8 @@
 #define SLICES 1 /* groups of warps that share the K of a tile */
 #endif
 #ifndef FRAGMENTS
-/* Fragments for which a thread has registers. 2: those of two steps. 1: of A those of 32 rows, of B
- * those of two steps. 0: of A those of 32 rows, of B those of one step. */
+/* Fragments that a thread has in registers. 2: two steps of A and of B. 1: 32 rows of A and two
+ * steps of B. 0: 32 rows of A and one step of B. */
 #define FRAGMENTS 2
 #endif
 
@@ -59,8 +59,8 @@
 
 #include "lib/mma_tiles.h"
 
-#define STEPS (BK / MMA_K / SLICES) /* of a tile, for each slice */
-#define SUMS  (MT * NT * 4)         /* of a thread */
+#define STEPS (BK / MMA_K / SLICES) /* steps along K of a slice in a tile */
+#define SUMS  (MT * NT * 4)         /* sums of a thread */
 
 #define RESULTS    (SLICE_THREADS / 32 * 16 * PITCH)
 #define SLICE_SUMS ((SLICES - 1) * BM * BN)
@@ -107,7 +107,7 @@ static __device__ __forceinline__ void mma_load_a(struct mma_fragments *to, cons
                       BM, A_K_MAJOR, true);
 }
 
-/* Loads the fragments number `first` to before `last` of a step: each is two, of 8 columns each. */
+/* Loads pairs number `first` to before `last` of B's fragments (8 columns each) of a step. */
 static __device__ __forceinline__ void mma_load_b(struct mma_fragments *to, const char *stage,
                                                   const struct mma_lane_source *b, const int step,
                                                   const int first, const int last)
@@ -145,8 +145,8 @@ struct mma_arrival {
  * Copies through registers are stored as late as possible: at the end of the tile or, if registers
  * are scarce, at its half. */
 #define END_A   (FRAGMENTS == 2 ? STEPS - 1 : (STEPS - 1) / 2) /* the step that stores A's copies */
-#define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* that issues B's copies */
-#define END_B   (STEPS - 1)                                          /* that stores them */
+#define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* step of B's copies */
+#define END_B   (STEPS - 1) /* step that stores B's copies */
 
 static __device__ __forceinline__ void begin_A(struct loaded *in, const struct mma_arrival *next)
 {
@@ -250,7 +250,7 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
         }
         to_next_tile(next);
     }
-    ASYNC_WAIT(0); /* of the copies behind the last tile, which write zeros */
+    ASYNC_WAIT(0); /* for the copies behind the last tile, which write zeros */
     __syncthreads();
 }
 

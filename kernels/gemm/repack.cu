@@ -5,10 +5,10 @@
  * TRANSPOSED_1: the lines of the job's result are columns in memory. ROUND_TF32: FP32 elements are
  * rounded to TF32, to nearest.
  *
- *   lines       A warp writes a part of a line. Each thread writes 16 bytes at a time, and reads
- * the two aligned 16-byte words that contain them. At the ends of a line, where these words may lie
- * outside of the matrix, it reads single elements. transposed  A block moves 64 x 64 elements
- * through shared memory.
+ *   lines        A warp writes a part of a line. A thread writes 16 bytes at a time. It reads the
+ *                two aligned 16-byte words that contain them, or single elements at the ends of a
+ *                line, where these words may lie outside of the matrix.
+ *   transposed   A block moves 64 x 64 elements through shared memory.
  *
  * Every thread has all its loads in flight before it uses the first one: a launch is short, and its
  * operands come from memory.
@@ -24,10 +24,10 @@
 #define ROUND_TF32 0
 #endif
 #ifndef TRANSPOSED_0
-#define TRANSPOSED_0 0 /* of the first job */
+#define TRANSPOSED_0 0 /* 1: the first job transposes its matrix */
 #endif
 #ifndef TRANSPOSED_1
-#define TRANSPOSED_1 0 /* of the second */
+#define TRANSPOSED_1 0 /* 1: the second job transposes its matrix */
 #endif
 
 #if ROUND_TF32 && ELEMENT_BYTES != 4
@@ -39,9 +39,9 @@
 #define PER_VECTOR (16 / ELEMENT_BYTES)    /* elements in 16 bytes */
 #define PER_LANE   4                       /* vectors of a lane: REPACK_VECTORS / 32 */
 #define TILE       64                      /* edge of a transposed tile */
-#define PER_WORD   (4 / ELEMENT_BYTES)     /* elements of it that a thread stores at once */
-#define WORDS      (TILE / PER_WORD)       /* such words in a line of it */
-#define ROWS       (TILE * TILE / THREADS) /* elements of it that a thread loads, a row each */
+#define PER_WORD   (4 / ELEMENT_BYTES)     /* elements of a 32-bit word, which is one store */
+#define WORDS      (TILE / PER_WORD)       /* 32-bit words in a line of a tile */
+#define ROWS       (TILE * TILE / THREADS) /* rows of a tile; a thread loads one element of each */
 
 #if ELEMENT_BYTES == 4
 typedef unsigned element;
@@ -102,7 +102,7 @@ copy_lines(const struct tgl_repack_job *job, const element *from, element *to, i
 }
 
 #if TRANSPOSED_0 || TRANSPOSED_1
-/* Transposes a tile: element number p of line l is from[p * ld + l]. along, down: as above. */
+/* Transposes a tile: element number p of line l is from[p * ld + l]. See copy_lines(). */
 static __device__ __forceinline__ void transpose_tile(const struct tgl_repack_job *job,
                                                       const element *from, element *to, int along,
                                                       int down)

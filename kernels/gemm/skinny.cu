@@ -9,16 +9,16 @@
  *                  arithmetic: lib/skinny_big.h.
  *   small operand  COUNT x k, in shared memory, DEPTH of K at a time: lib/skinny_small.h.
  *   arithmetic     A thread multiplies RESULTS x UNIT elements of the big operand by COUNT x UNIT
- * of the small one at a time. UNIT is 16 bytes of the accumulation type. With COUNT 16, RESULTS
- * must be large: otherwise loading the small operand from shared memory takes longer than loading
- * the big one from memory. ALONG_K 1      The big operand is K-major. LANES_K lanes share K, and a
- * butterfly of shuffles adds their sums. Other lanes, and the warps, have other results. ALONG_K 0
- * The big operand is MN-major. Lanes have neighbouring results. The warps of a block share K, and
- * their sums are added in order. split-K        Several blocks may share a tile: lib/skinny_work.h,
- * lib/skinny_results.h.
+ *                  of the small one at a time. UNIT is 16 bytes of the accumulation type. With
+ *                  COUNT 16, RESULTS must be large: otherwise loading the small operand from shared
+ *                  memory takes longer than loading the big one from memory.
+ *   ALONG_K 1      The big operand is K-major. LANES_K lanes share K, and a butterfly of shuffles
+ *                  adds their sums. Other lanes, and the warps, have other results.
+ *   ALONG_K 0      The big operand is MN-major. Lanes have neighbouring results. The warps of a
+ *                  block share K, and their sums are added in order.
+ *   split-K        Several blocks may share a tile: lib/skinny_work.h, lib/skinny_results.h.
  *
- * Grid: x = blocks, z = batch. counters: one for each tile of the batch. lib/skinny_tiles.h has the
- * parameters.
+ * Grid: x = blocks, z = batch. Counters: one per tile of the batch. Parameters: lib/skinny_tiles.h.
  */
 #include "lib/dynamic_shared.h"
 #include "lib/launch_order.h"

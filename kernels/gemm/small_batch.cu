@@ -53,7 +53,7 @@
 #define VEC_A 1 /* elements of a copy: divides A's alignment, lda, stride and contiguous edge */
 #endif
 #ifndef VEC_B
-#define VEC_B 1 /* the same for B */
+#define VEC_B 1 /* elements of a copy: divides B's alignment, ldb, stride and contiguous edge */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
@@ -234,8 +234,8 @@ struct small_batch_copier {
     int stage;      /* the stage to fill next */
 };
 
-/* Copies the next tile, if there is one. Each call is a group of copies, which is empty if there is
- * none. multiplies: A and B may be read. */
+/* Copies the next tile, if there is one. Each call commits a group of copies, which is empty if
+ * there is no next tile. multiplies: A and B may be read. */
 static __device__ __forceinline__ void small_batch_copy_step(struct small_batch_copier *c,
                                                              element_t *stages,
                                                              const struct tgl_gemm_args *args,

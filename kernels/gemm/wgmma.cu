@@ -29,11 +29,11 @@
  *                 and sends it to all of them (multicast).
  *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
  *                 ahead into the next unit of work (lib/wgmma_units.h) while the consumers store.
- *   split-K       The last unit of a tile adds the sums of all in the workspace, in the order of K:
- *                 results are bitwise the same every run. With CLUSTER_SPLITS the units of a tile
- *                 are the blocks of a cluster. Each adds the sums of some columns, which it reads
- *                 from the shared memory of the others. A block then has a single unit, because its
- *                 sums take the place of the stages.
+ *   split-K       The last unit of a tile adds the sums of all its units in the workspace, in the
+ *                 order of K: results are bitwise the same every run. With CLUSTER_SPLITS the
+ *                 blocks of a cluster compute the units of a tile. Each block adds the sums of some
+ *                 columns, which it reads from the shared memory of the other blocks. It then has a
+ *                 single unit, because its sums take the place of the stages.
  *   epilogue      Each warp moves its sums through shared memory of its own, or TMA stores boxes of
  *                 results: lib/wgmma_store.h.
  *
@@ -78,7 +78,7 @@ static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *arg
     return copied_lines(BM, box, left_extent(args));
 }
 
-/* The same of a right tile. */
+/* The number of columns of a right tile that are copied. */
 static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *args)
 {
     const int box = !RIGHT_ALONG_K ? LINE(BN) : CLUSTER_ROWS > 1 ? BN : 1;
@@ -168,7 +168,7 @@ static __device__ __forceinline__ void wgmma_finish(float (*acc)[ACC], struct wg
 
 #if WGMMA_LEFT_IN_REGISTERS
 
-/* The products of one stage with left fragments. is_first: the sums begin here. */
+/* acc += the products of one stage with left fragments. is_first: acc begins at 0. */
 static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
                                                           unsigned (*fragments)[K_STEPS][4],
                                                           wgmma_tile right, bool is_first)
@@ -233,7 +233,7 @@ static __device__ __forceinline__ void wgmma_multiply(float (*acc)[ACC],
 
 #else
 
-/* The products of one stage. is_first: the sums begin here. */
+/* acc += the products of one stage. is_first: acc begins at 0. */
 static __device__ __forceinline__ void wgmma_multiply_stage(float (*acc)[ACC], wgmma_tile left,
                                                             wgmma_tile right, bool is_first)
 {
@@ -285,7 +285,7 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
     const int consumer = group;
     int is_own = group; /* whether the unit before was this consumer's */
     unsigned turn = first_turn(group);
-    group = 0; /* it has all rows of a tile */
+    group = 0; /* a consumer has all rows of its tile */
 #endif
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
         struct unit u = find_unit_inside(args, i, depth);
@@ -296,8 +296,8 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
             skip(&at, u.steps);
             continue;
         }
-        /* An mbarrier has only a parity. Until the other consumer has waited for all stages of its
-         * unit, the parity that this one waits for could match an earlier phase. */
+        /* A wait names a phase by its parity only. Until the other consumer has waited for all
+         * stages of its unit, the parity that this one waits for could match an earlier phase. */
         take_turn(&shared->turns, consumer, &turn);
 #endif
         float acc[M_STEPS][ACC];

@@ -18,8 +18,8 @@
  * so the rung before, with its tile in registers, may still be faster. The source has two shared
  * loads per FFMA. ptxas merges four adjacent loads along a row of A's tile into one LDS.128, so
  * that the machine code has 1.25: 32 LDS and 8 LDS.128 for 32 FFMAs.
- * Look at: the sectors, fewer than in rung 2 by the tile's size; shared loads per FFMA, the second
- * metric over 1/32 of the third; and the queue of shared loads. For ncu --metrics:
+ * Look at: sectors of global loads, fewer than in rung 2; shared loads per FFMA, the second metric
+ * over 1/32 of the third; and stalls at the queue of shared loads. For ncu --metrics:
  *     l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
  *     smsp__inst_executed_op_shared_ld.sum
  *     smsp__sass_thread_inst_executed_op_ffma_pred_on.sum

@@ -11,8 +11,8 @@
  * Why: right after the barrier all warps issue their first loads of fragments at once, and global
  * loads would wait behind them in the queue. Now these come a step later, behind FFMAs. Stores that
  * are issued before the last two steps are executed under FFMAs, and are done when the warp arrives
- * at the barrier. On an H200 the first of these is a gain, but in sum this rung is 3 % slower at
- * 4096 cubed, and 11 % at 1024 cubed: there are only 320 FFMAs of a warp between the loads and the
+ * at the barrier. On an H200 the later loads are a gain, but with both changes this rung is 3 %
+ * slower at 4096 cubed, and 11 % at 1024 cubed: a warp has only 320 FFMAs between the loads and the
  * stores that need them, instead of 512. Rungs 19 and 20 have the same schedule with 640.
  * Look at: ncu --metrics
  *     smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio (decreases)
@@ -69,13 +69,13 @@ struct tile {
     float B[BK][BN];
 };
 
-/* The source of a thread's part of the next tile: its first float4 of A and of B. The others are
- * A_ROWS and B_ROWS rows further down each. */
+/* The source of a thread's part of the next tile: its first float4 of A and of B. Each
+ * further float4 is A_ROWS or B_ROWS rows below the one before. */
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* of the matrices, from this tile on */
-    bool a_aligned, b_aligned; /* every row starts on 16 bytes */
+    int rows, cols;            /* rows of A and columns of B from the thread's part on */
+    bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
 
@@ -84,7 +84,7 @@ struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Elements outside the matrices are 0. */
+/* Loads a thread's part of the next tile. depth: K that is left. Outside the matrices: zeros. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(THREADS, 2) /* at most 128 registers */
             load_fragments(a[p % 2], b[p % 2], &tiles[now].A[p][row], &tiles[now].B[p][col]);
             if (p == 1 && left > BK) load_tile(&staged, &from, left - BK);
             if (p == BK - 2 && left > BK) store_tile(&tiles[now ^ 1], &staged);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
         }
         __syncthreads();
     }

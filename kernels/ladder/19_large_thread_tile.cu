@@ -68,13 +68,13 @@ struct tile {
     float B[BK][BN];
 };
 
-/* The source of a thread's part of the next tile: its first float4 of A and of B. The others are
- * A_ROWS and B_ROWS rows further down each. */
+/* The source of a thread's part of the next tile: its first float4 of A and of B. Each
+ * further float4 is A_ROWS or B_ROWS rows below the one before. */
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* of the matrices, from this tile on */
-    bool a_aligned, b_aligned; /* every row starts on 16 bytes */
+    int rows, cols;            /* rows of A and columns of B from the thread's part on */
+    bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
 
@@ -83,7 +83,7 @@ struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Elements outside the matrices are 0. */
+/* Loads a thread's part of the next tile. depth: K that is left. Outside the matrices: zeros. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             load_fragments(a[p % 2], b[p % 2], &tiles[now].A[p][row], &tiles[now].B[p][col]);
             if (p == 1 && left > BK) load_tile(&staged, &from, left - BK);
             if (p == BK - 2 && left > BK) store_tile(&tiles[now ^ 1], &staged);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
         }
         __syncthreads();
     }

@@ -121,8 +121,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := A*B for the block, k > 0. row, col: the thread's first, within the block. width: floats
- * per copy of B; a constant, because this function is inlined. */
+/* acc := A*B for the block, k > 0. row, col: the thread's first ones, in the block's tile. width:
+ * floats per copy of B; a constant, because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -142,7 +142,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
             load_fragments(a[p % 2], b[p % 2], &tiles[now].A[p][row], &tiles[now].B[p][col]);
             if (p == 2 && left > BK)
                 copy_tile(&tiles[now ^ 1], A, lda, B, ldb, rows, cols, left - BK, width);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
         }
         async_commit();
         ASYNC_WAIT(0);

@@ -99,7 +99,7 @@ static __device__ __forceinline__ void copy_first_tile(struct tile *to, const fl
 /* The source of a thread's copies of the next tile. */
 struct source {
     const float *a[A_COPIES];
-    const float *b; /* its other copies are B_ROWS rows further down each */
+    const float *b; /* source of the first copy; each further one is B_ROWS rows below */
     long long ldb;
 };
 
@@ -152,8 +152,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := A*B for the block, k > 0. row, col: the thread's first, within the block. width: floats
- * per copy of B; a constant, because this function is inlined. */
+/* acc := A*B for the block, k > 0. row, col: the thread's first ones, in the block's tile. width:
+ * floats per copy of B; a constant, because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -189,7 +189,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         for (int p = 0; p < BK; p++) {
             load_fragments(a[p % 2], b[p % 2], &tiles[read].A[p][row], &tiles[read].B[p][col]);
             if (p == 2) copy_tile(&tiles[write], &from, width, t + STAGES - 1 < count);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
         }
         async_commit();
         advance(&from, BK);

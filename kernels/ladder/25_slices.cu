@@ -15,11 +15,11 @@
  *
  *     at the end            acc of 0  +=  acc of 1,  then 2,  then 3       (shared memory, 16 KB)
  *
- * Why: 512 x 512 is 8 tiles of 128 x 256, for 132 SMs. Tiles of 64 x 64 are 64, but two warps are
- * too few to hide the latency of shared memory, and smaller thread tiles would need more loads.
- * With slices a block has eight warps with thread tiles of 8 x 8. At large sizes this rung is
- * slower than rung 24: a tile of 64 x 64 needs more loads per FFMA. Adjacent lanes copy 16 k of a
- * row of A, and the padding by 4 floats separates the banks of 8 of them: these copies take two
+ * Why: 512 x 512 is 8 tiles of 128 x 256, for 132 SMs. With tiles of 64 x 64 there are 64, but the
+ * two warps of a tile cannot hide the latency of shared memory; smaller thread tiles need more
+ * loads. With slices a block has eight warps with thread tiles of 8 x 8. At large sizes this rung
+ * is slower than rung 24: a tile of 64 x 64 needs more loads per FFMA. Adjacent lanes copy 16 k of
+ * a row of A, and the padding by 4 floats separates the banks of 8 of them: these copies take two
  * wavefronts.
  * Look at: ncu --metrics
  *     sm__warps_active.avg.pct_of_peak_sustained_active
@@ -60,7 +60,7 @@
 #endif
 #define SLICE_THREADS (BM / WM * (BN / WN) * 32)
 #define THREADS       (SLICE_THREADS * SLICES)
-#define STEPS         (BK / SLICES) /* of a tile, for each slice */
+#define STEPS         (BK / SLICES) /* steps along K of a slice in a tile */
 #define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N       (WN / TN)
 
@@ -116,7 +116,7 @@ static __device__ __forceinline__ void copy_first_tile(struct tile *to, const fl
 /* The source of a thread's copies of the next tile. */
 struct source {
     const float *a[A_COPIES];
-    const float *b; /* its other copies are B_ROWS rows further down each */
+    const float *b; /* source of the first copy; each further one is B_ROWS rows below */
     long long ldb;
 };
 
@@ -169,9 +169,9 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first, within the
- * block. first: the slice's first step of a tile. width: floats per copy of B; a constant, because
- * this function is inlined. */
+/* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first ones, in the
+ * block's tile. first: the slice's first step of a tile. width: floats per copy of B; a constant,
+ * because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -208,7 +208,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
             load_fragments(a[p % 2], b[p % 2], &tiles[read].A[first + p][row],
                            &tiles[read].B[first + p][col]);
             if (p == 1) copy_tile(&tiles[write], &from, width, t + STAGES - 1 < count);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
         }
         async_commit();
         advance(&from, BK);

@@ -58,7 +58,7 @@
 #endif
 #define SLICE_THREADS (BM / WM * (BN / WN) * 32)
 #define THREADS       (SLICE_THREADS * SLICES)
-#define STEPS         (BK / SLICES) /* of a tile, for each slice */
+#define STEPS         (BK / SLICES) /* steps along K of a slice in a tile */
 #define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N       (WN / TN)
 
@@ -114,7 +114,7 @@ static __device__ __forceinline__ void copy_first_tile(struct tile *to, const fl
 /* The source of a thread's copies of the next tile. */
 struct source {
     const float *a[A_COPIES];
-    const float *b; /* its other copies are B_ROWS rows further down each */
+    const float *b; /* source of the first copy; each further one is B_ROWS rows below */
     long long ldb;
 };
 
@@ -167,9 +167,9 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first, within the
- * block. first: the slice's first step of a tile. width: floats per copy of B; a constant, because
- * this function is inlined. */
+/* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first ones, in the
+ * block's tile. first: the slice's first step of a tile. width: floats per copy of B; a constant,
+ * because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -206,7 +206,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
             load_fragments(a[p % 2], b[p % 2], &tiles[read].A[first + p][row],
                            &tiles[read].B[first + p][col]);
             if (p == 1) copy_tile(&tiles[write], &from, width, t + STAGES - 1 < count);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
         }
         async_commit();
         advance(&from, BK);
@@ -245,7 +245,7 @@ static __device__ __forceinline__ void find_tile(int tile, int m, int n, int *ro
     *col = in_band / band_rows * BN;
 }
 
-/* float4 of a thread, and of a block, in the workspace. */
+/* The number of float4 of a thread, and of a block, in the workspace. */
 #define GROUPS       (TM * TN / 4)
 #define BLOCK_GROUPS (GROUPS * SLICE_THREADS)
 
@@ -259,7 +259,7 @@ static __device__ __forceinline__ void leave_sums(float4 *to, float (*acc)[TN])
     }
 }
 
-/* sum[0..3] := group g of all splits of the tile, in the order of K. from: of split 0. */
+/* sum[0..3] := group g of all splits of the tile, in the order of K. from: those of split 0. */
 static __device__ __forceinline__ void add_splits(float *sum, const float4 *from, int g, int splits)
 {
     sum[0] = sum[1] = sum[2] = sum[3] = 0.0f;

@@ -48,7 +48,7 @@
 #define WN      32  /* columns */
 #define THREADS (BM / WM * (BN / WN) * 32)
 
-#define A_CHUNKS (BK / 8) /* of a row of A's tile, 16 bytes each */
+#define A_CHUNKS (BK / 8) /* chunks of 16 bytes in a row of A's tile */
 #define B_CHUNKS (BN / 8)
 
 /* The place of a chunk in a tile whose rows have `chunks` of them, a multiple of 8. */

@@ -40,7 +40,7 @@
 #define STAGES  3   /* tiles in shared memory: one is multiplied while the others arrive */
 #define THREADS (BM / WM * (BN / WN) * 32)
 
-#define A_CHUNKS (BK / 8) /* of a row of A's tile, 16 bytes each */
+#define A_CHUNKS (BK / 8) /* chunks of 16 bytes in a row of A's tile */
 #define B_CHUNKS (BN / 8)
 
 struct stage {

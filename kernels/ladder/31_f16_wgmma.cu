@@ -38,9 +38,9 @@
  *     acc[i]    row     16 * (warp of the warpgroup) + lane / 4 + 8 * (i / 2 % 2)
  *               column  8 * (i / 4) + 2 * (lane % 4) + i % 2
  *
- * Elements outside the matrices become zeros. TMA needs rows that are multiples of 16 bytes
- * apart: for other operands the host adds a launch that copies them (gemm/repack.cu). The
- * same for matrices that do not begin at a multiple of 16 bytes.
+ * Elements outside the matrices become zeros. TMA needs matrices that begin at a multiple of 16
+ * bytes, with rows that are multiples of 16 bytes apart. For other operands the host adds a launch
+ * that copies them (gemm/repack.cu).
  *
  * Why: fragments of A and B need no registers and no instructions, and mma.sync cannot use the
  * whole tensor core: wgmma has more than 1.5 times its rate.
@@ -90,7 +90,7 @@ static __device__ __forceinline__ void load_tiles(struct shared *to, int stage,
         tma_load_2d(tiles + A_BYTES + box * BOX_BYTES, b_map, col + box * 64, p, full);
 }
 
-/* acc += the product of a stage's tiles, in the warpgroup's 64 rows; is_first: acc := it. */
+/* acc += the product of a stage's tiles, in the warpgroup's 64 rows. is_first: acc begins at 0. */
 static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
                                                 bool is_first)
 {

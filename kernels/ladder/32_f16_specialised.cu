@@ -88,7 +88,7 @@ static __device__ __forceinline__ void produce(struct shared *shared,
     }
 }
 
-/* acc += the product of a stage's tiles, in the warpgroup's 64 rows; is_first: acc := it. */
+/* acc += the product of a stage's tiles, in the warpgroup's 64 rows. is_first: acc begins at 0. */
 static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
                                                 bool is_first)
 {
@@ -111,7 +111,7 @@ static __device__ __forceinline__ void consume(float *acc, struct shared *shared
         const int stage = t % STAGES, lap = t / STAGES;
         mbarrier_wait(&shared->full[stage], lap % 2);
         multiply(acc, shared->stages[stage], group, t == 0);
-        WGMMA_WAIT(acc, 1); /* those of the stage before are done */
+        WGMMA_WAIT(acc, 1); /* the wgmmas of the previous stage are done */
         if (t > 0 && threadIdx.x % 128 == 0) mbarrier_arrive(&shared->empty[(t - 1) % STAGES]);
         __syncwarp(); /* all lanes of a warp must come together to wgmma */
     }

@@ -100,7 +100,7 @@ static __device__ __forceinline__ void advance(struct place *at)
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Pairs of tiles below each other. */
+/* Rows of pairs in C. A pair is CLUSTER tiles, one below the other. */
 static __device__ __forceinline__ int pair_rows(int m)
 {
     return (m + BM * CLUSTER - 1) / (BM * CLUSTER);
@@ -130,7 +130,7 @@ static __device__ __forceinline__ void produce(struct shared *shared,
                                                const struct tgl_tensor_map *b_map, int m, int n,
                                                int steps)
 {
-    const int half = (int)blockIdx.x % CLUSTER * (BK / CLUSTER); /* of the rows of B */
+    const int half = (int)blockIdx.x % CLUSTER * (BK / CLUSTER); /* first row of its half of B */
     struct place at = {0, 0};
     for (int pair = (int)blockIdx.x / CLUSTER; pair < pair_count(m, n);
          pair += (int)gridDim.x / CLUSTER) {
@@ -155,7 +155,7 @@ static __device__ __forceinline__ void produce(struct shared *shared,
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-/* acc += the product of a stage's tiles, in the warpgroup's 64 rows; is_first: acc := it. */
+/* acc += the product of a stage's tiles, in the warpgroup's 64 rows. is_first: acc begins at 0. */
 static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
                                                 bool is_first)
 {
@@ -188,7 +188,7 @@ static __device__ __forceinline__ void multiply_tile(float *acc, struct shared *
     for (int t = 0; t < steps; t++) {
         mbarrier_wait(&shared->full[at->stage], at->parity);
         multiply(acc, shared->stages[at->stage], group, t == 0);
-        WGMMA_WAIT(acc, 1); /* those of the stage before are done */
+        WGMMA_WAIT(acc, 1); /* the wgmmas of the previous stage are done */
         if (t > 0) release(shared, before);
         before = at->stage;
         advance(at);
@@ -223,7 +223,7 @@ struct destination {
 static __device__ __forceinline__ void put_results(unsigned char (*boxes)[BOX_BYTES],
                                                    const float *acc, const struct destination *to)
 {
-    const int thread = opaque((int)threadIdx.x % 128); /* or 16 addresses stay in registers */
+    const int thread = opaque((int)threadIdx.x % 128); /* else 16 addresses would take registers */
     const int lane = thread % 32, first = thread / 32 * 16;
 #pragma unroll
     for (int c = 0; c < BN; c += 16) {

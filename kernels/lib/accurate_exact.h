@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exact tiles of gemm/accurate.cu: sums by FFMA from the FP32 operands themselves. A consumer
- * computes its 64 rows of a tile, through the shared memory of its warps' chunks.
+ * Exact tiles of gemm/accurate.cu: sums by FFMA from the FP32 operands themselves. A consumer (a
+ * warpgroup) computes its 64 rows, with operand tiles in place of its warps' chunks.
  */
 #ifndef TGL_ACCURATE_EXACT_H
 #define TGL_ACCURATE_EXACT_H
@@ -19,7 +19,7 @@
 #define EXACT_LEFTS  (EXACT_K * 64 / 128)
 #define EXACT_RIGHTS (EXACT_K * BN / 128)
 
-/* The position of a thread's element number i in a tile: row is its line, col its k. */
+/* The position of a thread's element number i in a tile. Returns its line as row, its k as col. */
 static __device__ __forceinline__ struct fragment place_of(int thread, int i, const int edge,
                                                            const bool is_along_k)
 {

@@ -9,9 +9,9 @@
 
 #include "lib/accurate_tiles.h"
 
-/* sum := the sums of a unit, without the scales of their rows and columns. exponents: shared memory
- * for those of right. is_wide: an |s| is above TGL_MODEST_EXPONENT. Otherwise the scales of the row
- * and of the column are the two factors: the first product is a normal number. */
+/* Divides the sums of a unit by the scales of their rows and columns. exponents: shared memory for
+ * the exponents s of right. is_wide: some |s| exceeds TGL_MODEST_EXPONENT. If not, a sum is
+ * multiplied by the two inverse scales in turn: the first product is then a normal number. */
 static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm_args *args,
                                                const struct lines *lines, const struct unit *u,
                                                int group, int *exponents, bool is_wide)
@@ -40,7 +40,7 @@ static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm
     }
 }
 
-/* order[i] := the number of a list's i-th element, in the order of lines and k. */
+/* order[i] := the index in the panel's list of the element that is i-th by line, then by k. */
 static __device__ __forceinline__ void sort_list(int *order, const struct tgl_panel *panel,
                                                  int group)
 {
@@ -59,7 +59,7 @@ static __device__ __forceinline__ void sort_list(int *order, const struct tgl_pa
 }
 
 /* Adds the products of listed elements of op(A). The consumer's rows are one panel. met: BN floats
- * of shared memory, for the row of op(B) that a listed element meets. */
+ * of shared memory, for the row of op(B) that a listed element multiplies. */
 static __device__ __forceinline__ void
 add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
                    const struct unit *u, int group, float *met, int *order)
@@ -113,7 +113,7 @@ add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct t
     }
 }
 
-/* Adds the products of all listed elements that the consumer's part of a unit meets. */
+/* Adds the products of all listed elements in the consumer's rows and columns of a unit. */
 static __device__ __forceinline__ void add_listed(float *sum, const struct tgl_gemm_args *args,
                                                   const struct lines *lines, const struct unit *u,
                                                   int group, struct accurate_shared *shared)

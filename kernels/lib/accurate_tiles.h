@@ -45,8 +45,8 @@ struct accurate_shared {
     unsigned char stages[STAGES][STAGE_BYTES]; /* left, then right */
     __align__(16) float chunks[CONSUMERS * 4][WARP_CHUNK];
     int exponents[CONSUMERS]
-                 [BN]; /* of right; then the row of op(B) that a listed element multiplies */
-    int orders[CONSUMERS][TGL_LISTED_MAX + 1]; /* of lists */
+                 [BN]; /* scales of right's columns; once applied: a row of op(B), as floats */
+    int orders[CONSUMERS][TGL_LISTED_MAX + 1]; /* see sort_list() */
     struct ring ring;
     struct turns turns;
 };
@@ -104,7 +104,7 @@ static __device__ __forceinline__ struct lines lines_of(const struct tgl_gemm_ar
     return lines;
 }
 
-/* A flag next to the states of panels: one of them has a list. */
+/* A flag that states_of() adds to the panels' states (lib/decompose_args.h): a panel has a list. */
 #define HAS_LISTS 4u
 
 /* The combined state of the panels of lines [first, first + count), of `extent` lines in all.
@@ -122,7 +122,7 @@ static __device__ __forceinline__ unsigned states_of(const struct tgl_panel *pan
     return state;
 }
 
-/* The combined state of all panels that a unit's tile meets. */
+/* The combined state of all panels with rows or columns of a unit's tile. */
 static __device__ __forceinline__ unsigned
 state_of_unit(const struct tgl_gemm_args *args, const struct lines *lines, const struct unit *u)
 {

@@ -6,16 +6,16 @@
  * A line is a row of op(A) or a column of op(B). Its elements x are scaled by a power of two, 2^s,
  * so that the largest lies in [2^14, 2^15), and are stored as two words of f16,
  *     hi = f16(x * 2^s),   lo = f16((x * 2^s - hi) * 2^11).
- * The only element of a line that is not 0 is scaled to [2^-14, 2^-13): its words are 0.
+ * If only one element of a line is not 0, it is scaled to [2^-14, 2^-13): its words are 0.
  * docs/accuracy.md says which elements two words can represent, and why.
  */
 #ifndef TGL_DECOMPOSE_ARGS_H
 #define TGL_DECOMPOSE_ARGS_H
 
 enum {
-    TGL_TOP_EXPONENT = 14,     /* of a line's largest element when it is scaled */
+    TGL_TOP_EXPONENT = 14,     /* exponent of a line's largest element after scaling */
     TGL_LOW_EXPONENT = -13,    /* the least exponent of scaled elements that two words represent */
-    TGL_SINGLE_EXPONENT = -14, /* of a scaled element without others in its line: below the words */
+    TGL_SINGLE_EXPONENT = -14, /* exponent of a line's only element != 0: too small for the words */
     TGL_WORD_EXPONENT = 11,    /* lo is scaled by 2^11, the precision of f16 */
     TGL_PANEL_LINES = 64,      /* lines that share a panel */
     TGL_LISTED_MAX = 127,      /* elements in a panel's list: a panel has 2048 bytes */
@@ -38,7 +38,7 @@ struct tgl_listed {
 
 struct tgl_panel {
     unsigned state;
-    unsigned count; /* of listed elements, which have no order; above TGL_LISTED_MAX: the list is
+    unsigned count; /* listed elements, in no fixed order; if above TGL_LISTED_MAX, the list is
                        not complete */
     unsigned unused[2];
     struct tgl_listed listed[TGL_LISTED_MAX];
@@ -56,18 +56,18 @@ struct tgl_panel_counter {
  * elements. */
 struct tgl_decompose_job {
     const float *from;
-    unsigned short *to;                 /* of each matrix: hi, then lo, lines x pitch each */
-    int *exponents;                     /* of each matrix: s of padded_lines lines */
-    struct tgl_panel *panels;           /* of each matrix: padded_lines / TGL_PANEL_LINES */
+    unsigned short *to;                 /* per matrix: hi, then lo, lines x pitch elements each */
+    int *exponents;                     /* per matrix: the s of each of padded_lines lines */
+    struct tgl_panel *panels;           /* per matrix: padded_lines / TGL_PANEL_LINES panels */
     struct tgl_panel_counter *counters; /* one for each panel */
     long long ld, pitch, stride;
-    long long words; /* of hi: lines x pitch */
+    long long words; /* elements of hi of a matrix: lines x pitch */
     int lines, length, padded_lines;
     int count;       /* matrices */
     int block_lines; /* lines of a block: a power of two, at most TGL_BLOCK_LINES_MAX */
     int parts;       /* blocks that share a line: 1, or those of a cluster */
-    int part;        /* elements of a line that each of them takes: a multiple of 32 */
-    int steps;       /* of a block along its part of the lines; above 1: elements are read twice */
+    int part;        /* elements of a line that each of these blocks takes: a multiple of 32 */
+    int steps; /* steps of a block along its part of a line; if > 1, elements are read twice */
 };
 
 struct tgl_decompose_args {
@@ -75,7 +75,7 @@ struct tgl_decompose_args {
     int first_blocks; /* blocks of the first job: whole clusters */
     int unused;
     const float
-        *alpha_at; /* alpha in device memory: if it is 0, the matrices are not read; or NULL */
+        *alpha_at; /* NULL, or alpha in device memory: if it is 0, the matrices are not read */
 };
 
 #endif

@@ -12,7 +12,7 @@
 #include "lib/named_barrier.h"
 #include "lib/wgmma_units.h"
 
-#define SUMS (MT * NT * 4) /* of a thread */
+#define SUMS (MT * NT * 4) /* sums of a thread */
 
 #define SLICES_BARRIER() named_barrier(2, CONSUMER_THREADS)
 #include "lib/slice_sums.h"

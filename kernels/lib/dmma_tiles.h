@@ -80,10 +80,10 @@
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 8 ? 232 : 224)
 #define THREADS            (CONSUMER_THREADS + (SETS_REGISTERS ? 128 : 32))
-#define STEPS              (BK / 8)  /* of mma_f64 along a stage */
+#define STEPS              (BK / 8)  /* mma_f64 instructions along K of a stage */
 #define MT                 (WM / 16) /* a warp's part of D: MT x NT results of mma_f64 */
 #define NT                 (WN / 8)
-#define GROUPS             (STEPS * MT) /* of 16 rows of A in a stage, for a warp */
+#define GROUPS             (STEPS * MT) /* a warp's fragments of A in a stage: 16 rows x 8 of K */
 #define A_SLOTS            (2 * AHEAD)
 #define A_BYTES            (BM * 128)
 #define STAGE_BYTES        ((BM + BN) * 128)
@@ -143,9 +143,9 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 #define COLUMN(g, j)          (B_K_MAJOR ? K_MAJOR_COLUMN(g, j) : MN_MAJOR_COLUMN(g, j))
 
 /* Byte offsets in a stage of the elements that a lane reads. Other elements are whole lines away
- * from these. K-major: an offset for each step and half of its K; for B twice as many, for j = 0
- * and 1. MN-major: an offset for each half of a step's K; for A for both halves of 16 rows, for B
- * for j = 0 and 1. */
+ * from these. A K-major operand has an offset for each half of K of each step; for B this is
+ * combined with j = 0 and 1. An MN-major operand has an offset for each half of a step's K,
+ * combined for A with both halves of 16 rows, for B with j = 0 and 1. */
 struct dmma_lane_source {
     unsigned a[STEPS * 2], b[STEPS * 2 * 2];
 };
@@ -208,8 +208,8 @@ static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsign
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
 /* Of 16 rows, a lane has the sums of rows ROW(g, 0) and ROW(g, 1): four pairs of adjacent columns
- * in each. The pairs with the same number of a row's four lanes cover 64 contiguous bytes, or two
- * ranges of 32 bytes. PAIR_COLUMN: the first column of a pair. */
+ * in each. Pair number i of each of the row's four lanes: together these cover 64 contiguous bytes,
+ * or two ranges of 32 bytes. PAIR_COLUMN: the first column of a pair. */
 #define PAIR_COLUMN(t, number)                                                                     \
     (B_K_MAJOR ? COLUMN(2 * (t) + (number) / 2, (number) % 2 * 2) : COLUMN(2 * (t), number))
 

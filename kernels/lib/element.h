@@ -69,7 +69,7 @@ typedef ELEMENT_OF(TYPE_BIAS) element_bias;
 typedef ELEMENT_OF(TYPE_RESIDUAL) element_residual;
 typedef ELEMENT_OF(ACCUMULATE) accumulate_t;
 
-/* Element to accumulation type, and back, by the element's type. */
+/* FROM_<type>: converts an element to the accumulation type. TO_<type>: converts it back. */
 #define FROM_1(x)                  ((accumulate_t)(x))
 #define FROM_2(x)                  ((accumulate_t)(x))
 #define FROM_3(x)                  ((accumulate_t)f16_to_float(x))

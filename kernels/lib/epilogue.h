@@ -13,7 +13,7 @@
 #include "lib/operands.h"
 
 #ifndef BIAS
-#define BIAS 0 /* 0 none, 1 one a row, 2 one a column */
+#define BIAS 0 /* 0: none; 1: one value per row of D; 2: one per column */
 #endif
 #ifndef ACTIVATION
 #define ACTIVATION 0 /* 0 none, 1 relu, 2 gelu, 3 silu, as tgl_activation has them */
@@ -71,7 +71,7 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
     return with;
 }
 
-/* The element of C that belongs to *d, which is D[row][col]. */
+/* The address of C[row][col]. d: the address of D[row][col]. */
 #if SEPARATE_D
 #define BESIDE(args, with, d, row, col) ((with)->C + (row) * (args)->ldc + (col))
 #else
@@ -111,7 +111,7 @@ static __device__ __forceinline__ accumulate_t relu(accumulate_t x)
 
 static __device__ __forceinline__ accumulate_t gelu(accumulate_t x)
 {
-    const accumulate_t half = 0.5, root = 0.70710678118654752; /* of a half */
+    const accumulate_t half = 0.5, root = 0.70710678118654752; /* sqrt(0.5) */
     return half * x * (1 + ERF(x * root));
 }
 
@@ -223,7 +223,7 @@ static __device__ __forceinline__ unsigned to_d_pair(float first, float second)
 }
 #endif
 
-/* Stores four neighbours of D, rounded to its type. */
+/* Stores four adjacent elements of a row of D, rounded to its type. */
 static __device__ __forceinline__ void store_four_of_d(element_d *d, const accumulate_t *v)
 {
 #if TYPE_D == TYPE_F32

@@ -28,19 +28,19 @@ union tgl_scalar {
 struct tgl_gemm_args {
     const void *A, *B;
     const void *C; /* read if beta is not 0; only for kernels with SEPARATE_D */
-    void *D;       /* the result; also C without SEPARATE_D */
+    void *D;       /* the result; without SEPARATE_D also the operand C */
     long long lda, ldb, ldc, ldd;
-    /* The matrices of a batch are these distances apart (0 is legal for A and B), or, if the arrays
-     * are given, where these point to. */
+    /* Matrix number i of a batch begins i * stride elements after the first one (a stride of 0 is
+     * legal for A and B), or at X_array[i] if that array is not NULL. */
     long long stride_a, stride_b, stride_c, stride_d;
     const void *const *A_array, *const *B_array, *const *C_array;
     void *const *D_array;
     int m, n, k;
     int raster;      /* rows of tiles in a band: tiles are computed band by band, for L2 */
-    int tiles_whole; /* the first tiles, which one block computes each; */
-    int splits;      /* each other tile is computed by this number of blocks, */
-    int cluster;     /* which add their sums in clusters of this number of blocks */
-    int k_chunk;     /* K of each of them, a multiple of BK; the first one, in gemm/mma.cu the last
+    int tiles_whole; /* the first tiles_whole tiles are not split: one block computes each */
+    int splits;      /* split-K: the number of blocks that compute each of the other tiles */
+    int cluster;     /* blocks of a split tile that add their sums in one thread block cluster */
+    int k_chunk;     /* K of a split, a multiple of BK; the first split, in gemm/mma.cu the last
                         one, takes the rest of K */
     union tgl_scalar alpha, beta;
     const void *alpha_at, *beta_at; /* for kernels with DEVICE_SCALARS, instead of alpha and beta;
@@ -48,7 +48,7 @@ struct tgl_gemm_args {
 
     union {
         void *workspace; /* partial sums: batch * split tiles * (splits / cluster) * BM * BN */
-        const void *left_tables; /* of gemm/accurate.cu, which has no workspace and counters */
+        const void *left_tables; /* for gemm/accurate.cu: see lib/accurate_tiles.h */
     };
     union {
         unsigned *counters; /* batch * split tiles * cluster: zero before and after a launch */

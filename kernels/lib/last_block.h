@@ -68,8 +68,8 @@ static __device__ __forceinline__ bool comes_last(unsigned *counter, int count)
     return is_last;
 }
 
-/* Called by the last block: sets *counter to 0 again. After that the block may read the sums of the
- * others. */
+/* Called by the last block: sets *counter to 0 again. After that the block may read the sums of all
+ * other blocks. */
 static __device__ __forceinline__ void take_sums(unsigned *counter)
 {
     if (threadIdx.x == 0) {

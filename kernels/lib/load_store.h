@@ -27,7 +27,7 @@ static __device__ __forceinline__ void load_fragment(float *fragment, const floa
     unpack(fragment, *(const float4 *)shared);
 }
 
-/* p[0..3]; only the first `count` elements exist (count may be negative), the others are 0. */
+/* Loads p[0..3]. Only the first `count` elements exist (count may be < 0), the others are 0. */
 static __device__ __forceinline__ float4 load_float4(const float *p, int count, bool aligned)
 {
     if (aligned && count >= 4) return *(const float4 *)p;
@@ -41,8 +41,8 @@ static __device__ __forceinline__ void store_float(float *c, float sum, float al
     *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
 }
 
-/* The same for c[0..3], of which the first `count` elements exist. sum: four floats in registers.
- */
+/* As store_float(), for c[0..3], of which only the first `count` elements exist. sum: four floats
+ * in registers. */
 static __device__ __forceinline__ void store_float4(float *c, const float *sum, float alpha,
                                                     float beta, int count, bool aligned)
 {

@@ -16,7 +16,7 @@ static __device__ __forceinline__ bool half_rows_are_aligned(const struct f16 *m
     return (unsigned long long)matrix % bytes == 0 && ld % (bytes / 2) == 0;
 }
 
-/* p[0..7]; only the first `count` elements exist (count may be negative), the others are 0.
+/* Loads p[0..7]. Only the first `count` elements exist (count may be < 0), the others are 0.
  * aligned: the rows are aligned to 16 bytes. */
 static __device__ __forceinline__ uint4 load_half8(const struct f16 *p, int count, bool aligned)
 {
@@ -29,7 +29,7 @@ static __device__ __forceinline__ uint4 load_half8(const struct f16 *p, int coun
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/* One element of alpha*A*B + beta*C in FP32. beta == 0 does not read C. */
+/* Returns one element of alpha*A*B + beta*C in FP32. If beta is 0, C is not read. */
 static __device__ __forceinline__ float finish_half(const struct f16 *c, float sum, float alpha,
                                                     float beta)
 {
@@ -41,8 +41,8 @@ static __device__ __forceinline__ void store_half(struct f16 *c, float sum, floa
     *c = float_to_f16(finish_half(c, sum, alpha, beta));
 }
 
-/* c[0] and c[1], of which the first `count` exist (count may be negative). aligned: the rows of C
- * are aligned to 4 bytes. */
+/* Stores c[0] and c[1], of which only the first `count` exist (count may be negative). aligned: the
+ * rows of C are aligned to 4 bytes. */
 static __device__ __forceinline__ void store_half_pair(struct f16 *c, const float *sum, float alpha,
                                                        float beta, int count, bool aligned)
 {

@@ -3,7 +3,7 @@
  * Copies of 16-bit operands at odd addresses into the tiles of lib/mma_tiles.h, through registers.
  * A thread reads the two aligned 16-byte words that contain 8 of its elements, and shifts them when
  * it stores them. If such a word lies partly outside of the matrix, the thread reads single
- * elements instead. The kernel defines PLACES_MAX, the maximum number of places of a thread.
+ * elements. The kernel defines PLACES_MAX, the most places (lib/mma_tiles.h) that a thread has.
  */
 #ifndef TGL_MMA_REGISTER_COPIES_H
 #define TGL_MMA_REGISTER_COPIES_H
@@ -13,7 +13,7 @@
 
 /* What a thread holds between load_places() and store_places(). */
 struct loaded {
-    uint4 words[PLACES_MAX][2]; /* that contain the elements of a place; zeros outside the matrix */
+    uint4 words[PLACES_MAX][2]; /* the words with the elements of a place; 0 outside the matrix */
     unsigned is_stored;         /* bit i: place number i is in shared memory already */
 };
 
@@ -30,7 +30,7 @@ struct column {
     const char *from; /* the elements of that place in the matrix */
     long long apart;  /* bytes from the elements of a place to those of the next */
     int skip;         /* bytes of the first word that are before the elements */
-    int valid_bytes;  /* of a place, if its line exists; at most 16 */
+    int valid_bytes;  /* bytes of a place inside the matrix if its line exists; at most 16 */
     int line, lines;  /* the number of its first line; the number of lines that exist */
     int last;         /* from this line on, words may lie partly outside of the matrix */
 };
@@ -54,8 +54,8 @@ column_of(char *tile, const struct mma_origin *from, int k_left, const int edge,
     return c;
 }
 
-/* Loads a word that contains elements of a place, of which valid_bytes exist. The simulator would
- * report that the word is partly outside of a line. It therefore checks that the word is inside of
+/* Loads a word that contains elements of a place, of which valid_bytes exist. The simulator reports
+ * loads that are partly outside of a line. There this function checks that the word is inside of
  * the matrix, reads the elements of the place one by one, and returns NaN for the others. */
 #ifdef TGL_SIM
 void tgl_sim_wide_load(const void *words, unsigned bytes);
@@ -78,7 +78,7 @@ static __device__ __forceinline__ uint4 load_word(const uint4 *word, const char 
 #endif
 }
 
-/* Copies the places of in->is_stored, element by element. */
+/* Copies the places whose bits are set in in->is_stored, element by element. */
 static __device__ __forceinline__ void copy_elements(const struct loaded *in, struct column c,
                                                      const int edge, const bool k_major)
 {
@@ -90,7 +90,7 @@ static __device__ __forceinline__ void copy_elements(const struct loaded *in, st
     }
 }
 
-/* Loads all places of a tile of which k_left of K exist. */
+/* Loads all places of a tile. k_left: K of the matrix from the beginning of the tile on. */
 static __device__ __forceinline__ void load_places(struct loaded *in, char *tile,
                                                    const struct mma_origin *from, int k_left,
                                                    const int edge, const bool k_major)

@@ -10,9 +10,9 @@
 #include "lib/epilogue.h"
 #include "lib/mma_tiles.h"
 
-/* The pitch of the 16 rows in shared memory, with which pairs of sums in four rows are in different
- * banks; and the place of a column in a row. Lanes read four sums of f64 as two pairs, so the
- * second pair of each four columns is in the second half of the row. */
+/* PITCH: from a row to the next in shared memory; pairs of sums in four rows are in different
+ * banks. COLUMN(col): the place of column `col` in a row. Lanes read four sums of f64 as two pairs,
+ * so the second pair of each four columns is in the second half of the row. */
 #define PITCH       (WN + 8)
 #define COLUMN(col) (ACCUMULATE == TYPE_F64 ? (col) / 2 % 2 * (WN / 2 + 4) + (col) / 4 * 2 : (col))
 

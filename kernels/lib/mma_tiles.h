@@ -40,20 +40,20 @@
 #define VEC_A 1 /* elements of a copy, at most 16 bytes: divides A's alignment, lda and stride */
 #endif
 #ifndef VEC_B
-#define VEC_B 1 /* the same for B */
+#define VEC_B 1 /* elements of a copy: divides B's alignment, ldb and stride */
 #endif
 #ifndef TAIL_A
 #define TAIL_A 1 /* 0: VEC_A also divides the length of A's lines: m or k */
 #endif
 #ifndef TAIL_B
-#define TAIL_B 1 /* the same for B: n or k */
+#define TAIL_B 1 /* 0: VEC_B also divides the length of B's lines: n or k */
 #endif
 
 #if TYPE_A != TYPE_B || (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64)
 #error "TYPE_A and TYPE_B are the same; ACCUMULATE: FP64 for FP64, else FP32"
 #endif
 
-#define FRAGMENT 4 /* elements or registers of a lane's fragment of A, or of two of B */
+#define FRAGMENT 4 /* registers (f64: elements) of a lane for one fragment of A, or two of B */
 #if TYPE_A == TYPE_F64
 #define SIZE  8 /* bytes of an element */
 #define MMA_K 8 /* depth of a step, in elements */
@@ -154,7 +154,7 @@ static __device__ __forceinline__ struct mma_origin mma_origin_of(const void *X,
 struct place_of_tile {
     char *to;
     const char *from;
-    int valid_bytes; /* that exist in the matrix */
+    int valid_bytes; /* bytes of the place that exist in the matrix */
 };
 
 static __device__ __forceinline__ struct place_of_tile
@@ -183,8 +183,8 @@ static __device__ __forceinline__ bool has_place(int i, const int edge, const in
            (int)threadIdx.x + i * THREADS < PLACES(edge, vec);
 }
 
-/* Copies a tile of which k_left of K exist, with zeros for elements outside of the matrix.
- * has_tail: a place may be partly outside. */
+/* Copies a tile, with zeros for elements outside of the matrix. k_left: K of the matrix from the
+ * beginning of the tile on. has_tail: a place may be partly outside. */
 static __device__ __forceinline__ void copy_places(char *tile, const struct mma_origin *from,
                                                    int k_left, const int edge, const int vec,
                                                    const bool k_major, const bool has_tail)
@@ -212,8 +212,8 @@ static __device__ __forceinline__ uint4 load_elements(const char *from, int vali
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
-/* Where a lane reads its fragments of an operand. Fragments are multiples of 8 lines, or of 32
- * bytes of a line, apart, so that both values are the same for all of them. */
+/* Where a lane reads its fragments of an operand. The distance between two fragments is a multiple
+ * of 8 lines, or of 32 bytes in a line, so that these two values serve all fragments. */
 struct mma_lane_source {
     unsigned at;  /* bytes from the beginning of a tile */
     unsigned mix; /* XORed with the last 7 bits of an offset in a line: the swizzle, and the lane's

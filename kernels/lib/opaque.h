@@ -6,7 +6,7 @@
 #ifndef TGL_OPAQUE_H
 #define TGL_OPAQUE_H
 
-/* The same value, about which the compiler knows nothing. Emits no instruction. */
+/* Returns `value`. The compiler knows nothing about the result. Emits no instruction. */
 static __device__ __forceinline__ int opaque(int value)
 {
 #ifndef TGL_SIM

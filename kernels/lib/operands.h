@@ -52,8 +52,8 @@ static __device__ __forceinline__ accumulate_t beta_of(const struct tgl_gemm_arg
 #endif
 }
 
-/* Whether A and B may be read: not if alpha is 0, which only the device knows. A NaN is not 0. The
- * host sets k to 0 if its own alpha is 0, so that the answer is a constant. */
+/* Whether A and B may be read. With DEVICE_SCALARS they must not be if alpha is 0 (a NaN is not 0).
+ * Otherwise the host sets k to 0 if alpha is 0, so that the answer is always true. */
 static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS
@@ -64,7 +64,7 @@ static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *a
 #endif
 }
 
-/* k, or 0 if A and B must not be read. A macro for the same reason as above. */
+/* k, or 0 if A and B must not be read. With a function ptxas would order the loops differently. */
 #if DEVICE_SCALARS
 #define DEPTH_OF(args) (has_product(args) ? (args)->k : 0)
 #else

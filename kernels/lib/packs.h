@@ -56,7 +56,7 @@ static __device__ __forceinline__ chunk_t load_chunk(const element_t *at)
 #define LOAD_SCALAR(at) __ldcs(at)
 #endif
 
-/* The same by scalar loads: of the elements e with first + e < left. The others are 0. */
+/* Loads VEC elements by scalar loads: element e if first + e < left. The others are 0. */
 static __device__ __forceinline__ chunk_t load_part_of_chunk(const element_t *at, int first,
                                                              int left)
 {

@@ -10,20 +10,20 @@
  * distances in elements. */
 struct tgl_repack_job {
     const void *from;
-    void *to;        /* lines begin at multiples of 16 bytes, and end with zeros up to one */
-    long long ld;    /* from a row in memory to the next, transposed or not */
-    long long pitch; /* from a line of the result to the next */
-    long long stride_from, stride_to; /* from a matrix to the next */
+    void *to;        /* lines begin at multiples of 16 bytes, with zeros between the lines */
+    long long ld;    /* distance between two rows in memory, transposed or not */
+    long long pitch; /* distance between two lines of the result */
+    long long stride_from, stride_to; /* distance between two matrices of the batch */
     int lines, length;
     int blocks_along; /* blocks that share a line */
-    int blocks_down;  /* groups of them that share the lines of a matrix */
+    int blocks_down;  /* groups of blocks_along blocks that share the lines of a matrix */
 };
 
 struct tgl_repack_args {
     struct tgl_repack_job jobs[2];
     int first_blocks; /* blocks of the first job; the others do the second one */
     const float
-        *alpha_at; /* alpha in device memory: if it is 0, the matrices are not read; or NULL */
+        *alpha_at; /* NULL, or alpha in device memory: if it is 0, the matrices are not read */
 };
 
 #endif

@@ -101,9 +101,9 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
  * address of its first copy. */
 struct simt_origin {
     const char
-        *at[COPIES_MAX]; /* with FEW_ADDRESSES: of each copy; they advance from tile to tile */
-    const char *tile;    /* otherwise: of the tile, which advances, */
-    tile_offset offsets[COPIES_MAX]; /* and the constant distance of each copy from it, in bytes */
+        *at[COPIES_MAX]; /* with FEW_ADDRESSES: address of each copy, advanced from tile to tile */
+    const char *tile;    /* without FEW_ADDRESSES: address of the tile, advanced likewise */
+    tile_offset offsets[COPIES_MAX]; /* constant distance of each copy from `tile`, in bytes */
 };
 
 /* Sets the addresses for the tile that begins at `tile`. inside: the number of rows or columns of
@@ -155,16 +155,16 @@ static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_majo
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* The number of the copy from which copy number i is a constant distance away in shared memory,
- * which LDGSTS takes as an immediate offset: only the address of that copy is computed. The
- * distance is constant if the copies of a line are a multiple of the number of threads, or the
- * other way round. */
+/* Copy number i is a constant distance away from copy number first_of(i) in shared memory. LDGSTS
+ * takes the distance as an immediate offset, so that only the address of copy first_of(i) is
+ * computed. The distance is constant if the number of copies of a line is a multiple of the number
+ * of threads, or the reverse. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
                                                const bool k_major)
 {
     const int lines = SLICE_THREADS / BK, per_line = edge / vec;
     if (k_major)
-        return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4); /* the swizzle is the same */
+        return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4); /* has the swizzle of copy i */
     if (BY_LINES(edge, vec, k_major)) return 0;
     return SLICE_THREADS % per_line == 0 || per_line % SLICE_THREADS == 0 ? 0 : i;
 }
@@ -205,7 +205,7 @@ static __device__ __forceinline__ bool has_copy(int i, const int edge, const int
 /* The next tile to copy. */
 struct simt_arrival {
     struct stage *stages;
-    int to;                                    /* its stage */
+    int to;                                    /* its stage, as an offset in bytes */
     const struct simt_origin *from_A, *from_B; /* the addresses of this thread's copies */
     bool active; /* false: there is no next tile, and zeros are copied */
 };

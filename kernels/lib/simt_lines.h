@@ -36,7 +36,7 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
     /* The offset puts the threads of one column of the warp into different banks. */
     float *to_shared =
         shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) + own_line / 4 % PAD + col;
-    ASYNC_WAIT(0); /* of the copies behind the last tile, which write zeros */
+    ASYNC_WAIT(0); /* for the copies behind the last tile, which write zeros */
 #pragma unroll
     for (int i = 0; i < TM; i += 4) {
         __syncthreads(); /* the tiles, or the lines before, have been read */

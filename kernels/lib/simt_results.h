@@ -16,7 +16,7 @@
 struct simt_place {
     struct epilogue_operands with;
     int row, col;             /* the first result is D[row][col] */
-    int first_row, first_col; /* the neighbouring block stores what is above or left of these */
+    int first_row, first_col; /* results above or left of these are another block's to store */
     bool aligned;             /* ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4 */
 };
 
@@ -46,8 +46,8 @@ static __device__ __forceinline__ void store_part(const struct tgl_gemm_args *ar
         store4(args, at, &sums[e], (part * PART + e) / TN, (part * PART + e) % TN);
 }
 
-/* sums[] := part number `part` of a thread's tile, added over `count` groups. The sums of a group
- * are BM * BN floats of the workspace. */
+/* sums[] := part number `part` of a thread's tile, added over the tile's `count` groups of blocks
+ * (clusters). The sums of a group are BM * BN floats of the workspace. */
 static __device__ __forceinline__ void add_groups(float *sums, const float *workspace, int part,
                                                   int count)
 {
@@ -68,7 +68,7 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
  * main loop, where acc[i][j] must be in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
-    ASYNC_WAIT(0);   /* of the copies behind the last tile, which write zeros */
+    ASYNC_WAIT(0);   /* for the copies behind the last tile, which write zeros */
     __syncthreads(); /* the tiles have been read */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)
@@ -96,16 +96,16 @@ static __device__ __forceinline__ void add_slices_and_store(const struct tgl_gem
 }
 #endif
 
-/* Adds the sums of a split tile's blocks and stores the results. Clusters of a tile that has
- * several leave their sums in the workspace, and the last cluster to finish adds them. tile: its
- * number among the split tiles of the whole batch. split: the number of this block in the tile. */
+/* Adds the sums of a split tile's blocks and stores the results. If a tile has several clusters,
+ * they leave their sums in the workspace, and the last one to finish adds them. tile: its number
+ * among the split tiles of the whole batch. split: the number of this block in the tile. */
 static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_args *args,
                                                         float *shared, float (*acc)[TN], int tile,
                                                         int split, const struct simt_place *at)
 {
     const int cluster = args->cluster, rank = split % cluster;
     const int groups = args->splits / cluster, group = split / cluster;
-    const int first = rank * SLICES + SLICE, sharers = cluster * SLICES; /* of the parts */
+    const int first = rank * SLICES + SLICE, sharers = cluster * SLICES; /* all slices */
     float *all = shared + THREAD, sums[PART];
     leave_sums(all, acc);
     cluster_sync();

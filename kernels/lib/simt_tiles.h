@@ -42,10 +42,10 @@
 #define TRANS_B 0 /* 0: B is k x n; 1: n x k */
 #endif
 #ifndef VEC_A
-#define VEC_A 1 /* floats of a copy, TRANS_A only: divides A's alignment, lda and m */
+#define VEC_A 1 /* floats per copy: divides A's alignment, lda and m; 1 without TRANS_A */
 #endif
 #ifndef VEC_B
-#define VEC_B 1 /* the same for B, ldb and n; 1 with TRANS_B */
+#define VEC_B 1 /* floats per copy: divides B's alignment, ldb and n; 1 with TRANS_B */
 #endif
 #ifndef UNALIGNED_D
 #define UNALIGNED_D 0 /* 1: ldd is not a multiple of 4; tiles are stored line by line */
@@ -79,7 +79,7 @@
 #define LOAD_EVERY 4
 #endif
 #ifndef COLUMN_ORDER
-#define COLUMN_ORDER 0 /* of a step's FFMAs: 0: columns 0 2 1 3 of each four; 1: 0 1 2 3 */
+#define COLUMN_ORDER 0 /* of FFMAs in each four columns: 0: columns 0 2 1 3; 1: 0 1 2 3 */
 #endif
 
 #define WARPS_M       (BM / WM)
@@ -89,7 +89,7 @@
 #define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N       (WN / TN)
 #define PAD           4 /* lanes of a transposing copy use different banks; rows are on 16 bytes */
-#define SUMS          (TM * TN)       /* of a thread */
+#define SUMS          (TM * TN)       /* sums of a thread */
 #define LOADS         ((TM + TN) / 4) /* float4 loads of a thread's fragments */
 #define A_ALONG_K     (!TRANS_A)
 #define B_ALONG_K     TRANS_B

@@ -11,15 +11,15 @@
 #include "lib/async_copy.h"
 #include "lib/skinny_work.h"
 
-/* Rows or columns of the big operand that a thread has a pointer to: if it is MN-major, one for
- * each pack, or for each copy to a ring. */
+/* Pointers of a thread into the big operand: one for each of its rows or columns if the operand is
+ * K-major; if it is MN-major, one for each pack, or for each copy to a ring. */
 #define POINTERS (ALONG_K ? RESULTS : STRAIGHT ? RESULTS / PACK : RESULTS / VEC)
 
 /* Packs that a thread loads in a step. */
 #define PACKS (ALONG_K ? RESULTS * UNROLL : GROUP_K * UNROLL * (RESULTS / PACK))
 
-/* A line of a ring. K-major: the K of a step, padded so that four lines are in different banks.
- * MN-major: the results of a warp. */
+/* LINE: floats in a line of a ring. If the big operand is K-major, a line is the K of a step,
+ * padded so that four lines are in different banks; else the elements for all results of a warp. */
 #define LINE        (ALONG_K ? STEP + LANES_K % 32 : WARP_TILE)
 #define STAGE       ((ALONG_K ? WARP_TILE : WARP_STEP) * LINE)
 #define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE) /* of all warps */
@@ -28,20 +28,20 @@
 struct loader {
     const element_t *x[POINTERS]; /* what this thread loads next */
 #if STRAIGHT && CHUNKS > 1 && !ALONG_K
-    int room[POINTERS]; /* elements from x[i] to the last load of its line, which later loads of
-                           the line repeat */
+    int room[POINTERS]; /* largest offset from x[i] at which a load ends inside the operand: the
+                           loads of further chunks go no further */
 #define ROOM(l, i) ((l)->room[i])
 #else
 #define ROOM(l, i) 0
 #endif
-    int k, to;     /* the K to load next, and the end of the segment */
-    int unit, end; /* where the next segment begins, and the block's units end */
+    int k, to;     /* k of the next step to load; end of the segment's K */
+    int unit, end; /* first unit of the next segment; the unit after the block's last one */
     int stage;     /* the stage of the ring to fill next */
     pack_t next[STRAIGHT ? PACKS : 1]; /* the step to be multiplied next */
 };
 
-/* Moves to the next segment: points to this thread's rows or columns. Those past the last one
- * repeat it. */
+/* Moves to the next segment: points to this thread's rows or columns. The last row or column
+ * replaces those past the end. */
 static __device__ __forceinline__ void open_segment(struct loader *l,
                                                     const struct tgl_gemm_args *args,
                                                     const struct operands *o,
@@ -149,8 +149,8 @@ load_big(struct loader *l, float *ring, const struct operands *o, int left, cons
 
 #endif
 
-/* Loads the next step, if there is one. With rings each call is a group of copies, which is empty
- * if there is none. */
+/* Loads the next step, if there is one. With rings each call commits a group of copies, which is
+ * empty if there is no next step. */
 static __device__ __forceinline__ void load_step(struct loader *l, float *ring,
                                                  const struct tgl_gemm_args *args,
                                                  const struct operands *o,

@@ -17,8 +17,8 @@
 /* Neighbouring results of a lane where the big operand is MN-major. */
 #define WIDTH (STRAIGHT ? VEC : 4)
 
-/* Rows of the small operand whose sums are added over the warps at a time, and the pitch of the
- * sums of 32 lanes: with it, reads of columns have no bank conflicts. */
+/* SUM_ROWS: rows of the small operand whose sums are added over the warps at a time. SUM_LINE: the
+ * pitch of the sums of 32 lanes, with which reads of columns have no bank conflicts. */
 #define SUM_ROWS (COUNT < 4 ? COUNT : 4)
 #define SUM_LINE (WIDTH == 8 ? 36 : 40)
 #define SUMS     (ALONG_K ? 0 : WARPS * SUM_ROWS * RESULTS * SUM_LINE) /* in shared memory */
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void skinny_store_result(const struct tgl_gemm
     epilogue_store(args, &with, sum, row, col);
 }
 
-/* at: the result's index in the tile. */
+/* Stores a sum in the workspace, or the result in D. at: the index of the result in the tile. */
 static __device__ __forceinline__ void skinny_finish(const struct finisher *f, accumulate_t sum,
                                                      int at, int s)
 {
@@ -162,8 +162,8 @@ typedef float4 four_sums;
 #define load_sums(from) __ldcg((const float4 *)(from))
 #endif
 
-/* By all blocks of a split tile, which have left their sums in the workspace: the last one to
- * finish adds the sums of all, and stores the results. */
+/* Called by all blocks of a split tile after they have stored their sums in the workspace. The last
+ * block to finish adds the sums of all blocks, and stores the results. */
 static __device__ __forceinline__ void add_blocks(const struct tgl_gemm_args *args,
                                                   const struct operands *o,
                                                   const struct skinny_work *w, int tile)

@@ -36,7 +36,7 @@
     (SMALL_LINE_OF(p) * SMALL_LINE + (SMALL_IN_LINE(p) / UNIT * COUNT + (s)) * UNIT +              \
      SMALL_IN_LINE(p) % UNIT)
 
-/* K that is copied for `depth` of it: whole steps. */
+/* The K that is copied for `depth` of K: rounded up to whole steps, and to a multiple of 32. */
 #define PADDED(depth) ((((depth) + STEP - 1) / STEP * STEP + 31) / 32 * 32)
 
 /* Packs are numbered so that the lanes of a warp copy neighbouring packs of a row. PACKS_OF_SMALL:
@@ -140,8 +140,8 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
 
 /* The state of the copies if the block needs more than DEPTH of K. */
 struct feeder {
-    int k, to;     /* the K to copy next, and the end of the segment */
-    int unit, end; /* where the next segment begins, and the block's units end */
+    int k, to;     /* first k of the next copy; end of the segment's K */
+    int unit, end; /* first unit of the next segment; the unit after the block's last one */
     int place;     /* the buffer to fill next */
 #if IS_16_BITS
     int copied; /* K that was copied last, to be converted */

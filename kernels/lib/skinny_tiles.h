@@ -21,7 +21,7 @@
 #define VEC 4 /* elements of a load: divides alignment, ld and edge of the big operand */
 #endif
 #ifndef RESULTS
-#define RESULTS 4 /* of a thread, times COUNT; a multiple of PACK unless ALONG_K */
+#define RESULTS 4 /* a thread has RESULTS x COUNT results; a multiple of PACK unless ALONG_K */
 #endif
 #ifndef LANES_K
 #define LANES_K 8 /* ALONG_K: lanes of a warp that share K: 4, 8, 16 or 32 */
@@ -53,7 +53,7 @@
     (ALONG_K ? 32 / LANES_K : 32) /* lanes of a warp along the results; the others divide K */
 #define WARP_TILE                                                                                  \
     (LANES_LENGTH * RESULTS) /* lines of the big operand of a warp; each gives COUNT results */
-#define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* of a block */
+#define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* lines of a block */
 #define STRAIGHT (TYPE_A != TYPE_F32 || VEC == PACK)       /* 1: loads go straight into registers */
 
 /* This lane's index along the results, and along K. For loads straight into registers, neighbouring
@@ -73,7 +73,7 @@
 /* The operands of one problem of the batch. */
 struct operands {
     const element_t *big, *small;
-    long long ld;                 /* of the big operand */
+    long long ld;                 /* leading dimension of the big operand */
     long long small_row, small_k; /* strides of the small operand */
     int length, count;            /* rows or columns of the big operand, and of the small one */
 };

@@ -12,8 +12,8 @@
 #define SLICES_BARRIER() __syncthreads() /* a barrier of all slices */
 #endif
 
-/* acc of the first slice := the sum over the slices. sums: shared memory for those of the others.
- */
+/* acc of the first slice := the sum over all slices. sums: shared memory for the sums of the other
+ * slices. */
 static __device__ __forceinline__ void add_slices(accumulate_t *acc, accumulate_t *sums, int slice)
 {
     const int thread = (int)threadIdx.x % SLICE_THREADS;

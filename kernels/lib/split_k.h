@@ -13,7 +13,7 @@
 
 /* acc := the sum over the blocks of a split tile. All blocks store their sums in the workspace,
  * except for the first split if it finishes last. It usually does if it is deeper than the others.
- * Returns false if other blocks have not finished yet: the last of them continues. tile: its number
+ * Returns false if other blocks have not finished yet: the last block continues. tile: its number
  * among the split tiles of the batch. split: the number of this block in the tile. is_idle: the
  * thread has no sums. */
 static __device__ __forceinline__ bool sum_over_blocks(const struct tgl_gemm_args *args,

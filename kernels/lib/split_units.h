@@ -29,7 +29,7 @@ typedef float4 sum_vector;
 static __device__ __forceinline__ bool
 sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct unit *u)
 {
-    enum { VECTORS = SUMS / IN_VECTOR }; /* of a thread */
+    enum { VECTORS = SUMS / IN_VECTOR }; /* vectors of a thread's sums */
     sum_vector *sums = (sum_vector *)args->workspace +
                        (long long)u->tile * u->splits * (BM * BN / IN_VECTOR) + threadIdx.x;
 #pragma unroll

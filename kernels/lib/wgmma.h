@@ -9,10 +9,10 @@
  *     WGMMA_N              16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256
  *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
  *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 is K-major only.
- *     WGMMA_LEFT_IN_REGISTERS     1: the left tile is in registers, TF32 only; 0 by default. Each
- *                          wgmma takes unsigned left[4] of each thread, where left[i] is the
- * element row = 16 * warp + lane / 4 + 8 * (i % 2) k = lane % 4 + 4 * (i / 2) These registers must
- * not be accessed before the wait for the group.
+ *     WGMMA_LEFT_IN_REGISTERS  1: the left tile is in registers, TF32 only; 0 by default. Each
+ *                          wgmma takes unsigned left[4] of each thread. left[i] is the element
+ *                          (row, k) = (16 * warp + lane/4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)).
+ *                          Do not access these registers before the wait for the group.
  *
  * The accumulator is float acc[WGMMA_N / 2] of each thread, which has to stay in registers. With
  * warp = threadIdx.x / 32 % 4 and lane = threadIdx.x % 32, acc[i] is the element
@@ -203,7 +203,7 @@ void tgl_sim_wgmma_wait(int pending);
 #error "WGMMA_N: 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256"
 #endif
 
-/* The inputs and scale_d among these six operands. */
+/* INPUTS_OF, SCALE_D_OF: the inputs and scale_d among the six operands of WGMMA_NEXT. */
 #if WGMMA_LEFT_IN_REGISTERS
 #define INPUTS_OF(a, b, c, d, e, f)  "{" a ", " b ", " c ", " d "}, " e ", p"
 #define SCALE_D_OF(a, b, c, d, e, f) f
@@ -214,8 +214,8 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_LEFT(left)             "l"(left)
 #endif
 
-/* The types; and what follows scale_d: the signs of both inputs, and for 16-bit types whether these
- * are MN-major. */
+/* WGMMA_TYPES: the types. WGMMA_SUFFIX: what follows scale_d: the signs of both inputs (1: plus),
+ * and for 16-bit types whether each input is MN-major. */
 #if WGMMA_TYPE == TYPE_F32
 #define WGMMA_TYPES  "k8.f32.tf32.tf32"
 #define WGMMA_SUFFIX ", 1, 1;"

@@ -28,8 +28,8 @@
 /* A barrier of the threads of one consumer. */
 #define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
 
-/* By all threads of a consumer: waits until TMA reads at most the last `pending` groups of its
- * boxes. Each store_boxes() is a group. pending: a constant. */
+/* By all threads of a consumer: waits until TMA still reads at most the last `pending` groups of
+ * the consumer's boxes. Each store_boxes() is a group. pending: a constant. */
 #define WAIT_FOR_BOXES(pending)                                                                    \
     do {                                                                                           \
         if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(pending);                                  \
@@ -37,8 +37,8 @@
         CONSUMER_BARRIER();                                                                        \
     } while (0)
 
-/* Boxes of a consumer's rows of a tile, and the number of boxes that are stored together: all if
- * there is room for them, because each time costs a fence and a barrier, 500 cycles on an H200. */
+/* ALL_BOXES: boxes of a consumer's rows of a tile. BOXES_AT_ONCE: boxes that are stored together.
+ * All, if there is room: every store_boxes() costs a fence and a barrier, 500 cycles on an H200. */
 #define ALL_BOXES     (M_STEPS * SPANS)
 #define BOXES_AT_ONCE (TMA_STORES >= ALL_BOXES ? ALL_BOXES : 1)
 
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
                                                     const struct tgl_tensor_map *d_map,
                                                     const struct unit *u, int first_left)
 {
-    const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* of the warp in a box */
+    const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* the warp's, in a box */
     const struct corner corner = corner_of(u);
     const bool is_whole = u->left == u->own_left && u->right == u->own_right;
     UNROLL_SPANS

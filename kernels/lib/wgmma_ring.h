@@ -27,8 +27,8 @@ static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
 /* The number of blocks in this block's row and column of the cluster, itself included. */
 #define SHARERS (CLUSTER_ROWS + CLUSTER_COLUMNS - 1)
 
-/* The rank of block `number` of these blocks: first those of the column, then the others of the
- * row. */
+/* The rank of sharer number `number`: first come the blocks of the column, then the other blocks of
+ * the row. */
 static __device__ __forceinline__ int sharer(int number)
 {
     const int other = number - CLUSTER_ROWS;

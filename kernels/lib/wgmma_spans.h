@@ -36,9 +36,9 @@
 #else
 #define SPAN (BLOCK_COLUMNS % 64 == 0 && !EXCHANGED ? 64 : 32)
 #endif
-#define SPANS      (BN / SPAN) /* of a tile's columns */
+#define SPANS      (BN / SPAN) /* spans in the columns of a tile */
 #define SPAN_LINES (EXCHANGED ? SPAN : 16)
-#define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* of a line */
+#define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* 16-byte pieces of a line */
 
 #if HAS_PACKED
 
@@ -118,14 +118,14 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
         if (!is_own_row(args, corner, row + line) || col + at < corner->col) continue;
         if (columns >= LENGTH)
             *(d_word *)to = *(const d_word *)from;
-        else if (!TMA_STORES) /* with them n is a multiple of 8 */
+        else if (!TMA_STORES) /* which need n to be a multiple of 8 */
             for (int j = 0; j < columns; j++)
                 to[j] = ((const element_d *)from)[j];
     }
 }
 #else
-/* The same for rows of D that begin anywhere. If a line begins in the middle of a word, its first
- * and its last element are stored alone, and lanes take halves of words from each other. */
+/* Stores a warp's span if rows of D may begin at any element. If a line begins in the middle of a
+ * word, its first and last element are stored alone, and lanes take half words from each other. */
 static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *args,
                                                   const struct corner *corner, element_d *D,
                                                   char *span, int row, int col)

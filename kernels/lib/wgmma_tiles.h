@@ -27,10 +27,10 @@
 #define ALTERNATE 0 /* 1: consumers take tiles in turn: one stores while the other multiplies */
 #endif
 #ifndef CLUSTER_ROWS
-#define CLUSTER_ROWS 1 /* of tiles in a cluster, along left: 1, 2 or 4 */
+#define CLUSTER_ROWS 1 /* rows of tiles in a cluster, along left: 1, 2 or 4 */
 #endif
 #ifndef CLUSTER_COLUMNS
-#define CLUSTER_COLUMNS 1 /* of tiles in a cluster, along right: 1, 2 or 4 */
+#define CLUSTER_COLUMNS 1 /* columns of tiles in a cluster, along right: 1, 2 or 4 */
 #endif
 #define CLUSTER (CLUSTER_ROWS * CLUSTER_COLUMNS) /* blocks of a cluster, one for each tile */
 #ifndef CLUSTER_SPLITS
@@ -87,7 +87,7 @@
 #define K_STEPS          4 /* wgmmas along a stage's K, 32 bytes each */
 #define WM               (ALTERNATE ? BM : BM / CONSUMERS)
 #define M_STEPS          (WM / 64) /* wgmmas along a consumer's rows */
-#define ACC              (BN / 2)  /* sums of a thread and wgmma */
+#define ACC              (BN / 2)  /* sums of a thread in one wgmma */
 #define CONSUMER_THREADS (128 * CONSUMERS)
 #define THREADS          (CONSUMER_THREADS + (CONSUMERS > 1 ? 128 : 32))
 
@@ -101,8 +101,8 @@
 #define RIGHT_BYTES (BN * 128)
 #define STAGE_BYTES (LEFT_BYTES + RIGHT_BYTES)
 
-/* Bytes from 8 rows of a tile to the next 8 rows, or from 8 k to the next 8 k, as wgmma sees it;
- * and from one K step to the next. */
+/* GROUP_BYTES: group_bytes of make_wgmma_tile(), bytes from 8 rows to the next 8 rows, or from 8 k
+ * to the next 8 k. K_STEP: bytes from one K step of a tile to the next. */
 #define GROUP_BYTES(along_k, edge) ((along_k) ? 1024 : LINE(edge) * 16)
 #define K_STEP(along_k, edge)      ((along_k) ? 32 : LINE(edge) * 32)
 /* Bytes from a row of the left tile to the row 64 further. */

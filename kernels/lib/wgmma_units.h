@@ -17,7 +17,7 @@ struct unit {
     int left, right;         /* the first row of left, and column of right, of the tile */
     int own_left, own_right; /* the first row and column that the unit stores */
     int batch;
-    int split, splits; /* its number among the units of the tile; the number of these */
+    int split, splits; /* its number among the units of its tile; how many units the tile has */
     int first, steps;
     int tile; /* its number among the tiles of the batch that have several units */
 };
@@ -32,7 +32,7 @@ static __device__ __forceinline__ int right_extent(const struct tgl_gemm_args *a
     return EXCHANGED ? args->m : args->n;
 }
 
-/* Rows and columns of clusters of tiles. */
+/* tile_rows(), tile_columns(): the number of rows and of columns of clusters of tiles. */
 static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args)
 {
     return (left_extent(args) + BM * CLUSTER_ROWS - 1) / (BM * CLUSTER_ROWS);
@@ -49,7 +49,7 @@ static __device__ __forceinline__ int tile_count(const struct tgl_gemm_args *arg
     return tile_rows(args) * tile_columns(args) * args->batch;
 }
 
-/* Units of all clusters: one for each of the first tiles_whole tiles, else `splits`. */
+/* The number of units: one for each of the first tiles_whole tiles, `splits` for each other. */
 static __device__ __forceinline__ int unit_count(const struct tgl_gemm_args *args)
 {
 #if CLUSTER_SPLITS > 1
@@ -130,7 +130,7 @@ static __device__ __forceinline__ int inside(int first, int length, int extent)
     return first < last ? first : last;
 }
 
-/* The same with a tile that lies within the matrices. TMA takes longer to fill a line outside of
+/* As find_unit(), but the tile lies within the matrices. TMA takes longer to fill a line outside of
  * them with zeros than to copy one: 7 instead of 2 clocks on an H200
  * (docs/notes/2026-11-26-gpu-kernels.md). Rows and columns before the unit's own are computed
  * again, but not stored. */

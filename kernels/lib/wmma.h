@@ -72,7 +72,7 @@ static __device__ __forceinline__ void wmma_load_a(wmma_a *a, const struct f16 *
     TGL_WMMA_LOAD("a", a, from, ld);
 }
 
-/* Of B: rows are K, columns N. */
+/* A 16 x 16 matrix of B: rows are K, columns N. */
 static __device__ __forceinline__ void wmma_load_b(wmma_b *b, const struct f16 *from, int ld)
 {
     TGL_WMMA_LOAD("b", b, from, ld);

@@ -174,7 +174,7 @@ unsigned tgl_sim_shuffle(unsigned lanes, unsigned value, int source);
 int tgl_sim_lane(void);
 int tgl_sim_in_segment(int source, int width);
 
-/* Any 4-byte type. */
+/* The value may have any 4-byte type. */
 #define TGL_SIM_SHUFFLE(lanes, value, source)                                                      \
     __extension__({                                                                                \
         union {                                                                                    \

@@ -30,8 +30,8 @@ uint3 tgl_sim_uint3(const unsigned *v)
     return r;
 }
 
-/* A function that passes its call on to the host. Columns: name, parameters, hook, arguments of the
- * hook behind the machine. */
+/* Defines a function that passes its call on to the host: its name and parameters, the hook that it
+ * calls, and the hook's arguments after the machine. */
 #define TGL_SIM_CALL(name, parameters, hook, ...)                                                  \
     void name parameters                                                                           \
     {                                                                                              \
@@ -49,7 +49,7 @@ void __tsan_func_entry(void *caller)
 
 void __tsan_func_exit(void) {}
 
-/* Counts a thread that passes this place. */
+/* Counts one more thread that passes the code address pc. */
 static void visit(const char *pc)
 {
     const unsigned long at = (unsigned long)pc - tgl_sim.code;
