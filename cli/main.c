@@ -24,6 +24,7 @@ static const command commands[] = {
     {"check", command_check, "compare random products with a reference"},
     {"explain", command_explain, "say which kernel would run, and why"},
     {"ladder", command_ladder, "run the kernels from the naive one up"},
+    {"learn", command_learn, "exercises in writing kernels, checked without a GPU"},
     {"info", command_info, "list the devices and what they can do"},
     {"tune", command_tune, "measure what is fastest on this GPU"},
     {"warm", command_warm, "compile the CUDA kernels ahead"},

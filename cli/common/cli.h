@@ -26,6 +26,7 @@ int command_check(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_ladder(int argc, char **argv);
+int command_learn(int argc, char **argv);
 int command_mm(int argc, char **argv);
 int command_tune(int argc, char **argv);
 int command_warm(int argc, char **argv);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of the exercises of `tegula learn`. Their files are exercises/NAME.cu and
+ * exercises/solutions/NAME_solution.cu, which are embedded in the program.
+ */
+#ifndef CLI_EXERCISES_H
+#define CLI_EXERCISES_H
+
+#include "cli.h"
+
+/* Kinds of accesses: bits. */
+enum {
+    LEARN_GLOBAL_LOAD = 1u << 0,
+    LEARN_GLOBAL_STORE = 1u << 1,
+    LEARN_SHARED_LOAD = 1u << 2,
+    LEARN_SHARED_STORE = 1u << 3,
+    LEARN_ASYNC_COPY = 1u << 4, /* cp.async */
+    LEARN_TMA_LOAD = 1u << 5,
+    LEARN_MMA = 1u << 8,
+    LEARN_LOADS = LEARN_GLOBAL_LOAD | LEARN_ASYNC_COPY | LEARN_TMA_LOAD, /* of global memory */
+};
+
+/* What a gate measures: a count of the accesses of some kinds, divided by another count. */
+typedef enum learn_figure {
+    SECTORS_PER_LOAD, /* of global memory */
+    LOADED_PER_NEEDED,
+    BYTES_PER_LANE, /* of a load of global memory: 16 for float4 */
+    CONFLICTS,
+    WAVEFRONTS_PER_FFMA, /* of shared loads, for an FFMA of a warp */
+    BARRIERS_PER_BLOCK,
+    COPIED_BYTES, /* by cp.async, of the bytes that are loaded in all */
+    MMA_PER_NEEDED,
+    LEARN_FIGURES
+} learn_figure;
+
+/* The figure must be at most `limit`, or at least `limit`. */
+typedef struct learn_gate {
+    learn_figure figure;
+    double limit;
+    bool at_least;
+} learn_gate;
+
+enum { GATES_MAX = 3 };
+
+typedef struct exercise {
+    const char *name, *title, *symbol;
+    const char *rung; /* of the ladder, that has the same idea; NULL: none */
+    tgl_type type;    /* F32, or F16 with sums in FP32 */
+    int block_m, block_n, threads;
+    bool is_split;      /* split-K, and the results must be the same in any order of the blocks */
+    int dynamic_shared; /* bytes per block */
+    int maps;           /* tensor maps: 2: of A and B */
+    int columns;        /* of C; 0: any number */
+    int gate_m, gate_k; /* the size at which the gates are measured; n is gate_m or `columns` */
+    learn_gate gates[GATES_MAX];
+    int gate_count;
+    const char *hint;
+} exercise;
+
+/* Index 0, 1, ... until NULL. */
+const exercise *exercise_at(int index);
+
+/* NULL: there is none of that name. */
+const exercise *exercise_find(const char *name);
+
+/* The exercise that a file says it is for: its first line of the form "Exercise NAME:". NULL: it
+ * names none. */
+const exercise *exercise_of(const char *source);
+
+/* The embedded files. */
+const char *exercise_starter(const exercise *e);
+const char *exercise_solution(const exercise *e);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Figures of a run, from the simulator's counts by line.
+ */
+#include "learn_gates.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum { LINES_MAX = 96 };
+
+/* The counts of a run. */
+typedef struct measured {
+    learn_line lines[LINES_MAX];
+    int count;
+    tgl_counters totals;
+    double ffmas; /* executed by warps, if each multiplies in all lanes */
+} measured;
+
+static double count_of(const learn_line *line, size_t member)
+{
+    return (double)*(const int64_t *)(const void *)((const char *)line + member);
+}
+
+/* The sum over the lines with one of these kinds of access. */
+static double sum_of(const measured *x, unsigned kinds, size_t member)
+{
+    double sum = 0;
+    for (int i = 0; i < x->count; i++)
+        if (x->lines[i].kind & kinds) sum += count_of(&x->lines[i], member);
+    return sum;
+}
+
+/* ---- Figures --------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(learn_line, member)
+
+static double one(const measured *x, unsigned kinds)
+{
+    (void)x, (void)kinds;
+    return 1;
+}
+
+static double requests(const measured *x, unsigned kinds)
+{
+    return sum_of(x, kinds, AT(requests));
+}
+
+static double lanes(const measured *x, unsigned kinds)
+{
+    return 32 * requests(x, kinds);
+}
+
+static double needed_sectors(const measured *x, unsigned kinds)
+{
+    (void)kinds;
+    return (double)x->totals.needed_bytes / 32;
+}
+
+static double ffmas(const measured *x, unsigned kinds)
+{
+    (void)kinds;
+    return x->ffmas;
+}
+
+static double loaded_bytes(const measured *x, unsigned kinds)
+{
+    (void)kinds;
+    return sum_of(x, LEARN_LOADS, AT(bytes));
+}
+
+/* mma.sync of m16n8k16 are 64 FFMAs of a warp. */
+static double needed_mmas(const measured *x, unsigned kinds)
+{
+    (void)kinds;
+    return x->ffmas / 64;
+}
+
+/* A figure is the sum of a count over the lines of these kinds, divided by another count. */
+static const struct {
+    const char *name;
+    unsigned kinds;
+    size_t member;
+    double (*divisor)(const measured *x, unsigned kinds);
+} figures[LEARN_FIGURES] = {
+    [SECTORS_PER_LOAD] = {"sectors a global load", LEARN_LOADS, AT(sectors), requests},
+    [LOADED_PER_NEEDED] = {"bytes loaded / bytes needed", LEARN_LOADS, AT(sectors), needed_sectors},
+    [BYTES_PER_LANE] = {"bytes a lane loads at once", LEARN_LOADS, AT(bytes), lanes},
+    [CONFLICTS] = {"bank conflicts", LEARN_SHARED_LOAD | LEARN_SHARED_STORE | LEARN_ASYNC_COPY,
+                   AT(conflicts), one},
+    [WAVEFRONTS_PER_FFMA] = {"shared wavefronts an FFMA", LEARN_SHARED_LOAD, AT(wavefronts), ffmas},
+    [BARRIERS_PER_BLOCK] = {"barriers a block", 0, 0, NULL},
+    [COPIED_BYTES] = {"part loaded by cp.async", LEARN_ASYNC_COPY, AT(bytes), loaded_bytes},
+    [MMA_PER_NEEDED] = {"mma.sync / needed", LEARN_MMA, AT(requests), needed_mmas},
+};
+
+static double figure_of(const measured *x, learn_figure figure)
+{
+    if (figure == BARRIERS_PER_BLOCK)
+        return x->totals.blocks > 0 ? (double)x->totals.barriers / (double)x->totals.blocks : 0;
+    const unsigned kinds = figures[figure].kinds;
+    const double divisor = figures[figure].divisor(x, kinds);
+    return divisor > 0 ? sum_of(x, kinds, figures[figure].member) / divisor : 0;
+}
+
+/* ---- Gates ----------------------------------------------------------------------------------- */
+
+/* The line with the largest part of the figure; NULL: no line has one. */
+static const learn_line *costliest(const measured *x, learn_figure figure)
+{
+    const learn_line *most = NULL;
+    for (int i = 0; i < x->count; i++) {
+        const learn_line *line = &x->lines[i];
+        if (!(line->kind & figures[figure].kinds)) continue;
+        const double cost = count_of(line, figures[figure].member);
+        if (cost > 0 && (most == NULL || cost > count_of(most, figures[figure].member)))
+            most = line;
+    }
+    return most;
+}
+
+static void say_line(const measured *x, learn_figure figure, const char *file)
+{
+    const learn_line *line = costliest(x, figure);
+    if (line == NULL) return;
+    const double n = line->requests > 0 ? (double)line->requests : 1;
+    printf("          most at %s:%d, %s of %s: %lld requests", file, line->line, line->access,
+           line->target, (long long)line->requests);
+    if (line->sectors > 0) printf(" of %.2f sectors", (double)line->sectors / n);
+    if (line->wavefronts > 0) printf(" of %.2f wavefronts", (double)line->wavefronts / n);
+    printf("\n");
+}
+
+static bool check_gate(const measured *x, const learn_gate *gate, const char *file)
+{
+    const double seen = figure_of(x, gate->figure);
+    const bool ok = gate->at_least ? seen >= gate->limit : seen <= gate->limit;
+    printf("gate      %-28s %8.2f, wanted at %s %.2f: %s\n", figures[gate->figure].name, seen,
+           gate->at_least ? "least" : "most", gate->limit, ok ? "passed" : "FAILED");
+    if (!ok) say_line(x, gate->figure, file);
+    return ok;
+}
+
+bool learn_gates_check(const exercise *e, const tgl_problem *problem, const tgl_plan *plan,
+                       const char *file)
+{
+    measured x = {.totals = {.size = sizeof x.totals}};
+    x.ffmas = (double)problem->m * (double)problem->n * (double)problem->k / 32;
+    x.count = learn_plan_lines(plan, x.lines, LINES_MAX);
+    bool ok = tgl_plan_counters(plan, &x.totals) == TGL_OK;
+    for (int i = 0; i < e->gate_count; i++)
+        if (!check_gate(&x, &e->gates[i], file)) ok = false;
+    return ok;
+}

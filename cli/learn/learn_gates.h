@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Measures the gates of an exercise.
+ */
+#ifndef CLI_LEARN_GATES_H
+#define CLI_LEARN_GATES_H
+
+#include "learn_plan.h"
+
+/* Prints each gate of the exercise with the figure of the plan's last run, the figure wanted, and,
+ * if the gate fails, the source line that costs most. Returns whether all gates are passed. */
+bool learn_gates_check(const exercise *e, const tgl_problem *problem, const tgl_plan *plan,
+                       const char *file);
+
+#endif

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tegula learn: every starter fails, every solution passes with a margin, and wrong solutions fail, each
+with a message that says why."""
+
+import os
+import re
+import shutil
+import tempfile
+import time
+import unittest
+
+from session import tegula
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "exercises")
+GATE = re.compile(r"^gate +(.+?) +(\d+\.\d\d), wanted at (most|least) (\d+\.\d\d): (passed|FAILED)$",
+                  re.MULTILINE)
+
+# Planted errors: the exercise, a text of its solution, what stands there instead, and what the check says.
+WRONG = [
+    ("coalesce", "row >= m || col >= n", "row > m || col >= n", "past the end of A"),
+    ("coalesce", "row >= m || ", "", "past the end of A"),
+    ("coalesce", "sum, alpha, beta", "sum, 1.0f, beta", "WRONG at"),
+    ("coalesce", "store_float(&C[row * ldc + col], sum, alpha, beta)",
+     "C[row * ldc + col] = alpha * sum + beta * C[row * ldc + col]", "but beta is 0"),
+]
+
+
+def names():
+    return sorted(name[:-3] for name in os.listdir(ROOT) if name.endswith(".cu"))
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def solution(name):
+    return read(f"solutions/{name}_solution.cu")
+
+
+class Learn(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tegula-learn-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def check(self, source, name="own.cu"):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(source)
+        return tegula("learn", "check", name, cwd=self.folder)
+
+    def test_list(self):
+        result = tegula("learn", cwd=self.folder)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual(sorted(re.findall(r"^  (\w+)", result.out, re.MULTILINE)), names())
+        self.assertNotIn("solved", result.out)
+
+    def test_starters_fail(self):
+        for name in names():
+            with self.subTest(name):
+                result = tegula("learn", "start", name, cwd=self.folder)
+                self.assertEqual(result.code, 0, result.err)
+                path = os.path.join(self.folder, name + ".cu")
+                with open(path, encoding="utf-8") as file:
+                    self.assertEqual(file.read(), read(name + ".cu"))
+                result = tegula("learn", "check", name + ".cu", cwd=self.folder)
+                self.assertEqual((result.code, result.err), (1, ""), result.out)
+                self.assertNotIn("does not compile", result.out)
+                self.assertRegex(result.out, "FAILED|WRONG|NOT REPEATABLE|race:|beta is 0|barrier")
+                self.assertIn(f"learn hint {name}", result.out)
+
+    def test_solutions_pass_with_a_margin(self):
+        for name in names():
+            with self.subTest(name):
+                self.assertEqual(tegula("learn", "solution", name).out, solution(name))
+                result = self.check(solution(name), name + ".cu")
+                self.assertEqual((result.code, result.err), (0, ""), result.out)
+                self.assertIn("\nsolved\n", result.out)
+                for what, seen, side, limit, _ in GATE.findall(result.out):
+                    seen, limit = float(seen), float(limit)
+                    if limit > 0 and what not in ("barriers a block", "part loaded by cp.async"):
+                        margin = limit / seen if side == "most" else seen / limit
+                        self.assertGreaterEqual(margin, 1.1, what)
+        states = tegula("learn", cwd=self.folder).out
+        self.assertEqual(states.count(" solved "), len(names()), states)
+
+    def test_wrong_solutions_fail(self):
+        for name, old, new, says in WRONG:
+            with self.subTest(f"{name}: {new}"):
+                source = solution(name)
+                self.assertIn(old, source)
+                result = self.check(source.replace(old, new))
+                self.assertEqual(result.code, 1, result.out)
+                self.assertRegex(result.out, says)
+
+    def test_places(self):
+        result = self.check(read("coalesce.cu"))
+        line = 1 + read("coalesce.cu").splitlines().index(
+            "        sum += A[row * lda + p] * B[p * ldb + col];")
+        self.assertIn(f"most at own.cu:{line}, global load of A", result.out)
+
+    # What a reader may do to the process that checks.
+    BODY = {
+        "for (;;) row = row + 1;": "endless loop",
+        "for (int i = 0; i < 2000000000; i++) if (i % 3 == 5) __syncthreads();": "endless loop",
+        "if (threadIdx.x > 0) __syncthreads();": "barrier",
+        "*(float *)(row + 64) = 1.0f;": "address",
+        "volatile int zero = 0; row += 1 / zero;": "by zero",
+        "char *volatile p = (char *)__builtin_frame_address(0); for (long i = 0; ; i += 4096) p[i] = 1;":
+            "crashed|outside|endless|writes",
+        "this is not C": "does not compile",
+        "missing_function();": "own.cu:.*missing_function",
+    }
+
+    def test_bad_kernels(self):
+        for body, says in self.BODY.items():
+            with self.subTest(body):
+                source = solution("coalesce").replace("    if (row >= m", f"    {body}\n    if (row >= m")
+                source = source.replace("const int row", "int row")
+                began = time.monotonic()
+                result = self.check(source)
+                self.assertEqual((result.code, result.err), (1, ""), result.out)
+                self.assertRegex(result.out, re.compile("^error .*(" + says + ")", re.M | re.S))
+                self.assertEqual(result.out.count("error  "), 1)
+                if "TEGULA_SANITIZED" not in os.environ:
+                    self.assertLess(time.monotonic() - began, 60) # 10 s of processor time
+
+    def test_misuse(self):
+        for words in (["start"], ["start", "nothing"], ["begin", "coalesce"], ["check", "a b.cu"],
+                      ["check", "coalesce.c"], ["hint", "nothing"], ["solution", "a", "b"]):
+            with self.subTest(words):
+                result = tegula("learn", *words, cwd=self.folder)
+                self.assertEqual(result.code, 2)
+                self.assertTrue(result.err.startswith("tegula learn: "), result.err)
+        self.assertIn("cannot read", tegula("learn", "check", "none.cu", cwd=self.folder).err)
+        self.assertIn("names no exercise", self.check("int x;\n").err)
+        for name in names():
+            self.assertGreater(len(tegula("learn", "hint", name).out), 40)
+
+    def test_start_keeps_a_file(self):
+        path = os.path.join(self.folder, "coalesce.cu")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("mine")
+        result = tegula("learn", "start", "coalesce", cwd=self.folder)
+        self.assertEqual(result.code, 1)
+        self.assertIn("is kept", result.err)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine")
+
+
+if __name__ == "__main__":
+    unittest.main()
