@@ -8,6 +8,7 @@
  *
  * To do: choose row and col so that the lanes of a warp share a row of A and read adjacent elements
  * of B.
+ *
  * Goal: at most 4 sectors a global load.
  */
 #include "lib/load_store.h"

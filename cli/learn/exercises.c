@@ -11,21 +11,116 @@
 #define GATES(...)                                                                                 \
     .gates = {__VA_ARGS__}, .gate_count = sizeof((learn_gate[]){__VA_ARGS__}) / sizeof(learn_gate)
 
+#define TILE(rows, columns_, threads_)                                                             \
+    .block_m = (rows), .block_n = (columns_), .threads = (threads_), .gate_m = 64, .gate_k = 64
+#define SQUARE(side, threads_) TILE(side, side, threads_)
+
 static const exercise exercises[] = {
     {.name = "coalesce",
      .title = "adjacent lanes load adjacent elements",
-     .symbol = "coalesce",
      .rung = "coalesced",
      .type = TGL_F32,
-     .block_m = 32,
-     .block_n = 32,
-     .threads = 1024,
-     .gate_m = 64,
-     .gate_k = 64,
+     SQUARE(32, 1024),
      GATES({SECTORS_PER_LOAD, 4, false}),
      .hint = "The lanes of a warp are consecutive values of threadIdx.x. Which index of C changes "
              "from one lane to the next, and how far apart in memory are the elements of B and C "
              "that these lanes access? Exchange the division and the remainder."},
+    {.name = "shared_tile",
+     .title = "a tile in shared memory",
+     .rung = "shared_tile",
+     .type = TGL_F32,
+     SQUARE(32, 1024),
+     GATES({LOADED_PER_NEEDED, 2, false}),
+     .hint = "Thread (r, c) stores As[r][c] and Bs[r][c] and multiplies As[r][p] by Bs[p][c]. All "
+             "threads of the block must reach both barriers, also those whose element of C is "
+             "outside."},
+    {.name = "register_tile",
+     .title = "a register tile",
+     .rung = "thread_tile_2d",
+     .type = TGL_F32,
+     SQUARE(64, 256),
+     GATES({WAVEFRONTS_PER_FFMA, 0.6, false}),
+     .hint = "Make p the outermost of the three loops. Then As[row + 16 * i][p] depends on i only, "
+             "and Bs[p][col + 16 * j] on j only: load each four of them once into arrays a and b."},
+    {.name = "bank_conflicts",
+     .title = "a transposed tile without bank conflicts",
+     .rung = "conflict_free",
+     .type = TGL_F32,
+     SQUARE(64, 256),
+     GATES({CONFLICTS, 0, false}),
+     .hint = "A warp stores 8 values of p for each of 4 rows. Give the rows of As a length with "
+             "which p * length + row has 32 different remainders by 32, and that is a multiple of "
+             "4. The elements behind the first 64 of a row are not used."},
+    {.name = "ragged_float4",
+     .title = "128-bit loads at ragged edges",
+     .rung = "vectorised",
+     .type = TGL_F32,
+     SQUARE(64, 256),
+     GATES({BYTES_PER_LANE, 12, true}),
+     .hint =
+         "if (aligned && count >= 4) return *(const float4 *)p. Every row of a matrix is aligned "
+         "if the first one is and if the distance between rows is a multiple of 4 floats: look "
+         "at A and lda."},
+    {.name = "one_barrier",
+     .title = "a double buffer with one barrier",
+     .rung = "double_buffer",
+     .type = TGL_F32,
+     SQUARE(64, 256),
+     GATES({BARRIERS_PER_BLOCK, 9, false}),
+     .hint =
+         "Count tiles with a variable now that changes between 0 and 1 (now ^= 1). As[now] is "
+         "read while As[now ^ 1] is stored. One barrier before the loop, one at the end of each "
+         "iteration. Do not store a tile behind the last one."},
+    {.name = "async_groups",
+     .title = "cp.async in groups",
+     .rung = "multistage",
+     .type = TGL_F32,
+     SQUARE(64, 256),
+     GATES({COPIED_BYTES, 1, true}, {BARRIERS_PER_BLOCK, 9, false}),
+     .hint = "Commit one group in each iteration, even if it is empty. Issue two groups before the "
+             "loop. In iteration t: wait until at most one group is unfinished, barrier, copy tile "
+             "t + 2 into the buffer of tile t - 1, commit, multiply tile t."},
+    {.name = "split_k",
+     .title = "split-K with repeatable sums",
+     .rung = "split_k",
+     .type = TGL_F32,
+     .is_split = true,
+     SQUARE(16, 256),
+     GATES({SECTORS_PER_LOAD, 4, false}),
+     .hint = "The block that comes last has stored its own sums in the workspace, too. Which order "
+             "of summation does not depend on who is last?"},
+    {.name = "warp_sum",
+     .title = "the sum over a warp",
+     .type = TGL_F32,
+     .columns = 1,
+     TILE(8, 1, 256),
+     GATES({LOADED_PER_NEEDED, 2.5, false}),
+     .hint = "Lane l multiplies elements l, l + 32, l + 64 ... of the row. The loop over the "
+             "distances 16, 8, 4, 2, 1 of __shfl_xor_sync stands outside of every condition."},
+    {.name = "mend_barrier",
+     .title = "a broken kernel: a race",
+     .rung = "shared_tile",
+     .type = TGL_F32,
+     SQUARE(16, 256),
+     GATES({LOADED_PER_NEEDED, 4, false}),
+     .hint = "The line that writes belongs to the next iteration. What keeps its thread from "
+             "getting there before the other thread has read?"},
+    {.name = "mend_beta",
+     .title = "a broken kernel: C at beta = 0",
+     .rung = "naive",
+     .type = TGL_F32,
+     SQUARE(16, 256),
+     GATES({SECTORS_PER_LOAD, 4, false}),
+     .hint = "Two cases: beta == 0, where C is only written, and the others. See store_float() in "
+             "lib/load_store.h."},
+    {.name = "mend_alias",
+     .title = "a broken kernel: an alias in shared memory",
+     .rung = "conflict_free",
+     .type = TGL_F32,
+     SQUARE(64, 256),
+     GATES({CONFLICTS, 0, false}),
+     .hint = "As[p * PITCH + r] for p = BK - 1 and r = BM - 1 has the index BK * PITCH - 5. Where "
+             "does Bs begin?"},
 };
 enum { EXERCISES = sizeof exercises / sizeof exercises[0] };
 

@@ -43,9 +43,9 @@ typedef struct learn_gate {
 enum { GATES_MAX = 3 };
 
 typedef struct exercise {
-    const char *name, *title, *symbol;
-    const char *rung; /* of the ladder, that has the same idea; NULL: none */
-    tgl_type type;    /* F32, or F16 with sums in FP32 */
+    const char *name, *title; /* the name is also that of the kernel */
+    const char *rung;         /* of the ladder, that has the same idea; NULL: none */
+    tgl_type type;            /* F32, or F16 with sums in FP32 */
     int block_m, block_n, threads;
     bool is_split;      /* split-K, and the results must be the same in any order of the blocks */
     int dynamic_shared; /* bytes per block */

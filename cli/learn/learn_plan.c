@@ -16,7 +16,7 @@ static ladder_row row_of(const exercise *e, const char *file)
 {
     return (ladder_row){.name = e->name,
                         .file = file,
-                        .symbol = e->symbol,
+                        .symbol = e->name,
                         .chapter = e->type == TGL_F16 ? HALF : FP32,
                         .block_m = e->block_m,
                         .block_n = e->block_n,

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exercise ragged_float4: 128-bit loads at ragged edges.
+ *
+ * Each thread loads four adjacent floats of A and of B for a tile, one after the other: four
+ * instructions for 16 bytes. A load of a float4 takes one, but its address must be a multiple of 16
+ * bytes, and all four floats must exist.
+ *
+ * To do: let load4() load a float4 where it may. `count` floats exist from p on (it may be
+ * negative); the others are zero. `aligned` says whether p is a multiple of 16 bytes. It is passed
+ * as false now: compute it for A and for B, for all rows at once.
+ *
+ * Goal: at least 12 bytes that a lane loads at once, where m, n, k and the rows are multiples of 4.
+ */
+#include "lib/load_store.h"
+
+#define BM      64 /* rows of C that a block computes */
+#define BN      64 /* columns */
+#define BK      16 /* depth of a tile in shared memory */
+#define THREADS 256
+
+/* p[0..3], of which the first `count` exist; the others are zero. */
+static __device__ __forceinline__ float4 load4(const float *p, int count, bool aligned)
+{
+    (void)aligned;
+    return make_float4(count > 0 ? p[0] : 0.0f, count > 1 ? p[1] : 0.0f, count > 2 ? p[2] : 0.0f,
+                       count > 3 ? p[3] : 0.0f);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    ragged_float4(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,
+                  long long ldb, float beta, float *C, long long ldc)
+{
+    __shared__ __align__(16) float As[BK][BM + 4], Bs[BK][BN]; /* As is transposed */
+    const int tid = (int)threadIdx.x;
+    const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
+    const int row = tid / 16 * 4, col = tid % 16 * 4; /* of the thread's 4 x 4 elements */
+    const bool a_aligned = false, b_aligned = false;
+
+    float acc[4][4] = {{0.0f}};
+    for (int tile = 0; tile < k; tile += BK) {
+        const int a_row = tid / 4, a_p = tid % 4 * 4;   /* of the four floats of A */
+        const int b_p = tid / 16, b_col = tid % 16 * 4; /* of the four floats of B */
+        const int a_count = block_row + a_row < m ? k - (tile + a_p) : 0;
+        const int b_count = tile + b_p < k ? n - (block_col + b_col) : 0;
+        float a4[4];
+        unpack(a4, load4(&A[(block_row + a_row) * lda + tile + a_p], a_count, a_aligned));
+        for (int q = 0; q < 4; q++)
+            As[a_p + q][a_row] = a4[q];
+        *(float4 *)&Bs[b_p][b_col] =
+            load4(&B[(tile + b_p) * ldb + block_col + b_col], b_count, b_aligned);
+        __syncthreads();
+        for (int p = 0; p < BK; p++) {
+            float a[4], b[4];
+            load_fragment(a, &As[p][row]);
+            load_fragment(b, &Bs[p][col]);
+            for (int i = 0; i < 4; i++)
+                for (int j = 0; j < 4; j++)
+                    acc[i][j] += a[i] * b[j];
+        }
+        __syncthreads();
+    }
+
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) {
+            const int r = block_row + row + i, c = block_col + col + j;
+            if (r < m && c < n) store_float(&C[r * ldc + c], acc[i][j], alpha, beta);
+        }
+}
