@@ -11,9 +11,11 @@
 #define GATES(...)                                                                                 \
     .gates = {__VA_ARGS__}, .gate_count = sizeof((learn_gate[]){__VA_ARGS__}) / sizeof(learn_gate)
 
-#define TILE(rows, columns_, threads_)                                                             \
-    .block_m = (rows), .block_n = (columns_), .threads = (threads_), .gate_m = 64, .gate_k = 64
-#define SQUARE(side, threads_) TILE(side, side, threads_)
+/* The rows and columns of C that a block computes, its threads, and k of the measured product. */
+#define TILE_K(rows, columns_, threads_, k)                                                        \
+    .block_m = (rows), .block_n = (columns_), .threads = (threads_), .gate_m = 64, .gate_k = (k)
+#define TILE(rows, columns_, threads_) TILE_K(rows, columns_, threads_, 64)
+#define SQUARE(side, threads_)         TILE(side, side, threads_)
 
 static const exercise exercises[] = {
     {.name = "coalesce",
@@ -97,6 +99,45 @@ static const exercise exercises[] = {
      GATES({LOADED_PER_NEEDED, 2.5, false}),
      .hint = "Lane l multiplies elements l, l + 32, l + 64 ... of the row. The loop over the "
              "distances 16, 8, 4, 2, 1 of __shfl_xor_sync stands outside of every condition."},
+    {.name = "mma_fragments",
+     .title = "fragments for mma.sync",
+     .rung = "f16_fragments",
+     .type = TGL_F16,
+     SQUARE(64, 128),
+     GATES({MMA_PER_NEEDED, 1, true}, {WAVEFRONTS_PER_FFMA, 0.06, false}),
+     .hint = "*(const unsigned *)&As[r][2 * t] is a word of two neighbours in K. For a[] let r be "
+             "row + 16 * i + g and r + 8; for b[] use Bs[col + 8 * j + g]. One mma_f16 for each i "
+             "and j of a tile."},
+    {.name = "swizzle",
+     .title = "ldmatrix with a swizzle",
+     .rung = "f16_ldmatrix",
+     .type = TGL_F16,
+     SQUARE(64, 128),
+     GATES({CONFLICTS, 0, false}),
+     .hint = "XOR with a constant permutes the numbers 0 to 7. Which number differs in eight "
+             "consecutive rows?"},
+    {.name = "tma_boxes",
+     .title = "TMA and the bytes that an mbarrier expects",
+     .rung = "f16_wgmma",
+     .type = TGL_F16,
+     .maps = 2,
+     TILE_K(64, 64, 128, 512),
+     GATES({TMA_BYTES, 1, true}),
+     .hint =
+         "x of A's box is the tile's first k, y the block's first row; x of B's box is the "
+         "block's first column, y the first k. The bytes are those of both boxes, whatever part "
+         "of them is outside. Tile number i is phase i of the mbarrier."},
+    {.name = "mbarrier_ring",
+     .title = "a ring of mbarriers",
+     .rung = "f16_specialised",
+     .type = TGL_F16,
+     .maps = 2,
+     TILE_K(64, 64, 128, 512),
+     GATES({BARRIERS_PER_BLOCK, 1, false}),
+     .hint =
+         "All threads arrive at empty[stage] after multiply(). Thread 0 then waits for the same "
+         "phase of it, of the parity of this lap, and requests. The other lanes of its warp "
+         "wait for it by __syncwarp()."},
     {.name = "mend_barrier",
      .title = "a broken kernel: a race",
      .rung = "shared_tile",
@@ -121,6 +162,15 @@ static const exercise exercises[] = {
      GATES({CONFLICTS, 0, false}),
      .hint = "As[p * PITCH + r] for p = BK - 1 and r = BM - 1 has the index BK * PITCH - 5. Where "
              "does Bs begin?"},
+    {.name = "mend_phase",
+     .title = "a broken kernel: a wrong phase",
+     .rung = "f16_specialised",
+     .type = TGL_F16,
+     .maps = 2,
+     TILE_K(64, 64, 128, 512),
+     GATES({BARRIERS_PER_BLOCK, 1, false}),
+     .hint = "With two stages, tiles 0 and 1 are both the first phase of their mbarriers, tiles 2 "
+             "and 3 the second."},
 };
 enum { EXERCISES = sizeof exercises / sizeof exercises[0] };
 

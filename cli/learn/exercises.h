@@ -29,6 +29,7 @@ typedef enum learn_figure {
     WAVEFRONTS_PER_FFMA, /* of shared loads, for an FFMA of a warp */
     BARRIERS_PER_BLOCK,
     COPIED_BYTES, /* by cp.async, of the bytes that are loaded in all */
+    TMA_BYTES,    /* the same by TMA */
     MMA_PER_NEEDED,
     LEARN_FIGURES
 } learn_figure;

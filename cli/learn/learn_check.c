@@ -101,15 +101,25 @@ static void release_case(learner *l)
     l->A = l->B = l->C = l->C0 = NULL;
 }
 
+/* TMA copies from rows that begin at multiples of 16 bytes: 8 elements of f16. */
+static void align(learn_case *c)
+{
+    c->n = (c->n + 7) / 8 * 8;
+    c->k = (c->k + 7) / 8 * 8;
+    c->pad *= 8;
+    c->shift = 0;
+}
+
 /* Runs the kernel once; the plan and the matrices stay for release_case(). */
 static tgl_status run_case(learner *l, const learn_case *c, bool is_exact)
 {
     l->at = *c;
     if (l->e->columns > 0) l->at.n = l->e->columns;
+    if (l->e->maps > 0) align(&l->at);
     l->problem = cli_problem(l->e->type, l->at.m, l->at.n, l->at.k);
-    l->problem.lda = l->at.k + c->pad > 0 ? l->at.k + c->pad : 1;
-    l->problem.ldb = l->at.n + c->pad;
-    l->problem.ldc = l->at.n + c->pad;
+    l->problem.lda = l->at.k + l->at.pad > 0 ? l->at.k + l->at.pad : 1;
+    l->problem.ldb = l->at.n + l->at.pad;
+    l->problem.ldc = l->at.n + l->at.pad;
     CLI_TRY(make_matrices(l, is_exact));
     CLI_TRY(learn_plan_make(l->dev, &l->problem, l->e, l->file, l->source, &l->plan));
     return tgl_plan_run(l->plan, c->alpha, l->A, l->B, c->beta, l->C, NULL);

@@ -91,6 +91,7 @@ static const struct {
     [WAVEFRONTS_PER_FFMA] = {"shared wavefronts an FFMA", LEARN_SHARED_LOAD, AT(wavefronts), ffmas},
     [BARRIERS_PER_BLOCK] = {"barriers a block", 0, 0, NULL},
     [COPIED_BYTES] = {"part loaded by cp.async", LEARN_ASYNC_COPY, AT(bytes), loaded_bytes},
+    [TMA_BYTES] = {"part loaded by TMA", LEARN_TMA_LOAD, AT(bytes), loaded_bytes},
     [MMA_PER_NEEDED] = {"mma.sync / needed", LEARN_MMA, AT(requests), needed_mmas},
 };
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exercise swizzle: the solution.
+ *
+ * Why: chunk c of row r is in place c ^ (r % 8). For a fixed row, c -> c ^ constant is a
+ * permutation of 0..7. For a fixed chunk, r -> c ^ (r % 8) takes eight values in eight consecutive
+ * rows. The copies, a row of 8 chunks by 8 lanes, stay free of conflicts. TMA's swizzle of 128
+ * bytes is the same.
+ */
+#include "lib/ldmatrix.h"
+#include "lib/load_store_half.h"
+#include "lib/mma.h"
+
+#define BM      64 /* rows of C that a block computes: 2 x 2 warps */
+#define BN      64 /* columns */
+#define BK      64 /* depth of a tile in shared memory */
+#define THREADS 128
+#define CHUNKS  8 /* of 8 elements, 16 bytes, in a row of a tile */
+
+/* The place of a chunk of a row in a tile. */
+static __device__ __forceinline__ int place_of(int row, int chunk)
+{
+    return row * CHUNKS + (chunk ^ row % 8);
+}
+
+/* acc += the product of the warp's 32 rows and 32 columns of the tiles. */
+static __device__ __forceinline__ void multiply(float (*acc)[4][4], const uint4 *As,
+                                                const uint4 *Bs, int row, int col, int lane)
+{
+    for (int p = 0; p < BK; p += 16) {
+        unsigned a[2][4], b[2][4];
+        for (int i = 0; i < 2; i++) {
+            const int r = row + i * 16 + lane % 16;
+            ldmatrix_x4(a[i], &As[place_of(r, p / 8 + lane / 16)]);
+        }
+        for (int j = 0; j < 2; j++)
+            ldmatrix_x4_trans(b[j], &Bs[place_of(p + lane % 16, (col + j * 16) / 8 + lane / 16)]);
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < 4; j++)
+                mma_f16(acc[i][j], a[i], &b[j / 2][j % 2 * 2]);
+    }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    swizzle(int m, int n, int k, float alpha, const struct f16 *A, long long lda,
+            const struct f16 *B, long long ldb, float beta, struct f16 *C, long long ldc)
+{
+    __shared__ uint4 As[BM * CHUNKS], Bs[BK * CHUNKS];
+    const int tid = (int)threadIdx.x, warp = tid / 32, lane = tid % 32;
+    const int g = lane / 4, t = lane % 4;
+    const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
+    const int row = warp / 2 * 32, col = warp % 2 * 32; /* of the warp's 32 x 32 elements */
+    const bool a_aligned = half_rows_are_aligned(A, lda, 16);
+    const bool b_aligned = half_rows_are_aligned(B, ldb, 16);
+
+    float acc[2][4][4] = {{{0.0f}}};
+    for (int tile = 0; tile < k; tile += BK) {
+        for (int i = tid; i < BM * CHUNKS; i += THREADS) {
+            const int r = i / CHUNKS, chunk = i % CHUNKS, p = tile + chunk * 8;
+            const int count = block_row + r < m ? k - p : 0;
+            As[place_of(r, chunk)] = load_half8(&A[(block_row + r) * lda + p], count, a_aligned);
+        }
+        for (int i = tid; i < BK * CHUNKS; i += THREADS) {
+            const int p = i / CHUNKS, chunk = i % CHUNKS, c = block_col + chunk * 8;
+            const int count = tile + p < k ? n - c : 0;
+            Bs[place_of(p, chunk)] = load_half8(&B[(tile + p) * ldb + c], count, b_aligned);
+        }
+        __syncthreads();
+        multiply(acc, As, Bs, row, col, lane);
+        __syncthreads();
+    }
+
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 4; j++)
+            for (int e = 0; e < 4; e++) {
+                const int r = block_row + row + i * 16 + g + e / 2 * 8;
+                const int c = block_col + col + j * 8 + 2 * t + e % 2;
+                if (r < m && c < n) store_half(&C[r * ldc + c], acc[i][j][e], alpha, beta);
+            }
+}
