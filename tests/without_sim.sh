@@ -32,3 +32,4 @@ grep -q 'without the simulator' "$build/out" || {
   cat "$build/out"
   exit 1
 }
+"$build/tegula" learn check "$source/exercises/coalesce.cu" 2>&1 | grep -q 'without the simulator'

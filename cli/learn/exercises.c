@@ -138,6 +138,16 @@ static const exercise exercises[] = {
          "All threads arrive at empty[stage] after multiply(). Thread 0 then waits for the same "
          "phase of it, of the parity of this lap, and requests. The other lanes of its warp "
          "wait for it by __syncwarp()."},
+    {.name = "wgmma_descriptors",
+     .title = "wgmma and its descriptors",
+     .rung = "f16_wgmma",
+     .type = TGL_F16,
+     .maps = 2,
+     SQUARE(64, 128),
+     GATES({WGMMA_PER_NEEDED, 1, true}),
+     .hint = "A step of 16 along K is 16 elements further in each row of A, 32 bytes, and 16 rows "
+             "further in B, 16 * 128 bytes. Four steps, one group. The zeros in acc are accesses "
+             "that wgmma_fence() must order."},
     {.name = "mend_barrier",
      .title = "a broken kernel: a race",
      .rung = "shared_tile",
@@ -171,6 +181,14 @@ static const exercise exercises[] = {
      GATES({BARRIERS_PER_BLOCK, 1, false}),
      .hint = "With two stages, tiles 0 and 1 are both the first phase of their mbarriers, tiles 2 "
              "and 3 the second."},
+    {.name = "mend_fence",
+     .title = "a broken kernel: a missing fence",
+     .rung = "f16_wgmma",
+     .type = TGL_F16,
+     SQUARE(64, 128),
+     GATES({WGMMA_PER_NEEDED, 1, true}),
+     .hint = "fence_proxy_async() works for the writes of the thread that calls it, and the others "
+             "must know that it has been called: between the copies and the barrier."},
 };
 enum { EXERCISES = sizeof exercises / sizeof exercises[0] };
 

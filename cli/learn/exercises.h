@@ -16,6 +16,7 @@ enum {
     LEARN_SHARED_STORE = 1u << 3,
     LEARN_ASYNC_COPY = 1u << 4, /* cp.async */
     LEARN_TMA_LOAD = 1u << 5,
+    LEARN_WGMMA = 1u << 7,
     LEARN_MMA = 1u << 8,
     LEARN_LOADS = LEARN_GLOBAL_LOAD | LEARN_ASYNC_COPY | LEARN_TMA_LOAD, /* of global memory */
 };
@@ -31,6 +32,7 @@ typedef enum learn_figure {
     COPIED_BYTES, /* by cp.async, of the bytes that are loaded in all */
     TMA_BYTES,    /* the same by TMA */
     MMA_PER_NEEDED,
+    WGMMA_PER_NEEDED,
     LEARN_FIGURES
 } learn_figure;
 

@@ -76,6 +76,13 @@ static double needed_mmas(const measured *x, unsigned kinds)
     return x->ffmas / 64;
 }
 
+/* wgmma of m64n64k16 are 2048. */
+static double needed_wgmmas(const measured *x, unsigned kinds)
+{
+    (void)kinds;
+    return x->ffmas / 2048;
+}
+
 /* A figure is the sum of a count over the lines of these kinds, divided by another count. */
 static const struct {
     const char *name;
@@ -93,6 +100,7 @@ static const struct {
     [COPIED_BYTES] = {"part loaded by cp.async", LEARN_ASYNC_COPY, AT(bytes), loaded_bytes},
     [TMA_BYTES] = {"part loaded by TMA", LEARN_TMA_LOAD, AT(bytes), loaded_bytes},
     [MMA_PER_NEEDED] = {"mma.sync / needed", LEARN_MMA, AT(requests), needed_mmas},
+    [WGMMA_PER_NEEDED] = {"wgmma / needed", LEARN_WGMMA, AT(requests), needed_wgmmas},
 };
 
 static double figure_of(const measured *x, learn_figure figure)

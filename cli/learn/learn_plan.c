@@ -58,6 +58,13 @@ tgl_status learn_plan_make(tgl_device *dev, const tgl_problem *problem, const ex
     return tgl_plan_of_list(dev, &shape, &list, plan);
 }
 
+#ifdef TGL_NO_SIM
+int learn_plan_lines(const tgl_plan *plan, learn_line *lines, int room)
+{
+    (void)plan, (void)lines, (void)room;
+    return 0; /* no plan has run */
+}
+#else
 int learn_plan_lines(const tgl_plan *plan, learn_line *lines, int room)
 {
     const tgl_sim_plan *made = plan->state;
@@ -76,11 +83,13 @@ int learn_plan_lines(const tgl_plan *plan, learn_line *lines, int room)
     }
     return count;
 }
+#endif
 
 _Static_assert(LEARN_GLOBAL_LOAD == 1u << TGL_GLOBAL_LOAD &&
                    LEARN_GLOBAL_STORE == 1u << TGL_GLOBAL_STORE &&
                    LEARN_SHARED_LOAD == 1u << TGL_SHARED_LOAD &&
                    LEARN_SHARED_STORE == 1u << TGL_SHARED_STORE &&
                    LEARN_ASYNC_COPY == 1u << TGL_ASYNC_COPY &&
-                   LEARN_TMA_LOAD == 1u << TGL_TMA_LOAD && LEARN_MMA == 1u << TGL_TENSOR_MMA,
+                   LEARN_TMA_LOAD == 1u << TGL_TMA_LOAD && LEARN_MMA == 1u << TGL_TENSOR_MMA &&
+                   LEARN_WGMMA == 1u << TGL_TENSOR_LOAD,
                "the kinds are those of the simulator");

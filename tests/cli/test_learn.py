@@ -16,7 +16,7 @@ GATE = re.compile(r"^gate +(.+?) +(\d+\.\d\d), wanted at (most|least) (\d+\.\d\d
                   re.MULTILINE)
 
 # Figures that are counts: a solution has exactly what is wanted.
-COUNTS = ("barriers a block", "part loaded by cp.async", "part loaded by TMA", "mma.sync / needed")
+COUNTS = ("barriers a block", "part loaded by cp.async", "part loaded by TMA", "mma.sync / needed", "wgmma / needed")
 
 # Planted errors: the exercise, a text of its solution, what stands there instead, and what the check says.
 WRONG = [
@@ -83,6 +83,12 @@ WRONG = [
     ("mbarrier_ring", "            mbarrier_wait(&ring.empty[stage], i / STAGES % 2);\n", "", "race:"),
     ("mbarrier_ring", "ring.empty[stage], i / STAGES % 2", "ring.empty[stage], (i / STAGES + 1) % 2", "race:"),
     ("mend_phase", "ring.full[stage], i / STAGES % 2", "ring.full[stage], 0", "before the TMA copy|race:"),
+    ("wgmma_descriptors", "    wgmma_fence();\n", "", "wgmma_fence"),
+    ("wgmma_descriptors", "    wgmma_commit();\n", "", "no wgmma_commit"),
+    ("wgmma_descriptors", "    WGMMA_WAIT(acc, 0);\n", "", "has not been waited for"),
+    ("wgmma_descriptors", "a + p * 2 / 16", "a + p * 2", "into a swizzle's pattern"),
+    ("wgmma_descriptors", "b + p * 128 / 16", "b + p * 2 / 16", "WRONG at"),
+    ("mend_fence", "        fence_proxy_async(); /* wgmma", "        if (tid == 0) fence_proxy_async(); /* wgmma", "fence_proxy_async"),
     ("mend_barrier", "        __syncthreads();\n        for", "        for", "race:|no thread has written"),
     ("mend_beta", "beta == 0.0f ? alpha * sum : ", "alpha == 0.0f ? 0.0f : ", "but beta is 0"),
     ("mend_beta", " + beta * *to", "", "WRONG at"),
@@ -131,7 +137,7 @@ class Learn(unittest.TestCase):
                 result = tegula("learn", "check", name + ".cu", cwd=self.folder)
                 self.assertEqual((result.code, result.err), (1, ""), result.out)
                 self.assertNotIn("does not compile", result.out)
-                self.assertRegex(result.out, "FAILED|NOT REPEATABLE|race:|but beta is 0|before the TMA copy")
+                self.assertRegex(result.out, "FAILED|NOT REPEATABLE|race:|but beta is 0|before the TMA copy|async proxy")
                 self.assertIn(f"learn hint {name}", result.out)
 
     def test_solutions_pass_with_a_margin(self):
