@@ -37,8 +37,8 @@ static __device__ __forceinline__ void load_tile(float (*As)[BM + 4], float (*Bs
 }
 
 /* acc += the product of the thread's four rows and four columns of the tiles. */
-static __device__ __forceinline__ void multiply(float (*acc)[4], const float (*As)[BM + 4],
-                                                const float (*Bs)[BN], int row, int col)
+static __device__ __forceinline__ void multiply(float (*acc)[4], float (*As)[BM + 4],
+                                                float (*Bs)[BN], int row, int col)
 {
     for (int p = 0; p < BK; p++) {
         float a[4], b[4];
