@@ -179,6 +179,7 @@ class Learn(unittest.TestCase):
         "for (int i = 0; i < 2000000000; i++) if (i % 3 == 5) __syncthreads();": "endless loop",
         "if (threadIdx.x > 0) __syncthreads();": "barrier",
         "*(float *)(row + 64) = 1.0f;": "address",
+        "for (int i = 0; i < 100000000; i++) if (i < 0) row = i;": "stopped after 9 s",
         "__builtin_trap();": "the kernel crashed",
         "char *volatile p = (char *)__builtin_frame_address(0); for (long i = 0; ; i += 4096) p[i] = 1;":
             "which is in no matrix|crashed",
