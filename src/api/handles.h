@@ -43,8 +43,8 @@ tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, tgl_plan **pla
 tgl_status tgl_run_once(tgl_device *dev, const tgl_shape *shape, const tgl_operands *operands,
                         void *stream);
 
-/* For tests and `tegula learn`: makes a plan of a launch list that no family built. Takes over the list, also on
- * failure. */
+/* For tests and `tegula learn`: makes a plan of a launch list that no family built. Takes over the
+ * list, also on failure. */
 tgl_status tgl_plan_of_list(tgl_device *dev, const tgl_shape *shape, tgl_launch_list *list,
                             tgl_plan **plan);
 
