@@ -37,7 +37,7 @@ enum {
     TGL_SIM_SCRATCH,
     TGL_SIM_BIAS,
     TGL_SIM_RESIDUAL,
-    TGL_SIM_ALPHA, /* device scalars */
+    TGL_SIM_ALPHA, /* alpha and beta, if they are device scalars */
     TGL_SIM_BETA,
     TGL_SIM_A_POINTERS, /* arrays of pointers, 8 bytes per element */
     TGL_SIM_B_POINTERS,
@@ -210,7 +210,7 @@ typedef struct tgl_mbarrier {
     tgl_shared_access made; /* the call of mbarrier_init() */
     const void *made_at;    /* source location of that call */
     bool is_fenced;         /* mbarrier_init_fence() was called after mbarrier_init() */
-    uint32_t *arrived, *complete; /* joined clocks of arrivals in the current, previous phase */
+    uint32_t *arrived, *complete; /* joined clocks of arrivals: current phase; previous phase */
     tgl_tma_copy *copies;         /* of the current phase */
     int copy_count;
     size_t copy_room;
@@ -327,7 +327,7 @@ typedef struct tgl_machine {
     tgl_sim_memory memory;    /* of the current run */
     uint32_t number;          /* number of the launch in the run, from 1 */
     uint32_t first_beside;    /* earlier launches from this number on may be running */
-    bool is_beside;           /* the launch is TGL_BESIDE */
+    bool is_beside;           /* the ordering of the launch is TGL_BESIDE */
     bool has_waited;          /* a thread of the launch has waited for earlier launches */
     tgl_sim_module **modules; /* of the run's launches; a helper does not own them */
     size_t module_room;
@@ -338,10 +338,10 @@ typedef struct tgl_machine {
     int64_t barriers, mbarrier_waits;
     int64_t multicast_bytes; /* bytes that multicast wrote to blocks other than the first */
 
-    tgl_status status; /* of the first error; its message is the error message */
+    tgl_status status; /* of the first error, whose text is `message` */
     char message[TGL_SIM_MESSAGE];
     char
-        deferred[TGL_SIM_MESSAGE]; /* a deferred fault, which another fault may replace; "": none */
+        deferred[TGL_SIM_MESSAGE]; /* text of a fault that was deferred (see below); "": no fault */
 } tgl_machine;
 
 /* ---- Functions for all files of the simulator ------------------------------------------------ */
@@ -380,7 +380,7 @@ _Noreturn void tgl_machine_give_up(tgl_machine *machine);
 void tgl_machine_wait(tgl_machine *machine, tgl_thread_state state, const void *pc);
 
 /* Returns memory for `count` elements: `memory` if its `*room` elements suffice; else new memory of
- * zeros, in place of `memory`. *room < count afterwards: there is no memory. */
+ * zeros, after `memory` has been freed. NULL, with *room = 0: there is no memory. */
 void *tgl_machine_reserve(void *memory, size_t *room, size_t count, size_t element);
 
 /* Counts an execution of an instruction that is not an access by a warp: a TMA copy, an instruction

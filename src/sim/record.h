@@ -10,7 +10,7 @@
 
 typedef struct tgl_record {
     const tgl_sim_module *module; /* of the main kernel; NULL: nothing has been recorded */
-    unsigned grid[3], threads;    /* of its first launch */
+    unsigned grid[3], threads;    /* of the main kernel's first launch */
     tgl_sim_region regions[TGL_SIM_REGIONS];
     tgl_trace trace;
     unsigned

@@ -34,7 +34,7 @@ float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t 
 void tgl_shared_await(tgl_machine *machine, tgl_sim_block *block, size_t offset, size_t bytes,
                       tgl_awaited kind, uint32_t site, const void *pc);
 
-/* Records that the copy arrives. It counts as this access. */
+/* Records that an asynchronous copy arrives. Its write counts as `access`. */
 void tgl_shared_arrive(tgl_machine *machine, size_t offset, size_t bytes,
                        const tgl_shared_access *access);
 
