@@ -98,11 +98,12 @@ static inline int tgl_ring_threads(int consumers)
 double tgl_share_for_clusters(int cluster);
 int tgl_sms_for_clusters(const tgl_chip *chip, int cluster);
 
-/* Blocks of a persistent grid in clusters for `blocks` units of work. resident: blocks per SM. */
+/* Blocks of a persistent grid of clusters that computes the work of `blocks` blocks. resident: the
+ * number of blocks per SM. */
 int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks);
 
-/* Rows of clusters in a band (gemm_args.h), at most `rows`: such that the tiles of bm x bn that are
- * computed at once cover about as many rows of D as columns. */
+/* Rows of clusters in a band of the raster (gemm_args.h), at most `rows`: such that the tiles of
+ * bm x bn that are computed at once cover about as many rows of D as columns. */
 int tgl_square_raster(const tgl_chip *chip, int bm, int bn, int cluster, int64_t rows);
 
 #endif

@@ -125,8 +125,8 @@ static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
     g->threads = g->lanes_k < resident / 32  ? 256
                  : g->lanes_k < resident / 8 ? resident / 2
                                              : resident;
-    /* 16 bytes are twice as many columns of 16 bits, which gives half as many blocks. Blocks of
-     * half the size make up for it. */
+    /* A 16-byte load covers twice as many columns of a 16-bit type as of F32, so there are half as
+     * many blocks. Blocks of half the size double their number again. */
     if (g->size == 2 && g->threads == resident && packs * g->lanes_k < (int64_t)resident * sms)
         g->threads = resident / 2;
 }
@@ -221,7 +221,7 @@ static double vector_bytes(const tgl_chip *chip, const tgl_shape *s, const gemv_
            (is_kept && on_all < blocks ? on_all : blocks);
 }
 
-/* Seconds to load a strided vector: L1 delivers one element in a cycle. */
+/* Seconds to load a strided vector: the L1 of an SM delivers one such element in a cycle. */
 static double strided_seconds(const tgl_chip *chip, const tgl_shape *s, const gemv_geometry *g)
 {
     if (!g->is_strided) return 0;

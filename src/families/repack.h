@@ -12,7 +12,7 @@
 typedef struct tgl_repack {
     tgl_operand operand; /* TGL_AT_A or TGL_AT_B */
     tgl_type type;
-    bool transposes; /* lines of the copy are columns in memory */
+    bool transposes; /* a line of the copy is a column of the stored matrix */
     bool rounds_to_tf32;
     int64_t offset; /* elements from the operand's beginning to the part that is copied */
     int64_t lines, length;

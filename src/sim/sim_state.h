@@ -44,7 +44,7 @@ typedef struct tgl_sim {
 } tgl_sim;
 
 /* sim_runner.c. Both functions that return a runner return NULL, with an error message, if memory
- * is exhausted. tgl_sim_lock() returns the device's with its lock held. */
+ * is exhausted. tgl_sim_lock() returns the device's runner and has locked it. */
 tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim);
 void tgl_sim_runner_free(tgl_sim_runner *runner);
 tgl_sim_runner *tgl_sim_lock(tgl_sim *sim);

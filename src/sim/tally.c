@@ -13,7 +13,7 @@
 
 struct tgl_tally_group {
     uint64_t round, order;
-    uint32_t lanes; /* lanes that have joined */
+    uint32_t lanes; /* mask of the lanes in the group */
     tgl_warp_access shared, global;
 };
 
@@ -55,7 +55,7 @@ static size_t slot_of(const tgl_tally *tally, const void *pc, tgl_access_kind ki
     return slot;
 }
 
-/* The instruction, with this target and cluster if it is new. NULL: the table is full. */
+/* The entry of an instruction. A new one gets this target and cluster. NULL: the table is full. */
 static tgl_site *find_site(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
                            uint32_t cluster)
 {

@@ -58,9 +58,9 @@ void tgl_tally_clear(tgl_tally *tally);
 
 /* Records an access of `bytes`, 1 to 16, by a lane of the running warp. round: identifies the
  * iterations of the loops that the lane is in; accesses of the same round are combined. shared,
- * global: the address in this memory; both for TGL_ASYNC_COPY, where global may be 0. *site: the
- * index of the instruction. False: no memory. *is_full: the lane has reached the end of the window
- * at this instruction and must not continue before tgl_tally_flush(). */
+ * global: the address in this memory. A TGL_ASYNC_COPY has both, and its global may be 0. *site:
+ * the index of the instruction. False: no memory. *is_full: the lane has reached the end of the
+ * window at this instruction and must not continue before tgl_tally_flush(). */
 bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
                       uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
                       uint32_t *site, bool *is_full);

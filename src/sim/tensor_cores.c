@@ -184,7 +184,7 @@ static void take_columns(const layout *l, const uint32_t *b, int n, int count, i
         }
 }
 
-/* A step of K for `count` columns of one row. */
+/* Adds the products of one step of K to the sums of `count` columns of one row. */
 static void multiply_row(const layout *l, int fraction_bits, int n, int count, int k,
                          const uint32_t *a, const uint32_t *b, const columns *taken, float *sums)
 {

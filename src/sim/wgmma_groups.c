@@ -28,7 +28,7 @@ enum {
 /* The accumulators of wgmma instructions of a warpgroup that have not been waited for. */
 typedef struct tile {
     int n;                     /* columns; 0: unused */
-    float *acc[TGL_WARPGROUP]; /* registers of each thread; NULL: it has its elements */
+    float *acc[TGL_WARPGROUP]; /* registers of each thread; NULL: the thread has its elements */
     int missing;               /* number of threads that do not have their elements */
     int64_t group;             /* group of the latest wgmma */
     const void *pc;            /* of the latest wgmma */
