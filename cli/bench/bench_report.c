@@ -93,7 +93,7 @@ static void write_csv_rows(bench_report *r, const contest *t)
     output_file_flush(&r->csv); /* a benchmark that is stopped keeps the rows it has written */
 }
 
-/* The index of the means for the type of the problem; -1: too many types. */
+/* The index in r->types of the problem's type, which is added if it is new; -1: too many types. */
 static int report_type(bench_report *r, const tgl_problem *p)
 {
     const type_label label = problem_type_label(p);

@@ -72,8 +72,8 @@ typedef struct contest {
 tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_problem *problem);
 void contest_release(contest *t);
 
-/* The greatest spread of Tegula's or a peer's samples. Above the limit their median means little.
- * On a quiet machine the spread is 0.02 to 0.1. */
+/* contest_spread(): the greatest spread of Tegula's or a peer's samples, on a quiet machine 0.02 to
+ * 0.1. If it is above CONTEST_UNSTABLE_SPREAD, the medians mean little. */
 #define CONTEST_UNSTABLE_SPREAD 0.25
 double contest_spread(const contest *t);
 

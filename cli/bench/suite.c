@@ -60,7 +60,7 @@ static int split(char *line, char *fields[FIELDS])
     return count;
 }
 
-/* A size of a shape, from 1 to INT32_MAX. */
+/* Reads a size of a shape. False: it is not a number from 1 to INT32_MAX. */
 static bool read_size(const char *text, int64_t *size)
 {
     char *end;

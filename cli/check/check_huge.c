@@ -23,7 +23,7 @@ enum {
     GUARD_BYTES = 65536,
     SEGMENT = 64, /* maximum number of elements of a segment */
     SEGMENTS_MAX = 256,
-    DEPTH_MAX = 1000000, /* larger k: references, and kernels with few splits, take long */
+    DEPTH_MAX = 1000000, /* for larger k fewer segments and no splits=3: both take long */
 };
 static const double max_products = 3e8; /* limit of multiplications for all references of a shape */
 
@@ -267,7 +267,7 @@ static tgl_status compare_segments(const huge_run *run, char *why, size_t why_si
     return status;
 }
 
-/* Tries one kernel. is_split: it may fail because there is no memory for its workspace. False: the
+/* Tries one kernel. is_split: the kernel may fail for lack of workspace memory. False: the
  * device is lost. */
 static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
 {

@@ -14,12 +14,12 @@
 #include <string.h>
 
 enum {
-    BLOCK = 256,      /* number of columns of a panel, and k of the products */
-    SMALL_SIZE = 512, /* rows of the system */
-    LARGE_SIZE = 2048,
-    STEPS_MAX = 30, /* maximum number of steps of refinement */
+    BLOCK = 256,       /* number of columns of a panel, and k of the products */
+    SMALL_SIZE = 512,  /* rows of the system if only a quick check is requested */
+    LARGE_SIZE = 2048, /* rows of the system otherwise */
+    STEPS_MAX = 30,    /* maximum number of steps of refinement */
 };
-static const double max_residual = 16; /* limit of the HPL benchmark */
+static const double max_residual = 16; /* upper limit, that of the HPL benchmark */
 static const double max_ratio = 2;     /* maximum of residual / residual of FFMA */
 
 typedef struct lu_system {
@@ -27,7 +27,7 @@ typedef struct lu_system {
     int64_t n;
     float *A, *lu;                                    /* n x n; the factors overwrite a copy of A */
     float *left, *right, *update;                     /* operands of a product, on the host */
-    void *device_left, *device_right, *device_update; /* the same on the device */
+    void *device_left, *device_right, *device_update; /* their copies on the device */
     int64_t *pivots;
     double *b, *x, *residual; /* in one allocation; A to update are in another */
 } lu_system;
