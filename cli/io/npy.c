@@ -121,7 +121,7 @@ typedef struct fields {
     span descr;
     bool fortran_order;
     int dimensions;
-    int64_t shape[NPY_DIMENSIONS_MAX]; /* the first dimensions */
+    int64_t shape[NPY_DIMENSIONS_MAX]; /* sizes of the first dimensions */
 } fields;
 
 static bool read_shape(cursor *c, fields *f)

@@ -13,7 +13,7 @@
 #include <zlib.h>
 #endif
 
-/* Signatures of the records, and the sizes of their fixed fields. */
+/* Signatures of the records, sizes of their fixed fields, and the maximum length of a comment. */
 enum {
     LOCAL_HEADER = 0x04034b50,
     DIRECTORY_ENTRY = 0x02014b50,
@@ -28,7 +28,7 @@ enum {
     COMMENT_MAX = 65535,
 };
 enum { STORED = 0, DEFLATED = 8, ENCRYPTED = 1, ZIP64_EXTRA = 1 };
-static const uint64_t in_zip64 = 0xffffffff; /* a field of 32 bits whose value is in zip64 */
+static const uint64_t in_zip64 = 0xffffffff; /* in a 32-bit field: see the zip64 record */
 
 typedef struct archive {
     const unsigned char *bytes;

@@ -136,7 +136,7 @@ static void format_time(double seconds, char text[16])
     snprintf(text, 16, "%.*f %s", seconds * scale < 100 ? 2 : 1, seconds * scale, unit);
 }
 
-/* Prints a number, or "-" for 0, which means a count of 0 or an unknown value. */
+/* Prints a number. Prints "-" for 0: it stands for an unknown value, or for a count of 0. */
 static void print_number(int width, int digits, double value)
 {
     if (value > 0)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { LINES_MAX = 8, TILE = 128 };
-static const double whole_up_to = 1 << 30; /* multiplications */
+static const double whole_up_to = 1 << 30; /* maximum number of multiplications: is_whole */
 
 struct truth {
     int64_t m, n, k;
