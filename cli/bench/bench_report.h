@@ -32,7 +32,7 @@ bool report_start(bench_report *r, const contest_settings *settings, const char 
 /* Adds a shape that was timed. */
 void report_add(bench_report *r, const contest *t);
 
-/* "f32 1024x1024x1024 NN", with "x8" behind it for a batch. */
+/* Writes a shape as "f32 1024x1024x1024 NN", with "x8" behind it for a batch of 8. */
 void report_shape(const tgl_problem *p, char *text, size_t size);
 
 /* Prints the means and closes the CSV file; returns an exit code. */

@@ -41,7 +41,7 @@ typedef struct contest_settings {
     int peer_count;
     int threads;           /* host threads; with 1, other libraries leave no spinning threads */
     double time;           /* approximate seconds to spend on a shape */
-    int repeat;            /* rounds; 0: as many as fit in `time`, but at least 5 */
+    int repeat;            /* number of rounds; 0: as many as fit in `time`, but at least 5 */
     bool one_shot;         /* time tgl_gemm(), not a kept plan */
     bool prepares[2];      /* whether A and B are prepared once, before the timing */
     tgl_plan_options plan; /* Tegula's plan, without the epilogue */

@@ -70,7 +70,7 @@ static bool read_size(const char *text, int64_t *size)
            *size <= INT32_MAX;
 }
 
-/* Reads the types of a problem: "f32", "tf32", "f16-f32". *p was made for f32. False: not known. */
+/* Reads the types of a problem: "f32", "tf32", "f16-f32". *p was made for f32. False: unknown. */
 static bool read_types(const char *text, tgl_problem *p)
 {
     char first[8];

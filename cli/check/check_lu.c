@@ -78,7 +78,7 @@ static void factor_panel(lu_system *s, int64_t first, int64_t end)
     }
 }
 
-/* Solves for the rows of U right of the panel's triangle. */
+/* Computes the rows of U right of the panel, by substitution with the panel's triangle of L. */
 static void solve_rows(lu_system *s, int64_t first, int64_t end)
 {
     for (int64_t i = first + 1; i < end; i++)

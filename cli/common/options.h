@@ -16,7 +16,7 @@ typedef enum cli_kind {
     CLI_VERSION,
     CLI_FLAG,    /* no value; sets a bool */
     CLI_ONE,     /* no value; sets an int to 1 */
-    CLI_TEXT,    /* const char * */
+    CLI_TEXT,    /* any text; sets a const char * */
     CLI_INT,     /* int64_t, from `least` to `most` */
     CLI_THREADS, /* int, from 1 on */
     CLI_REAL,    /* double; nan and inf too */

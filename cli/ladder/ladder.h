@@ -21,10 +21,10 @@ enum { RUNGS_MAX = 32, LADDER_ROUNDS_MAX = 25 };
 /* A chapter: its types, and the names of its rungs. */
 typedef struct ladder_chapter {
     int number;
-    const char *prefix; /* of its rungs' names; "": the names that no other prefix matches */
+    const char *prefix; /* prefix of its rungs' names; "": the names that no other prefix matches */
     tgl_type type;
     tgl_compute compute;
-    const char *what; /* "f32" */
+    const char *what; /* the types, for messages: "f32" */
 } ladder_chapter;
 
 enum { CHAPTERS = 3 };

@@ -26,11 +26,11 @@ static bool has_figures(const ladder_report *r, const rung *x)
 
 /* Memory traffic. cp.async reads global memory and writes shared memory, so it counts as both. */
 typedef struct traffic {
-    double load_sectors, store_sectors; /* of global memory, per request */
-    double loads_per_ffma;              /* of global memory, by warps */
+    double load_sectors, store_sectors; /* sectors of global memory per request */
+    double loads_per_ffma;              /* loads of global memory / FFMAs, by warps */
     double moved;                       /* bytes in sectors / minimum traffic of the product */
-    double shared_loads_per_ffma;       /* by warps */
-    double load_wavefronts, store_wavefronts; /* of shared memory, per request */
+    double shared_loads_per_ffma;       /* loads of shared memory / FFMAs, by warps */
+    double load_wavefronts, store_wavefronts; /* wavefronts of shared memory per request */
     int64_t conflicts;
     double barriers; /* per block */
 } traffic;

@@ -92,7 +92,7 @@ typedef struct error_summary {
     int64_t wrong;         /* elements above the bound, or not finite in the right way */
     double max;            /* maximum of e */
     double max_over_bound; /* maximum of e / bound */
-    double sum_squares;    /* of e */
+    double sum_squares;    /* sum of e^2 */
     long double difference_squares, reference_squares; /* for ||d - ref||_F / ||ref||_F */
 } error_summary;
 

@@ -17,8 +17,8 @@
  * and needs matrices that begin at a multiple of them. The unaligned one takes matrices that begin
  * at any element. */
 typedef struct tgl_gemm_step {
-    const char *name;          /* of the configuration */
-    const char *file, *symbol; /* of the kernel */
+    const char *name;          /* name of the configuration */
+    const char *file, *symbol; /* source file and function of the kernel */
     unsigned needs;            /* features of the chip that the kernel needs */
     int threads, registers;    /* threads of a block; registers of a thread, for the prediction */
     /* Bytes of local memory that a thread may use (tgl_kernel), and of shared memory of a block.

@@ -21,7 +21,7 @@ typedef enum tgl_access_kind {
     TGL_ACCESS_KINDS
 } tgl_access_kind;
 
-/* "global load", ... "mma" */
+/* The name of a kind in reports: "global load", ... "mma". */
 const char *tgl_access_name(tgl_access_kind kind);
 
 /* One memory instruction, executed by the lanes in the mask. */

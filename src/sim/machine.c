@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of loop iterations of a thread between two barriers. They take a few seconds. */
+/* Maximum number of loop iterations of a thread between two barriers. So many take seconds. */
 static const long long ROUNDS_MAX = 1LL << 27;
 
 void tgl_machine_rest(tgl_sim_thread *thread)

@@ -20,9 +20,9 @@ enum {
     TGL_SIM_THREADS_MAX = 1024,
     TGL_WARP = 32,               /* threads of a warp */
     TGL_WARPGROUP = 128,         /* threads of a warpgroup */
-    TGL_SIM_MBARRIERS_MAX = 32,  /* per block */
-    TGL_SIM_READERS_MAX = 24,    /* per block: warpgroups with wgmma plus threads with TMA stores */
-    TGL_SIM_NAMED_BARRIERS = 16, /* per block; number 0 is __syncthreads() */
+    TGL_SIM_MBARRIERS_MAX = 32,  /* maximum number per block */
+    TGL_SIM_READERS_MAX = 24,    /* maximum per block: wgmma warpgroups + threads with TMA stores */
+    TGL_SIM_NAMED_BARRIERS = 16, /* number per block; number 0 is __syncthreads() */
 };
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -75,13 +75,13 @@ typedef struct tgl_sim_copy {
     const void *global;
     int bytes, valid_bytes;
     uint32_t site;
-    int64_t group; /* the number of groups that the thread had committed before */
+    int64_t group; /* number of groups that the thread committed before this one */
 } tgl_sim_copy;
 
 /* A TMA store that has not completed. */
 typedef struct tgl_box_store {
     struct tgl_box_store *next;
-    int64_t group; /* the number of groups that the thread had committed before */
+    int64_t group; /* number of groups that the thread committed before this one */
     uint32_t site;
     struct tgl_tensor_map map;
     int at[TGL_TENSOR_RANK_MAX];
@@ -91,7 +91,7 @@ typedef struct tgl_box_store {
 /* A left operand of wgmma in registers of a thread. */
 typedef struct tgl_sim_left_fragment {
     const char *begin, *end; /* NULL: unused */
-    bool is_written;         /* since the last wgmma_fence() */
+    bool is_written;         /* written since the last wgmma_fence() */
     int64_t group;           /* the latest wgmma group that reads it */
     const void *pc;          /* source location of the wgmma that reads it */
 } tgl_sim_left_fragment;
@@ -131,11 +131,11 @@ typedef struct tgl_sim_thread {
     unsigned index; /* threadIdx.x */
     tgl_thread_state state;
     const void *waits_at;               /* source location of the call that waits */
-    uint32_t waits_for;                 /* TGL_THREAD_AT_WARP: the mask of lanes */
+    uint32_t waits_for;                 /* TGL_THREAD_AT_WARP: mask of the lanes to wait for */
     int mbarrier;                       /* TGL_THREAD_AT_MBARRIER: index of the mbarrier */
     uint32_t phase;                     /* TGL_THREAD_AT_MBARRIER: the phase that must complete */
     int named;                          /* TGL_THREAD_AT_NAMED: number of the barrier */
-    unsigned named_count;               /* TGL_THREAD_AT_NAMED: number of threads it is for */
+    unsigned named_count;               /* TGL_THREAD_AT_NAMED: number of threads of the barrier */
     unsigned given;                     /* value passed to a shuffle */
     struct tgl_warp_operands *operands; /* TGL_THREAD_AT_WARP, instructions of a warp; else NULL */
     struct tgl_wgmma_operands *wgmma;   /* TGL_THREAD_AT_GROUP: operands of wgmma */
@@ -226,7 +226,7 @@ typedef struct tgl_sim_block {
     uint32_t waited_epoch; /* first epoch with a wait for earlier launches; 0: none */
     tgl_shared_word *words;
     size_t word_room;
-    char *shared; /* its saved shared memory, while another block runs */
+    char *shared; /* copy of its shared memory, while another block runs */
     size_t shared_room;
     uint32_t read_phase; /* the last phase in which another block read its shared memory */
 
@@ -248,7 +248,7 @@ typedef struct tgl_moment {
     uint32_t epoch, warp_epoch, phase;
     uint32_t time; /* fences, atomics and named barriers of all threads up to here */
     uint16_t thread;
-    uint8_t rank; /* of the block in its cluster */
+    uint8_t rank; /* rank of the block in its cluster */
 } tgl_moment;
 
 /* The shadow of an element of D or of 4 bytes of workspace. */
@@ -312,7 +312,7 @@ typedef struct tgl_machine {
      * barrier, a proxy fence or an asynchronous operation. */
     uint32_t *clocks;                /* a row for each thread of the cluster */
     size_t clock_room;               /* size of `clocks` */
-    size_t clock_row, clock_columns; /* values per row; columns of each of its two halves */
+    size_t clock_row, clock_columns; /* values per row; columns of each half of a row */
     bool has_clocks;
     uint32_t clock_version; /* incremented when any clock changes */
 
@@ -332,7 +332,7 @@ typedef struct tgl_machine {
     tgl_sim_module **modules; /* of the run's launches; a helper does not own them */
     size_t module_room;
     uint32_t cluster; /* number of the cluster that is running */
-    uint32_t phase;   /* of the cluster */
+    uint32_t phase;   /* current phase of that cluster */
     tgl_global_shadow global;
     tgl_tally tally;
     int64_t barriers, mbarrier_waits;

@@ -45,8 +45,9 @@ bool tgl_region_spans(const tgl_sim_region *x, uintptr_t address, unsigned bytes
 void tgl_region_locate(const tgl_sim_region *x, uintptr_t address, int64_t *index, int64_t *row,
                        int64_t *col);
 
-/* "row 3, column 64 of A, which is 32 x 64", or the position relative to the nearest of `count`
- * regions. *is_inside: the address is within the extent of a region. False: no region is near. */
+/* Describes an address: "row 3, column 64 of A, which is 32 x 64", or its position relative to the
+ * nearest of `count` regions. *is_inside: the address is within the extent of a region. False: no
+ * region is near. */
 bool tgl_regions_describe(const tgl_sim_region *regions, int count, uintptr_t address,
                           bool *is_inside, tgl_where *where);
 

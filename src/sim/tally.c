@@ -17,7 +17,7 @@ struct tgl_tally_group {
     tgl_warp_access shared, global;
 };
 
-enum { SLOTS = 4096 }; /* a power of two */
+enum { SLOTS = 4096 }; /* slots of the hash table: a power of two */
 
 bool tgl_tally_init(tgl_tally *tally)
 {

@@ -31,7 +31,7 @@ typedef struct tile {
     float *acc[TGL_WARPGROUP]; /* registers of each thread; NULL: the thread has its elements */
     int missing;               /* number of threads that do not have their elements */
     int64_t group;             /* group of the latest wgmma */
-    const void *pc;            /* of the latest wgmma */
+    const void *pc;            /* source location of the latest wgmma */
     float sums[M * N_MAX];
 } tile;
 
