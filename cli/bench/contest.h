@@ -45,7 +45,7 @@ typedef struct contest_settings {
     bool one_shot;         /* time tgl_gemm(), not a kept plan */
     bool prepares[2];      /* whether A and B are prepared once, before the timing */
     tgl_plan_options plan; /* Tegula's plan, without the epilogue */
-    tgl_epilogue epilogue; /* of Tegula's product; peers compute none */
+    tgl_epilogue epilogue; /* epilogue of Tegula's product; peers compute none */
     double *best_fma;      /* the best FMA rates of this run: f32, f64 */
     kept_matrices *kept;   /* host memory of the matrices, kept from shape to shape */
     bool cpu_time;         /* measure the processor time of this process; needs one thread */
@@ -67,8 +67,8 @@ typedef struct contest {
     char error[256]; /* why Tegula's product was not right; empty: it was */
 } contest;
 
-/* Prepares, verifies and times. Returns the status of the call that failed, or TGL_OK. The contest
- * must be released in either case. */
+/* Prepares, verifies and times all contestants. Returns the status of the call that failed, or
+ * TGL_OK. The contest must be released in either case. */
 tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_problem *problem);
 void contest_release(contest *t);
 

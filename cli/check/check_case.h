@@ -86,7 +86,7 @@ const check_buffer *check_case_result(const check_case *c);
 void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
                         check_verdict *verdict);
 
-/* The case in one line: sizes, order, leading dimensions, scalars. */
+/* Describes the case in one line: sizes, order, leading dimensions, scalars. */
 void check_case_describe(const check_case *c, char *text, size_t size);
 
 #endif

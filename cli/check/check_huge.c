@@ -60,7 +60,7 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 /* A batch of stored matrices in device memory. */
 typedef struct huge_matrix {
     stored_matrix layout;
-    void *memory; /* with guards */
+    void *memory; /* the batch, between two guards */
 } huge_matrix;
 
 /* A segment: neighbouring elements of a row of C, and their expected values. */
@@ -346,7 +346,7 @@ static double gigabytes_of(const huge_run *run)
                    (double)run->c.layout.extent);
 }
 
-/* Tries a shape and prints a line. False: the device is lost. */
+/* Tries the kernels on a shape and prints a line of results. False: the device is lost. */
 static bool try_shape(huge_run *run, const huge_shape *s, const char *asked)
 {
     const tgl_problem *p = &run->problem;

@@ -26,10 +26,10 @@ typedef enum cli_kind {
 } cli_kind;
 
 typedef struct cli_option {
-    const char *name; /* of the long option; NULL: none */
-    char letter;      /* of the short option; '\0': none */
+    const char *name; /* name of the long option; NULL: none */
+    char letter;      /* letter of the short option; '\0': none */
     cli_kind kind;
-    size_t at;                /* offset of the member */
+    size_t at;                /* offset of the member that gets the value */
     int64_t least, most;      /* limits; CLI_CHOICE: least is the enum's value for the first name */
     const char *const *names; /* ends with NULL */
     bool (*take)(const char *text, void *options); /* false: reported */

@@ -55,7 +55,7 @@ typedef struct operands {
     int sets;                       /* number of sets on the device; 1 on host devices */
     void *A, *B, *C;                /* the sets one after another, aligned to 256 bytes */
     size_t step_a, step_b, step_c;  /* bytes from one set to the next */
-    void *bias, *host_bias;         /* of an epilogue; all sets use the same */
+    void *bias, *host_bias;         /* bias of an epilogue, one for all sets */
     void *residual, *host_residual; /* one residual in each set */
     tgl_prepared **prepared[2]; /* A and B: an array with one element per set; NULL: not prepared */
 } operands;

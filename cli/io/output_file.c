@@ -17,7 +17,7 @@
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
-/* Paths of the files that a signal handler removes; NULL: none. LINKS_MAX: in one path. */
+/* Files that a signal handler removes (NULL: none), and the maximum number of links in a path. */
 enum { FILES_MAX = 2, LINKS_MAX = 40 };
 static _Atomic(char *) abandoned[FILES_MAX];
 

@@ -56,7 +56,7 @@ double truth_seconds(const truth *t)
 
 /* ---- Lines in double precision --------------------------------------------------------------- */
 
-/* out[i] := sum[i*step] and magnitude[i*step]. */
+/* Sets the value of out[i] to sum[i*step], and its magnitude to magnitude[i*step]. */
 static void keep_line(const double *sum, const double *magnitude, int64_t step, int64_t count,
                       reference_element *out)
 {

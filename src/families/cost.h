@@ -53,8 +53,8 @@ tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, b
  * matrices must begin at a multiple of the copy as well. */
 int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t stride);
 
-/* The number of elements of D that a store can move at once: 16 bytes, or one element if ldd does
- * not allow 16 bytes. */
+/* The number of elements of D that a store can move at once: those in 16 bytes, or 1 if ldd does
+ * not allow stores of 16 bytes. */
 int tgl_store_width(const tgl_shape *shape);
 
 /* All of D. */

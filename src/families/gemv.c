@@ -72,8 +72,9 @@ static int loads_of(const gemv_geometry *g)
     return g->k_major ? l->lines * l->unroll_k_major : l->unroll_mn_major;
 }
 
-/* Lines that a thread computes. Each element of a strided vector takes a load of its own and a line
- * of L1, so it is used for as many lines of the matrix as the thread has loads in flight. */
+/* Lines of the matrix that a thread multiplies. Each element of a strided vector takes a load of
+ * its own and a line of L1, so it is used for as many lines of the matrix as the thread has loads
+ * in flight. */
 static int lines_of(const gemv_geometry *g)
 {
     if (g->is_strided) return loads_of(g);

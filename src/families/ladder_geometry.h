@@ -23,7 +23,7 @@ typedef enum ladder_grid {
     PERSISTENT /* each block, or cluster of blocks, takes tiles in turn */
 } ladder_grid;
 
-/* A rung: a kernel. */
+/* A rung: a kernel, and how it is launched. */
 typedef struct ladder_row {
     const char *name, *file, *symbol;
     ladder_chapter chapter;

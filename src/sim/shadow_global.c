@@ -216,7 +216,7 @@ void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsig
     tgl_global_shadow *shadow = &machine->global;
     tgl_sync_meeting *meetings =
         tgl_grow(shadow->meetings, &shadow->meeting_room, shadow->meeting_count, sizeof *meetings);
-    if (meetings == NULL) { /* on the scheduler's stack: no thread runs */
+    if (meetings == NULL) { /* no thread runs here that could be stopped */
         snprintf(machine->message, sizeof machine->message,
                  "no memory to follow the kernel's barriers");
         machine->status = TGL_NO_MEMORY;

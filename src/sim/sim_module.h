@@ -20,9 +20,9 @@ typedef struct tgl_shared_array {
 } tgl_shared_array;
 
 typedef struct tgl_sim_module {
-    struct tgl_sim_module *next; /* in the device's list */
-    tgl_kernel *kernel;          /* a copy */
-    void *handle;                /* of dlopen() */
+    struct tgl_sim_module *next; /* next module in the device's list */
+    tgl_kernel *kernel;          /* copy of the kernel's description */
+    void *handle;                /* handle that dlopen() returned */
     const tgl_sim_image *image;
     uintptr_t load_address;
     tgl_line_table lines;

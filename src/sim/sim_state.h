@@ -28,7 +28,7 @@ typedef struct tgl_sim_runner {
     pid_t process;        /* the process that made the runner */
     tgl_machine machine;
     tgl_host_threads threads;
-    char *workspace; /* for runs without a workspace of the caller */
+    char *workspace; /* workspace of runs for which the caller provides none */
     size_t workspace_room;
     _Atomic(tgl_sim_plan *) stores; /* the plan whose report is being replaced; NULL: none */
 } tgl_sim_runner;
@@ -36,7 +36,7 @@ typedef struct tgl_sim_runner {
 typedef struct tgl_sim {
     tgl_host_compiler compiler;
     _Atomic(tgl_sim_runner *) runner;
-    tgl_sim_module *modules; /* loaded modules */
+    tgl_sim_module *modules; /* list of all loaded modules */
     int threads;             /* number requested in tgl_device_options; 0: not given */
     bool is_shuffled;        /* clusters run in a random order */
     uint64_t seed;

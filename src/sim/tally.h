@@ -24,8 +24,8 @@ typedef struct tgl_site {
     uint32_t cluster;   /* the cluster of the first access */
     int64_t requests;   /* executions by a warp with at least one participating lane */
     int64_t bytes;      /* requested by all lanes */
-    int64_t sectors;    /* of global memory */
-    int64_t wavefronts; /* of shared memory */
+    int64_t sectors;    /* sectors of global memory */
+    int64_t wavefronts; /* wavefronts of shared memory */
     int64_t conflicts;  /* additional wavefronts because of bank conflicts */
 
     /* The combined accesses of the lanes of the running warp. */
@@ -44,16 +44,16 @@ typedef struct tgl_tally {
     uint32_t *touched; /* slots that the warp has used since the last flush */
     size_t touched_count;
 
-    tgl_trace *trace; /* of the running warp; NULL: it is not traced */
-    int warp;         /* its number in the block */
+    tgl_trace *trace; /* trace of the running warp; NULL: it is not traced */
+    int warp;         /* number of the running warp in its block */
     uint32_t cluster; /* the running cluster */
-    uint64_t order;   /* of the latest access by a warp */
+    uint64_t order;   /* number of the latest access by a warp */
 } tgl_tally;
 
 bool tgl_tally_init(tgl_tally *tally);
 void tgl_tally_free(tgl_tally *tally);
 
-/* Removes all instructions. */
+/* Removes all instructions and their counts. */
 void tgl_tally_clear(tgl_tally *tally);
 
 /* Records an access of `bytes`, 1 to 16, by a lane of the running warp. round: identifies the

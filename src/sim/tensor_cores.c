@@ -67,7 +67,7 @@ static element take_apart(const layout *l, uint32_t bits)
     return e;
 }
 
-/* The value of any bits of a type, Inf and NaN too. */
+/* The value of an element with these bits. May be Inf or NaN. */
 static double value_of(const layout *l, uint32_t bits)
 {
     const element e = take_apart(l, bits);
