@@ -13,7 +13,7 @@
 /* The model of the device's processor or chip: "Intel(R) Xeon(R) ...". */
 static const char *chip(const tgl_device *dev)
 {
-    static const char *const keys[] = {"processor", "chip", "model"}; /* of cpu, cuda, sim */
+    static const char *const keys[] = {"processor", "chip", "model"}; /* keys of cpu, cuda, sim */
     const char *text = "";
     for (int i = 0; i < 3 && text[0] == '\0'; i++)
         text = cli_device_property(dev, keys[i]);

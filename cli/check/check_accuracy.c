@@ -86,7 +86,7 @@ typedef struct accuracy_run {
     int64_t seed;
     int threads;
     output_file csv;
-    geometric_mean mean; /* of the ratios of the RMS errors, Tegula's over cuBLAS's */
+    geometric_mean mean; /* mean of the ratios of the RMS errors, Tegula's over cuBLAS's */
     double worst;
     int failed;
     char where[96]; /* the shape of the worst ratio */

@@ -69,7 +69,7 @@ typedef struct trial {
 
 typedef struct class_run {
     const class_settings *settings;
-    geometric_mean mean; /* of RMS error / RMS error of FFMA */
+    geometric_mean mean; /* mean of Tegula's RMS error / FFMA's RMS error */
     int failed, products;
     double slope; /* maximum over the classes */
 } class_run;

@@ -29,12 +29,12 @@ typedef struct lu_system {
     float *left, *right, *update;                     /* operands of a product, on the host */
     void *device_left, *device_right, *device_update; /* their copies on the device */
     int64_t *pivots;
-    double *b, *x, *residual; /* in one allocation; A to update are in another */
+    double *b, *x, *residual; /* one allocation; another one holds A to update */
 } lu_system;
 
 /* The quality of the factors. */
 typedef struct lu_quality {
-    double residual; /* of the first solution */
+    double residual; /* scaled residual of the first solution */
     int steps;       /* steps of refinement; STEPS_MAX: it did not converge */
 } lu_quality;
 

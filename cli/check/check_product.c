@@ -21,7 +21,7 @@ typedef struct case_plan {
     tgl_plan *plan;  /* NULL: tgl_gemm() */
     bool has_strips; /* the option strips was requested (check_case.strips) */
     size_t needs;    /* bytes of workspace that the plan requires */
-    void *workspace; /* of the caller, with a guard behind it; NULL: the device's is used */
+    void *workspace; /* the caller's, with a guard behind it; NULL: the device's is used */
 } case_plan;
 
 /* ---- The caller's workspace ------------------------------------------------------------------ */

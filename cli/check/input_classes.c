@@ -311,7 +311,7 @@ static void both_are_small(class_inputs *x, int count)
  * of the 1 beside it, and the other products would be truncated to few bits or to 0. */
 static void zeros_beside_small(class_inputs *x, int exponent)
 {
-    enum { STEP = 16 }; /* of K in a wgmma */
+    enum { STEP = 16 }; /* K of a wgmma */
     for (int64_t i = 0; i < x->m * x->k; i++) {
         const int64_t at = i % x->k % STEP;
         x->A[i] = at == 0 ? 1 : at == 1 ? 0 : ldexpf(0.5f + x->A[i] / 2, exponent);

@@ -24,7 +24,7 @@ typedef struct stored_matrix {
 
 stored_matrix stored_a(const tgl_problem *p);
 stored_matrix stored_b(const tgl_problem *p);
-stored_matrix stored_result(const tgl_problem *p); /* of D if it is another matrix than C */
+stored_matrix stored_result(const tgl_problem *p); /* D if it is another matrix than C; else C */
 
 /* The index of element (i, j) of op(X[b]). */
 int64_t stored_place(const stored_matrix *x, int64_t b, int64_t i, int64_t j);

@@ -34,14 +34,14 @@ const ladder_chapter *ladder_chapter_number(int number);
 
 typedef struct rung {
     const char *name;        /* "naive", "reference", "cublas", "cublaslt" */
-    int number;              /* of the rung in the whole ladder; 0: the reference or cuBLAS */
+    int number;              /* number in the whole ladder; 0: the reference or cuBLAS */
     bool is_peer;            /* cuBLAS, which is not a rung */
     tgl_plan *plan;          /* NULL: not a kernel of the device, or it does not support the size */
     cublas_product *product; /* NULL: not cuBLAS */
     char note[200];          /* why there are no results; empty: there are results */
     bool failed;             /* there are no results because of an error */
     verdict verdict;
-    tgl_counters counters; /* of a single run on the simulator */
+    tgl_counters counters; /* counts of a single run on the simulator */
 
     int calls, repeats;                /* calls in a sample; number of samples */
     double samples[LADDER_ROUNDS_MAX]; /* seconds a call for each round; 0: not sampled */

@@ -32,13 +32,13 @@ typedef struct traffic {
     double shared_loads_per_ffma;       /* loads of shared memory / FFMAs, by warps */
     double load_wavefronts, store_wavefronts; /* wavefronts of shared memory per request */
     int64_t conflicts;
-    double barriers; /* per block */
+    double barriers; /* barriers per block */
 } traffic;
 
 static traffic traffic_of(const ladder_size *s, const tgl_counters *t)
 {
     const tgl_problem *p = &s->problem;
-    const int64_t ffmas = p->m * p->n * p->k / 32; /* by warps with all lanes active */
+    const int64_t ffmas = p->m * p->n * p->k / 32; /* FFMAs by warps with all lanes active */
     const int64_t loads = t->global_load_requests + t->async_copy_requests;
     const int64_t sectors = t->global_load_sectors + t->async_copy_sectors;
     return (traffic){

@@ -17,7 +17,7 @@ typedef struct truth truth;
 /* The outcome of checking one result. */
 typedef struct verdict {
     bool right;
-    double max_error, rms_error; /* in the units of reference.h, over the elements in `exact` */
+    double max_error, rms_error; /* in units of reference.h; over `exact` elements */
     int64_t exact;               /* elements compared with double precision */
     char why[160];               /* what is wrong with the result */
 } verdict;

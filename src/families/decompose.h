@@ -15,7 +15,7 @@ typedef struct tgl_decompose {
     bool transposes;       /* lines are columns in memory */
     int64_t offset;        /* elements from the operand's beginning to its part */
     int64_t lines, length; /* lines of one matrix; elements of a line */
-    int64_t ld, stride;    /* of the operand, in elements */
+    int64_t ld, stride;    /* strides of the operand, in elements */
     int64_t count;         /* matrices of the batch; 1 if all problems share one matrix */
     int64_t counters;      /* offset of its counters in the counters of the launch list */
     /* Where the results are. is_kept: in the memory of the prepared operand (TGL_VALUE_KEPT); else

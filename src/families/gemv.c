@@ -14,7 +14,7 @@ typedef struct gemv_row {
     const char *name;
     int count; /* maximum number of vectors */
     struct gemv_layout {
-        int registers;       /* of a thread; an SM holds as many threads as these allow */
+        int registers;       /* per thread; an SM holds as many threads as these allow */
         int lines;           /* lines of a K-major matrix per thread */
         int unroll_k_major;  /* 16-byte loads that a thread issues at once for each such line */
         int unroll_mn_major; /* 16-byte loads that a thread issues at once if it is MN-major */
@@ -47,7 +47,7 @@ typedef struct gemv_geometry {
     bool k_major;    /* the matrix is K-major */
     bool is_strided; /* the vector is not contiguous, and the matrix is K-major */
     int64_t length;  /* rows or columns of the matrix in D */
-    int threads;     /* of a block */
+    int threads;     /* threads of a block */
     int lanes_k;     /* threads that share K */
     tgl_gemm_step step;
 } gemv_geometry;

@@ -28,7 +28,7 @@ typedef struct ladder_row {
     const char *name, *file, *symbol;
     ladder_chapter chapter;
     int block_m, block_n; /* the tile of D that a block computes */
-    int threads;          /* of a block */
+    int threads;          /* threads of a block */
     unsigned needs;       /* features of the chip */
     ladder_grid layout;
     int shared;            /* bytes of dynamic shared memory */

@@ -62,7 +62,7 @@ typedef struct tgl_sim_launch {
 
 /* The memory that the launches of a run share. */
 typedef struct tgl_sim_memory {
-    int64_t m, n, batch; /* of D */
+    int64_t m, n, batch; /* sizes of D */
     const char *counters, *scratch;
     size_t counter_bytes, scratch_bytes; /* multiples of 4 */
 } tgl_sim_memory;
@@ -184,7 +184,7 @@ typedef enum tgl_awaited { TGL_AWAITS_NOTHING, TGL_AWAITS_CP_ASYNC, TGL_AWAITS_T
 typedef struct tgl_shared_word {
     tgl_shared_access write, read, other; /* other: a reader that is another thread than `read` */
     uint32_t copy_site;
-    uint32_t write_phase; /* of the last write; a phase lies between two barriers of the cluster */
+    uint32_t write_phase; /* phase of the last write; barriers of the cluster separate phases */
     uint32_t remote_phase, remote_site; /* the last read by another block */
     uint16_t copier;
     uint8_t has_data;   /* bit i: byte i was written */
@@ -203,7 +203,7 @@ typedef struct tgl_tma_copy {
 } tgl_tma_copy;
 
 typedef struct tgl_mbarrier {
-    size_t offset;          /* in shared memory */
+    size_t offset;          /* byte offset in shared memory */
     int arrivals, pending;  /* arrivals per phase; arrivals still expected in the current one */
     int64_t missing;        /* bytes announced and not yet copied */
     uint32_t phase;         /* number of completed phases, plus 1 */
@@ -211,7 +211,7 @@ typedef struct tgl_mbarrier {
     const void *made_at;    /* source location of that call */
     bool is_fenced;         /* mbarrier_init_fence() was called after mbarrier_init() */
     uint32_t *arrived, *complete; /* joined clocks of arrivals: current phase; previous phase */
-    tgl_tma_copy *copies;         /* of the current phase */
+    tgl_tma_copy *copies;         /* copies of the current phase */
     int copy_count;
     size_t copy_room;
 } tgl_mbarrier;
@@ -283,10 +283,10 @@ typedef struct tgl_global_shadow {
     tgl_global_word *words[3]; /* the shadows of D, counters and scratch */
     size_t counts[3], rooms[3];
 
-    tgl_sync_event *events; /* of the current launch */
+    tgl_sync_event *events; /* events of the current launch */
     uint32_t event_count;
     size_t event_room;
-    tgl_sync_meeting *meetings; /* of the current launch */
+    tgl_sync_meeting *meetings; /* meetings of the current launch */
     uint32_t meeting_count;
     size_t meeting_room;
     tgl_event_range *ranges; /* indexed by cluster */
@@ -324,12 +324,12 @@ typedef struct tgl_machine {
     uint32_t *order;
     size_t order_room;
 
-    tgl_sim_memory memory;    /* of the current run */
+    tgl_sim_memory memory;    /* memory of the current run */
     uint32_t number;          /* number of the launch in the run, from 1 */
     uint32_t first_beside;    /* earlier launches from this number on may be running */
     bool is_beside;           /* the ordering of the launch is TGL_BESIDE */
     bool has_waited;          /* a thread of the launch has waited for earlier launches */
-    tgl_sim_module **modules; /* of the run's launches; a helper does not own them */
+    tgl_sim_module **modules; /* modules of the run's launches; a helper does not own them */
     size_t module_room;
     uint32_t cluster; /* number of the cluster that is running */
     uint32_t phase;   /* current phase of that cluster */
@@ -338,7 +338,7 @@ typedef struct tgl_machine {
     int64_t barriers, mbarrier_waits;
     int64_t multicast_bytes; /* bytes that multicast wrote to blocks other than the first */
 
-    tgl_status status; /* of the first error, whose text is `message` */
+    tgl_status status; /* status of the first error, whose text is `message` */
     char message[TGL_SIM_MESSAGE];
     char
         deferred[TGL_SIM_MESSAGE]; /* text of a fault that was deferred (see below); "": no fault */

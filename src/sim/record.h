@@ -9,8 +9,8 @@
 #include "sim/report.h"
 
 typedef struct tgl_record {
-    const tgl_sim_module *module; /* of the main kernel; NULL: nothing has been recorded */
-    unsigned grid[3], threads;    /* of the main kernel's first launch */
+    const tgl_sim_module *module; /* main kernel's module; NULL: nothing has been recorded */
+    unsigned grid[3], threads;    /* grid and block size of the main kernel's first launch */
     tgl_sim_region regions[TGL_SIM_REGIONS];
     tgl_trace trace;
     unsigned

@@ -13,8 +13,8 @@
 /* A batch of stored matrices. A launch may access one partition, the same one of each matrix. Or a
  * vector, stored as a matrix of one row. */
 typedef struct tgl_sim_region {
-    const char *name;                  /* in error messages: "A", "the scratch" */
-    const char *label;                 /* in the table by line: "A", "workspace" */
+    const char *name;                  /* name in error messages: "A", "the scratch" */
+    const char *label;                 /* name in the table by line: "A", "workspace" */
     uintptr_t base;                    /* address of the partition in the first matrix */
     const void *const *bases;          /* pointers to the matrices; NULL: the batch is strided */
     int64_t partition_offset;          /* bytes from one of `bases` to the partition */

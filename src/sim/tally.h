@@ -33,7 +33,7 @@ typedef struct tgl_site {
     int group_count;
     size_t group_room;
     int next[32];        /* per lane: the group after the one that it joined last */
-    uint16_t passes[32]; /* per lane: its accesses since the last flush */
+    uint16_t passes[32]; /* per lane: number of accesses since the last flush */
 
     int traced, traced_warp; /* number of its steps in the trace; the warp that made them */
 } tgl_site;

@@ -40,7 +40,7 @@ typedef struct tgl_sim_warpgroup {
     uint32_t *known;  /* minimum of the clocks of its threads */
     uint32_t version; /* machine->clock_version when `known` was computed; 0: it was not */
     uint32_t left[M * TGL_TENSOR_K_MAX], right[TGL_TENSOR_K_MAX * N_MAX];
-    int registers; /* per thread, by setmaxnreg; 0: as compiled */
+    int registers; /* registers per thread, set by setmaxnreg; 0: as compiled */
 } tgl_sim_warpgroup;
 
 /* The operands of a thread, on its stack until the instruction is issued. */
