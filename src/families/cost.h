@@ -15,8 +15,8 @@ enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 5.0
  * (gemm_launch.c), and starts this much later. */
 static const double TGL_LATE_LAUNCH_SECONDS = 2.25e-6;
 
-/* Bytes that a thread may spill if the registers of its kernel are limited for the sake of one more
- * resident block. */
+/* Maximum number of bytes that a thread may spill if the registers of its kernel are limited for
+ * the sake of one more resident block. */
 enum { TGL_SPILL_MAX = 64 };
 
 /* ---- Options --------------------------------------------------------------------------------- */

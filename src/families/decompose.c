@@ -175,7 +175,7 @@ static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
 
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    /* The kernel counts elements of a panel that are below the range of f16 in 32 bits. */
+    /* Maximum k: a 32-bit counter counts the elements of a panel below the range of f16. */
     enum { LENGTH_MAX = (1 << 26) - 1 };
     if (both[0].length > LENGTH_MAX) return "k is too long for the pre-pass";
     const double blocks = blocks_of(chip, both, 0) + blocks_of(chip, both, 1);
@@ -207,8 +207,8 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* Bytes of local memory that a thread may use. The kernel has 64 registers per thread. NVRTC 13.5
- * spills one of them: a store per block, a load per step. NVRTC 13.0 spills none. */
+/* Maximum number of bytes of local memory of a thread. The kernel has 64 registers per thread.
+ * NVRTC 13.5 spills one of them: a store per block, a load per step. NVRTC 13.0 spills none. */
 enum { LOCAL_BYTES = 8 };
 
 static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],

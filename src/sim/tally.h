@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How often a lane may execute one instruction before its warp must be flushed. */
+/* Maximum number of executions of one instruction by a lane before its warp must be flushed. */
 enum { TGL_TALLY_WINDOW = 256 };
 
 typedef struct tgl_tally_group tgl_tally_group;
