@@ -27,7 +27,7 @@ static inline int64_t tgl_option(const tgl_choice *choice, int index, int64_t ot
     return choice->option[index] != TGL_UNSET ? choice->option[index] : otherwise;
 }
 
-/* The next number of splits to try: up to 8 all numbers, then steps of about a quarter. */
+/* The next number of splits to try: all numbers up to 8, above 8 in steps of about a quarter. */
 static inline int tgl_next_splits(int splits)
 {
     return splits < 8 ? splits + 1 : splits + splits / 4;

@@ -43,7 +43,7 @@ typedef struct gemv_geometry {
     const gemv_row *row;
     const struct gemv_layout *layout;
     int size;        /* bytes of an element of A or B */
-    bool big_a;      /* A is the matrix and B the vectors; else the other way round */
+    bool big_a;      /* A is the matrix, B the vectors; else A the vectors, B the matrix */
     bool k_major;    /* the matrix is K-major */
     bool is_strided; /* the vector is not contiguous, and the matrix is K-major */
     int64_t length;  /* rows or columns of the matrix in D */

@@ -75,13 +75,13 @@ typedef struct tgl_sim_copy {
     const void *global;
     int bytes, valid_bytes;
     uint32_t site;
-    int64_t group; /* number of groups that the thread committed before this one */
+    int64_t group; /* number of groups that the thread committed before this copy */
 } tgl_sim_copy;
 
 /* A TMA store that has not completed. */
 typedef struct tgl_box_store {
     struct tgl_box_store *next;
-    int64_t group; /* number of groups that the thread committed before this one */
+    int64_t group; /* number of groups that the thread committed before this store */
     uint32_t site;
     struct tgl_tensor_map map;
     int at[TGL_TENSOR_RANK_MAX];
@@ -90,7 +90,7 @@ typedef struct tgl_box_store {
 
 /* A left operand of wgmma in registers of a thread. */
 typedef struct tgl_sim_left_fragment {
-    const char *begin, *end; /* NULL: unused */
+    const char *begin, *end; /* its registers; NULL: unused */
     bool is_written;         /* written since the last wgmma_fence() */
     int64_t group;           /* the latest wgmma group that reads it */
     const void *pc;          /* source location of the wgmma that reads it */

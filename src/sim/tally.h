@@ -74,7 +74,7 @@ bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int 
  * NULL: it is not traced, because only the first TGL_TRACE_EACH executions by one warp are. */
 tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
 
-/* Adds the counts of another tally, whose instructions are `moved` bytes behind those of this one.
+/* Adds the counts of another tally, whose instructions have addresses `moved` bytes above ours.
  * False: no memory. */
 bool tgl_tally_add(tgl_tally *tally, const tgl_tally *other, uintptr_t moved);
 
