@@ -115,7 +115,7 @@ static const cli_mode modes[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .modes = modes};
 
-/* Whether a peer takes part: it was requested, or none was. */
+/* Whether a peer takes part: it was requested by name, or no peer was. */
 static bool is_wanted(const bench_options *o, const char *name)
 {
     for (int i = 0; i < o->peer_count; i++)
@@ -270,7 +270,7 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
             code = cli_fail_plan(settings->dev, shape, status);
         contest_release(&t);
         done += cost(settings, &s->problems[i]);
-        /* These failures would repeat for every other shape. */
+        /* With these two statuses every other shape would fail too. */
         if (status == TGL_UNKNOWN_KERNEL || status == TGL_DEVICE_LOST) break;
     }
     return code;

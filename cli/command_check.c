@@ -229,7 +229,7 @@ static int count_workers(const check_options *o, const tgl_device *dev)
     return o->common.threads > 0 ? o->common.threads : online > 0 ? (int)online : 1;
 }
 
-/* The type of A and B; 0: cases have f32 or f64, which only the cpu supports both. */
+/* The type of A and B; 0: each case has f32 or f64. Only the cpu device supports both types. */
 static tgl_type type_for(const check_options *o, bool is_cpu)
 {
     if (o->common.type != 0) return o->common.type;

@@ -154,7 +154,8 @@ static tgl_status place_input(tgl_device *dev, const array_file *file, const voi
     return tgl_upload(dev, *copy, file->data, size, NULL);
 }
 
-/* Places the operands. If C0 has the type of the result, the result starts as a copy of C0. */
+/* Makes the operands accessible to the device. If C0 has the type of the result, the result starts
+ * as a copy of C0. */
 static tgl_status place_operands(tgl_device *dev, const mm_product *x, const mm_files *files,
                                  bool reads_c0, mm_memory *memory)
 {
@@ -186,7 +187,7 @@ static tgl_operands operands_of(const mm_product *x, const mm_options *o, const 
                           .D = has_d ? memory->C : NULL};
 }
 
-/* Runs the plan once. *seconds := the time. */
+/* Runs the plan once. *seconds := the seconds that the run took. */
 static tgl_status run_plan_timed(tgl_device *dev, const tgl_plan *plan, const tgl_operands *given,
                                  double *seconds)
 {
@@ -232,11 +233,11 @@ static void print_report(FILE *out, tgl_device *dev, const tgl_problem *p, const
             tgl_plan_kernel(plan), seconds, seconds > 0 ? problem_flops(p) / seconds * 1e-9 : 0.0);
 }
 
-/* A command that fails leaves the old file. */
+/* Reports that the report could not be printed. The output file is then not replaced. */
 static int fail_to_report(FILE *out, const char *output)
 {
     const int error = errno;
-    __fpurge(out); /* cli_finish() would report it again */
+    __fpurge(out); /* else cli_finish() would report the error again */
     clearerr(out);
     return cli_fail("cannot write to standard %s: %s; %s stays as it was",
                     out == stdout ? "output" : "error", strerror(error), output);

@@ -267,7 +267,7 @@ static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_l
     return TGL_OK;
 }
 
-/* Sorts the list, and adds variants of its first candidates. */
+/* Sorts the list by time, and adds variants of its `first` fastest candidates. */
 static tgl_status vary(stopwatch *watch, int first, candidate_list *list)
 {
     qsort(list->items, (size_t)list->count, sizeof *list->items, by_seconds);
@@ -290,7 +290,7 @@ static tgl_status screen(stopwatch *watch, candidate_list *list)
     return TGL_OK;
 }
 
-/* Measures a candidate for longer. */
+/* Measures a candidate again, over a longer time than in screen(). */
 static tgl_status measure_again(stopwatch *watch, candidate *c)
 {
     tgl_plan *plan;

@@ -77,17 +77,17 @@ static void print_report(const tgl_warm_report *report, void *user)
     puts(report->is_clean           ? ""
          : report->local_bytes != 0 ? "  LOCAL MEMORY"
                                     : "  SERIALISED WGMMA");
-    fflush(stdout); /* each kernel takes seconds */
+    fflush(stdout); /* shows the line now: the next kernel takes seconds */
 }
 
-/* docs/environment.md: these values turn the cache off. */
+/* Whether TEGULA_CACHE turns the disk cache off (docs/environment.md). */
 static bool is_cache_off(void)
 {
     const char *cache = getenv("TEGULA_CACHE");
     return cache != NULL && (cache[0] == '\0' || strcmp(cache, "off") == 0);
 }
 
-/* Without --arch and --kernel there are hundreds of kernels. */
+/* Prints how long compiling takes, unless --kernel was given: there are hundreds of kernels. */
 static void note_duration(const tgl_warm_options *options)
 {
     if (options->kernel == NULL)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures blockings of the cpu device: first the steps of k, then the rows of A with the best
- * step. Each round times every candidate and the planner's own blocking once, so that other
- * programs slow all of them alike. A candidate's gain is the geometric mean over the shapes of the
- * median ratio.
+ * Measures blockings of the cpu device: first the K of a step; after that, with the best of these,
+ * the rows of A in a block. Each round times every candidate and the planner's own blocking once,
+ * so that other programs slow all of them alike. A candidate's gain is the geometric mean over the
+ * shapes of the median ratio of the planner's time to the candidate's.
  */
 #include "tune_cpu.h"
 #include "cli.h"
@@ -21,7 +21,7 @@ static const double sample_seconds = 4e-3;
 static const double least_gain = 1.01; /* a smaller gain may be noise */
 
 typedef struct candidate {
-    int kc, mc; /* steps of k, rows of A in a block; 0: the planner's choice */
+    int kc, mc; /* K of a step; rows of A in a block; 0: the planner's choice */
     double log_gain;
 } candidate;
 

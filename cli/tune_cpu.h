@@ -9,8 +9,8 @@
 #include "tegula/tegula.h"
 
 /* Measures blockings on the shapes of the suite, which have one type, and starts no new shape after
- * `minutes`. Writes the row of the fastest blocking to *row if it is faster than the planner's own;
- * else row[0] is 0. model: the device's name of the processor. Returns an exit code. */
+ * `minutes`. Writes the row of the fastest blocking to `row` if it is faster than the planner's
+ * own; else row[0] is 0. model: the device's name of the processor. Returns an exit code. */
 enum { TUNE_CPU_ROW = 200 };
 int tune_cpu(tgl_device *dev, const char *model, const suite *s, double minutes,
              char row[TUNE_CPU_ROW]);

@@ -13,7 +13,7 @@
 /* The model of the device's processor or chip: "Intel(R) Xeon(R) ...". */
 static const char *chip(const tgl_device *dev)
 {
-    static const char *const keys[] = {"processor", "chip", "model"}; /* of cpu, cuda, sim */
+    static const char *const keys[] = {"processor", "chip", "model"}; /* keys of cpu, cuda, sim */
     const char *text = "";
     for (int i = 0; i < 3 && text[0] == '\0'; i++)
         text = cli_device_property(dev, keys[i]);
@@ -93,7 +93,7 @@ static void write_csv_rows(bench_report *r, const contest *t)
     output_file_flush(&r->csv); /* a benchmark that is stopped keeps the rows it has written */
 }
 
-/* The index of the means for the type of the problem; -1: too many types. */
+/* The index in r->types of the problem's type, which is added if it is new; -1: too many types. */
 static int report_type(bench_report *r, const tgl_problem *p)
 {
     const type_label label = problem_type_label(p);

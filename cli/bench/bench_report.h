@@ -19,8 +19,8 @@ typedef struct bench_report {
     int unstable;                      /* number of rows with a spread above the limit */
     int slow;                          /* number of rows far below the FMA rate */
     type_label types[REPORT_TYPES];    /* in order of appearance */
-    geometric_mean best[REPORT_TYPES]; /* mean ratio of the best peer */
-    double worst[REPORT_TYPES];        /* least ratio of the best peer */
+    geometric_mean best[REPORT_TYPES]; /* mean over the shapes of the best peer's ratio */
+    double worst[REPORT_TYPES];        /* least ratio of a best peer (contestant.ratio) */
     char worst_shape[REPORT_TYPES][64];
     geometric_mean peers[REPORT_TYPES][PEERS_MAX];
 } bench_report;
@@ -32,7 +32,7 @@ bool report_start(bench_report *r, const contest_settings *settings, const char 
 /* Adds a shape that was timed. */
 void report_add(bench_report *r, const contest *t);
 
-/* "f32 1024x1024x1024 NN", with "x8" behind it for a batch. */
+/* Writes a shape as "f32 1024x1024x1024 NN", with "x8" behind it for a batch of 8. */
 void report_shape(const tgl_problem *p, char *text, size_t size);
 
 /* Prints the means and closes the CSV file; returns an exit code. */

@@ -47,7 +47,7 @@ static tgl_problem neighbour(const tgl_problem *p, int which)
 }
 
 typedef struct tally {
-    int steps, cliffs; /* steps that were timed, and those that cost more than they should */
+    int steps, cliffs; /* number of steps that were timed, and of those that are cliffs */
     int code;          /* EXIT_FAILED if a call failed */
     bool lost;         /* the device is gone */
 } tally;

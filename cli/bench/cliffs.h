@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula bench --cliffs`: finds shapes that are much faster than their neighbours.
+ * `tegula bench --cliffs`: finds shapes that are much faster than a slightly larger shape.
  */
 #ifndef CLI_CLIFFS_H
 #define CLI_CLIFFS_H

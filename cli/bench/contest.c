@@ -132,7 +132,7 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
         return false;
     }
     if (epilogue != NULL && epilogue->expression != NULL)
-        return true; /* its value is not known here */
+        return true; /* values of expressions are not known here */
     error_summary summary = {0};
     const double bound = bound_of(t, c, epilogue != NULL);
     for (int n = 0; n < CONTEST_CHECKS; n++) {
@@ -178,7 +178,7 @@ static double processor_time(void)
 
 /* Waits until the threads of the library that ran before are asleep. After a call they spin, and
  * would compete with the next library for the processors: for 95 ms with OpenBLAS, 0.2 s with MKL.
- * Linux adds to the time of a running thread at each tick, every 10 ms or more often. */
+ * Linux updates the processor time of a thread at each tick, every 10 ms or more often. */
 static void wait_until_quiet(const contest_settings *s)
 {
     if (s->threads <= 1) return;
@@ -212,7 +212,7 @@ static tgl_status choose_calls(contest *t, contestant *c)
         CLI_TRY(time_calls(t, c, c->calls, &c->seconds));
         if (c->seconds * c->calls >= sample_seconds) return TGL_OK;
         if (c->calls >= CALLS_MAX) return TGL_OK; /* the clock does not advance */
-        /* A very short time is inaccurate, so the number grows by 16 at most. */
+        /* A very short time is inaccurate: the number of calls grows at most by a factor of 16. */
         const double wanted = sample_seconds * 1.2 / (c->seconds + 1e-9);
         c->calls = wanted > 16.0 * c->calls ? 16 * c->calls : (int)wanted + 1;
     }
@@ -273,7 +273,7 @@ static tgl_status time_all(contest *t)
 
 /* Measures the FMA rate: the best of several samples, because other programs can only make the loop
  * slower. Samples are taken before and after each shape. On a GPU, which other programs seldom use,
- * those before the first shape suffice; a sample takes longer there than the rest of a shape. */
+ * the samples before the first shape suffice; one takes longer there than the rest of a shape. */
 static void measure_ceiling(contest *t)
 {
     if (element_is_integer(t->problem.type_a)) return; /* there is no measurement for integers */

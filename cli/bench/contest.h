@@ -41,11 +41,11 @@ typedef struct contest_settings {
     int peer_count;
     int threads;           /* host threads; with 1, other libraries leave no spinning threads */
     double time;           /* approximate seconds to spend on a shape */
-    int repeat;            /* rounds; 0: as many as fit in `time`, but at least 5 */
+    int repeat;            /* number of rounds; 0: as many as fit in `time`, but at least 5 */
     bool one_shot;         /* time tgl_gemm(), not a kept plan */
     bool prepares[2];      /* whether A and B are prepared once, before the timing */
     tgl_plan_options plan; /* Tegula's plan, without the epilogue */
-    tgl_epilogue epilogue; /* of Tegula's product; peers compute none */
+    tgl_epilogue epilogue; /* epilogue of Tegula's product; peers compute none */
     double *best_fma;      /* the best FMA rates of this run: f32, f64 */
     kept_matrices *kept;   /* host memory of the matrices, kept from shape to shape */
     bool cpu_time;         /* measure the processor time of this process; needs one thread */
@@ -67,13 +67,13 @@ typedef struct contest {
     char error[256]; /* why Tegula's product was not right; empty: it was */
 } contest;
 
-/* Prepares, verifies and times. Returns the status of the call that failed, or TGL_OK. The contest
- * must be released in either case. */
+/* Prepares, verifies and times all contestants. Returns the status of the call that failed, or
+ * TGL_OK. The contest must be released in either case. */
 tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_problem *problem);
 void contest_release(contest *t);
 
-/* The greatest spread of Tegula's or a peer's samples. Above the limit their median means little.
- * On a quiet machine the spread is 0.02 to 0.1. */
+/* contest_spread(): the greatest spread of Tegula's or a peer's samples, on a quiet machine 0.02 to
+ * 0.1. If it is above CONTEST_UNSTABLE_SPREAD, the medians mean little. */
 #define CONTEST_UNSTABLE_SPREAD 0.25
 double contest_spread(const contest *t);
 

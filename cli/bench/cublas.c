@@ -51,7 +51,8 @@ const void *cublas_scalar(const tgl_problem *p, int value)
     return p->type_a == TGL_F64 ? (const void *)&f64[value] : (const void *)&f32[value];
 }
 
-/* Runs a single product of one type without TF32 by the functions that most programs call. */
+/* Runs a single product of one type without TF32 by the functions that most programs call, as
+ * cublasSgemm(). */
 static cublasStatus_t run_plain(const cublas *c, const tgl_problem *p, operand_set s)
 {
     const int trans_a = cublas_operation(p->trans_a), trans_b = cublas_operation(p->trans_b);

@@ -16,7 +16,7 @@ typedef struct cublas cublas;
  * CUBLAS_LT_BEST: the fastest of all algorithms that cuBLASLt's heuristic proposes. */
 typedef enum cublas_way { CUBLAS_DEFAULT, CUBLAS_LT_BEST, CUBLAS_WAYS } cublas_way;
 
-/* "cublas", "cublaslt" */
+/* The peer's name on the command line: "cublas" or "cublaslt". */
 const char *cublas_way_name(cublas_way way);
 
 /* Loads cuBLAS for a CUDA device and makes the device's context current on the calling thread until
@@ -26,7 +26,7 @@ const char *cublas_way_name(cublas_way way);
 cublas *cublas_open(tgl_device *dev, char *message, size_t message_size);
 void cublas_close(cublas *c);
 
-/* "13.1.0" */
+/* The version of cuBLAS: "13.1.0". */
 const char *cublas_version(const cublas *c);
 
 /* A prepared product: row-major, tight, of the types f32, f64, f16 or bf16. Sums are accumulated in

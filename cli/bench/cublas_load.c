@@ -22,7 +22,7 @@ typedef struct entry {
     const char *name;
 } entry;
 
-/* libcublas is linked with libcublasLt, whose functions are found through it. */
+/* dlsym() finds functions of libcublasLt too, because libcublas is linked with it. */
 static const entry cublas_entries[] = {
     ENTRY(cublasCreate, "cublasCreate_v2"),
     ENTRY(cublasDestroy, "cublasDestroy_v2"),
@@ -61,7 +61,7 @@ static void *load_library(const char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* Loads the highest version of the files that match. */
+/* Loads libcublas from the folders that the pattern base/folder matches: the highest version. */
 static void *load_pattern(const char *base, const char *folder)
 {
     char pattern[PATH_MAX];

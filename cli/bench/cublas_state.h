@@ -22,7 +22,7 @@ struct cublas_product {
     const cublas *lib;
     cublas_way way;
     tgl_problem problem;
-    /* The members below are for cuBLASLt. Its first matrix is our B, its second our A. */
+    /* The members below are for cuBLASLt. Its matrix A is our B, and its B our A. */
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t A, B, C;
     cublasLtMatmulAlgo_t algo;
@@ -43,7 +43,7 @@ cublasStatus_t cublaslt_run(const cublas_product *x, const cublasLtMatmulAlgo_t 
                             operand_set s);
 bool cublaslt_choose(cublas_product *x, const operands *o, char *message, size_t message_size);
 
-/* 1 or 0 in the accumulation type. */
+/* The address of the number `value`, 1 or 0, in the accumulation type. */
 const void *cublas_scalar(const tgl_problem *p, int value);
 
 #endif

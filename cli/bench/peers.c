@@ -60,7 +60,7 @@ const char *peer_known(int index)
 }
 
 /* Makes BLIS use AVX-512: version 0.9 selects AVX2 kernels on processors that are newer than
- * itself. Architecture 0 is its AVX-512 configuration. */
+ * BLIS 0.9. Architecture 0 is its AVX-512 configuration. */
 static void help_blis_to_avx512(void)
 {
 #ifdef __x86_64__
@@ -89,7 +89,7 @@ static void *load_beside_program(const char *file)
 }
 
 /* Makes OpenBLAS use newer kernels: version 0.3.21 selects those for Prescott (2004) on processors
- * that are newer than itself. OpenBLAS reads its settings when it is loaded, so it is loaded a
+ * that are newer than OpenBLAS. OpenBLAS reads its settings when it is loaded, so it is loaded a
  * second time. */
 static void *help_openblas(void *library, const char *file)
 {
@@ -148,7 +148,7 @@ static void read_version(peer *p)
     int (*blis_query)(void) = (int (*)(void))dlsym(p->handle, "bli_arch_query_id");
     const char *(*blis_arch)(int) = (const char *(*)(int))dlsym(p->handle, "bli_arch_string");
     void (*blis_init)(void) = (void (*)(void))dlsym(p->handle, "bli_init");
-    if (blis_init != NULL) blis_init(); /* bli_arch_query_id() aborts before it */
+    if (blis_init != NULL) blis_init(); /* before it, bli_arch_query_id() aborts */
     if (openblas != NULL)
         snprintf(text, size, "%s", openblas);
     else if (blis != NULL && blis_query != NULL && blis_arch != NULL)
@@ -250,7 +250,7 @@ void peers_set_threads(const peer *peers, int count, int threads)
         call_with(peers[i].handle, "openblas_set_num_threads", threads);
         call_with(peers[i].handle, "MKL_Set_Num_Threads", threads);
         call_with(peers[i].handle, "tegula_peer_set_num_threads", threads);
-        void (*blis)(int64_t) = /* its dim_t has 64 bits */
+        void (*blis)(int64_t) = /* BLIS's dim_t has 64 bits */
             (void (*)(int64_t))dlsym(peers[i].handle, "bli_thread_set_num_threads");
         if (blis != NULL) blis(threads);
     }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PEERS_MAX = 16 }; /* maximum number in one run */
+enum { PEERS_MAX = 16 }; /* maximum number of peers in one run */
 
 typedef struct peer {
     char name[64];     /* "openblas", or the file's name for a path */

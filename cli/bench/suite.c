@@ -60,7 +60,7 @@ static int split(char *line, char *fields[FIELDS])
     return count;
 }
 
-/* A size of a shape, from 1 to INT32_MAX. */
+/* Reads a size of a shape. False: it is not a number from 1 to INT32_MAX. */
 static bool read_size(const char *text, int64_t *size)
 {
     char *end;
@@ -70,7 +70,7 @@ static bool read_size(const char *text, int64_t *size)
            *size <= INT32_MAX;
 }
 
-/* Reads the types of a problem: "f32", "tf32", "f16-f32". *p was made for f32. False: not known. */
+/* Reads the types of a problem: "f32", "tf32", "f16-f32". *p was made for f32. False: unknown. */
 static bool read_types(const char *text, tgl_problem *p)
 {
     char first[8];

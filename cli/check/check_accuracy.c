@@ -7,7 +7,7 @@
  * The part passes if no element exceeds the bound of `tegula check`, and, if cuBLAS is available,
  *   - the geometric mean over all products of the ratio of the RMS errors, Tegula's over cuBLAS's,
  *     is at most `max_mean_ratio`;
- *   - no product's RMS error exceeds both of the others by more than `max_single_ratio`.
+ *   - no product's RMS error is more than `max_single_ratio` times each of the two others.
  * The margins allow for the choice of the elements, and for orders of summation that differ without
  * one being better: for sums of 16 products the sequential order alone is at times more exact than
  * any other by more than these margins.
@@ -86,7 +86,7 @@ typedef struct accuracy_run {
     int64_t seed;
     int threads;
     output_file csv;
-    geometric_mean mean; /* of the ratios of the RMS errors, Tegula's over cuBLAS's */
+    geometric_mean mean; /* mean of the ratios of the RMS errors, Tegula's over cuBLAS's */
     double worst;
     int failed;
     char where[96]; /* the shape of the worst ratio */

@@ -57,8 +57,8 @@ static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int6
             set_element(buffer, view_index(&buffer->view, batch, i, j), X[i * columns + j]);
 }
 
-/* Stores A and B. With alpha = 0 the product must not read them: they stay NaN, or the product gets
- * NULL. */
+/* Stores A and B. With alpha = 0 the product must not read them: their elements stay NaN, or the
+ * product gets NULL. */
 static void store_inputs(check_case *c, int64_t batch, const double *A, const double *B)
 {
     const tgl_problem *p = &c->problem;

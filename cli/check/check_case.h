@@ -20,7 +20,7 @@ typedef struct check_buffer {
     check_view view;
     tgl_type type;
     int64_t size;         /* number of elements, guards included */
-    unsigned char *image; /* its contents before the product */
+    unsigned char *image; /* the buffer's contents before the product */
     bool null;            /* the product gets NULL for it: it is not accessed */
 } check_buffer;
 
@@ -31,13 +31,13 @@ typedef struct check_case {
     inputs inputs;
     bool aligns_denormals; /* the reference follows reference_align_denormals() */
     double alpha, beta;
-    bool no_beta; /* device scalars: beta is 0, and its pointer NULL */
+    bool no_beta; /* scalars in device memory: the pointer to beta is NULL, which means 0 */
     check_buffer a, b, c;
     check_buffer d;              /* size 0: D is C */
     tgl_epilogue epilogue;       /* size 0: none */
     check_buffer bias, residual; /* size 0: none */
-    /* Options of the kernel string, for kernels that have them; 0: not given. strips: use strips if
-     * the kernel supports them for this shape. */
+    /* Options of the kernel string, for kernels that have them; 0: not given. strips: if the kernel
+     * supports it, launches of their own compute the last rows and columns. */
     int64_t splits, whole, depth, blocks;
     bool strips;
     bool own_workspace; /* the caller provides the workspace, if the plan needs one */
@@ -72,8 +72,8 @@ typedef struct check_verdict {
     char text[256];
 } check_verdict;
 
-/* The size of a buffer; allocates its image (false: no memory); element (i, j) of its matrix b,
- * read from the image. */
+/* The size of a buffer in bytes. Allocating its image; false: no memory. Element (i, j) of matrix b
+ * of a buffer, read from the image. */
 size_t check_buffer_bytes(const check_buffer *buffer);
 bool check_buffer_make_image(check_buffer *buffer);
 double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j);
@@ -86,7 +86,7 @@ const check_buffer *check_case_result(const check_case *c);
 void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
                         check_verdict *verdict);
 
-/* The case in one line: sizes, order, leading dimensions, scalars. */
+/* Describes the case in one line: sizes, order, leading dimensions, scalars. */
 void check_case_describe(const check_case *c, char *text, size_t size);
 
 #endif

@@ -49,7 +49,7 @@ static const char *const party_names[] = {"tegula", "ieee", "cublas", "ffma"};
 
 /* The comparison of a row of the result with the reference. */
 typedef struct verdict {
-    error_summary errors[PARTIES]; /* only max, finite and sum_squares */
+    error_summary errors[PARTIES]; /* only max, finite and sum_squares are set */
     const char *failure;           /* the first failure; NULL: none */
 } verdict;
 
@@ -69,14 +69,14 @@ typedef struct trial {
 
 typedef struct class_run {
     const class_settings *settings;
-    geometric_mean mean; /* of RMS error / RMS error of FFMA */
+    geometric_mean mean; /* mean of Tegula's RMS error / FFMA's RMS error */
     int failed, products;
     double slope; /* maximum over the classes */
 } class_run;
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* Copies C to the device, or NaN if beta is 0 and C must not be read. */
+/* Copies C to the device; NaNs if beta is 0 and C must not be read. room: memory of C's size. */
 static tgl_status upload_c(const trial *t, tgl_device *dev, float *room)
 {
     memcpy(room, t->x.C, t->operands.size_c);
@@ -164,7 +164,7 @@ static void judge_overflow(verdict *of, float ours, float ffma, double exact)
         note_failure(of, "a number where the sum is beyond F32");
 }
 
-/* Judges an element, and counts the errors of each party if its result, FFMA's and ours are
+/* Judges our element. If FFMA's and ours are finite, adds the error of each party whose element is
  * finite. */
 static void judge_element(const trial *t, int64_t at, const reference_element *e, verdict *of)
 {
@@ -345,7 +345,7 @@ static tgl_status try_product(class_run *run, const input_class *c, int64_t size
 
 /* ---- All classes ----------------------------------------------------------------------------- */
 
-/* Sums for a line through points. */
+/* Sums for the least-squares fit of a line to points (x, y). */
 typedef struct fit {
     double count, x, y, xx, xy;
 } fit;

@@ -193,7 +193,7 @@ static void draw_layout(random_state *r, const tgl_problem *p, int64_t rows, int
     buffer->size = offset + last + extent + (is_input && random_once_in(r, 2) ? 0 : GUARD);
 }
 
-/* Replaces half of the tight leading dimensions by 0: the library then uses the tight one. */
+/* Replaces half of the tight leading dimensions by 0, for which the library uses the tight one. */
 static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
 {
     if (*ld == tight && random_once_in(r, 2)) *ld = 0;
@@ -201,7 +201,7 @@ static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
 
 /* ---- Scalars and the rest -------------------------------------------------------------------- */
 
-/* Draws an integer scalar. The large ones make sums wrap. */
+/* Draws an integer scalar. The large ones make sums wrap modulo 2^32. */
 static double draw_integer(random_state *r)
 {
     static const double usual[] = {0, 1, 1, 1, -1, 2, -7, 65536, INT32_MAX, INT32_MIN};
@@ -231,7 +231,7 @@ static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
     if (random_once_in(r, 2)) c->depth = random_int(r, 1, 1 + p->k / c->splits);
 }
 
-/* The alignment in bytes of the base and the batch stride of an input; at most 16. */
+/* The alignment in bytes that both the base and the batch stride of an input have; at most 16. */
 static int64_t promise_of(const check_buffer *buffer)
 {
     const int64_t both =
@@ -240,8 +240,8 @@ static int64_t promise_of(const check_buffer *buffer)
     return greatest < 16 ? greatest : 16;
 }
 
-/* Turns the case into a batch of pointers. For half of these, tgl_problem.alignment states the
- * alignment of the matrices. */
+/* Turns the case into a batch that arrays of pointers describe. In half of such cases
+ * tgl_problem.alignment states the alignment of the matrices. */
 static void draw_pointers(random_state *r, check_case *c)
 {
     const int64_t a = promise_of(&c->a), b = promise_of(&c->b);

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* An expression that depends on the row, the column, the bias and the sum. Its slope is at most
- * 1. */
+/* An expression of the row, the column, the bias and the sum. If the sum or the bias changes, its
+ * value changes by no more than that. */
 static const char expression[] = "relu(acc + c) * 0.5f - bias + 0.25f * row - (col % 3)";
 
 static long double expression_value(long double sum, long double bias, int64_t row, int64_t column)

@@ -23,7 +23,7 @@ enum {
     GUARD_BYTES = 65536,
     SEGMENT = 64, /* maximum number of elements of a segment */
     SEGMENTS_MAX = 256,
-    DEPTH_MAX = 1000000, /* larger k: references, and kernels with few splits, take long */
+    DEPTH_MAX = 1000000, /* for larger k fewer segments and no splits=3: both take long */
 };
 static const double max_products = 3e8; /* limit of multiplications for all references of a shape */
 
@@ -60,7 +60,7 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 /* A batch of stored matrices in device memory. */
 typedef struct huge_matrix {
     stored_matrix layout;
-    void *memory; /* with guards */
+    void *memory; /* the batch, between two guards */
 } huge_matrix;
 
 /* A segment: neighbouring elements of a row of C, and their expected values. */
@@ -267,7 +267,7 @@ static tgl_status compare_segments(const huge_run *run, char *why, size_t why_si
     return status;
 }
 
-/* Tries one kernel. is_split: it may fail because there is no memory for its workspace. False: the
+/* Tries one kernel. is_split: the kernel may fail for lack of workspace memory. False: the
  * device is lost. */
 static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
 {
@@ -346,7 +346,7 @@ static double gigabytes_of(const huge_run *run)
                    (double)run->c.layout.extent);
 }
 
-/* Tries a shape and prints a line. False: the device is lost. */
+/* Tries the kernels on a shape and prints a line of results. False: the device is lost. */
 static bool try_shape(huge_run *run, const huge_shape *s, const char *asked)
 {
     const tgl_problem *p = &run->problem;

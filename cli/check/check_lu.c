@@ -14,12 +14,12 @@
 #include <string.h>
 
 enum {
-    BLOCK = 256,      /* number of columns of a panel, and k of the products */
-    SMALL_SIZE = 512, /* rows of the system */
-    LARGE_SIZE = 2048,
-    STEPS_MAX = 30, /* maximum number of steps of refinement */
+    BLOCK = 256,       /* number of columns of a panel, and k of the products */
+    SMALL_SIZE = 512,  /* rows of the system if only a quick check is requested */
+    LARGE_SIZE = 2048, /* rows of the system otherwise */
+    STEPS_MAX = 30,    /* maximum number of steps of refinement */
 };
-static const double max_residual = 16; /* limit of the HPL benchmark */
+static const double max_residual = 16; /* upper limit, that of the HPL benchmark */
 static const double max_ratio = 2;     /* maximum of residual / residual of FFMA */
 
 typedef struct lu_system {
@@ -27,14 +27,14 @@ typedef struct lu_system {
     int64_t n;
     float *A, *lu;                                    /* n x n; the factors overwrite a copy of A */
     float *left, *right, *update;                     /* operands of a product, on the host */
-    void *device_left, *device_right, *device_update; /* the same on the device */
+    void *device_left, *device_right, *device_update; /* their copies on the device */
     int64_t *pivots;
-    double *b, *x, *residual; /* in one allocation; A to update are in another */
+    double *b, *x, *residual; /* one allocation; another one holds A to update */
 } lu_system;
 
 /* The quality of the factors. */
 typedef struct lu_quality {
-    double residual; /* of the first solution */
+    double residual; /* scaled residual of the first solution */
     int steps;       /* steps of refinement; STEPS_MAX: it did not converge */
 } lu_quality;
 
@@ -78,7 +78,7 @@ static void factor_panel(lu_system *s, int64_t first, int64_t end)
     }
 }
 
-/* Solves for the rows of U right of the panel's triangle. */
+/* Computes the rows of U right of the panel, by substitution with the panel's triangle of L. */
 static void solve_rows(lu_system *s, int64_t first, int64_t end)
 {
     for (int64_t i = first + 1; i < end; i++)

@@ -10,8 +10,8 @@
 enum { AT_A, AT_B, AT_C, AT_D, AT_BIAS, AT_RESIDUAL, BUFFERS, ARRAYS = AT_D + 1 };
 
 typedef struct case_memory {
-    void *at[BUFFERS];           /* NULL: the case has none */
-    void *arrays[ARRAYS];        /* of pointers to the matrices of A, B, C and D */
+    void *at[BUFFERS];           /* buffers in device memory; NULL: the case has no such operand */
+    void *arrays[ARRAYS];        /* arrays of pointers to the matrices of A, B, C and D */
     void *scalars;               /* alpha and beta */
     unsigned char *back, *first; /* on the host: the downloaded result; the first of ten results */
 } case_memory;

@@ -19,9 +19,9 @@ enum { GUARD_BYTE = 0xa5 };
 /* A plan for a case, and the workspace that it runs in. */
 typedef struct case_plan {
     tgl_plan *plan;  /* NULL: tgl_gemm() */
-    bool has_strips; /* the plan was requested with strips */
+    bool has_strips; /* the option strips was requested (check_case.strips) */
     size_t needs;    /* bytes of workspace that the plan requires */
-    void *workspace; /* of the caller, with a guard behind it; NULL: the device's is used */
+    void *workspace; /* the caller's, with a guard behind it; NULL: the device's is used */
 } case_plan;
 
 /* ---- The caller's workspace ------------------------------------------------------------------ */

@@ -25,11 +25,11 @@ typedef struct shared {
     pthread_mutex_t lock; /* guards all members below, and the results */
     int64_t next;         /* the next case to start, from 0 */
     int64_t done;
-    int code; /* not EXIT_DONE: the workers stop */
+    int code; /* an exit code; if it is not EXIT_DONE, the workers stop */
     progress line;
 } shared;
 
-static atomic_int is_interrupted; /* no further case and no further kernel of a case is started */
+static atomic_int is_interrupted; /* after a signal: starts no further case or kernel of a case */
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
@@ -109,8 +109,8 @@ static int in_turn(const check_case *c, int i, int count)
     return (int)((c->number % count + i) % count); /* the last number may be INT64_MAX */
 }
 
-/* Whether a case continues with its next kernel after this status. On the simulator each kernel is
- * compiled first. */
+/* Whether a case continues with its next kernel after this status. An interrupt ends it, because on
+ * the simulator each kernel must be compiled first, which takes long. */
 static bool goes_on(tgl_status status)
 {
     return status != TGL_DEVICE_LOST && !atomic_load(&is_interrupted);

@@ -22,7 +22,7 @@ typedef struct check_results {
     int count;
     int64_t cases;         /* complete cases; fewer than settings.count after SIGINT or SIGTERM */
     int64_t failed_case;   /* number of the first case that failed; -1: none */
-    char failure[1024];    /* what is wrong with that case */
+    char failure[1024];    /* what is wrong with the case failed_case */
     char unsupported[256]; /* why some kernel does not support some case; empty: all do */
 } check_results;
 

@@ -7,14 +7,14 @@
 
 #include "check_case.h"
 
-enum { CHECK_CELLS = 4 * 4 * 4 }; /* transposes, alignment of A, of B */
+enum { CHECK_CELLS = 4 * 4 * 4 }; /* combinations of transposes; alignments of A; alignments of B */
 
-/* Options of kernel strings that are drawn, and the counts of cases that a table shows. */
+/* Options of kernel strings that are drawn; the properties of cases that the table counts. */
 enum { CHECK_SPLITS, CHECK_WHOLE, CHECK_DEPTH, CHECK_BLOCKS, CHECK_STRIPS, CHECK_OPTIONS };
 enum {
     COUNT_SPLIT,     /* split-K */
     COUNT_TAIL,      /* split-K for the last tiles only */
-    COUNT_STRIPS,    /* strips beside the tiles */
+    COUNT_STRIPS,    /* launches of their own for the last rows and columns */
     COUNT_BATCH,     /* a batch */
     COUNT_TEN,       /* run ten times */
     COUNT_SEPARATE,  /* a D other than C */

@@ -71,8 +71,8 @@ static void scale_both(class_inputs *x, int exponent)
     scale_columns(x, -exponent);
 }
 
-/* A := A*S, B := S^-1*B with powers of two in S, from 2^-exponent to 2^exponent. The products are
- * as large as without S, but each line of A and B has a wide range. Fixed-point schemes fail
+/* A := A*S, B := S^-1*B with S diagonal, of powers of two from 2^-exponent to 2^exponent. Products
+ * are as large as without S, but each line of A and B has a wide range. Fixed-point schemes fail
  * here. */
 static void scale_depth(class_inputs *x, int exponent)
 {
@@ -182,7 +182,7 @@ static void identity(class_inputs *x, int unused)
         x->B[i] = i / x->n == i % x->n ? 1 : 0;
 }
 
-/* Row i of the product is row 7*i of B, modulo k. */
+/* Row i of A has a single 1, so that row i of the product is row 7*i mod k of B. */
 static void one_hot(class_inputs *x, int unused)
 {
     (void)unused;
@@ -190,14 +190,14 @@ static void one_hot(class_inputs *x, int unused)
         x->A[i] = i / x->k * 7 % x->k == i % x->k ? 1 : 0;
 }
 
-/* A has numbers up to the greatest one, B up to 2^exponent. */
+/* A has numbers up to the greatest F32 number, B up to 2^exponent. */
 static void near_top(class_inputs *x, int exponent)
 {
     scale(x->A, x->m * x->k, FLT_MAX);
     scale(x->B, x->k * x->n, ldexpf(1, exponent));
 }
 
-/* Partial sums exceed the greatest number, the complete sums do not. */
+/* Partial sums exceed the greatest F32 number, the complete sums do not. */
 static void overflow_midway(class_inputs *x, int exponent)
 {
     for (int64_t i = 0; i < x->m * x->k; i++)
@@ -217,7 +217,7 @@ static void not_finite_in_a(class_inputs *x, int which)
     const int64_t rows[] = {0, x->m / 2 + 3, x->m - 1};
     for (int i = 0; i < 3; i++)
         inf_or_nan_in(a_at(x, rows[i], 0), 1, x->k, which);
-    for (int64_t p = 0; p < x->k; p += 2) /* some factors of an Inf are zeros */
+    for (int64_t p = 0; p < x->k; p += 2) /* so some products are Inf * 0 */
         *b_at(x, p, 1) = 0;
 }
 
@@ -311,7 +311,7 @@ static void both_are_small(class_inputs *x, int count)
  * of the 1 beside it, and the other products would be truncated to few bits or to 0. */
 static void zeros_beside_small(class_inputs *x, int exponent)
 {
-    enum { STEP = 16 }; /* of K in a wgmma */
+    enum { STEP = 16 }; /* K of a wgmma */
     for (int64_t i = 0; i < x->m * x->k; i++) {
         const int64_t at = i % x->k % STEP;
         x->A[i] = at == 0 ? 1 : at == 1 ? 0 : ldexpf(0.5f + x->A[i] / 2, exponent);

@@ -17,7 +17,7 @@ enum {
     EXIT_MISUSE = 2, /* the command line is invalid */
 };
 
-/* Result of parsing: continue. Other results are exit codes. */
+/* Result of a function that parses: the command goes on. Other results are exit codes. */
 enum { PARSED = -1 };
 
 /* argv[0] is the command's name. Each returns an exit code. */

@@ -12,8 +12,7 @@
 /* Multiplications per second of the simulator on one core of a 3 GHz processor: 20 to 50 million in
  * measurements of its kernels. */
 static const double sim_rate = 3e7;
-/* The fraction of the FMA rate that a large product reaches (bench/results, cpu.csv: 0.64 to 0.9).
- */
+/* The fraction of the FMA rate that large products reach: 0.64 to 0.9 (bench/results, cpu.csv). */
 static const double usual_efficiency = 0.7;
 /* For fewer operations the FMA rate is not measured, because the measurement takes 0.1 s. */
 static const double flops_worth_measuring = 2e11;

@@ -110,7 +110,7 @@ int cli_unknown_kernel(const tgl_device *dev, const char *asked)
 int cli_fail_plan(const tgl_device *dev, const char *what, tgl_status status)
 {
     char detail[512] = "", names[KERNEL_NAMES_SIZE] = "";
-    tgl_device *sim = NULL; /* has the kernels of the cuda device */
+    tgl_device *sim = NULL; /* the sim device, which has the kernels of the cuda device */
     const bool is_misuse = status <= TGL_TOO_LARGE || status == TGL_BAD_EPILOGUE; /* TGL_BAD_... */
     if (status != TGL_UNKNOWN_KERNEL)
         return is_misuse ? (cli_fail_at(what, status), EXIT_MISUSE) : cli_fail_at(what, status);

@@ -16,7 +16,7 @@ typedef enum cli_kind {
     CLI_VERSION,
     CLI_FLAG,    /* no value; sets a bool */
     CLI_ONE,     /* no value; sets an int to 1 */
-    CLI_TEXT,    /* const char * */
+    CLI_TEXT,    /* any text; sets a const char * */
     CLI_INT,     /* int64_t, from `least` to `most` */
     CLI_THREADS, /* int, from 1 on */
     CLI_REAL,    /* double; nan and inf too */
@@ -26,10 +26,10 @@ typedef enum cli_kind {
 } cli_kind;
 
 typedef struct cli_option {
-    const char *name; /* of the long option; NULL: none */
-    char letter;      /* of the short option; '\0': none */
+    const char *name; /* name of the long option; NULL: none */
+    char letter;      /* letter of the short option; '\0': none */
     cli_kind kind;
-    size_t at;                /* offset of the member */
+    size_t at;                /* offset of the member that gets the value */
     int64_t least, most;      /* limits; CLI_CHOICE: least is the enum's value for the first name */
     const char *const *names; /* ends with NULL */
     bool (*take)(const char *text, void *options); /* false: reported */

@@ -11,9 +11,9 @@
 
 typedef struct problem_options {
     int64_t m, n, k, batch; /* -1: not given */
-    tgl_type type;          /* of A and B; 0: not given */
-    tgl_type type_c;        /* 0: not given */
-    tgl_type type_d;        /* of a D other than C; 0: D is C */
+    tgl_type type;          /* type of A and B; 0: not given */
+    tgl_type type_c;        /* type of C; 0: not given */
+    tgl_type type_d;        /* type of a D other than C; 0: D is C */
     tgl_compute compute;
     bool has_compute; /* the compute mode was given */
     bool trans_a, trans_b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The progress line.
+ * Writes the progress line.
  */
 #include "progress.h"
 

@@ -10,7 +10,7 @@
 
 typedef struct progress {
     bool shown;
-    double total;   /* of the work, in any unit */
+    double total;   /* amount of work, in any unit */
     double started; /* seconds of cli_clock() */
     double printed; /* when the line was last written */
 } progress;

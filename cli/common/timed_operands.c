@@ -63,8 +63,8 @@ static double cache_bytes(const tgl_device *dev)
     return bytes > 0 ? bytes : 256e6;
 }
 
-/* The number of sets: between two uses of a set, calls with the others access twice the cache's
- * size. */
+/* The number of sets: between two uses of a set, the calls with other sets access at least twice as
+ * many bytes as the L2 cache has. */
 static int choose_sets(const operands *o)
 {
     const double set = (double)o->step_a + (double)o->step_b + (double)o->step_c;
@@ -86,7 +86,7 @@ static void free_device(operands *o)
     o->A = o->B = o->C = NULL;
 }
 
-/* Uses fewer sets if there is not enough memory. */
+/* Allocates o->sets sets. While there is not enough memory, halves their number. */
 static tgl_status allocate_what_fits(operands *o)
 {
     for (;; o->sets /= 2) {
@@ -183,7 +183,7 @@ static bool reserve_host(kept_matrix *x, size_t bytes)
     return true;
 }
 
-/* Fills kept memory with random elements. A small matrix has the first elements of a large one. */
+/* Fills kept memory with random elements. Those of a small matrix are the first of a large one. */
 static bool keep_random(kept_matrix *x, tgl_type type, uint64_t stream, size_t bytes)
 {
     if (!reserve_host(x, bytes)) return false;

@@ -24,7 +24,7 @@ typedef struct stored_matrix {
 
 stored_matrix stored_a(const tgl_problem *p);
 stored_matrix stored_b(const tgl_problem *p);
-stored_matrix stored_result(const tgl_problem *p); /* of D if it is another matrix than C */
+stored_matrix stored_result(const tgl_problem *p); /* D if it is another matrix than C; else C */
 
 /* The index of element (i, j) of op(X[b]). */
 int64_t stored_place(const stored_matrix *x, int64_t b, int64_t i, int64_t j);
@@ -34,7 +34,7 @@ int64_t stored_place(const stored_matrix *x, int64_t b, int64_t i, int64_t j);
 typedef struct kept_matrix {
     void *memory;
     size_t size;
-    tgl_type type; /* type of the random elements at its beginning */
+    tgl_type type; /* type of the random elements at the beginning of `memory` */
     size_t filled; /* number of bytes of these elements */
 } kept_matrix;
 
@@ -55,8 +55,8 @@ typedef struct operands {
     int sets;                       /* number of sets on the device; 1 on host devices */
     void *A, *B, *C;                /* the sets one after another, aligned to 256 bytes */
     size_t step_a, step_b, step_c;  /* bytes from one set to the next */
-    void *bias, *host_bias;         /* of an epilogue; all sets use the same */
-    void *residual, *host_residual; /* one in each set */
+    void *bias, *host_bias;         /* bias of an epilogue, one for all sets */
+    void *residual, *host_residual; /* one residual in each set */
     tgl_prepared **prepared[2]; /* A and B: an array with one element per set; NULL: not prepared */
 } operands;
 

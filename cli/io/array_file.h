@@ -15,7 +15,7 @@ typedef struct array_file {
     void *bytes; /* the whole file */
     size_t size;
     bool mapped;  /* `bytes` is a mapping, else allocated */
-    void *member; /* what was inflated from an archive; else NULL */
+    void *member; /* bytes that were inflated from an archive; else NULL */
     void *copied; /* copied elements, if unaligned or in another order in the file; or NULL */
 } array_file;
 

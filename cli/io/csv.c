@@ -25,7 +25,7 @@ static const char *const variables[] = {"TEGULA_CPU",        "TEGULA_COMPUTE",
 /* Properties of the device. */
 static const char *const keys[] = {"driver", "chip", "processor", "model"};
 
-/* A word as a shell reads it, but without control characters: the comment is one line. */
+/* Writes a word quoted for a shell. Control characters become '?': the comment is one line. */
 static void put_word(FILE *file, const char *word)
 {
     bool is_plain = word[0] != '\0';

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 typedef struct message_buffer {
-    char *text; /* may be NULL */
+    char *text; /* NULL: no message is wanted */
     size_t size;
 } message_buffer;
 

@@ -29,7 +29,7 @@ typedef struct span {
     size_t length;
 } span;
 
-enum { SHOWN = 40 }; /* characters of a substring that a message shows */
+enum { SHOWN = 40 }; /* maximum number of characters of a substring in a message */
 
 /* The length of a substring for printf's "%.*s". */
 static int shown_length(span s)
@@ -121,7 +121,7 @@ typedef struct fields {
     span descr;
     bool fortran_order;
     int dimensions;
-    int64_t shape[NPY_DIMENSIONS_MAX]; /* the first dimensions */
+    int64_t shape[NPY_DIMENSIONS_MAX]; /* sizes of the first dimensions */
 } fields;
 
 static bool read_shape(cursor *c, fields *f)

@@ -20,7 +20,7 @@ typedef struct npy_header {
     bool fortran_order; /* the first index varies fastest; else the last */
     int dimensions;     /* 0 to NPY_DIMENSIONS_MAX; npy_parse() gives 1 at least */
     int64_t shape[NPY_DIMENSIONS_MAX];
-    size_t data_offset; /* of the first element, from the start of the file */
+    size_t data_offset; /* bytes from the start of the file to the first element */
     size_t data_size;   /* bytes of all elements */
 } npy_header;
 

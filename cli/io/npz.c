@@ -13,7 +13,7 @@
 #include <zlib.h>
 #endif
 
-/* Signatures of the records, and the sizes of their fixed fields. */
+/* Signatures of the records, sizes of their fixed fields, and the maximum length of a comment. */
 enum {
     LOCAL_HEADER = 0x04034b50,
     DIRECTORY_ENTRY = 0x02014b50,
@@ -28,7 +28,7 @@ enum {
     COMMENT_MAX = 65535,
 };
 enum { STORED = 0, DEFLATED = 8, ENCRYPTED = 1, ZIP64_EXTRA = 1 };
-static const uint64_t in_zip64 = 0xffffffff; /* a field of 32 bits whose value is in zip64 */
+static const uint64_t in_zip64 = 0xffffffff; /* means: the value is in the zip64 record */
 
 typedef struct archive {
     const unsigned char *bytes;
@@ -94,7 +94,7 @@ static bool find_directory(const archive *a, uint64_t *offset, uint64_t *count)
     return true;
 }
 
-/* Replaces the fields whose values are in the zip64 record, one of the extra fields. */
+/* Reads the 64-bit values of an entry from its zip64 record, which is one of the `extra` fields. */
 static bool read_zip64(const unsigned char *extra, uint64_t length, entry *e)
 {
     uint64_t *const fields[] = {&e->size, &e->compressed, &e->offset};

@@ -17,7 +17,7 @@
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
-/* The files that a signal handler removes; NULL: none. */
+/* Files that a signal handler removes (NULL: none), and the maximum number of links in a path. */
 enum { FILES_MAX = 2, LINKS_MAX = 40 };
 static _Atomic(char *) abandoned[FILES_MAX];
 
@@ -35,7 +35,7 @@ void output_file_abandon(void)
 static void on_fatal_signal(int number)
 {
     output_file_abandon();
-    raise(number); /* SA_RESETHAND has put the default action back: end the program */
+    raise(number); /* ends the program: SA_RESETHAND has restored the default action */
 }
 
 static void set_of_fatal_signals(sigset_t *set)

@@ -21,10 +21,10 @@ enum { RUNGS_MAX = 32, LADDER_ROUNDS_MAX = 25 };
 /* A chapter: its types, and the names of its rungs. */
 typedef struct ladder_chapter {
     int number;
-    const char *prefix; /* of its rungs' names; "": the names that no other prefix matches */
+    const char *prefix; /* prefix of its rungs' names; "": the names that no other prefix matches */
     tgl_type type;
     tgl_compute compute;
-    const char *what; /* "f32" */
+    const char *what; /* the types, for messages: "f32" */
 } ladder_chapter;
 
 enum { CHAPTERS = 3 };
@@ -34,14 +34,14 @@ const ladder_chapter *ladder_chapter_number(int number);
 
 typedef struct rung {
     const char *name;        /* "naive", "reference", "cublas", "cublaslt" */
-    int number;              /* in the whole ladder; 0: the reference or cuBLAS */
+    int number;              /* number in the whole ladder; 0: the reference or cuBLAS */
     bool is_peer;            /* cuBLAS, which is not a rung */
     tgl_plan *plan;          /* NULL: not a kernel of the device, or it does not support the size */
     cublas_product *product; /* NULL: not cuBLAS */
     char note[200];          /* why there are no results; empty: there are results */
-    bool failed;             /* the missing result is an error */
+    bool failed;             /* there are no results because of an error */
     verdict verdict;
-    tgl_counters counters; /* of a single run on the simulator */
+    tgl_counters counters; /* counts of a single run on the simulator */
 
     int calls, repeats;                /* calls in a sample; number of samples */
     double samples[LADDER_ROUNDS_MAX]; /* seconds a call for each round; 0: not sampled */

@@ -26,19 +26,19 @@ static bool has_figures(const ladder_report *r, const rung *x)
 
 /* Memory traffic. cp.async reads global memory and writes shared memory, so it counts as both. */
 typedef struct traffic {
-    double load_sectors, store_sectors; /* of global memory, per request */
-    double loads_per_ffma;              /* of global memory, by warps */
+    double load_sectors, store_sectors; /* sectors of global memory per request */
+    double loads_per_ffma;              /* loads of global memory / FFMAs, by warps */
     double moved;                       /* bytes in sectors / minimum traffic of the product */
-    double shared_loads_per_ffma;       /* by warps */
-    double load_wavefronts, store_wavefronts; /* of shared memory, per request */
+    double shared_loads_per_ffma;       /* loads of shared memory / FFMAs, by warps */
+    double load_wavefronts, store_wavefronts; /* wavefronts of shared memory per request */
     int64_t conflicts;
-    double barriers; /* per block */
+    double barriers; /* barriers per block */
 } traffic;
 
 static traffic traffic_of(const ladder_size *s, const tgl_counters *t)
 {
     const tgl_problem *p = &s->problem;
-    const int64_t ffmas = p->m * p->n * p->k / 32; /* by warps with all lanes active */
+    const int64_t ffmas = p->m * p->n * p->k / 32; /* FFMAs by warps with all lanes active */
     const int64_t loads = t->global_load_requests + t->async_copy_requests;
     const int64_t sectors = t->global_load_sectors + t->async_copy_sectors;
     return (traffic){
@@ -136,7 +136,7 @@ static void format_time(double seconds, char text[16])
     snprintf(text, 16, "%.*f %s", seconds * scale < 100 ? 2 : 1, seconds * scale, unit);
 }
 
-/* Prints a number, or "-" for 0, which means a count of 0 or an unknown value. */
+/* Prints a number. Prints "-" for 0: it stands for an unknown value, or for a count of 0. */
 static void print_number(int width, int digits, double value)
 {
     if (value > 0)

@@ -15,7 +15,7 @@ enum { CALLS_MAX = 2000 };
 static const double sample_seconds = 2e-3; /* minimum duration of a sample */
 static const double rung_seconds = 0.4;    /* approximate time for the samples of a rung */
 static const double slow_seconds = 0.05;   /* a call of this duration needs no warm-up call */
-static const double warm_up_seconds = 0.1; /* before the first round */
+static const double warm_up_seconds = 0.1; /* duration of the calls before the first round */
 
 /* ---- Chapters -------------------------------------------------------------------------------- */
 
@@ -146,7 +146,7 @@ static tgl_status time_calls(ladder_size *s, const rung *r, int calls, double *s
 static tgl_status run_over_nan(ladder_size *s, rung *r, void *C)
 {
     CLI_TRY(operands_forget_result(&s->operands, C));
-    s->calls = 0; /* the first set */
+    s->calls = 0; /* selects the first set of operands */
     CLI_TRY(time_calls(s, r, 1, &r->seconds));
     return operands_download_result(&s->operands, C);
 }

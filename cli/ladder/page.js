@@ -4,7 +4,7 @@
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const LANES = 32, WORD = 4, SECTOR = 32, LINE = 128; // lanes of a warp; bytes
+const LANES = 32, WORD = 4, SECTOR = 32, LINE = 128; // lanes of a warp; sizes in bytes
 const byId = (id) => document.getElementById(id);
 
 // ---- Elements ------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ function countCell(count, total, title) {
   return element("td", { class: "heat", style: `--share:${total > 0 ? count / total : 0}`, title }, whole(count));
 }
 
-// Appends a line. inComment: whether it begins in a comment. Returns this for the next line.
+// Appends a line of code. inComment: whether the line begins in a comment. Returns inComment of the next line.
 function addCode(cell, line, inComment) {
   for (const part of line.split(/(\/\*|\*\/)/)) {
     if (part === "/*") inComment = true;
@@ -186,7 +186,7 @@ function showSource(rung, source) {
 
 const arrayAt = (trace, offset) => trace.arrays.find((array) => offset >= array.begin && offset < array.end);
 
-// "A[3][16]"
+// The element at an offset: "A[3][16]".
 function placeInMatrix(trace, step, offset) {
   const matrix = trace.matrices.find((x) => x.name === step.matrix), at = offset - matrix.begin;
   const row = Math.floor(at / matrix.ld_bytes), column = (at % matrix.ld_bytes) / matrix.element;
@@ -223,7 +223,7 @@ function laneBox(x, y, width, height, lanes) {
 
 // ---- Drawings ------------------------------------------------------------------------------------
 
-const CELL = 20, ROW = 17, LEFT = 100; // of the drawings of banks and sectors
+const CELL = 20, ROW = 17, LEFT = 100; // pixels, in the drawings of banks and sectors
 
 // A row for each line of 128 bytes, with its four sectors; sectors that are moved have a frame.
 function drawSectors(trace, step) {
@@ -281,7 +281,7 @@ function drawBanks(step) {
   return drawing(LEFT + LANES * CELL + 1, 22 + rows.length * ROW, label, "banks", ...parts);
 }
 
-// Where in its matrix a step accesses elements: ranges [offset, bytes].
+// Draws where in its matrix a step accesses elements: ranges [offset, bytes, number of rows].
 function drawMatrix(trace, step, ranges) {
   const matrix = trace.matrices.find((x) => x.name === step.matrix);
   const columns = matrix.row_bytes, tall = 160, wide = Math.min(300, Math.max(60, (tall * columns) / matrix.element / matrix.rows));
@@ -294,7 +294,7 @@ function drawMatrix(trace, step, ranges) {
   return drawing(320, tall + 22, `where in ${step.matrix}`, "small", ...parts);
 }
 
-// Where in shared memory: ranges [offset, bytes].
+// Draws where in shared memory a step accesses bytes: ranges [offset, bytes].
 function drawShared(trace, ranges) {
   const end = Math.max(...trace.arrays.map((array) => array.end)), wide = 640;
   const parts = [];
@@ -309,7 +309,7 @@ function drawShared(trace, ranges) {
   return drawing(wide + 1, 36, label, "shared-map", ...parts);
 }
 
-// The fragments of mma.sync: a, b, and the sums, whose elements have the numbers of their lanes.
+// Draws the fragments of mma.sync: a, b and the sums. Each element shows the number of its lane.
 function drawFragments(trace) {
   const f = trace.fragments, side = 22, gap = side, top = 20 + f.k * side + gap, left = f.k * side + gap;
   const parts = [text(left, 13, `b, ${f.k} × ${f.n}`, "faint"), text(0, top - 6, `a, ${f.m} × ${f.k}`, "faint"),
@@ -393,7 +393,7 @@ function showStep(step) {
   const row = byId("line-" + now.line);
   if (!row) return;
   row.classList.add("now");
-  const box = byId("source").parentElement; // scrolls by itself; the page stays
+  const box = byId("source").parentElement; // scrolls the source only, not the page
   if (row.offsetTop < box.scrollTop + 40 || row.offsetTop + 40 > box.scrollTop + box.clientHeight)
     box.scrollTop = row.offsetTop - box.clientHeight / 3;
 }

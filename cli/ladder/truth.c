@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { LINES_MAX = 8, TILE = 128 };
-static const double whole_up_to = 1 << 30; /* multiplications */
+static const double whole_up_to = 1 << 30; /* maximum number of multiplications: is_whole */
 
 struct truth {
     int64_t m, n, k;
@@ -56,7 +56,7 @@ double truth_seconds(const truth *t)
 
 /* ---- Lines in double precision --------------------------------------------------------------- */
 
-/* out[i] := sum[i*step] and magnitude[i*step]. */
+/* Sets the value of out[i] to sum[i*step], and its magnitude to magnitude[i*step]. */
 static void keep_line(const double *sum, const double *magnitude, int64_t step, int64_t count,
                       reference_element *out)
 {

@@ -4,8 +4,8 @@
  *
  * If the product has at most 2^30 multiplications, every element is computed in double precision.
  * For larger products only some rows and columns are: the first, the last, those at the edge of the
- * last tile, and random ones. Every other element is compared with the first result that was right
- * in these.
+ * last tile, and random ones. Every other element is compared with that of the first result that
+ * was right in these rows and columns.
  */
 #ifndef CLI_TRUTH_H
 #define CLI_TRUTH_H
@@ -17,9 +17,9 @@ typedef struct truth truth;
 /* The outcome of checking one result. */
 typedef struct verdict {
     bool right;
-    double max_error, rms_error; /* in the units of reference.h, over the elements in `exact` */
+    double max_error, rms_error; /* in units of reference.h; over `exact` elements */
     int64_t exact;               /* elements compared with double precision */
-    char why[160];               /* what is wrong */
+    char why[160];               /* what is wrong with the result */
 } verdict;
 
 /* Computes the reference; NULL: no memory. The operands must outlive it. */

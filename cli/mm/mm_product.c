@@ -68,7 +68,7 @@ static mm_factor factor_of(const npy_header *h, bool is_transposed, bool is_firs
     return x;
 }
 
-/* The transpose flag for a stored matrix. */
+/* The transpose flag for a stored matrix. by_columns: the problem is column-major. */
 static tgl_transpose transpose_of(const mm_factor *x, bool by_columns)
 {
     const bool is_fortran = x->header->fortran_order && x->header->dimensions == 2;
@@ -181,7 +181,7 @@ bool mm_make_product(const mm_options *o, const mm_files *files, mm_product *x)
     return check_problem(o, files, x);
 }
 
-/* The problem was checked, so its bytes fit. */
+/* Does not overflow, because the problem was checked. */
 size_t mm_result_bytes(const mm_product *x)
 {
     const tgl_problem *p = &x->problem;

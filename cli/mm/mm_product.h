@@ -10,7 +10,7 @@
 
 typedef struct mm_options {
     problem_options common;
-    const char *a, *b, *c0, *output; /* c0: NULL: not given */
+    const char *a, *b, *c0, *output; /* paths; c0 is NULL if not given */
     double alpha, beta;
     bool has_beta;
 } mm_options;

@@ -112,7 +112,7 @@ static double double_of(uint64_t bits)
 /* significand * 2^-shift, rounded to nearest, ties to even. shift is at least 1. */
 static uint64_t shift_rounded(uint64_t significand, int shift)
 {
-    if (shift > DOUBLE_FRACTION + 1) return 0; /* less than half of the last place */
+    if (shift > DOUBLE_FRACTION + 1) return 0; /* less than half a unit in the last place */
     const uint64_t half = UINT64_C(1) << (shift - 1), rest = significand & (2 * half - 1);
     const uint64_t kept = significand >> shift;
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
@@ -201,7 +201,7 @@ void element_set(tgl_type type, void *elements, int64_t at, double x)
     }
 }
 
-/* Rounds to an integer of the type. fmax() returns the least number for a NaN. */
+/* Rounds to an integer of the type. A NaN becomes the least one, because fmax() ignores NaN. */
 static double round_to_integer(tgl_type type, double x)
 {
     return nearbyint(fmin(fmax(x, -element_scale(type)), element_greatest(type)));
@@ -223,7 +223,7 @@ enum { BLOCK_WORDS = 512 }; /* words that are searched at a time */
 static bool block_is_finite(tgl_type type, const char *block)
 {
     const uint64_t element = UINT64_MAX >> (64 - 8 * formats[type].size);
-    const uint64_t each = UINT64_MAX / element; /* 1 in every element of a word */
+    const uint64_t each = UINT64_MAX / element; /* the integer 1 in every element of a word */
     const uint64_t signs = each * (element / 2 + 1), step = each << formats[type].fraction;
     uint64_t carries = 0;
     for (int i = 0; i < BLOCK_WORDS; i++) {

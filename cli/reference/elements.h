@@ -38,11 +38,11 @@ tgl_type element_accumulator(tgl_type type);
 double element_unit(tgl_type type);
 
 /* The factor by which random numbers in (-1, 1) become numbers of the type: 1 for floating point;
- * for integers minus the least one (128 for i8), so that all integers occur. */
+ * for integers the negated least integer (128 for i8), so that all integers occur. */
 double element_scale(tgl_type type);
 
-/* The smallest positive number, a denormal; the smallest normal number; the greatest number. The
- * first two are 1 for integers. */
+/* Of the numbers of a type: the smallest positive one, a denormal; the smallest positive normal
+ * one; the greatest. The first two are 1 for integers. */
 double element_smallest(tgl_type type);
 double element_least_normal(tgl_type type);
 double element_greatest(tgl_type type);
@@ -55,8 +55,8 @@ double element_half_ulp(tgl_type type, double x);
 double element_get(tgl_type type, const void *elements, int64_t at);
 
 /* Stores x, rounded to nearest, ties to even. Overflow gives an infinity, NaN a quiet NaN. Integers
- * have neither: overflow gives the nearest number, and NaN the least one, which shows in a result
- * if padding that is filled with NaN is read. */
+ * have neither: overflow gives the nearest integer of the type, NaN the least one. Padding is
+ * filled with NaN; a kernel that reads it computes a wrong result. */
 void element_set(tgl_type type, void *elements, int64_t at, double x);
 
 /* x rounded to the type. */

@@ -38,7 +38,7 @@ typedef enum inputs {
     NON_FINITE,   /* (-1, 1), with infinities, NaN and zeros of both signs among them */
     INPUTS_END,
     /* Kinds of integers. */
-    EXTREMES = INPUTS_END, /* the least and the greatest number: -128 and 127 */
+    EXTREMES = INPUTS_END, /* only the least and the greatest integer: -128, 127 */
     LEAST,                 /* all are -128: the greatest product; 2^17 of them wrap the sum */
 } inputs;
 

@@ -11,7 +11,7 @@
 
 enum { STRIP = 128 }; /* columns, or products, that are computed at a time */
 
-/* An integer modulo 2^32. */
+/* The low 32 bits of an integer x, in two's complement. */
 static uint32_t wrapped_bits(long double x)
 {
     return (uint32_t)(int64_t)x;
@@ -22,7 +22,7 @@ static long double wrap(long double x)
     return (int32_t)wrapped_bits(x);
 }
 
-/* Unsigned arithmetic wraps; long double would not hold the products on every machine. */
+/* alpha*sum + beta*c modulo 2^32. In long double the products are not exact on every machine. */
 static long double finish_integers(double alpha, long double sum, double beta, double c)
 {
     return (int32_t)(wrapped_bits(alpha) * wrapped_bits(sum) +
@@ -113,7 +113,7 @@ void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const doub
         out[j] = reference_finish(type, alpha, out[j], k, beta, beta != 0 ? c[j] : 0);
 }
 
-/* The magnitude of a factor when it is aligned. A zero stays 0. */
+/* The magnitude with which a factor counts in an alignment: |x|, but at least `least` unless 0. */
 static double aligned_size(double x, double least)
 {
     return x == 0 ? 0 : fmax(fabs(x), least);
@@ -178,7 +178,7 @@ long double reference_activation(tgl_activation activation, long double x)
 
 void reference_saturate(tgl_type accumulator, reference_element *x)
 {
-    if (element_is_integer(accumulator)) return; /* the sum has wrapped */
+    if (element_is_integer(accumulator)) return; /* sums of integers wrap, and are never infinite */
     if (fabsl(x->value) > element_greatest(accumulator)) x->value = copysignl(INFINITY, x->value);
     if (isinf(x->value)) x->magnitude = 0;
 }

@@ -5,10 +5,10 @@
  *
  *     e = (|d - ref| - r) / (u * (|alpha| |A||B| + |beta||C|) + s)
  *
- * with u the unit roundoff of the accumulation type (2^-24 for f32, 2^-53 for f64) and s its
- * smallest number, because results among the denormals cannot be nearer. r is the error of the one
- * rounding from the accumulation type to D's type, half a unit in the last place of D; it is 0
- * where the two types are the same. Summing k products one after another gives e <= k + 2.
+ * with u the unit roundoff of the accumulation type (2^-24 for f32, 2^-53 for f64) and s the
+ * smallest positive number of that type, because denormal results cannot be nearer. r is the error
+ * of the one rounding from the accumulation type to D's type, half a unit in the last place of D;
+ * it is 0 if the two types are the same. Summing k products one after another gives e <= k + 2.
  *
  * Products of integers are computed modulo 2^32, in two's complement. They are exact in any order
  * of summation: e is 0 or, if the element is wrong, infinite.
@@ -73,7 +73,7 @@ void reference_saturate(tgl_type accumulator, reference_element *x);
 void reference_epilogue(tgl_type accumulator, const tgl_epilogue *epilogue, long double bias,
                         long double residual, reference_element *x);
 
-/* The error that an epilogue may add to that of the product, in units of e. */
+/* Maximum error that an epilogue adds to the error e of the product. */
 enum { EPILOGUE_ERRORS = 8 };
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ typedef struct error_summary {
     int64_t wrong;         /* elements above the bound, or not finite in the right way */
     double max;            /* maximum of e */
     double max_over_bound; /* maximum of e / bound */
-    double sum_squares;    /* of e */
+    double sum_squares;    /* sum of e^2 */
     long double difference_squares, reference_squares; /* for ||d - ref||_F / ||ref||_F */
 } error_summary;
 

@@ -64,7 +64,7 @@ int tgl_copy_width(const tgl_shape *s, int64_t edge, int64_t ld, int64_t stride)
     const int64_t distance = s->pointers    ? (promised > 0 ? promised : 1)
                              : s->batch > 1 ? stride
                                             : 0;
-    const int64_t all = edge | ld | distance; /* a power of two divides this if it divides each */
+    const int64_t all = edge | ld | distance; /* a power of two divides `all` if it divides each */
     int64_t width = COPY_BYTES_MAX / size;
     while (all % width != 0)
         width /= 2;

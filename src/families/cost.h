@@ -15,8 +15,8 @@ enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 5.0
  * (gemm_launch.c), and starts this much later. */
 static const double TGL_LATE_LAUNCH_SECONDS = 2.25e-6;
 
-/* Bytes that a thread may spill if the registers of its kernel are limited for the sake of one more
- * resident block. */
+/* Maximum number of bytes that a thread may spill if the registers of its kernel are limited for
+ * the sake of one more resident block. */
 enum { TGL_SPILL_MAX = 64 };
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static inline int64_t tgl_option(const tgl_choice *choice, int index, int64_t ot
     return choice->option[index] != TGL_UNSET ? choice->option[index] : otherwise;
 }
 
-/* The next number of splits to try: up to 8 all numbers, then steps of about a quarter. */
+/* The next number of splits to try: all numbers up to 8, above 8 in steps of about a quarter. */
 static inline int tgl_next_splits(int splits)
 {
     return splits < 8 ? splits + 1 : splits + splits / 4;
@@ -53,8 +53,8 @@ tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, b
  * matrices must begin at a multiple of the copy as well. */
 int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t stride);
 
-/* The number of elements of D that a store can move at once: 16 bytes, or one element if ldd does
- * not allow 16 bytes. */
+/* The number of elements of D that a store can move at once: those in 16 bytes, or 1 if ldd does
+ * not allow stores of 16 bytes. */
 int tgl_store_width(const tgl_shape *shape);
 
 /* All of D. */
@@ -98,11 +98,12 @@ static inline int tgl_ring_threads(int consumers)
 double tgl_share_for_clusters(int cluster);
 int tgl_sms_for_clusters(const tgl_chip *chip, int cluster);
 
-/* Blocks of a persistent grid in clusters for `blocks` units of work. resident: blocks per SM. */
+/* Blocks of a persistent grid of clusters that computes the work of `blocks` blocks. resident: the
+ * number of blocks per SM. */
 int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks);
 
-/* Rows of clusters in a band (gemm_args.h), at most `rows`: such that the tiles of bm x bn that are
- * computed at once cover about as many rows of D as columns. */
+/* Rows of clusters in a band of the raster (gemm_args.h), at most `rows`: such that the tiles of
+ * bm x bn that are computed at once cover about as many rows of D as columns. */
 int tgl_square_raster(const tgl_chip *chip, int bm, int bn, int cluster, int64_t rows);
 
 #endif

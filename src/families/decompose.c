@@ -18,7 +18,7 @@ typedef struct tgl_decompose_job decompose_job;
 typedef struct tgl_panel panel;
 
 enum {
-    VALUES = 32,     /* elements of a thread of gemm/decompose.cu */
+    VALUES = 32,     /* elements that a thread of gemm/decompose.cu holds */
     PART_UNIT = 32,  /* a block's part of a line begins at a multiple of this */
     LINE_FLOATS = 4, /* contiguous elements of a thread */
     WORD_BYTES = 2,
@@ -125,8 +125,8 @@ static int block_lines(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return both[number].transposes ? strip_of(chip, both) : rows_of(chip, &both[number]);
 }
 
-/* The number of blocks, a power of two, that should share a line: together they hold all of it, so
- * that it is read once. */
+/* The number of blocks, a power of two, that should share a line: together they hold the whole
+ * line, so that it is read from memory once. */
 static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const int64_t values = (int64_t)threads_of(&both[number]) * VALUES;
@@ -175,7 +175,7 @@ static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
 
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    /* The kernel counts elements of a panel that are below the range of f16 in 32 bits. */
+    /* Maximum k: a 32-bit counter counts the elements of a panel below the range of f16. */
     enum { LENGTH_MAX = (1 << 26) - 1 };
     if (both[0].length > LENGTH_MAX) return "k is too long for the pre-pass";
     const double blocks = blocks_of(chip, both, 0) + blocks_of(chip, both, 1);
@@ -191,12 +191,12 @@ static double elements_of(const tgl_decompose *d)
 
 double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH], int which)
 {
-    static const double LAUNCH = 4.5e-6; /* seconds that the launch delays the next one */
-    /* Fraction of the copy rate for lines that are rows or columns in memory: an H200 reached 4.05
-     * and 2.95 TB/s with 8192 x 8192. */
+    static const double LAUNCH = 4.5e-6; /* seconds by which the launch delays the next launch */
+    /* Fraction of the copy rate that is reached if lines are rows (columns) in memory: 4.05 (2.95)
+     * TB/s on an H200, for a matrix of 8192 x 8192. */
     static const double ROW_SHARE = 0.93, COLUMN_SHARE = 0.68;
     enum { READ_BYTES = 4, WRITTEN_BYTES = 4 };
-    double bytes = 0; /* that a copy would move in the same time */
+    double bytes = 0; /* that a plain copy would move in this time */
     for (int i = 0; i < BOTH; i++)
         if ((which >> i & 1) != 0)
             bytes += elements_of(&both[i]) *
@@ -207,8 +207,8 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* Bytes of local memory that a thread may use. The kernel has 64 registers per thread. NVRTC 13.5
- * spills one of them: a store per block, a load per step. NVRTC 13.0 spills none. */
+/* Maximum number of bytes of local memory of a thread. The kernel has 64 registers per thread.
+ * NVRTC 13.5 spills one of them: a store per block, a load per step. NVRTC 13.0 spills none. */
 enum { LOCAL_BYTES = 8 };
 
 static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],

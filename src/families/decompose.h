@@ -14,12 +14,12 @@ typedef struct tgl_decompose {
     tgl_operand operand;   /* TGL_AT_A or TGL_AT_B */
     bool transposes;       /* lines are columns in memory */
     int64_t offset;        /* elements from the operand's beginning to its part */
-    int64_t lines, length; /* of a matrix */
-    int64_t ld, stride;    /* of the operand, in elements */
+    int64_t lines, length; /* lines of one matrix; elements of a line */
+    int64_t ld, stride;    /* strides of the operand, in elements */
     int64_t count;         /* matrices of the batch; 1 if all problems share one matrix */
     int64_t counters;      /* offset of its counters in the counters of the launch list */
-    /* The results are the operand's block in the launch list (TGL_VALUE_KEPT), or else in the
-     * scratch, from offset `at` on. */
+    /* Where the results are. is_kept: in the memory of the prepared operand (TGL_VALUE_KEPT); else
+     * in the scratch, from byte offset `at` on. */
     bool is_kept;
     int64_t at;
     /* Set by tgl_decompose_place(): the offsets of words, panels and exponents in the results, and
@@ -36,11 +36,12 @@ void tgl_decompose_place(tgl_decompose *d);
 /* Bytes of counters. They are zero before and after a launch. */
 int64_t tgl_decompose_counter_bytes(const tgl_decompose *d);
 
-/* Adds the patch of a pointer into an operand's results, `offset` bytes behind their beginning. */
+/* Adds a patch for the pointer at offset `at` of the arguments, which points `offset` bytes behind
+ * the beginning of an operand's results. */
 void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,
                          tgl_list_builder *builder);
 
-/* Which operands a pre-pass reads. */
+/* Which operands a pre-pass reads: the parameter `which` of the functions below. */
 enum { TGL_DECOMPOSE_A = 1, TGL_DECOMPOSE_B = 2, TGL_DECOMPOSE_BOTH = 3 };
 
 /* Predicted seconds of the pre-pass of these operands, with its launch. */

@@ -74,8 +74,8 @@ gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
 
 #define AT(member) offsetof(gemm_args, member)
 
-/* A pointer `offset` bytes behind the beginning of an operand; `stride` bytes from one problem to
- * the next. */
+/* Adds a patch for the pointer at offset `at` of the arguments. It points `offset` bytes behind the
+ * beginning of an operand; `stride`: bytes from one problem to the next. */
 static void patch_pointer(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
                           size_t at, int64_t offset, int64_t stride)
 {

@@ -20,7 +20,7 @@ const char *tgl_gemm_cut_tiles(const tgl_shape *s, int bm, int bn, bool is_split
     step->args.raster = (int)tgl_min64(rows, RASTER);
     if (step->tiles > (is_split ? TGL_GRID_X_MAX / TGL_SPLITS_MAX : TGL_GRID_X_MAX))
         return tgl_grid_too_large;
-    /* The kernel counts split tiles over all problems of a launch. */
+    /* The kernel counts the split tiles of all problems of a launch in an int. */
     if (is_split && step->tiles > INT_MAX / step->batch_step) return tgl_grid_too_large;
     return NULL;
 }
@@ -52,7 +52,7 @@ static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
     const tgl_shape_epilogue *e = &s->epilogue;
     const struct {
         const char *name;
-        int value, otherwise; /* what the kernel takes without the macro */
+        int value, otherwise; /* the macro's default value in the kernel */
     } macros[] = {{"BIAS", (int)e->bias, 0},
                   {"ACTIVATION", (int)e->activation, 0},
                   {"RESIDUAL", e->residual, 0},
@@ -131,8 +131,9 @@ static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool 
     return true;
 }
 
-/* A strip fills the last wave of the launch before it. It starts when the last block of that launch
- * has started, which has waited for all earlier launches. */
+/* A strip (a part of D beside the tiles, in a launch of its own) fills the last wave of the launch
+ * before it: it starts when the last block of that launch has started. That block has waited for
+ * all earlier launches. */
 static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)
 {
     if ((step->of->chip->features & TGL_HAS_OVERLAP) == 0) return TGL_AFTER_ALL;

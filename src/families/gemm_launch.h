@@ -17,18 +17,18 @@
  * and needs matrices that begin at a multiple of them. The unaligned one takes matrices that begin
  * at any element. */
 typedef struct tgl_gemm_step {
-    const char *name;          /* of the configuration */
-    const char *file, *symbol; /* of the kernel */
-    unsigned needs;            /* features of the chip */
+    const char *name;          /* name of the configuration */
+    const char *file, *symbol; /* source file and function of the kernel */
+    unsigned needs;            /* features of the chip that the kernel needs */
     int threads, registers;    /* threads of a block; registers of a thread, for the prediction */
     /* Bytes of local memory that a thread may use (tgl_kernel), and of shared memory of a block.
-     * static_shared: for the prediction. ..._unaligned: 0: the same for the unaligned kernel. */
+     * static_shared: for the prediction. ..._unaligned: of the unaligned kernel; 0: as above. */
     int local_bytes, local_bytes_unaligned;
     int static_shared, dynamic_shared, dynamic_shared_unaligned;
     int vec_a, vec_b;      /* elements of A and B in a copy of the aligned kernel */
     int64_t blocks;        /* gridDim.x */
     int64_t tiles;         /* tiles of D: the blocks of a run without a product; 0: as `blocks` */
-    int batch_step;        /* problems of the batch in a launch */
+    int batch_step;        /* number of problems of the batch in a launch */
     bool loops_over_batch; /* each block loops over the batch; else gridDim.z counts the problems */
     bool is_persistent;    /* each block takes tiles in turn: a device may reduce gridDim.x */
     bool has_whole_grid;   /* it is persistent, but a device must not reduce gridDim.x */

@@ -14,7 +14,7 @@ typedef struct gemv_row {
     const char *name;
     int count; /* maximum number of vectors */
     struct gemv_layout {
-        int registers;       /* of a thread; an SM holds as many threads as these allow */
+        int registers;       /* per thread; an SM holds as many threads as these allow */
         int lines;           /* lines of a K-major matrix per thread */
         int unroll_k_major;  /* 16-byte loads that a thread issues at once for each such line */
         int unroll_mn_major; /* 16-byte loads that a thread issues at once if it is MN-major */
@@ -43,11 +43,11 @@ typedef struct gemv_geometry {
     const gemv_row *row;
     const struct gemv_layout *layout;
     int size;        /* bytes of an element of A or B */
-    bool big_a;      /* A is the matrix and B the vectors; else the other way round */
+    bool big_a;      /* A is the matrix, B the vectors; else A the vectors, B the matrix */
     bool k_major;    /* the matrix is K-major */
     bool is_strided; /* the vector is not contiguous, and the matrix is K-major */
     int64_t length;  /* rows or columns of the matrix in D */
-    int threads;     /* of a block */
+    int threads;     /* threads of a block */
     int lanes_k;     /* threads that share K */
     tgl_gemm_step step;
 } gemv_geometry;
@@ -72,8 +72,9 @@ static int loads_of(const gemv_geometry *g)
     return g->k_major ? l->lines * l->unroll_k_major : l->unroll_mn_major;
 }
 
-/* Lines that a thread computes. Each element of a strided vector takes a load of its own and a line
- * of L1, so it is used for as many lines of the matrix as the thread has loads in flight. */
+/* Lines of the matrix that a thread multiplies. Each element of a strided vector takes a load of
+ * its own and a line of L1, so it is used for as many lines of the matrix as the thread has loads
+ * in flight. */
 static int lines_of(const gemv_geometry *g)
 {
     if (g->is_strided) return loads_of(g);
@@ -125,8 +126,8 @@ static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
     g->threads = g->lanes_k < resident / 32  ? 256
                  : g->lanes_k < resident / 8 ? resident / 2
                                              : resident;
-    /* 16 bytes are twice as many columns of 16 bits, which gives half as many blocks. Blocks of
-     * half the size make up for it. */
+    /* A 16-byte load covers twice as many columns of a 16-bit type as of F32, so there are half as
+     * many blocks. Blocks of half the size double their number again. */
     if (g->size == 2 && g->threads == resident && packs * g->lanes_k < (int64_t)resident * sms)
         g->threads = resident / 2;
 }
@@ -221,7 +222,7 @@ static double vector_bytes(const tgl_chip *chip, const tgl_shape *s, const gemv_
            (is_kept && on_all < blocks ? on_all : blocks);
 }
 
-/* Seconds to load a strided vector: L1 delivers one element in a cycle. */
+/* Seconds to load a strided vector: the L1 of an SM delivers one such element in a cycle. */
 static double strided_seconds(const tgl_chip *chip, const tgl_shape *s, const gemv_geometry *g)
 {
     if (!g->is_strided) return 0;

@@ -23,18 +23,18 @@ typedef enum ladder_grid {
     PERSISTENT /* each block, or cluster of blocks, takes tiles in turn */
 } ladder_grid;
 
-/* A rung: a kernel. */
+/* A rung: a kernel, and how it is launched. */
 typedef struct ladder_row {
     const char *name, *file, *symbol;
     ladder_chapter chapter;
     int block_m, block_n; /* the tile of D that a block computes */
-    int threads;          /* of a block */
+    int threads;          /* threads of a block */
     unsigned needs;       /* features of the chip */
     ladder_grid layout;
     int shared;            /* bytes of dynamic shared memory */
     int maps;              /* tensor maps behind the arguments: 2: of A and B; 3: of D as well */
     int cluster;           /* blocks that share the tile of B */
-    int products, promote; /* macros of chapter 3 */
+    int products, promote; /* macros PRODUCTS and PROMOTE of chapter 3 */
 } ladder_row;
 
 enum { LADDER_MAPS_MAX = 3 };
@@ -47,7 +47,7 @@ typedef struct ladder_geometry {
     int splits;    /* blocks that share the K of a tile */
     int64_t k_chunk;
     int64_t sums, counters;       /* bytes of the partial sums and counters in the workspace */
-    int64_t sums_at, counters_at; /* their offsets */
+    int64_t sums_at, counters_at; /* offsets of the sums and counters in the workspace */
     tgl_repack repacks[2];        /* copies of operands whose rows TMA cannot read */
     int repack_count;
     int64_t repacked; /* bytes of the copies */

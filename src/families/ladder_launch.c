@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-enum { LADDER_BOX = 64, BK = 64 }; /* elements of f16 in 128 bytes; K of a tile */
+enum { LADDER_BOX = 64, BK = 64 }; /* LADDER_BOX: f16 elements in 128 bytes; BK: K of a tile */
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
@@ -124,7 +124,7 @@ static void ladder_patch_maps(tgl_list_builder *builder, const tgl_shape *s,
             offsetof(ladder_mapped_args, maps) + (size_t)i * sizeof(struct tgl_tensor_map), 0);
 }
 
-/* The pointer of an operand that is repacked stays NULL. */
+/* Patches the pointer to an operand. If the operand is repacked, its pointer stays NULL. */
 static void ladder_patch_operand(tgl_list_builder *builder, const ladder_geometry *g,
                                  tgl_operand operand, size_t at)
 {
@@ -150,7 +150,8 @@ static ladder_args arguments_of(const tgl_shape *s, const ladder_geometry *g, bo
     return args;
 }
 
-/* Without a product k and alpha are 0: A and B are not read, an infinite alpha adds nothing. */
+/* Adds a launch. Without a product its arguments k and alpha are 0: A and B are not read, and an
+ * infinite alpha of the caller adds nothing. */
 static void ladder_add_launch(const tgl_launch *launch, const tgl_shape *s,
                               const ladder_geometry *g, bool has_product, tgl_list_builder *builder)
 {

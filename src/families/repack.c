@@ -71,8 +71,8 @@ const char *tgl_repack_fault(const tgl_repack *repacks, int count)
 
 double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int count)
 {
-    static const double LAUNCH = 3e-6; /* seconds that the launch delays the next one */
-    static const double SHARE = 0.85;  /* fraction of the copy rate */
+    static const double LAUNCH = 3e-6; /* seconds by which the launch delays the next launch */
+    static const double SHARE = 0.85;  /* fraction of the copy rate that is reached */
     double bytes = 0;
     for (int i = 0; i < count; i++)
         bytes += 2 * (double)tgl_repack_bytes(&repacks[i]);

@@ -12,11 +12,11 @@
 typedef struct tgl_repack {
     tgl_operand operand; /* TGL_AT_A or TGL_AT_B */
     tgl_type type;
-    bool transposes; /* lines of the copy are columns in memory */
+    bool transposes; /* a line of the copy is a column of the stored matrix */
     bool rounds_to_tf32;
     int64_t offset; /* elements from the operand's beginning to the part that is copied */
     int64_t lines, length;
-    int64_t ld, stride; /* of the operand, in elements */
+    int64_t ld, stride; /* strides of the operand, in elements */
     int64_t count;      /* matrices of the batch; 1 if all problems share one matrix */
     int64_t scratch;    /* offset of the copy in the scratch, which the family has reserved */
 } tgl_repack;

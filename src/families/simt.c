@@ -10,7 +10,7 @@
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* From the largest tile to the smallest: name, BM, BN, BK, WM, WN, TM, TN, STAGES, SLICES,
+/* From the largest tile to the smallest. Columns: name, BM, BN, BK, WM, WN, TM, TN, STAGES, SLICES,
  * MIN_BLOCKS, registers of a thread. Thread tiles of 16 x 8 have the most FFMAs per load. Smaller
  * thread tiles leave room for more warps, and slices give a small block tile more warps. A name has
  * the block tile; the thread tile, if two rows have the same block tile; and _s with the number of
@@ -62,7 +62,7 @@ static const simt_schedule schedules[] = {
 #include "families/simt_schedules.inc"
 };
 
-/* See simt_geometry.h. */
+/* In the order of the enum in simt_geometry.h, which explains them. */
 static const char *const simt_options[] = {"splits",     "whole",        "depth",
                                            "copy_from",  "copy_every",   "load_from",
                                            "load_every", "column_order", NULL};

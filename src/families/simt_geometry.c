@@ -15,8 +15,8 @@ static bool simt_is_wide(bool k_major, int edge, int bk, int64_t ld)
     return ld >= ((int64_t)UINT32_MAX / 4 - edge - bk) / lines_of_tile;
 }
 
-/* Shared memory of the kernel: for each slice the stages (struct stage), whose rows are padded. The
- * partial sums of slices and clusters reuse it. */
+/* Bytes of shared memory of a block: for each slice the stages (struct stage), whose rows are
+ * padded. The partial sums of slices and clusters reuse the memory of the stages. */
 static int simt_shared_bytes(const simt_row *t, int cluster)
 {
     enum { PAD = 4 };

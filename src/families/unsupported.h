@@ -12,11 +12,11 @@
  * below include this one. */
 const char *tgl_gemm_unsupported_reason(const tgl_shape *shape);
 
-/* FP32 kernels. */
+/* Kernels that compute FP32 products only. */
 const char *tgl_unsupported_unless_f32(const tgl_shape *shape, const tgl_chip *chip);
 
-/* Kernels on CUDA cores. A and B have the same type: F32 or F64, as C, D and the sums; or F16 or
- * BF16, with sums in F32, and C and D of that type or F32. */
+/* Kernels on CUDA cores. A and B have one type. If it is F32 or F64, C, D and the sums have it too.
+ * If it is F16 or BF16, the sums are F32, and C and D have the type of A and B, or F32. */
 const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip *chip);
 
 /* Kernels that multiply by mma.sync: F16, BF16, F32 in compute mode TF32, F64. */

@@ -13,9 +13,9 @@
 
 /* A row of a box: elements [0, box[0]) of dimension 0, at fixed indices of the other dimensions. */
 typedef struct tgl_box_row {
-    char *from;          /* address of its first element inside the tensor */
-    size_t first, bytes; /* its byte offset in the row; bytes inside the tensor */
-    size_t to;           /* offset of the row in the box, without the swizzle */
+    char *from;          /* address of the first element of the row that is inside the tensor */
+    size_t first, bytes; /* byte offset of that element in the row; bytes inside the tensor */
+    size_t to;           /* byte offset of the row in the box, without the swizzle */
 } tgl_box_row;
 
 /* The number of rows of a box, the bytes of a row, and the bytes of the box. */
@@ -23,7 +23,7 @@ int64_t tgl_box_rows(const struct tgl_tensor_map *map);
 size_t tgl_box_row_bytes(const struct tgl_tensor_map *map);
 size_t tgl_box_bytes(const struct tgl_tensor_map *map);
 
-/* Row number `number` of the box whose first element has the indices `at`. */
+/* Row number `number`, from 0, of the box whose first element is at indices `at` of the tensor. */
 tgl_box_row tgl_box_row_at(const struct tgl_tensor_map *map, const int *at, int64_t number);
 
 /* Copies a box to shared memory, with its swizzle, and zeros for elements outside the tensor. */

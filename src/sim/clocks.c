@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Vector clocks, for orders that barriers of the whole block or cluster do not give.
+ * Vector clocks: the order of accesses that barriers of the whole block or cluster do not order.
  *
  * The time of a thread is the number of its release operations: arrivals at mbarriers, barriers of
  * all kinds, proxy fences. The clock of a thread is a row with a column for each actor of the
@@ -99,7 +99,7 @@ uint32_t *tgl_clock_release(tgl_machine *machine)
     return release_clock(machine, machine->now, machine->current);
 }
 
-/* Each row := the maximum of all rows. */
+/* Sets each element of every row to the maximum of this element over all rows. */
 static void join_rows(const tgl_machine *machine, uint32_t *const *rows, unsigned count)
 {
     for (unsigned i = 1; i < count; i++)
@@ -116,7 +116,7 @@ void tgl_clocks_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsig
     join_rows(machine, rows, count);
 }
 
-/* Times advance without clocks too, because fill_row() needs them. */
+/* The times of threads advance even before clocks are allocated: fill_row() reads them later. */
 static void meet_blocks(tgl_machine *machine, tgl_sim_block *blocks, unsigned count)
 {
     const unsigned threads = machine->launch->threads;

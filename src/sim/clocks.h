@@ -7,7 +7,7 @@
 
 #include "sim/machine.h"
 
-/* Makes sure that the cluster has clocks, until its end. */
+/* Allocates the clocks of the running cluster, if it has none. They last until the cluster ends. */
 void tgl_clocks_need(tgl_machine *machine);
 void tgl_clocks_end_cluster(tgl_machine *machine);
 
@@ -35,11 +35,11 @@ void tgl_clocks_meet_cluster(tgl_machine *machine);
 /* fence.proxy.async by the current thread. */
 void tgl_clocks_fence(tgl_machine *machine);
 
-/* Whether a fence.proxy.async is between a thread's write and an operation with this clock. */
+/* Whether a fence.proxy.async is between a thread's write and the operation that has this clock. */
 bool tgl_clock_is_fenced(const tgl_machine *machine, const tgl_sim_block *block,
                          const tgl_shared_access *write, const uint32_t *clock);
 
-/* The actor number of an asynchronous reader of the running block, which is added if needed.
+/* The actor number of an asynchronous reader of the running block. Adds the reader if it is new.
  * thread: the first thread of the warpgroup, or the thread that stores. */
 unsigned tgl_async_reader_of(tgl_machine *machine, bool is_wgmma, unsigned thread, const void *pc);
 

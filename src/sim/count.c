@@ -22,7 +22,7 @@ const char *tgl_access_name(tgl_access_kind kind)
 
 int tgl_count_sectors(const tgl_warp_access *access)
 {
-    /* an access does not cross sectors, because it is aligned to its size */
+    /* a lane's access lies in one sector, because it is aligned to its size */
     uintptr_t seen[LANES], last = 0;
     int count = 0;
     for (uint32_t lanes = access->lanes; lanes != 0; lanes &= lanes - 1) {

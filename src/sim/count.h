@@ -21,7 +21,7 @@ typedef enum tgl_access_kind {
     TGL_ACCESS_KINDS
 } tgl_access_kind;
 
-/* "global load", ... "mma" */
+/* The name of a kind in reports: "global load", ... "mma". */
 const char *tgl_access_name(tgl_access_kind kind);
 
 /* One memory instruction, executed by the lanes in the mask. */
@@ -31,14 +31,14 @@ typedef struct tgl_warp_access {
     uintptr_t address[32]; /* defined for the lanes in the mask */
 } tgl_warp_access;
 
-/* The number of distinct 32-byte sectors: 4 if the lanes access consecutive floats. */
+/* The number of distinct 32-byte sectors: 4 if 32 lanes access consecutive, aligned floats. */
 int tgl_count_sectors(const tgl_warp_access *access);
 
 /* The number of lanes whose access to shared memory is served at once: 32, 16 or 8. */
 int tgl_count_lanes_together(const tgl_warp_access *access);
 
-/* The number of passes over the 32 banks of 4 bytes. *least: the number without bank conflicts; the
- * difference is the number of conflicts. docs/simulator.md states the rules. */
+/* The number of wavefronts (passes over the 32 banks of 4 bytes). *least: what it would be without
+ * bank conflicts; the difference is the number of conflicts. docs/simulator.md states the rules. */
 int tgl_count_wavefronts(const tgl_warp_access *access, int *least);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that are read from the front. Reading past the end returns zeros and leaves it empty. */
+/* A range of bytes that is read from its front. A read past its end returns 0 and empties it. */
 typedef struct bytes {
     const uint8_t *at, *end;
 } bytes;
@@ -29,7 +29,7 @@ static bytes take_bytes(bytes *b, uint64_t size)
     return taken;
 }
 
-/* Takes an unsigned number in the host's byte order. */
+/* Reads and removes an unsigned number of `size` bytes in the host's byte order. */
 static uint64_t take_number(bytes *b, size_t size)
 {
     uint64_t value = 0;
@@ -67,7 +67,7 @@ static int64_t take_sleb(bytes *b)
     return (int64_t)value;
 }
 
-/* Takes a string that ends with a zero byte. NULL: no zero byte follows. */
+/* Reads and removes a string that ends with a zero byte. NULL: there is no zero byte. */
 static const char *take_text(bytes *b)
 {
     const uint8_t *zero = bytes_left(b) > 0 ? memchr(b->at, 0, bytes_left(b)) : NULL;
@@ -151,7 +151,7 @@ static const char *name_of_symbol(const bytes *symbols, const bytes *names, uint
     return take_text(&text);
 }
 
-/* Compilers write relocations in the order of the code, and the linker keeps it. */
+/* No sort is needed: compilers write relocations in the order of the code, and linkers keep it. */
 void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
                       void (*visit)(uint64_t address, void *context), void *context)
 {
@@ -174,7 +174,7 @@ typedef struct unit {
     uint8_t minimum_instruction_length, line_range, opcode_base;
     int8_t line_base;
     uint8_t standard_opcode_lengths[256];
-    size_t first_file; /* index of this unit's first file in the table's names */
+    size_t first_file; /* index of this unit's first file in tgl_line_table.files */
 } unit;
 
 typedef struct line_state {
@@ -212,8 +212,8 @@ static bool append_file(tgl_line_table *table, const char *folder, const char *n
     return true;
 }
 
-/* Reads the folders, then the files with the index of their folder. Each list ends with an empty
- * name. */
+/* Reads a header's list of folders, then its list of files, each with the index of its folder. Both
+ * lists end with an empty name. */
 static bool read_files(tgl_line_table *table, bytes *header)
 {
     const bytes folders = *header;

@@ -15,7 +15,7 @@
  * relative to the load address. */
 typedef struct tgl_line_row {
     uint64_t address;
-    const char *file; /* as it was passed to the compiler */
+    const char *file; /* the path as it was passed to the compiler */
     int line;         /* 0: no line */
     size_t order;     /* if rows have the same address, the one with the highest order is valid */
 } tgl_line_row;
@@ -34,11 +34,11 @@ void tgl_line_table_free(tgl_line_table *table);
 /* The row that covers an address, or NULL. */
 const tgl_line_row *tgl_line_table_find(const tgl_line_table *table, uint64_t address);
 
-/* The address of the first row behind this one; UINT64_MAX: there is none. */
+/* The lowest address of a row that is greater than `address`; UINT64_MAX: there is none. */
 uint64_t tgl_line_table_next(const tgl_line_table *table, uint64_t address);
 
 /* Calls visit(address, context) for each relocation of the code that names this symbol, in the
- * order of the addresses. The linker keeps them with --emit-relocs. */
+ * order of the addresses. The linker keeps relocations with --emit-relocs. */
 void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
                       void (*visit)(uint64_t address, void *context), void *context);
 

@@ -59,8 +59,8 @@ void tgl_fiber_switch(tgl_fiber *from, tgl_fiber *to)
 /* Saves the stack pointer to *from and continues at `to`, where another call of this function
  * returns. */
 void tgl_fiber_swap_stacks(void **from, void *to);
-/* Entry point of a new fiber: calls the function in one callee-saved register with the argument in
- * another. */
+/* Entry point of a new fiber: calls the function whose address is in register ENTRY, with the
+ * argument in register ARGUMENT (below). */
 void tgl_fiber_start(void);
 
 #if defined(__x86_64__)
@@ -68,7 +68,7 @@ enum {
     SAVED = 6,
     ENTRY = 4,
     ARGUMENT = 3
-}; /* r15 r14 r13 r12 rbx rbp, from the top of the stack */
+}; /* number of saved registers, r15 r14 r13 r12 rbx rbp in memory; indices of two of them */
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl tgl_fiber_swap_stacks\n"
@@ -100,7 +100,7 @@ __asm__(".text\n"
         "    ud2\n"
         ".size tgl_fiber_start, . - tgl_fiber_start\n");
 #else
-enum { SAVED = 20, ENTRY = 0, ARGUMENT = 1, LINK = 11 }; /* x19 .. x30, d8 .. d15 */
+enum { SAVED = 20, ENTRY = 0, ARGUMENT = 1, LINK = 11 }; /* of x19 .. x30, d8 .. d15 */
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl tgl_fiber_swap_stacks\n"
@@ -152,7 +152,7 @@ void tgl_fiber_make(tgl_fiber *fiber, void *stack, size_t size, void (*entry)(vo
     top -= (uintptr_t)top % 64;
 #if defined(__x86_64__)
     uintptr_t *saved = (uintptr_t *)top - SAVED -
-                       3; /* above it, zeros end the chain of frames for stack unwinders */
+                       3; /* zeros above the return address end the frames for unwinders */
     saved[SAVED] = (uintptr_t)tgl_fiber_start; /* the return address of `ret` */
 #else
     uintptr_t *saved = (uintptr_t *)top - SAVED;

@@ -24,8 +24,8 @@ typedef struct tgl_fiber {
 #endif
 } tgl_fiber;
 
-/* Prepares *fiber to call entry(argument) on the stack that starts at `stack`. `entry` must not
- * return. */
+/* Prepares *fiber to call entry(argument) on a stack of `size` bytes, of which `stack` is the
+ * lowest address. `entry` must not return. */
 void tgl_fiber_make(tgl_fiber *fiber, void *stack, size_t size, void (*entry)(void *argument),
                     void *argument);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for another element behind the first `count` of an array. Returns the array, which may
- * have moved. *room: the number of elements that fit; elements that were never used are zero. NULL:
+/* Makes room for another element, of `element` bytes, behind the first `count` of an array. Returns
+ * the array, which may have moved. *room: the number of elements that fit; new ones are zero. NULL:
  * no memory, and the array stays as it is. */
 static inline void *tgl_grow(void *array, size_t *room, size_t count, size_t element)
 {

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Flags for kernels and for the run time that kernels are linked to. gcc 14 and clang 16 treat the
- * call of an undeclared function as an error; -Werror makes older compilers do so as well. */
+/* Flags for kernels and for the run-time library that is linked to each kernel. gcc 14 and clang 16
+ * treat the call of an undeclared function as an error; -Werror makes older compilers do so as
+ * well. */
 #define COMMON_FLAGS                                                                               \
     "-c -x c -std=gnu11 -Werror=implicit-function-declaration -Wno-psabi -fPIC "                   \
     "-fvisibility=hidden -U_FORTIFY_SOURCE -fno-stack-protector -fno-builtin-memcpy "              \
@@ -55,7 +56,8 @@ static void add_arguments(command *c, const char *const *list)
         add_argument(c, *list);
 }
 
-/* Adds the words of two texts, which blanks separate. Each follows `prefix` unless that is NULL. */
+/* Adds the blank-separated words of two texts, each as an argument behind the argument `prefix`.
+ * prefix is NULL: only the words. */
 static bool add_words(command *c, const char *prefix, const char *text, const char *more)
 {
     char *copy, *rest = NULL;
@@ -162,7 +164,7 @@ typedef struct job {
     const tgl_host_compiler *compiler;
     const tgl_kernel *kernel;
     const char *source;
-    char *wrapper; /* the file that is compiled: CUDA words, the kernel, its entry function */
+    char *wrapper; /* the file to compile: it includes the kernel, and has its entry function */
     bool is_clang;
 } job;
 
@@ -172,7 +174,8 @@ static bool is_header(const char *file)
     return strncmp(file, "lib/", 4) == 0 || strncmp(file, "sim/", 4) == 0;
 }
 
-/* The kernel's parameters as a struct, "int p0; float p1; ", and as arguments, "p->p0, p->p1". */
+/* Writes the kernel's parameters as members of a struct, "int p0; float p1; ", or as the arguments
+ * of a call, "p->p0, p->p1". */
 static void write_parameters(FILE *out, const char *parameters, bool as_arguments)
 {
     for (int i = 0; *parameters != '\0'; i++) {
@@ -185,8 +188,8 @@ static void write_parameters(FILE *out, const char *parameters, bool as_argument
     }
 }
 
-/* The entry function: takes the arguments from the struct that the host has filled, and calls the
- * kernel. */
+/* The text of the file to compile. Its entry function calls the kernel with the arguments of a
+ * struct that the host has filled. */
 static char *make_wrapper(const tgl_kernel *kernel)
 {
     char *text = NULL;
@@ -351,8 +354,8 @@ static void *read_file(const char *path, size_t *size)
     return data;
 }
 
-/* Takes the object file of the run time from the cache, or compiles it. It is the same for all
- * kernels, and compiling it takes as long as compiling a kernel. */
+/* Takes the object file of the run-time library from the cache, or compiles it. All kernels are
+ * linked to this one file, and compiling it takes as long as compiling a kernel. */
 static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const char **object)
 {
     tgl_cache_key key;

@@ -2,9 +2,9 @@
  *
  * Each thread has a machine of its own, a helper: it runs clusters with its own copy of the
  * kernel's code and shared memory, its own counts, and its own copy of the shadow of global memory.
- * The helpers take clusters in the order of a single thread. Then the counts are added up and the
- * shadows are merged. Clusters whose accesses do not conflict behave as if they had run one after
- * the other. All other launches are run on one thread:
+ * The helpers take clusters in the order in which one thread runs them. At the end of the launch
+ * the counts are added up and the shadows are merged. Clusters whose accesses do not conflict
+ * behave as if they had run one after the other. All other launches are run on one thread:
  *
  *   - those of a single cluster, or whose D and scratch exceed SHADOW_WORDS_MAX, or for whose
  *     copies there is no memory;
@@ -139,7 +139,7 @@ static bool prepare_helpers(job *j)
     return save_memory(j);
 }
 
-/* A thread_pool_fn. */
+/* A thread_pool_fn: a helper runs clusters until none is left or a helper has failed. */
 static void run_clusters(void *context, int thread, int team)
 {
     job *j = context;

@@ -47,8 +47,8 @@ static tgl_sim_region vector_region(const char *name, const char *label, const v
     return x;
 }
 
-/* Completes the region of a batch that an array of pointers describes. `x` is the partition within
- * one matrix. */
+/* If `array` gives the matrices of a batch, completes x, the region of the partition within one
+ * matrix, and sets *pointers, the region of the array itself. */
 static void set_array(const tgl_run *run, tgl_operand array, const char *name, const char *label,
                       const tgl_launch_extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
 {
@@ -159,7 +159,8 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
                                              (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
 }
 
-/* Sets the regions of prepared operands. While one is prepared, its memory is the scratch. */
+/* Sets the regions of prepared operands. A run that prepares an operand uses its memory as the
+ * scratch. */
 static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
 {
     static const char *const names[] = {"the prepared A", "the prepared B"};

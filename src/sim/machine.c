@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of loop iterations of a thread between two barriers, which take a few seconds. */
+/* Maximum number of loop iterations of a thread between two barriers. So many take seconds. */
 static const long long ROUNDS_MAX = 1LL << 27;
 
 void tgl_machine_rest(tgl_sim_thread *thread)
@@ -46,8 +46,8 @@ void tgl_machine_block_at(const tgl_sim_launch *launch, uint32_t cluster, unsign
     }
 }
 
-/* Writes "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: ". The block of a batch has
- * three coordinates. */
+/* Writes "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: ". In a launch for a
+ * batch the block has three coordinates. */
 static int write_place(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                        char *text, size_t size)
 {
@@ -68,8 +68,8 @@ static void write_fault(const tgl_machine *machine, const tgl_sim_thread *thread
         vsnprintf(text + length, TGL_SIM_MESSAGE - (size_t)length, format, args);
 }
 
-/* Records a fault. A deferred fault happened earlier and may be its cause, so it is reported
- * instead. */
+/* Records a fault. If there is a deferred fault, reports that one instead: it happened earlier and
+ * may be the cause of this fault. */
 static void record_fault(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                          const char *format, va_list args)
 {

@@ -20,9 +20,9 @@ enum {
     TGL_SIM_THREADS_MAX = 1024,
     TGL_WARP = 32,               /* threads of a warp */
     TGL_WARPGROUP = 128,         /* threads of a warpgroup */
-    TGL_SIM_MBARRIERS_MAX = 32,  /* per block */
-    TGL_SIM_READERS_MAX = 24,    /* per block: warpgroups with wgmma plus threads with TMA stores */
-    TGL_SIM_NAMED_BARRIERS = 16, /* per block; number 0 is __syncthreads() */
+    TGL_SIM_MBARRIERS_MAX = 32,  /* maximum number per block */
+    TGL_SIM_READERS_MAX = 24,    /* maximum per block: wgmma warpgroups + threads with TMA stores */
+    TGL_SIM_NAMED_BARRIERS = 16, /* number per block; number 0 is __syncthreads() */
 };
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ enum {
     TGL_SIM_SCRATCH,
     TGL_SIM_BIAS,
     TGL_SIM_RESIDUAL,
-    TGL_SIM_ALPHA, /* device scalars */
+    TGL_SIM_ALPHA, /* alpha and beta, if they are device scalars */
     TGL_SIM_BETA,
     TGL_SIM_A_POINTERS, /* arrays of pointers, 8 bytes per element */
     TGL_SIM_B_POINTERS,
@@ -62,7 +62,7 @@ typedef struct tgl_sim_launch {
 
 /* The memory that the launches of a run share. */
 typedef struct tgl_sim_memory {
-    int64_t m, n, batch; /* of D */
+    int64_t m, n, batch; /* sizes of D */
     const char *counters, *scratch;
     size_t counter_bytes, scratch_bytes; /* multiples of 4 */
 } tgl_sim_memory;
@@ -75,13 +75,13 @@ typedef struct tgl_sim_copy {
     const void *global;
     int bytes, valid_bytes;
     uint32_t site;
-    int64_t group; /* the number of groups that the thread had committed before */
+    int64_t group; /* number of groups that the thread committed before this copy */
 } tgl_sim_copy;
 
 /* A TMA store that has not completed. */
 typedef struct tgl_box_store {
     struct tgl_box_store *next;
-    int64_t group; /* the number of groups that the thread had committed before */
+    int64_t group; /* number of groups that the thread committed before this store */
     uint32_t site;
     struct tgl_tensor_map map;
     int at[TGL_TENSOR_RANK_MAX];
@@ -90,8 +90,8 @@ typedef struct tgl_box_store {
 
 /* A left operand of wgmma in registers of a thread. */
 typedef struct tgl_sim_left_fragment {
-    const char *begin, *end; /* NULL: unused */
-    bool is_written;         /* since the last wgmma_fence() */
+    const char *begin, *end; /* its registers; NULL: unused */
+    bool is_written;         /* written since the last wgmma_fence() */
     int64_t group;           /* the latest wgmma group that reads it */
     const void *pc;          /* source location of the wgmma that reads it */
 } tgl_sim_left_fragment;
@@ -131,11 +131,11 @@ typedef struct tgl_sim_thread {
     unsigned index; /* threadIdx.x */
     tgl_thread_state state;
     const void *waits_at;               /* source location of the call that waits */
-    uint32_t waits_for;                 /* TGL_THREAD_AT_WARP: the mask of lanes */
+    uint32_t waits_for;                 /* TGL_THREAD_AT_WARP: mask of the lanes to wait for */
     int mbarrier;                       /* TGL_THREAD_AT_MBARRIER: index of the mbarrier */
     uint32_t phase;                     /* TGL_THREAD_AT_MBARRIER: the phase that must complete */
     int named;                          /* TGL_THREAD_AT_NAMED: number of the barrier */
-    unsigned named_count;               /* TGL_THREAD_AT_NAMED: number of threads it is for */
+    unsigned named_count;               /* TGL_THREAD_AT_NAMED: number of threads of the barrier */
     unsigned given;                     /* value passed to a shuffle */
     struct tgl_warp_operands *operands; /* TGL_THREAD_AT_WARP, instructions of a warp; else NULL */
     struct tgl_wgmma_operands *wgmma;   /* TGL_THREAD_AT_GROUP: operands of wgmma */
@@ -184,7 +184,7 @@ typedef enum tgl_awaited { TGL_AWAITS_NOTHING, TGL_AWAITS_CP_ASYNC, TGL_AWAITS_T
 typedef struct tgl_shared_word {
     tgl_shared_access write, read, other; /* other: a reader that is another thread than `read` */
     uint32_t copy_site;
-    uint32_t write_phase; /* of the last write; a phase lies between two barriers of the cluster */
+    uint32_t write_phase; /* phase of the last write; barriers of the cluster separate phases */
     uint32_t remote_phase, remote_site; /* the last read by another block */
     uint16_t copier;
     uint8_t has_data;   /* bit i: byte i was written */
@@ -203,15 +203,15 @@ typedef struct tgl_tma_copy {
 } tgl_tma_copy;
 
 typedef struct tgl_mbarrier {
-    size_t offset;          /* in shared memory */
+    size_t offset;          /* byte offset in shared memory */
     int arrivals, pending;  /* arrivals per phase; arrivals still expected in the current one */
     int64_t missing;        /* bytes announced and not yet copied */
     uint32_t phase;         /* number of completed phases, plus 1 */
     tgl_shared_access made; /* the call of mbarrier_init() */
     const void *made_at;    /* source location of that call */
     bool is_fenced;         /* mbarrier_init_fence() was called after mbarrier_init() */
-    uint32_t *arrived, *complete; /* joined clocks of arrivals in the current, previous phase */
-    tgl_tma_copy *copies;         /* of the current phase */
+    uint32_t *arrived, *complete; /* joined clocks of arrivals: current phase; previous phase */
+    tgl_tma_copy *copies;         /* copies of the current phase */
     int copy_count;
     size_t copy_room;
 } tgl_mbarrier;
@@ -226,7 +226,7 @@ typedef struct tgl_sim_block {
     uint32_t waited_epoch; /* first epoch with a wait for earlier launches; 0: none */
     tgl_shared_word *words;
     size_t word_room;
-    char *shared; /* its saved shared memory, while another block runs */
+    char *shared; /* copy of its shared memory, while another block runs */
     size_t shared_room;
     uint32_t read_phase; /* the last phase in which another block read its shared memory */
 
@@ -248,7 +248,7 @@ typedef struct tgl_moment {
     uint32_t epoch, warp_epoch, phase;
     uint32_t time; /* fences, atomics and named barriers of all threads up to here */
     uint16_t thread;
-    uint8_t rank; /* of the block in its cluster */
+    uint8_t rank; /* rank of the block in its cluster */
 } tgl_moment;
 
 /* The shadow of an element of D or of 4 bytes of workspace. */
@@ -283,10 +283,10 @@ typedef struct tgl_global_shadow {
     tgl_global_word *words[3]; /* the shadows of D, counters and scratch */
     size_t counts[3], rooms[3];
 
-    tgl_sync_event *events; /* of the current launch */
+    tgl_sync_event *events; /* events of the current launch */
     uint32_t event_count;
     size_t event_room;
-    tgl_sync_meeting *meetings; /* of the current launch */
+    tgl_sync_meeting *meetings; /* meetings of the current launch */
     uint32_t meeting_count;
     size_t meeting_room;
     tgl_event_range *ranges; /* indexed by cluster */
@@ -312,7 +312,7 @@ typedef struct tgl_machine {
      * barrier, a proxy fence or an asynchronous operation. */
     uint32_t *clocks;                /* a row for each thread of the cluster */
     size_t clock_room;               /* size of `clocks` */
-    size_t clock_row, clock_columns; /* values per row; columns of each of its two halves */
+    size_t clock_row, clock_columns; /* values per row; columns of each half of a row */
     bool has_clocks;
     uint32_t clock_version; /* incremented when any clock changes */
 
@@ -324,24 +324,24 @@ typedef struct tgl_machine {
     uint32_t *order;
     size_t order_room;
 
-    tgl_sim_memory memory;    /* of the current run */
+    tgl_sim_memory memory;    /* memory of the current run */
     uint32_t number;          /* number of the launch in the run, from 1 */
     uint32_t first_beside;    /* earlier launches from this number on may be running */
-    bool is_beside;           /* the launch is TGL_BESIDE */
+    bool is_beside;           /* the ordering of the launch is TGL_BESIDE */
     bool has_waited;          /* a thread of the launch has waited for earlier launches */
-    tgl_sim_module **modules; /* of the run's launches; a helper does not own them */
+    tgl_sim_module **modules; /* modules of the run's launches; a helper does not own them */
     size_t module_room;
     uint32_t cluster; /* number of the cluster that is running */
-    uint32_t phase;   /* of the cluster */
+    uint32_t phase;   /* current phase of that cluster */
     tgl_global_shadow global;
     tgl_tally tally;
     int64_t barriers, mbarrier_waits;
     int64_t multicast_bytes; /* bytes that multicast wrote to blocks other than the first */
 
-    tgl_status status; /* of the first error; its message is the error message */
+    tgl_status status; /* status of the first error, whose text is `message` */
     char message[TGL_SIM_MESSAGE];
     char
-        deferred[TGL_SIM_MESSAGE]; /* a deferred fault, which another fault may replace; "": none */
+        deferred[TGL_SIM_MESSAGE]; /* text of a fault that was deferred (see below); "": no fault */
 } tgl_machine;
 
 /* ---- Functions for all files of the simulator ------------------------------------------------ */
@@ -380,7 +380,7 @@ _Noreturn void tgl_machine_give_up(tgl_machine *machine);
 void tgl_machine_wait(tgl_machine *machine, tgl_thread_state state, const void *pc);
 
 /* Returns memory for `count` elements: `memory` if its `*room` elements suffice; else new memory of
- * zeros, in place of `memory`. *room < count afterwards: there is no memory. */
+ * zeros, after `memory` has been freed. NULL, with *room = 0: there is no memory. */
 void *tgl_machine_reserve(void *memory, size_t *room, size_t count, size_t element);
 
 /* Counts an execution of an instruction that is not an access by a warp: a TMA copy, an instruction

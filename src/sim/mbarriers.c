@@ -124,7 +124,7 @@ void tgl_mbarrier_fence(tgl_machine *machine)
     for (int i = 0; i < block->mbarrier_count; i++)
         if (tgl_shared_is_before(machine, block, &block->mbarriers[i].made))
             block->mbarriers[i].is_fenced = true;
-    tgl_clocks_fence(machine); /* it contains fence.proxy.async (lib/mbarrier.h) */
+    tgl_clocks_fence(machine); /* mbarrier_init_fence() contains a proxy fence (lib/mbarrier.h) */
 }
 
 void tgl_mbarrier_add_copy(tgl_machine *machine, tgl_mbarrier *b, const tgl_tma_copy *copy)
@@ -136,7 +136,7 @@ void tgl_mbarrier_add_copy(tgl_machine *machine, tgl_mbarrier *b, const tgl_tma_
     b->copies[b->copy_count++] = *copy;
 }
 
-/* The copy arrives in the running block's shared memory. */
+/* Writes the data of a TMA copy to the running block's shared memory, and records its arrival. */
 static void deliver_tma(tgl_machine *machine, const tgl_mbarrier *b, const tgl_tma_copy *copy)
 {
     const tgl_shared_access access = {

@@ -42,8 +42,8 @@ unsigned tgl_shuffle(tgl_machine *machine, unsigned lanes, unsigned value, int s
     return result;
 }
 
-/* Records that lanes of a warp have passed a warp barrier. An instruction of the whole warp is not
- * a barrier: it orders nothing. */
+/* Records that the lanes in the mask `opened` have passed a warp barrier. Lanes that were released
+ * from mma.sync, ldmatrix or stmatrix are left out: these instructions order nothing. */
 static void pass_warp_barrier(tgl_machine *machine, tgl_sim_thread *warp, uint32_t opened)
 {
     tgl_sim_thread *lanes[TGL_WARP];
@@ -89,7 +89,7 @@ bool tgl_is_at_barrier(const tgl_sim_thread *thread)
     return thread->state == TGL_THREAD_AT_BARRIER || thread->state == TGL_THREAD_AT_CLUSTER;
 }
 
-/* Whether a thread waits at the barrier of another one. Warps may wait for their cluster at
+/* Whether `thread` waits at the barrier at which `other` waits. Warps may wait for their cluster at
  * different places of the kernel; the threads of a warp wait at one place (PTX ISA,
  * "barrier.cluster", .aligned). warp: the first thread of the thread's warp. */
 static bool waits_with(const tgl_sim_thread *thread, const tgl_sim_thread *warp,

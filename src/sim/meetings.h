@@ -20,7 +20,7 @@ void tgl_named_barrier(tgl_machine *machine, int id, int threads, const void *pc
 void tgl_meet_warpgroup(tgl_machine *machine, const char *word, const void *pc);
 
 /* Releases the barriers of a warp that all their lanes have reached. warp: its first thread; lanes:
- * the number of its threads. False: there is none. */
+ * the number of its threads. False: no thread was released. */
 bool tgl_warp_barriers_open(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes);
 
 /* Whether a thread waits at a barrier of its block or of the cluster. */

@@ -4,7 +4,8 @@
  */
 #include "sim/random_order.h"
 
-/* SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). */
+/* A random number below `count`, by SplitMix64 (Steele, Lea and Flood, "Fast splittable
+ * pseudorandom number generators", 2014). */
 static uint32_t random_below(tgl_machine *machine, uint32_t count)
 {
     uint64_t z = machine->random += 0x9e3779b97f4a7c15u;

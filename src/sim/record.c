@@ -32,8 +32,8 @@ tgl_trace *tgl_record_launch(tgl_record *record, const tgl_sim_launch *launch)
     return &record->trace;
 }
 
-/* Raises the count of a line to `threads`. So a line's count is that of its most frequent place: a
- * basic block with code of the line, or an access. at: a return address from load_address. */
+/* Raises the count of a line to `threads`, if it is lower. A line's count is thus the highest of
+ * its basic blocks and accesses. at: a return address, relative to load_address. */
 static bool count_line(tgl_record *record, size_t at, unsigned threads)
 {
     const int line = tgl_sim_line_at(record->module, at);
@@ -141,7 +141,7 @@ static void write_lines(const tgl_record *record, const tgl_report *report, tgl_
     tgl_text_add(out, "],\n");
 }
 
-/* The offset that each lane accesses, or null. */
+/* Writes for each lane the offset that it accesses, or null if it takes no part. */
 static void write_lanes(const tgl_warp_access *access, uintptr_t base, tgl_text *out)
 {
     for (int lane = 0; lane < TGL_WARP; lane++) {
@@ -209,7 +209,7 @@ static void write_numbers(const char *name, const uint32_t *numbers, int count, 
     tgl_text_add(out, "]");
 }
 
-/* Which lane holds which element of the operands of mma.sync; "null" without one. */
+/* Writes which lane holds which element of the operands of mma.sync; null if the trace has none. */
 static void write_fragments(const tgl_record *record, tgl_text *out)
 {
     const tgl_trace_step *step = NULL;

@@ -9,8 +9,8 @@
 #include "sim/report.h"
 
 typedef struct tgl_record {
-    const tgl_sim_module *module; /* of the main kernel; NULL: nothing has been recorded */
-    unsigned grid[3], threads;    /* of its first launch */
+    const tgl_sim_module *module; /* main kernel's module; NULL: nothing has been recorded */
+    unsigned grid[3], threads;    /* grid and block size of the main kernel's first launch */
     tgl_sim_region regions[TGL_SIM_REGIONS];
     tgl_trace trace;
     unsigned
@@ -28,7 +28,7 @@ tgl_trace *tgl_record_launch(tgl_record *record, const tgl_sim_launch *launch);
 bool tgl_record_end(tgl_record *record);
 void tgl_record_free(tgl_record *record);
 
-/* Writes everything as JSON, which docs/simulator.md describes. report: of the same run. */
+/* Writes everything as JSON, which docs/simulator.md describes. report: that of the same run. */
 void tgl_record_write(const tgl_record *record, const tgl_report *report, tgl_text *out);
 
 #endif

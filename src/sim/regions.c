@@ -113,7 +113,7 @@ static const tgl_sim_region *nearest_region(const tgl_sim_region *regions, int c
     return nearest;
 }
 
-/* ", which is 40 x 24", and the partition that the launch may access. */
+/* Writes ", which is 40 x 24", and which partition of the matrix the launch may access. */
 static void describe_size(const tgl_sim_region *x, char *text, size_t size)
 {
     const int64_t cols = x->row_bytes / x->element;

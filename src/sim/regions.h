@@ -13,8 +13,8 @@
 /* A batch of stored matrices. A launch may access one partition, the same one of each matrix. Or a
  * vector, stored as a matrix of one row. */
 typedef struct tgl_sim_region {
-    const char *name;                  /* in error messages: "A", "the scratch" */
-    const char *label;                 /* in the table by line: "A", "workspace" */
+    const char *name;                  /* name in error messages: "A", "the scratch" */
+    const char *label;                 /* name in the table by line: "A", "workspace" */
     uintptr_t base;                    /* address of the partition in the first matrix */
     const void *const *bases;          /* pointers to the matrices; NULL: the batch is strided */
     int64_t partition_offset;          /* bytes from one of `bases` to the partition */
@@ -45,8 +45,9 @@ bool tgl_region_spans(const tgl_sim_region *x, uintptr_t address, unsigned bytes
 void tgl_region_locate(const tgl_sim_region *x, uintptr_t address, int64_t *index, int64_t *row,
                        int64_t *col);
 
-/* "row 3, column 64 of A, which is 32 x 64", or the position relative to the nearest of `count`
- * regions. *is_inside: the address is within the extent of a region. False: no region is near. */
+/* Describes an address: "row 3, column 64 of A, which is 32 x 64", or its position relative to the
+ * nearest of `count` regions. *is_inside: the address is within the extent of a region. False: no
+ * region is near. */
 bool tgl_regions_describe(const tgl_sim_region *regions, int count, uintptr_t address,
                           bool *is_inside, tgl_where *where);
 

@@ -20,7 +20,7 @@ typedef struct tgl_report_line {
 
 /* Must be zeroed before tgl_report_begin(). */
 typedef struct tgl_report {
-    const tgl_sim_module *module; /* of the main kernel; NULL: nothing has been counted */
+    const tgl_sim_module *module; /* main kernel's module; NULL: nothing has been counted */
     tgl_counters totals;
     tgl_report_line
         lines[TGL_REPORT_LINES]; /* sorted by line, then kind; surplus lines are omitted */

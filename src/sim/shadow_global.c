@@ -19,7 +19,7 @@
 #include <string.h>
 
 enum {
-    LARGE = 1 << 20 /* bytes; larger arrays are allocated anew, as zeros */
+    LARGE = 1 << 20 /* bytes: a larger array is freed and allocated as zeros, not cleared */
 };
 
 /* ---- Start and end --------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ bool tgl_global_copy(tgl_machine *helper, const tgl_machine *machine)
     return true;
 }
 
-/* Whether this launch has accessed the word; *is_written: it has written it. */
+/* Whether launch number `launch` accessed the word. *is_written: whether it wrote to the word. */
 static bool is_accessed(const tgl_global_word *word, uint32_t launch, bool *is_written)
 {
     *is_written = word->written.launch == launch;
@@ -216,7 +216,7 @@ void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsig
     tgl_global_shadow *shadow = &machine->global;
     tgl_sync_meeting *meetings =
         tgl_grow(shadow->meetings, &shadow->meeting_room, shadow->meeting_count, sizeof *meetings);
-    if (meetings == NULL) { /* on the scheduler's stack: no thread runs */
+    if (meetings == NULL) { /* no thread runs here that could be stopped */
         snprintf(machine->message, sizeof machine->message,
                  "no memory to follow the kernel's barriers");
         machine->status = TGL_NO_MEMORY;
@@ -263,8 +263,8 @@ static bool is_acquired(const tgl_machine *machine, const tgl_sync_event *since,
     return false;
 }
 
-/* Whether what another cluster did is ordered before `now`. *is_published: the other cluster's part
- * of the synchronisation is complete. */
+/* Whether x, a moment in another cluster, is ordered before `now`. *is_published: that cluster has
+ * executed its part of the synchronisation: a fence after x, and an atomic. */
 static bool is_passed_on(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *now,
                          bool *is_published)
 {
@@ -352,7 +352,7 @@ static void fault_global_race(tgl_machine *machine, const access *a, const tgl_g
                       reason_of(x, &now, is_published));
 }
 
-/* Whether an earlier launch may still be running. */
+/* Whether launch number `launch`, an earlier one, may still be running. */
 static bool is_beside(const tgl_machine *machine, uint32_t launch)
 {
     return launch > 0 && launch < machine->number && launch >= machine->first_beside &&

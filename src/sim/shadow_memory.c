@@ -218,7 +218,7 @@ void tgl_memory_async_commit(tgl_machine *machine)
     machine->current->groups++;
 }
 
-/* The data arrives: it counts as written by the thread at this moment. */
+/* Writes the data of a cp.async, as if the thread wrote it at this moment. */
 static void deliver_async_copy(tgl_machine *machine, const tgl_sim_copy *copy)
 {
     const tgl_sim_thread *thread = machine->current;

@@ -11,7 +11,7 @@
 bool tgl_shared_start_launch(tgl_machine *machine);
 void tgl_shared_start_block(tgl_machine *machine);
 
-/* "As + 128 bytes" */
+/* Describes the place at an offset in shared memory: "As + 128 bytes". */
 tgl_where tgl_shared_where(const tgl_sim_module *module, size_t offset);
 
 /* Whether an address is in shared memory or just behind it. */
@@ -25,7 +25,7 @@ int tgl_shared_check_bounds(tgl_machine *machine, size_t offset, size_t bytes, b
 void tgl_shared_access_words(tgl_machine *machine, size_t offset, unsigned bytes, bool is_write,
                              uint32_t site, const void *pc);
 
-/* Loads from the shared memory of another block of the cluster, which is not running. */
+/* Loads a float from the shared memory of another block of the cluster. That block does not run. */
 float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t offset,
                              uint32_t site, const void *pc);
 
@@ -34,12 +34,12 @@ float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t 
 void tgl_shared_await(tgl_machine *machine, tgl_sim_block *block, size_t offset, size_t bytes,
                       tgl_awaited kind, uint32_t site, const void *pc);
 
-/* Records that the copy arrives. It counts as this access. */
+/* Records that an asynchronous copy arrives. Its write counts as `access`. */
 void tgl_shared_arrive(tgl_machine *machine, size_t offset, size_t bytes,
                        const tgl_shared_access *access);
 
-/* Records the start of an asynchronous read of these bytes. It lasts until its group has been
- * waited for. clock: the clock of the threads that issue it. */
+/* Records the start of an asynchronous read of these bytes. The read lasts until its group has
+ * been waited for. clock: the clock of the threads that issue it. */
 void tgl_shared_read_async(tgl_machine *machine, size_t offset, size_t bytes,
                            const tgl_shared_access *access, const uint32_t *clock, const void *pc);
 

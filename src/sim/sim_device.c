@@ -154,7 +154,7 @@ static tgl_status sim_measure(tgl_device *dev, tgl_ceiling ceiling, double *valu
 
 const tgl_backend tgl_sim_backend = {
     .name = "sim",
-    .stack = 48 << 10, /* bytes, measured by test_stack, with a reserve */
+    .stack = 48 << 10, /* bytes that planning needs, measured by test_stack, and a reserve */
     .open = sim_open,
     .close = sim_close,
     .alloc = sim_alloc,

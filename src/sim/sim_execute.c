@@ -44,7 +44,7 @@ static tgl_status load_all(tgl_sim *sim, const tgl_launch_list *list, tgl_sim_pl
     return status;
 }
 
-/* Kernels are identified by their address in the list. */
+/* The module of a launch's kernel, which is identified by its address in the launch list. */
 static tgl_sim_module *module_of(const tgl_plan *plan, const tgl_launch *launch)
 {
     const tgl_sim_plan *made = plan->state;
@@ -214,8 +214,8 @@ static tgl_status run_steps(job *j)
     return TGL_OK;
 }
 
-/* Makes the memory of the prepared operand the scratch: the kernels of a preparation write nothing
- * else. */
+/* Sets the scratch to the memory of the operand that the run prepares: the kernels of a preparation
+ * write to no other memory. */
 static void use_kept(job *j)
 {
     const tgl_operand operand = j->run->prepares;
@@ -223,7 +223,7 @@ static void use_kept(job *j)
     j->memory.scratch_bytes = (size_t)j->plan->list.kept_bytes[operand];
 }
 
-/* Uses the caller's workspace, or the device's, which grows to the largest that was needed. */
+/* Uses the caller's workspace, or else the device's, which grows to the size that is needed. */
 static tgl_status find_workspace(job *j)
 {
     const tgl_launch_list *list = &j->plan->list;

@@ -103,12 +103,12 @@ static bool find_addresses(tgl_sim_module *module)
 
 static bool make_visits(tgl_sim_module *module)
 {
-    module->visits = calloc(module->code_size + 1, sizeof *module->visits); /* never of 0 bytes */
+    module->visits = calloc(module->code_size + 1, sizeof *module->visits); /* + 1: never 0 bytes */
     return module->visits != NULL;
 }
 
-/* A tgl_elf_each_use() visitor: the place of a basic block is the return address of its call, 4
- * bytes behind the relocation on x86-64 and aarch64. */
+/* A tgl_elf_each_use() visitor: the place of a basic block is the return address of its call of
+ * __sanitizer_cov_trace_pc(), 4 bytes behind the relocation on x86-64 and aarch64. */
 static void collect_block(uint64_t address, void *context)
 {
     collection *c = context;
@@ -213,8 +213,8 @@ static const tgl_line_row *row_at(const tgl_sim_module *module, size_t at)
     return row != NULL && row->line > 0 ? row : NULL;
 }
 
-/* Device functions are inlined: the nearest earlier row of the kernel's own file is the call that
- * led to the row. */
+/* The row of the kernel's own file that led to a row of a header. Device functions are inlined, so
+ * the call is the nearest earlier row of the kernel's file. */
 static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_line_row *row)
 {
     for (; row >= module->lines.rows; row--)

@@ -20,9 +20,9 @@ typedef struct tgl_shared_array {
 } tgl_shared_array;
 
 typedef struct tgl_sim_module {
-    struct tgl_sim_module *next; /* in the device's list */
-    tgl_kernel *kernel;          /* a copy */
-    void *handle;                /* of dlopen() */
+    struct tgl_sim_module *next; /* next module in the device's list */
+    tgl_kernel *kernel;          /* copy of the kernel's description */
+    void *handle;                /* handle that dlopen() returned */
     const tgl_sim_image *image;
     uintptr_t load_address;
     tgl_line_table lines;
@@ -31,8 +31,8 @@ typedef struct tgl_sim_module {
     uint64_t *blocks; /* indices in `visits` of basic blocks, sorted */
     size_t block_count, block_room;
 
-    /* Shared memory: the section, and for each of its 4-byte words the index in `arrays` of its
-     * array plus 1; 0: no array. */
+    /* Shared memory: its section in the object. array_of_word: for each 4-byte word, 1 + the index
+     * in `arrays` of the array that contains the word; 0: no array does. */
     uintptr_t shared_base;
     size_t shared_size;
     uint16_t *array_of_word;
@@ -42,7 +42,7 @@ typedef struct tgl_sim_module {
 
     void *object; /* the shared object's file, to load it again */
     size_t object_size;
-    struct tgl_sim_module *twins[TGL_SIM_HOST_THREADS_MAX]; /* one for each host thread, or NULL */
+    struct tgl_sim_module *twins[TGL_SIM_HOST_THREADS_MAX]; /* see below; NULL: not loaded yet */
 } tgl_sim_module;
 
 /* *out := the loaded shared object that tgl_host_compile() made of `kernel`. Each module has its

@@ -28,7 +28,7 @@ tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim)
     return runner;
 }
 
-/* Leaves an inherited runner: a thread of the parent may have been changing its state. */
+/* Does not free an inherited runner, whose state a thread of the parent may have been changing. */
 void tgl_sim_runner_free(tgl_sim_runner *runner)
 {
     if (runner == NULL || runner->process != getpid()) return;
@@ -39,8 +39,8 @@ void tgl_sim_runner_free(tgl_sim_runner *runner)
     free(runner);
 }
 
-/* Replaces the runner of the parent process. If a thread of the parent was writing a report, it is
- * incomplete, so its plan loses it. Returns the new runner; NULL: no memory. */
+/* Replaces the runner of the parent process. If a thread of the parent was writing a report, that
+ * report is incomplete and is removed from its plan. Returns the new runner; NULL: no memory. */
 static tgl_sim_runner *replace_runner(tgl_sim *sim, tgl_sim_runner *inherited)
 {
     tgl_sim_runner *made = tgl_sim_runner_make(sim);

@@ -28,7 +28,7 @@ typedef struct tgl_sim_runner {
     pid_t process;        /* the process that made the runner */
     tgl_machine machine;
     tgl_host_threads threads;
-    char *workspace; /* for runs without a workspace of the caller */
+    char *workspace; /* workspace of runs for which the caller provides none */
     size_t workspace_room;
     _Atomic(tgl_sim_plan *) stores; /* the plan whose report is being replaced; NULL: none */
 } tgl_sim_runner;
@@ -36,7 +36,7 @@ typedef struct tgl_sim_runner {
 typedef struct tgl_sim {
     tgl_host_compiler compiler;
     _Atomic(tgl_sim_runner *) runner;
-    tgl_sim_module *modules; /* loaded modules */
+    tgl_sim_module *modules; /* list of all loaded modules */
     int threads;             /* number requested in tgl_device_options; 0: not given */
     bool is_shuffled;        /* clusters run in a random order */
     uint64_t seed;
@@ -44,7 +44,7 @@ typedef struct tgl_sim {
 } tgl_sim;
 
 /* sim_runner.c. Both functions that return a runner return NULL, with an error message, if memory
- * is exhausted. tgl_sim_lock() returns the device's with its lock held. */
+ * is exhausted. tgl_sim_lock() returns the device's runner and has locked it. */
 tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim);
 void tgl_sim_runner_free(tgl_sim_runner *runner);
 tgl_sim_runner *tgl_sim_lock(tgl_sim *sim);

@@ -13,11 +13,11 @@
 
 struct tgl_tally_group {
     uint64_t round, order;
-    uint32_t lanes; /* lanes that have joined */
+    uint32_t lanes; /* mask of the lanes in the group */
     tgl_warp_access shared, global;
 };
 
-enum { SLOTS = 4096 }; /* a power of two */
+enum { SLOTS = 4096 }; /* slots of the hash table: a power of two */
 
 bool tgl_tally_init(tgl_tally *tally)
 {
@@ -55,7 +55,7 @@ static size_t slot_of(const tgl_tally *tally, const void *pc, tgl_access_kind ki
     return slot;
 }
 
-/* The instruction, with this target and cluster if it is new. NULL: the table is full. */
+/* The entry of an instruction. A new one gets this target and cluster. NULL: the table is full. */
 static tgl_site *find_site(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
                            uint32_t cluster)
 {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How often a lane may execute one instruction before its warp must be flushed. */
+/* Maximum number of executions of one instruction by a lane before its warp must be flushed. */
 enum { TGL_TALLY_WINDOW = 256 };
 
 typedef struct tgl_tally_group tgl_tally_group;
@@ -24,8 +24,8 @@ typedef struct tgl_site {
     uint32_t cluster;   /* the cluster of the first access */
     int64_t requests;   /* executions by a warp with at least one participating lane */
     int64_t bytes;      /* requested by all lanes */
-    int64_t sectors;    /* of global memory */
-    int64_t wavefronts; /* of shared memory */
+    int64_t sectors;    /* sectors of global memory */
+    int64_t wavefronts; /* wavefronts of shared memory */
     int64_t conflicts;  /* additional wavefronts because of bank conflicts */
 
     /* The combined accesses of the lanes of the running warp. */
@@ -33,7 +33,7 @@ typedef struct tgl_site {
     int group_count;
     size_t group_room;
     int next[32];        /* per lane: the group after the one that it joined last */
-    uint16_t passes[32]; /* per lane: its accesses since the last flush */
+    uint16_t passes[32]; /* per lane: number of accesses since the last flush */
 
     int traced, traced_warp; /* number of its steps in the trace; the warp that made them */
 } tgl_site;
@@ -44,23 +44,23 @@ typedef struct tgl_tally {
     uint32_t *touched; /* slots that the warp has used since the last flush */
     size_t touched_count;
 
-    tgl_trace *trace; /* of the running warp; NULL: it is not traced */
-    int warp;         /* its number in the block */
+    tgl_trace *trace; /* trace of the running warp; NULL: it is not traced */
+    int warp;         /* number of the running warp in its block */
     uint32_t cluster; /* the running cluster */
-    uint64_t order;   /* of the latest access by a warp */
+    uint64_t order;   /* number of the latest access by a warp */
 } tgl_tally;
 
 bool tgl_tally_init(tgl_tally *tally);
 void tgl_tally_free(tgl_tally *tally);
 
-/* Removes all instructions. */
+/* Removes all instructions and their counts. */
 void tgl_tally_clear(tgl_tally *tally);
 
 /* Records an access of `bytes`, 1 to 16, by a lane of the running warp. round: identifies the
  * iterations of the loops that the lane is in; accesses of the same round are combined. shared,
- * global: the address in this memory; both for TGL_ASYNC_COPY, where global may be 0. *site: the
- * index of the instruction. False: no memory. *is_full: the lane has reached the end of the window
- * at this instruction and must not continue before tgl_tally_flush(). */
+ * global: the address in this memory. A TGL_ASYNC_COPY has both, and its global may be 0. *site:
+ * the index of the instruction. False: no memory. *is_full: the lane has reached the end of the
+ * window at this instruction and must not continue before tgl_tally_flush(). */
 bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
                       uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
                       uint32_t *site, bool *is_full);
@@ -74,7 +74,7 @@ bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int 
  * NULL: it is not traced, because only the first TGL_TRACE_EACH executions by one warp are. */
 tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
 
-/* Adds the counts of another tally, whose instructions are `moved` bytes behind those of this one.
+/* Adds the counts of another tally, whose instructions have addresses `moved` bytes above ours.
  * False: no memory. */
 bool tgl_tally_add(tgl_tally *tally, const tgl_tally *other, uintptr_t moved);
 

@@ -28,8 +28,8 @@ static const char keeper_script[] = "cd -- \"$1\" && read -r name || exit\n"
                                     "  rm -rf -- \"$name\"\n"
                                     "}\n";
 
-/* Starts the keeper with `input` as its standard input. In a process group of its own it does not
- * get the terminal's signals. 0: there is none. */
+/* Starts the keeper with `input` as its standard input, in a process group of its own, which does
+ * not get the terminal's signals. Returns its process id; 0: it could not be started. */
 static pid_t spawn_keeper(int input)
 {
     const char *const argv[] = {"sh", "-c", keeper_script, "sh", tgl_temp_folder_base(), NULL};
@@ -38,7 +38,7 @@ static pid_t spawn_keeper(int input)
     pid_t pid = 0;
     if (posix_spawn_file_actions_init(&actions) != 0) return 0;
     if (posix_spawnattr_init(&attributes) == 0) {
-        /* posix_spawn() does not change the strings; its type is older than const. */
+        /* posix_spawn() does not change the strings; its parameter type just lacks const. */
         if (posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP) != 0 ||
             posix_spawnattr_setpgroup(&attributes, 0) != 0 ||
             posix_spawn_file_actions_adddup2(&actions, input, 0) != 0 ||
@@ -91,7 +91,7 @@ const char *tgl_temp_folder_base(void)
     return base != NULL && base[0] != '\0' ? base : "/tmp";
 }
 
-/* `reason` is an error number. */
+/* Reports that no folder could be made. reason: an error number. */
 static tgl_status fail_to_make(int reason)
 {
     return tgl_fail(TGL_DRIVER, "no temporary folder in %s: %s (TMPDIR can name another place)",

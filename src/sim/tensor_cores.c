@@ -67,7 +67,7 @@ static element take_apart(const layout *l, uint32_t bits)
     return e;
 }
 
-/* The value of any bits of a type, Inf and NaN too. */
+/* The value of an element with these bits. May be Inf or NaN. */
 static double value_of(const layout *l, uint32_t bits)
 {
     const element e = take_apart(l, bits);
@@ -184,7 +184,7 @@ static void take_columns(const layout *l, const uint32_t *b, int n, int count, i
         }
 }
 
-/* A step of K for `count` columns of one row. */
+/* Adds the products of one step of K to the sums of `count` columns of one row. */
 static void multiply_row(const layout *l, int fraction_bits, int n, int count, int k,
                          const uint32_t *a, const uint32_t *b, const columns *taken, float *sums)
 {

@@ -22,7 +22,7 @@ typedef enum tgl_tensor_type {
 
 /* The parameters of a chip's sums. */
 typedef struct tgl_tensor_model {
-    int fraction_bits; /* of an aligned term */
+    int fraction_bits; /* number of fraction bits of an aligned term */
     int steps;         /* fused sums that an instruction computes one after the other along K */
 } tgl_tensor_model;
 

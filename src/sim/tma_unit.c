@@ -89,7 +89,7 @@ static void trace_box(tgl_machine *machine, uint32_t site, const struct tgl_tens
     step->row_bytes = (int64_t)tgl_box_row_bytes(map);
     step->shared = (tgl_warp_access){.lanes = 1u << lane, .bytes = (uint32_t)tgl_box_bytes(map)};
     step->shared.address[lane] = shared;
-    if (first.bytes == 0) return; /* outside the tensor */
+    if (first.bytes == 0) return; /* the first row is outside the tensor */
     step->global = step->shared;
     step->global.address[lane] = (uintptr_t)first.from;
 }
@@ -211,7 +211,7 @@ void tgl_tma_store_commit(tgl_machine *machine)
     machine->current->store_groups++;
 }
 
-/* Writes the bytes to global memory. */
+/* Completes a store: writes its bytes to global memory. */
 static void complete_store(tgl_machine *machine, tgl_box_store *store)
 {
     const void *pc = machine->tally.sites[store->site].pc;

@@ -148,7 +148,7 @@ static void multiply_f64(tgl_warp_operands *lanes[TGL_WARP])
             ((double *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
 }
 
-/* Fills the registers with their lane and number instead of values, and collects them. */
+/* Fills each register with its lane and number instead of a value, and gathers all in matrices. */
 void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
 {
     uint32_t numbers[TGL_WARP][4];
@@ -207,7 +207,7 @@ void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, cons
 
 /* ---- ldmatrix and stmatrix ------------------------------------------------------------------- */
 
-/* The current lane's access to its row. */
+/* Checks and records the current lane's access to its row of a matrix. */
 static void access_row(tgl_machine *machine, char *row, bool is_write, const void *pc)
 {
     const tgl_sim_module *module = machine->launch->module;

@@ -16,7 +16,7 @@ typedef struct tgl_fragments {
 /* Finds the fragments of mma.sync. type: a tgl_type except TGL_F64; TGL_F32 means TF32. */
 void tgl_warp_mma_fragments(int type, tgl_fragments *fragments);
 
-/* type: a tgl_type; TGL_F32 for TF32. */
+/* Executes mma.sync: acc += a * b. type: a tgl_type, where TGL_F32 means TF32. */
 void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, const void *b,
                   const void *pc);
 void tgl_warp_ldmatrix(tgl_machine *machine, unsigned *to, const void *row, int count,

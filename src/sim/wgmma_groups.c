@@ -28,10 +28,10 @@ enum {
 /* The accumulators of wgmma instructions of a warpgroup that have not been waited for. */
 typedef struct tile {
     int n;                     /* columns; 0: unused */
-    float *acc[TGL_WARPGROUP]; /* registers of each thread; NULL: it has its elements */
+    float *acc[TGL_WARPGROUP]; /* registers of each thread; NULL: the thread has its elements */
     int missing;               /* number of threads that do not have their elements */
     int64_t group;             /* group of the latest wgmma */
-    const void *pc;            /* of the latest wgmma */
+    const void *pc;            /* source location of the latest wgmma */
     float sums[M * N_MAX];
 } tile;
 
@@ -40,7 +40,7 @@ typedef struct tgl_sim_warpgroup {
     uint32_t *known;  /* minimum of the clocks of its threads */
     uint32_t version; /* machine->clock_version when `known` was computed; 0: it was not */
     uint32_t left[M * TGL_TENSOR_K_MAX], right[TGL_TENSOR_K_MAX * N_MAX];
-    int registers; /* per thread, by setmaxnreg; 0: as compiled */
+    int registers; /* registers per thread, set by setmaxnreg; 0: as compiled */
 } tgl_sim_warpgroup;
 
 /* The operands of a thread, on its stack until the instruction is issued. */

@@ -16,7 +16,7 @@ enum { TGL_WGMMA_FRAGMENT = 4 /* registers of a left operand */ };
 void tgl_wgmma_check_fence(tgl_machine *machine, tgl_sim_thread *thread, const float *acc, int n,
                            const void *pc);
 
-/* Records an access to registers from `address` to `end`. */
+/* Records an access to the accumulators with addresses from `address` to `end` (exclusive). */
 void tgl_wgmma_touch_accumulators(tgl_sim_wgmma_thread *w, const char *address, const char *end);
 
 /* Checks that a wgmma_fence() follows the latest write to the fragment, and notes that the group
