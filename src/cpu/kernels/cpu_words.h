@@ -122,9 +122,8 @@ typedef struct cpu_words {
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply_fewer; /* of digits, without A's middle times B's low digits */
 
-    /* multiply_unpacked: as multiply(), but reads A in place. A must be contiguous along k, and
-     * have whole panels and whole steps. exponents: finds the exponents of such an A of bf16. NULL:
-     * A is always packed. */
+    /* multiply_unpacked: as multiply(), but reads in place an A that is contiguous along k and has
+     * whole panels and steps. exponents: of such an A of bf16. NULL: A is always packed. */
     cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
@@ -165,8 +164,8 @@ cpu_pack_words_fn tgl_pack_a_i8, tgl_pack_b_i8, tgl_pack_a_u8, tgl_pack_b_i8_wit
 /* Functions of pack_digits.c, which use AVX512BW and AVX512-VNNI. */
 cpu_pack_words_fn tgl_pack_a_digits, tgl_pack_b_digits;
 
-/* Functions of tier_avx512_vnni.c for int8, packed by tgl_pack_a_u8() and
- * tgl_pack_b_i8_with_offsets(). Zen 4 can execute 64 multiply-adds a cycle, and with the loads 56.
+/* tier_avx512_vnni.c, for int8 that tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets() have packed.
+ * Zen 4 can execute 64 multiply-adds a cycle, but 56 with the loads.
  */
 cpu_multiply_words_fn tgl_cpu_multiply_vnni;
 cpu_dot_fn tgl_cpu_dot_vnni;

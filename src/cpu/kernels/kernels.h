@@ -120,8 +120,7 @@ typedef struct cpu_kernels {
                                       const void *x);
 
     /* Executes independent multiply-adds in registers and returns the number of floating-point
-     * operations. Stores the sum of all results in *sink, so that the compiler does not remove the
-     * loop. */
+     * operations. Stores the sum of the results in *sink, so that the loop is not removed. */
     double (*fma_loop)(int64_t rounds, double *sink);
 } cpu_kernels;
 

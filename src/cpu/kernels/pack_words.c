@@ -103,9 +103,8 @@ static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld,
     }
 }
 
-/* As gather_lines_bf16(), but packs a whole panel, one line after the other. Only the next few
- * lines are prefetched, not all 32: lines that are a multiple of 4 KB apart share a set of the
- * caches, which holds 8. */
+/* As gather_lines_bf16() for a whole panel, line by line. Only the next few lines are prefetched,
+ * not all 32: lines that are a multiple of 4 KB apart share a set of the caches, which holds 8. */
 static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64_t ld,
                                            int64_t lines, int64_t k, magnitudes *seen)
 {

@@ -14,12 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Used before loads and after stores of tiles, because the compiler does not know that these access
- * memory. */
+/* For loads and stores of tiles, of which the compiler does not know that they access memory. */
 #define MEMORY_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* sum += a*b, where sum, a and b are numbers of tiles. is_i8: a constant; true for int8, false for
- * bf16. */
+/* sum += a*b for tiles with these numbers, of int8 if is_i8 (a constant), else of bf16. */
 #define MULTIPLY(is_i8, sum, a, b)                                                                 \
     do {                                                                                           \
         if (is_i8)                                                                                 \
@@ -79,8 +77,8 @@
     } while (0)
 
 /* The product of digit i of A and digit j of B has the order i + j. All products of one order are
- * added to one sum. low*low, the only one of order 4, is left out. LONGEST_ORDER is the order with
- * the most products. */
+ * added to one sum. low*low, the only one of order 4, is left out. LONGEST_ORDER has the most
+ * products. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
 /* If C has at most this many elements (256 KB), tiles are stored to C directly, not to a buffer:
@@ -286,7 +284,7 @@ typedef struct digit_sums {
     bool add; /* C += sums; else C := sums */
 } digit_sums;
 
-/* Computes 16 elements: order 0 + 2^-8 order 1 + 2^-16 order 2 + 2^-24 order 3. */
+/* Computes 16 elements: order 0 + 2^-8 * order 1 + 2^-16 * order 2 + 2^-24 * order 3. */
 static inline __m512 sum_of_orders(const digit_sums *x, int64_t tile, int64_t row)
 {
     const __m512 base = _mm512_set1_ps(1 / 256.0F);

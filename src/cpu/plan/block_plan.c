@@ -12,8 +12,7 @@
 static const double CYCLES_PER_THREAD = 1500;
 
 /* Rows of op(A), columns of op(B) and steps of k of the largest block that is converted to f32: the
- * f32 blocks of A, B and the sums take 1.3 MB. Blocks are not halved if they have at most MIN_ROWS
- * rows or MIN_COLUMNS columns. */
+ * f32 blocks of A, B and the sums take 1.3 MB. MIN_ROWS and MIN_COLUMNS or fewer are not halved. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
 _Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 

@@ -43,8 +43,7 @@ static int64_t even_lines(int64_t total, int64_t blocks)
     return tgl_min64(total, tgl_round_up(cpu_ceil_div(total, blocks), CPU_WORDS_LINES));
 }
 
-/* The least number of blocks into which `total` lines can be cut. other: lines of the other
- * operand. */
+/* The least number of blocks that `total` lines need. other: lines of the other operand. */
 static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
 {
     const int64_t most = kind == CPU_WORDS_I8 ? MAX_LINES_I8 : MAX_LINES;
