@@ -414,8 +414,7 @@ static size_t keep_written_here(int folder, file_fact *files, size_t count)
     return kept;
 }
 
-/* Removes the entries that were used longest ago, but not `newest`, until the rest has at most
- * size_max bytes. */
+/* Removes the entries that were used longest ago, but not `newest`, until size_max suffices. */
 static void remove_oldest(const tgl_cache *cache, DIR *folder, const char *newest)
 {
     size_t count;

@@ -119,8 +119,7 @@ static int limit_of_v1(const char *folder)
 
 /* The least limit of a cgroup and of the cgroups that contain it. In a container `group` may be a
  * path of the host that is not visible there: folders that do not exist set no limit. limit_of:
- * reads the limit of one folder.
- */
+ * reads the limit of one folder. */
 static int least_limit(const char *root, const char *mount, const char *group,
                        int (*limit_of)(const char *folder))
 {

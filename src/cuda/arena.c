@@ -429,8 +429,7 @@ tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, cons
 }
 
 /* If the event cannot be recorded, later runs cannot wait for it, so this function waits for the
- * work.
- */
+ * work. */
 static CUresult record_passed(const tgl_driver *driver, const tgl_arena *arena, CUstream stream)
 {
     CUresult result = driver->cuEventRecord(arena->passed, stream);

@@ -53,8 +53,7 @@ static inline void gather_line_pairs(char *to, int64_t step, const int8_t *from,
         if (q < count) store_pairs(to + q * step, pairs[q % 4], q / 4);
 }
 
-/* Packs 2 steps of 16 lines. The lines of a step are contiguous. to[i]: the pairs of 4 lines.
- */
+/* Packs 2 steps of 16 lines. The lines of a step are contiguous. to[i]: the pairs of 4 lines. */
 static inline void gather_step_pairs(char *const to[4], const int8_t *from, int64_t ld,
                                      int64_t lines, int64_t k)
 {

@@ -105,8 +105,7 @@ static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_produc
 }
 
 /* Multiplies op(A) by one panel of op(B). The parameters are those of multiply_fetching(). NULL for
- * `next`: nothing is prefetched, and one call computes all rows.
- */
+ * `next`: nothing is prefetched, and one call computes all rows. */
 static inline void multiply_small_panel(const cpu_kernels *kernels, const tgl_small_product *x,
                                         const char *b, int64_t ldb, int vectors, int tail, char *c,
                                         next_product *next)
@@ -210,9 +209,8 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* Multiplies by tiles where C is one row or column. turns: true to compute the transposed product,
- * for which C must be contiguous. A transposed B with one column is contiguous and needs no
- * packing. */
+/* Multiplies by tiles where C is one row or column. turns: computes the transposed product, which
+ * needs a contiguous C. A transposed B with one column is contiguous and needs no packing. */
 static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
                                                       const tgl_small_product *p, bool turns)
 {

@@ -41,8 +41,8 @@ static matvec matvec_of(const tgl_small_product *p)
                     .by_rows = p->trans_b};
 }
 
-/* Computes `count` elements of y from `begin` on. sums: memory for count sums, used if they are not
- * the results. x is contiguous. */
+/* Computes `count` elements of y from `begin` on. sums: memory, for use if sums are not results. x
+ * is contiguous. */
 static void multiply_part(const cpu_kernels *kernels, const matvec *v, const char *x, char *sums,
                           int64_t begin, int64_t count, double alpha, double beta)
 {
