@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* For loads and stores of tiles, of which the compiler does not know that they access memory. */
+/* Needed around loads and stores of tiles: the compiler does not know that they access memory. */
 #define MEMORY_BARRIER() __asm__ volatile("" ::: "memory")
 
 /* sum += a*b for tiles with these numbers, of int8 if is_i8 (a constant), else of bf16. */

@@ -12,7 +12,8 @@
 static const double CYCLES_PER_THREAD = 1500;
 
 /* Rows of op(A), columns of op(B) and steps of k of the largest block that is converted to f32: the
- * f32 blocks of A, B and the sums take 1.3 MB. MIN_ROWS and MIN_COLUMNS or fewer are not halved. */
+ * f32 blocks of A, B and the sums take 1.3 MB. Rows are halved only above MIN_ROWS, columns only
+ * above MIN_COLUMNS. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
 _Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 

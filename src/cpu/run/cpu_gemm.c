@@ -185,8 +185,9 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
  * lines than a core can have in flight: flat products took 3 to 25 % longer (Zen 4). */
 enum { FEW_TILES = 4 };
 
-/* Rows of a transposed B are contiguous along k. The next panel is prefetched if its rows have
- * LONG_ROW steps of k: with 48 steps a product was 8 % slower with prefetching (Intel Xeon). */
+/* Rows of a transposed B are contiguous along k. The next panel is prefetched if its rows have at
+ * least LONG_ROW steps of k: with 48 steps a product was 8 % slower with prefetching (Intel Xeon).
+ */
 enum { LONG_ROW = 128 };
 
 /* Chooses what is prefetched while a panel of B is read that is not packed: the next panel or, if
