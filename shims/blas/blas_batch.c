@@ -76,7 +76,7 @@ static blas_server multiply_strided(const blas_gemm *g, const strides *stride, i
 /* The number in cblas_xgemm_batch_strided() of an argument of cblas_xgemm(). */
 static int strided_argument(int argument)
 {
-    if (argument >= 13) return argument + 2; /* behind stride_a and stride_b */
+    if (argument >= 13) return argument + 2; /* the argument is behind stride_a and stride_b */
     return argument >= 10 ? argument + 1 : argument;
 }
 

@@ -52,7 +52,7 @@ void blas_gpu_configure(const char *device, const tgl_device *cpu)
     if (tgl_device_number(cpu, TGL_NUMBER_THREADS, &threads) != TGL_OK) threads = 1;
 }
 
-/* Whether the CPU needs longer than the copies to the GPU and back. */
+/* Whether the CPU needs longer for the product than the GPU with the copies to it and back. */
 static bool is_worth_copying(const blas_gemm *g)
 {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
@@ -98,8 +98,8 @@ static void open_gpu(void)
             reason);
 }
 
-/* Whether the failure concerns this product only: memory may be free again for the next one, and
- * its matrices may be aligned. */
+/* Whether the failure concerns this product only: for the next product memory may be free again,
+ * and its matrices may be aligned. */
 static bool may_serve_others(tgl_status status)
 {
     return status == TGL_NO_MEMORY || status == TGL_BAD_A || status == TGL_BAD_B ||
@@ -107,8 +107,8 @@ static bool may_serve_others(tgl_status status)
            status == TGL_UNSUPPORTED;
 }
 
-/* After other failures the GPU is not used any more. A BLAS has no way to report an error: if C is
- * undefined, the program must not go on with it. */
+/* After failures that concern other products too, the GPU is not used any more. A BLAS has no way
+ * to report an error: if C is undefined, the program must not go on with it. */
 static void handle_failure(tgl_status status)
 {
     char reason[500];

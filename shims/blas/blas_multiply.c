@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a product with legal arguments: a large one on the GPU, if the user requests that, and the
- * others by tgl_sgemm() or tgl_dgemm(). If these fail, because there is no memory or a matrix is
- * not aligned to its element size, calls the function that the program would have called without
- * this library. If there is none, aligned copies of the matrices are multiplied, or a plain loop
- * runs.
+ * Runs a product with legal arguments: a large product on the GPU, if the user requests that, and
+ * other products by tgl_sgemm() or tgl_dgemm(). If these functions fail, because there is no memory
+ * or a matrix is not aligned to its element size, calls the function that the program would have
+ * called without this library. If there is none, aligned copies of the matrices are multiplied, or
+ * a plain loop runs.
  */
 #include "blas_shim.h"
 
@@ -129,7 +129,8 @@ static void multiply_by_loop(const blas_gemm *g)
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* Whether C does not change. Then the reference BLAS returns before it accesses a matrix. */
+/* Whether C does not change. In this case the reference BLAS returns before it accesses a matrix.
+ */
 static bool is_nothing_to_do(const blas_gemm *g)
 {
     return g->m == 0 || g->n == 0 || ((g->alpha == 0 || g->k == 0) && g->beta == 1);

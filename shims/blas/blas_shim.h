@@ -62,7 +62,8 @@ typedef struct blas_gemm {
 typedef struct blas_error {
     int argument; /* its number in the call, from 1 */
     /* The reference CBLAS turns a row-major call into a column-major one. This is the argument's
-     * number in the latter. 0: the call is column-major, or not in the reference CBLAS. */
+     * number in the column-major call. 0: the call is column-major, or not in the reference CBLAS.
+     */
     int row_major_argument;
     const char *setting; /* the name of a layout or a transpose, and its illegal value; or NULL */
     int value;
@@ -143,19 +144,19 @@ static inline tgl_device *blas_device(void)
     return opened != NULL ? opened : blas_open_device();
 }
 
-/* Whether TEGULA_BLAS_TRACE requests a line for each call. Only after blas_device(). */
+/* Whether TEGULA_BLAS_TRACE requests a line for each call. Call this after blas_device(). */
 static inline bool blas_is_traced(void)
 {
     return blas_this_process.is_traced;
 }
 
-/* Whether a product is to run on a GPU. Only after blas_device(). */
+/* Whether a product is to run on a GPU. Call this after blas_device(). */
 static inline bool blas_wants_gpu(const blas_gemm *g)
 {
     return blas_this_process.has_gpu && blas_is_for_gpu(g);
 }
 
-/* The number of threads that the environment requests. */
+/* Sets the number of threads of the device to the number that the environment requests. */
 void blas_set_default_threads(tgl_device *dev);
 
 /* Prints a line about a call of xGEMM if tracing is on. batch: number of products; 0: no batch. */

@@ -23,7 +23,7 @@ static int threads_of(const tgl_device *dev)
 }
 
 /* A variable of a BLAS takes the place of OMP_NUM_THREADS, with which the device was opened. The
- * program does not know that its BLAS is another, so any of them may be meant. */
+ * program does not know which BLAS it uses, so it may have set the variable of any BLAS. */
 void blas_set_default_threads(tgl_device *dev)
 {
     static const char *const names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",

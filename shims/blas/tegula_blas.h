@@ -4,15 +4,15 @@
  *
  *     cc program.c $(pkg-config --cflags --libs tegula_blas) -lblas
  *
- * It has a part of BLAS only, and therefore stands before a whole BLAS, which has the other
- * functions. A program that includes the cblas.h of that BLAS does not need this header: the
- * functions are the same. If that header comes first, this one declares nothing.
+ * The library has only a part of BLAS. It therefore stands before a whole BLAS in the link order,
+ * which has the other functions. A program that includes the cblas.h of that BLAS does not need
+ * this header: the functions are the same. If that header comes first, this one declares nothing.
  *
- * They are those of BLAS and CBLAS: C := alpha*op(A)*op(B) + beta*C, and y := alpha*op(A)*x +
- * beta*y. Leading dimensions, strides and increments are in elements. If beta is 0, C and y are not
- * read. The suffix _64 means 64-bit integers. The length of Fortran's strings need not be passed.
- * Illegal arguments are reported to xerbla_() or cblas_xerbla() of the process. Any number of
- * threads may call.
+ * The functions are those of BLAS and CBLAS: C := alpha*op(A)*op(B) + beta*C, and y :=
+ * alpha*op(A)*x + beta*y. Leading dimensions, strides and increments are in elements. If beta is 0,
+ * C and y are not read. The suffix _64 means 64-bit integers. The length of Fortran's strings need
+ * not be passed. Illegal arguments are reported to xerbla_() or cblas_xerbla() of the process. Any
+ * number of threads may call.
  */
 #ifndef TEGULA_BLAS_H
 #define TEGULA_BLAS_H

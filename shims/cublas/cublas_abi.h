@@ -51,10 +51,10 @@ enum {
     CUBLAS_TENSOR_OP_MATH = 1, /* F32 inputs may be rounded to 16 bits */
     CUBLAS_PEDANTIC_MATH = 2,
     CUBLAS_TF32_TENSOR_OP_MATH = 3,
-    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16, /* a flag beside one of the above */
+    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16, /* flag added to one of these */
 };
 
-typedef int cublasPointerMode_t; /* host or device: where alpha and beta are */
+typedef int cublasPointerMode_t; /* whether alpha and beta are in host or device memory */
 enum { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 };
 
 typedef int cublasGemmAlgo_t;

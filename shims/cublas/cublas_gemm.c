@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The GEMM functions of cuBLAS. They differ in the element type, in how the matrices of a batch are
- * passed, and in the type of the sizes. Each describes its product in a cublas_product, and calls
- * the function that it replaces if Tegula does not compute the product.
+ * passed, and in the type of the sizes. Each function describes its product in a cublas_product,
+ * and calls the function that it replaces if Tegula does not compute the product.
  */
 #include "cublas_shim.h"
 

@@ -22,8 +22,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static known_handle *handles; /* the handles with a workspace of the caller */
 static int handle_count;
 
-/* Locks for handles: a hash of its address selects the lock of a handle. fork() takes all of them,
- * and the thread sanitizer follows at most 64 at a time. */
+/* Locks for handles: a hash of the handle's address selects its lock. before_fork() takes all of
+ * them, and the thread sanitizer follows at most 64 at a time. */
 enum { LOCKS = 32 };
 static pthread_mutex_t locks[LOCKS];
 

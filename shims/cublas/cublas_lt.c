@@ -29,7 +29,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_known; /* the members below are set */
 static unknown_attributes of_desc, of_layout;
 
-/* The getters for both kinds of descriptors. */
+/* The type of the functions that get an attribute of a descriptor of either kind. */
 typedef cublasStatus_t get_attribute(void *object, int attribute, void *value, size_t size,
                                      size_t *written);
 
@@ -45,7 +45,8 @@ static cublasStatus_t get_of_layout(void *object, int attribute, void *value, si
     return CUBLAS_REAL(cublasLtMatrixLayoutGetAttribute)(object, attribute, value, size, written);
 }
 
-/* Lists the unknown attributes. understood: a bit for each known one. */
+/* Lists the unknown attributes and their values in `object`. understood: a bit for each attribute
+ * that this file knows. */
 static bool list_unknown(get_attribute *get, void *object, uint64_t understood,
                          unknown_attributes *list)
 {

@@ -41,7 +41,7 @@ struct cublas_plan {
     char reason[160]; /* why tgl_plan_create() failed, if plan is NULL */
     atomic_bool is_captured;
     /* Protected by the lock: */
-    int users;                /* the table and the calls that use it */
+    int users;                /* the table, and the calls that use the plan */
     uint64_t used;            /* value of the clock at the latest use */
     cublas_plan *next_orphan; /* in orphans */
 };
@@ -234,8 +234,8 @@ static cublas_plan *find_plan(const plan_key *key)
     return NULL;
 }
 
-/* The place of a new plan in its set: free, or that of the least recently used plan. The caller
- * holds the lock. */
+/* The place for a new plan in its set: a free place, or the place of the least recently used plan.
+ * The caller holds the lock. */
 static cublas_plan **place_of(const plan_key *key)
 {
     cublas_plan **set = set_of(key), **oldest = set;
@@ -246,8 +246,8 @@ static cublas_plan **place_of(const plan_key *key)
     return oldest;
 }
 
-/* Makes a plan, or the reason why there is none, with one user. NULL: there is neither, and the
- * next product tries again. */
+/* Makes a cublas_plan with one user. It has a plan, or the reason why there is no plan. NULL: it
+ * could not be made, and the next product tries again. */
 static cublas_plan *make_plan(cublas_product *p, context_device *device, const plan_key *key,
                               const tgl_problem *problem, const tgl_plan_options *options)
 {
@@ -298,8 +298,8 @@ static void add_plan(cublas_plan *made)
     if (replaced != NULL) cublas_release_plan(replaced);
 }
 
-/* The maximum workspace of a plan: the caller's workspace, or the size that the library may use
- * instead, if that is more. */
+/* The maximum bytes of workspace of a plan: those of the caller's workspace, or of the workspace
+ * that the library may use instead, whichever is more. */
 static int64_t workspace_limit(const cublas_workspace *space)
 {
     const int64_t given = space->memory != NULL ? (int64_t)space->bytes : 0;

@@ -164,7 +164,7 @@ static bool set_scalars(cublas_product *p, tgl_problem *problem, tgl_operands *o
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-/* C has the layout of D. */
+/* Whether C has the layout of D. */
 static bool is_same_layout(const cublas_product *p)
 {
     return p->type_c == p->type_d && p->ldc == p->ldd &&

@@ -23,7 +23,7 @@
 /* Takes all locks, so that no other thread holds one while the process forks. */
 static void before_fork(void)
 {
-    cublas_handles_lock(); /* in the order in which a product takes them */
+    cublas_handles_lock(); /* takes the locks in the order in which a product does */
     cublas_plans_lock();
 }
 

@@ -51,7 +51,7 @@ typedef struct cublas_product {
     cudaStream_t stream;
     cublasHandle_t handle; /* NULL: a call of cuBLASLt, which passes its workspace */
     cublas_workspace workspace;
-    double seconds;     /* on the GPU, if the trace has times; else 0 */
+    double seconds;     /* time on the GPU, if the trace has times; else 0 */
     const char *reason; /* why Tegula does not compute it; NULL: it does, or the call came from
                            inside cuBLAS and is passed on */
     char reason_text[200];
@@ -84,11 +84,12 @@ pthread_mutex_t *cublas_lock_of(cublasHandle_t handle);
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* A plan for one kind of product on one device. */
+/* A plan for one kind of product (one set of sizes, types and other arguments) on one device. */
 typedef struct cublas_plan cublas_plan;
 
-/* Finds or makes the plan for the product, in the calling thread's CUDA context. epilogue: NULL:
- * none. NULL: there is none, and p->reason says why. Call cublas_release_plan() after use. */
+/* Finds or makes the plan for the product, in the calling thread's CUDA context. epilogue: NULL for
+ * none. Returns NULL if there is no plan, and p->reason says why. Call cublas_release_plan() after
+ * use. */
 cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
                               const tgl_epilogue *epilogue);
 
@@ -98,8 +99,8 @@ bool cublas_run_plan(cublas_plan *plan, cublas_product *p, tgl_operands *operand
 
 void cublas_release_plan(cublas_plan *plan);
 
-/* Frees the workspace that products have left in the calling thread's CUDA context. The next ones
- * allocate it again. */
+/* Frees the workspace that products have left in the calling thread's CUDA context. The next
+ * products allocate it again. */
 void cublas_release_workspace(void);
 
 /* The kernel of the plan, for the trace. */
@@ -123,7 +124,8 @@ void *cublas_find(cublas_function *function);
         (__typeof__(&(function)))cublas_find(&looked_up);                                          \
     })
 
-/* Calls the function of cuBLAS that the function of this name replaces. p: NULL: no trace. */
+/* Calls the function of cuBLAS that the function of this name replaces. p: the product to trace, or
+ * NULL for no trace. */
 #define CUBLAS_FORWARD(p, function, arguments)                                                     \
     __extension__({                                                                                \
         __typeof__(&(function)) real_function = CUBLAS_REAL(function);                             \

@@ -21,7 +21,8 @@ typedef struct tgl_plan_variants {
 /* Whether the calling thread has the stack that opening a device and making a plan need. */
 tgl_status tgl_check_stack(const tgl_backend *backend);
 
-/* tgl_shape_make(), and then sets the compute mode that DEFAULT means on this device. */
+/* Calls tgl_shape_make() and replaces TGL_COMPUTE_DEFAULT by the compute mode that it means on this
+ * device. */
 tgl_status tgl_device_shape(const tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
                             tgl_shape *shape);
 

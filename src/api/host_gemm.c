@@ -11,8 +11,9 @@
 #include "backend/host_product.h"
 #include "base/integers.h"
 
-/* Tiles of 2048 are large enough for the fastest kernels, and products of a few thousand have
- * enough tiles of 1024 to copy one while another is computed. Estimates; not measured. */
+/* Tiles of 2048 x 2048 are large enough for the fastest kernels. If m, n and k are a few thousand,
+ * there are enough tiles of 1024 x 1024 to copy one tile while another is computed. Estimates; not
+ * measured. */
 static const tgl_tile_limits default_limits = {.least = 1024, .most = 2048, .unit = 256};
 
 /* The wanted number of tiles along m, n or k. tgl_tile_limits limits the size of the tiles. */

@@ -21,13 +21,13 @@ enum { SETS = 64, SLOTS = 8, ALL_SLOTS = SETS * SLOTS, ABANDONED_SECONDS = 1 };
 
 typedef struct slot {
     tgl_plan *plan; /* NULL: free */
-    uint64_t used;  /* the cache's counter at the last use; 0 while free */
+    uint64_t used;  /* the table's `clock` at the last use; 0 while free */
 } slot;
 
 typedef struct plan_table {
     pthread_mutex_t lock;
     unsigned process;             /* tgl_process() of the process that made the table */
-    struct plan_table *inherited; /* the table that this one replaced in a child; NULL: none */
+    struct plan_table *inherited; /* the abandoned table that this one replaced; NULL: none */
     uint64_t clock;
     slot slots[ALL_SLOTS];
 } plan_table;
@@ -91,9 +91,9 @@ static plan_table *make_table(plan_table *inherited)
     return table;
 }
 
-/* Waits for the lock for ABANDONED_SECONDS. Returns false if it was released and is now held by the
- * caller. Returns true if not: its holder was left by longjmp(), because calls hold it for less
- * than 1 us. */
+/* Waits for the lock for at most ABANDONED_SECONDS. Returns false if the caller holds the lock now.
+ * Returns true if the wait failed, or if another process made the table. Calls hold the lock for
+ * less than 1 us, so a holder that keeps it longer was left by longjmp(). */
 static bool is_abandoned(plan_table *table)
 {
     struct timespec until;

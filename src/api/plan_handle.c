@@ -102,15 +102,15 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
     const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
     tgl_plan *fallback;
     tgl_shape shape = plan->shape;
-    shape.unaligned = true; /* it serves all runs */
+    shape.unaligned = true; /* the fallback serves all runs of the plan */
     if (find_variant(plan, &plan->variants->fallback, &shape, &options, &fallback) != TGL_OK)
         return tgl_fail(TGL_NO_MEMORY, "%s; and without workspace: %s", why, tgl_error());
     return plan->dev->backend->run(fallback, run, stream);
 }
 
-/* Replaces *plan by the plan for matrices that begin at any element. It uses the kernel that the
- * caller asked for, if that supports them. If it needs more workspace than *plan says, the device
- * provides it. */
+/* Replaces *plan by the plan for matrices that begin at any element. The new plan uses the kernel
+ * that the caller asked for, if that kernel supports such matrices. If the new plan needs more
+ * workspace than the old one, the device provides the workspace. */
 static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 {
     const tgl_plan *owner = *plan;

@@ -54,7 +54,8 @@ void tgl_plan_release(tgl_plan *plan)
     free_plan(plan);
 }
 
-/* For a device with a chip: the planner chooses, the device compiles and loads. */
+/* For a device with a chip: the planner chooses the kernels, and the device compiles and loads
+ * them. */
 static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
 {
     tgl_device *dev = plan->dev;
@@ -69,8 +70,8 @@ static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
     return dev->backend->prepare(plan, NULL);
 }
 
-/* Whether a kernel has the name of the kernel string. Devices without a chip read its options
- * themselves, when they prepare a plan. */
+/* Checks that the device has a kernel with the name at the start of the kernel string, NAME or
+ * NAME:OPTIONS. Devices without a chip read the options when they prepare a plan. */
 static tgl_status check_kernel(const tgl_device *dev, const char *kernel)
 {
     const char *known;

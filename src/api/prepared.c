@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* How an operand of a normalised shape lies in memory, and which it is. Equal elements in
+/* How an operand of a normalised shape lies in memory, and whether it is A or B. Equal elements in
  * equal layouts give equal results of the pre-pass. */
 typedef struct operand_layout {
     tgl_operand operand; /* TGL_AT_A or TGL_AT_B */
@@ -20,7 +20,7 @@ struct tgl_prepared {
     tgl_device *dev;
     operand_layout layout;
     const void *matrix;
-    void *memory; /* NULL: the plan had no use for it */
+    void *memory; /* the result of the pre-pass; NULL: the plan has no pre-pass for the operand */
     int64_t bytes;
 };
 
@@ -77,7 +77,7 @@ static tgl_status check(const tgl_plan *plan, tgl_side side, const void *matrix)
         return tgl_fail(TGL_BAD_BATCHING,
                         "matrices of arrays of pointers (TGL_POINTERS) cannot be prepared");
     const tgl_type type = operand_of(s, side) == TGL_AT_A ? s->type_a : s->type_b;
-    if (tgl_shape_is_empty(s) || s->k == 0) return TGL_OK; /* as in a run, it is not read */
+    if (tgl_shape_is_empty(s) || s->k == 0) return TGL_OK; /* as in a run, the matrix is not read */
     const char name[] = {letter_of(side), '\0'};
     return tgl_pointer_check(name, status_of(side), matrix, tgl_type_size(type));
 }

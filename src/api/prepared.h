@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prepared operands: what the pre-pass of a plan's launch list makes of A or B, kept for the runs
- * of many plans.
+ * Prepared operands: the results of a plan's pre-pass (the kernels that convert A or B before the
+ * product), kept for the runs of many plans.
  */
 #ifndef TGL_PREPARED_H
 #define TGL_PREPARED_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds out with few comparisons that a product is plain and valid, and passes it to the device.
+ * Checks with few comparisons whether a product has only usual and valid arguments, and passes such
+ * a product to the device.
  */
 #include "api/small_calls.h"
 

@@ -2,8 +2,8 @@
  *
  * Products that a device computes without a plan (tgl_backend.run_small), because they take less
  * time than finding or running a plan. The functions return false if the device has no such
- * function, and for every argument that is invalid or unusual. The caller then takes the general
- * way, which gives the result or the error.
+ * function, and for every argument that is invalid or unusual. In these cases the caller calls the
+ * general functions, which give the result or the error.
  */
 #ifndef TGL_SMALL_CALLS_H
 #define TGL_SMALL_CALLS_H
@@ -19,7 +19,7 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
 bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,
                     const void *B, double beta, void *C);
 
-/* Sets plan->small if runs of the plan can be computed in this way. */
+/* Sets plan->small if the device can compute runs of the plan with run_small(). */
 void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options);
 
 /* A run of a plan with the arguments of tgl_plan_run(), and of tgl_plan_run_operands(). */

@@ -51,8 +51,9 @@ typedef struct tgl_backend {
     const tgl_chip *(*chip)(const tgl_device *dev);
 
     /* Sets plan->state for plan->shape (never empty: m, n, batch > 0). With a chip: compiles and
-     * loads all kernels of plan->list. Without: plans, and sets plan->kernel and plan->workspace;
-     * kernel is a name from kernel_name(), or NULL. On failure plan->state stays NULL. */
+     * loads all kernels of plan->list. Without a chip: makes the plan itself, and sets plan->kernel
+     * and plan->workspace; kernel is a kernel string of the caller, which begins with a name from
+     * kernel_name(), or NULL. On failure plan->state stays NULL. */
     tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
     void (*unprepare)(tgl_plan *plan);
     /* TGL_NO_WORKSPACE: there is no memory for the workspace, and nothing was launched. */
@@ -95,8 +96,8 @@ struct tgl_device {
     const tgl_backend *backend;
     void *state; /* of the backend */
     char name[32];
-    bool is_numbered;             /* it was opened with a number, "cuda:0" */
-    tgl_compute f32_compute;      /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
+    bool is_numbered;        /* true: it was opened by a name with a number, such as "cuda:0" */
+    tgl_compute f32_compute; /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
     struct tgl_plan_cache *plans; /* the plans of tgl_gemm() and tgl_gemm_host() */
 };
 

@@ -5,7 +5,7 @@
 #include "backend/host_product.h"
 #include "base/integers.h"
 
-enum { PITCH_BYTES = 16 }; /* the widest loads of the kernels */
+enum { PITCH_BYTES = 16 }; /* bytes of the widest load of the kernels */
 
 int64_t tgl_tile_pitch(tgl_type type, int64_t columns)
 {

@@ -20,7 +20,7 @@ typedef struct tgl_host_product {
     int64_t m, n, k;                  /* sizes of a whole tile: op(A) is m x k, op(B) is k x n */
     int64_t rows, columns, slabs;     /* rows x columns tiles of D; number of slabs */
     size_t workspace;                 /* bytes: the maximum of all plans */
-    tgl_plan *plans[2][2][TGL_SLABS]; /* [in the last row of tiles][in the last column][slab] */
+    tgl_plan *plans[2][2][TGL_SLABS]; /* [1: last row of tiles][1: last column][kind of slab] */
     int64_t delivered; /* tiles that the device has stored in D, in the order of tgl_tile_at() */
 } tgl_host_product;
 
@@ -37,7 +37,8 @@ static inline int64_t tgl_tile_count(const tgl_host_product *p)
 }
 tgl_tile_place tgl_tile_at(const tgl_host_product *p, int64_t index);
 
-/* The first element of a tile of A, B, C or D (TGL_AT_A to TGL_AT_D) in host memory. */
+/* The first element of a tile of A, B, C or D (TGL_AT_A to TGL_AT_D) in host memory. slab: the slab
+ * of A and B; C and D do not depend on it. */
 void *tgl_tile_address(const tgl_host_product *p, tgl_operand operand, const tgl_tile_place *at,
                        int64_t slab);
 
@@ -52,7 +53,7 @@ static inline int64_t tgl_tile_size(int64_t total, int64_t tile, int64_t index)
 /* TGL_SLAB_FIRST, TGL_SLAB_INNER or TGL_SLAB_LAST: the last index of plans[][][] for this slab. */
 int tgl_kind_of_slab(const tgl_host_product *p, int64_t slab);
 
-/* The plan of a tile. */
+/* The plan that computes one slab of the tile in this row and this column of tiles. */
 const tgl_plan *tgl_tile_plan(const tgl_host_product *p, int64_t row, int64_t column, int64_t slab);
 
 /* The type of the matrix to which a slab's product is added, and the type of the result. Between

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The disk cache: the folder first, then keys, entries, and the bound on their size.
+ * The disk cache. The parts of this file: the folder, keys, entries, the size limit, storing.
  */
 #include "base/disk_cache.h"
 #include "base/error.h"
@@ -21,13 +21,14 @@
 #include <unistd.h>
 
 struct tgl_cache {
-    int folder;        /* its file descriptor; -1: the cache is off */
+    int folder;        /* file descriptor of the cache's folder; -1: the cache is off */
     bool is_wanted;    /* not turned off by TEGULA_CACHE */
-    uint64_t size_max; /* bytes of all entries */
+    uint64_t size_max; /* limit of the bytes of all entries */
     char description[PATH_MAX];
 };
 
-/* What an entry's file begins with. Numbers are the machine's own: a cache stays on its machine. */
+/* What an entry's file begins with. Numbers have the byte order of the machine, because a cache
+ * stays on its machine. */
 typedef struct entry_header {
     char magic[8];
     uint64_t size;     /* bytes that follow */
@@ -38,11 +39,11 @@ typedef struct entry_header {
 static const char magic[8] = "tegula2";
 static const char writer[] = "tegula"; /* what the magic of all versions begins with */
 
-/* The name of a temporary file: this, and so many hexadecimal digits. */
+/* A temporary file is called temporary_prefix, followed by TEMPORARY_DIGITS hexadecimal digits. */
 static const char temporary_prefix[] = "new-";
 enum { TEMPORARY_DIGITS = 16 };
 
-enum { LARGEST_ENTRY = 1 << 28 }; /* bytes; no kernel comes near it */
+enum { LARGEST_ENTRY = 1 << 28 }; /* limit in bytes; all kernels are much smaller */
 
 static const uint64_t size_max_default = 256 << 20;
 
@@ -64,7 +65,7 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
  * of TEGULA_CACHE, $XDG_CACHE_HOME or $HOME. Its first `existing` characters name a folder that is
  * not created: a service account has no home directory on purpose. */
 typedef struct cache_path {
-    char text[sizeof(((tgl_cache *)0)->description) - 128]; /* a remark can follow it */
+    char text[sizeof(((tgl_cache *)0)->description) - 128]; /* leaves room for a remark */
     size_t own, existing;
 } cache_path;
 
@@ -111,14 +112,15 @@ static bool make_folder(const char *path)
     return mkdir(path, 0700) == 0 ? chmod(path, 0700) == 0 : errno == EEXIST;
 }
 
-/* Goes down the path like `mkdir -p`, and turns the cache off at a folder of another user: nothing
- * is created in it, and the cache does not lie in it if the environment names it. An example is
- * root in the environment of the user who called sudo, with that user's HOME. */
+/* Creates the folders of the path like `mkdir -p`. Turns the cache off if it would have to create a
+ * folder in a folder of another user, or if another user owns the folder that the environment names
+ * or one below it. An example is root in the environment of the user who called sudo, with that
+ * user's HOME. */
 static bool make_folders(tgl_cache *cache, cache_path *path)
 {
     char *const text = path->text;
     const size_t length = strlen(text);
-    bool is_trusted = true; /* the folder that the next one is in */
+    bool is_trusted = true; /* the owner of the folder that contains the next one */
     for (size_t at = path->existing; at <= length; at++) {
         struct stat info;
         at += strcspn(text + at, "/");
@@ -316,7 +318,7 @@ bool tgl_cache_load(const tgl_cache *cache, const tgl_cache_key *key, void **dat
     return *data != NULL;
 }
 
-/* ---- The bound on their size ----------------------------------------------------------------- */
+/* ---- Limit of the cache size ----------------------------------------------------------------- */
 
 /* A file of the folder. */
 typedef struct file_fact {
@@ -325,7 +327,7 @@ typedef struct file_fact {
     uint64_t size;
 } file_fact;
 
-/* Whether a name is a prefix and so many hexadecimal digits. */
+/* Whether a name is `prefix` followed by exactly `digits` hexadecimal digits. */
 static bool is_name(const char *name, const char *prefix, size_t digits)
 {
     const size_t length = strlen(prefix);
@@ -333,8 +335,8 @@ static bool is_name(const char *name, const char *prefix, size_t digits)
     return strspn(name + length, "0123456789abcdef") == digits && name[length + digits] == '\0';
 }
 
-/* Whether the cache has written a file, by what the file begins with. A writer that was killed may
- * have left less than that. */
+/* Whether the cache has written a file, which then begins with `writer`. A killed process may have
+ * written only a part of `writer`. */
 static bool is_written_here(int folder, const char *name)
 {
     char start[sizeof writer - 1];
@@ -385,7 +387,7 @@ static file_fact *list_entries(DIR *folder, size_t *count)
     return files;
 }
 
-/* The one that was used longest ago first. */
+/* The order of qsort(): the file that was used longest ago comes first. */
 static int by_time(const void *x, const void *y)
 {
     const file_fact *a = x, *b = y;
@@ -412,7 +414,7 @@ static size_t keep_written_here(int folder, file_fact *files, size_t count)
     return kept;
 }
 
-/* Removes the entries that were used longest ago, but not `newest`, until the rest fits. */
+/* Removes the entries that were used longest ago, but not `newest`, until size_max suffices. */
 static void remove_oldest(const tgl_cache *cache, DIR *folder, const char *newest)
 {
     size_t count;

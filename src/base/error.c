@@ -3,8 +3,9 @@
  * The error message of each thread's latest failure. It belongs to the thread, so that concurrent
  * calls do not mix their messages. It is the library's only global state.
  *
- * A message is allocated when a thread first fails and freed when the thread ends: thread-local
- * arrays take memory from every thread of the process, which small stacks do not have.
+ * A message is allocated when a thread first fails and freed when the thread ends: a thread-local
+ * array would take memory from the stack of every thread of the process, and some stacks are too
+ * small for it.
  */
 #include "base/error.h"
 
@@ -39,7 +40,7 @@ static char *allocated_sentence(void)
     return has_key ? pthread_getspecific(key) : NULL;
 }
 
-/* The text as a string of its own, at most SENTENCE_SIZE bytes; NULL: there is no memory. */
+/* The formatted text in allocated memory, at most SENTENCE_SIZE bytes; NULL: there is no memory. */
 static char *print_sentence(const char *format, va_list args)
 {
     va_list measured;

@@ -18,7 +18,7 @@
 /* Replaces the calling thread's error message. The format is that of printf. */
 void tgl_set_error(const char *format, ...) TGL_PRINTF(1, 2);
 
-/* The calling thread's error message; "" if there is none. Valid until its next failure. */
+/* The calling thread's error message; "": none. Valid until the thread's next failure. */
 const char *tgl_error(void);
 
 /* Stores the error message and evaluates to `status`. A macro, so that readers and static analysers

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write() until everything is written, in a thread that does not receive SIGXFSZ. Linux sends this
- * signal to the thread that writes, so the other threads and the process's handler stay as they
- * are.
+ * Calls write() until all bytes are written. Meanwhile the calling thread blocks SIGXFSZ. Linux
+ * sends this signal to the thread that writes, so the other threads and the process's handler stay
+ * as they are.
  */
 #include "base/file_write.h"
 
@@ -35,7 +35,7 @@ bool tgl_file_write(int file, const void *data, size_t size)
     pthread_sigmask(SIG_BLOCK, &too_large, &before);
     const bool done = write_all(file, data, size);
     const int error = errno;
-    /* Takes the signal that write() has left, but not one of the caller's. */
+    /* Removes the pending signal that write() has caused, but not one that was pending before. */
     if (!done && error == EFBIG && !sigismember(&pending, SIGXFSZ))
         while (sigtimedwait(&too_large, NULL, &now) < 0 && errno == EINTR)
             ;

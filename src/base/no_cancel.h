@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps pthread_cancel() from ending a thread while it holds a lock, or has begun what must be
- * completed: reading, writing and waiting for a child process are cancellation points.
+ * Keeps pthread_cancel() from ending a thread while it holds a lock, or does work that must be
+ * completed. Reading, writing and waiting for a child process are cancellation points.
  */
 #ifndef TGL_NO_CANCEL_H
 #define TGL_NO_CANCEL_H

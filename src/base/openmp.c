@@ -56,7 +56,7 @@ static void add(openmp_runtimes *runtimes, void *handle)
     }
 }
 
-/* A runtime that is found stays loaded: the handle is not closed. The callback must not call
+/* A runtime that is found stays loaded: the handle is not closed. match_library() must not call
  * dlopen(), because it runs while a lock of the loader is held. */
 static void find_runtimes(openmp_runtimes *runtimes)
 {
@@ -73,7 +73,7 @@ static void find_runtimes(openmp_runtimes *runtimes)
 
 /* In a child of a process that used the library, dl_iterate_phdr() could wait for ever: fork()
  * copies its lock as it is, and a thread of the parent may have held it (glibc 2.36). The child
- * knows the runtimes that its parent has found, and finds those in the global scope. */
+ * knows the runtimes that its parent has found, and searches only the global scope. */
 bool tgl_in_openmp_region(openmp_runtimes *runtimes)
 {
     unsigned long long loaded = 1;

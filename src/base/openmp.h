@@ -11,10 +11,10 @@
 
 enum { OPENMP_RUNTIMES_MAX = 8 };
 
-/* The runtimes that are known. All zero at first. */
+/* The runtimes that have been found. All members are zero at first. */
 typedef struct openmp_runtimes {
     int (*_Atomic in_parallel[OPENMP_RUNTIMES_MAX])(void); /* NULL: end of the list */
-    _Atomic unsigned long long loaded; /* libraries that were loaded at the last search */
+    _Atomic unsigned long long loaded; /* number of libraries loaded at the last search */
 } openmp_runtimes;
 
 bool tgl_in_openmp_region(openmp_runtimes *runtimes);

@@ -19,14 +19,14 @@ enum { PAGE = 1 << 16 };
 enum { PAGE = 1 << 12 };
 #endif
 
-/* A page of its own: nothing else must be wiped. */
+/* The number has a memory page of its own, because a child finds the whole page cleared. */
 static union {
     _Alignas(PAGE) _Atomic unsigned number; /* 0: the process has none yet */
     char page[PAGE];
 } own;
 
 static _Atomic unsigned latest; /* the greatest number of this process and its ancestors */
-static atomic_bool has_handler; /* a child inherits the handlers of fork() */
+static atomic_bool has_handler; /* forget_number() is registered, also in child processes */
 
 static void forget_number(void)
 {

@@ -26,7 +26,8 @@ typedef union affinity {
     cpu_set_t set;
 } affinity;
 
-/* thread: 0 is the calling one, and getpid() the first one of the process. */
+/* Reads the affinity mask of a thread. thread: 0 for the calling thread, getpid() for the first
+ * thread of the process. False: the system refused. */
 static bool read_affinity(pid_t thread, affinity *mask)
 {
     memset(mask, 0, sizeof *mask);
@@ -83,7 +84,8 @@ static char *read_line(const char *format, ...)
 
 /* ---- CPU time -------------------------------------------------------------------------------- */
 
-/* The number of processors, rounded up, that use `quota` microseconds in a period; 0: no limit. */
+/* The number of processors, rounded up, that `quota` microseconds of CPU time in each `period`
+ * (also microseconds) allow; 0: no limit. */
 static int processors_of(long long quota, long long period)
 {
     if (quota <= 0 || period <= 0) return 0;
@@ -91,7 +93,8 @@ static int processors_of(long long quota, long long period)
     return processors < INT_MAX ? (int)processors : INT_MAX;
 }
 
-/* The limit of the cgroup in this folder alone: "QUOTA PERIOD", or "max PERIOD" without a limit. */
+/* The limit of the cgroup in this folder, without the limits of the cgroups that contain it. The
+ * file has the line "QUOTA PERIOD", or "max PERIOD" without a limit. */
 static int limit_of_v2(const char *folder)
 {
     char *line = read_line("%s/cpu.max", folder);
@@ -114,9 +117,9 @@ static int limit_of_v1(const char *folder)
     return limit;
 }
 
-/* The least limit of a cgroup and of the cgroups that contain it. In a container the path may be
- * that on the host, where only the mount point is visible: folders that do not exist set no limit.
- */
+/* The least limit of a cgroup and of the cgroups that contain it. In a container `group` may be a
+ * path of the host that is not visible there: folders that do not exist set no limit. limit_of:
+ * reads the limit of one folder. */
 static int least_limit(const char *root, const char *mount, const char *group,
                        int (*limit_of)(const char *folder))
 {
@@ -205,7 +208,7 @@ static char *read_cache_file(const char *root, int processor, int index, const c
                      name);
 }
 
-/* A size such as "512K"; 0: there is none. Frees the text. */
+/* The bytes of a size such as "512K"; 0: `text` is NULL or has no number. Frees `text`. */
 static size_t take_size(char *text)
 {
     if (text == NULL) return 0;
@@ -247,7 +250,7 @@ static size_t cache_of(const char *root, int processor, int level, char **shared
 
 size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level, bool all)
 {
-    processor_set left = *allowed; /* whose caches are not counted yet */
+    processor_set left = *allowed; /* processors whose caches are not counted yet */
     size_t sum = 0;
     for (int i = 0; i < CPU_MAX_PROCESSORS; i++) {
         if (!contains(&left, i)) continue;

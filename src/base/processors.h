@@ -20,8 +20,8 @@ typedef struct processor_set {
  * threads may be bound to a processor each. *count: how many. False: not known. */
 bool tgl_allowed_processors(processor_set *allowed, int *count);
 
-/* Gives the calling thread the affinity mask of the process. No system call changes anything if it
- * has that mask already, as in a program that binds no threads. */
+/* Gives the calling thread the affinity mask of the process. Changes nothing if the thread already
+ * has this mask, as in a program that binds no threads. */
 void tgl_take_affinity_of_process(void);
 
 /* The limit of CPU time of this process's cgroup, or of a cgroup that contains it, as a number of
@@ -31,17 +31,16 @@ int tgl_cgroup_processors(const char *root);
 /* The processors that the affinity mask and the cgroup leave to this process, at least 1. */
 int tgl_processors(void);
 
-/* Bytes of a data or unified cache of this level, 0 if that is not known: of one processor if
- * `all` is false, of all distinct caches of that level that the allowed processors reach if it is
- * true. */
+/* Bytes of the data or unified caches of this level; 0: not known. all: false for the cache of one
+ * processor; true for the sum of all distinct caches that the allowed processors reach. */
 size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level, bool all);
 
 /* The number of threads in a value of OMP_NUM_THREADS: its first number, as in "4,2". 0: `text` is
  * NULL, or does not begin with a positive number. */
 int tgl_threads_of_text(const char *text);
 
-/* The threads of a device: the number that the program asks for (0: none), else OMP_NUM_THREADS but
- * no more than the processors, else one for each processor; at most `max`. */
+/* The number of threads of a device: the number that the program asks for (0: none), else
+ * OMP_NUM_THREADS but no more than the processors, else one for each processor; at most `max`. */
 int tgl_count_threads(int asked, int processors, int max);
 
 #endif

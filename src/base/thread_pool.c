@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pool of POSIX threads. The caller hands its task to idle workers, runs member 0 itself, and
- * waits until the last member has finished.
+ * A pool of POSIX threads. A task has several members, which may run at the same time. The caller
+ * hands members 1, 2, ... to idle workers, runs member 0 itself, and waits until the last member
+ * has finished.
  *
  *   - A waiting thread polls for a while, then sleeps in the kernel (futex). Products that
  *     follow each other closely therefore need no system call.
@@ -64,7 +65,7 @@ enum {
     RUNNING = 4, /* the worker has begun its task */
     SLEEPS = 8,  /* the worker has to be woken */
     STOP = 16,   /* the pool is closed */
-    NUMBER = 32, /* the lowest bit of the number */
+    NUMBER = 32, /* the lowest bit of the task's number */
     STATES = CLAIMED | TASK | RUNNING,
 };
 
@@ -75,7 +76,7 @@ typedef struct thread_pool_crew crew;
 
 typedef struct worker {
     _Alignas(CACHE_LINE) _Atomic uint32_t word; /* polled, so it has a cache line of its own */
-    _Atomic int thread;                         /* which member of the task's team it is */
+    _Atomic int thread;                         /* the member of the task that the worker runs */
     _Atomic(thread_pool_task *) task;
     crew *crew;
     pthread_t handle;
@@ -118,9 +119,9 @@ static inline void pause_briefly(void)
 #endif
 }
 
-/* Polls until *word has one of the bits, or none of them, for `seconds` at most. After the first
- * polls it offers its processor to other threads: the thread that it waits for may have been placed
- * on the same processor. */
+/* Polls for at most `seconds` until *word has one of the bits (any is true) or none of them
+ * (false). After the first polls it offers its processor to other threads: the thread that it waits
+ * for may have been placed on the same processor. */
 static void spin_until(_Atomic uint32_t *word, uint32_t bits, bool any, double seconds)
 {
     const double start = tgl_clock();
@@ -280,8 +281,9 @@ static bool hand_over(worker *w, thread_pool_task *task, int thread)
     return true;
 }
 
-/* Takes back a task that the worker has not begun. False: it has begun, or has another task. If
- * the word does not change between the two loads and the exchange, the task has not either. */
+/* Takes back a task that the worker has not begun. False: the worker has begun it, or has another
+ * task. If w->word does not change between the two loads and the exchange, w->task has not changed
+ * either. */
 static bool take_back(worker *w, const thread_pool_task *task)
 {
     uint32_t word = atomic_load(&w->word);
@@ -297,7 +299,7 @@ static void run_member(thread_pool_task *task, int thread)
 static void run_team(crew *c, thread_pool_task *task)
 {
     const int team = task->team;
-    int end = 0, next = 1; /* one past the last worker asked; the next member */
+    int end = 0, next = 1; /* end: one past the last worker asked; next: the next member */
     for (; next < team && end < atomic_load(&c->size); end++)
         next += hand_over(&c->workers[end], task, next);
     const double start = tgl_clock();
@@ -309,7 +311,8 @@ static void run_team(crew *c, thread_pool_task *task)
         run_member(task, next);
         finish(task);
     }
-    /* From the last worker down: it was woken last, so it may not have begun yet. */
+    /* Takes members back, from the last worker down: it was woken last, so it may not have begun.
+     */
     for (int i = end - 1; i >= 0 && atomic_load(&task->pending) > 0; i--) {
         worker *w = &c->workers[i];
         const int thread = w->thread;

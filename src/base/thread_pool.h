@@ -29,15 +29,15 @@ typedef struct thread_pool_task {
 } thread_pool_task;
 
 typedef struct thread_pool {
-    _Atomic int threads; /* the largest team, the caller included */
-    int most;            /* the greatest value of `threads`; at least `processors` */
+    _Atomic int threads; /* limit of the team's size, the caller included */
+    int most;            /* upper limit of `threads`; at least `processors` */
     int processors;      /* how many this process may use */
     openmp_runtimes openmp;
     _Atomic(struct thread_pool_crew *) crew; /* the workers of this process; NULL: none yet */
 } thread_pool;
 
-/* processors: how many this process may use, at least 1. The threads of a team that is larger do
- * not spin. Creates no thread. */
+/* processors: how many this process may use, at least 1. The threads of a team that is larger than
+ * this sleep without polling first. Creates no thread. */
 void tgl_thread_pool_open(thread_pool *pool, int threads, int processors);
 
 /* Ends and joins the threads. No run may be in progress, except those that a signal handler has

@@ -38,8 +38,8 @@ typedef struct tgl_arena {
 typedef struct tgl_arenas {
     pthread_mutex_t lock;
     uint64_t clock;
-    size_t bytes, bytes_max;                 /* sum over all arenas, and limit */
-    size_t bytes_of_streams, of_streams_max; /* sum and limit without the shared arena */
+    size_t bytes, bytes_max;                 /* sum over all arenas, and its limit */
+    size_t bytes_of_streams, of_streams_max; /* the sum without the shared arena, and its limit */
     bool has_ids;                            /* the driver identifies streams */
     tgl_arena arena[ROWS];                   /* arena[SHARED] is the shared one */
 } tgl_arenas;
@@ -117,7 +117,8 @@ static tgl_arena *pin_oldest(tgl_arenas *arenas, uint64_t age)
     return oldest;
 }
 
-/* Adds bytes of an arena to the sums, or takes them away. Called with the table's lock. */
+/* Adds `more` bytes of an arena to the sums, and subtracts `less` bytes. Called with the table's
+ * lock. */
 static void count(tgl_arenas *arenas, const tgl_arena *arena, size_t more, size_t less)
 {
     arenas->bytes += more - less;
@@ -249,7 +250,7 @@ static size_t grown(const memory *it, size_t wanted, int64_t unit)
     return (size_t)tgl_round_up((int64_t)(wanted > half_more ? wanted : half_more), unit);
 }
 
-/* Replaces both memories. Their bytes are already reserved. */
+/* Replaces counters and scratch where their sizes change. The new bytes are already reserved. */
 static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t counters,
                              size_t scratch, CUstream stream)
 {
@@ -263,7 +264,8 @@ static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t coun
     return result;
 }
 
-/* *fits: false if the limit would be exceeded; then nothing has changed. */
+/* Grows the arena for a run of the list. *fits: false if the limit would be exceeded; in this case
+ * nothing has changed. */
 static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
                        const tgl_run *run, CUstream stream, bool *fits)
 {
@@ -427,8 +429,7 @@ tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, cons
 }
 
 /* If the event cannot be recorded, later runs cannot wait for it, so this function waits for the
- * work.
- */
+ * work. */
 static CUresult record_passed(const tgl_driver *driver, const tgl_arena *arena, CUstream stream)
 {
     CUresult result = driver->cuEventRecord(arena->passed, stream);

@@ -61,8 +61,8 @@ void tgl_arenas_trim(const tgl_cuda *cuda);
 tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                               CUstream stream, tgl_workspace *space);
 
-/* Call it after the list's last launch. status: the result of the launches; a failure is returned
- * unchanged. */
+/* Gives back what tgl_workspace_take() has returned. Call this function after the list's last
+ * launch. status: the result of the launches; a failure is returned unchanged. */
 tgl_status tgl_workspace_give_back(tgl_device *dev, tgl_workspace *space, CUstream stream,
                                    tgl_status status);
 

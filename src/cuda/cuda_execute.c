@@ -36,14 +36,14 @@ typedef struct cuda_launch {
 
 typedef struct cuda_plan {
     cuda_launch *launches; /* all alternatives of the list, ordered by step */
-    int *first;            /* index of the first alternative of each step */
+    int *first;            /* for each step: index of its first alternative */
     int launch_count;
     tgl_tensor_maps *maps; /* NULL: the list has none */
 } cuda_plan;
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
-/* The z size of the grid; if a batch takes several launches, that of the first. */
+/* The z size of the grid; if a batch takes several launches, the z size of the first launch. */
 static unsigned depth_of(const tgl_launch *launch)
 {
     return launch->count_in_grid_z ? (unsigned)launch->count : launch->grid[2];
@@ -342,7 +342,7 @@ static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_w
 {
     const cuda_plan *made = plan->state;
     const tgl_launch_list *list = &plan->list;
-    bool follows = false; /* the step before was launched */
+    bool follows = false; /* the previous step was launched */
     for (int i = 0; i < list->step_count; i++) {
         const tgl_launch *chosen = tgl_step_choose(&list->steps[i], run);
         if (chosen != NULL) {

@@ -25,7 +25,7 @@
 
 #include <stdlib.h>
 
-enum { ALIGNMENT = TGL_WORKSPACE_ALIGNMENT }; /* of all buffers in GPU memory */
+enum { ALIGNMENT = TGL_WORKSPACE_ALIGNMENT }; /* bytes: alignment of all buffers in GPU memory */
 
 /* The least number of slots: a tile of A and one of B are read while the next two arrive. */
 enum { SLOTS_LEAST = 4 };
@@ -40,7 +40,7 @@ typedef struct tile_slot {
 /* A tile of D on the GPU. `sum` is in the accumulation type, `other` in the type of C or D. */
 typedef struct tile_result {
     char *sum, *other;
-    tgl_host_tile to; /* where its result goes */
+    tgl_host_tile to; /* the tile of the host's D */
     bool is_pending;  /* it is being computed or copied */
 } tile_result;
 
@@ -315,7 +315,7 @@ static tgl_status deliver(tiled_product *p, int index)
     return TGL_OK;
 }
 
-/* Enqueues a tile of D, and then delivers the one before it. */
+/* Enqueues the work for a tile of D. After that, delivers the previous tile. */
 static tgl_status compute_tile(tiled_product *p, const tgl_tile_place *at)
 {
     const int index = p->next_result;

@@ -31,7 +31,7 @@ static const tgl_cuda *cuda_of(const trial *t)
     return t->dev->state;
 }
 
-/* As many blocks as are resident at once: one full wave. */
+/* The number of blocks that are resident at once: one full wave. */
 static unsigned fma_blocks(const tgl_cuda *cuda)
 {
     return (unsigned)(cuda->facts.sms * (cuda->facts.threads_per_sm / FMA_THREADS));

@@ -15,7 +15,7 @@
 
 /* bytes; kernels that need more must set an attribute */
 enum { SHARED_WITHOUT_ASKING = 48 * 1024 };
-/* modules without users: the limit, and how many stay loaded when it is exceeded */
+/* if more than UNUSED_MAX modules have no users, they are unloaded until UNUSED_KEPT are left */
 enum { UNUSED_MAX = 256, UNUSED_KEPT = 192 };
 enum { BUCKETS = 512 };
 

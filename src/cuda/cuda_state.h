@@ -32,7 +32,8 @@ typedef struct cuda_facts {
     int clock_khz, memory_clock_khz, memory_bus_bits;
     int l2_bytes, shared_bytes_per_sm, shared_bytes_per_block, registers_per_sm, threads_per_sm;
     size_t memory_bytes;
-    int driver_version; /* 1000*major + 10*minor of the newest CUDA version that it supports */
+    int driver_version; /* 1000*major + 10*minor of the newest CUDA version that the driver supports
+                         */
 } cuda_facts;
 
 /* A compiled kernel loaded on the device. */

@@ -150,14 +150,14 @@ static int version_of(void *handle)
     return ask(&major, &minor) == NVRTC_SUCCESS ? 1000 * major + 10 * minor : 0;
 }
 
-/* The state of a search: the result, and the newest version that was found but is too old (0:
- * none). */
+/* The state of a search for NVRTC: the result, and the newest version that was found but is too old
+ * (0: none). */
 typedef struct nvrtc_search {
     tgl_nvrtc *nvrtc;
     int too_old;
 } nvrtc_search;
 
-/* Whether `path` is a usable NVRTC. */
+/* Opens the library `path`. Returns whether it is a usable NVRTC. */
 static bool try_library(nvrtc_search *search, const char *path)
 {
     tgl_nvrtc *nvrtc = search->nvrtc;
@@ -179,7 +179,7 @@ static int compare_versions(const void *x, const void *y)
     return strverscmp(*(char *const *)y, *(char *const *)x);
 }
 
-/* Tries all files that match, the highest version first. */
+/* Tries all files that match the pattern, the highest version first. */
 static bool try_pattern(nvrtc_search *search, const char *pattern)
 {
     glob_t found;

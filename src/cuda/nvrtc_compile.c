@@ -13,7 +13,7 @@
 /* All inputs of a compilation. The cache key is the hash of these. */
 typedef struct compilation {
     char *wrapper;
-    const char **names, **texts; /* the kernel file, then the headers */
+    const char **names, **texts; /* of the kernel file, followed by the headers */
     int sources;
     const char **options;
     int option_count;
@@ -60,7 +60,8 @@ static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *
     return true;
 }
 
-/* Appends an option of two parts at `to`; returns the place for the next one. */
+/* Appends an option, which consists of a prefix and a text, at `to`. Returns the address for the
+ * next option. */
 static char *add_option(compilation *job, char *to, const char *prefix, const char *text,
                         size_t length)
 {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The state of one call. */
+/* The state of one call of tgl_warm(). */
 typedef struct warm_job {
     const tgl_warm_options *options;
     tgl_nvrtc nvrtc;
@@ -104,7 +104,7 @@ static void report(const warm_job *job, const tgl_warm_report *what)
     if (what->status != TGL_OK) tgl_set_error("%s", what->message);
 }
 
-/* Compiles one kernel for one architecture and reports it under this name. */
+/* Compiles one kernel for one architecture and reports the result under `name`. */
 static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const char *name,
                            int capability)
 {
@@ -174,8 +174,8 @@ static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, co
     return result;
 }
 
-/* Compiles a configuration without options for one architecture. Skips configurations that do not
- * support it. */
+/* Compiles a configuration without options for one architecture. Skips a configuration that does
+ * not support the architecture. */
 static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                              const char *name, int capability)
 {
@@ -191,7 +191,7 @@ static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, cons
     return status;
 }
 
-/* Compiles for all architectures. Returns the latest failure. */
+/* Compiles the kernels of one layout for all architectures. Returns the latest failure. */
 static tgl_status warm_layout(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                               const char *name)
 {
@@ -212,7 +212,7 @@ typedef struct examples {
     tgl_shape shapes[LAYOUTS];
 } examples;
 
-/* Finds the example problems of a type. Returns whether there are any. */
+/* Finds the example problems of a type for a configuration. Returns whether there are any. */
 static bool find_examples(const tgl_choice *choice, tgl_type type, examples *of)
 {
     of->count = 0;
@@ -224,7 +224,8 @@ static bool find_examples(const tgl_choice *choice, tgl_type type, examples *of)
     return of->count > 0;
 }
 
-/* Finds the examples of the requested type, or else of the first of F32, BF16 and F64 with any. */
+/* Finds the examples of the requested type. If no type is requested, takes the first of F32, BF16
+ * and F64 that has examples. */
 static bool choose_examples(const warm_job *job, const tgl_choice *choice, examples *of)
 {
     const tgl_type asked = job->options->type;

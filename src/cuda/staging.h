@@ -15,10 +15,10 @@
 #include "cuda/cuda_state.h"
 
 enum {
-    TGL_CHUNKS = 4,            /* pinned buffers for copies to the GPU, of TGL_CHUNK_BYTES */
-    TGL_CHUNK_BYTES = 4 << 20, /* takes 0.2 ms to copy at 20 GB/s */
-    TGL_RESULTS = 2,           /* tiles of D: one is computed while the other is copied */
-    TGL_SLOTS_MAX = 1024,      /* tiles of A and B that are kept on the GPU */
+    TGL_CHUNKS = 4, /* number of pinned buffers for copies to the GPU, each of TGL_CHUNK_BYTES */
+    TGL_CHUNK_BYTES = 4 << 20, /* bytes, which take 0.2 ms at 20 GB/s */
+    TGL_RESULTS = 2,      /* buffers for tiles of D: one is computed while the other is copied */
+    TGL_SLOTS_MAX = 1024, /* limit of the tiles of A and B on the GPU */
 };
 
 /* A rectangle of a row-major matrix in host memory. Its copy on the device has another pitch. */
@@ -59,7 +59,7 @@ typedef struct tgl_staging {
 /* NULL: no memory. */
 tgl_staging *tgl_staging_create(void);
 
-/* Frees everything. No work may be running. No staging (NULL) is allowed. */
+/* Frees everything. No work may be running. cuda->staging may be NULL. */
 void tgl_staging_destroy(tgl_cuda *cuda);
 
 /* Frees the GPU memory that is kept, unless a product uses it. The context is current. */
@@ -72,7 +72,8 @@ void tgl_staging_trim(const tgl_cuda *cuda);
  * slots. */
 tgl_status tgl_staging_open(tgl_device *dev, size_t result_bytes, int slots);
 
-/* Makes `bytes` of GPU memory available in staging->memory, whose content is then undefined. */
+/* Makes `bytes` of GPU memory available in staging->memory. The content of this memory is
+ * undefined. */
 tgl_status tgl_staging_reserve(tgl_device *dev, size_t bytes);
 
 /* Frees the GPU memory. */

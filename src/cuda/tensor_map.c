@@ -10,7 +10,7 @@
 
 enum { KEPT = 4 }; /* cached encodings per tensor map of a plan */
 
-/* The encodings of one map, by address. The oldest is replaced. */
+/* The cached encodings of one map, one for each address. A new one replaces the oldest. */
 typedef struct encoded {
     const void *address[KEPT]; /* NULL: free */
     CUtensorMap map[KEPT];

@@ -11,7 +11,7 @@
 /* Floating-point operations of all products of the batch. */
 double tgl_shape_flops(const tgl_shape *shape);
 
-/* Writes formula, types, sizes, intensity and epilogue. */
+/* Writes the problem's formula, types, sizes, arithmetic intensity and epilogue to *out. */
 void tgl_text_problem(tgl_text *out, const tgl_shape *shape);
 
 #endif

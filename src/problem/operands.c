@@ -65,7 +65,7 @@ static tgl_status check_scalars(const tgl_shape *s, const tgl_operands *o)
     return tgl_pointer_check("beta_at", TGL_BAD_SCALAR, o->beta_at, element);
 }
 
-/* Sets the scalars and whether there is a product. Returns whether C is read. */
+/* Sets the scalars and has_product of *run. Returns whether C is read. */
 static bool take_scalars(const tgl_shape *s, const tgl_operands *o, tgl_run *run)
 {
     run->at[TGL_AT_ALPHA] = o->alpha_at;
@@ -103,7 +103,8 @@ static tgl_status check_kinds(const tgl_shape *s, const tgl_operands *o)
     return TGL_OK;
 }
 
-/* Checks a scale of the problem. The name is the caller's. */
+/* Checks the pointer to a scale, which must be NULL if the problem has no such scale. name: the
+ * pointer's name in tgl_operands. */
 static tgl_status check_scale(const char *name, const void *scale, tgl_scaling scaling,
                               tgl_type type)
 {
@@ -156,7 +157,7 @@ static tgl_status check_used(const tgl_shape *s, const tgl_operands *o, bool has
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* Sets all pointers except those of the scalars. */
+/* Sets all pointers of *run except those of the scalars. */
 static void take_pointers(const tgl_shape *s, const tgl_operands *o, bool reads_c, tgl_run *run)
 {
     const bool swapped = s->swapped, has_product = run->has_product, in_place = s->in_place;
@@ -200,8 +201,8 @@ tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_ru
     return TGL_OK;
 }
 
-/* Checks each pointer of an array. name: the matrix as the caller calls it. promised: the alignment
- * in bytes that the caller guarantees; 0: none. */
+/* Checks each pointer of an array. name: the letter by which the caller calls the matrices.
+ * promised: the alignment in bytes that the caller guarantees; 0: none. */
 static tgl_status check_array(const tgl_shape *s, const void *pointers, char name,
                               tgl_status status, tgl_type type, int64_t promised)
 {

@@ -12,14 +12,14 @@ typedef enum tgl_operand {
     TGL_AT_A,
     TGL_AT_B,
     TGL_AT_C,
-    TGL_AT_D, /* C if in_place */
+    TGL_AT_D, /* the pointer to C if D is C (in_place) */
     TGL_AT_A_ARRAY,
     TGL_AT_B_ARRAY,
     TGL_AT_C_ARRAY,
     TGL_AT_D_ARRAY,
     TGL_AT_BIAS,
     TGL_AT_RESIDUAL,
-    TGL_AT_ALPHA, /* only with device scalars */
+    TGL_AT_ALPHA, /* alpha and beta in device memory; NULL with host scalars */
     TGL_AT_BETA,
     TGL_AT_SCALE_A,
     TGL_AT_SCALE_B,
@@ -37,8 +37,8 @@ typedef struct tgl_run {
     const void *at[TGL_OPERANDS]; /* NULL if not used, such as A and B without a product */
     void *workspace;              /* the caller's; NULL: the device provides it */
     size_t workspace_bytes;
-    void *kept[TGL_KEPT_OPERANDS]; /* what the pre-pass of TGL_AT_A or TGL_AT_B has made in an
-                                      earlier run; NULL: this run makes it */
+    void *kept[TGL_KEPT_OPERANDS]; /* what the pre-pass (the kernels that convert an operand) of A
+                                      or B has made in an earlier run; NULL: this run makes it */
     bool is_preparation;  /* the run only makes kept[prepares], by the pre-pass of that operand */
     tgl_operand prepares; /* TGL_AT_A or TGL_AT_B */
 } tgl_run;
@@ -46,8 +46,8 @@ typedef struct tgl_run {
 /* Rounds alpha or beta of the host to the accumulation type. */
 double tgl_scalar_round(const tgl_shape *shape, double value);
 
-/* Returns `status`, with a message that begins with the name, if the pointer is NULL or not aligned
- * to elements of this size in bytes. */
+/* Returns `status`, with a message that begins with `name`, if the pointer is NULL or not aligned
+ * to `element`, the size of an element in bytes. */
 tgl_status tgl_pointer_check(const char *name, tgl_status status, const void *pointer,
                              size_t element);
 

@@ -49,9 +49,9 @@ const char *tgl_type_name(tgl_type type)
 
 #define BIT(type) (1U << (type))
 
-/* The table in the comment of tgl_type. Columns: types of A and B, the accumulation type, types of
- * C and D, types of C and D that need a scale. A set of types is a number with a bit for each
- * type. */
+/* The table in the comment of tgl_type (tegula.h). Columns: types of A and B, the accumulation
+ * type, types of C and D, types of C and D that need a scale. A set of types is a number with a bit
+ * for each type. */
 static const struct type_row {
     unsigned inputs;
     tgl_type accumulate;
@@ -65,7 +65,7 @@ static const struct type_row {
     {BIT(TGL_I8), TGL_I32, BIT(TGL_I32), BIT(TGL_I8) | BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32)},
 };
 
-/* NULL: A and B cannot be combined. */
+/* The row for these types of A and B; NULL: the types cannot be combined. */
 static const struct type_row *find_types(tgl_type a, tgl_type b)
 {
     for (size_t i = 0; i < COUNT_OF(type_rows); i++)
@@ -236,7 +236,8 @@ static tgl_status check_scales(const tgl_problem *p)
 
 /* ---- Matrices as they are stored ------------------------------------------------------------- */
 
-/* A stored matrix: `rows` lines of `row` elements each, with a distance of `ld` elements. */
+/* A stored matrix: `rows` lines of `row` elements each, which begin `ld` elements apart. The
+ * matrices of a batch begin `stride` elements apart. */
 typedef struct stored {
     int64_t rows, row, ld, stride;
     tgl_type type;
@@ -256,7 +257,7 @@ static const struct {
     [D] = {'D', "ldd", "stride_d", TGL_BAD_LDD, TGL_BAD_STRIDE_D},
 };
 
-/* How op(X), rows x cols, is stored. */
+/* How a matrix X is stored. op(X) is rows x cols. */
 static stored stored_as(int64_t rows, int64_t cols, bool transposed, bool col_major, int64_t ld,
                         int64_t stride, tgl_type type)
 {

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* The operation on an element before it is stored, as in tgl_epilogue. */
+/* The operation on an element of the result before it is stored, as in tgl_epilogue. */
 typedef struct tgl_shape_epilogue {
     tgl_bias bias; /* by row or column of the normalised D */
     tgl_activation activation;
@@ -44,8 +44,9 @@ typedef struct tgl_shape {
     bool pointers;  /* the batch is given by arrays of pointers; strides are 0 */
     bool unaligned; /* true: matrices may begin at any element. false: plans may need matrices that
                        begin at multiples of TGL_MAP_ALIGNMENT bytes, and tgl_plan_run_operands()
-                       replaces the plan for others */
-    int64_t alignment; /* of the pointers to A and B, in bytes, as the caller guarantees it */
+                       replaces the plan for other matrices */
+    int64_t alignment; /* bytes: the alignment of the pointers to A and B that the caller
+                          guarantees; 0: no guarantee */
     tgl_scaling scaling_a, scaling_b, scaling_d;
     tgl_type type_scale;
     tgl_shape_epilogue epilogue;

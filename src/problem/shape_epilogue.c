@@ -67,15 +67,15 @@ static tgl_bias exchanged(tgl_bias bias)
                                      : TGL_BIAS_NONE;
 }
 
-/* The accumulation type in CUDA C. */
+/* The name of an accumulation type in CUDA C. */
 static const char *c_type(tgl_type type)
 {
     return type == TGL_F64 ? "double" : type == TGL_I32 ? "int" : "float";
 }
 
 /* Writes the header with the expression as the body of a function, so that the expression sees only
- * the function's parameters. row and col are exchanged if the product was exchanged. NULL: no
- * memory. */
+ * the function's parameters. The parameters row and col are exchanged if A and B were exchanged
+ * (swapped). NULL: no memory. */
 static char *write_source(const char *expression, const tgl_shape *s)
 {
     const char *type = c_type(s->type_accumulate);

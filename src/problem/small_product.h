@@ -20,7 +20,8 @@ typedef struct tgl_small_product {
     void *C;
 } tgl_small_product;
 
-/* A product of this shape, or of its batch, without scalars and matrices. It writes D. */
+/* The product of this shape, or one product of its batch. The caller sets the scalars and pointers.
+ * Member C stands for D of the shape. */
 static inline tgl_small_product tgl_small_product_of(const tgl_shape *s)
 {
     return (tgl_small_product){

@@ -169,7 +169,7 @@ void tgl_cpu_detect(cpu_facts *facts)
     *facts = (cpu_facts){
         .name = "unknown",
         .features = detect_features(),
-        /* Defaults that are seldom too large. */
+        /* The last arguments are used if a size is not known. They are seldom too large. */
         .l1d = cache_size(&allowed, 1, 32 << 10),
         .l2 = cache_size(&allowed, 2, 256 << 10),
         .l3 = cache_size(&allowed, 3, 0),

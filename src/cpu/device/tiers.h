@@ -15,7 +15,7 @@ typedef struct cpu_tier {
     unsigned needs;     /* cpu_feature bits */
     const cpu_kernels *f32, *f64;
     const cpu_conversions *conversions;
-    const cpu_words *words; /* NULL: it multiplies no words */
+    const cpu_words *words; /* kernels of words (cpu_words.h); NULL: the tier has none */
     const char *base;       /* the tier whose f32 and f64 kernels it uses; NULL: it has its own */
 } cpu_tier;
 

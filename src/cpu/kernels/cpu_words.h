@@ -10,12 +10,12 @@
  *     x = high + middle + low        high := x, middle := x - high, low := x - high - middle
  *     x = high + low                 high := x, low := x - high
  *
- * Digits: another way to write the f32 of a line (a row of op(A) or a column of op(B)). Each
- * element x becomes the nearest integer of x * 2^s, where s is such that the greatest integer of
- * the line has 23 bits. The integer is written as three digits to the base 256, from -128 to 127,
- * which are int8. A product of digits takes half the time of a product of words, and its sums are
- * exact, but small elements of a line lose their low bits. multiply_words.c decides when the error
- * is small enough.
+ * Digits: another way to write an f32. Each element x of a line (a row of op(A) or a column of
+ * op(B)) becomes the integer nearest to x * 2^s. All elements of a line have the same s, chosen so
+ * that the largest integer of the line has 23 bits. Each integer is written as three int8 digits to
+ * the base 256, from -128 to 127. A product of digits takes half the time of a product of words,
+ * and its sums are exact, but small elements of a line lose their low bits. multiply_words.c
+ * decides when the error is small enough.
  *
  * Packed operands are panels of CPU_WORDS_LINES lines, padded with zeros. A panel is an array
  * [step][word][2] of tiles of 1 KB. Such a step is CPU_WORDS_STEPS steps of k of bf16, or
@@ -38,12 +38,12 @@ enum {
     CPU_WORDS_STEPS_I8 = 64,
     CPU_WORDS_BYTES = 2 * 1024,
     CPU_DIGITS = 3,
-    CPU_DIGITS_MOST = 0x7f7f7f, /* the greatest integer of three digits */
+    CPU_DIGITS_MOST = 0x7f7f7f, /* the greatest integer that three digits can write */
     CPU_DIGITS_UNSCALE_BYTES = 4 * CPU_WORDS_LINES,
     CPU_DIGIT_LEVELS = 5
 };
 
-/* The type that words or digits multiply, and how they write an element. */
+/* The type of the elements that are multiplied, and how words or digits write an element. */
 typedef enum cpu_word_kind {
     CPU_WORDS_BF16 = 0, /* bf16, one word */
     CPU_WORDS_F32 = 1,  /* f32, three words */
@@ -80,7 +80,7 @@ static inline bool tgl_cpu_digits_in_range(cpu_exponents x)
 /* A block of op(A) or op(B) as it is stored. */
 typedef struct cpu_words_source {
     const void *from;
-    int64_t ld;        /* elements between two lines, or two steps of k */
+    int64_t ld; /* distance in elements from one line (k_contiguous) or step of k to the next */
     bool k_contiguous; /* the steps of a line are contiguous; else the lines of a step are */
     int64_t lines, k;
 } cpu_words_source;
@@ -120,15 +120,15 @@ typedef struct cpu_words {
     bool rounds_to_odd;                /* sums of f32 are rounded to odd, else to nearest */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
-    cpu_multiply_words_fn *multiply_fewer; /* by digits, without A's middle times B's low */
+    cpu_multiply_words_fn *multiply_fewer; /* of digits, without A's middle times B's low digits */
 
-    /* multiply_unpacked: as multiply(), but reads A in place: whole panels of whole steps, with
-     * contiguous lines. exponents: finds those of such an A of bf16. NULL: A is always packed. */
+    /* multiply_unpacked: as multiply(), but reads in place an A that is contiguous along k and has
+     * whole panels and steps. exponents: of such an A of bf16. NULL: A is always packed. */
     cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
-    /* Used instead of the functions of cpu_kernels.short_dot; NULL: those are used. They are called
-     * without begin() and end(), and need no permission. */
+    /* Used instead of the functions of cpu_kernels.short_dot; NULL: the functions of cpu_kernels
+     * are used. They are called without begin() and end(), and need no is_permitted(). */
     cpu_dot_fn *short_dot[CPU_SHORTS];
 
     /* Called by a thread before and after multiply(); NULL: nothing to do. */
@@ -145,27 +145,27 @@ static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int6
     return (size_t)(whole_lines * (whole_k * element[kind] + (int64_t)sizeof(int32_t)));
 }
 
-/* pack_words.c, by AVX512BW. by_line: where k is contiguous, one line is packed after the other,
- * which is faster on Zen 4. The others do that for few lines only, and pack tile after tile
- * otherwise, which was faster on a Xeon. */
+/* Functions of pack_words.c, which use AVX512BW. Those named by_line pack one line after the other
+ * where k is contiguous, which is faster on Zen 4. The other functions do so only for few lines,
+ * and else pack tile after tile, which was faster on a Xeon. */
 cpu_pack_words_fn tgl_pack_a_bf16, tgl_pack_b_bf16, tgl_pack_a_bf16_by_line,
     tgl_pack_b_bf16_by_line, tgl_pack_a_f32, tgl_pack_b_f32, tgl_pack_a_f16, tgl_pack_b_f16;
 
 /* The exponents of a block whose lines are contiguous and have whole steps. */
 cpu_exponents tgl_exponents_bf16(const cpu_words_source *source);
 
-/* pack_i8.c, by AVX512BW. u8: 128 is added to the elements, which makes them unsigned.
- * with_offsets: behind each panel of B there is -128 times the sum of each of its columns in int32,
- * which are CPU_WORDS_OFFSETS bytes. They undo the addition of 128: sum((a + 128)*b) - 128*sum(b) =
- * sum(a*b). */
+/* Functions of pack_i8.c, which use AVX512BW. u8: 128 is added to the elements, which makes them
+ * unsigned. with_offsets: behind each panel of B there is -128 times the sum of each of its columns
+ * in int32, which are CPU_WORDS_OFFSETS bytes. They undo the addition of 128: sum((a + 128)*b) -
+ * 128*sum(b) = sum(a*b). */
 enum { CPU_WORDS_OFFSETS = 4 * CPU_WORDS_LINES };
 cpu_pack_words_fn tgl_pack_a_i8, tgl_pack_b_i8, tgl_pack_a_u8, tgl_pack_b_i8_with_offsets;
 
-/* pack_digits.c, by AVX512BW and AVX512-VNNI. */
+/* Functions of pack_digits.c, which use AVX512BW and AVX512-VNNI. */
 cpu_pack_words_fn tgl_pack_a_digits, tgl_pack_b_digits;
 
-/* tier_avx512_vnni.c: int8, packed by tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets(). Zen 4
- * executes 64 multiply-adds a cycle, of which loads leave 56. */
+/* tier_avx512_vnni.c, for int8 that tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets() have packed.
+ * Zen 4 can execute 64 multiply-adds a cycle, but 56 with the loads. */
 cpu_multiply_words_fn tgl_cpu_multiply_vnni;
 cpu_dot_fn tgl_cpu_dot_vnni;
 enum { CPU_STEPS_VNNI = 1024 };

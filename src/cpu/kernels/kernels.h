@@ -68,7 +68,7 @@ typedef enum cpu_tail {
 
 /* Multiplies all rows of op(A) of a small product by a panel of op(B), b(p, j) = b[p*ldb + j]. c:
  * where the panel's columns of C begin. C := alpha*A*b + beta*C; but C := A*b if beta is 0,
- * whatever alpha is. columns: how many of them the panel's last vector has. */
+ * whatever alpha is. columns: the number of columns in the panel's last vector. */
 typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
                           int columns);
 
@@ -120,17 +120,17 @@ typedef struct cpu_kernels {
                                       const void *x);
 
     /* Executes independent multiply-adds in registers and returns the number of floating-point
-     * operations. Their sum goes to *sink, so that the loop is not optimised away. */
+     * operations. Stores the sum of the results in *sink, so that the loop is not removed. */
     double (*fma_loop)(int64_t rounds, double *sink);
 } cpu_kernels;
 
 /* Conversions of n elements between f32 and a shorter type, and sums of int32 modulo 2^32. */
 typedef struct cpu_conversions {
-    /* Indexed by cpu_short. narrow rounds to nearest, ties to even; int8 has none. */
+    /* Indexed by cpu_short. narrow rounds to nearest, ties to even; int8 has no narrow. */
     void (*widen[CPU_SHORTS])(float *to, const void *from, int64_t n);
     void (*narrow[2])(void *to, const float *from, int64_t n);
 
-    /* to[i] := the integer from[i], or to[i] += from[i] */
+    /* to[i] := the integer from[i]; if `add`, to[i] += from[i] */
     void (*add_integers)(int32_t *to, const float *from, int64_t n, bool add);
 
     /* to[i] := alpha*to[i] + beta*x[i*step]. step: 1, or 0 for the same element everywhere */

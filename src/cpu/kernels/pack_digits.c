@@ -89,7 +89,7 @@ static inline void clear_statistics(line_statistics *x)
         x->large[t] = _mm512_setzero_si512();
 }
 
-/* Counts 64 highest digits, four in each lane. */
+/* Adds 64 highest digits, four in each lane, to the statistics. */
 static inline __attribute__((always_inline)) void count_digits(line_statistics *x, __m512i digits)
 {
     const __m512i ones = _mm512_set1_epi8(1), magnitudes = _mm512_abs_epi8(digits);

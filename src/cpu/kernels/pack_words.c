@@ -65,8 +65,8 @@ static inline __m512i upper_word(__m512 x)
     return _mm512_and_si512(up, _mm512_set1_epi32((int)0xffff0000));
 }
 
-/* The `count` words of 16 f32, in the upper halves of f32. The lower half of the last word is 0,
- * too, because the word has at most 8 bits. */
+/* Splits 16 f32 into `count` words each, in the upper halves of 32-bit lanes. The lower half of the
+ * last word's lane is 0, too, because the word has at most 8 bits. */
 static inline __attribute__((always_inline)) void split(__m512i x, const int count,
                                                         __m512i words[3])
 {
@@ -103,7 +103,7 @@ static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld,
     }
 }
 
-/* Does that for a whole panel, one line after the other. Only the next few lines are prefetched,
+/* As gather_lines_bf16() for a whole panel, line by line. Only the next few lines are prefetched,
  * not all 32: lines that are a multiple of 4 KB apart share a set of the caches, which holds 8. */
 static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64_t ld,
                                            int64_t lines, int64_t k, magnitudes *seen)

@@ -34,7 +34,7 @@ static inline void note(magnitudes *seen, uint8x16_t x)
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
-/* Loads `whole` bytes, 8 or 16. bytes: how many exist, also < 0 or > whole; the rest is 0. */
+/* Loads `whole` bytes, 8 or 16. bytes: the valid bytes, perhaps < 0 or > whole; the rest is 0. */
 static inline uint8x16_t load_bytes(const uint8_t *from, int64_t bytes, const int whole)
 {
     uint8_t some[16] = {0};

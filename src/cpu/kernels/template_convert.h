@@ -103,7 +103,7 @@ static void CONVERT_NAME(widen_i8)(float *restrict to, const void *restrict memo
         to[i] = from[i];
 }
 
-/* Unsigned arithmetic, which may wrap around, unlike that of int32_t. */
+/* Adds in uint32_t, which wraps around; an overflow of int32_t would be undefined. */
 static void CONVERT_NAME(add_integers)(int32_t *restrict to, const float *restrict from, int64_t n,
                                        bool add)
 {

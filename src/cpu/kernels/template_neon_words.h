@@ -31,7 +31,7 @@ static inline void NAME(store_row)(T *c, V left, V right, int64_t columns, bool 
     if (!whole) memcpy(c, row, (size_t)columns * sizeof *c);
 }
 
-/* One panel of A times one panel of B. rows, columns: how many C has from c on. */
+/* Multiplies a panel of A by a panel of B. rows, columns: of C from `c` to its end. */
 static void NAME(tile)(int64_t groups, const int8_t *a, const int8_t *b, T *c, int64_t ldc,
                        int64_t rows, int64_t columns, bool add)
 {

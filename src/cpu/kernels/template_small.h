@@ -25,7 +25,7 @@ typedef struct NAME(small_operands) {
     T *c;
     MASK mask;
     bool has_beta; /* known before the sums, so that the branch on it never waits for them */
-    /* Pointers: the values would take registers of sums in the largest tile. */
+    /* Pointers, because values would take registers that the sums of the largest tile need. */
     const double *alpha, *beta;
 } NAME(small_operands);
 
@@ -55,8 +55,8 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
     const MASK mask = x->mask;
     const int64_t a_step = x->a_step, b_step = x->b_step;
     int64_t a_row = x->a_row;
-    /* Without this the multiples of a_row for all sizes of a tile are computed before the first
-     * one. */
+    /* Without this asm the compiler computes the multiples of a_row for all tile sizes before the
+     * first tile. */
     __asm__ volatile("" : "+r"(a_row));
     for (int64_t p = x->k; p > 0; p--, a += a_step, from += b_step) {
         const T *b = (const T *)(const void *)from;
@@ -119,7 +119,8 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
     }
 }
 
-/* Multiplies all rows, in the tallest tiles; the last two tiles have nearly equal size. */
+/* Multiplies all rows of op(A) by a panel of op(B), in tiles with as many rows as possible; the
+ * last two tiles have nearly equal size. */
 INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small_product *product,
                               const void *b, int64_t ldb, void *c, int columns)
 {
@@ -168,7 +169,7 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         NAME(small_panel)(nv, tail, x, b, ldb, c, columns);                                        \
     }
 
-/* The functions of one number of vectors, by cpu_tail. */
+/* The functions for panels of `nv` vectors, one for each cpu_tail. */
 #ifdef HALF_V
 #define SMALL_HALF(nv)    SMALL_PANEL(nv, CPU_TAIL_HALF, _half)
 #define SMALL_OF_HALF(nv) NAME(small_##nv##_half)

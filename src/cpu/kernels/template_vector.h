@@ -26,8 +26,8 @@ INLINE V OF(load_first)(const E *from, int lanes)
 #endif
 
 #ifndef WITHOUT_DOT
-/* `rows` dot products at once; `rows` is a constant. ahead: the distance in elements from an
- * element that is loaded to the element that is prefetched. */
+/* Computes `rows` dot products at once; `rows` is a constant. ahead: the distance in elements from
+ * an element that is loaded to the element that is prefetched. */
 INLINE void OF(dot_rows)(const int rows, int64_t ahead, T *y, const E *M, int64_t ld, int64_t k,
                          const T *x)
 {
@@ -61,9 +61,9 @@ INLINE void OF(dot_rows)(const int rows, int64_t ahead, T *y, const E *M, int64_
         y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
 }
 
-/* The next rows are prefetched, but not rows of more than a page with AVX-512: without prefetching
- * these are read 20 % faster, but rows of 2 KB 30 % slower (Intel Xeon). With AVX2 prefetching pays
- * for rows of any length (Zen 4). */
+/* Prefetches the next rows. With AVX-512 it prefetches only rows of at most 4 KB: without
+ * prefetching, longer rows are read 20 % faster, but rows of 2 KB 30 % slower (Intel Xeon). With
+ * AVX2 prefetching pays for rows of any length (Zen 4). */
 static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *by)
 {
     T *y = to;

@@ -65,17 +65,18 @@ static inline void prefetch_some(prefetcher *x)
 
 /* ---- Multiplying ----------------------------------------------------------------------------- */
 
-/* Where the sums go. */
+/* The part of C to which the sums of a tile are stored. */
 typedef struct target {
     ELEMENT *c;
     int64_t ldc, rows;
     __mmask16 columns[2]; /* the valid lanes of each vector */
     bool add;             /* C += sums; else C := sums */
-    const char *offsets;  /* for FIRST_SUMS: behind the panel of B */
+    const char *offsets;  /* the data behind the panel of B, for FIRST_SUMS */
 } target;
 
 /* Multiplies MR rows of a panel of A, which begin at a, by `nv` tiles of a panel of B, one or two,
- * a constant. Rows of the panel beyond the matrix are zeros, and their sums are not stored. */
+ * a constant. Rows of the panel beyond the matrix are zeros, and their sums are not stored. ahead:
+ * a part of the next panel of B, which is prefetched. */
 static inline __attribute__((always_inline)) void
 multiply_word_tile(const int nv, int64_t k, const char *a, const char *b, const char *ahead,
                    const target *to, prefetcher *beside)
@@ -123,7 +124,7 @@ multiply_word_tile(const int nv, int64_t k, const char *a, const char *b, const 
     }
 }
 
-/* One panel of A times one panel of B. rows, columns: those of C, at most LINES. */
+/* Multiplies one panel of A by one panel of B. rows, columns: of this part of C, at most LINES. */
 static void multiply_word_panels(int64_t rows, int64_t columns, int64_t k, const char *a,
                                  const char *b, target to, prefetcher *beside)
 {

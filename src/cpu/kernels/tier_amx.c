@@ -14,10 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Before loads and after stores of tiles: the compiler does not know that they access memory. */
+/* Needed around loads and stores of tiles: the compiler does not know that they access memory. */
 #define MEMORY_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* sum += a*b, three tiles; of int8 if is_i8, a constant. */
+/* sum += a*b for tiles with these numbers, of int8 if is_i8 (a constant), else of bf16. */
 #define MULTIPLY(is_i8, sum, a, b)                                                                 \
     do {                                                                                           \
         if (is_i8)                                                                                 \
@@ -77,12 +77,13 @@
     } while (0)
 
 /* The product of digit i of A and digit j of B has the order i + j. All products of one order are
- * added to one sum. low*low, the only one of order 4, is left out. LONGEST_ORDER has the most. */
+ * added to one sum. low*low, the only one of order 4, is left out. LONGEST_ORDER has the most
+ * products. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
-/* Up to this many elements of C (256 KB) tiles are stored to C directly, not to a buffer: 128 cubed
- * takes 14 % less time. With a C of 1 MB, which is not in the L2 cache, direct stores wait for it
- * and take 10 % more time. */
+/* If C has at most this many elements (256 KB), tiles are stored to C directly, not to a buffer:
+ * 128 cubed takes 14 % less time. With a C of 1 MB, which is not in the L2 cache, direct stores
+ * wait for it and take 10 % more time. */
 enum { MOST_TO_C = 256 * 256 };
 
 /* The sums of a panel of A and a panel of B. AVX-512 adds them to C while the next panels are
@@ -92,8 +93,8 @@ typedef struct panel_sums {
     float tiles[4][TILE_ROWS][16] __attribute__((aligned(64))); /* int32 for int8 */
     float *c; /* the first row that is not added yet */
     int64_t ldc;
-    int64_t row, rows;    /* the next row, all rows */
-    __mmask16 columns[2]; /* of the left and of the right tiles */
+    int64_t row, rows;    /* row: index of the row at `c`; rows: their number */
+    __mmask16 columns[2]; /* valid columns of the left and the right tiles */
     bool add;             /* C += sums; else C := sums */
     bool to_c;            /* whole tiles are stored to C, not to this buffer */
 } panel_sums;
@@ -136,8 +137,8 @@ typedef struct a_tiles {
     int64_t row, second, step, panel;
 } a_tiles;
 
-/* All products of words for one step of tiles, the smallest first, but not high*high of f16, which
- * multiply_panels_amx() adds last. */
+/* Adds all products of words for one step of tiles, the smallest first, but not high*high of f16,
+ * which multiply_panels_amx() adds last. */
 static inline __attribute__((always_inline)) void
 multiply_word_steps(const a_tiles *x, const char *a, const char *b, const cpu_word_kind kind,
                     const bool tall, const bool wide)
@@ -163,9 +164,9 @@ multiply_word_steps(const a_tiles *x, const char *a, const char *b, const cpu_wo
     }
 }
 
-/* One panel of A, at a, times one panel of B. Meanwhile it adds the sums of the panels before to C.
- * The products high*high of f16 come last: the sums of the others are small, and so are their
- * rounding errors. */
+/* Multiplies one panel of A, at `a`, by one panel of B. Meanwhile adds the sums of the previous
+ * panels to C. The products high*high of f16 come last: the sums of the others are small, and so
+ * are their rounding errors. */
 static inline __attribute__((always_inline)) void
 multiply_panels_amx(const a_tiles *x, const char *a, const char *b, int64_t k, panel_sums *sums,
                     const cpu_word_kind kind, const bool tall, const bool wide)
@@ -250,7 +251,7 @@ MULTIPLY_KIND(f32, CPU_WORDS_F32)
 MULTIPLY_KIND(f16, CPU_WORDS_F16)
 MULTIPLY_KIND(i8, CPU_WORDS_I8)
 
-/* Tiles of A where it lies, not packed. element: bytes of an element of A. */
+/* The tiles of an A that is read in place, not packed. element: bytes of an element of A. */
 static a_tiles tiles_of(const cpu_words_source *a, int64_t element)
 {
     const int64_t line = a->ld * element;
@@ -277,13 +278,13 @@ typedef struct digit_sums {
     int32_t tiles[DIGIT_ORDERS][4][TILE_ROWS][16] __attribute__((aligned(64)));
     float *c; /* the first row that is not added yet */
     int64_t ldc;
-    int64_t row, rows;    /* the next row, all rows */
-    __mmask16 columns[2]; /* of the left and of the right tiles */
+    int64_t row, rows;    /* row: index of the row at `c`; rows: their number */
+    __mmask16 columns[2]; /* valid columns of the left and the right tiles */
     const float *a_unscale, *b_unscale;
     bool add; /* C += sums; else C := sums */
 } digit_sums;
 
-/* 16 elements: order 0 + 2^-8 * order 1 + 2^-16 * order 2 + 2^-24 * order 3. */
+/* Computes 16 elements: order 0 + 2^-8 * order 1 + 2^-16 * order 2 + 2^-24 * order 3. */
 static inline __m512 sum_of_orders(const digit_sums *x, int64_t tile, int64_t row)
 {
     const __m512 base = _mm512_set1_ps(1 / 256.0F);
@@ -311,8 +312,8 @@ static inline void add_digit_rows(digit_sums *x, int64_t count)
         }
 }
 
-/* All products of one order: of digit order - i of A and digit i of B, first <= i <= last. The loop
- * of LONGEST_ORDER also adds the sums of the panels before to C. */
+/* Adds all products of one order: those of digit order - i of A and digit i of B, first <= i <=
+ * last. The loop of LONGEST_ORDER also adds the sums of the previous panels to C. */
 static inline __attribute__((always_inline)) void
 multiply_order(const char *a, const char *b, int64_t steps, digit_sums *sums, const int order,
                const int first, const int last, const bool tall, const bool wide)
@@ -351,7 +352,7 @@ multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *s
     multiply_order(a, b, steps, sums, 0, 0, 0, tall, wide);
 }
 
-/* all: with the products of A's middle and B's low digits. */
+/* all: true to include the products of A's middle and B's low digits. */
 static void multiply_all_digits(const cpu_words_product *x, bool all)
 {
     const int64_t m = x->a.lines, n = x->b.lines;

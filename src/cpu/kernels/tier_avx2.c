@@ -35,7 +35,7 @@
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b))
 
-/* The mask of the first n lanes, n words of ones and then zeros, is a window of this table. */
+/* The mask of the first n lanes is a window of this table: n words of ones followed by zeros. */
 static const int32_t lane_masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
 
 static inline __m256i first_lanes(const int32_t *window)

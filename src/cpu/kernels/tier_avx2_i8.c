@@ -34,8 +34,8 @@ static inline void store_pairs(char *to, __m256i x, const int half)
                      half == 0 ? _mm256_castsi256_si128(x) : _mm256_extracti128_si256(x, 1));
 }
 
-/* Packs 4 lines, 16 steps of each, which are contiguous. step: bytes of a panel for a pair of
- * steps. */
+/* Packs 16 steps of each of 4 lines. The steps of a line are contiguous. step: bytes of a panel for
+ * a pair of steps. */
 static inline void gather_line_pairs(char *to, int64_t step, const int8_t *from, int64_t ld,
                                      int64_t lines, int64_t k)
 {
@@ -53,7 +53,7 @@ static inline void gather_line_pairs(char *to, int64_t step, const int8_t *from,
         if (q < count) store_pairs(to + q * step, pairs[q % 4], q / 4);
 }
 
-/* Packs 2 steps of 16 lines, which are contiguous: each to[i] gets the pairs of 4 lines. */
+/* Packs 2 steps of 16 lines. The lines of a step are contiguous. to[i]: the pairs of 4 lines. */
 static inline void gather_step_pairs(char *const to[4], const int8_t *from, int64_t ld,
                                      int64_t lines, int64_t k)
 {
@@ -109,7 +109,7 @@ static inline __m256i mask_of_lanes(int64_t n)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n > 8 ? 8 : n < 0 ? 0 : n)), lanes);
 }
 
-/* Computes one tile of C. rows, columns: how many C has from c on; the tile has at most MR x NR. */
+/* Computes one tile of C. rows, columns: of C from `c` to its end; the tile has at most MR x NR. */
 static inline void multiply_tile_i8(int64_t rows, int64_t columns, int64_t k, const char *a,
                                     const char *b, int32_t *c, int64_t ldc, bool add)
 {

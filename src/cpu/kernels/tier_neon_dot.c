@@ -10,7 +10,7 @@
 #include <arm_neon.h>
 #include <string.h>
 
-/* Adds to the two vectors of sums of row i. Lane `lane` of `rows` has 4 steps of this row. */
+/* Adds products to both vectors of sums of row i. Lane `lane` of `rows` has 4 steps of this row. */
 #define ROW_TIMES_COLUMNS(sums, i, rows, lane)                                                     \
     do {                                                                                           \
         (sums)[2 * (i)] = vdotq_laneq_s32((sums)[2 * (i)], columns[0], rows, lane);                \

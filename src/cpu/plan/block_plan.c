@@ -7,16 +7,17 @@
 #include "cpu/plan/cpu_sharing.h"
 #include "cpu/plan/word_plan.h"
 
-/* One more thread is used for each so many cycles that a product by words (kernels/cpu_words.h)
- * takes. With AMX they are 4e5 multiply-adds of bf16: the fastest value at 128 cubed. */
+/* A product by words (kernels/cpu_words.h) gets one thread for each CYCLES_PER_THREAD cycles that
+ * it takes. With AMX these are 4e5 multiply-adds of bf16: the fastest value at 128 cubed. */
 static const double CYCLES_PER_THREAD = 1500;
 
 /* Rows of op(A), columns of op(B) and steps of k of the largest block that is converted to f32: the
- * f32 blocks of A, B and the sums take 1.3 MB. MIN_: smaller blocks are not halved. */
+ * f32 blocks of A, B and the sums take 1.3 MB. Rows are halved only above MIN_ROWS, columns only
+ * above MIN_COLUMNS. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
 _Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 
-/* The f32 product of one block. */
+/* The shape of the f32 product of one block. */
 tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t k, int64_t ldc)
 {
     return (tgl_shape){

@@ -35,7 +35,7 @@ void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, const cpu
                          cpu_blocking blocking, const cpu_machine *machine, cpu_block_plan *h,
                          cpu_plan *plan);
 
-/* The f32 product of one block. */
+/* The shape of the f32 product of one block. */
 tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t k, int64_t ldc);
 
 #endif

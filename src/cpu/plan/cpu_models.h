@@ -36,7 +36,7 @@ typedef struct cpu_model {
     int a_block_max_rows;     /* rows of a block of A, at most */
 
     bool copies_few_sets;  /* rows of A are copied if they lie in few sets of the caches */
-    int copy_min_columns;  /* rows of A are copied from so many columns of C on; 0: never */
+    int copy_min_columns;  /* rows of A are copied if C has at least this many columns; 0: never */
     cpu_beyond batches;    /* a batch of small products is prefetched if it exceeds this cache */
     int batch_min_kb;      /* the least KB of each product of such a batch */
     cpu_blocking f32, f64; /* what `tegula tune` found to be faster; 0: cpu_plan.c computes it */

@@ -30,7 +30,7 @@ enum {
     CORES_OF_BATCH = 3, /* C: a batch that fits in the L3 shares of so many cores is not fetched */
 
     /* Packing and prefetching */
-    NARROW_PANELS = 2,   /* C: C is narrow if B has so many panels at most */
+    NARROW_PANELS = 2,   /* C: C is narrow if B has at most this many panels */
     LARGE_B = 8,         /* C: B is large if it exceeds L2 / LARGE_B */
     MIN_ROW_BYTES = 256, /* M: shorter rows of B are prefetched by the hardware alone */
     MIN_PANEL_KB = 32,   /* M: least KB of a prefetched product of a batch if B is one panel */
@@ -93,8 +93,9 @@ static bool fetches_next_block(const plan_input *in, int64_t columns)
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* Whether the rows of A lie in few sets of the caches and A is larger than L2. Rows do if their
- * distance is a multiple of PAGE, or so close to it that a tile's rows drift by one cache line. */
+/* Whether the rows of A lie in few sets of the caches and A is larger than L2. Rows lie in few sets
+ * if their distance is a multiple of PAGE, or so close that a tile's rows drift by one cache line.
+ */
 static bool rows_share_few_sets(const plan_input *in)
 {
     const int64_t step = in->shape->lda * in->element, beyond = step % PAGE;
@@ -141,7 +142,7 @@ static int64_t even_block(int64_t total, int64_t max, int64_t unit)
 }
 
 /* The elements of a block of A, if A has several. The rest of L2 is for the panels of B and the
- * tiles of C. B is read once for each block of A: too often, if blocks are small. */
+ * tiles of C. B is read once for each block of A, so small blocks would read B too often. */
 static int64_t elements_of_a(const plan_input *in)
 {
     const cpu_fraction share = in->model->a_block;
@@ -167,9 +168,9 @@ static int64_t steps_of_few_rows(const plan_input *in)
     return max64(tgl_min64(steps, max64(a_fits, rows)), in->model->few_row_steps.min);
 }
 
-/* Steps of k between two visits to a tile of C. They depend on the whole product, not on a
- * thread's part of it: if threads share rows and columns of C, the result then has the same bits
- * for any number of threads. */
+/* The maximum number of steps of k between two visits to a tile of C. It depends on the whole
+ * product, not on a thread's part of it: if threads share rows and columns of C, the result then
+ * has the same bits for any number of threads. */
 static int64_t max_steps(const plan_input *in)
 {
     const int64_t usual = in->blocking.kc > 0 ? in->blocking.kc : in->kernels->kc;
@@ -190,8 +191,8 @@ static bool is_in_bands(const plan_input *in, const cpu_plan *plan)
     return in->model->bands != CPU_NEVER && s->k < SHORT_K && plan->pack_b && bytes > (double)cache;
 }
 
-/* Whether A is one block. Then a panel of B is not kept for other blocks, and all panels are copied
- * to the same memory, which stays in the caches. */
+/* Whether A is one block. If it is, a panel of B is not kept for other blocks, and all panels are
+ * copied to the same memory, which stays in the caches. */
 static bool is_one_block(const plan_input *in, int64_t kc)
 {
     const cpu_fraction share = in->model->a_one_block;
@@ -200,7 +201,7 @@ static bool is_one_block(const plan_input *in, int64_t kc)
            rows * kc * in->element * share.of <= in->l2 * share.parts;
 }
 
-/* Rows of a block of A, at most. */
+/* The maximum number of rows of a block of A. */
 static int64_t max_rows(const plan_input *in, const cpu_plan *plan)
 {
     if (in->blocking.mc > 0) return max64(in->blocking.mc, in->mr);

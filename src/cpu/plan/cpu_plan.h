@@ -13,7 +13,7 @@
 
 enum {
     CPU_ALIGNMENT = 256, /* bytes: of packed blocks */
-    CPU_SMALL = 64,      /* rows, columns and steps of a small product, at most */
+    CPU_SMALL = 64,      /* limit of the rows, columns and steps of a small product */
 
     /* A product with one row or column is computed by tiles, not as a GEMV, if k is at most
      * CPU_TILE_STEPS, and m, n and the multiply-adds are at most CPU_TILE_WORK (measured:
@@ -38,9 +38,9 @@ typedef enum cpu_path {
 
 /* How the threads share a product. */
 typedef enum cpu_sharing {
-    CPU_SHARE_C,     /* each takes one rectangle of C after the other, until none is left */
-    CPU_SHARE_BATCH, /* each computes whole products of the batch */
-    CPU_SHARE_K,     /* each computes a part of the sum; the parts are then added in order */
+    CPU_SHARE_C,     /* each thread takes one rectangle of C after the other */
+    CPU_SHARE_BATCH, /* each thread computes whole products of the batch */
+    CPU_SHARE_K,     /* each thread sums a part of k; afterwards the parts are added in order */
 } cpu_sharing;
 
 typedef struct cpu_plan {

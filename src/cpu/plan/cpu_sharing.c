@@ -13,16 +13,16 @@ enum {
     DEEP = 16,          /* C: k is shared only if k >= DEEP * max(m, n) */
     FEW_TILES = 64,     /* C: k is shared only if C has fewer tiles than this for each thread */
     MAX_RECTANGLES = 8, /* M: the most rectangles of each thread */
-    RECTANGLES = 4,     /* M: from so many on, they are halved only if a half has LARGE_WORK */
+    RECTANGLES = 4,     /* M: threads with so many get more only if each then has LARGE_WORK */
     MIN_SIDE = 48,      /* M: rows or columns of a rectangle: narrower ones are slower */
     WIDE = 640,         /* M: a rectangle with so many columns is cut along n, not m */
     SHORT_K = 128, /* M: steps of k; with fewer, packing a transposed B for rectangles is slow */
 };
 
-/* Multiply-adds. */
-static const double WORK_PER_THREAD = 1e5; /* M: pays for one more polling thread; 1 to 2 us */
-static const double MIN_WORK = 2e6;   /* F: the least of a rectangle: MIN_WORK_B of cpu_plan.c */
-static const double LARGE_WORK = 6e7; /* M: the least of one that packs rows of a transposed A */
+/* Work, in multiply-adds. */
+static const double WORK_PER_THREAD = 1e5; /* M: work that pays for one more thread; 1 to 2 us */
+static const double MIN_WORK = 2e6;   /* F: least work of a rectangle: MIN_WORK_B of cpu_plan.c */
+static const double LARGE_WORK = 6e7; /* M: least work of one that packs a transposed A */
 
 /* Costs of a rectangle. The unit is the time in which a tile of rows is multiplied by a vector. */
 static const double ONE_VECTOR = 1.1; /* C: factor for rectangles of one vector: loads limit it */
@@ -63,7 +63,7 @@ static double cost(const tgl_shape *s, double tiles, double vectors)
     return products + packing + LOAD_B * vectors + SIDE * (tiles + vectors);
 }
 
-/* Arranges the threads as a grid over C. If fewer threads finish as early, only so many are
+/* Arranges the threads as a grid over C. If fewer threads would take no longer, only these are
  * used: 5 threads take as long as 4 for 16 rows of tiles. */
 static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 {

@@ -7,7 +7,7 @@
 
 #include "cpu/plan/cpu_plan.h"
 
-/* Threads for so many multiply-adds of f32: 1 to `max`. */
+/* The number of threads, 1 to `max`, that pays for `work` multiply-adds of f32. */
 int tgl_cpu_threads_for(double work, int max);
 
 /* A rectangle of C. */

@@ -20,7 +20,7 @@ typedef struct cpu_type {
                                are converted to f32, or multiplied by words */
     bool sums_are_integers; /* sums are int32 modulo 2^32, and words can multiply any elements. Else
                                sums are f32 or f64, and words cannot multiply some blocks */
-    cpu_word_kind words;    /* how words (cpu_words.h) multiply it */
+    cpu_word_kind words;    /* how words (cpu_words.h) write an element */
     unsigned word_modes;    /* set of the tgl_compute modes in which words are permitted */
     int64_t steps_of_vector; /* GEMV that adds rows of a matrix in f32: the most steps of k */
 } cpu_type;

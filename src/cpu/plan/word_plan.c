@@ -21,8 +21,8 @@ enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 }
 enum { MIN_DIGITS_K = 256 };
 
 /* Cycles, measured on a Xeon with AMX. PACK: packing an element, by kind, or converting it to f32.
- * ADD: adding a sum to a block of sums. EPILOGUE: reading it for the epilogue. CALL: a call of the
- * kernel. ADD_PART: adding a sum over a part of k, which another thread has written. */
+ * ADD: adding a sum to a block of sums. EPILOGUE: reading a sum for the epilogue. CALL: a call of
+ * the kernel. ADD_PART: adding a sum over a part of k, which another thread has written. */
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 1};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000, ADD_PART = 1;
 
@@ -43,7 +43,7 @@ static int64_t even_lines(int64_t total, int64_t blocks)
     return tgl_min64(total, tgl_round_up(cpu_ceil_div(total, blocks), CPU_WORDS_LINES));
 }
 
-/* The least number of blocks of `total` lines. other: lines of the other operand. */
+/* The least number of blocks that `total` lines need. other: lines of the other operand. */
 static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
 {
     const int64_t most = kind == CPU_WORDS_I8 ? MAX_LINES_I8 : MAX_LINES;

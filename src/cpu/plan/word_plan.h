@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a product is computed by words, and in which blocks.
+ * When a product is computed by words (kernels/cpu_words.h), and in which blocks.
  */
 #ifndef TGL_CPU_WORD_PLAN_H
 #define TGL_CPU_WORD_PLAN_H

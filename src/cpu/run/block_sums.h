@@ -29,7 +29,7 @@ typedef struct cpu_sum_functions {
     /* Adds `count` rows of n sums, which begin `step` elements behind `sums` and are `step` apart.
      */
     void (*add_parts)(const cpu_plan *plan, void *sums, int64_t n, int64_t step, int64_t count);
-    /* A row of D := epilogue(alpha*sums + beta*C); row: of the block. Changes the sums. */
+    /* A row of D := epilogue(alpha*sums + beta*C); row: index in the block. Changes the sums. */
     void (*store_row)(const cpu_block_sums *x, int64_t row);
 } cpu_sum_functions;
 

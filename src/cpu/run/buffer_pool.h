@@ -13,7 +13,7 @@ enum { CPU_BUFFER_SLOTS = 32 };
 
 /* Buffers that are kept from run to run. All zero at first. */
 typedef struct cpu_buffer_pool {
-    size_t most; /* bytes of idle buffers that are kept; 0: all */
+    size_t most; /* limit of the bytes of idle buffers that are kept; 0: no limit */
     struct {
         atomic_bool in_use;  /* the thread that sets it owns the slot */
         atomic_size_t bytes; /* 0: the slot is empty */

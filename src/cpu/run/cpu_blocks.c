@@ -187,10 +187,10 @@ static void multiply_block(d_block *x, int64_t first, int64_t k)
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
-/* Whether the sums are the results, and it pays to have them in D. It does not
- * if rows of D are a multiple of 8 KB apart: the rows of a tile then share a set of the L1 cache,
- * and a block of sums with a copy is 5 to 20 % faster (2048 and 1024 cubed, Xeon with AMX). Sums of
- * int8 are faster in D in any case. */
+/* Whether the sums are the results, and it pays to have them in D. It does not pay if rows of D are
+ * a multiple of 8 KB apart: the rows of a tile then share a set of the L1 cache, and a block of
+ * sums with a copy is 5 to 20 % faster (2048 and 1024 cubed, Xeon with AMX). Sums of int8 are
+ * faster in D in any case. */
 static bool are_results(const cpu_product *product)
 {
     const tgl_shape *s = product->shape;
@@ -203,7 +203,7 @@ static bool are_results(const cpu_product *product)
            product->run->beta == 0 && tgl_epilogue_is_none(&s->epilogue);
 }
 
-/* Takes bytes from the beginning of memory. */
+/* Returns the address in *memory, and moves it behind the next `bytes` bytes. */
 static void *take(char **memory, size_t bytes)
 {
     char *taken = *memory;

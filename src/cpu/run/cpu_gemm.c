@@ -110,7 +110,7 @@ static void pack_a_columns(const rectangle *x, const row_block *block)
     }
 }
 
-/* A panel of B, and what is prefetched while it is multiplied. */
+/* A panel of B, and the memory that is prefetched while the panel is multiplied. */
 typedef struct panel {
     int64_t column, count, width; /* first column of C, columns, columns rounded up to vectors */
     const char *b;                /* address of the panel */
@@ -185,8 +185,9 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
  * lines than a core can have in flight: flat products took 3 to 25 % longer (Zen 4). */
 enum { FEW_TILES = 4 };
 
-/* Rows of a transposed B lie along k. The next panel is prefetched if its rows have at least so
- * many steps of k: with 48 steps a product was 8 % slower with prefetching (Intel Xeon). */
+/* Rows of a transposed B are contiguous along k. The next panel is prefetched if its rows have at
+ * least LONG_ROW steps of k: with 48 steps a product was 8 % slower with prefetching (Intel Xeon).
+ */
 enum { LONG_ROW = 128 };
 
 /* Chooses what is prefetched while a panel of B is read that is not packed: the next panel or, if
@@ -324,9 +325,9 @@ static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
     };
 }
 
-/* The most rows or columns, and the most steps of k, of a flat rectangle: finding its tiles takes
- * longer than computing them (measured with two to eight of each on Zen 3), so it is computed as
- * small products. A transposed B is packed faster by the blocks. */
+/* A rectangle is flat if it has at most FLAT_SIDE rows or columns and at most FLAT_STEPS steps of
+ * k. Finding its tiles takes longer than computing them (measured with 2 to 8 rows and steps on Zen
+ * 3), so it is computed as small products. A transposed B is packed faster by the blocks. */
 enum { FLAT_SIDE = 8, FLAT_STEPS = 8 };
 
 static bool is_flat(const rectangle *x)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs the jobs of a product. A thread takes one job after the other from a counter that all
- * threads share. Where k is divided, all threads then add the parts: each takes some rows of every
- * rectangle. The order of additions does not depend on which thread computes what.
+ * threads share. Where k is divided, all threads add the parts after the last job: each takes some
+ * rows of every rectangle. The order of additions does not depend on which thread computes what.
  */
 #include "cpu/run/cpu_jobs.h"
 

@@ -22,7 +22,7 @@ typedef struct cpu_job {
  *
  * compute: computes D in a job's rectangle, with the epilogue, or only the sums over a part of k.
  * add_parts: adds the sums of all parts of k in order, and computes D in these rows of a rectangle.
- *   job: that of the first part of k. The sums of the parts are sum_bytes apart. */
+ *   job: the job of the first part of k. The sums of the parts are sum_bytes apart. */
 typedef struct cpu_cut {
     int64_t grid_m, grid_n, parts;  /* rectangles along m and n, parts of k */
     int64_t unit_m, unit_n, unit_k; /* rectangles and parts consist of whole units */

@@ -72,7 +72,7 @@ static double measure_fma(tgl_device *dev, measuring *m)
 static double measure_copy(tgl_device *dev, measuring *m)
 {
     const cpu_device *cpu = dev->state;
-    /* 4 times the last cache, but 128 to 512 MB. */
+    /* 4 times the size of the L3 cache, but at least 128 and at most 512 MB. */
     m->bytes = 4 * cpu->machine.facts.l3;
     if (m->bytes < (size_t)128 << 20) m->bytes = (size_t)128 << 20;
     if (m->bytes > (size_t)512 << 20) m->bytes = (size_t)512 << 20;

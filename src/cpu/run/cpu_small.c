@@ -54,7 +54,7 @@ static int cut(int total, int parts, int index)
  * next matrix. */
 typedef struct next_product {
     const char *at[3], *end[3];
-    int matrix;   /* index of the one to continue with; 3: all are prefetched */
+    int matrix;   /* index of the matrix to continue with; 3: all are prefetched */
     int64_t part; /* bytes that each tile prefetches */
 } next_product;
 
@@ -75,7 +75,7 @@ static cpu_beside next_part(next_product *next, int64_t width)
 /* ---- One product -------------------------------------------------------------------------------
  */
 
-/* columns: those of the last vector. */
+/* columns: the number of valid columns in the last vector. */
 static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
 {
     return columns == kernels->vector       ? CPU_TAIL_WHOLE
@@ -104,8 +104,8 @@ static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_produc
     }
 }
 
-/* Multiplies by one panel. NULL for `next`: nothing is prefetched, and one call computes all rows.
- */
+/* Multiplies op(A) by one panel of op(B). The parameters are those of multiply_fetching(). NULL for
+ * `next`: nothing is prefetched, and one call computes all rows. */
 static inline void multiply_small_panel(const cpu_kernels *kernels, const tgl_small_product *x,
                                         const char *b, int64_t ldb, int vectors, int tail, char *c,
                                         next_product *next)
@@ -116,8 +116,8 @@ static inline void multiply_small_panel(const cpu_kernels *kernels, const tgl_sm
         kernels->small[tail_of(kernels, tail)][vectors - 1](x, b, ldb, c, tail);
 }
 
-/* Multiplies by one panel after the other. packed: a buffer for a panel of op(B) if B is
- * transposed; else NULL. */
+/* Multiplies op(A) by op(B), one panel of op(B) after the other. packed: a buffer for a panel of
+ * op(B) if B is transposed; else NULL. */
 static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_small_product *x,
                                          char *packed, next_product *next)
 {
@@ -153,7 +153,7 @@ multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, ne
     multiply_small_panels(kernels, x, packed, next);
 }
 
-/* Whether the microkernels leave alpha to scale_result(). */
+/* Whether the kernels do not multiply by alpha, so that scale_result() must. */
 static bool has_alpha_alone(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const bool f32 = kernels->element == sizeof(float);
@@ -209,8 +209,8 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* Multiplies by tiles where C is one row or column. turns: computes the transposed product, for
- * which C must be contiguous. A transposed B with one column is contiguous and needs no packing. */
+/* Multiplies by tiles where C is one row or column. turns: computes the transposed product, which
+ * needs a contiguous C. A transposed B with one column is contiguous and needs no packing. */
 static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
                                                       const tgl_small_product *p, bool turns)
 {
@@ -262,7 +262,7 @@ static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernel
     return true;
 }
 
-/* One product, with the same bits as by a plan. */
+/* Computes one product. The result has the same bits as that of a plan. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 {
     const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];

@@ -41,7 +41,8 @@ static matvec matvec_of(const tgl_small_product *p)
                     .by_rows = p->trans_b};
 }
 
-/* Multiplies elements begin .. begin+count of y by way of `sums`. x is contiguous. */
+/* Computes `count` elements of y from `begin` on. sums: memory, for use if sums are not results. x
+ * is contiguous. */
 static void multiply_part(const cpu_kernels *kernels, const matvec *v, const char *x, char *sums,
                           int64_t begin, int64_t count, double alpha, double beta)
 {
@@ -112,7 +113,8 @@ void tgl_cpu_vector(const cpu_product *product)
 
 /* ---- Without a plan -------------------------------------------------------------------------- */
 
-/* At most: elements of a vector on the stack; multiply-adds that a plan gives to one thread. */
+/* Limits. SHORT: elements of a vector on the stack. FOR_ONE_THREAD: multiply-adds for which a plan
+ * would use one thread. */
 enum { SHORT = 512, FOR_ONE_THREAD = 1 << 17 };
 
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product)

@@ -10,7 +10,7 @@
 /* As tgl_cpu_gemm(), for one row or column of C. */
 void tgl_cpu_vector(const cpu_product *product);
 
-/* A product of one row or column without a plan; same bits as by a plan. False: it is too large. */
+/* Computes one row or column without a plan; same bits as by a plan. False: it is too large. */
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product);
 
 #endif

@@ -26,9 +26,9 @@
 
 #include <math.h>
 
-/* The greatest tgl_cpu_digit_error() of blocks that are multiplied by digits; OF_FEWER: by
- * multiply_fewer(). Blocks of random numbers from U(-1,1) or U(0,1) have an error of 30 to 90 (by
- * multiply_fewer() 60 to 170), from N(0,1) one of 180 to 320 (460 to 830). */
+/* Limits of tgl_cpu_digit_error() for blocks that are multiplied by digits; OF_FEWER: for those
+ * that are multiplied by multiply_fewer(). Blocks of random numbers from U(-1,1) or U(0,1) have an
+ * error of 30 to 90 (by multiply_fewer() 60 to 170), from N(0,1) one of 180 to 320 (460 to 830). */
 enum { MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 static int log2_up(int64_t x)
