@@ -258,25 +258,32 @@ static bool read_all(int file, void *data, size_t size)
     return true;
 }
 
+enum { LANES = 4 };
+static const uint64_t golden = 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+
+static void add_words(uint64_t lane[LANES], const uint64_t words[LANES])
+{
+    for (int i = 0; i < LANES; i++) {
+        lane[i] = (lane[i] ^ words[i]) * golden;
+        lane[i] ^= lane[i] >> 29;
+    }
+}
+
 /* Detects damage but no attack: the folder is private. Four independent sums of multiplied words,
  * as in xxHash and its like, run at memory speed; SHA-256 would take 2 ms for a kernel of 300 KB.
- * The multiplier is 2^64 / golden ratio. */
+ */
 static uint64_t checksum(const void *data, size_t size)
 {
-    enum { LANES = 4 };
-    const uint64_t golden = 0x9e3779b97f4a7c15u;
+    uint64_t words[LANES], lane[LANES] = {size, 1, 2, 3}, sum = 0;
     const char *at = data;
-    uint64_t lane[LANES] = {size, 1, 2, 3}, sum = 0;
-    for (; size > 0;) {
-        uint64_t words[LANES] = {0};
-        const size_t bytes = size < sizeof words ? size : sizeof words;
-        memcpy(words, at, bytes);
-        for (int i = 0; i < LANES; i++) {
-            lane[i] = (lane[i] ^ words[i]) * golden;
-            lane[i] ^= lane[i] >> 29;
-        }
-        at += bytes;
-        size -= bytes;
+    for (; size >= sizeof words; size -= sizeof words, at += sizeof words) {
+        memcpy(words, at, sizeof words);
+        add_words(lane, words);
+    }
+    if (size > 0) {
+        memset(words, 0, sizeof words);
+        memcpy(words, at, size);
+        add_words(lane, words);
     }
     for (int i = 0; i < LANES; i++)
         sum = (sum ^ lane[i]) * golden + (sum >> 32);

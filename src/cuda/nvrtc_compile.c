@@ -5,6 +5,7 @@
  * kernels/ are passed to NVRTC from memory.
  */
 #include "cuda/nvrtc_compile.h"
+#include "plan/sources.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 typedef struct compilation {
     char *wrapper;
     const char **names, **texts; /* of the kernel file, followed by the headers */
+    const char **keys;           /* of the texts: tgl_kernel_source_key() */
     int sources;
     const char **options;
     int option_count;
@@ -27,6 +29,7 @@ static void free_compilation(compilation *job)
     free(job->wrapper);
     free(job->names);
     free(job->texts);
+    free(job->keys);
     free(job->options);
     free(job->option_text);
 }
@@ -37,26 +40,29 @@ static bool is_header(const char *name)
     return length > 2 && strcmp(name + length - 2, ".h") == 0;
 }
 
-static void add_source(compilation *job, const char *name, const char *text)
+static void add_source(compilation *job, const char *name, const char *text, const char *key)
 {
     job->names[job->sources] = name;
-    job->texts[job->sources++] = text;
+    job->texts[job->sources] = text;
+    job->keys[job->sources++] = key;
 }
 
 /* False: no memory. text: the kernel's file. */
 static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *text)
 {
-    const char *name;
+    const tgl_source_file *file;
     size_t count = 2; /* the kernel's file and the expression */
-    for (int i = 0; tgl_kernel_source_name(i) != NULL; i++)
+    for (file = tgl_source_files; file->name != NULL; file++)
         count++;
     job->names = calloc(count, sizeof *job->names);
     job->texts = calloc(count, sizeof *job->texts);
-    if (job->names == NULL || job->texts == NULL) return false;
-    add_source(job, kernel->file, text);
-    for (int i = 0; (name = tgl_kernel_source_name(i)) != NULL; i++)
-        if (is_header(name)) add_source(job, name, tgl_kernel_source(name));
-    if (kernel->expression != NULL) add_source(job, "lib/expression.h", kernel->expression);
+    job->keys = calloc(count, sizeof *job->keys);
+    if (job->names == NULL || job->texts == NULL || job->keys == NULL) return false;
+    add_source(job, kernel->file, text, tgl_kernel_source_key(text));
+    for (file = tgl_source_files; file->name != NULL; file++)
+        if (is_header(file->name)) add_source(job, file->name, file->text, file->digest);
+    if (kernel->expression != NULL)
+        add_source(job, "lib/expression.h", kernel->expression, kernel->expression);
     return true;
 }
 
@@ -116,7 +122,7 @@ static tgl_status describe(compilation *job, const tgl_kernel *kernel, const cha
 static tgl_cache_key key_of(const compilation *job, const char *symbol, const tgl_nvrtc *nvrtc)
 {
     tgl_cache_key key;
-    tgl_cache_key_start(&key, "cuda");
+    tgl_cache_key_start(&key, "cuda, image first"); /* earlier entries begin with resources */
     tgl_cache_key_add(&key, &nvrtc->version, sizeof nvrtc->version);
     tgl_cache_key_add(&key, &(size_t){sizeof(tgl_resources)}, sizeof(size_t)); /* in an entry */
     tgl_cache_key_add(&key, nvrtc->build_id, nvrtc->build_id_size);
@@ -126,7 +132,7 @@ static tgl_cache_key key_of(const compilation *job, const char *symbol, const tg
         tgl_cache_key_add_text(&key, job->options[i]);
     for (int i = 0; i < job->sources; i++) {
         tgl_cache_key_add_text(&key, job->names[i]);
-        tgl_cache_key_add_text(&key, tgl_kernel_source_key(job->texts[i]));
+        tgl_cache_key_add_text(&key, job->keys[i]);
     }
     return key;
 }
@@ -216,7 +222,7 @@ static tgl_status compile(const tgl_nvrtc *nvrtc, const compilation *job, const 
     return status;
 }
 
-/* ---- The cache: an entry is the resources, then the image ------------------------------------ */
+/* ---- The cache: an entry is the image, then the resources ------------------------------------ */
 
 static bool load(const tgl_cache *cache, const tgl_cache_key *key, tgl_binary *binary)
 {
@@ -227,9 +233,8 @@ static bool load(const tgl_cache *cache, const tgl_cache_key *key, tgl_binary *b
         free(data);
         return false;
     }
-    memcpy(&binary->uses, data, sizeof binary->uses);
     binary->size = size - sizeof binary->uses;
-    memmove(data, (char *)data + sizeof binary->uses, binary->size);
+    memcpy(&binary->uses, (char *)data + binary->size, sizeof binary->uses);
     binary->image = data;
     binary->from_cache = binary->is_kept = true;
     return true;
@@ -240,8 +245,8 @@ static bool store(const tgl_cache *cache, const tgl_cache_key *key, const tgl_bi
     const size_t size = sizeof binary->uses + binary->size;
     char *data = malloc(size);
     if (data == NULL) return false;
-    memcpy(data, &binary->uses, sizeof binary->uses);
-    memcpy(data + sizeof binary->uses, binary->image, binary->size);
+    memcpy(data, binary->image, binary->size);
+    memcpy(data + binary->size, &binary->uses, sizeof binary->uses);
     const bool is_kept = tgl_cache_store(cache, key, data, size);
     free(data);
     return is_kept;

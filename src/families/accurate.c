@@ -322,7 +322,7 @@ static void accurate_launch(const tgl_partition *of, tgl_list_builder *builder)
 static void accurate_shrink(tgl_search *search)
 {
     for (int64_t chunks = 2; chunks <= CHUNKS_MAX; chunks *= 2)
-        if (tgl_search_try(search, CHUNKS, 1, &chunks)) return;
+        if (tgl_search_try(search, CHUNKS, 1, &chunks, 0)) return;
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */

@@ -144,7 +144,7 @@ static void batch_mma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_cand
 static void batch_mma_search(tgl_search *in)
 {
     const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
-    tgl_search_try(in, BLOCKS, 1, &blocks);
+    tgl_search_try(in, BLOCKS, 1, &blocks, 0);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */

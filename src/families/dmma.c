@@ -203,23 +203,22 @@ static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int
         longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
 
-/* Cycles from the end of the main loop of a unit to the next unit. */
-static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, bool is_split)
+/* Cycles from the end of the main loop of a unit to the next unit. splits: of its tile. */
+static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int splits)
 {
     const double elements = (double)g->row->bm * g->row->bn;
     const double tail = TILE_CYCLES + (g->row->slices - 1) * SLICE_CYCLES +
                         (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
-    if (!is_split) return tail;
-    return tail + REDUCE_CYCLES +
-           (1 + g->step.args.splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
+    if (splits == 1) return tail;
+    return tail + REDUCE_CYCLES + (1 + splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
 }
 
 /* Cycles of the busiest SM for units that begin together, each with `depth` steps of K: full waves,
  * then one that may leave SMs idle. */
 static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
-                               int64_t units, int resident, double depth, bool is_split)
+                               int64_t units, int resident, double depth, int splits)
 {
-    const double slots = (double)chip->sms * resident, tail = dmma_tail_cycles(s, g, is_split);
+    const double slots = (double)chip->sms * resident, tail = dmma_tail_cycles(s, g, splits);
     const double full = floor((double)units / slots), rest = (double)units - full * slots;
     const int last = (int)ceil(rest / chip->sms);
     double cycles = full * (depth * dmma_step_cycles(chip, g, resident) +
@@ -234,8 +233,9 @@ static void dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dm
     const double depth = ceil((double)s->k / BK), chunk = ceil((double)g->step.args.k_chunk / BK);
     const int64_t split = g->step.args.splits > 1 ? g->units - g->whole : 0,
                   whole = g->units - split;
-    const double cycles = dmma_wave_cycles(chip, s, g, whole, c->resident, depth, false) +
-                          dmma_wave_cycles(chip, s, g, split, c->resident, chunk, true);
+    const double cycles =
+        dmma_wave_cycles(chip, s, g, whole, c->resident, depth, 1) +
+        dmma_wave_cycles(chip, s, g, split, c->resident, chunk, g->step.args.splits);
     const double steps = (double)whole * depth + (double)split * chunk;
     c->blocks = (double)g->step.blocks;
     c->is_uneven = g->whole > 0;
@@ -255,43 +255,119 @@ static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) dmma_predict_time(chip, s, &g, c);
 }
 
+/* ---- Lower bounds ---------------------------------------------------------------------------- */
+
+/* What the lower bounds of all candidates of a configuration have in common, for the tiles of D or
+ * of D^T. */
+typedef struct dmma_bound {
+    const tgl_chip *chip;
+    const tgl_shape *shape;
+    dmma_geometry g;      /* with default options */
+    double tiles;         /* in the batch */
+    int64_t depth;        /* steps of K of a tile */
+    double step;          /* cycles of an SM for a step of K of a tile, at best */
+    double memory, start; /* seconds: of the operands and D; before the first tile */
+} dmma_bound;
+
+/* Returns false if all candidates are impossible. */
+static bool dmma_bound_start(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
+                             int resident, dmma_bound *b)
+{
+    const tgl_rectangle part = tgl_whole(s);
+    b->chip = chip;
+    b->shape = s;
+    if (dmma_make_geometry(chip, s, &part, choice, &b->g) != NULL) return false;
+    b->tiles = (double)b->g.units;
+    b->depth = tgl_ceil_div(s->k, BK);
+    b->memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
+    b->start =
+        TGL_LAUNCH_SECONDS + START_SECONDS + (b->tiles > chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0);
+    b->step = dmma_step_cycles(chip, &b->g, 1);
+    for (int blocks = 2; blocks <= resident; blocks++)
+        b->step = fmin(b->step, dmma_step_cycles(chip, &b->g, blocks) / blocks);
+    return true;
+}
+
+static double dmma_least_with(const dmma_bound *b, double cycles)
+{
+    return b->start + tgl_larger(cycles / (1e6 * b->chip->clock_mhz), b->memory);
+}
+
+/* The number of splits of this number of steps. */
+static int splits_of(const dmma_bound *b, int64_t chunk)
+{
+    return chunk > 0 ? (int)tgl_ceil_div(b->depth, chunk) : 1;
+}
+
+/* With all tiles from `whole` on split. */
+static double dmma_least_of_options(const dmma_bound *b, int splits, int64_t whole)
+{
+    const int64_t chunk = tgl_ceil_div(b->depth, splits);
+    const int used = splits_of(b, chunk);
+    const double units = (b->tiles - (double)whole) * used;
+    const double waves = ceil((double)whole / b->chip->sms);
+    return dmma_least_with(b, waves * (double)b->depth * b->step +
+                                  ceil(units / b->chip->sms) * (double)chunk * b->step +
+                                  dmma_tail_cycles(b->shape, &b->g, used));
+}
+
+/* With at least this number of splits. It grows with the number. */
+static double dmma_least_of_splits(const dmma_bound *b, int splits)
+{
+    const int used = splits_of(b, tgl_ceil_div(b->depth, splits));
+    return dmma_least_with(b, b->tiles / b->chip->sms * (double)b->depth * b->step +
+                                  dmma_tail_cycles(b->shape, &b->g, used));
+}
+
 /* ---- Search ---------------------------------------------------------------------------------- */
 
 enum { DEPTH_MIN = 4 /* minimum depth of a split, in units of BK */ };
 
-static void try_options(tgl_search *in, int64_t splits, int64_t whole, int64_t exchanged)
+static tgl_choice choice_of(const tgl_choice *asked, int64_t splits, int64_t whole, bool exchanged)
 {
-    const int64_t values[] = {[SPLITS] = splits,
-                              [WHOLE] = whole > 0 ? whole : TGL_UNSET,
-                              [EXCHANGED] = exchanged ? 1 : TGL_UNSET};
-    tgl_search_try(in, SPLITS, EXCHANGED + 1, values);
+    tgl_choice choice = *asked;
+    choice.option[SPLITS] = splits;
+    choice.option[WHOLE] = whole > 0 ? whole : TGL_UNSET;
+    choice.option[EXCHANGED] = exchanged ? 1 : TGL_UNSET;
+    return choice;
+}
+
+static void try_options(tgl_search *in, const dmma_bound *b, int splits, int64_t whole)
+{
+    const tgl_choice choice = choice_of(&in->asked, splits, whole, b->g.exchanged);
+    tgl_search_try(in, SPLITS, EXCHANGED + 1, &choice.option[SPLITS],
+                   dmma_least_of_options(b, splits, whole));
 }
 
 /* Tries to split all tiles if they do not fill the chip, else the tiles of the last wave. */
-static void try_splits(tgl_search *in, int64_t exchanged)
+static void try_splits(tgl_search *in, bool exchanged)
 {
+    dmma_bound b;
     const tgl_shape *s = in->shape;
-    const int64_t edge_m = exchanged ? s->n : s->m, edge_n = exchanged ? s->m : s->n;
     const dmma_row *t = tgl_choice_row(&in->asked);
+    const tgl_choice whole_tiles = choice_of(&in->asked, 1, 0, exchanged);
+    if (!dmma_bound_start(in->chip, s, &whole_tiles, in->best->resident, &b)) return;
     const int64_t slots = (int64_t)in->chip->sms * t->min_blocks;
     const int most = (int)tgl_min64(s->k / (DEPTH_MIN * BK), TGL_SPLITS_MAX);
-    const double tiles = (double)tgl_ceil_div(edge_m, t->bm) * (double)tgl_ceil_div(edge_n, t->bn) *
-                         (double)s->batch;
-    if (exchanged != 0) try_options(in, 1, 0, exchanged);
-    for (int i = 2; i <= most && tiles * (i - 1) < 2 * (double)slots; i = tgl_next_splits(i))
-        try_options(in, i, 0, exchanged);
-    if (tiles <= (double)slots || tiles > INT_MAX) return;
-    const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
-    for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++)
-        try_options(in, i, whole, exchanged);
+    if (exchanged) try_options(in, &b, 1, 0);
+    for (int i = 2; i <= most && b.tiles * (i - 1) < 2 * (double)slots &&
+                    !tgl_search_excludes(in, dmma_least_of_splits(&b, i));
+         i = tgl_next_splits(i))
+        try_options(in, &b, i, 0);
+    if (b.tiles <= (double)slots || b.tiles > INT_MAX) return;
+    const int64_t tiles = (int64_t)b.tiles, whole = tiles / slots * slots, rest = tiles - whole;
+    for (int i = 2; rest > 0 && i <= most && i * rest <= slots &&
+                    !tgl_search_excludes(in, dmma_least_of_splits(&b, i));
+         i++)
+        try_options(in, &b, i, whole);
 }
 
 static void dmma_search(tgl_search *in)
 {
     const dmma_row *t = tgl_choice_row(&in->asked);
-    try_splits(in, 0);
+    try_splits(in, false);
     /* Other tiles are square, or a configuration has BM and BN exchanged. */
-    if (t->bm == 16) try_splits(in, 1);
+    if (t->bm == 16) try_splits(in, true);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */

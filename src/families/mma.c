@@ -85,7 +85,7 @@ static void mma_split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_ge
     const int64_t asked = tgl_min64(tgl_option(choice, SPLITS, 1), TGL_SPLITS_MAX);
     args->tiles_whole = (int)tiles;
     if (whole >= tiles || asked < 2) return;
-    const int64_t chunk = tgl_round_up(tgl_ceil_div(s->k, asked), g->row->bk_bytes / g->size);
+    const int64_t chunk = mma_chunk_of(s, g, asked);
     const int64_t splits = chunk > 0 ? tgl_ceil_div(s->k, chunk) : 1;
     if (splits < 2) return; /* nothing is left for a second block */
     args->splits = (int)splits;
@@ -142,8 +142,12 @@ static void mma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate 
 
 static double mma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
 {
+    enum { ANY_RESIDENT = 1 };
     mma_geometry g;
-    return mma_make_geometry(s, choice, &g) == NULL ? tgl_mma_least_seconds(chip, s, &g) : 0;
+    mma_bound bound;
+    if (mma_make_geometry(s, choice, &g) != NULL) return 0; /* predict() says why */
+    tgl_mma_bound_start(chip, s, &g, ANY_RESIDENT, &bound);
+    return tgl_mma_least_of_all(&bound);
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
@@ -163,21 +167,25 @@ static int next_splits(int splits)
 static void mma_search(tgl_search *in)
 {
     mma_geometry g;
+    mma_bound bound;
     const tgl_shape *s = in->shape;
     if (mma_make_geometry(s, &in->best->choice, &g) != NULL) return;
+    tgl_mma_bound_start(in->chip, s, &g, in->best->resident, &bound);
+    if (tgl_search_excludes(in, tgl_mma_least_of_all(&bound))) return;
     const int64_t tiles = g.step.tiles, slots = (int64_t)in->chip->sms * in->best->resident;
     const int64_t whole = tiles / slots * slots;
     const int64_t depth = (int64_t)TILES_OF_SPLIT_MIN * g.row->bk_bytes / g.size;
     const int most = (int)tgl_min64(s->k / depth, TGL_SPLITS_MAX);
-    const double all = (double)tiles * (double)s->batch;
-    for (int i = 2; i <= most && all * (i - 1) < (double)(2 * slots); i = next_splits(i)) {
+    for (int i = 2; i <= most && bound.tiles * (i - 1) < (double)(2 * slots) &&
+                    !tgl_search_excludes(in, tgl_mma_least_of_splits(&bound, i));
+         i = next_splits(i)) {
         const int64_t values[] = {i};
-        tgl_search_try(in, SPLITS, 1, values);
+        tgl_search_try(in, SPLITS, 1, values, tgl_mma_least_of_options(&bound, i, 0));
     }
     if (s->batch > 1 || whole == 0 || whole == tiles) return;
     for (int i = 2; i <= most && i <= SPLITS_OF_TAIL_MAX; i++) {
         const int64_t values[] = {i, whole};
-        tgl_search_try(in, SPLITS, 2, values);
+        tgl_search_try(in, SPLITS, 2, values, tgl_mma_least_of_options(&bound, i, whole));
     }
 }
 

@@ -64,25 +64,23 @@ static double mma_busy_cycles(const tgl_chip *chip, const tgl_shape *s, const mm
     return tgl_larger(arithmetic, reads + copies) / LOOP_SHARE;
 }
 
-/* Cycles of an SM in which each of `blocks` resident blocks multiplies a tile of K. */
-static double mma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
-                              int blocks)
+/* Cycles of an SM in which each of `blocks` resident blocks multiplies a tile of K. busy:
+ * mma_busy_cycles(). */
+static double mma_step_cycles(const mma_geometry *g, double busy, double blocks)
 {
-    const double longest = mma_busy_cycles(chip, s, g);
     /* While a warp waits for its fragments and the barrier, warps of other blocks multiply. */
     const int wait =
         mma_copies_by_registers(g, g->step.vec_a, g->step.vec_b) ? PLAIN_WAIT_CYCLES : WAIT_CYCLES;
-    return tgl_larger(blocks * longest, longest + wait);
+    return tgl_larger(blocks * busy, busy + wait);
 }
 
 /* Cycles of an SM with `blocks` resident blocks, each of which multiplies `depth` of K. */
-static double block_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
-                           int blocks, double depth)
+static double block_cycles(const mma_geometry *g, double busy, double blocks, double depth)
 {
     if (blocks == 0) return 0;
     const mma_row *t = g->row;
     const double steps = ceil(depth * g->size / t->bk_bytes);
-    return steps * mma_step_cycles(chip, s, g, blocks) + TILE_CYCLES +
+    return steps * mma_step_cycles(g, busy, blocks) + TILE_CYCLES +
            WARP_RESULT_CYCLES * t->wm * t->wn;
 }
 
@@ -95,28 +93,40 @@ static double store_cycles(const tgl_shape *s, const mma_geometry *g)
 }
 
 /* Cycles to add the sums of a split tile. */
-static double reduce_cycles(const mma_geometry *g)
+static double reduce_cycles(const mma_geometry *g, int splits)
 {
-    const int splits = g->step.args.splits;
     const double bytes = (double)(g->row->is_f64 ? 8 : 4) * g->row->bm * g->row->bn;
     return REDUCE_CYCLES + SPLIT_CYCLES * splits + (1 + splits) * bytes / SPLIT_BYTES_A_CLOCK;
 }
 
 /* Cycles of `count` blocks: full waves, then one that may leave SMs idle. after: cycles of an SM
  * for each block after its main loop. */
-static double mma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+static double mma_wave_cycles(const tgl_chip *chip, const mma_geometry *g, double busy,
                               double count, int resident, double depth, double after)
 {
     const double slots = (double)chip->sms * resident;
     const double full = floor(count / slots), rest = count - full * slots;
     const int last = (int)ceil(rest / chip->sms);
-    return full * (block_cycles(chip, s, g, resident, depth) + resident * after) +
-           block_cycles(chip, s, g, last, depth) + last * after;
+    return full * (block_cycles(g, busy, resident, depth) + resident * after) +
+           block_cycles(g, busy, last, depth) + last * after;
 }
 
 static double memory_share(const mma_geometry *g)
 {
     return g->row->bm == 16 || g->row->bn == 16 ? THIN_MEMORY_SHARE : MEMORY_SHARE;
+}
+
+/* Cycles of the busiest SM: `whole` tiles, and `split` tiles with `splits` blocks of this depth. */
+static double all_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                         double busy, int resident, double whole, double split, int splits,
+                         int64_t chunk)
+{
+    const double store = store_cycles(s, g);
+    double cycles = mma_wave_cycles(chip, g, busy, whole, resident, (double)s->k, store);
+    if (splits > 1)
+        cycles += mma_wave_cycles(chip, g, busy, split * splits, resident, (double)chunk, 0) +
+                  reduce_cycles(g, splits) + store;
+    return cycles;
 }
 
 void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
@@ -127,10 +137,8 @@ void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *s, const mma_ge
     const double tiles = batch * (double)g->step.tiles, size = g->size;
     const double size_d = (double)tgl_type_size(s->type_d);
     const double whole = batch * args->tiles_whole, split = tiles - whole;
-    double cycles = mma_wave_cycles(chip, s, g, whole, c->resident, k, store_cycles(s, g));
-    if (args->splits > 1)
-        cycles += mma_wave_cycles(chip, s, g, split * args->splits, c->resident, args->k_chunk, 0) +
-                  reduce_cycles(g) + store_cycles(s, g);
+    const double cycles = all_cycles(chip, s, g, mma_busy_cycles(chip, s, g), c->resident, whole,
+                                     split, args->splits, args->k_chunk);
     c->blocks = whole + split * args->splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);
     if (c->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
@@ -141,15 +149,70 @@ void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *s, const mma_ge
             chip->l2_rate;
 }
 
-/* Splits divide the steps of K evenly over the SMs at best. */
-double tgl_mma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g)
+/* ---- Lower bounds ---------------------------------------------------------------------------- */
+
+void tgl_mma_bound_start(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                         int resident, mma_bound *b)
 {
+    *b = (mma_bound){.chip = chip,
+                     .shape = s,
+                     .g = g,
+                     .resident = resident,
+                     .tiles = (double)s->batch * (double)g->step.tiles,
+                     .busy = mma_busy_cycles(chip, s, g)};
+}
+
+/* Seconds of a candidate with this number of blocks. */
+static double least_with(const mma_bound *b, double cycles, double blocks)
+{
+    const double late = blocks > b->chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0;
+    return TGL_LAUNCH_SECONDS + late + cycles / (1e6 * b->chip->clock_mhz);
+}
+
+/* The number of splits of this depth. */
+static int splits_of(const mma_bound *b, int64_t chunk)
+{
+    return chunk > 0 ? (int)tgl_ceil_div(b->shape->k, chunk) : 1;
+}
+
+double tgl_mma_least_of_options(const mma_bound *b, int splits, int64_t whole)
+{
+    const double split = b->tiles - (double)whole;
+    const int64_t chunk = mma_chunk_of(b->shape, b->g, splits);
+    const int used = splits_of(b, chunk);
+    return least_with(b,
+                      all_cycles(b->chip, b->shape, b->g, b->busy, b->resident, (double)whole,
+                                 split, used, chunk),
+                      (double)whole + split * (double)used);
+}
+
+/* Cycles of an SM with an even share of all steps of K, and the fixed part of one tile. */
+static double least_even_cycles(const mma_bound *b)
+{
+    const mma_row *t = b->g->row;
+    const double steps = b->tiles * ceil((double)b->shape->k * b->g->size / t->bk_bytes);
+    return steps * b->busy / b->chip->sms + TILE_CYCLES + WARP_RESULT_CYCLES * t->wm * t->wn +
+           store_cycles(b->shape, b->g);
+}
+
+double tgl_mma_least_of_splits(const mma_bound *b, int splits)
+{
+    const int used = splits_of(b, mma_chunk_of(b->shape, b->g, splits));
+    return least_with(b, least_even_cycles(b) + reduce_cycles(b->g, used), b->tiles);
+}
+
+/* Whole tiles: a block has all of K; at best, all blocks of an SM are resident. Split tiles: at
+ * best, all SMs have the same number of steps. */
+double tgl_mma_least_of_all(const mma_bound *b)
+{
+    const tgl_shape *s = b->shape;
+    const mma_geometry *g = b->g;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
-    const double tiles = batch * (double)g->step.tiles, size_d = (double)tgl_type_size(s->type_d);
-    const double steps = tiles * ceil(k * g->size / g->row->bk_bytes);
-    const double cycles = steps * mma_busy_cycles(chip, s, g) / chip->sms + TILE_CYCLES +
-                          WARP_RESULT_CYCLES * g->row->wm * g->row->wn + store_cycles(s, g);
+    const double size_d = (double)tgl_type_size(s->type_d), of_sm = ceil(b->tiles / b->chip->sms);
+    const double whole = block_cycles(g, b->busy, of_sm, k) + of_sm * store_cycles(s, g);
+    const double split = least_even_cycles(b) + reduce_cycles(g, 2);
     const double memory = batch * (g->size * (m * k + k * n) + size_d * m * n) /
-                          (memory_share(g) * chip->memory_rate);
-    return tgl_larger(cycles / (1e6 * chip->clock_mhz), memory);
+                          (memory_share(g) * b->chip->memory_rate);
+    return tgl_larger(least_with(b, whole < split ? whole : split, b->tiles),
+                      TGL_LAUNCH_SECONDS + memory);
 }

@@ -40,7 +40,30 @@ static inline bool mma_copies_by_registers(const mma_geometry *g, int vec_a, int
 void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *shape, const mma_geometry *g,
                           tgl_candidate *c);
 
-/* A lower bound of the time with the options that are searched. g: with default options. */
-double tgl_mma_least_seconds(const tgl_chip *chip, const tgl_shape *shape, const mma_geometry *g);
+/* K of a split if the tiles have this number of splits. */
+static inline int64_t mma_chunk_of(const tgl_shape *s, const mma_geometry *g, int64_t splits)
+{
+    return tgl_round_up(tgl_ceil_div(s->k, splits), g->row->bk_bytes / g->size);
+}
+
+/* What the lower bounds of all candidates of a configuration have in common. */
+typedef struct mma_bound {
+    const tgl_chip *chip;
+    const tgl_shape *shape;
+    const mma_geometry *g; /* with default options */
+    int resident;          /* blocks of an SM */
+    double tiles;          /* in the batch */
+    double busy;           /* cycles of an SM to multiply a tile of K of a block */
+} mma_bound;
+
+/* g: kept by the bound. */
+void tgl_mma_bound_start(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                         int resident, mma_bound *bound);
+
+/* Lower bounds of the seconds: of all candidates that the search tries; with these options; with at
+ * least this number of splits, which grows with the number. */
+double tgl_mma_least_of_all(const mma_bound *bound);
+double tgl_mma_least_of_options(const mma_bound *bound, int splits, int64_t whole);
+double tgl_mma_least_of_splits(const mma_bound *bound, int splits);
 
 #endif

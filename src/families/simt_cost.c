@@ -39,30 +39,28 @@ static double issue_share(const simt_geometry *g)
     return t->bk * ffmas / all;
 }
 
-/* The fraction of the FFMA rate that latencies leave to `blocks` resident blocks. */
-static double hidden_share(const simt_geometry *g, int blocks)
+/* The fraction of these issue slots that `blocks` resident blocks use: few warps cannot hide the
+ * latencies. */
+static double used_share(const simt_geometry *g, int blocks)
 {
     const double ffmas = g->row->tm * g->row->tn;
     const double warps = blocks * g->step.threads / 32.0 / TGL_SCHEDULERS;
-    return warps * ffmas / (ffmas + LATENCY_CYCLES);
-}
-
-/* The fraction of an SM's FFMA rate that the main loop reaches with `blocks` resident blocks: other
- * instructions take issue slots, and few warps cannot hide the latencies. */
-static double efficiency(const simt_geometry *g, int blocks)
-{
-    const double warps = blocks * g->step.threads / 32.0 / TGL_SCHEDULERS;
-    const double hidden = hidden_share(g, blocks);
+    const double hidden = warps * ffmas / (ffmas + LATENCY_CYCLES);
     /* Six warps on four schedulers take as long as eight. */
     const double most = warps > 1 ? warps / ceil(warps) : 1;
-    return issue_share(g) * (hidden < most ? hidden : most);
+    return hidden < most ? hidden : most;
 }
 
-/* An upper bound of efficiency() with 1 to `blocks` resident blocks. */
-static double most_efficiency(const simt_geometry *g, int blocks)
+/* The fraction of an SM's FFMA rate that the main loop reaches. */
+static double efficiency(const simt_geometry *g, int blocks)
 {
-    const double hidden = hidden_share(g, blocks);
-    return issue_share(g) * (hidden < 1 ? hidden : 1);
+    return issue_share(g) * used_share(g, blocks);
+}
+
+/* Cycles of an SM to add the sums of the slices of a tile. */
+static double slice_cycles(const simt_row *t)
+{
+    return t->slices > 1 ? 4.0 * t->bm * t->bn * t->slices / SLICE_BYTES_A_CLOCK : 0;
 }
 
 /* Cycles of an SM with `blocks` resident blocks, each of which multiplies `depth` of K. */
@@ -71,10 +69,8 @@ static double simt_block_cycles(const tgl_chip *chip, const simt_geometry *g, in
 {
     const simt_row *t = g->row;
     if (blocks == 0) return 0;
-    const double bytes = 4.0 * t->bm * t->bn;
-    const double sums = t->slices > 1 ? bytes * t->slices / SLICE_BYTES_A_CLOCK : 0;
-    return blocks *
-               ((double)t->bm * t->bn * depth / chip->fp32_lanes / efficiency(g, blocks) + sums) +
+    return blocks * ((double)t->bm * t->bn * depth / chip->fp32_lanes / efficiency(g, blocks) +
+                     slice_cycles(t)) +
            TILE_CYCLES;
 }
 
@@ -183,25 +179,139 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *s, const simt_
     c->l2 = 4 * (tiles * (t->bm + t->bn) * k + batch * m * n + 2 * sums) / chip->l2_rate;
 }
 
-/* Lower bound of the time. Whole tiles: a block has all of K. Split tiles: at best, their blocks
- * share the work evenly; their sums are added. */
+/* ---- Lower bounds ---------------------------------------------------------------------------- */
+
+void tgl_simt_bound_start(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                          int resident, simt_bound *b)
+{
+    const simt_row *t = g->row;
+    const double cycles = (double)t->bm * t->bn / chip->fp32_lanes / issue_share(g);
+    *b = (simt_bound){.chip = chip, .shape = s, .g = g, .resident = resident};
+    b->tiles = (double)s->batch * (double)g->step.tiles;
+    b->store = simt_store_cycles(s, g);
+    b->slices = slice_cycles(t);
+    for (int i = 1; i <= resident; i++) {
+        const double of_k = cycles / used_share(g, i);
+        b->of_k[i] = i > 1 && b->of_k[i - 1] < of_k ? b->of_k[i - 1] : of_k;
+    }
+}
+
+/* Cycles of an SM for a block, of `blocks` of an SM in all, that multiplies `depth` of K. */
+static double least_block_cycles(const simt_bound *b, double blocks, double depth)
+{
+    const int together = blocks < b->resident ? (int)blocks : b->resident;
+    return b->of_k[together] * depth + b->slices;
+}
+
+/* Cycles to add the sums of a split tile, and to store it, with clusters of at most `most` blocks.
+ * They grow with the splits, and get fewer with larger clusters. */
+static double least_reduce_cycles(const simt_bound *b, int splits, int most)
+{
+    const double bytes = 4.0 * b->g->row->bm * b->g->row->bn, groups = (double)splits / most;
+    const double alone = 2 * REDUCE_CYCLES + SPLIT_CYCLES * splits +
+                         (1 + splits) * bytes / BLOCK_BYTES_A_CLOCK + b->store;
+    if (most == 1) return alone;
+    const double clusters = REDUCE_CYCLES + bytes / CLUSTER_BYTES_A_CLOCK +
+                            2 * CLUSTER_CYCLES * b->g->row->slices + b->store / most;
+    const double between = groups > 1 ? REDUCE_CYCLES + SPLIT_CYCLES * groups +
+                                            (1 + groups) * bytes / most / BLOCK_BYTES_A_CLOCK
+                                      : 0;
+    return alone < clusters + between ? alone : clusters + between;
+}
+
+/* The largest cluster that divides the splits; the largest of all if `splits` is 0. */
+static int largest_cluster(const tgl_chip *chip, int splits)
+{
+    int most = chip->cluster_max < TGL_CLUSTER_MAX ? chip->cluster_max : TGL_CLUSTER_MAX;
+    while (most > 1 && splits % most != 0)
+        most--;
+    return most > 1 ? most : 1;
+}
+
+/* Seconds of a candidate with this number of blocks. */
+static double least_with(const simt_bound *b, double cycles, double blocks)
+{
+    const double late = blocks > b->chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0;
+    return TGL_LAUNCH_SECONDS + late + cycles / (1e6 * b->chip->clock_mhz);
+}
+
+/* Cycles of tiles that are not split, apart from the start of the first one. The launch may split
+ * a few of them, whose splits fill clusters. */
+static double least_whole_cycles(const simt_bound *b, double tiles)
+{
+    const double blocks = (tiles - TGL_CLUSTER_MAX) / b->chip->sms;
+    return blocks * (least_block_cycles(b, b->resident, (double)b->shape->k) + b->store);
+}
+
+/* K of a split if the tiles have this number of splits. */
+static int64_t chunk_of(const simt_bound *b, int splits)
+{
+    return tgl_round_up(tgl_ceil_div(b->shape->k, splits), simt_depth_of_step(b->g->row));
+}
+
+double tgl_simt_least_of_even(const simt_bound *b, int splits, int64_t whole)
+{
+    const int64_t chunk = chunk_of(b, splits), used = tgl_ceil_div(b->shape->k, chunk);
+    const double blocks = (b->tiles - (double)whole) * (double)used;
+    const double of_sm = ceil(blocks / b->chip->sms), waves = ceil(of_sm / b->resident);
+    const int most = largest_cluster(b->chip, (int)used);
+    const double cycles = of_sm * least_block_cycles(b, of_sm, (double)chunk) +
+                          waves * (TILE_CYCLES + least_reduce_cycles(b, (int)used, most));
+    return least_with(b, cycles + (whole > 0 ? least_whole_cycles(b, (double)whole) : 0),
+                      blocks + (double)whole);
+}
+
+double tgl_simt_least_of_splits(const simt_bound *b, int splits)
+{
+    const int used = (int)tgl_ceil_div(b->shape->k, chunk_of(b, splits));
+    const double work = b->tiles / b->chip->sms * (double)b->shape->k * b->of_k[b->resident];
+    return least_with(
+        b, work + TILE_CYCLES + least_reduce_cycles(b, used, largest_cluster(b->chip, 0)),
+        b->tiles);
+}
+
+double tgl_simt_least_of_uneven(const simt_bound *b, int splits, int64_t whole, int64_t chunk)
+{
+    const simt_row *t = b->g->row;
+    const double slots = (double)b->chip->sms * b->resident, tiles = b->tiles - (double)whole;
+    const double first = (double)b->shape->k - (double)(splits - 1) * (double)chunk;
+    const double around = b->slices + 4.0 * t->bm * t->bn / BLOCK_BYTES_A_CLOCK;
+    const double large =
+        b->resident * (b->of_k[b->resident] * first + around + b->store) + TILE_CYCLES;
+    const double small =
+        b->resident * (b->of_k[b->resident] * (double)chunk + around) + TILE_CYCLES;
+    const double shared = tiles / slots * (large + (splits - 1) * small);
+    const double longest = tgl_larger(ceil(tiles / slots) * large, shared);
+    return least_with(b, longest + (whole > 0 ? least_whole_cycles(b, (double)whole) : 0),
+                      b->tiles);
+}
+
+/* Whole tiles: a block has all of K. Split tiles: at best, their blocks share the work evenly, and
+ * no block has less than the minimum depth. */
+double tgl_simt_least_of_all(const simt_bound *b)
+{
+    const tgl_chip *chip = b->chip;
+    const tgl_shape *s = b->shape;
+    const simt_row *t = b->g->row;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double even = b->tiles / chip->sms, of_sm = ceil(even);
+    const double splits = k / (double)tgl_simt_least_depth(t) + 1;
+    const double whole = of_sm * (least_block_cycles(b, of_sm, k) + b->store);
+    const double split = tgl_larger(even, 1 / splits) * k * b->of_k[b->resident] +
+                         least_reduce_cycles(b, 2, largest_cluster(b->chip, 0));
+    const double cycles = TILE_CYCLES + (splits < 2 || whole < split ? whole : split);
+    const double memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
+    const double l2 = 4 * (b->tiles * (t->bm + t->bn) * k + batch * m * n) / chip->l2_rate;
+    return tgl_larger(least_with(b, cycles, b->tiles), TGL_LAUNCH_SECONDS + tgl_larger(memory, l2));
+}
+
 double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
 {
     simt_geometry g;
+    simt_bound b;
     tgl_candidate c = {.choice = *choice};
     const char *why = tgl_simt_make_geometry(chip, s, choice, &g);
     if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() says why */
-    const simt_row *t = g.row;
-    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
-    const double tiles = batch * (double)g.step.tiles, store = simt_store_cycles(s, &g);
-    const double tile = t->bm * t->bn * k / chip->fp32_lanes / most_efficiency(&g, c.resident);
-    const double even = tiles / chip->sms, splits = k / (double)tgl_simt_least_depth(t) + 1;
-    const double whole = tgl_larger(even, 1) * tile + store;
-    const double split =
-        splits < 2 ? whole
-                   : tgl_larger(even, 1 / splits) * tile + REDUCE_CYCLES + store / TGL_CLUSTER_MAX;
-    const double cycles = TILE_CYCLES + (whole < split ? whole : split);
-    const double memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
-    const double l2 = 4 * (tiles * (t->bm + t->bn) * k + batch * m * n) / chip->l2_rate;
-    return tgl_larger(cycles / (1e6 * chip->clock_mhz), tgl_larger(memory, l2));
+    tgl_simt_bound_start(chip, s, &g, c.resident, &b);
+    return tgl_simt_least_of_all(&b);
 }

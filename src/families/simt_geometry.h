@@ -61,6 +61,33 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *shape, const s
  * storing its sums. */
 double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int resident);
 
+/* What the lower bounds of all candidates of a configuration have in common. */
+typedef struct simt_bound {
+    const tgl_chip *chip;
+    const tgl_shape *shape;
+    const simt_geometry *g; /* with default options */
+    int resident;           /* blocks of an SM, with default options; others may have fewer */
+    double tiles;           /* in the batch */
+    double store, slices;   /* cycles of an SM to store a tile, and to add the sums of its slices */
+    /* Cycles of an SM for each K of a block: the minimum of 1 to this number of resident blocks. */
+    double of_k[TGL_BLOCKS_PER_SM_MAX + 1];
+} simt_bound;
+
+/* g: kept by the bound. */
+void tgl_simt_bound_start(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                          int resident, simt_bound *bound);
+
+/* Lower bounds of the seconds of a candidate that splits the tiles from `whole` on: into splits of
+ * equal depth; into a large one and others of depth `chunk`. */
+double tgl_simt_least_of_even(const simt_bound *bound, int splits, int64_t whole);
+double tgl_simt_least_of_uneven(const simt_bound *bound, int splits, int64_t whole, int64_t chunk);
+
+/* A lower bound of all candidates. */
+double tgl_simt_least_of_all(const simt_bound *bound);
+
+/* A lower bound of all candidates with at least this number of splits. It grows with the number. */
+double tgl_simt_least_of_splits(const simt_bound *bound, int splits);
+
 /* For tgl_family.least_seconds. */
 double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *shape,
                               const tgl_choice *choice);

@@ -31,8 +31,10 @@ int64_t tgl_simt_least_depth(const simt_row *t)
  * splits run in the slots (room for a block on an SM) that get no large split. Their depth is such
  * that they end a little before the large splits: a small split that starts too early costs little,
  * one that starts late costs much. */
-static void search_uneven(tgl_search *search, const simt_geometry *g, int resident, int64_t whole)
+static void search_uneven(tgl_search *search, const simt_bound *bound, int64_t whole)
 {
+    const simt_geometry *g = bound->g;
+    const int resident = bound->resident;
     const int64_t rest = g->step.tiles - whole, slots = (int64_t)search->chip->sms * resident;
     const int64_t early = slots * tgl_ceil_div(rest, slots) - rest; /* slots without a large one */
     const double overhead = tgl_simt_split_overhead(search->chip, g, resident);
@@ -46,7 +48,8 @@ static void search_uneven(tgl_search *search, const simt_geometry *g, int reside
         const int64_t chunk = most - most % step;
         if (chunk < tgl_simt_least_depth(g->row)) break;
         const int64_t values[] = {i, whole, chunk};
-        tgl_search_try(search, SIMT_SPLITS, 3, values);
+        tgl_search_try(search, SIMT_SPLITS, 3, values,
+                       tgl_simt_least_of_uneven(bound, i, whole, chunk));
     }
 }
 
@@ -55,23 +58,28 @@ static void search_uneven(tgl_search *search, const simt_geometry *g, int reside
 void tgl_simt_search(tgl_search *in)
 {
     simt_geometry g;
+    simt_bound bound;
     const tgl_shape *s = in->shape;
     const int resident = in->best->resident;
     if (tgl_simt_make_geometry(in->chip, s, &in->best->choice, &g) != NULL) return;
+    tgl_simt_bound_start(in->chip, s, &g, resident, &bound);
+    if (tgl_search_excludes(in, tgl_simt_least_of_all(&bound))) return;
     const int64_t tiles = g.step.tiles, slots = (int64_t)in->chip->sms * resident;
     const int64_t whole = tiles / slots * slots;
     const int most = (int)tgl_min64(s->k / tgl_simt_least_depth(g.row), TGL_SPLITS_MAX);
-    const double all = (double)tiles * (double)s->batch;
-    for (int64_t i = 2; i <= most && all * (double)(i - 1) < (double)(2 * slots);
-         i = simt_next_splits((int)i))
-        tgl_search_try(in, SIMT_SPLITS, 1, &i);
+    for (int i = 2; i <= most && bound.tiles * (double)(i - 1) < (double)(2 * slots) &&
+                    !tgl_search_excludes(in, tgl_simt_least_of_splits(&bound, i));
+         i = simt_next_splits(i)) {
+        const int64_t splits = i;
+        tgl_search_try(in, SIMT_SPLITS, 1, &splits, tgl_simt_least_of_even(&bound, i, 0));
+    }
     if (s->batch > 1) return;
     for (int64_t from = whole; from >= 0 && from >= whole - slots; from -= slots) {
         if (from == tiles) continue;
-        search_uneven(in, &g, resident, from);
+        search_uneven(in, &bound, from);
         for (int i = 2; i <= most && i <= SPLITS_OF_TAIL_MAX && whole > 0; i++) {
             const int64_t values[] = {i, from};
-            tgl_search_try(in, SIMT_SPLITS, 2, values);
+            tgl_search_try(in, SIMT_SPLITS, 2, values, tgl_simt_least_of_even(&bound, i, from));
         }
     }
 }

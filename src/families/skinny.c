@@ -283,18 +283,58 @@ static void skinny_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candida
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) skinny_predict_time(chip, s, &g, c);
 }
 
-/* A lower bound: arithmetic and memory at their highest rates, and the fixed time of one block. */
+/* ---- Lower bounds ---------------------------------------------------------------------------- */
+
+/* What the lower bounds of all candidates of a configuration have in common. */
+typedef struct skinny_bound {
+    const tgl_chip *chip;
+    double batch, slots;     /* slots: room for blocks on the chip */
+    double bytes, in_flight; /* of the operands and D; requested by a block */
+    double ffma_seconds;     /* at the rate of the chip, as far as loads do not hide it */
+} skinny_bound;
+
+static skinny_bound skinny_bound_of(const tgl_chip *chip, const tgl_shape *s,
+                                    const skinny_geometry *g, int resident)
+{
+    const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
+    const double ffmas = (double)s->batch * (g->row->count + (g->size == 2)) *
+                         (double)(tiles_of(g) * g->tile) * (double)s->k;
+    return (skinny_bound){.chip = chip,
+                          .batch = (double)s->batch,
+                          .slots = (double)chip->sms * resident,
+                          .bytes = tgl_operand_bytes(s),
+                          .in_flight = bytes_in_flight(g),
+                          .ffma_seconds =
+                              LEAST_FFMA_SHARE * ffmas / (lanes * 1e6 * chip->clock_mhz)};
+}
+
+/* With `blocks` blocks of each problem, whose sums take this number of bytes; 0: whole tiles. */
+static double skinny_least_of(const skinny_bound *b, double blocks, double sums)
+{
+    const double all = b->batch * blocks, active = all < b->slots ? all : b->slots;
+    const double busy = active < b->chip->sms ? active / b->chip->sms : 1;
+    const double cycles = sums > 0 ? BLOCK_CYCLES + SUM_CYCLES : BLOCK_CYCLES;
+    const double late = all > b->chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0;
+    return TGL_LAUNCH_SECONDS + late + b->ffma_seconds / busy +
+           (b->bytes + 2 * sums) / tgl_stream_rate(b->chip, active, b->in_flight) +
+           cycles / (1e6 * b->chip->clock_mhz);
+}
+
+/* With any number of blocks. */
+static double skinny_least_of_all(const skinny_bound *b)
+{
+    return skinny_least_of(b, b->slots, 0) - TGL_LATE_LAUNCH_SECONDS;
+}
+
 static double skinny_least_seconds(const tgl_chip *chip, const tgl_shape *s,
                                    const tgl_choice *choice)
 {
     skinny_geometry g;
-    if (skinny_make_geometry(s, choice, &g) != NULL) return 0;
-    const double clock = 1e6 * chip->clock_mhz;
-    const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
-    const double ffmas = (double)s->batch * (g.row->count + (g.size == 2)) *
-                         (double)(tiles_of(&g) * g.tile) * (double)s->k;
-    return tgl_operand_bytes(s) / tgl_stream_rate(chip, chip->sms, INFINITY) +
-           LEAST_FFMA_SHARE * ffmas / (lanes * clock) + BLOCK_CYCLES / clock;
+    tgl_candidate c = {.choice = *choice};
+    const char *why = skinny_make_geometry(s, choice, &g);
+    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() says why */
+    const skinny_bound b = skinny_bound_of(chip, s, &g, c.resident);
+    return skinny_least_of_all(&b);
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
@@ -302,7 +342,26 @@ static double skinny_least_seconds(const tgl_chip *chip, const tgl_shape *s,
 static void try_work(tgl_search *in, int64_t splits, int64_t blocks)
 {
     const int64_t values[] = {splits, blocks};
-    tgl_search_try(in, SPLITS, 2, values);
+    tgl_search_try(in, SPLITS, 2, values, 0);
+}
+
+/* Tries splits of equal size with a block each. Numbers of splits that round to the same size are
+ * the same launch. */
+static void try_equal_splits(tgl_search *in, const skinny_geometry *g, const skinny_bound *bound,
+                             int64_t most)
+{
+    const tgl_shape *s = in->shape;
+    const int64_t steps = tgl_ceil_div(s->k, step_of(g)), tiles = tiles_of(g);
+    const double sums = (double)(2 * g->tile * g->row->count) *
+                        (double)tgl_type_size(s->type_accumulate) * g->step.batch_step;
+    int64_t latest = 0;
+    for (int64_t splits = 2; splits <= most; splits++) {
+        const int64_t steps_of_split = tgl_ceil_div(steps, splits);
+        if (steps_of_split == latest) continue;
+        latest = steps_of_split;
+        const double blocks = (double)(tiles * tgl_ceil_div(steps, steps_of_split));
+        tgl_search_try(in, SPLITS, 1, &splits, skinny_least_of(bound, blocks, blocks * sums));
+    }
 }
 
 /* Tries the same number of whole tiles for each block; the same number of units for all blocks that
@@ -316,11 +375,12 @@ static void skinny_search(tgl_search *in)
     const int64_t slots = tgl_ceil_div((int64_t)in->chip->sms * in->best->resident, batch);
     const int64_t deepest = tgl_ceil_div(in->shape->k, step_of(&g));
     const int64_t rounds = tgl_ceil_div(tiles, slots), units = tgl_ceil_div(UNITS * slots, tiles);
+    const skinny_bound bound = skinny_bound_of(in->chip, in->shape, &g, in->best->resident);
+    if (tgl_search_excludes(in, skinny_least_of_all(&bound))) return;
     try_work(in, 1, tgl_ceil_div(tiles, rounds));
     if (deepest < 2) return;
     try_work(in, tgl_min64(units, deepest), slots);
-    for (int64_t splits = 2; splits <= deepest && splits * tiles <= slots; splits++)
-        tgl_search_try(in, SPLITS, 1, &splits);
+    try_equal_splits(in, &g, &bound, tgl_min64(deepest, slots / tiles));
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */

@@ -162,7 +162,7 @@ static void small_batch_predict(const tgl_chip *chip, const tgl_shape *s, tgl_ca
 static void small_batch_search(tgl_search *in)
 {
     const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
-    tgl_search_try(in, BLOCKS, 1, &blocks);
+    tgl_search_try(in, BLOCKS, 1, &blocks, 0);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */

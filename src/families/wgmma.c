@@ -238,7 +238,6 @@ const tgl_family tgl_family_wgmma = {
     .unsupported_reason = wgmma_unsupported_reason,
     .search = tgl_wgmma_search,
     .least_seconds = tgl_wgmma_least_seconds,
-    .least_of_options = tgl_wgmma_least_of_options,
     .predict = wgmma_predict,
     .launch = wgmma_launch,
     .explain = wgmma_explain,

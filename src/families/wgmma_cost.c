@@ -73,17 +73,10 @@ static double straddling(const tgl_shape *s, const wgmma_side *x, int bytes)
            (unit % SECTOR_BYTES != 0 ? HALF_SECTORS : 0);
 }
 
-/* Copies of an SM by TMA for a step of K, in lines of 128 bytes. */
-typedef struct copies {
-    double received;
-    double requested; /* from L2; a line that lies in two lines of L2 counts more */
-} copies;
-
-/* Adds a tile of `lines` lines of an operand, or of all its lines if they are fewer. The `blocks`
- * blocks that share the tile share its requests. share: the operand's fraction of the bytes of A
- * and B. */
-static void add_copies(const tgl_shape *s, const wgmma_side *x, int lines, int blocks, double share,
-                       copies *c)
+/* The tile has `lines` lines of an operand, or all its lines if they are fewer. is_shared: blocks
+ * of a cluster share the tile. share: the operand's fraction of the bytes of A and B. */
+static wgmma_copies copies_of(const tgl_shape *s, const wgmma_side *x, int lines, bool is_shared,
+                              double share)
 {
     const bool has_lines_of_k = x->is_k_major;
     const int box = has_lines_of_k ? 1 : wgmma_line_of(s, lines);
@@ -91,21 +84,34 @@ static void add_copies(const tgl_shape *s, const wgmma_side *x, int lines, int b
     const bool is_narrow = !has_lines_of_k && box == 16 && lines > box;
     const double narrow =
         is_narrow ? LINES_OF_16 : 1 + NARROW_LINES * ((double)WGMMA_LINE_BYTES / bytes - 1);
-    const bool is_whole = has_lines_of_k && blocks > 1; /* parts have a fixed number of lines */
+    const bool is_whole = has_lines_of_k && is_shared; /* parts have a fixed number of lines */
     const int64_t copied = is_whole ? lines : tgl_min64(lines, tgl_round_up(x->edge, box));
-    c->received += (double)copied * narrow;
     const double again = 1 + TWO_LINES * straddling(s, x, bytes) + LARGER_OPERAND * share;
-    c->requested += (double)copied * narrow * again / blocks;
+    return (wgmma_copies){(double)copied * narrow, (double)copied * narrow * again};
+}
+
+/* Cycles of an SM to copy tiles of both operands. Blocks that share a tile share its requests. */
+static double copy_cycles(const wgmma_copies *left, const wgmma_copies *right,
+                          const wgmma_geometry *g)
+{
+    const double requested =
+        left->requested / g->cluster_columns + right->requested / g->cluster_rows;
+    return WGMMA_LINE_BYTES * tgl_larger((left->received + right->received) / TMA_BYTES_A_CLOCK,
+                                         requested / L2_BYTES_A_CLOCK);
+}
+
+/* The left operand's fraction of the bytes of A and B. */
+static double left_share(const wgmma_geometry *g)
+{
+    return (double)g->left.edge / (double)(g->left.edge + g->right.edge);
 }
 
 static double wgmma_copy_cycles(const tgl_shape *s, const wgmma_geometry *g)
 {
-    copies c = {0, 0};
-    const double left_share = (double)g->left.edge / (double)(g->left.edge + g->right.edge);
-    add_copies(s, &g->left, g->row->bm, g->cluster_columns, left_share, &c);
-    add_copies(s, &g->right, g->row->bn, g->cluster_rows, 1 - left_share, &c);
-    return WGMMA_LINE_BYTES *
-           tgl_larger(c.received / TMA_BYTES_A_CLOCK, c.requested / L2_BYTES_A_CLOCK);
+    const double share = left_share(g);
+    const wgmma_copies left = copies_of(s, &g->left, g->row->bm, g->cluster_columns > 1, share);
+    const wgmma_copies right = copies_of(s, &g->right, g->row->bn, g->cluster_rows > 1, 1 - share);
+    return copy_cycles(&left, &right, g);
 }
 
 /* Cycles of an SM to multiply a step of K of a tile. Both operands are in shared memory. */
@@ -120,10 +126,10 @@ static double product_cycles(const tgl_chip *chip, const tgl_shape *s, const wgm
 }
 
 /* The number of steps of K of all units. */
-static double all_steps(const tgl_shape *s, const wgmma_geometry *g)
+static double all_steps(const wgmma_geometry *g)
 {
-    const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
-    return g->cluster_blocks * ((double)g->whole * depth + (double)(g->units - g->whole) * chunk);
+    return g->cluster_blocks *
+           ((double)g->whole * (double)g->depth + (double)(g->units - g->whole) * (double)g->chunk);
 }
 
 /* Factor on the time of arithmetic: the power limit lowers the clock of long kernels. busy:
@@ -136,12 +142,13 @@ static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
     return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
 }
 
-static double wgmma_slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+/* product: cycles of a step of K. */
+static double wgmma_slowed(const tgl_chip *chip, const wgmma_geometry *g, double product)
 {
     const double sms = tgl_sms_for_clusters(chip, g->cluster_blocks);
     const double busy =
         fmin(sms, (double)g->units * g->cluster_blocks) / chip->sms; /* fraction of the SMs */
-    const double cycles = all_steps(s, g) / (busy * chip->sms) * product_cycles(chip, s, g);
+    const double cycles = all_steps(g) / (busy * chip->sms) * product;
     return slowed_by_power(chip, busy, cycles);
 }
 
@@ -152,15 +159,26 @@ static double stages_in_flight(const wgmma_geometry *g)
     return g->cluster_blocks > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
 }
 
-/* Cycles of an SM with `resident` blocks for a step of K of a tile. */
-static double wgmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
-                                double resident)
+/* The parts of the time of a step of K of a tile that overlap, in cycles of an SM. */
+typedef struct step_parts {
+    double multiply, copy;
+    double stages; /* that are being copied, of each resident block */
+} step_parts;
+
+static step_parts parts_of_step(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
-    const wgmma_row *t = g->row;
+    const double product = product_cycles(chip, s, g);
     const double left = wgmma_left_in_registers(s, g) ? LEFT_CYCLES : 0;
-    return overlapped(product_cycles(chip, s, g) / t->share * wgmma_slowed(chip, s, g) + left,
-                      wgmma_copy_cycles(s, g), LATENCY_CYCLES / (resident * stages_in_flight(g)),
-                      OVERLAP);
+    return (step_parts){product / g->row->share * wgmma_slowed(chip, g, product) + left,
+                        wgmma_copy_cycles(s, g), stages_in_flight(g)};
+}
+
+/* Cycles of an SM with `resident` blocks for a step of K of a tile. */
+typedef double step_cycles(const step_parts *parts, double resident);
+
+static double wgmma_step_cycles(const step_parts *p, double resident)
+{
+    return overlapped(p->multiply, p->copy, LATENCY_CYCLES / (resident * p->stages), OVERLAP);
 }
 
 /* Bytes of sums that an SM stores per clock. */
@@ -189,20 +207,17 @@ static double start_cycles(const tgl_shape *s, const wgmma_geometry *g)
            (wgmma_left_in_registers(s, g) ? LEFT_START_CYCLES : 0);
 }
 
-/* The cycles of an SM with `resident` blocks for a step of K of a tile. */
-typedef double step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
-                           double resident);
-
 /* Cycles of the busiest SM for units that begin together, each with `depth` steps of K. */
 static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
-                                int64_t units, double depth, bool is_split, step_cycles *step)
+                                int64_t units, int64_t depth, bool is_split,
+                                const step_parts *parts, step_cycles *step)
 {
     const wgmma_row *t = g->row;
+    if (units == 0) return 0;
     const double waves =
         ceil((double)(units * g->cluster_blocks) / tgl_sms_for_clusters(chip, g->cluster_blocks));
-    if (waves == 0) return 0;
     const bool overlaps = t->min_blocks > 1 && waves > 1; /* a tail with another block's loop */
-    const double loop = depth * step(chip, s, g, overlaps ? t->min_blocks : 1);
+    const double loop = (double)depth * step(parts, overlaps ? t->min_blocks : 1);
     const double tail = wgmma_tail_cycles(s, g, is_split);
     if (t->alternates) return waves * TURN * (loop + tail) + tail;
     return waves * loop + (overlaps ? waves / 2 + 0.5 : waves) * tail;
@@ -210,93 +225,177 @@ static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const 
 
 /* Cycles of the busiest SM for all units. */
 static double all_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
-                         step_cycles *step)
+                         const step_parts *parts, step_cycles *step)
 {
-    const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
-    return wgmma_wave_cycles(chip, s, g, g->whole, depth, false, step) +
-           wgmma_wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1, step);
+    return wgmma_wave_cycles(chip, s, g, g->whole, g->depth, false, parts, step) +
+           wgmma_wave_cycles(chip, s, g, g->units - g->whole, g->chunk, g->splits > 1, parts, step);
 }
 
-/* Bytes that are read from memory or written to it. */
-static double memory_bytes(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+static wgmma_traffic traffic_of(const tgl_chip *chip, const tgl_shape *s, const wgmma_row *t)
 {
-    const wgmma_row *t = g->row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
     const double operands = (double)tgl_type_size(s->type_a) * (m * k + k * n); /* of a problem */
-    const double result = batch * (double)tgl_type_size(s->type_d) * m * n;
     const double beyond =
         operands > (double)chip->l2_bytes ? 1 - (double)chip->l2_bytes / operands : 0;
-    const double tiles = all_steps(s, g) * WGMMA_LINE_BYTES * (t->bm + t->bn);
-    return tgl_larger(batch * operands, MISSES * beyond * tiles) + result;
+    return (wgmma_traffic){.operands = batch * operands,
+                           .result = batch * (double)tgl_type_size(s->type_d) * m * n,
+                           .missed = MISSES * beyond,
+                           .step = WGMMA_LINE_BYTES * (t->bm + t->bn)};
+}
+
+/* Bytes that are read from memory or written to it by tiles with this number of steps of K. */
+static double memory_bytes(const wgmma_traffic *t, double steps)
+{
+    return tgl_larger(t->operands, t->missed * (steps * t->step)) + t->result;
 }
 
 void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
                             tgl_candidate *c)
 {
     const wgmma_row *t = g->row;
-    const double cycles = all_cycles(chip, s, g, wgmma_step_cycles);
+    const step_parts parts = parts_of_step(chip, s, g);
+    const double cycles = all_cycles(chip, s, g, &parts, wgmma_step_cycles);
     const double start = tgl_repack_seconds(chip, g->repacks, g->repack_count) +
                          start_cycles(s, g) / (1e6 * chip->clock_mhz);
-    const double memory = memory_bytes(chip, s, g) / chip->memory_rate;
+    const wgmma_traffic traffic = traffic_of(chip, s, t);
+    const double memory = memory_bytes(&traffic, all_steps(g)) / chip->memory_rate;
     c->blocks = (double)g->step.blocks;
     c->is_uneven = g->whole > 0;
     c->compute = start + overlapped(cycles / (1e6 * chip->clock_mhz), memory, 0, MEMORY_OVERLAP);
     c->memory = start + memory;
-    c->l2 = start + all_steps(s, g) * WGMMA_LINE_BYTES *
+    c->l2 = start + all_steps(g) * WGMMA_LINE_BYTES *
                         ((double)t->bm / g->cluster_columns + (double)t->bn / g->cluster_rows) /
                         chip->l2_rate;
 }
 
-/* At best, splits divide the steps of K evenly over the SMs. The tiles are those of D or of D^T,
- * whichever has fewer. */
+/* ---- Lower bounds ---------------------------------------------------------------------------- */
+
+/* Lower bounds of wgmma_step_cycles() and of overlapped() for two parts, without pow(). With powers
+ * that are not less than the exponent, the sum is not larger; its root is concave in what the sum
+ * exceeds 1 by, so that the line from 0 to the maximum excess is below it. */
+static double least_step_cycles(const step_parts *p, double resident)
+{
+    static const double SLOPE = 0.0824; /* (3^(1/OVERLAP) - 1) / 2 */
+    const double wait = LATENCY_CYCLES / (resident * p->stages);
+    const double longest = tgl_larger(p->multiply, tgl_larger(p->copy, wait));
+    const double parts[] = {p->multiply / longest, p->copy / longest, wait / longest};
+    double excess = -1;
+    for (int i = 0; i < 3; i++) {
+        const double square = parts[i] * parts[i];
+        excess += square * square * square * square;
+    }
+    return longest * (1 + SLOPE * excess);
+}
+
+static double least_overlapped(double x, double y)
+{
+    static const double SLOPE = 0.2599; /* 2^(1/MEMORY_OVERLAP) - 1 */
+    const double longest = tgl_larger(x, y), part = (x < y ? x : y) / longest;
+    return longest * (1 + SLOPE * part * part * part);
+}
+
+const char *tgl_wgmma_bound_start(const tgl_chip *chip, const tgl_shape *s,
+                                  const tgl_choice *choice, wgmma_bound *b)
+{
+    const tgl_rectangle all = tgl_whole(s);
+    b->chip = chip;
+    b->shape = s;
+    const char *fault = tgl_wgmma_set_operands(s, &all, choice, &b->g);
+    if (fault != NULL) return fault;
+    const wgmma_geometry *g = &b->g;
+    b->g.cluster_rows = b->g.cluster_columns = b->g.cluster_blocks = b->g.splits = 1;
+    b->g.in_cluster = false;
+    b->stores_by_tma = b->g.stores_by_tma = tgl_wgmma_stores_by_tma(s, g);
+    b->tiles = (double)tgl_ceil_div(g->left.edge, g->row->bm) *
+               (double)tgl_ceil_div(g->right.edge, g->row->bn) * (double)s->batch;
+    b->product = product_cycles(chip, s, g);
+    const double share = left_share(g);
+    b->left = copies_of(s, &g->left, g->row->bm, false, share);
+    b->right = copies_of(s, &g->right, g->row->bn, false, 1 - share);
+    b->traffic = traffic_of(chip, s, g->row);
+    b->tail = wgmma_tail_cycles(s, g, false);
+    b->of_left = wgmma_left_in_registers(s, g) ? LEFT_CYCLES : 0;
+    b->start = TGL_LAUNCH_SECONDS * (g->repack_count > 0 ? 2 : 1) +
+               tgl_repack_seconds(chip, g->repacks, g->repack_count);
+    return NULL;
+}
+
+/* A lower bound of the seconds of a candidate with the options that b->g has, which takes these
+ * cycles between its start and its end, and all units together this number of steps. */
+static double least_with(const wgmma_bound *b, double cycles, double steps)
+{
+    const double clock = 1e6 * b->chip->clock_mhz;
+    const double memory = memory_bytes(&b->traffic, steps) / b->chip->memory_rate;
+    return b->start + start_cycles(b->shape, &b->g) / clock +
+           least_overlapped(cycles / clock, memory);
+}
+
+double tgl_wgmma_least_of_options(wgmma_bound *b, const tgl_choice *choice)
+{
+    wgmma_geometry *g = &b->g;
+    if (tgl_wgmma_set_options(b->chip, b->shape, choice, g) != NULL) return INFINITY;
+    g->stores_by_tma = b->stores_by_tma && !g->in_cluster;
+    const step_parts parts = {b->product / g->row->share * wgmma_slowed(b->chip, g, b->product) +
+                                  b->of_left,
+                              copy_cycles(&b->left, &b->right, g), stages_in_flight(g)};
+    return least_with(b, all_cycles(b->chip, b->shape, g, &parts, least_step_cycles), all_steps(g));
+}
+
+/* Cycles of an SM for an even share of all steps, at best. copy: cycles of copies for a step. */
+static double even_cycles(const wgmma_bound *b, double copy)
+{
+    const wgmma_row *t = b->g.row;
+    const step_parts parts = {b->product / t->share + b->of_left, copy, t->stages - 1};
+    return b->tiles * (double)b->g.depth / b->chip->sms * least_step_cycles(&parts, t->min_blocks);
+}
+
+double tgl_wgmma_least_of_splits(wgmma_bound *b, int splits)
+{
+    wgmma_geometry *g = &b->g;
+    g->cluster_rows = g->cluster_columns = g->cluster_blocks = 1;
+    g->in_cluster = false;
+    g->splits = (int)tgl_ceil_div(g->depth, tgl_ceil_div(g->depth, splits));
+    g->stores_by_tma = b->stores_by_tma;
+    return least_with(b,
+                      even_cycles(b, copy_cycles(&b->left, &b->right, g)) +
+                          wgmma_tail_cycles(b->shape, g, true),
+                      b->tiles * (double)g->depth);
+}
+
+/* ---- Lower bounds ---------------------------------------------------------------------------- */
+
+/* Whole tiles: a block has all of K. Split tiles: at best, all SMs have the same number of steps;
+ * the sums of a tile are added in a cluster of two blocks. Clusters share the requests of copies.
+ */
+double tgl_wgmma_least_of_all(const wgmma_bound *b)
+{
+    const wgmma_geometry *g = &b->g;
+    const wgmma_row *t = g->row;
+    const double copy =
+        WGMMA_LINE_BYTES * (b->left.received + b->right.received) / TMA_BYTES_A_CLOCK;
+    const step_parts parts = {b->product / t->share + b->of_left, copy, t->stages - 1};
+    const double waves = ceil(b->tiles / b->chip->sms);
+    const double whole =
+        waves * (double)g->depth * least_step_cycles(&parts, waves > 1 ? t->min_blocks : 1) +
+        b->tail;
+    const double split = even_cycles(b, copy) + b->tail + REDUCE_IN_CLUSTER +
+                         4.0 * t->bm * t->bn / CLUSTER_BYTES_A_CLOCK;
+    const bool splits = !t->alternates && g->depth >= 2 * WGMMA_SPLIT_DEPTH_MIN;
+    return least_with(b, splits && split < whole ? split : whole, b->tiles * (double)g->depth);
+}
+
 double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
 {
-    enum { SPLITS_IN_CLUSTER_MAX = 4 };
-    const wgmma_row *t = tgl_choice_row(choice);
-    const wgmma_geometry g = {.row = t, .bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a)};
-    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
-    const double tiles =
-        batch * fmin(ceil(m / t->bm) * ceil(n / t->bn), ceil(n / t->bm) * ceil(m / t->bn));
-    const double product = product_cycles(chip, s, &g), steps = tiles * ceil(k / g.bk);
-    const double sms = fmin(tgl_sms_for_clusters(chip, SPLITS_IN_CLUSTER_MAX), tiles);
-    const double busy = sms / chip->sms;
-    const double slowed = slowed_by_power(chip, busy, steps / sms * product);
-    const double cycles = START_CYCLES + TILE_CYCLES +
-                          4.0 * t->bm * t->bn / TMA_STORE_BYTES_A_CLOCK +
-                          steps / chip->sms * product / t->share * slowed;
-    const double result = batch * (double)tgl_type_size(s->type_d) * m * n;
-    const double operands = batch * (double)tgl_type_size(s->type_a) * (m * k + k * n);
-    return tgl_larger(cycles / (1e6 * chip->clock_mhz),
-                      START_CYCLES / (1e6 * chip->clock_mhz) +
-                          (operands + result) / chip->memory_rate);
-}
-
-/* A lower bound of wgmma_step_cycles() for what tgl_wgmma_sketch() sets: the maximum of arithmetic,
- * copies and latency. No line that is copied lies in two lines of L2. */
-static double least_step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
-                                double resident)
-{
-    const wgmma_row *t = g->row;
-    const double left = (double)tgl_min64(t->bm, g->left.edge);
-    const double right = (double)tgl_min64(t->bn, g->right.edge);
-    const double copied =
-        WGMMA_LINE_BYTES *
-        tgl_larger((left + right) / TMA_BYTES_A_CLOCK,
-                   (left / g->cluster_columns + right / g->cluster_rows) / L2_BYTES_A_CLOCK);
-    return tgl_larger(product_cycles(chip, s, g) / t->share * wgmma_slowed(chip, s, g),
-                      tgl_larger(copied, LATENCY_CYCLES / (resident * stages_in_flight(g))));
-}
-
-double tgl_wgmma_least_of_options(const tgl_chip *chip, const tgl_shape *s,
-                                  const tgl_choice *choice)
-{
-    wgmma_geometry g;
-    if (tgl_wgmma_sketch(chip, s, choice, &g) != NULL) return INFINITY;
-    g.stores_by_tma =
-        g.row->boxes > 0 && !g.exchanged && !g.in_cluster && tgl_type_size(s->type_d) == 2;
-    const double clock = 1e6 * chip->clock_mhz;
-    const double cycles = all_cycles(chip, s, &g, least_step_cycles);
-    const double start = START_CYCLES + (g.cluster_blocks > 1 ? CLUSTER_START_CYCLES : 0);
-    return start / clock +
-           tgl_larger(cycles / clock, memory_bytes(chip, s, &g) / chip->memory_rate);
+    double least = INFINITY;
+    wgmma_bound b;
+    for (int exchanged = 0; exchanged < 2; exchanged++)
+        for (int registers = 0; registers <= wgmma_tries_registers(s, choice, exchanged);
+             registers++) {
+            tgl_choice one = *choice;
+            one.option[WGMMA_EXCHANGED] = exchanged;
+            one.option[WGMMA_LEFT_REGISTERS] = registers > 0 ? 1 : TGL_UNSET;
+            if (tgl_wgmma_bound_start(chip, s, &one, &b) == NULL)
+                least = fmin(least, tgl_wgmma_least_of_all(&b));
+        }
+    return least;
 }

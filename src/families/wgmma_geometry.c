@@ -100,9 +100,8 @@ static void add_repacks(const tgl_shape *s, wgmma_geometry *g)
 
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
-/* Whether the kernel has TMA_STORES, and TMA can have the strides of D. lib/tma.h says why the
- * length of rows has to be a multiple of 16 bytes. */
-static bool wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
+/* lib/tma.h says why the length of rows has to be a multiple of 16 bytes. */
+bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
 {
     const int64_t most = tgl_map_stride_max(s->type_d);
     return g->row->boxes > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
@@ -134,17 +133,20 @@ static int wgmma_shared_bytes(const wgmma_geometry *g)
 
 /* ---- Tiles and blocks ------------------------------------------------------------------------ */
 
-static void wgmma_split(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
+/* Splits the steps of K of a tile. */
+static void wgmma_split(const tgl_choice *choice, wgmma_geometry *g)
 {
     const int64_t asked = tgl_min64(tgl_option(choice, WGMMA_SPLITS, 1), TGL_SPLITS_MAX);
     g->splits = 1;
-    g->k_chunk = tgl_round_up(s->k, g->bk);
-    if (asked < 2 || (s->k <= g->bk && !g->in_cluster)) return;
-    g->k_chunk = tgl_round_up(tgl_ceil_div(s->k, asked), g->bk);
-    if (g->in_cluster)
-        g->splits = (int)asked;
-    else if (g->k_chunk > 0)
-        g->splits = (int)tgl_ceil_div(s->k, g->k_chunk);
+    g->chunk = g->depth;
+    if (asked >= 2 && (g->depth > 1 || g->in_cluster)) {
+        g->chunk = tgl_ceil_div(g->depth, asked);
+        if (g->in_cluster)
+            g->splits = (int)asked;
+        else if (g->chunk > 0)
+            g->splits = (int)tgl_ceil_div(g->depth, g->chunk);
+    }
+    g->k_chunk = g->chunk * g->bk;
 }
 
 /* NULL, or why the choice's clusters are impossible. */
@@ -155,7 +157,6 @@ static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
     enum { SWIZZLE_LINES = 8 };        /* the swizzle of a tile repeats after 8 lines */
     const wgmma_row *t = g->row;
     const int64_t splits = tgl_option(choice, WGMMA_SPLITS, 1);
-    const int64_t part = splits > 0 ? t->bn / splits : 0;
     if (g->cluster_rows < 1 || g->cluster_rows > WGMMA_CLUSTER_MAX || g->cluster_columns < 1 ||
         g->cluster_columns > WGMMA_CLUSTER_MAX ||
         WGMMA_CLUSTER_MAX % (g->cluster_rows * g->cluster_columns) != 0)
@@ -170,6 +171,7 @@ static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
     if (!g->in_cluster) return NULL;
     if (blocks > 1) return "blocks that share a tile share operands with no other";
     if (splits < 2 || splits > chip->cluster_max) return "a cluster cannot have as many blocks";
+    const int64_t part = t->bn / splits;
     if (part * splits != t->bn || (part != PART_MIN && part % PART != 0))
         return "the blocks of a cluster cannot share the columns of a tile";
     return NULL;
@@ -244,41 +246,30 @@ static void describe_step(const tgl_chip *chip, const tgl_shape *s, wgmma_geomet
         .k_chunk = (int)g->k_chunk};
 }
 
-/* Sets the tile, the clusters and the splits of a choice. */
-static const char *read_choice(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                               wgmma_geometry *g)
+const char *tgl_wgmma_set_options(const tgl_chip *chip, const tgl_shape *s,
+                                  const tgl_choice *choice, wgmma_geometry *g)
 {
-    const wgmma_row *t = tgl_choice_row(choice);
-    *g = (wgmma_geometry){.row = t, .exchanged = tgl_option(choice, WGMMA_EXCHANGED, 0) != 0};
     g->cluster_rows = (int)tgl_min64(tgl_option(choice, WGMMA_CLUSTER, 1), INT_MAX);
     g->cluster_columns = (int)tgl_min64(tgl_option(choice, WGMMA_COLUMNS, 1), INT_MAX);
     g->in_cluster = tgl_option(choice, WGMMA_IN_CLUSTER, 0) != 0;
     const char *fault = cluster_fault(chip, choice, g);
     if (fault != NULL) return fault;
     g->cluster_blocks = g->cluster_rows * g->cluster_columns;
-    g->bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
-    g->stages = t->stages;
-    wgmma_split(s, choice, g);
-    return NULL;
-}
-
-const char *tgl_wgmma_sketch(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                             wgmma_geometry *g)
-{
-    const char *fault = read_choice(chip, s, choice, g);
-    if (fault != NULL) return fault;
-    g->left.edge = g->exchanged ? s->n : s->m;
-    g->right.edge = g->exchanged ? s->m : s->n;
+    wgmma_split(choice, g);
     return count_units(s, choice, g);
 }
 
-const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
-                                    const tgl_rectangle *part, const tgl_choice *choice,
-                                    wgmma_geometry *g)
+const char *tgl_wgmma_set_operands(const tgl_shape *s, const tgl_rectangle *part,
+                                   const tgl_choice *choice, wgmma_geometry *g)
 {
     const wgmma_row *t = tgl_choice_row(choice);
-    const char *fault = read_choice(chip, s, choice, g);
-    if (fault != NULL) return fault;
+    g->row = t;
+    g->exchanged = tgl_option(choice, WGMMA_EXCHANGED, 0) != 0;
+    g->bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
+    g->depth = tgl_ceil_div(s->k, g->bk);
+    g->stages = t->stages;
+    g->repack_count = 0;
+    g->repacked_bytes = 0;
     const bool in_registers = tgl_option(choice, WGMMA_LEFT_REGISTERS, 0) != 0;
     if (in_registers && !(wgmma_is_tf32(s) && tgl_wgmma_has_room_for_left(t)))
         return "left_registers=1 is for TF32 and tiles that leave enough registers";
@@ -287,14 +278,24 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
         return "left_registers=1 is for a left operand that TMA can read and that is contiguous in "
                "its rows";
     g->right = side_of(s, part, g->exchanged, false);
-    fault = count_units(s, choice, g);
+    add_repacks(s, g);
+    return NULL;
+}
+
+const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                    const tgl_rectangle *part, const tgl_choice *choice,
+                                    wgmma_geometry *g)
+{
+    const wgmma_row *t = tgl_choice_row(choice);
+    *g = (wgmma_geometry){.row = t};
+    const char *fault = tgl_wgmma_set_operands(s, part, choice, g);
+    if (fault == NULL) fault = tgl_wgmma_set_options(chip, s, choice, g);
     if (fault != NULL) return fault;
     count_blocks(chip, g);
-    g->stores_by_tma = wgmma_stores_by_tma(s, g);
+    g->stores_by_tma = tgl_wgmma_stores_by_tma(s, g);
     const int most = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
     while (g->stages > 1 && wgmma_shared_bytes(g) > most)
         g->stages--; /* boxes of results may leave room for fewer */
     describe_step(chip, s, g);
-    add_repacks(s, g);
     return tgl_repack_fault(g->repacks, g->repack_count);
 }

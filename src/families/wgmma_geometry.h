@@ -10,8 +10,9 @@
 #include "families/gemm_launch.h"
 #include "families/repack.h"
 
-enum { WGMMA_LINE_BYTES = 128 }; /* of a line of a tile in shared memory, as TMA copies it */
-enum { WGMMA_CLUSTER_MAX = 4 };  /* blocks of a cluster that share operands: 8 were not faster */
+enum { WGMMA_LINE_BYTES = 128 };    /* of a line of a tile in shared memory, as TMA copies it */
+enum { WGMMA_CLUSTER_MAX = 4 };     /* blocks of a cluster that share operands: 8 were not faster */
+enum { WGMMA_SPLIT_DEPTH_MIN = 4 }; /* minimum depth of a split that is tried, in steps of K */
 enum { WGMMA_BOX_ROWS = 64, WGMMA_RESULT_BYTES = 2 }; /* of a box of results for TMA */
 
 /* splits: number of blocks that share the K of a tile. exchanged: 1: tiles are those of D^T.
@@ -62,6 +63,7 @@ typedef struct wgmma_geometry {
     bool exchanged;
     wgmma_side left, right;
     int bk, splits;
+    int64_t depth, chunk;              /* steps of K of a tile, and of a split */
     int cluster_rows, cluster_columns; /* tiles of a cluster; 1 if its blocks share a tile */
     int cluster_blocks;                /* cluster_rows * cluster_columns */
     bool in_cluster;
@@ -104,16 +106,31 @@ static inline int wgmma_box_columns(const wgmma_row *row)
 /* Whether a consumer has registers for a left operand of TF32 that is contiguous in its rows. */
 bool tgl_wgmma_has_room_for_left(const wgmma_row *row);
 
+/* Whether the search tries left_registers=1. */
+static inline bool wgmma_tries_registers(const tgl_shape *s, const tgl_choice *choice,
+                                         bool exchanged)
+{
+    const bool is_left_along_k = exchanged ? s->trans_b : !s->trans_a;
+    return wgmma_is_tf32(s) && !is_left_along_k &&
+           tgl_wgmma_has_room_for_left(tgl_choice_row(choice));
+}
+
 /* NULL, or why the choice cannot compute the part of D. */
 const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *shape,
                                     const tgl_rectangle *part, const tgl_choice *choice,
                                     wgmma_geometry *g);
 
-/* Sets what does not depend on how the operands lie in memory: the row, the tile, clusters, splits,
- * tiles and units, and the edges of the operands. The stages are those of the row, at most. NULL,
- * or why the choice is impossible for a product of this size. */
-const char *tgl_wgmma_sketch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                             wgmma_geometry *g);
+/* The two parts of tgl_wgmma_make_geometry() that decide how long a product takes. The first sets
+ * the row, `exchanged`, the operands and their pre-pass. Any number of choices that differ in
+ * clusters and splits may follow, each by a call of the second. Both return NULL, or why the choice
+ * is impossible, and leave the other members as they are. */
+const char *tgl_wgmma_set_operands(const tgl_shape *s, const tgl_rectangle *part,
+                                   const tgl_choice *choice, wgmma_geometry *g);
+const char *tgl_wgmma_set_options(const tgl_chip *chip, const tgl_shape *s,
+                                  const tgl_choice *choice, wgmma_geometry *g);
+
+/* Whether the kernel has TMA_STORES, and TMA can have the strides of D. */
+bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g);
 
 /* For tgl_family.search. */
 void tgl_wgmma_search(tgl_search *in);
@@ -125,8 +142,47 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
 /* For tgl_family.least_seconds. */
 double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice);
 
-/* For tgl_family.least_of_options. INFINITY: the options are impossible. */
-double tgl_wgmma_least_of_options(const tgl_chip *chip, const tgl_shape *s,
-                                  const tgl_choice *choice);
+/* Copies by TMA of a tile of an operand for a step of K, in lines of 128 bytes. */
+typedef struct wgmma_copies {
+    double received;
+    double requested; /* from L2; a line that lies in two lines of L2 counts more */
+} wgmma_copies;
+
+/* Bytes of memory. */
+typedef struct wgmma_traffic {
+    double operands, result;
+    double missed; /* fraction of the copies that miss L2 */
+    double step;   /* copies for a step of K of a tile */
+} wgmma_traffic;
+
+/* What the lower bounds of many choices have in common: the configuration, the orientation, and
+ * whether the left operand goes through registers. */
+typedef struct wgmma_bound {
+    const tgl_chip *chip;
+    const tgl_shape *shape;
+    wgmma_geometry g;   /* with the options of the last choice */
+    bool stores_by_tma; /* unless blocks of a cluster share a tile */
+    wgmma_copies left, right;
+    wgmma_traffic traffic;
+    double tiles;   /* of D, or of D^T, in the batch */
+    double product; /* cycles of the arithmetic of a step of K */
+    double of_left; /* additional cycles of such a step */
+    double tail;    /* cycles after the main loop of a tile that is not split */
+    double start;   /* seconds of launches and of the pre-pass */
+} wgmma_bound;
+
+/* NULL, or why all these choices are impossible. */
+const char *tgl_wgmma_bound_start(const tgl_chip *chip, const tgl_shape *s,
+                                  const tgl_choice *choice, wgmma_bound *bound);
+
+/* A lower bound of the seconds of a choice. INFINITY: it is impossible. */
+double tgl_wgmma_least_of_options(wgmma_bound *bound, const tgl_choice *choice);
+
+/* A lower bound of the seconds of all choices that the search tries. */
+double tgl_wgmma_least_of_all(const wgmma_bound *bound);
+
+/* A lower bound of the seconds of all choices with at least this number of splits, whose sums are
+ * added in the workspace. It grows with the number. */
+double tgl_wgmma_least_of_splits(wgmma_bound *bound, int splits);
 
 #endif

@@ -8,7 +8,6 @@
 #include <limits.h>
 
 enum {
-    SPLIT_DEPTH_MIN = 4, /* minimum depth of a split, in steps of K */
     /* Maximum number of splits that are added in a cluster. Not all clusters of 4 blocks fit on the
      * chip at once: a product took 105 us with them and 58 us with the workspace
      * (docs/notes/2026-11-26-gpu-planner.md). */
@@ -17,77 +16,126 @@ enum {
 
 /* Values of options; 0: the default. */
 typedef struct wgmma_values {
-    int64_t splits, exchanged, rows, columns, whole, in_cluster;
+    int64_t splits, rows, columns, whole, in_cluster;
 } wgmma_values;
+
+/* The search for the tiles of D, or of D^T. If the left operand may go through registers, all other
+ * options are also tried with that. */
+typedef struct orientation {
+    tgl_search *in;
+    int64_t exchanged;
+    /* The ways of the left operand that are tried: 1: through registers. */
+    int ways[2];
+    int way_count;
+    wgmma_bound bounds[2]; /* of each way */
+    int64_t tile_rows, tile_columns;
+    double tiles; /* in the batch */
+    int most;     /* maximum number of splits */
+} orientation;
 
 static int64_t value_or_unset(int64_t value)
 {
     return value > 0 ? value : TGL_UNSET;
 }
 
-/* Tries the options. If the left operand may go through registers, also tries them with that. */
-static void wgmma_try(tgl_search *in, wgmma_values w)
+/* The choice of these options. way: 1: with the left operand in registers. */
+static tgl_choice choice_of(const orientation *o, const wgmma_values *w, int way)
 {
-    const tgl_shape *s = in->shape;
-    const bool is_left_along_k = w.exchanged ? s->trans_b : !s->trans_a;
-    int64_t values[] = {[WGMMA_SPLITS] = w.splits > 0 ? w.splits : 1,
-                        [WGMMA_EXCHANGED] = w.exchanged,
-                        [WGMMA_CLUSTER] = w.rows > 0 ? w.rows : 1,
-                        [WGMMA_WHOLE] = value_or_unset(w.whole),
-                        [WGMMA_IN_CLUSTER] = value_or_unset(w.in_cluster),
-                        [WGMMA_LEFT_REGISTERS] = TGL_UNSET,
-                        [WGMMA_COLUMNS] = w.columns > 1 ? w.columns : TGL_UNSET};
-    tgl_search_try(in, WGMMA_SPLITS, WGMMA_COLUMNS + 1, values);
-    if (!wgmma_is_tf32(s) || is_left_along_k) return;
-    if (!tgl_wgmma_has_room_for_left(tgl_choice_row(&in->asked))) return;
-    values[WGMMA_LEFT_REGISTERS] = 1;
-    tgl_search_try(in, WGMMA_SPLITS, WGMMA_COLUMNS + 1, values);
+    tgl_choice choice = o->in->asked;
+    choice.option[WGMMA_SPLITS] = w->splits > 0 ? w->splits : 1;
+    choice.option[WGMMA_EXCHANGED] = o->exchanged;
+    choice.option[WGMMA_CLUSTER] = w->rows > 0 ? w->rows : 1;
+    choice.option[WGMMA_WHOLE] = value_or_unset(w->whole);
+    choice.option[WGMMA_IN_CLUSTER] = value_or_unset(w->in_cluster);
+    choice.option[WGMMA_LEFT_REGISTERS] = value_or_unset(way);
+    choice.option[WGMMA_COLUMNS] = w->columns > 1 ? w->columns : TGL_UNSET;
+    return choice;
+}
+
+static void wgmma_try(orientation *o, wgmma_values w)
+{
+    for (int i = 0; i < o->way_count; i++) {
+        const tgl_choice choice = choice_of(o, &w, o->ways[i]);
+        const double least = tgl_wgmma_least_of_options(&o->bounds[i], &choice);
+        tgl_search_try(o->in, WGMMA_SPLITS, WGMMA_COLUMNS + 1, &choice.option[WGMMA_SPLITS], least);
+    }
+}
+
+/* Whether no choice with at least this number of splits can be the best. */
+static bool excludes_splits(orientation *o, int splits)
+{
+    for (int i = 0; i < o->way_count; i++)
+        if (!tgl_search_excludes(o->in, tgl_wgmma_least_of_splits(&o->bounds[i], splits)))
+            return false;
+    return true;
 }
 
 /* Tries all clusters with less than twice as many rows and columns as D has tiles. */
-static void try_clusters(tgl_search *in, int64_t exchanged, int64_t tile_rows, int64_t tile_columns)
+static void try_clusters(orientation *o)
 {
     for (int high = 1; high <= WGMMA_CLUSTER_MAX; high *= 2)
         for (int wide = 1; high * wide <= WGMMA_CLUSTER_MAX; wide *= 2)
-            if (high < 2 * tile_rows && wide < 2 * tile_columns)
-                wgmma_try(in,
-                          (wgmma_values){.exchanged = exchanged, .rows = high, .columns = wide});
+            if (high < 2 * o->tile_rows && wide < 2 * o->tile_columns)
+                wgmma_try(o, (wgmma_values){.rows = high, .columns = wide});
 }
 
-/* Tries to split all tiles, with sums in the workspace or in clusters. most: maximum splits. */
-static void wgmma_try_splits(tgl_search *in, int64_t exchanged, double tiles, int most)
+/* Tries to split all tiles, with sums in the workspace or in clusters. */
+static void wgmma_try_splits(orientation *o)
 {
-    for (int i = 2; i <= most && tiles * (i - 1) < 2 * in->chip->sms; i = tgl_next_splits(i)) {
-        wgmma_try(in, (wgmma_values){.splits = i, .exchanged = exchanged});
-        if (i <= SPLITS_IN_CLUSTER_MAX)
-            wgmma_try(in, (wgmma_values){.splits = i, .exchanged = exchanged, .in_cluster = 1});
+    for (int i = 2; i <= o->most && o->tiles * (i - 1) < 2 * o->in->chip->sms;
+         i = tgl_next_splits(i)) {
+        if (i > SPLITS_IN_CLUSTER_MAX && excludes_splits(o, i)) return;
+        wgmma_try(o, (wgmma_values){.splits = i});
+        if (i <= SPLITS_IN_CLUSTER_MAX) wgmma_try(o, (wgmma_values){.splits = i, .in_cluster = 1});
     }
 }
 
 /* Tries to split the tiles of the last wave, if they fill at most half of it. */
-static void try_tail(tgl_search *in, int64_t exchanged, double tiles, int most)
+static void try_tail(orientation *o)
 {
+    const wgmma_row *t = tgl_choice_row(&o->in->asked);
+    const int64_t slots = (int64_t)o->in->chip->sms * t->min_blocks;
+    if (o->tiles <= (double)slots || o->tiles > INT_MAX) return;
+    const int64_t tiles = (int64_t)o->tiles, whole = tiles / slots * slots, rest = tiles - whole;
+    for (int i = 2; rest > 0 && i <= o->most && i * rest <= slots && !excludes_splits(o, i); i++)
+        wgmma_try(o, (wgmma_values){.splits = i, .whole = whole});
+}
+
+/* Leaves out the ways of the left operand with which no options can be the best. */
+static void choose_ways(orientation *o)
+{
+    const int most = wgmma_tries_registers(o->in->shape, &o->in->asked, o->exchanged != 0) ? 1 : 0;
+    o->way_count = 0;
+    for (int way = 0; way <= most; way++) {
+        wgmma_bound *bound = &o->bounds[o->way_count];
+        const tgl_choice choice = choice_of(o, &(wgmma_values){.splits = 1}, way);
+        if (tgl_wgmma_bound_start(o->in->chip, o->in->shape, &choice, bound) == NULL &&
+            !tgl_search_excludes(o->in, tgl_wgmma_least_of_all(bound)))
+            o->ways[o->way_count++] = way;
+    }
+}
+
+static void search_orientation(tgl_search *in, bool exchanged)
+{
+    const tgl_shape *s = in->shape;
     const wgmma_row *t = tgl_choice_row(&in->asked);
-    const int64_t slots = (int64_t)in->chip->sms * t->min_blocks;
-    if (tiles <= (double)slots || tiles > INT_MAX) return;
-    const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
-    for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++)
-        wgmma_try(in, (wgmma_values){.splits = i, .exchanged = exchanged, .whole = whole});
+    orientation o;
+    o.in = in;
+    o.exchanged = exchanged;
+    choose_ways(&o);
+    if (o.way_count == 0) return;
+    o.tile_rows = tgl_ceil_div(exchanged ? s->n : s->m, t->bm);
+    o.tile_columns = tgl_ceil_div(exchanged ? s->m : s->n, t->bn);
+    o.tiles = o.bounds[0].tiles;
+    o.most = (int)tgl_min64(s->k / (WGMMA_SPLIT_DEPTH_MIN * o.bounds[0].g.bk), TGL_SPLITS_MAX);
+    try_clusters(&o);
+    if (t->alternates) return; /* they split no tiles */
+    wgmma_try_splits(&o);
+    try_tail(&o);
 }
 
 void tgl_wgmma_search(tgl_search *in)
 {
-    const tgl_shape *s = in->shape;
-    const int bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
-    const wgmma_row *t = tgl_choice_row(&in->asked);
-    const int most = (int)tgl_min64(s->k / (SPLIT_DEPTH_MIN * bk), TGL_SPLITS_MAX);
-    for (int exchanged = 0; exchanged < 2; exchanged++) {
-        const int64_t left = exchanged ? s->n : s->m, right = exchanged ? s->m : s->n;
-        const int64_t tile_rows = tgl_ceil_div(left, t->bm);
-        const int64_t tile_columns = tgl_ceil_div(right, t->bn);
-        const double tiles = (double)tile_rows * (double)tile_columns * (double)s->batch;
-        try_clusters(in, exchanged, tile_rows, tile_columns);
-        wgmma_try_splits(in, exchanged, tiles, most);
-        try_tail(in, exchanged, tiles, most);
-    }
+    search_orientation(in, false);
+    search_orientation(in, true);
 }

@@ -38,6 +38,8 @@ typedef struct tgl_strip {
     double seconds, adds;
 } tgl_strip;
 
+static const double TGL_LAUNCH_SECONDS = 1e-6; /* overhead of each launch, back to back */
+
 /* A choice and its predicted time. The family's predict() fills in the first group of members. */
 typedef struct tgl_candidate {
     tgl_choice choice;
@@ -78,8 +80,14 @@ typedef struct tgl_search {
 } tgl_search;
 
 /* Predicts the time of search->asked with options first, ..., first + count - 1 set to `values`,
- * and replaces search->best if the new candidate is better. Returns false if it is rejected. */
-bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values);
+ * and replaces search->best if the new candidate is better. Returns false if it is rejected. least:
+ * a lower bound of the candidate's seconds, or 0: the candidate is rejected without a prediction if
+ * tgl_search_excludes() this bound. */
+bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values, double least);
+
+/* Whether candidates that take at least this time cannot be the best. Families ask before they try
+ * options that get slower and slower. */
+bool tgl_search_excludes(const tgl_search *search, double seconds);
 
 /* ---- What a choice is launched for ----------------------------------------------------------- */
 
@@ -134,15 +142,10 @@ struct tgl_family {
     /* Fills in the first group of members of *c for c->choice, or c->rejected. */
     void (*predict)(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *c);
 
-    /* A lower bound of the seconds that predict() returns for the configuration of the choice, with
-     * default options or any that search() tries. The planner does not search configurations that
+    /* A lower bound of the seconds of all candidates of the configuration, with default options or
+     * any that search() tries, without strips. The planner does not search configurations that
      * cannot be faster than what it has found. NULL: 0. */
     double (*least_seconds)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice);
-
-    /* A lower bound of the seconds that predict() returns for exactly these options. It takes much
-     * less time than predict(). NULL: the bound is 0. */
-    double (*least_of_options)(const tgl_chip *chip, const tgl_shape *shape,
-                               const tgl_choice *choice);
 
     /* Adds the steps of a choice that is not rejected. */
     void (*launch)(const tgl_partition *of, tgl_list_builder *builder);

@@ -90,10 +90,3 @@ const char *tgl_kernel_source_key(const char *text)
         if (source->text == text) return source->digest;
     return text;
 }
-
-const char *tgl_kernel_source_name(int index)
-{
-    for (int i = 0; i <= index; i++)
-        if (tgl_source_files[i].name == NULL) return NULL;
-    return index >= 0 ? tgl_source_files[index].name : NULL;
-}

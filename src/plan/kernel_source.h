@@ -51,7 +51,4 @@ const char *tgl_kernel_source(const char *file);
  * SHA-256 in hexadecimal, computed at build time; for another text the text itself. */
 const char *tgl_kernel_source_key(const char *text);
 
-/* The paths of all embedded files: index 0, 1, ... until NULL. */
-const char *tgl_kernel_source_name(int index);
-
 #endif

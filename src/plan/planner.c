@@ -6,11 +6,10 @@
 #include "base/integers.h"
 #include "plan/tuned.h"
 
-#include <float.h>
+#include <limits.h>
 #include <math.h>
 
-static const double LAUNCH_SECONDS = 1e-6; /* per launch, back to back */
-static const double STRIP_SECONDS = 1e-6;  /* per launch of a strip */
+static const double STRIP_SECONDS = 1e-6; /* per launch of a strip */
 /* If launches overlap, SMs without tiles hide a part of a strip's time. The strip adds this
  * fraction of the other part to the time of the product. */
 static const double STRIP_SHARE = 0.6;
@@ -40,7 +39,7 @@ static void make_candidate(const tgl_search *search, const tgl_choice *choice, t
         c->rejected = needs_workspace;
     if (c->rejected != NULL || !c->is_predicted) return;
     c->waves = c->blocks / ((double)chip->sms * c->resident);
-    c->overhead = LAUNCH_SECONDS * (double)c->launches;
+    c->overhead = TGL_LAUNCH_SECONDS * (double)c->launches;
     c->seconds = fmax(c->compute, fmax(c->memory, c->l2)) + c->overhead;
 }
 
@@ -66,18 +65,20 @@ static bool is_slower(double seconds, double limit)
     return seconds * (1 - ROUNDING) > limit;
 }
 
-bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values)
+bool tgl_search_excludes(const tgl_search *search, double seconds)
+{
+    const tgl_candidate *best = search->best;
+    return best->choice.family != NULL && best->rejected == NULL &&
+           is_slower(seconds, fmin(best->seconds, search->limit));
+}
+
+bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values, double least)
 {
     tgl_candidate candidate;
+    if (tgl_search_excludes(search, least)) return false;
     tgl_choice choice = search->asked;
     for (int i = 0; i < count; i++)
         choice.option[first + i] = values[i];
-    const tgl_candidate *best = search->best;
-    if (best->choice.family != NULL && best->rejected == NULL &&
-        choice.family->least_of_options != NULL &&
-        is_slower(choice.family->least_of_options(search->chip, search->shape, &choice),
-                  fmin(best->seconds, search->limit)))
-        return false;
     make_candidate(search, &choice, &candidate);
     take_better(&candidate, 1, search->best);
     return candidate.rejected == NULL;
@@ -90,7 +91,8 @@ static bool has_fixed_options(const tgl_choice *choice)
     return false;
 }
 
-/* The best candidate for a strip of this size, with this room for workspace. */
+/* The best candidate for a strip of this size, with this room for workspace. It is also the best
+ * one with less room, as long as that holds its own workspace. */
 typedef struct kept_strip {
     int64_t m, n, room;
     tgl_choice choice;
@@ -132,12 +134,11 @@ static void choose_whole(const planning *p, const tgl_shape *shape, const tgl_ch
             .choice = *asked, .rejected = reason, .rejected_status = TGL_UNSUPPORTED};
         return;
     }
-    tgl_search_try(&search, 0, 0, NULL);
+    tgl_search_try(&search, 0, 0, NULL, 0);
     if (best->rejected == needs_workspace && !has_fixed_options(asked) &&
         asked->family->shrink != NULL)
         asked->family->shrink(&search);
     if (has_fixed_options(asked) || best->rejected != NULL || asked->family->search == NULL) return;
-    if (is_slower(least_seconds(p->chip, shape, asked), fmin(best->seconds, p->limit))) return;
     asked->family->search(&search);
 }
 
@@ -196,12 +197,14 @@ static void search_for_strip(const planning *p, const tgl_shape *shape, int64_t 
     }
 }
 
-/* The result of search_for_strip(), kept for later calls with the same size and room. */
+/* The result of search_for_strip(), kept for later calls with the same size. */
 static const kept_strip *choose_for_strip(planning *p, const tgl_shape *shape, int64_t room)
 {
     for (int i = 0; i < p->strip_count; i++) {
         const kept_strip *kept = &p->strips[i];
-        if (kept->m == shape->m && kept->n == shape->n && kept->room == room) return kept;
+        if (kept->m == shape->m && kept->n == shape->n && room <= kept->room &&
+            kept->workspace_bytes <= room)
+            return kept;
     }
     tgl_candidate best;
     search_for_strip(p, shape, room, &best);
@@ -339,24 +342,37 @@ static double least_of(const planning *p, const tgl_shape *shape, const tgl_choi
     return fmin(whole, least_seconds(p->chip, &most, choice) + count * STRIP_SECONDS);
 }
 
-/* Lower bounds of the predicted seconds, by the index of the configuration. NAN: the configuration
- * is not to be compared, or not any more. */
+/* The configurations that are still to be compared, with lower bounds of their predicted seconds.
+ */
 enum { CONFIGURATIONS_MAX = 256 };
 typedef struct ranking {
-    double least[CONFIGURATIONS_MAX];
+    struct ranked {
+        int index;
+        double least;
+    } entries[CONFIGURATIONS_MAX];
     int count;
 } ranking;
 
-/* The configuration of first, ..., end - 1 with the smallest lower bound, which is taken out of the
- * ranking; -1: none can be the best. */
+/* Takes the configuration of first, ..., end - 1 with the smallest lower bound out of the ranking,
+ * and all that cannot be the best any more. -1: none is left. */
 static int take_first(ranking *r, int first, int end, double limit)
 {
-    int next = -1;
-    for (int i = first; i < end; i++)
-        if (!isnan(r->least[i]) && (next < 0 || r->least[i] < r->least[next])) next = i;
-    if (next < 0 || is_slower(r->least[next], limit)) return -1;
-    r->least[next] = NAN;
-    return next;
+    int kept = 0, next = -1;
+    for (int i = 0; i < r->count; i++) {
+        const struct ranked entry = r->entries[i];
+        if (is_slower(entry.least, limit)) continue;
+        if (entry.index >= first && entry.index < end &&
+            (next < 0 || entry.least < r->entries[next].least))
+            next = kept;
+        r->entries[kept++] = entry;
+    }
+    r->count = kept;
+    if (next < 0) return -1;
+    const int index = r->entries[next].index;
+    r->count--;
+    for (int i = next; i < r->count; i++)
+        r->entries[i] = r->entries[i + 1];
+    return index;
 }
 
 /* Compares the configurations of the ranking, from the smallest lower bound on, until none can be
@@ -366,14 +382,15 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
                            int *best_index)
 {
     tgl_candidate c;
+    const tgl_family *family;
     int next;
-    for (int i = 0, first = 0; tgl_family_at(i) != NULL; i++) {
-        const int end = first + tgl_family_at(i)->row_count;
-        next = take_first(r, first, end, fmin(p->limit, DBL_MAX));
+    for (int i = 0, first = 0; (family = tgl_family_at(i)) != NULL;
+         first += family->row_count, i++) {
+        if (family->unsupported_reason(shape, p->chip) != NULL) continue;
+        next = take_first(r, first, first + family->row_count, p->limit);
         if (next >= 0) compare(p, shape, next, &c, best, best_index);
-        first = end;
     }
-    while ((next = take_first(r, 0, r->count, p->limit)) >= 0)
+    while ((next = take_first(r, 0, INT_MAX, p->limit)) >= 0)
         compare(p, shape, next, &c, best, best_index);
 }
 
@@ -383,20 +400,20 @@ static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate 
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
     bool is_streamed = false; /* a configuration for this number of rows or columns supports it */
-    ranking r = {.count = 0};
+    ranking r;
     int best_index = 0;
     tgl_choice choice;
     tgl_candidate c;
+    r.count = 0;
     *best = (tgl_candidate){.choice.family = NULL};
-    for (; r.count < CONFIGURATIONS_MAX && tgl_configuration_at(r.count, &choice); r.count++) {
+    for (int i = 0; i < CONFIGURATIONS_MAX && tgl_configuration_at(i, &choice); i++) {
         const int made_for = tgl_choice_lines(&choice);
-        r.least[r.count] = NAN;
         if (choice.family->is_on_request || (is_streamed && made_for >= 2 * lines)) continue;
         if (made_for == 0) {
-            r.least[r.count] = least_of(p, shape, &choice);
+            r.entries[r.count++] = (struct ranked){i, least_of(p, shape, &choice)};
             continue;
         }
-        compare(p, shape, r.count, &c, best, &best_index);
+        compare(p, shape, i, &c, best, &best_index);
         is_streamed = is_streamed || c.rejected == NULL;
     }
     compare_ranked(p, shape, &r, best, &best_index);

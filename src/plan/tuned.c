@@ -46,6 +46,12 @@ static double log2_ratio(int64_t x, int64_t y)
     return fabs(log2((double)x / (double)y));
 }
 
+/* Whether two sizes alone are more than NEAR apart: a factor of 2 is a distance of 1. */
+static bool is_far(int64_t x, int64_t y)
+{
+    return x > 2 * y || y > 2 * x;
+}
+
 /* The type as it is in the table: "tf32" for F32 that may be rounded to TF32, for which there are
  * other kernels; "bf16" for f16 as well, whose kernels are the same. */
 static const char *tuned_type(const tgl_shape *s)
@@ -74,6 +80,7 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s, const tgl_
     double least = NEAR;
     if (s->k == 0) return NULL;
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        if (is_far(row->m, s->m) || is_far(row->n, s->n) || is_far(row->k, s->k)) continue;
         if (row == except || strcmp(row->chip, chip) != 0 || !is_of_type(row, s) ||
             !is_alike(row, s))
             continue;

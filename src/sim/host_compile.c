@@ -4,6 +4,7 @@
  * result. The sources are in a private folder while the compiler runs.
  */
 #include "sim/host_compile.h"
+#include "plan/sources.h"
 #include "sim/process.h"
 #include "sim/temp_folder.h"
 
@@ -239,11 +240,10 @@ static void start_key(const job *j, const char *kind, tgl_cache_key *key)
     tgl_cache_key_add_text(key, j->compiler->words);
     tgl_cache_key_add_text(key, j->compiler->version);
     tgl_cache_key_add_text(key, run_time_flags);
-    const char *file;
-    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
-        if (!is_header(file)) continue;
-        tgl_cache_key_add_text(key, file);
-        tgl_cache_key_add_text(key, tgl_kernel_source_key(tgl_kernel_source(file)));
+    for (const tgl_source_file *file = tgl_source_files; file->name != NULL; file++) {
+        if (!is_header(file->name)) continue;
+        tgl_cache_key_add_text(key, file->name);
+        tgl_cache_key_add_text(key, file->digest);
     }
 }
 
@@ -266,9 +266,9 @@ static bool write_text(tgl_temp_folder *folder, const char *name, const char *te
 
 static bool write_sources(const job *j, tgl_temp_folder *folder)
 {
-    const char *file, *expression = j->kernel->expression;
-    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++)
-        if (is_header(file) && !write_text(folder, file, tgl_kernel_source(file))) return false;
+    const char *expression = j->kernel->expression;
+    for (const tgl_source_file *file = tgl_source_files; file->name != NULL; file++)
+        if (is_header(file->name) && !write_text(folder, file->name, file->text)) return false;
     if (expression != NULL && !write_text(folder, "lib/expression.h", expression)) return false;
     return write_text(folder, j->kernel->file, j->source) &&
            write_text(folder, "kernel.c", j->wrapper) &&
