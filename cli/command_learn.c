@@ -7,6 +7,7 @@
 #include "options.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,8 @@ static const cli_syntax syntax = {.help = help, .table = option_table, .has_oper
 static char *read_source(const char *path)
 {
     enum { ROOM = 1 << 20 };
-    FILE *file = fopen(path, "rbe");
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is read as empty */
+    FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
     if (file == NULL) return NULL;
     char *text = calloc(1, ROOM);
     const size_t size = text != NULL ? fread(text, 1, ROOM, file) : 0;

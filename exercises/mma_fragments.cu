@@ -7,8 +7,9 @@
  * distributed over the lanes; with g = lane / 4 and t = lane % 4 a lane has, as 32-bit words of two
  * f16 that are neighbours in K, 2t and 2t + 1 or 2t + 8 and 2t + 9:
  *
- *     a[0]: row g, k 2t    a[1]: row g + 8, k 2t    a[2]: row g, k 2t + 8    a[3]: row g + 8, k 2t
- * + 8 b[0]: column g, k 2t                          b[1]: column g, k 2t + 8
+ *     a[0]: row g, k 2t          a[1]: row g + 8, k 2t
+ *     a[2]: row g, k 2t + 8      a[3]: row g + 8, k 2t + 8
+ *     b[0]: column g, k 2t       b[1]: column g, k 2t + 8
  *
  * acc is where mma_f16 leaves it already: rows g and g + 8, columns 2t and 2t + 1.
  *

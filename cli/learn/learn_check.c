@@ -13,13 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     SECONDS_MAX = 9,       /* of processor time */
-    WALL_SECONDS_MAX = 60, /* a compiler may wait for input */
+    WALL_SECONDS_MAX = 30, /* a kernel may sleep, and a compiler wait for input */
     CHILD_SOLVED = 10,
     CHILD_UNSOLVED = 11, /* exit codes that no failure has */
 };
@@ -260,6 +261,7 @@ _Noreturn static void run_child(const exercise *e, const char *file, const char 
     setrlimit(RLIMIT_CORE, &no_core);
     setrlimit(RLIMIT_CPU, &seconds);
     alarm(WALL_SECONDS_MAX);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it ends with its parent */
     const bool ok = check_all(e, file, source);
     fflush(stdout);
     _exit(ok ? CHILD_SOLVED : CHILD_UNSOLVED);
@@ -269,7 +271,10 @@ _Noreturn static void run_child(const exercise *e, const char *file, const char 
 static void say_end(const char *file, int ended)
 {
     const int number = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
-    if (number == SIGXCPU || number == SIGALRM || number == SIGKILL)
+    if (number == SIGALRM)
+        printf("error     %s: stopped after %d s: it waits for something\n", file,
+               WALL_SECONDS_MAX);
+    else if (number == SIGXCPU || number == SIGKILL)
         printf("error     %s: stopped after %d s of processor time: an endless loop, or far more "
                "work than the exercise needs\n",
                file, SECONDS_MAX);

@@ -138,7 +138,7 @@ static __device__ __forceinline__ void load_fragments(float *a, float *b, const 
         load_fragment(&b[j], &B_row[j / 4 * COL_STEP]);
 }
 
-/* acc += a * b^T, every other row backwards. */
+/* acc += a * b^T. Odd rows run backwards, so that consecutive FFMAs share a register. */
 static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
 {
 #pragma unroll

@@ -42,7 +42,8 @@ static const double MEMORY_OVERLAP = 3.0; /* exponent of overlapped() for SMs an
 /* Additional time of the requests of an operand, times its fraction of the bytes of A and B: the
  * larger operand misses L2 more often. */
 static const double LARGER_OPERAND = 0.17;
-static const double TWO_LINES = 1.10; /* additional time of a line that lies in two lines of L2 */
+/* Time that is added for a line of an operand that lies in two lines of L2: 1.1 times its own. */
+static const double TWO_LINES = 1.10;
 static const double HALF_SECTORS =
     0.66; /* added by straddling() if lines of the operand begin within a sector */
 /* Fraction of tile loads that miss L2 if the operands are much larger than L2, because blocks that
@@ -388,14 +389,15 @@ double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const t
 {
     double least = INFINITY;
     wgmma_bound b;
-    for (int exchanged = 0; exchanged < 2; exchanged++)
-        for (int registers = 0; registers <= wgmma_tries_registers(s, choice, exchanged);
-             registers++) {
+    for (int exchanged = 0; exchanged < 2; exchanged++) {
+        const int most = wgmma_tries_registers(s, choice, exchanged) ? 1 : 0;
+        for (int registers = 0; registers <= most; registers++) {
             tgl_choice one = *choice;
             one.option[WGMMA_EXCHANGED] = exchanged;
             one.option[WGMMA_LEFT_REGISTERS] = registers > 0 ? 1 : TGL_UNSET;
             if (tgl_wgmma_bound_start(chip, s, &one, &b) == NULL)
                 least = fmin(least, tgl_wgmma_least_of_all(&b));
         }
+    }
     return least;
 }

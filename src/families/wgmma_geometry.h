@@ -37,7 +37,7 @@ typedef struct wgmma_row {
     const char *name;
     int bm, bn;    /* the tile that a block computes: bm of the left operand, bn of the right one */
     int consumers; /* warpgroups that multiply */
-    bool alternates; /* each consumer has tiles of its own, which it multiplies in turn */
+    bool alternates; /* each consumer has its own tiles: one multiplies while another stores */
     int stages;      /* stages of bm + bn lines of 128 bytes; fewer if boxes leave no room */
     int boxes;       /* TMA_STORES: boxes of 64 rows of results in a consumer's shared memory */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */

@@ -25,7 +25,8 @@ int tgl_shared_check_bounds(tgl_machine *machine, size_t offset, size_t bytes, b
 void tgl_shared_access_words(tgl_machine *machine, size_t offset, unsigned bytes, bool is_write,
                              uint32_t site, const void *pc);
 
-/* Loads a float from the shared memory of another block of the cluster. That block does not run. */
+/* Loads a float from the shared memory of another block of the cluster: from the copy in `block`,
+ * which is kept while that block is suspended. */
 float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t offset,
                              uint32_t site, const void *pc);
 

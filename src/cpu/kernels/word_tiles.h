@@ -30,7 +30,8 @@ static inline __mmask16 first_of_16(int64_t n)
     return (__mmask16)first_of_32(n);
 }
 
-/* Stores a row of a tile. to: the tiles of a panel for one step, [word][tile][row] of 64 bytes. */
+/* Stores a row of a tile. to: the tiles of a panel for one step of cpu_words.h, as [word][2][row]
+ * of 64 bytes. word: index of the bf16 word or of the digit. */
 static inline void store_row(char *to, int word, int tile, int row, __m512i x)
 {
     _mm512_store_si512(to + (2 * word + tile) * TILE + row * ROW, x);
