@@ -172,7 +172,7 @@ static void clusters_of_rows_and_columns(void **state)
 {
     static const struct {
         const char *kernel;
-        int m, n, k, batch; /* -2, -4: clusters of so many blocks, which have two or three tiles */
+        int m, n, k, batch; /* -2, -4: two_rounds() of clusters of 2 or 4 blocks */
     } cases[] = {{"wgmma_64x64_s12:cluster=2,columns=2", 200, 72, 64 * 15, 0},
                  {"wgmma_64x64_s12:columns=4", 72, 200, 200, 3},
                  {"wgmma_64x64:cluster=4", 264, 72, 64 * 9, 0},

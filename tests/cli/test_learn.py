@@ -215,7 +215,7 @@ class Learn(unittest.TestCase):
                 self.assertTrue(result.err.startswith("tegula learn: "), result.err)
         self.assertIn("cannot read", tegula("learn", "check", "none.cu", cwd=self.folder).err)
         self.assertIn("names no exercise", self.check("int x;\n").err)
-        os.mkfifo(os.path.join(self.folder, "coalesce.cu")) # nobody writes to it
+        os.mkfifo(os.path.join(self.folder, "coalesce.cu")) # without a writer
         self.assertIn("names no exercise", tegula("learn", "check", "coalesce.cu", cwd=self.folder).err)
         for name in names():
             self.assertGreater(len(tegula("learn", "hint", name).out), 40)
