@@ -26,6 +26,11 @@ WRONG = [
     ("coalesce", "threadIdx.x / BN", "threadIdx.x % BN", "race: writes row"),
     ("shared_tile", "        __syncthreads(); /* the tile is complete */\n", "", "no thread has written|race:"),
     ("shared_tile", "        __syncthreads(); /* all threads have read it */\n", "", "race:"),
+    # It keeps state, and is wrong in the run that is measured.
+    ("shared_tile", "    float sum = 0.0f;",
+     "    extern int setenv(const char *, const char *, int);\n    extern char *getenv(const char *);\n"
+     "    if (m == 64 && row == 0 && col == 0) setenv(getenv(\"R1\") ? \"R2\" : \"R1\", \"\", 1);\n"
+     "    float sum = getenv(\"R2\") ? 1.0f : 0.0f;", "WRONG at m = 64"),
     ("shared_tile", "row < m && tile + c < k ?", "tile + c < k ?", "past the end of A"),
     ("shared_tile", "row < m && tile + c < k ?", "row < m ?", "past the end of A"),
     ("shared_tile", "    float sum = 0.0f;", "    if (row >= m || col >= n) return;\n    float sum = 0.0f;",
