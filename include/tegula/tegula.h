@@ -469,9 +469,16 @@ typedef struct tgl_epilogue {
  *     and which grows when a plan needs more, up to 32 MiB for a stream and 64 MiB for all. Plans
  *     that need more share one arena for all streams, up to a quarter of the GPU's memory: their
  *     runs on different streams wait for each other on the GPU. tgl_device_trim() frees all arenas.
- *     A run that is captured into a CUDA graph does not use an arena: memory nodes of the graph
- *     allocate and free its workspace. This needs a driver for CUDA 11.4 or later; with an older
- *     one the run returns TGL_UNSUPPORTED, and the caller must pass a workspace.
+ *     A run that is captured into a CUDA graph does not use an arena: it uses memory that belongs
+ *     to the graph, its clones and its executables. When all of them are destroyed, the next graph
+ *     gets the memory, or tgl_device_trim() frees it. Clones and executables of one graph, and
+ *     copies of it in another graph, must therefore not run at the same time. The runs of one
+ *     capture on one stream share the memory, so their order must not be undone
+ *     (cuStreamUpdateCaptureDependencies()). If the memory of all graphs would be more than an
+ *     eighth of the GPU's, or the driver is older than CUDA 12.0, memory nodes of the graph
+ *     allocate and free the workspace: CUDA does not clone or embed such a graph and allows one
+ *     executable. With a driver older than CUDA 11.4 the run returns TGL_UNSUPPORTED, and the
+ *     caller must pass a workspace.
  *   - If the device has no memory left for the workspace, the run plans and compiles the product
  *     once more with kernels that need none, and uses those.
  *

@@ -9,6 +9,7 @@
 #include "cuda/arena.h"
 
 #include "base/integers.h"
+#include "cuda/graph_memory.h"
 
 #include <stdlib.h>
 
@@ -227,8 +228,8 @@ static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdevicep
     return result == CUDA_SUCCESS ? driver->cuMemFree(old) : result;
 }
 
-/* Allocates a larger memory in place of *it. If memory is exhausted, evicts other arenas. After a
- * failure *it is empty. */
+/* Allocates a larger memory in place of *it. If memory is exhausted, evicts other arenas and
+ * frees the memory of graphs that no longer exist. After a failure *it is empty. */
 static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it, size_t bytes,
                         CUstream stream)
 {
@@ -237,7 +238,8 @@ static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it
     *it = (memory){.at = NULL};
     do
         result = cuda->driver.cuMemAlloc(&it->at, bytes);
-    while (result == CUDA_ERROR_OUT_OF_MEMORY && evict_one(cuda, 0));
+    while (result == CUDA_ERROR_OUT_OF_MEMORY &&
+           (evict_one(cuda, 0) || tgl_graph_memories_trim(cuda)));
     if (result == CUDA_SUCCESS) it->bytes = bytes;
     return result;
 }
@@ -353,7 +355,7 @@ static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_
     if (status == TGL_OK) status = grow(dev, arena, list, run, stream, &fits);
     if (status == TGL_OK && fits) status = clear_counters(dev, arena, stream);
     if (status == TGL_OK && fits) {
-        *space = (tgl_workspace){arena->counters.at, arena->scratch.at, arena, NULL};
+        *space = (tgl_workspace){arena->counters.at, arena->scratch.at, .arena = arena};
         return TGL_OK;
     }
     pthread_mutex_unlock(&arena->lock);
@@ -374,7 +376,7 @@ static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, const
     return take_from(dev, pin_shared(cuda->arenas), list, run, stream, space);
 }
 
-/* ---- Memory that only one run uses ----------------------------------------------------------- */
+/* ---- Memory that is no arena ----------------------------------------------------------------- */
 
 static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                            CUstream stream, tgl_workspace *space)
@@ -389,19 +391,40 @@ static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, const t
     }
     tgl_cuda_restore_capture(driver, mode);
     TGL_TRY(tgl_cuda_check(dev, result, "allocating workspace for a run"));
-    *space = (tgl_workspace){own, (char *)own + list->counter_bytes, NULL, own};
+    *space = (tgl_workspace){own, (char *)own + list->counter_bytes, .own = own};
     return TGL_OK;
 }
 
-static tgl_status take_callers(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
-                               CUstream stream, tgl_workspace *space)
+/* Takes memory whose counters may not be zero. */
+static tgl_status take_given(tgl_device *dev, const tgl_launch_list *list, char *counters,
+                             CUstream stream, tgl_workspace *space)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    char *counters = run->workspace;
-    *space = (tgl_workspace){counters, counters + list->counter_bytes, NULL, NULL};
+    *space = (tgl_workspace){counters, counters + list->counter_bytes, .arena = NULL};
     if (list->counter_bytes == 0) return TGL_OK;
     return tgl_cuda_check(dev, driver->cuMemsetD8Async(counters, 0, list->counter_bytes, stream),
                           "clearing counters");
+}
+
+/* Takes memory of the graph into which the run is captured, or allocates it by a node. */
+static tgl_status take_captured(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
+                                CUstream stream, tgl_workspace *space)
+{
+    enum { GRAPH_MEMORY_VERSION = 11040 }; /* the first driver with memory nodes in graphs */
+    const tgl_cuda *cuda = dev->state;
+    CUdeviceptr of_graph;
+    TGL_TRY(tgl_graph_memory_take(dev, bytes_of(list, run), stream, &of_graph));
+    if (of_graph != NULL) {
+        const tgl_status status = take_given(dev, list, of_graph, stream, space);
+        space->is_of_graph = status == TGL_OK;
+        if (status != TGL_OK) tgl_graph_memory_give_back(cuda);
+        return status;
+    }
+    if (cuda->has_async_alloc && cuda->facts.driver_version >= GRAPH_MEMORY_VERSION)
+        return take_own(dev, list, run, stream, space);
+    return tgl_fail(TGL_UNSUPPORTED,
+                    "the stream is being captured, and this driver cannot allocate workspace in a "
+                    "graph: give the run a workspace of tgl_plan_workspace_size() bytes");
 }
 
 /* ---- Taking and giving back ------------------------------------------------------------------ */
@@ -409,18 +432,13 @@ static tgl_status take_callers(tgl_device *dev, const tgl_launch_list *list, con
 tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                               CUstream stream, tgl_workspace *space)
 {
-    enum { GRAPH_MEMORY_VERSION = 11040 }; /* the first driver with memory nodes in graphs */
     const tgl_cuda *cuda = dev->state;
     bool captured;
     *space = (tgl_workspace){.own = NULL};
     if (bytes_of(list, run) == 0) return TGL_OK;
-    if (run->workspace != NULL) return take_callers(dev, list, run, stream, space);
+    if (run->workspace != NULL) return take_given(dev, list, run->workspace, stream, space);
     TGL_TRY(tgl_cuda_is_captured(dev, stream, &captured));
-    if (captured && (!cuda->has_async_alloc || cuda->facts.driver_version < GRAPH_MEMORY_VERSION))
-        return tgl_fail(TGL_UNSUPPORTED,
-                        "the stream is being captured, and this driver cannot allocate workspace "
-                        "in a graph: give the run a workspace of tgl_plan_workspace_size() bytes");
-    if (captured) return take_own(dev, list, run, stream, space);
+    if (captured) return take_captured(dev, list, run, stream, space);
     TGL_TRY(take_arena(dev, list, run, stream, space));
     if (space->arena != NULL) return TGL_OK;
     return tgl_fail(TGL_NO_MEMORY,
@@ -452,6 +470,7 @@ tgl_status tgl_workspace_give_back(tgl_device *dev, tgl_workspace *space, CUstre
         result = driver->cuMemFreeAsync(space->own, stream);
         tgl_cuda_restore_capture(driver, mode);
     }
+    if (space->is_of_graph) tgl_graph_memory_give_back(cuda);
     if (space->arena != NULL) {
         tgl_arena *arena = space->arena;
         if (status != TGL_OK) arena->is_dirty = true;

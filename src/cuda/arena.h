@@ -7,7 +7,8 @@
  *   - the shared arena, for runs that need more than TGL_STREAM_BYTES or find no room for an arena
  *     of their stream, and for drivers that cannot identify streams. A run on the GPU waits for the
  *     run before it, on any stream
- *   - memory nodes of the graph into which a run is captured
+ *   - for captured runs: memory of the graph (graph_memory.h), and if there is none, memory nodes
+ * of the graph
  *
  * Arenas are not allocated by cuMemAllocAsync(): if a process has memory from it, a thread whose
  * default stream (CU_STREAM_PER_THREAD) has work never ends with driver 580, and every later call
@@ -43,6 +44,7 @@ typedef struct tgl_workspace {
     char *counters, *scratch;
     struct tgl_arena *arena; /* its lock is held; NULL: none */
     CUdeviceptr own;         /* freed in stream order; NULL: none */
+    bool is_of_graph;        /* memory of a graph */
 } tgl_workspace;
 
 /* NULL: no memory. */

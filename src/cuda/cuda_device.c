@@ -4,6 +4,7 @@
  */
 #include "cuda/arena.h"
 #include "cuda/cuda_state.h"
+#include "cuda/graph_memory.h"
 #include "cuda/staging.h"
 
 #include <stdio.h>
@@ -69,8 +70,10 @@ static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
     tgl_cuda_list_properties(cuda);
     cuda->modules = tgl_modules_create();
     cuda->arenas = tgl_arenas_create(cuda);
+    cuda->graph_memories = tgl_graph_memories_create(cuda);
     cuda->staging = tgl_staging_create();
-    if (cuda->modules == NULL || cuda->arenas == NULL || cuda->staging == NULL)
+    if (cuda->modules == NULL || cuda->arenas == NULL || cuda->graph_memories == NULL ||
+        cuda->staging == NULL)
         return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
     if (uses_current) return TGL_OK;
     TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),
@@ -84,6 +87,7 @@ static void release(tgl_cuda *cuda)
 {
     tgl_modules_destroy(cuda);
     tgl_arenas_destroy(cuda);
+    tgl_graph_memories_destroy(cuda);
     tgl_staging_destroy(cuda);
     if (cuda->owns_context) cuda->driver.cuDevicePrimaryCtxRelease(cuda->device);
     tgl_cache_close(cuda->cache);
@@ -119,6 +123,7 @@ static void cuda_close(tgl_device *dev)
     }
     tgl_modules_destroy(cuda);
     tgl_arenas_destroy(cuda);
+    tgl_graph_memories_destroy(cuda);
     tgl_staging_destroy(cuda);
     if (is_entered) tgl_cuda_leave(&scope);
     release(cuda);
@@ -130,6 +135,7 @@ static void trim(tgl_device *dev)
 {
     tgl_cuda_unload_unused(dev);
     tgl_arenas_trim(dev->state);
+    tgl_graph_memories_trim(dev->state);
     tgl_staging_trim(dev->state);
 }
 

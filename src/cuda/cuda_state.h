@@ -2,8 +2,8 @@
  *
  * An open CUDA device, and the declarations that the files of this backend share.
  *
- * All members are constant once the device is open, except for the modules, the arenas, the staging
- * (each has locks) and `is_lost`. Several threads may use a device.
+ * All members are constant once the device is open, except for the modules, the arenas, the
+ * memories of graphs, the staging (each has locks) and `is_lost`. Several threads may use a device.
  *
  * Stream captures. While any thread captures a stream in global mode, calls of other threads that
  * allocate, free, wait or unload fail and invalidate the capture, unless they are made in relaxed
@@ -75,6 +75,7 @@ typedef struct tgl_cuda {
 
     struct tgl_modules *modules;
     struct tgl_arenas *arenas;
+    struct tgl_graph_memories *graph_memories;
     struct tgl_staging *staging; /* for products of host memory */
 
     tgl_property properties[TGL_CUDA_PROPERTIES];

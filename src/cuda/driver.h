@@ -21,6 +21,8 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUuserObject_st *CUuserObject;
 typedef struct CUtensorMap {
     _Alignas(64) unsigned char bytes[128];
 } CUtensorMap;
@@ -75,6 +77,9 @@ enum {
 enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
 enum { CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+enum { CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
+enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1 };
+enum { CU_GRAPH_USER_OBJECT_MOVE = 1 };
 
 /* The format of the array `extra` of a launch: the arguments as one block of bytes. */
 #define CU_LAUNCH_PARAM_END            ((void *)0)
@@ -192,6 +197,15 @@ typedef struct tgl_driver {
     CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
     CUresult (*cuStreamIsCapturing)(
         CUstream stream, int *status); /* *status is 0 if the stream is not being captured */
+    /* Since 11.3, else NULL. *id is different for each capture. NULL for what is not wanted. */
+    CUresult (*cuStreamGetCaptureInfo)(CUstream stream, int *status, uint64_t *id, CUgraph *graph,
+                                       const void **dependencies, size_t *dependency_count);
+    CUresult (*cuUserObjectCreate)(CUuserObject *object, void *data, void (*destroy)(void *),
+                                   unsigned references, unsigned flags); /* since 11.3, else NULL */
+    CUresult (*cuUserObjectRelease)(CUuserObject object,
+                                    unsigned references); /* since 11.3, else NULL */
+    CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references,
+                                        unsigned flags); /* since 11.3, else NULL */
     CUresult (*cuEventCreate)(CUevent *event, unsigned flags);
     CUresult (*cuEventDestroy)(CUevent event);
     CUresult (*cuEventRecord)(CUevent event, CUstream stream);

@@ -136,6 +136,7 @@ CUresult fake_begin(const char *function)
     CUcontext context = fake_current();
     CUresult result = fake_told(function);
     if (context == NULL) return INVALID_CONTEXT;
+    if (fake_is_in_destructor()) fake_misuse("%s in the destructor of a user object", function);
     pthread_mutex_lock(&fake_lock);
     const bool sticks = result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_FAILED;
     if (context->fault == CUDA_SUCCESS && sticks) context->fault = result;
@@ -367,6 +368,7 @@ FAKE_CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes)
 {
     BEGIN();
     UNSAFE();
+    fake_run_destructors();
     block *it = allocate(bytes);
     if (it == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     *memory = (char *)keep_as(it, true) + BLOCK_ROOM;
@@ -391,7 +393,7 @@ FAKE_CUDA_API CUresult cuMemFree_v2(CUdeviceptr memory)
 
 FAKE_CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *memory, size_t bytes, CUstream stream)
 {
-    struct fake_graph *graph;
+    CUgraph graph;
     BEGIN();
     if (fake_setting("FAKE_CUDA_POOLS", 1) == 0) return INVALID_VALUE;
     CUstream at = fake_stream(stream);
@@ -413,7 +415,7 @@ FAKE_CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *memory, size_t bytes, CUstre
 /* Memory of a graph exists until the graph is destroyed. */
 FAKE_CUDA_API CUresult cuMemFreeAsync(CUdeviceptr memory, CUstream stream)
 {
-    struct fake_graph *graph;
+    CUgraph graph;
     BEGIN();
     CUstream at = fake_stream(stream);
     if (at != NULL && at->capture == 0) UNSAFE();
@@ -471,7 +473,7 @@ static _Atomic long uploaded, downloaded;
 static CUresult copy(const char *function, void *dst, const void *src, size_t bytes,
                      CUstream stream)
 {
-    struct fake_graph *graph;
+    CUgraph graph;
     CUresult result = fake_give_work(function, &stream, &graph);
     if (result != CUDA_SUCCESS) return result;
     if (graph != NULL) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -507,7 +509,7 @@ FAKE_CUDA_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, const void *src, si
 FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes,
                                        CUstream stream)
 {
-    struct fake_graph *graph;
+    CUgraph graph;
     BEGIN();
     CUresult result = fake_give_work(__func__, &stream, &graph);
     if (result != CUDA_SUCCESS) return result;
@@ -613,13 +615,15 @@ FAKE_CUDA_API CUresult cuEventDestroy_v2(CUevent event)
 
 FAKE_CUDA_API CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-    struct fake_graph *graph;
+    CUgraph graph;
     BEGIN();
     if (event->context != fake_current()) return INVALID_HANDLE;
     CUresult result = fake_give_work(__func__, &stream, &graph);
     if (result != CUDA_SUCCESS) return result;
     event->is_recorded = true;
     event->is_captured = graph != NULL;
+    event->graph = graph;
+    event->capture_id = stream->capture_id;
     fake_order_record(event, stream);
     clock_gettime(CLOCK_MONOTONIC, &event->time);
     return CUDA_SUCCESS;

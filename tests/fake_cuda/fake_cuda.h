@@ -20,6 +20,7 @@
  *     wait of the host orders them (fake_order.c)
  *   - a module unloaded, or left in a context that is released, while its kernels may run
  *   - counters that are not zero when a list begins
+ *   - a call in the destructor of a user object
  *
  * Environment variables, read at each call, select properties and failures:
  *   FAKE_CUDA_DEVICES     number of devices (1)
@@ -31,6 +32,8 @@
  *   FAKE_CUDA_FAIL        "cuLaunchKernel=700,cuMemAlloc_v2=2": results of calls. A result that
  *                         real devices do not recover from sticks to the context. With ":N"
  *                         behind it the first N calls succeed.
+ *   FAKE_CUDA_LATE        1: user objects without references are destroyed during the next
+ *                         cuMemAlloc() (0)
  *   FAKE_CUDA_DIRTY       1: kernels leave their counters as if they were interrupted (0)
  *   FAKE_CUDA_SHARED      bytes of static shared memory of each kernel (0)
  *   FAKE_CUDA_WRONG       how much the elements of products are too large (0)

@@ -328,6 +328,8 @@ CUresult fake_execute(const fake_node *node, CUstream stream)
         break;
     case NODE_FREE:
         break;
+    case NODE_GRAPH:
+        return fake_run_graph(node->graph, stream);
     }
     return CUDA_SUCCESS;
 }
@@ -375,7 +377,7 @@ static bool is_legal(const fake_node *node)
 
 static CUresult launch(fake_node *node, void **arguments, void **extra, CUstream stream)
 {
-    struct fake_graph *graph;
+    CUgraph graph;
     if (node->function->module->context != fake_current()) return INVALID_HANDLE;
     CUresult result = read_arguments(node, arguments, extra);
     if (result != CUDA_SUCCESS) return result;

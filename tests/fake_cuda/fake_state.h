@@ -29,7 +29,8 @@ struct CUstream_st {
     bool is_live, is_blocking;
     atomic_int capture; /* 0: none; 1: being captured; 2: a misuse has ended the capture */
     int capture_mode;
-    struct fake_graph *graph; /* the graph that is being captured */
+    CUgraph graph; /* the graph that is being captured */
+    uint64_t capture_id;
     _Atomic uint64_t latest_work, waited;
 };
 
@@ -58,6 +59,8 @@ struct CUmod_st {
 struct CUevent_st {
     CUcontext context;
     bool is_recorded, is_captured;
+    CUgraph graph; /* that has captured the record */
+    uint64_t capture_id;
     struct timespec time;
     uint64_t passed[FAKE_STREAMS_MAX]; /* by stream: its work before the event */
 };
@@ -118,11 +121,11 @@ CUresult fake_unsafe(const char *function, bool always);
 
 /* Enqueues work. *stream: the handle, replaced by the stream. *graph: the graph that gets the work
  * if the stream is being captured. */
-CUresult fake_give_work(const char *function, CUstream *stream, struct fake_graph **graph);
+CUresult fake_give_work(const char *function, CUstream *stream, CUgraph *graph);
 
 /* A node of a graph. */
 typedef struct fake_node {
-    enum { NODE_LAUNCH, NODE_SET, NODE_ALLOC, NODE_FREE } kind;
+    enum { NODE_LAUNCH, NODE_SET, NODE_ALLOC, NODE_FREE, NODE_GRAPH } kind;
     CUfunction function;
     fake_cuda_launch how;
     unsigned block[3];
@@ -131,8 +134,19 @@ typedef struct fake_node {
     void *memory;
     size_t bytes;
     unsigned char value;
+    CUgraph graph; /* of a child node, which owns it */
 } fake_node;
-void fake_add_node(struct fake_graph *graph, const fake_node *node);
+
+/* fake_graphs.c */
+CUgraph fake_new_graph(void);
+void fake_add_node(CUgraph graph, const fake_node *node);
+CUresult fake_run_graph(CUgraph graph, CUstream stream);
+CUresult cuGraphDestroy(CUgraph graph);
+
+/* Whether this thread is in the destructor of a user object, which may not call CUDA. */
+bool fake_is_in_destructor(void);
+/* Destroys the user objects that FAKE_CUDA_LATE has kept. Returns their number. */
+int fake_run_destructors(void);
 
 /* ---- fake_order.c: which work is complete when other work begins ----------------------------- */
 

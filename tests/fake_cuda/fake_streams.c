@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cuda.so: streams, captures and graphs. See fake_cuda.h. Work in a stream is executed at
+ * libfake_cuda.so: streams and captures. See fake_cuda.h. Work in a stream is executed at
  * once, or becomes a node of the graph that is being captured.
  */
 #include "fake_state.h"
@@ -99,11 +99,20 @@ FAKE_CUDA_API CUresult cuStreamSynchronize(CUstream stream)
     return CUDA_SUCCESS;
 }
 
+/* A stream that waits for captured work becomes a part of the capture. */
+static void join_capture(CUstream stream, CUevent event)
+{
+    stream->graph = event->graph;
+    stream->capture_id = event->capture_id;
+    stream->capture = 1;
+}
+
 FAKE_CUDA_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     BEGIN();
     CUstream own = fake_stream(stream);
     if (own == NULL || event->context != fake_current() || flags != 0) return INVALID_HANDLE;
+    if (event->is_captured && own->capture == 0) join_capture(own, event);
     fake_order_wait(own, event);
     return CUDA_SUCCESS;
 }
@@ -156,7 +165,7 @@ FAKE_CUDA_API CUresult cuStreamIsCapturing(CUstream stream, int *status)
     return CUDA_SUCCESS;
 }
 
-CUresult fake_give_work(const char *function, CUstream *stream, struct fake_graph **graph)
+CUresult fake_give_work(const char *function, CUstream *stream, CUgraph *graph)
 {
     CUstream own = fake_stream(*stream);
     *graph = NULL;
@@ -175,68 +184,59 @@ CUresult fake_give_work(const char *function, CUstream *stream, struct fake_grap
     return CUDA_SUCCESS;
 }
 
-/* ---- Graphs ---------------------------------------------------------------------------------- */
-
-struct fake_graph {
-    fake_node *nodes;
-    int count;
-};
-
-void fake_add_node(struct fake_graph *graph, const fake_node *node)
-{
-    graph->nodes = realloc(graph->nodes, (size_t)(graph->count + 1) * sizeof *graph->nodes);
-    graph->nodes[graph->count++] = *node;
-}
-
-FAKE_CUDA_API CUresult cuStreamBeginCapture_v2(CUstream stream, int capture_mode)
+FAKE_CUDA_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, uint64_t *id,
+                                                 CUgraph *graph, const void **dependencies,
+                                                 size_t *dependency_count)
 {
     BEGIN();
     CUstream own = fake_stream(stream);
-    if (own == NULL || own->capture != 0) return INVALID_VALUE;
-    own->graph = fake_keep(calloc(1, sizeof *own->graph));
+    if (own == NULL) return INVALID_HANDLE;
+    if (dependencies != NULL || dependency_count != NULL) return INVALID_VALUE;
+    if (is_blocked(own)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    *status = own->capture;
+    if (own->capture != 1) return CUDA_SUCCESS;
+    *id = own->capture_id;
+    *graph = own->graph;
+    return CUDA_SUCCESS;
+}
+
+/* Captures into a graph that may have nodes. */
+FAKE_CUDA_API CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
+                                                   const void *dependencies, const void *edges,
+                                                   size_t dependency_count, int capture_mode)
+{
+    static _Atomic uint64_t captures;
+    BEGIN();
+    CUstream own = fake_stream(stream);
+    if (own == NULL || own->capture != 0 || dependencies != NULL || edges != NULL ||
+        dependency_count != 0)
+        return INVALID_VALUE;
+    own->graph = graph;
+    own->capture_id = ++captures;
     own->capture = 1;
     own->capture_mode = capture_mode;
     return CUDA_SUCCESS;
 }
 
-static void destroy_graph(struct fake_graph *graph)
+FAKE_CUDA_API CUresult cuStreamBeginCapture_v2(CUstream stream, int capture_mode)
 {
-    for (int i = 0; i < graph->count; i++)
-        if (graph->nodes[i].kind == NODE_ALLOC) {
-            block *it = (block *)((char *)graph->nodes[i].memory - BLOCK_ROOM);
-            it->context->used -= it->bytes;
-            fake_drop(it);
-        }
-    free(graph->nodes);
-    fake_drop(graph);
+    BEGIN();
+    CUgraph graph = fake_new_graph();
+    CUresult result = cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, capture_mode);
+    if (result != CUDA_SUCCESS) cuGraphDestroy(graph);
+    return result;
 }
 
-/* The graph itself stands for the executable graph of cuGraphInstantiateWithFlags(). */
-FAKE_CUDA_API CUresult cuStreamEndCapture(CUstream stream, struct fake_graph **graph)
+FAKE_CUDA_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
     BEGIN();
     CUstream own = fake_stream(stream);
     if (own == NULL || own->capture == 0) return INVALID_VALUE;
     const bool is_whole = own->capture == 1;
-    own->capture = 0;
     *graph = is_whole ? own->graph : NULL;
-    if (!is_whole) destroy_graph(own->graph);
+    if (!is_whole) cuGraphDestroy(own->graph);
+    own->capture = 0;
+    for (int i = 0; i < stream_count; i++) /* those that have joined */
+        if (streams[i].capture_id == own->capture_id) streams[i].capture = 0;
     return is_whole ? CUDA_SUCCESS : CAPTURE_INVALIDATED;
-}
-
-FAKE_CUDA_API CUresult cuGraphLaunch(struct fake_graph *graph, CUstream stream)
-{
-    struct fake_graph *other;
-    BEGIN();
-    CUresult result = fake_give_work(__func__, &stream, &other);
-    for (int i = 0; i < graph->count && result == CUDA_SUCCESS; i++)
-        result = fake_execute(&graph->nodes[i], stream);
-    return result;
-}
-
-FAKE_CUDA_API CUresult cuGraphDestroy(struct fake_graph *graph)
-{
-    BEGIN();
-    destroy_graph(graph);
-    return CUDA_SUCCESS;
 }

@@ -13,7 +13,7 @@ static const char *const knobs[] = {
     "FAKE_CUDA_DEVICES", "FAKE_CUDA_VERSION",  "FAKE_CUDA_CAPABILITY", "FAKE_CUDA_MEMORY",
     "FAKE_CUDA_FAIL",    "FAKE_NVRTC_ARCHS",   "FAKE_NVRTC_OUTPUT",    "FAKE_NVRTC_ERROR",
     "FAKE_NVRTC_SPILL",  "FAKE_CUDA_POOLS",    "FAKE_CUDA_NAME",       "FAKE_NVRTC_DELAY",
-    "FAKE_CUDA_DIRTY",   "FAKE_NVRTC_VERSION", "FAKE_CUDA_SHARED"};
+    "FAKE_CUDA_DIRTY",   "FAKE_NVRTC_VERSION", "FAKE_CUDA_SHARED",     "FAKE_CUDA_LATE"};
 
 static const char *driver = FAKE_LIBCUDA; /* of this test */
 
@@ -252,6 +252,84 @@ void launch_graph(void *graph, void *stream)
 void destroy_graph(void *graph)
 {
     assert_int_equal(call("cuGraphDestroy", graph), CUDA_SUCCESS);
+}
+
+void *clone_graph(void *graph)
+{
+    CUresult (*clone)(void **, void *);
+    void *made = NULL;
+    *(void **)&clone = fake_function("cuGraphClone");
+    push();
+    clone(&made, graph);
+    pop();
+    return made;
+}
+
+void *instantiate_graph(void *graph)
+{
+    CUresult (*instantiate)(void **, void *, unsigned long long);
+    void *made = NULL;
+    *(void **)&instantiate = fake_function("cuGraphInstantiateWithFlags");
+    push();
+    instantiate(&made, graph, 0);
+    pop();
+    return made;
+}
+
+void *embed_graph(void *graph)
+{
+    CUresult (*create_graph)(void **, unsigned);
+    CUresult (*add)(void **, void *, const void *, size_t, void *);
+    void *parent, *node;
+    *(void **)&create_graph = fake_function("cuGraphCreate");
+    *(void **)&add = fake_function("cuGraphAddChildGraphNode");
+    push();
+    assert_int_equal(create_graph(&parent, 0), CUDA_SUCCESS);
+    const CUresult result = graph == NULL ? CUDA_SUCCESS : add(&node, parent, NULL, 0, graph);
+    pop();
+    if (result == CUDA_SUCCESS) return parent;
+    destroy_graph(parent);
+    return NULL;
+}
+
+void begin_capture_to(void *graph, void *stream)
+{
+    CUresult (*begin)(CUstream, void *, const void *, const void *, size_t, int);
+    *(void **)&begin = fake_function("cuStreamBeginCaptureToGraph");
+    push();
+    assert_int_equal(begin(stream, graph, NULL, NULL, 0, 0), CUDA_SUCCESS);
+    pop();
+}
+
+void wait_for_stream(void *stream, void *other)
+{
+    CUresult (*create_event)(CUevent *, unsigned), (*record)(CUevent, CUstream);
+    CUresult (*wait)(CUstream, CUevent, unsigned), (*destroy_event)(CUevent);
+    CUevent event;
+    *(void **)&create_event = fake_function("cuEventCreate");
+    *(void **)&record = fake_function("cuEventRecord");
+    *(void **)&wait = fake_function("cuStreamWaitEvent");
+    *(void **)&destroy_event = fake_function("cuEventDestroy_v2");
+    push();
+    assert_int_equal(create_event(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    assert_int_equal(record(event, other), CUDA_SUCCESS);
+    assert_int_equal(wait(stream, event, 0), CUDA_SUCCESS);
+    assert_int_equal(destroy_event(event), CUDA_SUCCESS);
+    pop();
+}
+
+int memory_nodes(void *graph)
+{
+    int (*count)(void *);
+    *(void **)&count = fake_function("fake_cuda_memory_nodes");
+    return count(graph);
+}
+
+int late_destructors(void)
+{
+    int (*destroy)(void);
+    *(void **)&destroy = fake_function("fake_cuda_run_destructors");
+    return destroy();
 }
 
 size_t memory_taken(void)

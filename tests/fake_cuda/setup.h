@@ -70,6 +70,13 @@ void begin_capture(void *stream);
 void *end_capture(void *stream); /* the graph; fails the test if the capture was invalidated */
 void launch_graph(void *graph, void *stream);
 void destroy_graph(void *graph);
-size_t memory_taken(void); /* bytes of device memory in use */
+void *clone_graph(void *graph);       /* NULL: it has memory nodes */
+void *instantiate_graph(void *graph); /* NULL: it has memory nodes and an executable */
+void *embed_graph(void *graph);       /* a graph with this child (NULL: none); NULL: as above */
+void begin_capture_to(void *graph, void *stream);
+void wait_for_stream(void *stream, void *other); /* by an event */
+int memory_nodes(void *graph);
+int late_destructors(void); /* destroys what FAKE_CUDA_LATE has kept, and returns the number */
+size_t memory_taken(void);  /* bytes of device memory in use */
 
 #endif
