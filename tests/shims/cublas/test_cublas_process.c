@@ -361,6 +361,55 @@ static bool gives_memory_back(void)
     return is_right && free_memory() == before && multiplies(make_handle());
 }
 
+/* Captures 1024 cubed in the default mode, for which 12 MiB of workspace suffice. Returns whether
+ * Tegula has computed it in a graph without memory nodes, and sets *taken to the memory that the
+ * library has allocated for it. */
+static bool captures_cubed(cublasHandle_t handle, cudaStream_t stream, size_t *taken)
+{
+    enum { M = 1024 };
+    int (*set)(cublasHandle_t, int) =
+        (int (*)(cublasHandle_t, int))function_of(cublas, "cublasSetMathMode");
+    int (*clone)(void **, void *) = (int (*)(void **, void *))function_of(driver, "cuGraphClone");
+    int (*nodes)(void *) = (int (*)(void *))function_of(driver, "fake_cuda_memory_nodes");
+    float *A = malloc(3 * M * M * sizeof *A);
+    void *copy;
+    const size_t before = free_memory();
+    begin_capture(stream);
+    const bool is_served = set(handle, CUBLAS_DEFAULT_MATH) == 0 &&
+                           cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, M, M, M, &one, A, M,
+                                          A + M * M, M, &zero, A + 2 * M * M, M) == 0 &&
+                           take().function == NULL;
+    void *graph = end_capture(stream);
+    *taken = before - free_memory();
+    free(A);
+    return is_served && nodes(graph) == 0 && clone(&copy, graph) == 0;
+}
+
+/* A captured product in the caller's workspace, and one whose workspace is too small. */
+static bool captures_in_workspace(void)
+{
+    load_all();
+    cublasHandle_t handle = make_handle();
+    cudaStream_t stream = make_stream();
+    size_t taken;
+    cublasSetStream_v2(handle, stream);
+    if (!sets_workspace(handle, 32 << 20)) return false;
+    if (!captures_cubed(handle, stream, &taken) || taken != 0) return false;
+    if (!sets_workspace(handle, 1 << 20)) return false;
+    return captures_cubed(handle, stream, &taken) && taken > 8 << 20 && taken < 16 << 20;
+}
+
+/* The kernel of products outside of graphs is chosen. */
+static void test_workspace_of_graphs(void **state)
+{
+    (void)state;
+    static const char kernel[] = ": tegula, accurate_128x128";
+    const char *output = clean_output_of("TEGULA_CUBLAS_TRACE", "1", captures_in_workspace);
+    const char *first = strstr(output, kernel);
+    assert_non_null(first);
+    assert_non_null(strstr(first + 1, kernel));
+}
+
 static void test_own_workspace(void **state)
 {
     (void)state;
@@ -498,10 +547,15 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_product),       cmocka_unit_test(test_finding_cublas),
-        cmocka_unit_test(test_environment),   cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_own_workspace), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_product),
+        cmocka_unit_test(test_finding_cublas),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_workspace_of_graphs),
+        cmocka_unit_test(test_own_workspace),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_fork),
     };
     setenv("TEGULA_LIBCUDA", FAKE_LIBCUDA, 1);
     setenv("TEGULA_NVRTC", FAKE_LIBNVRTC, 1);
