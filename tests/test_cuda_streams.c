@@ -151,21 +151,104 @@ static void destroy_stream_relaxed(void *stream)
 }
 
 /* A graph of two runs of the plan, one after the other. */
-static void *capture(const adder *x, void *C, void *stream)
+static void *capture_graph(const adder *x, void *C, void *stream)
 {
     DRIVER(begin, "cuStreamBeginCapture_v2", void *, int);
     DRIVER(end, "cuStreamEndCapture", void *, void **);
-    DRIVER(instantiate, "cuGraphInstantiateWithFlags", void **, void *, unsigned long long);
-    DRIVER(destroy, "cuGraphDestroy", void *);
     enum { GLOBAL_CAPTURE = 0 };
-    void *graph, *executable;
+    void *graph;
     assert_int_equal(begin(stream, GLOBAL_CAPTURE), 0);
     add(x, C, stream);
     add(x, C, stream);
     assert_int_equal(end(stream, &graph), 0);
-    assert_int_equal(instantiate(&executable, graph, 0), 0);
-    assert_int_equal(destroy(graph), 0);
+    return graph;
+}
+
+static void *make_executable(void *graph)
+{
+    DRIVER(make, "cuGraphInstantiateWithFlags", void **, void *, unsigned long long);
+    void *executable;
+    assert_int_equal(make(&executable, graph, 0), 0);
     return executable;
+}
+
+static void destroy_graph(void *graph)
+{
+    DRIVER(destroy, "cuGraphDestroy", void *);
+    assert_int_equal(destroy(graph), 0);
+}
+
+static void free_executable(void *executable)
+{
+    DRIVER(destroy, "cuGraphExecDestroy", void *);
+    assert_int_equal(destroy(executable), 0);
+}
+
+static void launch_executable(void *executable, void *stream)
+{
+    DRIVER(launch, "cuGraphLaunch", void *, void *);
+    assert_int_equal(launch(executable, stream), 0);
+}
+
+/* An executable of such a graph. */
+static void *capture(const adder *x, void *C, void *stream)
+{
+    void *graph = capture_graph(x, C, stream), *executable = make_executable(graph);
+    destroy_graph(graph);
+    return executable;
+}
+
+static void *clone_graph(void *graph)
+{
+    DRIVER(clone, "cuGraphClone", void **, void *);
+    void *made;
+    assert_int_equal(clone(&made, graph), 0);
+    return made;
+}
+
+static void *new_graph(void)
+{
+    DRIVER(create, "cuGraphCreate", void **, unsigned);
+    void *graph;
+    assert_int_equal(create(&graph, 0), 0);
+    return graph;
+}
+
+/* A graph with this one as child. */
+static void *embed_graph(void *graph)
+{
+    DRIVER(embed, "cuGraphAddChildGraphNode", void **, void *, const void *, size_t, void *);
+    void *parent = new_graph(), *node;
+    assert_int_equal(embed(&node, parent, NULL, 0, graph), 0);
+    return parent;
+}
+
+/* CUgraphNodeParams of a conditional node. */
+typedef struct conditional_node {
+    int type, reserved[3];
+    unsigned long long handle;
+    int condition;
+    unsigned bodies;
+    void **body; /* the driver's */
+    void *context;
+    char pad[208];
+} conditional_node;
+
+/* Adds an "if" whose condition is true; returns the graph that is its body. */
+static void *add_condition(void *graph)
+{
+    enum { CONDITIONAL = 13, ASSIGN_DEFAULT = 1 };
+    DRIVER(create, "cuGraphConditionalHandleCreate", unsigned long long *, void *, void *, unsigned,
+           unsigned);
+    DRIVER(add_node, "cuGraphAddNode_v2", void **, void *, const void *, const void *, size_t,
+           void *);
+    DRIVER(current, "cuCtxGetCurrent", void **);
+    conditional_node parameters = {.type = CONDITIONAL, .bodies = 1};
+    void *node;
+    assert_int_equal(current(&parameters.context), 0);
+    assert_int_equal(create(&parameters.handle, graph, parameters.context, 1, ASSIGN_DEFAULT), 0);
+    assert_int_equal(add_node(&node, graph, NULL, NULL, 0, &parameters), 0);
+    return parameters.body[0];
 }
 
 /* ---- The tests ------------------------------------------------------------------------------- */
@@ -206,6 +289,94 @@ static void a_plan_can_be_captured_into_a_graph(void **state)
         finish(*state, C, ways[way].batch, 2 * LAUNCHES);
         free_adder(&work);
     }
+}
+
+static void a_graph_is_cloned_embedded_and_instantiated_twice(void **state)
+{
+    enum { EXECUTABLES = 4, LAUNCHES = 3 };
+    for (size_t way = 0; way < COUNT_OF(ways); way++) {
+        adder work = make_adder(*state, ways[way]);
+        void *stream = make_stream(), *C = room_for_C(*state);
+        void *graph = capture_graph(&work, C, stream), *clone = clone_graph(graph);
+        void *parent = embed_graph(graph);
+        void *executables[EXECUTABLES] = {make_executable(graph), make_executable(graph),
+                                          make_executable(clone), make_executable(parent)};
+        destroy_graph(graph);
+        destroy_graph(clone);
+        destroy_graph(parent);
+        assert_ok(tgl_device_trim(*state));
+        for (int i = 0; i < LAUNCHES * EXECUTABLES; i++)
+            launch_executable(executables[i % EXECUTABLES], stream);
+        for (int i = 0; i < EXECUTABLES; i++)
+            free_executable(executables[i]); /* they may still run */
+        destroy_stream(stream);
+        finish(*state, C, ways[way].batch, 2 * LAUNCHES * EXECUTABLES);
+        free_adder(&work);
+    }
+}
+
+/* Drivers before CUDA 12.3 have no conditional nodes. */
+static void a_product_in_the_body_of_a_conditional_node(void **state)
+{
+    enum { LAUNCHES = 3, RELAXED_CAPTURE = 2, CONDITIONAL_VERSION = 12030 };
+    DRIVER(get_version, "cuDriverGetVersion", int *);
+    int version;
+    assert_int_equal(get_version(&version), 0);
+    if (version < CONDITIONAL_VERSION) skip();
+    DRIVER(begin, "cuStreamBeginCaptureToGraph", void *, void *, const void *, const void *, size_t,
+           int);
+    DRIVER(end, "cuStreamEndCapture", void *, void **);
+    for (size_t way = 0; way < COUNT_OF(ways); way++) {
+        adder work = make_adder(*state, ways[way]);
+        void *stream = make_stream(), *C = room_for_C(*state), *out;
+        void *graph = new_graph(), *body = add_condition(graph);
+        assert_int_equal(begin(stream, body, NULL, NULL, 0, RELAXED_CAPTURE), 0);
+        add(&work, C, stream);
+        assert_int_equal(end(stream, &out), 0);
+        void *executable = make_executable(graph);
+        destroy_graph(graph);
+        assert_ok(tgl_device_trim(*state)); /* the executable has the memory of the body */
+        for (int i = 0; i < LAUNCHES; i++)
+            launch_executable(executable, stream);
+        destroy_stream(stream);
+        free_executable(executable);
+        finish(*state, C, ways[way].batch, LAUNCHES);
+        free_adder(&work);
+    }
+}
+
+static size_t free_memory(void)
+{
+    DRIVER(ask, "cuMemGetInfo_v2", size_t *, size_t *);
+    size_t free_bytes, total;
+    assert_int_equal(ask(&free_bytes, &total), 0);
+    return free_bytes;
+}
+
+/* The memory of graphs that are destroyed goes to the next ones. The driver destroys user objects
+ * a little later. */
+static void graphs_come_and_go(void **state)
+{
+    enum { GRAPHS = 1000, GROWTH = 64 << 20 };
+    adder work = make_adder(*state, ways[3]);
+    void *stream = make_stream(), *C = room_for_C(*state);
+    free_executable(capture(&work, C, stream));
+    const size_t before = free_memory();
+    for (int i = 0; i < GRAPHS; i++) {
+        void *graph = capture_graph(&work, C, stream), *clone = clone_graph(graph);
+        void *executables[] = {make_executable(graph), make_executable(graph),
+                               make_executable(clone)};
+        destroy_graph(graph);
+        destroy_graph(clone);
+        for (size_t j = 0; j < COUNT_OF(executables); j++) {
+            launch_executable(executables[j], stream);
+            free_executable(executables[j]);
+        }
+    }
+    assert_true(free_memory() + GROWTH >= before);
+    destroy_stream(stream);
+    finish(*state, C, 1, 2 * 3 * GRAPHS);
+    free_adder(&work);
 }
 
 /* Runs one plan concurrently on the default stream, on streams that do not synchronise with it, and
@@ -424,6 +595,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(work_goes_to_the_caller_s_stream),
         TEST(a_plan_can_be_captured_into_a_graph),
+        TEST(a_graph_is_cloned_embedded_and_instantiated_twice),
+        TEST(a_product_in_the_body_of_a_conditional_node),
+        TEST(graphs_come_and_go),
         TEST(a_plan_is_shared_by_streams_and_a_graph),
         TEST(arenas_grow_under_load),
         TEST(streams_come_and_go),
