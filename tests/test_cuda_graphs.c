@@ -158,6 +158,8 @@ static void many_graphs_do_not_grow_memory(void **state)
         void *graph = capture(plan, stream), *clone = clone_graph(graph);
         void *executables[] = {instantiate_graph(graph), instantiate_graph(clone)};
         if (i == 0) taken = memory_taken();
+        setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2", 1); /* the next graphs get the memory of this */
+        assert_int_equal(memory_nodes(graph), 0);
         assert_int_equal(memory_taken(), taken);
         destroy_graph(graph);
         destroy_graph(clone);
@@ -165,6 +167,7 @@ static void many_graphs_do_not_grow_memory(void **state)
         destroy_graph(executables[0]);
         destroy_graph(executables[1]);
     }
+    unsetenv("FAKE_CUDA_FAIL");
     assert_in_range(taken, tgl_plan_workspace_size(plan), 1 << 20);
     assert_status(tgl_device_trim(dev), TGL_OK);
     assert_int_equal(memory_taken(), 0);
@@ -399,6 +402,21 @@ static void memory_nodes_are_the_last_resort(void **state)
     tgl_device_close(dev);
 }
 
+static void a_capture_that_has_failed(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan = plan_of(dev, 1);
+    void *stream = create_stream();
+    begin_capture(stream);
+    end_captures();
+    assert_status(run_empty(plan, stream), TGL_DRIVER);
+    fail_capture(stream);
+    destroy_graph(capture(plan, stream));
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* Devices without stream-ordered memory can capture, too, as long as there is room. */
 static void devices_without_stream_ordered_memory(void **state)
 {
@@ -437,6 +455,7 @@ int main(void)
         TEST(destructors_come_late),
         TEST(threads_capture),
         TEST(memory_nodes_are_the_last_resort),
+        TEST(a_capture_that_has_failed),
         TEST(devices_without_stream_ordered_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,6 +240,16 @@ void *end_capture(void *stream)
     return graph;
 }
 
+void fail_capture(void *stream)
+{
+    CUresult (*end)(CUstream, void **);
+    void *graph;
+    *(void **)&end = fake_function("cuStreamEndCapture");
+    push();
+    assert_true(end(stream, &graph) != CUDA_SUCCESS);
+    pop();
+}
+
 void launch_graph(void *graph, void *stream)
 {
     CUresult (*launch)(void *, CUstream);
@@ -316,6 +326,16 @@ void wait_for_stream(void *stream, void *other)
     assert_int_equal(wait(stream, event, 0), CUDA_SUCCESS);
     assert_int_equal(destroy_event(event), CUDA_SUCCESS);
     pop();
+}
+
+void end_captures(void)
+{
+    CUresult (*synchronize)(void);
+    *(void **)&synchronize = fake_function("cuCtxSynchronize");
+    push();
+    assert_int_equal(synchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    pop();
+    assert_int_equal(misuses(), 1);
 }
 
 int memory_nodes(void *graph)

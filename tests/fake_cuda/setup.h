@@ -68,6 +68,7 @@ void *create_blocking_stream(void);
 void destroy_stream(void *stream);
 void begin_capture(void *stream);
 void *end_capture(void *stream); /* the graph; fails the test if the capture was invalidated */
+void fail_capture(void *stream); /* ends a capture that was invalidated */
 void launch_graph(void *graph, void *stream);
 void destroy_graph(void *graph);
 void *clone_graph(void *graph);       /* NULL: it has memory nodes */
@@ -75,6 +76,7 @@ void *instantiate_graph(void *graph); /* NULL: it has memory nodes and an execut
 void *embed_graph(void *graph);       /* a graph with this child (NULL: none); NULL: as above */
 void begin_capture_to(void *graph, void *stream);
 void wait_for_stream(void *stream, void *other); /* by an event */
+void end_captures(void); /* by cuCtxSynchronize(), a misuse that does not count */
 int memory_nodes(void *graph);
 int late_destructors(void); /* destroys what FAKE_CUDA_LATE has kept, and returns the number */
 size_t memory_taken(void);  /* bytes of device memory in use */
