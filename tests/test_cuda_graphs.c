@@ -229,6 +229,33 @@ static void a_small_graph_keeps_no_large_memory(void **state)
     tgl_device_close(dev);
 }
 
+/* Each memory of a capture is twice as large as the one before. */
+static void a_graph_has_few_memories(void **state)
+{
+    (void)state;
+    enum { BATCHES = 32, MEMORIES_MAX = 6 };
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plans[BATCHES];
+    const void *space = NULL;
+    void *stream = create_stream();
+    int memories = 0;
+    for (int i = 0; i < BATCHES; i++)
+        plans[i] = plan_of(dev, i + 1);
+    begin_capture(stream);
+    for (int i = 0; i < BATCHES; i++) {
+        assert_status(run_empty(plans[i], stream), TGL_OK);
+        memories += latest_workspace() != space;
+        space = latest_workspace();
+    }
+    void *graph = end_capture(stream);
+    assert_int_equal(memory_nodes(graph), 0);
+    assert_in_range(memories, 2, MEMORIES_MAX);
+    destroy_graph(graph);
+    for (int i = 0; i < BATCHES; i++)
+        tgl_plan_destroy(plans[i]);
+    tgl_device_close(dev);
+}
+
 /* If the device's memory is exhausted, arenas and unused memory of graphs make room. */
 static void unused_memory_makes_room(void **state)
 {
@@ -448,6 +475,7 @@ int main(void)
         TEST(many_graphs_do_not_grow_memory),
         TEST(memory_is_bounded),
         TEST(a_small_graph_keeps_no_large_memory),
+        TEST(a_graph_has_few_memories),
         TEST(unused_memory_makes_room),
         TEST(a_device_closes_before_its_graphs),
         TEST(streams_of_one_capture),
