@@ -5,6 +5,8 @@
  */
 #include "driver_calls.h"
 
+#include <pthread.h>
+
 enum { SIDE = 200, DEPTH = 1024, BATCH_MAX = 3, STREAMS = 3, NON_BLOCKING = 1 };
 
 /* A kernel, and the number of products of a batch; each has its own sums in the workspace. 4 splits
@@ -462,6 +464,50 @@ static void streams_come_and_go(void **state)
     free_adder(&work);
 }
 
+/* A product in the default mode, and the matrices of all threads. */
+typedef struct default_product {
+    const tgl_plan *plan;
+    void *A, *B, *C;
+} default_product;
+
+/* Ends while its default stream has work. */
+static void *multiply_and_end(void *data)
+{
+    static void *const per_thread = (void *)2; /* CU_STREAM_PER_THREAD */
+    const default_product *x = data;
+    for (int i = 0; i < 3; i++)
+        if (tgl_plan_run(x->plan, 1, x->A, x->B, 0, x->C, per_thread) != TGL_OK) abort();
+    return NULL;
+}
+
+/* docs/notes/2026-11-26-per-thread-stream.md: such threads did not end, nor did the work that came
+ * after them. They all write the same elements. */
+static void threads_end_while_their_default_stream_has_work(void **state)
+{
+    enum { N = 2048, ROUNDS = 50, THREADS = 20 };
+    static const size_t count = (size_t)N * N;
+    const tgl_problem problem = problem_of(TGL_F32, N, N, N);
+    tgl_plan *plan;
+    float last;
+    assert_ok(tgl_plan_create(*state, &problem, NULL, &plan));
+    default_product x = {plan, constant_floats(*state, count, 1), constant_floats(*state, count, 2),
+                         constant_floats(*state, count, 0)};
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t threads[THREADS];
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, multiply_and_end, &x), 0);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+    }
+    assert_ok(tgl_device_sync(*state));
+    assert_ok(tgl_download(*state, &last, (float *)x.C + count - 1, sizeof last, NULL));
+    assert_true(last == 2 * N);
+    tgl_plan_destroy(plan);
+    tgl_free(*state, x.A);
+    tgl_free(*state, x.B);
+    tgl_free(*state, x.C);
+}
+
 /* All bytes of the caller's workspace are overwritten before; it need not be zero. */
 static void the_caller_s_workspace_need_not_be_clean(void **state)
 {
@@ -601,6 +647,7 @@ int main(void)
         TEST(a_plan_is_shared_by_streams_and_a_graph),
         TEST(arenas_grow_under_load),
         TEST(streams_come_and_go),
+        TEST(threads_end_while_their_default_stream_has_work),
         TEST(the_caller_s_workspace_need_not_be_clean),
         TEST(a_capture_survives_all_else),
         TEST(strips_read_what_was_just_written),
