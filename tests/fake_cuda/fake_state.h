@@ -29,8 +29,8 @@ struct CUstream_st {
     bool is_live, is_blocking;
     atomic_int capture; /* 0: none; 1: being captured; 2: a misuse has ended the capture */
     int capture_mode;
-    CUgraph graph; /* the graph that is being captured */
-    uint64_t capture_id;
+    CUgraph graph;               /* the graph that is being captured */
+    _Atomic uint64_t capture_id; /* of the latest capture */
     _Atomic uint64_t latest_work, waited;
 };
 
