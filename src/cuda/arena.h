@@ -7,8 +7,7 @@
  *   - the shared arena, for runs that need more than TGL_STREAM_BYTES or find no room for an arena
  *     of their stream, and for drivers that cannot identify streams. A run on the GPU waits for the
  *     run before it, on any stream
- *   - for captured runs: memory of the graph (graph_memory.h), and if there is none, memory nodes
- * of the graph
+ *   - for a captured run: memory that the graph holds (graph_memory.h), else a memory node
  *
  * Arenas are not allocated by cuMemAllocAsync(): if a process has memory from it, a thread whose
  * default stream (CU_STREAM_PER_THREAD) has work never ends with driver 580, and every later call

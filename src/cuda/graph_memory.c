@@ -112,9 +112,7 @@ static bool has_room(const tgl_graph_memories *memories, size_t bytes)
     return memories->bytes + bytes <= memories->bytes_max;
 }
 
-/* New memory: `preferred` bytes if there is room for so many and they are more. NULL: there is
- * none.
- */
+/* New memory, of `preferred` bytes if that is more and fits. NULL: there is none. */
 static graph_memory *allocate(const tgl_cuda *cuda, size_t bytes, size_t preferred)
 {
     tgl_graph_memories *memories = cuda->graph_memories;
