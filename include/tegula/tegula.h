@@ -474,10 +474,10 @@ typedef struct tgl_epilogue {
  *     gets the memory, or tgl_device_trim() frees it. Clones and executables of one graph, and
  *     copies of it in another graph, must therefore not run at the same time. The runs of one
  *     capture on one stream share the memory, so their order must not be undone
- *     (cuStreamUpdateCaptureDependencies()). If the memory of all graphs would be more than an
- *     eighth of the GPU's, or the driver is older than CUDA 12.0, memory nodes of the graph
+ *     (cuStreamUpdateCaptureDependencies()), and the stream must live until the capture ends. If
+ *     the memory of all graphs would be more than an eighth of the GPU's, memory nodes of the graph
  *     allocate and free the workspace: CUDA does not clone or embed such a graph and allows one
- *     executable. With a driver older than CUDA 11.4 the run returns TGL_UNSUPPORTED, and the
+ *     executable. With a driver older than CUDA 11.4 such a run returns TGL_UNSUPPORTED, and the
  *     caller must pass a workspace.
  *   - If the device has no memory left for the workspace, the run plans and compiles the product
  *     once more with kernels that need none, and uses those.

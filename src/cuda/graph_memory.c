@@ -13,6 +13,8 @@
 
 enum { UNIT = 64 << 10, SHARE = 8 }; /* of sizes; of the device's memory */
 
+#define PER_THREAD ((CUstream)2) /* CU_STREAM_PER_THREAD */
+
 /* HELD: by a user object. UNUSED: the user object is destroyed. ORPHAN: the device is closed, and
  * the destructor of the user object frees the struct. */
 enum { HELD, UNUSED, ORPHAN };
@@ -144,10 +146,16 @@ typedef struct capture {
     CUgraph graph;
 } capture;
 
+/* What tells the streams of one capture apart: the handle. The per-thread default stream has one
+ * handle in all threads, so that the thread is taken. cuStreamGetId() invalidates a capture. */
+static uint64_t number_of_stream(CUstream stream)
+{
+    return stream == PER_THREAD ? (uintptr_t)pthread_self() : (uintptr_t)stream;
+}
+
 static CUresult read_capture(const tgl_driver *driver, CUstream stream, capture *it)
 {
-    const CUresult result = driver->cuStreamGetId(stream, &it->stream);
-    if (result != CUDA_SUCCESS) return result;
+    it->stream = number_of_stream(stream);
     return driver->cuStreamGetCaptureInfo(stream, &it->status, &it->id, &it->graph, NULL, NULL);
 }
 
@@ -202,9 +210,8 @@ static graph_memory *memory_of(const tgl_cuda *cuda, size_t bytes, const capture
 
 static bool has_functions(const tgl_driver *driver)
 {
-    return driver->cuStreamGetId != NULL && driver->cuStreamGetCaptureInfo != NULL &&
-           driver->cuUserObjectCreate != NULL && driver->cuUserObjectRelease != NULL &&
-           driver->cuGraphRetainUserObject != NULL;
+    return driver->cuStreamGetCaptureInfo != NULL && driver->cuUserObjectCreate != NULL &&
+           driver->cuUserObjectRelease != NULL && driver->cuGraphRetainUserObject != NULL;
 }
 
 tgl_status tgl_graph_memory_take(tgl_device *dev, size_t bytes, CUstream stream,

@@ -17,7 +17,7 @@
  * tgl_device_trim(), and if the device's memory is exhausted.
  *
  * All memories together are at most an eighth of the device's memory. A run for which there is no
- * room, or whose driver lacks one of the functions (CUDA 12.0 has all), gets none.
+ * room, or whose driver lacks one of the functions (CUDA 11.3 has all), gets none.
  */
 #ifndef TGL_CUDA_GRAPH_MEMORY_H
 #define TGL_CUDA_GRAPH_MEMORY_H

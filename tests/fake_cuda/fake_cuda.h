@@ -5,7 +5,7 @@
  * loops. libfake_nvrtc.so replaces NVRTC (TEGULA_NVRTC): a cubin is a line of text. They implement
  * the functions that the library uses, and return the errors of the real ones: for a call without a
  * context, or a launch with a function of another context. libfake_cuda_old is a driver for CUDA
- * 11.x, without cuStreamGetId(), cuTensorMapEncodeTiled() and cuFuncGetParamInfo().
+ * 11.x, without cuStreamGetId(), cuTensorMapEncodeTiled(), cuFuncGetParamInfo() and user objects.
  *
  * Errors that the real libraries do not report, or that give wrong results there, are a misuse: it
  * is printed and counted, and fails the test in its teardown:

@@ -90,6 +90,7 @@ static void release(CUuserObject object, int references)
     pthread_mutex_unlock(&fake_lock);
 }
 
+#ifndef FAKE_CUDA_OLD
 FAKE_CUDA_API CUresult cuUserObjectCreate(CUuserObject *object, void *data, void (*destroy)(void *),
                                           unsigned references, unsigned flags)
 {
@@ -118,6 +119,7 @@ FAKE_CUDA_API CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject objec
     add_object(graph, object);
     return CUDA_SUCCESS;
 }
+#endif
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 

@@ -83,6 +83,10 @@ FAKE_CUDA_API CUresult cuStreamGetId(CUstream stream, uint64_t *id)
     BEGIN();
     CUstream own = fake_stream(stream);
     if (own == NULL) return INVALID_HANDLE;
+    if (own->capture != 0) { /* so does driver 580 */
+        own->capture = 2;
+        return CAPTURE_UNSUPPORTED;
+    }
     *id = own->id;
     return CUDA_SUCCESS;
 }
