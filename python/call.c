@@ -370,10 +370,10 @@ static PyObject *know(PyObject *object, PyObject *args)
         return NULL;
     source added = {.type = type, .reader = (reader)how, .is_read_only = is_read_only != 0};
     if (added.reader == READ_TENSOR) {
-        added.functions = PyCapsule_GetPointer(functions, "dlpack_exchange_api");
-        if (added.functions == NULL) return NULL;
         added.is_negated = is_negated;
         added.uses_gradients = uses_gradients;
+        if (!PyCapsule_IsValid(functions, "dlpack_exchange_api")) Py_RETURN_NONE;
+        added.functions = PyCapsule_GetPointer(functions, "dlpack_exchange_api");
         if (added.functions->major != 1 || added.functions->read == NULL) Py_RETURN_NONE;
     }
     know_type(&((calls *)object)->types, &added);

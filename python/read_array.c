@@ -40,7 +40,7 @@ static void set_strides(array *a)
 static bool set_dimensions(array *a, int64_t count)
 {
     a->dimensions = (int)count;
-    return count >= 1 && count <= DIMENSIONS_MAX;
+    return count >= 0 && count <= DIMENSIONS_MAX;
 }
 
 static bool is_empty(const array *a)
