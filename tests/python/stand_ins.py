@@ -163,11 +163,12 @@ class Parameter(Tensor):
 
 def fake_torch(stream, has_gradients=True):
     def empty_strided(shape, strides, dtype, device):
-        return Tensor(np.full(shape, np.nan, dtype), device.type)
+        return Tensor(np.full(shape, np.nan if "float" in dtype else 42, dtype), device.type)
 
     current = types.SimpleNamespace(cuda_stream=stream)
     return types.SimpleNamespace(
-        Tensor=Tensor, nn=types.SimpleNamespace(Parameter=Parameter), strided="strided", is_grad_enabled=lambda: has_gradients,
+        Tensor=Tensor, nn=types.SimpleNamespace(Parameter=Parameter), strided="strided",
+        is_grad_enabled=lambda: has_gradients,
         empty_strided=empty_strided,
         float32="float32", float64="float64",
         cuda=types.SimpleNamespace(current_stream=lambda device: current))

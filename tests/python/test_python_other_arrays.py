@@ -150,6 +150,16 @@ class OnCpu(Paths):
                 (TypeError, "has the type DLPack's type", self.a.astype(np.int64), self.b, {}),
                 (tegula.TypeCombinationError, "", self.a.astype(float), self.b, {})):
             self.assert_same_error(kind, text, lambda: tegula.matmul(Dlpack(a), Dlpack(b), **options))
+        masked = np.ma.masked_array(self.a, self.a > 0)
+        for kind, text, a, b in (
+                (TypeError, "masked array", masked, self.b), (TypeError, "is a list", [[1.0]], self.b),
+                (TypeError, "has the type int64", self.a.astype(np.int64), self.b),
+                (tegula.TypeCombinationError, "", self.a.astype(np.int32), self.b.astype(np.int32)),
+                (tegula.TypeCombinationError, "", self.a, self.b.astype(float)),
+                (TypeError, "has the type >f4", self.a.astype(">f4"), self.b),
+                (TypeError, "is a float32, which is not an array", np.float32(1), self.b)):
+            tegula.matmul(self.a, self.b)
+            self.assert_same_error(kind, text, lambda: tegula.matmul(a, b))
         self.assert_same_error(ValueError, "the DLPack device 8", lambda: tegula.matmul(self.a, elsewhere))
         self.assert_same_error(TypeError, "DLPack 2.0 is not supported", lambda: tegula.matmul(
             Dlpack(self.a, 0, major=2), Dlpack(self.b, 0)))
