@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tegula._call: products that were computed before, without the Python of _matmul.py, which takes
- * 20 to 35 us for a call.
+ * 20 to 60 us for a call.
  *
- *     call = Calls(numpy.ndarray, numpy.empty, address of tgl_plan_run_operands())
+ *     call = Calls(address of tgl_plan_run_operands(), check, hold)
+ *     call.know(type, reader, ...)            from now on run() reads arrays of this type
  *     call.run(arrays, scalars, options)      None: compute it in Python, and then
  *     call.learn(arrays, options, plan, ...)  from now on run() computes products like this one
  *
  * It decides nothing about products. learn() stores what Python has decided for arrays of these
- * types, shapes and strides: the plan, and the shape of the result. run() looks the same arrays up
- * and runs the plan. What depends on addresses and scalars is checked here. run() returns None for
- * everything that it does not know or that fails, so that the Python code computes it or raises.
- *
- * Only arrays whose type is numpy.ndarray itself are looked up. They are read through the buffer
- * protocol, which checks at the same time that a result can be written.
+ * types, shapes, strides and devices: the plan, and what makes the result. run() looks the same
+ * arrays up and runs the plan. What depends on addresses, streams and scalars is checked here.
+ * run() returns None for everything that it does not know, so that the Python code computes it or
+ * raises. Once the plan was run it raises itself, by the Python functions check() and hold().
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -22,9 +21,11 @@
 #include <string.h>
 #include <tegula/tegula.h>
 
+#include "read_array.h"
+
 enum { A, B, OUT, C, BIAS, ARRAYS }; /* the order of the arguments */
-enum { DIMENSIONS_MAX = 5, SCALARS = 2, OPTIONS = 4, FACTS = 5, ENTRIES = 256 };
-enum { KEY_MAX = ARRAYS * (1 + 2 * DIMENSIONS_MAX) + OPTIONS };
+enum { SCALARS = 2, OPTIONS = 4, FACTS = 6, ENTRIES = 256 };
+enum { KEY_MAX = ARRAYS * (3 + 2 * DIMENSIONS_MAX) + OPTIONS };
 
 typedef tgl_status run_function(const tgl_plan *, const tgl_operands *, void *);
 
@@ -37,13 +38,22 @@ typedef struct key {
 } key;
 
 typedef struct operands {
-    Py_buffer views[ARRAYS]; /* obj NULL: there is no such array */
+    array of[ARRAYS];
 } operands;
+
+static void init(operands *x)
+{
+    for (int i = 0; i < ARRAYS; i++) {
+        x->of[i].is_there = false;
+        x->of[i].owner = NULL;
+        x->of[i].buffer.obj = NULL;
+    }
+}
 
 static void release(operands *x)
 {
     for (int i = 0; i < ARRAYS; i++)
-        if (x->views[i].obj != NULL) PyBuffer_Release(&x->views[i]);
+        release_array(&x->of[i]);
 }
 
 static void push(key *k, uint64_t word)
@@ -51,50 +61,38 @@ static void push(key *k, uint64_t word)
     k->words[k->count++] = word;
 }
 
-/* Adds an array to the key. false: the library cannot access it as it is. */
-static bool push_array(key *k, const Py_buffer *x)
+static void push_array(key *k, const array *x)
 {
-    const char *format = x->format;
-    if (format == NULL || format[0] == '\0' || format[1] != '\0' || !strchr("fdebi", format[0]) ||
-        x->ndim < 1 || x->ndim > DIMENSIONS_MAX)
-        return false;
-    push(k, (uint64_t)format[0] << 8 | (uint64_t)x->ndim);
-    for (int i = 0; i < x->ndim; i++) {
+    push(k, (uintptr_t)x->type);
+    push(k, (uint64_t)x->device << 16 | (uint64_t)x->element << 8 | (uint64_t)x->dimensions);
+    for (int i = 0; i < x->dimensions; i++) {
         push(k, (uint64_t)x->shape[i]);
         push(k, (uint64_t)x->strides[i]);
     }
-    return (uintptr_t)x->buf % (uintptr_t)x->itemsize == 0;
 }
 
-static bool is_same(const Py_buffer *x, const Py_buffer *y)
+static bool is_same(const array *x, const array *y)
 {
-    const size_t bytes = (size_t)x->ndim * sizeof *x->shape;
-    return x->buf == y->buf && x->ndim == y->ndim && x->format[0] == y->format[0] &&
+    const size_t bytes = (size_t)x->dimensions * sizeof *x->shape;
+    return x->data == y->data && x->element == y->element && x->dimensions == y->dimensions &&
            memcmp(x->shape, y->shape, bytes) == 0 && memcmp(x->strides, y->strides, bytes) == 0;
 }
 
-/* Opens the arrays and makes the key. options are compared by identity; an entry keeps them alive.
+/* Reads the arrays and makes the key. options are compared by identity; an entry keeps them alive.
  * If C is the result it is no operand of its own. false: Python has to compute this. */
-static bool open_arrays(const PyObject *array_type, PyObject *const *arrays,
-                        PyObject *const *options, operands *x, key *k)
+static bool read_operands(sources *s, PyObject *const *arrays, PyObject *const *options,
+                          operands *x, key *k)
 {
-    memset(x, 0, sizeof *x);
     k->count = 0;
+    for (int i = 0; i < ARRAYS; i++)
+        if (arrays[i] != Py_None && !read_array(s, arrays[i], i == OUT, &x->of[i])) return false;
+    if (!x->of[A].is_there || !x->of[B].is_there) return false;
     for (int i = 0; i < ARRAYS; i++) {
-        if (arrays[i] == Py_None) continue;
-        const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (i == OUT ? PyBUF_WRITABLE : 0);
-        if ((PyObject *)Py_TYPE(arrays[i]) != array_type ||
-            PyObject_GetBuffer(arrays[i], &x->views[i], flags) < 0)
-            return false;
-    }
-    if (x->views[A].obj == NULL || x->views[B].obj == NULL) return false;
-    for (int i = 0; i < ARRAYS; i++) {
-        const bool is_there = x->views[i].obj != NULL && !(i == C && x->views[OUT].obj != NULL &&
-                                                           is_same(&x->views[C], &x->views[OUT]));
-        if (!is_there)
+        if (!x->of[i].is_there ||
+            (i == C && x->of[OUT].is_there && is_same(&x->of[C], &x->of[OUT])))
             push(k, 0);
-        else if (!push_array(k, &x->views[i]))
-            return false;
+        else
+            push_array(k, &x->of[i]);
     }
     for (int i = 0; i < OPTIONS; i++)
         push(k, (uintptr_t)options[i]);
@@ -115,7 +113,8 @@ static uint64_t hash(const key *k)
 typedef struct facts {
     PyObject *owner; /* keeps the plan; None: the caller of run() does */
     const tgl_plan *plan;
-    PyObject *new_result; /* the arguments of numpy.empty(); NULL: out is given */
+    PyObject *new_result; /* a function that makes it; NULL: out is given */
+    PyObject *holder;     /* the GPU whose queued products keep their arrays; NULL: the CPU */
     bool is_scalar;       /* the result is an element instead of an array without dimensions */
     bool in_place;        /* the plan has no C apart from the result */
 } facts;
@@ -128,8 +127,10 @@ typedef struct entry {
 } entry;
 
 typedef struct calls {
-    PyObject_HEAD PyObject *array_type, *empty; /* numpy.ndarray, numpy.empty */
+    PyObject_HEAD sources types;
     run_function *run;
+    PyObject *check; /* raises the exception of a status */
+    PyObject *hold;  /* keeps objects until the work in a stream of a device is complete */
     uint64_t uses;
     int count;
     uint64_t hashes[ENTRIES]; /* of the entries */
@@ -140,12 +141,14 @@ static void hold_facts(const facts *f)
 {
     Py_XINCREF(f->owner);
     Py_XINCREF(f->new_result);
+    Py_XINCREF(f->holder);
 }
 
 static void drop_facts(const facts *f)
 {
     Py_XDECREF(f->owner);
     Py_XDECREF(f->new_result);
+    Py_XDECREF(f->holder);
 }
 
 static void drop(entry *e)
@@ -182,12 +185,12 @@ static void put(calls *self, entry *e, uint64_t h)
 /* ---- run() ----------------------------------------------------------------------------------- */
 
 /* The bytes from the first to the last element. */
-static void span(const Py_buffer *x, const char **first, const char **end)
+static void span(const array *x, const char **first, const char **end)
 {
-    *first = x->buf;
-    *end = (const char *)x->buf + x->itemsize;
-    for (int i = 0; i < x->ndim; i++) {
-        const Py_ssize_t step = (x->shape[i] - 1) * x->strides[i];
+    *first = x->data;
+    *end = x->data + x->size;
+    for (int i = 0; i < x->dimensions; i++) {
+        const int64_t step = (x->shape[i] - 1) * x->strides[i];
         *(step < 0 ? first : end) += step;
     }
 }
@@ -195,9 +198,9 @@ static void span(const Py_buffer *x, const char **first, const char **end)
 static bool overlaps(const operands *x, int i)
 {
     const char *first, *end, *out_first, *out_end;
-    if (x->views[i].obj == NULL || x->views[OUT].obj == NULL) return false;
-    span(&x->views[i], &first, &end);
-    span(&x->views[OUT], &out_first, &out_end);
+    if (!x->of[i].is_there || !x->of[OUT].is_there) return false;
+    span(&x->of[i], &first, &end);
+    span(&x->of[OUT], &out_first, &out_end);
     return first < out_end && out_first < end;
 }
 
@@ -205,63 +208,120 @@ static bool overlaps(const operands *x, int i)
 static bool result_overlaps(const operands *x)
 {
     return overlaps(x, A) || overlaps(x, B) || overlaps(x, BIAS) ||
-           (overlaps(x, C) && !is_same(&x->views[C], &x->views[OUT]));
+           (overlaps(x, C) && !is_same(&x->of[C], &x->of[OUT]));
 }
 
 /* alpha and beta. false: Python raises, or beta has nothing to be multiplied with. */
 static bool read_scalars(PyObject *const *scalars, const operands *x, tgl_operands *o)
 {
-    const bool has_c = x->views[C].obj != NULL;
+    const bool has_c = x->of[C].is_there;
     o->alpha = PyFloat_AsDouble(scalars[0]);
     o->beta = has_c;
     if (scalars[1] != Py_None) o->beta = PyFloat_AsDouble(scalars[1]);
-    return !PyErr_Occurred() && (o->beta == 0 || has_c || x->views[OUT].obj != NULL);
+    return !PyErr_Occurred() && (o->beta == 0 || has_c || x->of[OUT].is_there);
+}
+
+/* Whether all arrays are up to date in the same stream. */
+static bool have_one_stream(const operands *x)
+{
+    for (int i = 0; i < ARRAYS; i++)
+        if (x->of[i].is_there && x->of[i].stream != x->of[A].stream) return false;
+    return true;
+}
+
+static void *address(const operands *x, int i)
+{
+    return x->of[i].is_there ? x->of[i].data : NULL;
 }
 
 /* Runs the plan. x and the caller's reference to the facts keep the memory alive while other
  * threads of Python run. */
 static tgl_status run_plan(run_function *run, const facts *f, const operands *x, tgl_operands *o)
 {
-    o->A = x->views[A].buf;
-    o->B = x->views[B].buf;
-    o->bias = x->views[BIAS].buf;
-    o->C = f->in_place ? x->views[OUT].buf : x->views[C].buf;
-    o->D = f->in_place ? NULL : x->views[OUT].buf;
+    o->A = address(x, A);
+    o->B = address(x, B);
+    o->bias = address(x, BIAS);
+    o->C = address(x, f->in_place ? OUT : C);
+    o->D = f->in_place ? NULL : address(x, OUT);
     PyThreadState *const python = PyEval_SaveThread();
-    const tgl_status status = run(f->plan, o, NULL);
+    const tgl_status status = run(f->plan, o, x->of[A].stream);
     PyEval_RestoreThread(python);
     return status;
 }
 
+/* What has to be kept until the product has run. NULL: an exception is set. */
+static PyObject *list_owners(const operands *x)
+{
+    PyObject *owners = PyList_New(0);
+    for (int i = 0; i < ARRAYS && owners != NULL; i++)
+        if (x->of[i].owner != NULL && PyList_Append(owners, x->of[i].owner) < 0) Py_CLEAR(owners);
+    return owners;
+}
+
+/* Keeps the arrays of a queued product until it has run. false: an exception is set. */
+static bool hold_arrays(const calls *self, const facts *f, const operands *x)
+{
+    if (f->holder == NULL) return true;
+    PyObject *owners = list_owners(x), *stream = PyLong_FromVoidPtr(x->of[A].stream);
+    bool is_held = owners != NULL && stream != NULL;
+    if (is_held && PyList_Size(owners) > 0) {
+        PyObject *answer =
+            PyObject_CallFunctionObjArgs(self->hold, f->holder, stream, owners, NULL);
+        is_held = answer != NULL;
+        Py_XDECREF(answer);
+    }
+    Py_XDECREF(stream);
+    Py_XDECREF(owners);
+    return is_held;
+}
+
+/* Computes the product. false: an exception is set. */
+static bool multiply(const calls *self, const facts *f, const operands *x, tgl_operands *o)
+{
+    const tgl_status status = run_plan(self->run, f, x, o);
+    if (status == TGL_OK) return hold_arrays(self, f, x);
+    PyObject *answer = PyObject_CallFunction(self->check, "i", (int)status);
+    Py_XDECREF(answer);
+    return false;
+}
+
 /* The element of an array without dimensions. Takes the reference to the array. */
-static PyObject *element_of(PyObject *array)
+static PyObject *element_of(PyObject *x)
 {
     PyObject *index = PyTuple_New(0);
-    PyObject *element = index != NULL ? PyObject_GetItem(array, index) : NULL;
+    PyObject *element = index != NULL ? PyObject_GetItem(x, index) : NULL;
     Py_XDECREF(index);
-    Py_DECREF(array);
+    Py_DECREF(x);
     return element;
 }
 
-/* The result, a new reference; NULL: Python has to compute it. */
-static PyObject *compute(const calls *self, const facts *f, PyObject *out, PyObject *const *scalars,
-                         operands *x)
+/* Makes the result and computes it. NULL: as in compute(). */
+static PyObject *compute_new(calls *self, const facts *f, operands *x, tgl_operands *o,
+                             bool *is_final)
+{
+    PyObject *result = PyObject_CallObject(f->new_result, NULL);
+    if (result == NULL) return NULL;
+    if (read_array(&self->types, result, true, &x->of[OUT]) && have_one_stream(x)) {
+        *is_final = true;
+        if (multiply(self, f, x, o)) return f->is_scalar ? element_of(result) : result;
+    }
+    Py_DECREF(result);
+    return NULL;
+}
+
+/* The result, a new reference. NULL, and is_final: an exception is set; else Python has to compute
+ * it. */
+static PyObject *compute(calls *self, const facts *f, PyObject *out, PyObject *const *scalars,
+                         operands *x, bool *is_final)
 {
     tgl_operands o = {.size = sizeof o};
     if (!read_scalars(scalars, x, &o) || result_overlaps(x)) return NULL;
-    if (f->new_result == NULL) {
-        if (run_plan(self->run, f, x, &o) != TGL_OK) return NULL;
-        Py_INCREF(out);
-        return out;
-    }
-    PyObject *result = PyObject_CallObject(self->empty, f->new_result);
-    if (result == NULL) return NULL;
-    if (PyObject_GetBuffer(result, &x->views[OUT], PyBUF_STRIDES | PyBUF_WRITABLE) < 0 ||
-        run_plan(self->run, f, x, &o) != TGL_OK) {
-        Py_DECREF(result);
-        return NULL;
-    }
-    return f->is_scalar ? element_of(result) : result;
+    if (f->new_result != NULL) return compute_new(self, f, x, &o, is_final);
+    if (!have_one_stream(x)) return NULL;
+    *is_final = true;
+    if (!multiply(self, f, x, &o)) return NULL;
+    Py_INCREF(out);
+    return out;
 }
 
 /* run(a, b, out, c, bias, alpha, beta, *options) */
@@ -274,24 +334,56 @@ static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t count)
     }
     operands x;
     key k;
+    bool is_final = false;
     PyObject *result = NULL;
-    if (open_arrays(self->array_type, args, args + ARRAYS + SCALARS, &x, &k)) {
+    init(&x);
+    if (read_operands(&self->types, args, args + ARRAYS + SCALARS, &x, &k)) {
         entry *e = find(self, &k, hash(&k));
         if (e != NULL) {
             e->latest_use = ++self->uses;
             const facts f = e->facts; /* the entry may be dropped meanwhile */
             hold_facts(&f);
-            result = compute(self, &f, args[OUT], args + ARRAYS, &x);
+            result = compute(self, &f, args[OUT], args + ARRAYS, &x, &is_final);
             drop_facts(&f);
         }
     }
     release(&x);
-    if (result != NULL) return result;
+    if (result != NULL || is_final) return result;
+    /* Reading can run code of other libraries: an interrupt there is not swallowed. */
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
     PyErr_Clear();
     Py_RETURN_NONE;
 }
 
-/* ---- learn() and clear() --------------------------------------------------------------------- */
+/* ---- know(), learn() and clear()---------------------------------------------------------------
+ */
+
+/* know(type, reader, is_read_only, functions, is_negated, uses_gradients): how run() reads arrays
+ * of this type. The last three are None unless the reader is READ_TENSOR; functions is a capsule.
+ */
+static PyObject *know(PyObject *object, PyObject *args)
+{
+    PyObject *type, *functions, *is_negated, *uses_gradients;
+    int how, is_read_only;
+    if (!PyArg_ParseTuple(args, "OipOOO", &type, &how, &is_read_only, &functions, &is_negated,
+                          &uses_gradients))
+        return NULL;
+    source added = {.type = type, .reader = (reader)how, .is_read_only = is_read_only != 0};
+    if (added.reader == READ_TENSOR) {
+        added.is_negated = is_negated;
+        added.uses_gradients = uses_gradients;
+        if (!PyCapsule_IsValid(functions, "dlpack_exchange_api")) Py_RETURN_NONE;
+        added.functions = PyCapsule_GetPointer(functions, "dlpack_exchange_api");
+        if (added.functions->major != 1 || added.functions->read == NULL) Py_RETURN_NONE;
+    }
+    know_type(&((calls *)object)->types, &added);
+    Py_RETURN_NONE;
+}
+
+static PyObject *unless_none(PyObject *x)
+{
+    return x != Py_None ? x : NULL;
+}
 
 /* The facts of learn(), as new references. false: an exception is set. */
 static bool read_facts(PyObject *const *given, facts *f)
@@ -299,15 +391,17 @@ static bool read_facts(PyObject *const *given, facts *f)
     f->owner = given[0];
     f->plan = PyLong_AsVoidPtr(given[1]);
     f->in_place = given[2] == Py_True;
-    f->new_result = given[3] != Py_None ? given[3] : NULL;
+    f->new_result = unless_none(given[3]);
     f->is_scalar = given[4] == Py_True;
+    f->holder = unless_none(given[5]);
     hold_facts(f);
     return !PyErr_Occurred();
 }
 
-/* learn(a, b, out, c, bias, *options, owner, address of the plan, in_place, new_result, is_scalar):
- * Python has computed this product by one run of the plan, on the arrays as they are. new_result:
- * the arguments of numpy.empty(), or None. */
+/* learn(a, b, out, c, bias, *options, owner, address of the plan, in_place, new_result, is_scalar,
+ * holder): Python has computed this product by one run of the plan, on the arrays as they are.
+ * new_result: a function that makes the result, or None. holder: the device if it is a GPU, else
+ * None. */
 static PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     calls *self = (calls *)object;
@@ -318,7 +412,8 @@ static PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count
     PyObject *const *options = args + ARRAYS;
     operands x;
     key k;
-    const bool is_usable = open_arrays(self->array_type, args, options, &x, &k);
+    init(&x);
+    const bool is_usable = read_operands(&self->types, args, options, &x, &k);
     release(&x);
     PyErr_Clear();
     if (!is_usable || find(self, &k, hash(&k)) != NULL) Py_RETURN_NONE;
@@ -336,7 +431,7 @@ static PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count
     Py_RETURN_NONE;
 }
 
-/* clear(): forgets everything. */
+/* clear(): forgets the products. */
 static PyObject *clear(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -350,17 +445,17 @@ static PyObject *clear(PyObject *object, PyObject *unused)
 
 static PyObject *new_calls(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *array_type, *empty, *address;
+    PyObject *number, *check, *hold;
     (void)keywords;
-    if (!PyArg_ParseTuple(args, "OOO", &array_type, &empty, &address)) return NULL;
-    void *run = PyLong_AsVoidPtr(address);
+    if (!PyArg_ParseTuple(args, "OOO", &number, &check, &hold)) return NULL;
+    void *run = PyLong_AsVoidPtr(number);
     if (run == NULL) return NULL;
     calls *self = (calls *)PyType_GenericAlloc(type, 0);
     if (self == NULL) return NULL;
-    self->array_type = array_type;
-    self->empty = empty;
-    Py_INCREF(array_type);
-    Py_INCREF(empty);
+    self->check = check;
+    self->hold = hold;
+    Py_INCREF(check);
+    Py_INCREF(hold);
     *(void **)&self->run = run;
     return (PyObject *)self;
 }
@@ -370,14 +465,16 @@ static void free_calls(PyObject *object)
     calls *self = (calls *)object;
     PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF(clear(object, NULL));
-    Py_DECREF(self->array_type);
-    Py_DECREF(self->empty);
+    forget_types(&self->types);
+    Py_DECREF(self->check);
+    Py_DECREF(self->hold);
     PyObject_Free(object);
     Py_DECREF(type);
 }
 
 static PyMethodDef methods[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL},
+    {"know", know, METH_VARARGS, NULL},
     {"learn", (PyCFunction)(void (*)(void))learn, METH_FASTCALL, NULL},
     {"clear", clear, METH_NOARGS, NULL},
     {0},
@@ -394,7 +491,11 @@ PyMODINIT_FUNC PyInit__call(void)
 {
     PyObject *made = PyModule_Create(&module);
     PyObject *type = made != NULL ? PyType_FromSpec(&spec) : NULL;
-    if (type == NULL || PyModule_AddObject(made, "Calls", type) < 0) {
+    if (type == NULL || PyModule_AddIntConstant(made, "BUFFER", READ_BUFFER) < 0 ||
+        PyModule_AddIntConstant(made, "TENSOR", READ_TENSOR) < 0 ||
+        PyModule_AddIntConstant(made, "INTERFACE", READ_INTERFACE) < 0 ||
+        PyModule_AddIntConstant(made, "CAPSULE", READ_CAPSULE) < 0 ||
+        PyModule_AddObject(made, "Calls", type) < 0) {
         Py_XDECREF(type);
         Py_XDECREF(made);
         return NULL;

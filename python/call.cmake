@@ -1,4 +1,4 @@
-# The compiled path of the package, tegula_call (call.c). It is left out where Python's headers are missing:
+# The compiled path of the package, tegula_call (call.c, read_array.c). It is left out where Python's headers are missing:
 # ctypes makes all calls then. From Python 3.11 on it uses the stable ABI, and one file serves all versions,
 # also the older ones. Without the lock of the interpreter (3.13t) it cannot be used.
 find_package(Python COMPONENTS Interpreter Development.Module QUIET)
@@ -7,7 +7,7 @@ if(NOT Python_Development.Module_FOUND OR NOT Python_INTERPRETER_ID STREQUAL "Py
   message(STATUS "Python: no headers of CPython; without the compiled path of calls")
   return()
 endif()
-add_library(tegula_call MODULE ${CMAKE_CURRENT_LIST_DIR}/call.c)
+add_library(tegula_call MODULE ${CMAKE_CURRENT_LIST_DIR}/call.c ${CMAKE_CURRENT_LIST_DIR}/read_array.c)
 target_include_directories(tegula_call PRIVATE ${CMAKE_CURRENT_LIST_DIR}/../include)
 target_include_directories(tegula_call SYSTEM PRIVATE ${Python_INCLUDE_DIRS})
 target_link_libraries(tegula_call PRIVATE tegula_warnings)

@@ -10,13 +10,15 @@
 /* ---- A chip of few SMs ----------------------------------------------------------------------- */
 
 /* The simulator takes the chip's SMs one after the other. With few SMs, a block has several tiles
- * of a small product. */
+ * of a small product. At least two clusters are resident. */
+static int sms;
+
 static const tgl_chip *few_sms(const tgl_device *dev)
 {
     static tgl_chip chip;
     (void)dev;
     chip = *tgl_chip_find("h200");
-    chip.sms = 12;
+    chip.sms = sms;
     return &chip;
 }
 
@@ -25,6 +27,7 @@ static int setup_few_sms(void **state)
     static tgl_backend backend;
     if (setup_test_device(state) != 0) return -1;
     tgl_device *dev = *state;
+    sms = 4;
     if (strcmp(dev->backend->name, "sim") != 0) return 0;
     backend = *dev->backend;
     backend.chip = few_sms;
@@ -194,6 +197,7 @@ static void clusters_of_rows_and_columns(void **state)
                      through_registers ? ",left_registers=1" : "");
             product p = basic_product(kernel, is_tf32 ? TGL_F32 : TGL_BF16, cases[i].m, cases[i].n,
                                       cases[i].k);
+            sms = cases[i].batch == -4 ? 8 : 4;
             p.batch = is_long ? two_rounds(*state, -cases[i].batch) : cases[i].batch;
             p.trans_a = way % 2 != 0;
             p.trans_b = way / 2 % 2 != 0;

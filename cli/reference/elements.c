@@ -64,7 +64,7 @@ double element_unit(tgl_type type)
 
 double element_scale(tgl_type type)
 {
-    return element_is_integer(type) ? ldexp(1, 8 * formats[type].size - 1) : 1;
+    return element_is_integer(type) ? (double)(UINT64_C(1) << (8 * formats[type].size - 1)) : 1;
 }
 
 double element_smallest(tgl_type type)
@@ -150,7 +150,7 @@ static uint16_t encode(const struct format *f, double x)
     return (uint16_t)(bits >> 63 << 15 | code);
 }
 
-static double decode(const struct format *f, uint16_t code)
+static inline double decode(const struct format *f, uint16_t code)
 {
     const uint64_t sign = (uint64_t)(code >> 15) << 63, magnitude = code & 0x7fffu;
     const uint64_t exponent = magnitude >> f->fraction;
@@ -247,9 +247,28 @@ int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t cou
     return at;
 }
 
+/* A loop for each type, because tests read every row and column of a product many times. */
 void element_read(tgl_type type, const void *elements, int64_t first, int64_t step, int64_t count,
                   double *out)
 {
-    for (int64_t i = 0; i < count; i++)
-        out[i] = element_get(type, elements, first + i * step);
+    switch (type) {
+    case TGL_F32:
+        for (int64_t i = 0; i < count; i++)
+            out[i] = (double)((const float *)elements)[first + i * step];
+        break;
+    case TGL_I8:
+        for (int64_t i = 0; i < count; i++)
+            out[i] = ((const int8_t *)elements)[first + i * step];
+        break;
+    case TGL_F16:
+    case TGL_BF16: {
+        const struct format f = formats[type];
+        for (int64_t i = 0; i < count; i++)
+            out[i] = decode(&f, ((const uint16_t *)elements)[first + i * step]);
+        break;
+    }
+    default:
+        for (int64_t i = 0; i < count; i++)
+            out[i] = element_get(type, elements, first + i * step);
+    }
 }

@@ -3,18 +3,21 @@
 
 import ctypes
 import os
+import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
 from importlib.util import module_from_spec
 from typing import Any
 
 import numpy as np
 
-from ._library import lib
+from ._arrays import is_jax, is_torch
+from ._held import hold
+from ._library import check, lib
 
 
 def _load(library: str) -> Any:
-    """The object that calls the library, from the folder of its file. None: there is no compiled path
-    for this Python, and ctypes makes all calls."""
+    """The compiled module, from the folder of the library's file. None: there is none for this Python,
+    and ctypes makes all calls."""
     folder = os.path.dirname(library)
     if not folder:  # the loader of the system has found the library
         return None
@@ -27,11 +30,30 @@ def _load(library: str) -> Any:
         spec.loader.exec_module(module)
     except ImportError:  # it was built for another system
         return None
-    run = ctypes.cast(lib.tgl_plan_run_operands, ctypes.c_void_p).value
-    return module.Calls(np.ndarray, np.empty, run)
+    return module
 
 
-calls: Any = _load(lib._name)
+_module: Any = _load(lib._name)
+# The object that computes products without Python. None: there is no compiled module.
+calls: Any = None
 
-if calls is not None:
+if _module is not None:
+    calls = _module.Calls(ctypes.cast(lib.tgl_plan_run_operands, ctypes.c_void_p).value, check, hold)
+    calls.know(np.ndarray, _module.BUFFER, False, None, None, None)  # the first, which is found first
     os.register_at_fork(after_in_child=calls.clear)  # plans belong to a process
+
+
+def know_type_of(x: Any) -> None:
+    """Tells the compiled path how to read arrays like x, as describe() does. Arrays that only
+    __array_interface__ describes, and subclasses of other libraries' arrays, are left to Python."""
+    kind = type(x)
+    if is_torch(x):
+        torch = sys.modules["torch"]
+        functions = getattr(kind, "__dlpack_c_exchange_api__", None)  # PyTorch 2.10 or later
+        if functions is not None and kind in (torch.Tensor, torch.nn.Parameter):
+            calls.know(kind, _module.TENSOR, False, functions, torch.Tensor.is_neg,
+                       torch.is_grad_enabled)
+    elif hasattr(x, "__cuda_array_interface__") and not is_jax(x):
+        calls.know(kind, _module.INTERFACE, False, None, None, None)
+    elif hasattr(x, "__dlpack__") and not isinstance(x, np.ndarray):
+        calls.know(kind, _module.CAPSULE, is_jax(x), None, None, None)

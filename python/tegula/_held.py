@@ -10,7 +10,7 @@ import atexit
 import os
 from collections import deque
 from ctypes import byref, c_int, c_void_p
-from typing import Any, Deque, List, NamedTuple, Optional, Tuple
+from typing import Any, Deque, List, NamedTuple, Optional, Sequence
 
 from ._devices import Device
 from ._library import check, lib
@@ -21,7 +21,7 @@ _MOST = 256  # products that are kept before a call waits for the device
 class _Queued(NamedTuple):
     device: Device
     timer: c_void_p  # started in the stream behind the product
-    owners: Tuple[Any, ...]
+    owners: Sequence[Any]
 
     def has_passed(self) -> bool:
         """Also after a failure, and if a CUDA graph captures the product: its caller keeps the arrays."""
@@ -48,7 +48,7 @@ def release_passed() -> None:
             _queued.append(entry)
 
 
-def hold(device: Device, stream: Optional[int], owners: Tuple[Any, ...]) -> None:
+def hold(device: Device, stream: Optional[int], owners: Sequence[Any]) -> None:
     """Keeps the owners until the work that is now in the stream is complete, and a later call of this
     function finds that."""
     release_passed()

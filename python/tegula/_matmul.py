@@ -5,9 +5,9 @@ from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import (Operand, assign, describe, empty_like, is_torch, numpy_dtype, overlap,
+from ._arrays import (Operand, assign, describe, empty_like, is_torch, maker_like, overlap,
                       row_major_copy)
-from ._calls import calls
+from ._calls import calls, know_type_of
 from ._checks import integer, number
 from ._devices import Device, device as open_device
 from ._held import hold
@@ -184,21 +184,20 @@ def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
 
 
 def _learn(arrays: Tuple[Any, ...], options: Tuple[Any, ...], owner: Any, plan: PlanBase,
-           product: _Product) -> None:
+           product: _Product, result: Any) -> None:
     """Tells the compiled path about this product, if one run on the arrays as they are computes it.
 
     options: what else selects the plan. owner: keeps the plan; None: whoever calls does."""
     scheme, handle = product.scheme, plan.handle()
-    if calls is None or product.place != "cpu" or product.prepared != _UNPREPARED or \
-            scheme.copies or product.given[3] is not product.out or \
-            len(handle.offsets) != 1 or any(handle.offsets[0]):
+    if calls is None or product.prepared != _UNPREPARED or scheme.copies or \
+            product.given[3] is not product.out or len(handle.offsets) != 1 or any(handle.offsets[0]):
         return
     assert handle.plan is not None
-    new_result = None
-    if product.out is None:
-        new_result = scheme.result.shape, numpy_dtype(scheme.result.type)
+    for array in arrays + (result,):
+        know_type_of(array)
+    new_result = None if product.out is not None else maker_like(product.like, scheme.result)
     calls.learn(*arrays, *options, owner, handle.plan.value, scheme.layouts.c is None, new_result,
-                not scheme.result.shape)
+                not scheme.result.shape, None if product.place == "cpu" else plan.device)
 
 
 def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optional[float] = None,
@@ -231,7 +230,7 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optiona
     options = Options(_choose_compute(compute, product), activation, epilogue)
     plan = cached_plan(_recipe(product, options, device))
     result = _run(plan, product, alpha)
-    _learn((a, b, out, c, bias), (compute, activation, epilogue, device), plan, plan, product)
+    _learn((a, b, out, c, bias), (compute, activation, epilogue, device), plan, plan, product, result)
     return result
 
 
@@ -255,7 +254,7 @@ class Plan(PlanBase):
             self._explain_difference(product.scheme.layouts)
         _choose_device(product.place, self.device)
         result = _run(self, product, alpha)
-        _learn((a, b, out, c, bias), key, None, self, product)
+        _learn((a, b, out, c, bias), key, None, self, product, result)
         return result
 
     def _explain_difference(self, layouts: Layouts) -> None:

@@ -12,22 +12,13 @@ from unittest import mock
 
 import numpy as np
 from python_support import Comparison, has_device, layouts, random_array
+from stand_ins import no_python, python_only
 
 import tegula
 from tegula import _matmul, _plans
 from tegula._calls import calls
 
 DTYPES = [np.dtype(name) for name in ("float32", "float64", "float16", "int8")]
-
-
-def python_only():
-    """Products are computed without the compiled path."""
-    return mock.patch.object(_matmul, "calls", None)
-
-
-def no_python():
-    """Products that the compiled path leaves to Python fail."""
-    return mock.patch.object(_matmul, "_describe_product", side_effect=AssertionError("in Python"))
 
 
 def factors(m, k, n, dtype):

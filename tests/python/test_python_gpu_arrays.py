@@ -2,97 +2,23 @@
 """Arrays of GPU libraries, on the replacement of the CUDA driver. Its device memory is host memory,
 and its kernels do not transpose.
 
-The classes here stand in for CuPy's and PyTorch's. They offer what tegula/_arrays.py uses.
+The Python code computes all products here. test_python_other_arrays.py compares the compiled path with it.
 """
 
 import contextlib
 import ctypes
 import os
 import sys
-import types
 import unittest
 import weakref
 from unittest import mock
 
 import numpy as np
-from python_support import Comparison, has_device, random_array
+from python_support import Comparison, random_array
+from stand_ins import CudaArray, CudaDlpack, Tensor, fake_torch, is_replaced, python_only
 
 import tegula
 from tegula import _held, _plans
-
-
-class CudaArray:
-    """As CuPy's: __cuda_array_interface__ with the current stream."""
-
-    stream = 1
-
-    def __init__(self, x, read_only=False):
-        self.host, self.read_only = x, read_only
-
-    @property
-    def __cuda_array_interface__(self):
-        interface = dict(self.host.__array_interface__, version=3, stream=self.stream)
-        interface["data"] = (interface["data"][0], self.read_only)
-        return interface
-
-
-class CudaDlpack:
-    """DLPack alone, on the GPU. The capsule is NumPy's; device and byte_offset are overwritten."""
-
-    def __init__(self, x):
-        self.host, self.streams = x, []
-
-    def __dlpack_device__(self):
-        return 2, 0
-
-    def __dlpack__(self, stream=None):
-        self.streams.append(stream)
-        capsule = self.host.__dlpack__()
-        get = ctypes.pythonapi.PyCapsule_GetPointer
-        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        tensor = get(capsule, b"dltensor")
-        ctypes.c_uint64.from_address(tensor).value -= 64
-        ctypes.c_int32.from_address(tensor + 8).value = 2
-        ctypes.c_uint64.from_address(tensor + 40).value = 64
-        return capsule
-
-
-class Tensor:
-    """As torch.Tensor, over a NumPy array."""
-
-    layout = "strided"
-
-    def __init__(self, x, place="cpu", requires_grad=False, is_negative=False):
-        self.host, self.requires_grad, self.is_negative = x, requires_grad, is_negative
-        self.device = types.SimpleNamespace(type=place, index=0)
-        self.dtype = f"torch.{x.dtype.name}"
-        self.shape = x.shape
-
-    def stride(self):
-        return tuple(s // self.host.itemsize for s in self.host.strides)
-
-    def data_ptr(self):
-        return self.host.ctypes.data
-
-    def resolve_neg(self):
-        return Tensor(-self.host, self.device.type) if self.is_negative else self
-
-    def contiguous(self):
-        return Tensor(np.array(self.host, order="C"), self.device.type)
-
-    def copy_(self, source):
-        self.host[...] = source.host
-
-
-def fake_torch(stream):
-    def empty(shape, dtype, device):
-        return Tensor(np.full(shape, np.nan, dtype), device.type)
-
-    current = types.SimpleNamespace(cuda_stream=stream)
-    return types.SimpleNamespace(
-        Tensor=Tensor, strided="strided", is_grad_enabled=lambda: True, empty=empty,
-        float32="float32", float64="float64",
-        cuda=types.SimpleNamespace(current_stream=lambda device: current))
 
 
 @contextlib.contextmanager
@@ -107,10 +33,6 @@ def recorded_streams():
         yield streams
 
 
-def is_replaced():
-    return "fake_cuda" in os.environ.get("TEGULA_LIBCUDA", "") and has_device("cuda")
-
-
 @unittest.skipUnless(is_replaced(), "needs the replacement of the CUDA driver")
 class Cuda(Comparison, unittest.TestCase):
     def setUp(self):
@@ -118,6 +40,9 @@ class Cuda(Comparison, unittest.TestCase):
         self.out = np.zeros((40, 20), np.float32)
         self.driver = ctypes.CDLL(os.environ["TEGULA_LIBCUDA"])
         _held.release_passed()
+        without = python_only()
+        without.start()
+        self.addCleanup(without.stop)
 
     def tearDown(self):
         self.assertEqual(self.driver.fake_cuda_misuses(), 0)
@@ -302,8 +227,9 @@ class TorchTensors(Comparison, unittest.TestCase):
     def setUp(self):
         self.a, self.b = random_array((40, 30)), random_array((30, 20), seed=1)
         patched = mock.patch.dict(sys.modules, torch=fake_torch(0))
-        patched.start()
-        self.addCleanup(patched.stop)
+        for started in patched, python_only():
+            started.start()
+            self.addCleanup(started.stop)
 
     def test_cpu(self):
         result = tegula.matmul(Tensor(self.a), Tensor(self.b))
