@@ -37,7 +37,8 @@
  *     mode, signal handlers or environment.
  *   - Several threads may use a device or a plan at the same time. A timer belongs to one thread at
  *     a time. Closing a device or destroying an object must not overlap another use of it.
- *   - Results are bitwise the same from run to run on one device with one version of the library.
+ *   - Results are bitwise the same from run to run on one device with one version of the library and
+ *     the same wisdom (docs/plans.md). A read-only wisdom keeps them the same.
  *     On cpu all threads of a product compute in the caller's rounding mode and treatment of
  *     denormal numbers, and the exceptions that they raise are raised in the caller. AMX,
  *     AVX512-BF16 and BFMMLA always round in the same way.
@@ -491,6 +492,15 @@ typedef struct tgl_epilogue {
  * a packing buffer that the device owns; concurrent runs may allocate more. */
 typedef struct tgl_plan tgl_plan;
 
+/* How the kernel of a plan is chosen. docs/plans.md has the details. */
+typedef enum tgl_effort {
+    TGL_EFFORT_DEFAULT = 0,  /* what the environment variable TEGULA_EFFORT says, else ESTIMATE */
+    TGL_EFFORT_ESTIMATE = 1, /* what was measured before, in this process or an earlier one (the
+                                wisdom), else what is predicted to be fastest */
+    TGL_EFFORT_MEASURE = 2,  /* cuda: candidates are measured, unless they were before, and the
+                                results remembered. Elsewhere: as ESTIMATE */
+} tgl_effort;
+
 typedef struct tgl_plan_options {
     size_t size; /* sizeof(tgl_plan_options) */
     /* NULL: the planner chooses the kernel. Else a name from tgl_kernel_name(), and after a colon
@@ -502,6 +512,17 @@ typedef struct tgl_plan_options {
     /* The maximum workspace of the plan in bytes. 0: the planner's default limit; -1: no workspace.
      */
     int64_t workspace_limit;
+    /* MEASURE runs candidates on matrices of its own, never on the caller's: at most a quarter of the
+     * free memory, which is freed again. It changes neither the arithmetic nor the compute mode;
+     * another kernel may round differently. It measures nothing, and is ESTIMATE, if `kernel` is not
+     * NULL, for TGL_POINTERS, while a stream is captured that tgl_gemm() or the default stream
+     * names, without memory, and if the file of the wisdom is read-only. */
+    tgl_effort effort;
+    /* MEASURE: the maximum time in seconds that candidates run on the GPU, exceeded by at most one
+     * run; 0: what TEGULA_EFFORT says, else 0.2. The call takes longer: it also compiles candidates,
+     * and begins no compilation after ten times this time. From 2 seconds on the fastest are also
+     * measured at the power limit. */
+    double measure_seconds;
 } tgl_plan_options;
 
 /* *plan := a plan for `problem`. The problem and the options are copied; options may be NULL. The

@@ -17,6 +17,7 @@ static const size_t least_options_size = TGL_SIZE_UP_TO(tgl_plan_options, worksp
 static const size_t least_counters_size = TGL_SIZE_UP_TO(tgl_counters, needed_bytes);
 
 static const tgl_plan_options no_options = {.size = sizeof no_options};
+static const tgl_plan_options estimate = {.size = sizeof estimate, .effort = TGL_EFFORT_ESTIMATE};
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
@@ -33,11 +34,13 @@ static tgl_status make_plan(tgl_device *dev, const tgl_shape *shape,
     return tgl_plan_make(dev, shape, options, out);
 }
 
-tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan)
+tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, tgl_plan **plan)
 {
     *plan = tgl_plan_cache_find(dev->plans, shape);
     if (*plan != NULL) return TGL_OK;
-    TGL_TRY(make_plan(dev, shape, &no_options, plan));
+    const bool is_captured = dev->effort == TGL_EFFORT_MEASURE && dev->wisdom != NULL &&
+                             dev->backend->trials->is_captured(dev, stream);
+    TGL_TRY(make_plan(dev, shape, is_captured ? &estimate : &no_options, plan));
     tgl_plan_cache_keep(dev->plans, *plan);
     return TGL_OK;
 }
@@ -99,7 +102,8 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
 {
     char why[200];
     snprintf(why, sizeof why, "%s", tgl_error());
-    const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
+    const tgl_plan_options options = {
+        .size = sizeof options, .workspace_limit = -1, .effort = TGL_EFFORT_ESTIMATE};
     tgl_plan *fallback;
     tgl_shape shape = plan->shape;
     shape.unaligned = true; /* the fallback serves all runs of the plan */
@@ -117,7 +121,11 @@ static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
     tgl_plan_variant *variant = &owner->variants->unaligned;
     tgl_plan *unaligned;
     tgl_plan_options options = {
-        .size = sizeof options, .kernel = owner->asked, .workspace_limit = owner->workspace_limit};
+        .size = sizeof options,
+        .kernel = owner->asked,
+        .workspace_limit = owner->workspace_limit,
+        .effort = TGL_EFFORT_ESTIMATE,
+    };
     tgl_shape shape = owner->shape;
     shape.unaligned = true;
     tgl_status status = find_variant(owner, variant, &shape, &options, &unaligned);
@@ -166,6 +174,18 @@ const char *tgl_plan_kernel(const tgl_plan *plan)
     return plan != NULL ? plan->kernel : "";
 }
 
+/* What the wisdom says about the product of a plan whose kernel the planner chose. */
+static void explain_wisdom(const tgl_plan *plan, tgl_text *out)
+{
+    const tgl_device *dev = plan->dev;
+    tgl_request request;
+    if (plan->asked != NULL || plan->choice.choice.family == NULL ||
+        tgl_request_make(NULL, plan->workspace_limit, &request) != TGL_OK)
+        return;
+    request.wisdom = dev->wisdom;
+    tgl_text_wisdom(out, dev->backend->chip(dev), &plan->shape, &request);
+}
+
 /* Describes the launches of a plan. For devices with a chip. */
 static void explain_launches(const tgl_plan *plan, tgl_text *out)
 {
@@ -179,6 +199,7 @@ static void explain_launches(const tgl_plan *plan, tgl_text *out)
     if (plan->choice.choice.family != NULL)
         tgl_text_choice(out, dev->backend->chip(dev), &plan->shape, &plan->choice);
     tgl_text_add(out, "workspace   %zu bytes\n", plan->workspace);
+    explain_wisdom(plan, out);
 }
 
 size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
