@@ -37,11 +37,11 @@
  *     mode, signal handlers or environment.
  *   - Several threads may use a device or a plan at the same time. A timer belongs to one thread at
  *     a time. Closing a device or destroying an object must not overlap another use of it.
- *   - Results are bitwise the same from run to run on one device with one version of the library and
- *     the same wisdom (docs/plans.md). A read-only wisdom keeps them the same.
- *     On cpu all threads of a product compute in the caller's rounding mode and treatment of
- *     denormal numbers, and the exceptions that they raise are raised in the caller. AMX,
- *     AVX512-BF16 and BFMMLA always round in the same way.
+ *   - Results are bitwise the same from run to run on one device with one version of the library
+ * and the same wisdom (docs/plans.md). A read-only wisdom keeps them the same. On cpu all threads
+ * of a product compute in the caller's rounding mode and treatment of denormal numbers, and the
+ * exceptions that they raise are raised in the caller. AMX, AVX512-BF16 and BFMMLA always round in
+ * the same way.
  *   - cpu: a signal handler may leave a product by longjmp(). C is undefined then, the memory that
  *     the call has taken is lost, and threads of the device may use the matrices until
  *     tgl_device_sync() or tgl_device_close() returns. The calls after that are not affected. As
@@ -512,16 +512,16 @@ typedef struct tgl_plan_options {
     /* The maximum workspace of the plan in bytes. 0: the planner's default limit; -1: no workspace.
      */
     int64_t workspace_limit;
-    /* MEASURE runs candidates on matrices of its own, never on the caller's: at most a quarter of the
-     * free memory, which is freed again. It changes neither the arithmetic nor the compute mode;
-     * another kernel may round differently. It measures nothing, and is ESTIMATE, if `kernel` is not
-     * NULL, for TGL_POINTERS, while a stream is captured that tgl_gemm() or the default stream
-     * names, without memory, and if the file of the wisdom is read-only. */
+    /* MEASURE runs candidates on matrices of its own, never on the caller's: at most a quarter of
+     * the free memory, which is freed again. It changes neither the arithmetic nor the compute
+     * mode; another kernel may round differently. It measures nothing, and is ESTIMATE, if `kernel`
+     * is not NULL, for TGL_POINTERS, while a stream is captured that tgl_gemm() or the default
+     * stream names, without memory, and if the file of the wisdom is read-only. */
     tgl_effort effort;
     /* MEASURE: the maximum time in seconds that candidates run on the GPU, exceeded by at most one
-     * run; 0: what TEGULA_EFFORT says, else 0.2. The call takes longer: it also compiles candidates,
-     * and begins no compilation after ten times this time. From 2 seconds on the fastest are also
-     * measured at the power limit. */
+     * run; 0: what TEGULA_EFFORT says, else 0.2. The call takes longer: it also compiles
+     * candidates, and begins no compilation after ten times this time. From 2 seconds on the
+     * fastest are also measured at the power limit. */
     double measure_seconds;
 } tgl_plan_options;
 

@@ -36,9 +36,9 @@ tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan
 void tgl_plan_retain(tgl_plan *plan);
 void tgl_plan_release(tgl_plan *plan);
 
-/* A plan for a shape without an epilogue, with the planner's choice, from the device's cache. stream:
- * the stream of its first run, or NULL: nothing is measured while it is captured. Release the plan
- * with tgl_plan_release(). On failure *plan is NULL. */
+/* A plan for a shape without an epilogue, with the planner's choice, from the device's cache.
+ * stream: the stream of its first run, or NULL: nothing is measured while it is captured. Release
+ * the plan with tgl_plan_release(). On failure *plan is NULL. */
 tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, tgl_plan **plan);
 
 /* Runs the plan that tgl_plan_find() returns, and releases it. */

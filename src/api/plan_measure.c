@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures candidates of a product for the wisdom. First the planner's choice, then, in the order of
- * tgl_planner_promising(), the candidates that are compiled, then the others. A candidate that is
- * much slower than the best gets one sample.
+ * Measures candidates of a product for the wisdom. First the planner's choice, then, in the order
+ * of tgl_planner_promising(), the candidates that are compiled, then the others. A candidate that
+ * is much slower than the best gets one sample.
  */
 #include "api/effort.h"
 #include "base/clock.h"
@@ -60,6 +60,8 @@ static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured 
 {
     double samples[SAMPLES], first, seconds;
     int count = 0;
+    line->samples = 0;
+    if (m->used >= m->budget) return TGL_OK;
     TGL_TRY(run(m, plan, 1, &first)); /* loads the code, allocates workspace */
     for (; count < SAMPLES; count++) {
         const int runs = runs_of_sample(m, count == 0 ? first : samples[count - 1]);
@@ -96,11 +98,10 @@ static tgl_status take_sustained(measuring *m, const tgl_plan *plan, tgl_measure
 /* A plan of the candidate with this kernel string. */
 static tgl_status make_plan(const measuring *m, const char *kernel, tgl_plan **plan)
 {
-    const tgl_plan_options options = {
-        .size = sizeof options,
-        .kernel = kernel,
-        .workspace_limit = m->workspace_limit,
-        .effort = TGL_EFFORT_ESTIMATE};
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = kernel,
+                                      .workspace_limit = m->workspace_limit,
+                                      .effort = TGL_EFFORT_ESTIMATE};
     return tgl_plan_make(m->dev, m->shape, &options, plan);
 }
 
@@ -151,11 +152,17 @@ static bool is_compiled(const measuring *m, const tgl_candidate *c)
     return is;
 }
 
-/* Whether a kernel string has a line that may be used. */
-static bool is_known(const tgl_measured *lines, int count, const char *kernel)
+/* Whether a candidate has a line that may be used. kernel: its kernel string. */
+static bool is_known(const measuring *m, const tgl_candidate *c, const char *kernel,
+                     const tgl_measured *lines, int count)
 {
-    for (int i = 0; i < count; i++)
-        if (lines[i].stale == NULL && strcmp(lines[i].kernel, kernel) == 0) return true;
+    char source[TGL_SOURCE_SIZE] = "";
+    for (int i = 0; i < count; i++) {
+        if (lines[i].stale != NULL || strcmp(lines[i].kernel, kernel) != 0) continue;
+        if (source[0] == '\0')
+            tgl_planner_source(m->dev->backend->chip(m->dev), m->shape, c, source);
+        if (strcmp(lines[i].source, source) == 0) return true;
+    }
     return false;
 }
 
@@ -170,7 +177,7 @@ static bool measure_some(measuring *m, const tgl_candidate *candidates, int coun
     for (int i = 0; i < count && goes_on && m->used < m->budget; i++) {
         if (compiled[i] != wanted || (!wanted && i > 0 && tgl_clock() > m->end)) continue;
         tgl_candidate_string(&candidates[i], kernel, sizeof kernel);
-        if (is_known(lines, known, kernel)) continue;
+        if (is_known(m, &candidates[i], kernel, lines, known)) continue;
         goes_on = measure_kernel(m, kernel, 0);
     }
     free(lines);
@@ -200,7 +207,8 @@ static void measure_all(measuring *m, const tgl_candidate *candidates, int count
     bool *compiled = calloc((size_t)count, sizeof *compiled);
     if (compiled == NULL) return;
     for (int i = 0; i < count; i++)
-        compiled[i] = i == 0 || is_compiled(m, &candidates[i]); /* the choice is needed in any case */
+        compiled[i] =
+            i == 0 || is_compiled(m, &candidates[i]); /* the choice is needed in any case */
     if (measure_some(m, candidates, count, compiled, true) &&
         measure_some(m, candidates, count, compiled, false) && m->budget >= SUSTAINED_BUDGET)
         measure_finalists(m, &candidates[0]);
@@ -242,8 +250,7 @@ static void measure_product(measuring *m)
 void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
                       const tgl_plan_options *options)
 {
-    const tgl_effort effort =
-        options->effort != TGL_EFFORT_DEFAULT ? options->effort : dev->effort;
+    const tgl_effort effort = options->effort != TGL_EFFORT_DEFAULT ? options->effort : dev->effort;
     const double budget =
         options->measure_seconds > 0 ? options->measure_seconds : dev->measure_seconds;
     if (effort != TGL_EFFORT_MEASURE || dev->wisdom == NULL || request->is_named ||

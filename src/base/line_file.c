@@ -55,8 +55,8 @@ static char *read_open(tgl_line_file *file, int descriptor, size_t *size)
     file->problem = distrust(&info);
     if (file->problem != NULL) return NULL;
     /* The mode is tested as well because root may write to any file. */
-    file->is_fixed = (info.st_mode & S_IWUSR) == 0 ||
-                     faccessat(AT_FDCWD, file->path, W_OK, AT_EACCESS) != 0;
+    file->is_fixed =
+        (info.st_mode & S_IWUSR) == 0 || faccessat(AT_FDCWD, file->path, W_OK, AT_EACCESS) != 0;
     const uint64_t end = (uint64_t)info.st_size;
     if (end < file->read) file->read = 0; /* another file has the name now */
     if (end == file->read) return NULL;

@@ -83,8 +83,7 @@ static tgl_status allocate(tgl_trial *t)
     const size_t wanted = 2 * (size_t)cuda->facts.l2_bytes / t->set_bytes + 1;
     if (fit == 0) return tgl_fail(TGL_NO_MEMORY, "no memory to measure the product");
     t->sets = (int)tgl_min64((int64_t)(fit < wanted ? fit : wanted), SETS_MAX);
-    TGL_TRY(tgl_cuda_check(t->dev,
-                           cuda->driver.cuMemAlloc(&memory, t->set_bytes * (size_t)t->sets),
+    TGL_TRY(tgl_cuda_check(t->dev, cuda->driver.cuMemAlloc(&memory, t->set_bytes * (size_t)t->sets),
                            "allocating memory to measure"));
     t->memory = (char *)memory;
     return TGL_OK;
@@ -256,9 +255,8 @@ static tgl_status trial_open(tgl_device *dev, const tgl_shape *shape, tgl_trial 
 static tgl_run next_run(tgl_trial *t)
 {
     const double scalar = t->shape.device_scalars ? (double)NAN : 1;
-    tgl_run run = {.alpha = scalar,
-                   .beta = t->shape.device_scalars ? (double)NAN : 0,
-                   .has_product = true};
+    tgl_run run = {
+        .alpha = scalar, .beta = t->shape.device_scalars ? (double)NAN : 0, .has_product = true};
     char *set = t->memory + (size_t)(t->runs++ % t->sets) * t->set_bytes;
     for (int i = 0; i < TGL_OPERANDS; i++)
         if (t->operands[i].bytes > 0) run.at[i] = set + t->operands[i].offset;

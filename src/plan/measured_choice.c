@@ -26,8 +26,8 @@ static bool is_rounding(const tgl_family *family, const tgl_shape *shape, const 
 static bool has_same_arithmetic(const tgl_chip *chip, const tgl_shape *shape,
                                 const tgl_family *family, const tgl_candidate *choice)
 {
-    return !family->is_on_request && is_rounding(family, shape, chip) ==
-                                         is_rounding(choice->choice.family, shape, chip);
+    return !family->is_on_request &&
+           is_rounding(family, shape, chip) == is_rounding(choice->choice.family, shape, chip);
 }
 
 /* ---- Lines of the wisdom --------------------------------------------------------------------- */

@@ -171,22 +171,21 @@ void tgl_text_wisdom(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
     char file[PATH_MAX + 200];
     tgl_candidate choice;
     tgl_consulted said;
-    if (request->wisdom == NULL ||
-        tgl_planner_estimate(chip, s, request, &choice) != TGL_OK)
+    if (request->wisdom == NULL || tgl_planner_estimate(chip, s, request, &choice) != TGL_OK)
         return;
     tgl_planner_consult(chip, s, request, true, &choice, &said);
     tgl_text_add(out, "wisdom      %s\n", tgl_wisdom_describe(request->wisdom, file, sizeof file));
     if (said.chosen.kernel != NULL)
-        tgl_text_add(out,
-                     "measured    %.2f us %s, %d sample%s, spread %.1f %%; candidates measured: %d\n",
-                     1e6 * said.chosen.seconds,
-                     said.chosen.is_sustained ? "at the power limit" : "in bursts",
-                     said.chosen.samples, said.chosen.samples == 1 ? "" : "s",
-                     100 * said.chosen.spread, said.measured);
+        tgl_text_add(
+            out, "measured    %.2f us %s, %d sample%s, spread %.1f %%; candidates measured: %d\n",
+            1e6 * said.chosen.seconds,
+            said.chosen.is_sustained ? "at the power limit" : "in bursts", said.chosen.samples,
+            said.chosen.samples == 1 ? "" : "s", 100 * said.chosen.spread, said.measured);
     if (said.stale > 0)
         tgl_text_add(out, "stale       %d line%s of the wisdom not used: %s\n", said.stale,
-                     said.stale == 1 ? " is" : "s are", said.why_stale);
+                     said.stale == 1 ? "" : "s", said.why_stale);
     if (said.unusable > 0)
-        tgl_text_add(out, "unusable    %d line%s of the wisdom: the kernel does not serve this plan\n",
+        tgl_text_add(out,
+                     "unusable    %d line%s of the wisdom: the kernel does not serve this plan\n",
                      said.unusable, said.unusable == 1 ? "" : "s");
 }

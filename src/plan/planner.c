@@ -456,7 +456,7 @@ static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *sha
 }
 
 tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *shape,
-                              const tgl_request *request, tgl_candidate *choice)
+                                const tgl_request *request, tgl_candidate *choice)
 {
     const tgl_chip known = with_usual_rates(chip);
     planning p = {.chip = &known, .workspace_max = request->workspace_max, .limit = INFINITY};

@@ -53,23 +53,23 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape,
 
 /* What the wisdom says about a product. */
 typedef struct tgl_consulted {
-    tgl_measured chosen;    /* the line that the choice is from; chosen.kernel NULL: none */
-    int measured;           /* candidates with a line that may be used */
-    int stale, unusable;    /* lines that are stale; lines of kernels that cannot be chosen */
-    const char *why_stale;  /* of one of them */
-    bool has_choice;        /* the choice without the wisdom is among the measured candidates */
-    bool has_sustained;     /* and among those measured at the power limit */
+    tgl_measured chosen;   /* the line that the choice is from; chosen.kernel NULL: none */
+    int measured;          /* candidates with a line that may be used */
+    int stale, unusable;   /* lines that are stale; lines of kernels that cannot be chosen */
+    const char *why_stale; /* of one of them */
+    bool has_choice;       /* the choice without the wisdom is among the measured candidates */
+    bool has_sustained;    /* and among those measured at the power limit */
 } tgl_consulted;
 
 /* Replaces *choice, what the planner chooses without the wisdom, by the candidate that was measured
- * to be fastest, if there is one for exactly this product with the same arithmetic that respects the
- * request. all: whether *said counts all lines, which takes longer. */
+ * to be fastest, if there is one for exactly this product with the same arithmetic that respects
+ * the request. all: whether *said counts all lines, which takes longer. */
 void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                          bool all, tgl_candidate *choice, tgl_consulted *said);
 
-/* *list := the candidates that are worth measuring, with the arithmetic of `choice`, in the order in
- * which they are to be measured: the choice, the best of each family, all others by predicted time.
- * The caller frees the list. Returns their number; 0: no memory. */
+/* *list := the candidates that are worth measuring, with the arithmetic of `choice`, in the order
+ * in which they are to be measured: the choice, the best of each family, all others by predicted
+ * time. The caller frees the list. Returns their number; 0: no memory. */
 int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                           const tgl_candidate *choice, tgl_candidate **list);
 
@@ -80,7 +80,8 @@ bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape,
 /* ---- plan_text.c ----------------------------------------------------------------------------- */
 
 /* tgl_text_launch() writes one launch; tgl_text_choice() writes the candidates, the choice, and the
- * resource that limits the choice; tgl_text_wisdom() writes what the wisdom says about a product. */
+ * resource that limits the choice; tgl_text_wisdom() writes what the wisdom says about a product.
+ */
 void tgl_text_launch(tgl_text *out, const tgl_step *step, const tgl_launch *launch);
 void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *shape,
                      const tgl_candidate *choice);

@@ -328,10 +328,10 @@ int tgl_wisdom_find(tgl_wisdom *w, const tgl_shape *shape, tgl_measured **found)
 static int write_line(const tgl_wisdom *w, const char *product, const tgl_measured *m, char *line)
 {
     const long long ns = llround(1e9 * m->seconds), spread = llround(1e5 * m->spread);
-    return snprintf(line, LINE_SIZE, "%s | %s | %s | %s | %s | %s | %lld.%03lld | %lld.%03lld | %d | %s\n",
-                    w->chip, w->driver, tgl_version(), m->source, product, m->kernel, ns / 1000,
-                    ns % 1000, spread / 1000, spread % 1000, m->samples,
-                    m->is_sustained ? "sustained" : "burst");
+    return snprintf(
+        line, LINE_SIZE, "%s | %s | %s | %s | %s | %s | %lld.%03lld | %lld.%03lld | %d | %s\n",
+        w->chip, w->driver, tgl_version(), m->source, product, m->kernel, ns / 1000, ns % 1000,
+        spread / 1000, spread % 1000, m->samples, m->is_sustained ? "sustained" : "burst");
 }
 
 void tgl_wisdom_add(tgl_wisdom *w, const tgl_shape *shape, const tgl_measured *m)
@@ -374,7 +374,8 @@ void tgl_wisdom_source(const tgl_launch_list *list, char source[TGL_SOURCE_SIZE]
     add_headers(&hash);
     for (int i = 0; i < list->kernel_count; i++) {
         const tgl_kernel *kernel = list->kernels[i];
-        const char *text = kernel->source != NULL ? kernel->source : tgl_kernel_source(kernel->file);
+        const char *text =
+            kernel->source != NULL ? kernel->source : tgl_kernel_source(kernel->file);
         add_text(&hash, text != NULL ? tgl_kernel_source_key(text) : "");
         add_text(&hash, kernel->symbol);
         add_text(&hash, kernel->macros);

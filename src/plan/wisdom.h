@@ -57,8 +57,9 @@ void tgl_wisdom_refresh(tgl_wisdom *wisdom);
 bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
 
 /* *found := the lines for a product on this chip, in an array that the caller frees: first those
- * that may be used, with the sustained ones before the bursts, and the fastest first. Kernel strings
- * are valid as long as the wisdom is open. Returns the number of lines; 0 also without memory. */
+ * that may be used, with the sustained ones before the bursts, and the fastest first. Kernel
+ * strings are valid as long as the wisdom is open. Returns the number of lines; 0 also without
+ * memory. */
 int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
 
 /* Remembers a measurement, and appends it to the file if that is possible. */

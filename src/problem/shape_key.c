@@ -10,10 +10,11 @@
 
 static const char *compute_name(tgl_compute compute)
 {
-    static const char *const names[] = {
-        [TGL_COMPUTE_DEFAULT] = "default", [TGL_COMPUTE_IEEE] = "ieee",
-        [TGL_COMPUTE_ACCURATE] = "accurate", [TGL_COMPUTE_TF32] = "tf32",
-        [TGL_COMPUTE_FAST] = "fast"};
+    static const char *const names[] = {[TGL_COMPUTE_DEFAULT] = "default",
+                                        [TGL_COMPUTE_IEEE] = "ieee",
+                                        [TGL_COMPUTE_ACCURATE] = "accurate",
+                                        [TGL_COMPUTE_TF32] = "tf32",
+                                        [TGL_COMPUTE_FAST] = "fast"};
     return names[compute];
 }
 
