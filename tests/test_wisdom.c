@@ -449,7 +449,7 @@ static void lines_that_cannot_be_used_hide_slower_ones(void **state)
     (void)state;
     char lines[3][600], text[2000], before[TGL_KERNEL_STRING_SIZE], kernel[TGL_KERNEL_STRING_SIZE];
     choice_with(NULL, 1000, before);
-    line_of(1000, "simt_64x64x16:splits=1000", "1.5", "burst", lines[0]);
+    line_of(1000, "gemv_4", "1.5", "burst", lines[0]);
     line_of(1000, "simt_128x64x8", "2.5", "burst", lines[1]);
     line_of(1000, before, "3.5", "burst", lines[2]);
     snprintf(text, sizeof text, "%s%s", lines[0], lines[1]);
