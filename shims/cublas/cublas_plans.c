@@ -313,14 +313,15 @@ cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
 {
     context_device *device = current_device(p);
     if (device == NULL) return NULL;
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .epilogue = epilogue,
-                                      .workspace_limit = workspace_limit(&p->workspace)};
+    tgl_plan_options options = {.size = sizeof options,
+                                .epilogue = epilogue,
+                                .workspace_limit = workspace_limit(&p->workspace)};
     const plan_key key = key_of(device, problem, epilogue, options.workspace_limit);
     pthread_mutex_lock(&lock);
     cublas_plan *plan = find_plan(&key);
     pthread_mutex_unlock(&lock);
     if (plan == NULL) {
+        if (is_captured(p->stream)) options.effort = TGL_EFFORT_ESTIMATE;
         plan = make_plan(p, device, &key, problem, &options);
         if (plan == NULL) return NULL;
         add_plan(plan);

@@ -48,6 +48,8 @@ typedef struct cublas_product {
     cublasMath_t math; /* of the handle */
     bool is_pointers;
     bool has_device_scalars;
+    tgl_compute mode;    /* of the problem, once cublas_serve() has chosen it */
+    bool has_separate_c; /* cublas_serve() reads C and writes another matrix */
     cudaStream_t stream;
     cublasHandle_t handle; /* NULL: a call of cuBLASLt, which passes its workspace */
     cublas_workspace workspace;

@@ -119,7 +119,9 @@ static void open_wisdom(tgl_device *dev)
     if (dev->backend->trials == NULL) return;
     dev->backend->trials->describe(dev, chip, driver);
     dev->wisdom = tgl_wisdom_open(chip, driver);
-    if (dev->wisdom != NULL) pthread_mutex_init(&dev->measuring, NULL);
+    if (dev->wisdom == NULL) return;
+    pthread_mutex_init(&dev->measuring, NULL);
+    tgl_wisdom_describe(dev->wisdom, dev->wisdom_text, sizeof dev->wisdom_text);
 }
 
 static void close_wisdom(tgl_device *dev)
@@ -196,7 +198,13 @@ tgl_status tgl_device_property(const tgl_device *dev, int index, const char **ke
     if (index < 0)
         return tgl_fail(TGL_BAD_ARGUMENT, "the index of a property is %d; it must not be negative",
                         index);
-    return dev->backend->property(dev, index, key, value);
+    const tgl_status status = dev->backend->property(dev, index, key, value);
+    const bool is_next = status != TGL_OK && dev->wisdom != NULL && index > 0 &&
+                         dev->backend->property(dev, index - 1, key, value) == TGL_OK;
+    if (!is_next) return status;
+    *key = "wisdom"; /* behind the properties of the backend */
+    *value = dev->wisdom_text;
+    return TGL_OK;
 }
 
 tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *value)

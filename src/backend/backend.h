@@ -131,6 +131,7 @@ struct tgl_device {
     struct tgl_plan_cache *plans; /* the plans of tgl_gemm() and tgl_gemm_host() */
     tgl_wisdom *wisdom;           /* NULL: plans are not measured */
     pthread_mutex_t measuring;    /* held while plans are measured; if wisdom is not NULL */
+    char wisdom_text[400];        /* tgl_wisdom_describe() when the device was opened */
     tgl_effort effort;            /* of TEGULA_EFFORT; never TGL_EFFORT_DEFAULT */
     double measure_seconds;       /* the same */
 };

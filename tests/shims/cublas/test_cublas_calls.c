@@ -610,6 +610,14 @@ static void test_trace(void **state)
                         "tegula_cublas: cublasGemmEx TN m=8 n=6 k=8 lda=8 ldb=8 ldc=8 batch=1 "
                         "type5,bf16,f32 compute=68: cuBLAS, these types\n");
     rig_take();
+    /* What `tegula tune --trace` needs to know of a batch in IEEE arithmetic. */
+    c = small_call();
+    c.compute = CUBLAS_COMPUTE_32F_PEDANTIC, c.batch = 2;
+    c.stride_a = 70, c.stride_b = 71, c.stride_c = 72;
+    t.f = row_of("cublasGemmStridedBatchedEx");
+    assert_non_null(strstr(stderr_of(run_traced, &t),
+                           "batch=2 f32,f32,f32 compute=69 mode=ieee stride=70,71,72: tegula, "));
+    rig_take();
 }
 
 static int set_up(void **state)
