@@ -8,16 +8,6 @@
 
 #include <string.h>
 
-static const char *compute_name(tgl_compute compute)
-{
-    static const char *const names[] = {[TGL_COMPUTE_DEFAULT] = "default",
-                                        [TGL_COMPUTE_IEEE] = "ieee",
-                                        [TGL_COMPUTE_ACCURATE] = "accurate",
-                                        [TGL_COMPUTE_TF32] = "tf32",
-                                        [TGL_COMPUTE_FAST] = "fast"};
-    return names[compute];
-}
-
 /* Adds the leading dimensions if a matrix has padding, and the strides if a batch has any. */
 static void add_layout(tgl_text *out, const tgl_shape *s)
 {
@@ -65,7 +55,7 @@ const char *tgl_shape_key(const tgl_shape *s, char text[TGL_SHAPE_KEY_SIZE])
     tgl_text_add(&out, "%s,%s,%s,%s %c%c %lldx%lldx%lldx%lld %s", tgl_type_name(s->type_a),
                  tgl_type_name(s->type_b), tgl_type_name(s->type_c), tgl_type_name(s->type_d),
                  s->trans_a ? 'T' : 'N', s->trans_b ? 'T' : 'N', (long long)s->m, (long long)s->n,
-                 (long long)s->k, (long long)s->batch, compute_name(s->compute));
+                 (long long)s->k, (long long)s->batch, tgl_compute_name(s->compute));
     add_layout(&out, s);
     if (!s->in_place) tgl_text_add(&out, " out-of-place");
     if (s->device_scalars) tgl_text_add(&out, " device-scalars");

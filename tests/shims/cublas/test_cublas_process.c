@@ -176,7 +176,7 @@ static void test_product(void **state)
     assert_string_equal(clean_output_of(NULL, NULL, computes), "");
     assert_non_null(strstr(clean_output_of("TEGULA_CUBLAS_TRACE", "1", computes),
                            "tegula_cublas: cublasSgemm_v2 NN m=24 n=24 k=24 lda=24 ldb=24 ldc=24 "
-                           "batch=1 f32,f32,f32 compute=68: tegula, "));
+                           "batch=1 f32,f32,f32 compute=68 mode=ieee: tegula, "));
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_TRACE", "0", computes), "");
 }
 
