@@ -518,6 +518,38 @@ static void candidates_are_ordered(void **state)
     free(list);
 }
 
+/* Variants differ in one option, and in what depends on it. */
+static void variants_have_another_option(void **state)
+{
+    (void)state;
+    char kernel[TGL_KERNEL_STRING_SIZE], other[sizeof kernel];
+    tgl_shape s = shape_of(512, 512, 8192);
+    s.type_a = s.type_b = s.type_c = s.type_d = TGL_BF16;
+    const tgl_request request = request_of(NULL);
+    tgl_candidate choice, *list;
+    assert_status(tgl_planner_choose(chip_of("h200"), &s, &request, &choice), TGL_OK);
+    const char *const of = "wgmma_128x128:splits=4,exchanged=0,cluster=1";
+    const int count = tgl_planner_variants(chip_of("h200"), &s, &request, &choice, of, &list);
+    bool seen[4] = {false};
+    assert_true(count >= 4);
+    for (int i = 0; i < count; i++) {
+        tgl_candidate_string(&list[i], kernel, sizeof kernel);
+        assert_int_equal(strncmp(kernel, "wgmma_128x128:", 14), 0);
+        assert_string_not_equal(kernel, of);
+        seen[0] = seen[0] || strstr(kernel, "splits=3") != NULL;
+        seen[1] = seen[1] || strstr(kernel, "splits=8") != NULL;
+        seen[2] = seen[2] || strstr(kernel, "exchanged=1") != NULL;
+        seen[3] = seen[3] || strstr(kernel, "cluster=2") != NULL;
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(kernel, tgl_candidate_string(&list[j], other, sizeof other));
+    }
+    assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
+    free(list);
+    assert_int_equal(tgl_planner_variants(chip_of("h200"), &s, &request, &choice, "none", &list),
+                     0);
+    free(list);
+}
+
 /* Without a line for a product, plans are what they are without a wisdom. */
 static void an_empty_wisdom_changes_nothing(void **state)
 {
@@ -662,6 +694,7 @@ int main(void)
         TEST(lines_that_cannot_be_used_hide_slower_ones),
         TEST(the_arithmetic_stays_the_same),
         TEST(candidates_are_ordered),
+        TEST(variants_have_another_option),
         TEST(an_empty_wisdom_changes_nothing),
         TEST(products_that_differ_have_different_keys),
     };

@@ -175,7 +175,7 @@ static bool measure_some(measuring *m, const tgl_candidate *candidates, int coun
     const int known = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
     bool goes_on = true;
     for (int i = 0; i < count && goes_on && m->used < m->budget; i++) {
-        if (compiled[i] != wanted || (!wanted && i > 0 && tgl_clock() > m->end)) continue;
+        if (compiled[i] != wanted || (!wanted && tgl_clock() > m->end)) continue;
         tgl_candidate_string(&candidates[i], kernel, sizeof kernel);
         if (is_known(m, &candidates[i], kernel, lines, known)) continue;
         goes_on = measure_kernel(m, kernel, 0);
@@ -184,35 +184,74 @@ static bool measure_some(measuring *m, const tgl_candidate *candidates, int coun
     return goes_on;
 }
 
-/* Measures the fastest candidates, and the planner's choice, at the power limit. */
+/* Measures the planner's choice, or else the fastest other candidates, at the power limit. own: the
+ * kernel string of the choice. */
+static void measure_sustained(measuring *m, const tgl_measured *lines, int count, const char *own,
+                              bool wants_own)
+{
+    int finalists = 0;
+    for (int i = 0; i < count && finalists < FINALISTS; i++) {
+        const bool is_own = strcmp(lines[i].kernel, own) == 0;
+        if (lines[i].stale != NULL || lines[i].is_sustained || is_own != wants_own) continue;
+        finalists++;
+        if (!measure_kernel(m, lines[i].kernel, lines[i].seconds)) break;
+    }
+}
+
 static void measure_finalists(measuring *m, const tgl_candidate *choice)
 {
     char own[TGL_KERNEL_STRING_SIZE];
     tgl_measured *lines;
     const int count = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
-    int finalists = 0;
     tgl_candidate_string(choice, own, sizeof own);
-    for (int i = 0; i < count; i++) {
-        const bool is_own = strcmp(lines[i].kernel, own) == 0;
-        if (lines[i].stale != NULL || lines[i].is_sustained || (finalists >= FINALISTS && !is_own))
-            continue;
-        finalists++;
-        if (!measure_kernel(m, lines[i].kernel, lines[i].seconds)) break;
-    }
+    measure_sustained(m, lines, count, own, true);
+    measure_sustained(m, lines, count, own, false);
     free(lines);
 }
 
-static void measure_all(measuring *m, const tgl_candidate *candidates, int count)
+/* Measures the candidates that have no line yet. has_choice: the first one is the planner's choice,
+ * which is compiled in any case. Returns false if nothing more can be measured. */
+static bool measure_list(measuring *m, const tgl_candidate *candidates, int count, bool has_choice)
 {
     bool *compiled = calloc((size_t)count, sizeof *compiled);
-    if (compiled == NULL) return;
+    if (compiled == NULL) return false;
     for (int i = 0; i < count; i++)
-        compiled[i] =
-            i == 0 || is_compiled(m, &candidates[i]); /* the choice is needed in any case */
-    if (measure_some(m, candidates, count, compiled, true) &&
-        measure_some(m, candidates, count, compiled, false) && m->budget >= SUSTAINED_BUDGET)
-        measure_finalists(m, &candidates[0]);
+        compiled[i] = (has_choice && i == 0) || is_compiled(m, &candidates[i]);
+    const bool goes_on = measure_some(m, candidates, count, compiled, true) &&
+                         measure_some(m, candidates, count, compiled, false);
     free(compiled);
+    return goes_on;
+}
+
+/* Measures variants of the fastest candidates. */
+static bool measure_variants(measuring *m, const tgl_candidate *choice)
+{
+    tgl_measured *lines;
+    const tgl_chip *chip = m->dev->backend->chip(m->dev);
+    const int count = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
+    bool goes_on = true;
+    for (int i = 0; i < count && i < FINALISTS && goes_on && m->used < m->budget; i++) {
+        tgl_candidate *variants;
+        if (lines[i].stale != NULL) break;
+        const int found =
+            tgl_planner_variants(chip, m->shape, m->request, choice, lines[i].kernel, &variants);
+        if (found > 0) goes_on = measure_list(m, variants, found, false);
+        free(variants);
+    }
+    free(lines);
+    return goes_on;
+}
+
+/* If the finalists are to be measured at the power limit, half of the budget is for them. */
+static void measure_all(measuring *m, const tgl_candidate *candidates, int count)
+{
+    const double budget = m->budget;
+    const bool is_sustained = budget >= SUSTAINED_BUDGET;
+    if (is_sustained) m->budget = budget / 2;
+    const bool goes_on =
+        measure_list(m, candidates, count, true) && measure_variants(m, &candidates[0]);
+    m->budget = budget;
+    if (goes_on && is_sustained) measure_finalists(m, &candidates[0]);
 }
 
 /* ---- Whether to measure ---------------------------------------------------------------------- */

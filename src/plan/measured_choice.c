@@ -183,38 +183,109 @@ static void mark_first_of_families(candidate_list *list)
     }
 }
 
-/* Copies the candidates, without a second one of the same kernel string. Returns their number. */
-static int copy_list(const candidate_list *list, const tgl_candidate *choice, tgl_candidate *out)
+/* Copies the candidates behind the `count` that are there, without a second one of a kernel string.
+ * Returns their number. */
+static int copy_list(const candidate_list *list, int count, tgl_candidate *out)
 {
-    char own[TGL_KERNEL_STRING_SIZE];
-    int count = 0;
-    tgl_candidate_string(choice, own, sizeof own);
-    out[count++] = *choice;
+    char other[TGL_KERNEL_STRING_SIZE];
     for (int i = 0; i < list->count; i++) {
-        bool is_new = strcmp(list->items[i].kernel, own) != 0;
-        for (int j = 0; j < i && is_new; j++)
-            is_new = strcmp(list->items[i].kernel, list->items[j].kernel) != 0;
+        bool is_new = true;
+        for (int j = 0; j < count && is_new; j++)
+            is_new = strcmp(list->items[i].kernel,
+                            tgl_candidate_string(&out[j], other, sizeof other)) != 0;
         if (is_new) out[count++] = list->items[i].candidate;
     }
     return count;
+}
+
+/* Makes room in a list and in the caller's array. False: no memory. */
+static bool allocate(int room, candidate_list *list, tgl_candidate **out)
+{
+    *list = (candidate_list){.items = calloc((size_t)room, sizeof *list->items), .room = room};
+    *out = calloc((size_t)room + 1, sizeof **out);
+    return list->items != NULL && *out != NULL;
 }
 
 int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                           const tgl_candidate *choice, tgl_candidate **out)
 {
     tgl_choice configuration;
-    candidate_list list = {.count = 0};
-    int count = 0;
-    while (tgl_configuration_at(list.room / 2, &configuration))
-        list.room += 2;
-    list.items = calloc((size_t)list.room + 1, sizeof *list.items);
-    *out = calloc((size_t)list.room + 1, sizeof **out);
-    if (list.items != NULL && *out != NULL) {
+    candidate_list list;
+    int room = 0, count = 0;
+    while (tgl_configuration_at(room / 2, &configuration))
+        room += 2;
+    if (allocate(room, &list, out)) {
         add_all(chip, shape, request, choice, &list);
         qsort(list.items, (size_t)list.count, sizeof *list.items, by_seconds);
         mark_first_of_families(&list);
         qsort(list.items, (size_t)list.count, sizeof *list.items, by_rank);
-        count = copy_list(&list, choice, *out);
+        (*out)[count++] = *choice;
+        count = copy_list(&list, count, *out);
+    }
+    free(list.items);
+    return count;
+}
+
+/* ---- Variants -------------------------------------------------------------------------------- */
+
+/* The index of an option of the family; -1: it has no such option. */
+static int option_of(const tgl_family *family, const char *name)
+{
+    for (int i = 0; family->options[i] != NULL; i++)
+        if (strcmp(family->options[i], name) == 0) return i;
+    return -1;
+}
+
+/* Adds the candidate with another value of an option. What the planner has chosen for `whole`, a
+ * number of tiles, depends on the other options and is chosen again. */
+static void add_variant(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
+                        const tgl_candidate *choice, const tgl_request *of, int option, int value,
+                        candidate_list *list)
+{
+    tgl_choice varied = of->choice;
+    tgl_candidate c;
+    const int whole = option_of(varied.family, "whole");
+    if (value < 0 || varied.option[option] == value) return;
+    varied.option[option] = value;
+    if (whole >= 0) varied.option[whole] = TGL_UNSET;
+    tgl_planner_best_of(chip, shape, &varied, of->strips, request->workspace_max, &c);
+    add_candidate(list, &c, choice);
+}
+
+int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
+                         const tgl_candidate *choice, const char *kernel, tgl_candidate **out)
+{
+    enum { VALUES = 4, NONE = -1, DEPTH_MIN = 64 /* minimum K of a split */ };
+    tgl_request of;
+    candidate_list list;
+    int count = 0;
+    *out = NULL;
+    if (tgl_request_make(kernel, 0, &of) != TGL_OK || !of.is_named) return 0;
+    const int at = option_of(of.choice.family, "splits");
+    const int splits = at >= 0 && of.choice.option[at] > 1 ? (int)of.choice.option[at] : 1;
+    const int more = shape->k / DEPTH_MIN >= 2 * splits ? 2 * splits : NONE;
+    const struct {
+        const char *option;
+        int values[VALUES];
+    } varied[] = {
+        {"splits",
+         {splits - 1 > 0 ? splits - 1 : NONE, splits / 2 > 0 ? splits / 2 : NONE,
+          more != NONE ? splits + 1 : NONE, more}},
+        {"exchanged", {0, 1, NONE, NONE}},
+        {"cluster", {1, 2, 4, NONE}},
+        {"columns", {1, 2, 4, NONE}},
+        {"in_cluster", {0, 1, NONE, NONE}},
+    };
+    enum { VARIED = sizeof varied / sizeof varied[0] };
+    if (allocate(VARIED * VALUES, &list, out)) {
+        for (int i = 0; i < VARIED * VALUES; i++) {
+            const int option = option_of(of.choice.family, varied[i / VALUES].option);
+            if (option >= 0)
+                add_variant(chip, shape, request, choice, &of, option,
+                            varied[i / VALUES].values[i % VALUES], &list);
+        }
+        qsort(list.items, (size_t)list.count, sizeof *list.items, by_seconds);
+        count = copy_list(&list, 0, *out);
     }
     free(list.items);
     return count;

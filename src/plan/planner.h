@@ -73,6 +73,11 @@ void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl
 int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                           const tgl_candidate *choice, tgl_candidate **list);
 
+/* *list := variants of a candidate, given by its kernel string, in each of which one option has
+ * another value. Otherwise as tgl_planner_promising(). */
+int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
+                         const tgl_candidate *choice, const char *kernel, tgl_candidate **list);
+
 /* tgl_wisdom_source() of a candidate that is not rejected. False: no memory. */
 bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape,
                         const tgl_candidate *candidate, char source[TGL_SOURCE_SIZE]);
