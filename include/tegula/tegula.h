@@ -648,6 +648,15 @@ TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
  * and the result are those of snprintf. */
 TGL_API size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size);
 
+/* The time of another library, such as cuBLAS, for the product of a plan: a multiple of the plan's
+ * own time, which MEASURE has measured. tgl_plan_set_peer() remembers it in the wisdom, beside the
+ * plan's time; tgl_plan_peer() returns it, also in later processes. ratio: above 1 if the plan is
+ * faster; measure both in turn. Returns TGL_OK; TGL_BAD_ARGUMENT (NULL; a ratio that is not a
+ * finite number above 0); TGL_UNSUPPORTED (the plan's kernel was not measured; tgl_plan_peer(): no
+ * such time is known). */
+TGL_API tgl_status tgl_plan_set_peer(const tgl_plan *plan, double ratio);
+TGL_API tgl_status tgl_plan_peer(const tgl_plan *plan, double *ratio);
+
 /* The GPUs for which tgl_chip_explain() can plan, present or not: index 0, 1, ... until NULL. */
 TGL_API const char *tgl_chip_name(int index);
 

@@ -302,7 +302,9 @@ bool cublas_serve(cublas_product *p)
     if (!check_sizes(p) || !set_transposes(p, &problem) || !set_types(p, &problem) ||
         !set_scalars(p, &problem, &operands) || !set_epilogue(p, &epilogue, &operands))
         return false;
-    if (cublas_get_settings()->serve == SERVE_FASTER && is_faster_by_cublas(p, &problem))
+    if (cublas_get_settings()->serve == SERVE_MEASURED)
+        p->needs_proof = is_faster_by_cublas(p, &problem);
+    else if (cublas_get_settings()->serve == SERVE_FASTER && is_faster_by_cublas(p, &problem))
         return cublas_refuse(p, "%s", trace_line_faster);
     if (!set_matrices(p, &problem, &operands)) return false;
     p->workspace = aligned(&p->workspace);

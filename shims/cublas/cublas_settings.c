@@ -3,7 +3,8 @@
  * The environment, read by the first call:
  *   TEGULA_CUBLAS_TRACE      1: a line on stderr for each product; time: with its time
  *   TEGULA_CUBLAS_SERVE      faster (the default): products that Tegula is expected to compute
- *                            faster; all: every product that it can compute; none
+ *                            faster; measured: also those that it was measured to compute faster
+ *                            than cuBLAS; all: every product that it can compute; none
  *   TEGULA_CUBLAS_WORKSPACE  MiB that a product may take if the caller's workspace is smaller
  *   NVIDIA_TF32_OVERRIDE     0: no TF32, as for cuBLAS
  * Also tracing, and handlers for fork().
@@ -97,13 +98,16 @@ static void read_settings(void)
     settings.forbids_tf32 = tf32 != NULL && strcmp(tf32, "0") == 0;
     if (serve == NULL || strcmp(serve, "") == 0 || strcmp(serve, "faster") == 0)
         settings.serve = SERVE_FASTER;
+    else if (strcmp(serve, "measured") == 0)
+        settings.serve = SERVE_MEASURED;
     else if (strcmp(serve, "all") == 0)
         settings.serve = SERVE_ALL;
     else if (strcmp(serve, "none") == 0)
         settings.serve = SERVE_NONE;
     else
         fprintf(stderr,
-                "tegula_cublas: TEGULA_CUBLAS_SERVE is \"%s\"; it must be faster, all or none. It "
+                "tegula_cublas: TEGULA_CUBLAS_SERVE is \"%s\"; it must be faster, measured, all or "
+                "none. It "
                 "is taken for faster.\n",
                 serve);
 }

@@ -8,6 +8,7 @@
 #include "api/small_calls.h"
 #include "problem/struct_size.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,16 +175,24 @@ const char *tgl_plan_kernel(const tgl_plan *plan)
     return plan != NULL ? plan->kernel : "";
 }
 
-/* What the wisdom says about the product of a plan whose kernel the planner chose. */
+/* Sets *request to the request of a plan whose kernel the planner chose. False: the caller chose
+ * it, or nothing is computed. */
+static bool request_of(const tgl_plan *plan, tgl_request *request)
+{
+    if (plan->asked != NULL || plan->choice.choice.family == NULL ||
+        tgl_request_make(NULL, plan->workspace_limit, request) != TGL_OK)
+        return false;
+    request->wisdom = plan->dev->wisdom;
+    return true;
+}
+
+/* What the wisdom says about the product of a plan. */
 static void explain_wisdom(const tgl_plan *plan, tgl_text *out)
 {
     const tgl_device *dev = plan->dev;
     tgl_request request;
-    if (plan->asked != NULL || plan->choice.choice.family == NULL ||
-        tgl_request_make(NULL, plan->workspace_limit, &request) != TGL_OK)
-        return;
-    request.wisdom = dev->wisdom;
-    tgl_text_wisdom(out, dev->backend->chip(dev), &plan->shape, &request);
+    if (request_of(plan, &request))
+        tgl_text_wisdom(out, dev->backend->chip(dev), &plan->shape, &request);
 }
 
 /* Describes the launches of a plan. For devices with a chip. */
@@ -214,6 +223,52 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     else
         explain_launches(plan, &out);
     return out.length;
+}
+
+/* *measured := the line of the plan's kernel in the wisdom. */
+static tgl_status find_measured(const tgl_plan *plan, tgl_measured *measured)
+{
+    tgl_request request;
+    tgl_candidate choice;
+    tgl_consulted said = {.measured = 0};
+    if (plan->choice.is_measured && request_of(plan, &request)) {
+        const tgl_chip *chip = plan->dev->backend->chip(plan->dev);
+        TGL_TRY(tgl_planner_estimate(chip, &plan->shape, &request, &choice));
+        tgl_planner_consult(chip, &plan->shape, &request, false, &choice, &said);
+    }
+    if (said.chosen.kernel == NULL)
+        return tgl_fail(TGL_UNSUPPORTED, "the kernel of this plan was not measured");
+    *measured = said.chosen;
+    return TGL_OK;
+}
+
+tgl_status tgl_plan_set_peer(const tgl_plan *plan, double ratio)
+{
+    tgl_measured line;
+    if (plan == NULL || !(ratio > 0) || isinf(ratio))
+        return tgl_fail(TGL_BAD_ARGUMENT, plan == NULL
+                                              ? "the plan is NULL"
+                                              : "the ratio is not a finite number above 0");
+    TGL_TRY(find_measured(plan, &line));
+    line.kernel = tgl_wisdom_peer_kernel;
+    memcpy(line.source, tgl_wisdom_peer_source, sizeof line.source);
+    line.seconds *= ratio;
+    line.samples = 1;
+    line.spread = 0;
+    tgl_wisdom_add(plan->dev->wisdom, &plan->shape, &line);
+    return TGL_OK;
+}
+
+tgl_status tgl_plan_peer(const tgl_plan *plan, double *ratio)
+{
+    tgl_measured line, peer;
+    if (plan == NULL || ratio == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%s is NULL", plan == NULL ? "the plan" : "ratio");
+    TGL_TRY(find_measured(plan, &line));
+    if (!tgl_wisdom_peer(plan->dev->wisdom, &plan->shape, &peer))
+        return tgl_fail(TGL_UNSUPPORTED, "no time of another library is known for this product");
+    *ratio = peer.seconds / line.seconds;
+    return TGL_OK;
 }
 
 size_t tgl_plan_trace(const tgl_plan *plan, char *text, size_t size)

@@ -18,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char tgl_wisdom_peer_kernel[] = "peer";
+const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE] = "0000000000000000";
+
 enum { BUCKETS = 1024, LINE_SIZE = 1024, NONE = -1 };
 
 /* A line of this chip. */
@@ -294,14 +297,16 @@ static bool is_replaced(const tgl_measured *found, int count, const tgl_measured
     return false;
 }
 
-/* The lines of a product, the latest first. found: NULL: only counts them. */
-static int collect(const tgl_wisdom *w, const char *product, tgl_measured *found)
+/* The lines of a product, the latest first: those of kernels, or those of peers. found: NULL: only
+ * counts them. */
+static int collect(const tgl_wisdom *w, const char *product, bool peers, tgl_measured *found)
 {
     const uint64_t hash = hash_of(product);
     int count = 0;
     for (int i = w->bucket[hash % BUCKETS]; i != NONE; i = w->lines[i].next) {
         const known_line *line = &w->lines[i];
-        if (line->hash != hash || strcmp(line->product, product) != 0) continue;
+        const bool is_peer = strcmp(line->measured.kernel, tgl_wisdom_peer_kernel) == 0;
+        if (line->hash != hash || is_peer != peers || strcmp(line->product, product) != 0) continue;
         if (found != NULL && is_replaced(found, count, &line->measured)) continue;
         if (found != NULL) found[count] = line->measured;
         count++;
@@ -309,18 +314,35 @@ static int collect(const tgl_wisdom *w, const char *product, tgl_measured *found
     return count;
 }
 
-int tgl_wisdom_find(tgl_wisdom *w, const tgl_shape *shape, tgl_measured **found)
+/* Sets *found to the lines of a product, the latest first. */
+static int find_lines(tgl_wisdom *w, const tgl_shape *shape, bool peers, tgl_measured **found)
 {
     char product[TGL_SHAPE_KEY_SIZE];
     *found = NULL;
     if (w == NULL || tgl_shape_key(shape, product)[0] == '\0') return 0;
     pthread_mutex_lock(&w->lock);
-    int count = w->count > 0 ? collect(w, product, NULL) : 0;
+    int count = w->count > 0 ? collect(w, product, peers, NULL) : 0;
     if (count > 0) *found = calloc((size_t)count, sizeof **found);
-    count = *found != NULL ? collect(w, product, *found) : 0;
+    count = *found != NULL ? collect(w, product, peers, *found) : 0;
     pthread_mutex_unlock(&w->lock);
+    return count;
+}
+
+int tgl_wisdom_find(tgl_wisdom *w, const tgl_shape *shape, tgl_measured **found)
+{
+    const int count = find_lines(w, shape, false, found);
     if (count > 1) qsort(*found, (size_t)count, sizeof **found, by_use);
     return count;
+}
+
+bool tgl_wisdom_peer(tgl_wisdom *w, const tgl_shape *shape, tgl_measured *peer)
+{
+    tgl_measured *lines;
+    const int count = find_lines(w, shape, true, &lines);
+    const bool is_found = count > 0 && lines[0].stale == NULL;
+    if (is_found) *peer = lines[0];
+    free(lines);
+    return is_found;
 }
 
 /* ---- Adding ---------------------------------------------------------------------------------- */

@@ -13,6 +13,8 @@
  *   us, spread     the median of the samples in microseconds; (largest - smallest)/median in %
  *   mode           burst: at the clock of a few milliseconds of work; sustained: at the power limit
  *
+ * A line whose kernel is "peer" has the time of another library, such as cuBLAS.
+ *
  * A line of another driver, library or kernel source is stale: it is not used, and
  * tgl_plan_explain() says so. Of two lines of one candidate the later one counts. Lines that begin
  * with '#' are comments. Nothing in the file is trusted: a line that is not understood is skipped,
@@ -56,11 +58,18 @@ void tgl_wisdom_refresh(tgl_wisdom *wisdom);
  * bits. */
 bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
 
-/* *found := the lines for a product on this chip, in an array that the caller frees: first those
- * that may be used, with the sustained ones before the bursts, and the fastest first. Kernel
- * strings are valid as long as the wisdom is open. Returns the number of lines; 0 also without
- * memory. */
+/* *found := the lines of kernels for a product on this chip, in an array that the caller frees:
+ * first those that may be used, with the sustained ones before the bursts, and the fastest first.
+ * Kernel strings are valid as long as the wisdom is open. Returns the number of lines; 0 also
+ * without memory. */
 int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
+
+/* *peer := the time of another library for the product. False: there is none. */
+bool tgl_wisdom_peer(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured *peer);
+
+/* The `kernel` of such a time, and its `source`. */
+extern const char tgl_wisdom_peer_kernel[];
+extern const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE];
 
 /* Remembers a measurement, and appends it to the file if that is possible. */
 void tgl_wisdom_add(tgl_wisdom *wisdom, const tgl_shape *shape, const tgl_measured *measured);
