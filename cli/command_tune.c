@@ -43,6 +43,8 @@ static const char help[] =
     "  --minutes N       begin no new shape after that time (60)\n"
     "  --seconds N       how long candidates of a shape run on the GPU (3); from 2 on the fastest\n"
     "                    are measured at the power limit, too\n"
+    "  --peer            time cuBLAS, too, and write its time to the wisdom: TEGULA_CUBLAS_SERVE=\n"
+    "                    measured then leaves to it only what it computes faster\n"
     "  --output FILE     the table (of the cpu device tuned_cpu.txt)\n"
     "  --device NAME     cuda:0 and so on, or cpu (cuda)\n"
     "  --threads N       threads of the cpu device (OMP_NUM_THREADS, or all)\n"
@@ -60,6 +62,7 @@ typedef struct tune_options {
     problem_options common;
     const char *suite, *trace, *output;
     double minutes, seconds;
+    bool has_peer;
 } tune_options;
 
 static bool take_minutes(const char *text, void *options)
@@ -85,6 +88,7 @@ static const cli_option option_table[] = {
     OPTIONS_RUN,
     OPTION_TAKE("minutes", take_minutes),
     OPTION_TAKE("seconds", take_seconds),
+    OPTION_FLAG(tune_options, has_peer, "peer"),
     OPTION_TEXT(tune_options, output, "output"),
     {0},
 };
@@ -423,7 +427,8 @@ static int tune(const tune_options *o, tgl_device *dev, const suite *s)
     tuning t = {.dev = dev, .chip = cli_device_property(dev, "planned as"), .path = o->output};
     if (t.chip[0] == '\0')
         return cli_misuse("--device: only CUDA devices and cpu have anything to choose");
-    if (t.path == NULL) return tune_plans(dev, s, o->minutes, o->seconds);
+    const tune_settings settings = {o->minutes, o->seconds, o->has_peer};
+    if (t.path == NULL) return tune_plans(dev, s, &settings);
     if (strcmp(t.chip, "unknown") == 0)
         return cli_fail("the planner does not know this chip: add it to src/plan/chips.c");
     if (!open_table(&t)) return EXIT_FAILED;

@@ -7,9 +7,14 @@
 
 #include "suite.h"
 
-/* Makes a plan with TGL_EFFORT_MEASURE of each product, and prints it. minutes: begins no further
- * product after that time; seconds: what candidates of a product may run on the GPU. Returns an
- * exit code; failures are reported. */
-int tune_plans(tgl_device *dev, const suite *s, double minutes, double seconds);
+typedef struct tune_settings {
+    double minutes; /* no further product is begun after that time */
+    double seconds; /* GPU time of the candidates of a product */
+    bool has_peer;  /* cuBLAS is timed beside the plan, and its time remembered */
+} tune_settings;
+
+/* Makes a plan with TGL_EFFORT_MEASURE of each product, and prints it. Returns an exit code;
+ * failures are reported. */
+int tune_plans(tgl_device *dev, const suite *s, const tune_settings *settings);
 
 #endif

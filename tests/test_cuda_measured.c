@@ -426,6 +426,43 @@ static void hostile_kernels_are_not_run(void **state)
     free(text);
 }
 
+/* ---- A peer ---------------------------------------------------------------------------------- */
+
+static void the_time_of_a_peer_is_remembered(void **state)
+{
+    (void)state;
+    char before[200], after[200];
+    double ratio = 7;
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan = plan_with(dev, TGL_EFFORT_ESTIMATE, 0);
+    assert_status(tgl_plan_set_peer(plan, 0.5), TGL_UNSUPPORTED); /* it was not measured */
+    assert_status(tgl_plan_peer(plan, &ratio), TGL_UNSUPPORTED);
+    tgl_plan_destroy(plan);
+    plan = plan_with(dev, TGL_EFFORT_MEASURE, 0.1);
+    snprintf(before, sizeof before, "%s", tgl_plan_kernel(plan));
+    assert_status(tgl_plan_peer(plan, &ratio), TGL_UNSUPPORTED);
+    assert_status(tgl_plan_set_peer(plan, 0), TGL_BAD_ARGUMENT);
+    assert_status(tgl_plan_set_peer(plan, -1), TGL_BAD_ARGUMENT);
+    assert_status(tgl_plan_set_peer(plan, NAN), TGL_BAD_ARGUMENT);
+    assert_status(tgl_plan_set_peer(plan, INFINITY), TGL_BAD_ARGUMENT);
+    assert_status(tgl_plan_set_peer(NULL, 1), TGL_BAD_ARGUMENT);
+    assert_status(tgl_plan_peer(plan, NULL), TGL_BAD_ARGUMENT);
+    assert_status(tgl_plan_set_peer(plan, 2), TGL_OK);
+    assert_status(tgl_plan_set_peer(plan, 0.25), TGL_OK); /* faster than all kernels */
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+    dev = open_device("cuda");
+    plan = plan_with(dev, TGL_EFFORT_ESTIMATE, 0);
+    assert_string_equal(tgl_plan_kernel(plan), before); /* a peer is no kernel */
+    assert_status(tgl_plan_peer(plan, &ratio), TGL_OK);
+    assert_true(fabs(ratio - 0.25) < 1e-4);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+    edit_wisdom("CUDA 13.0", "CUDA 12.9");
+    choice_of(TGL_EFFORT_ESTIMATE, 0, after);
+    assert_false(explains("\npeer "));
+}
+
 /* ---- Several threads and processes ----------------------------------------------------------- */
 
 static void *measure_in_thread(void *dev)
@@ -526,6 +563,7 @@ int main(void)
         TEST(without_a_file_the_process_remembers),
         TEST(stale_lines_are_not_used),
         TEST(hostile_kernels_are_not_run),
+        TEST(the_time_of_a_peer_is_remembered),
         TEST(threads_measure_a_product_once),
         TEST(a_second_process_measures_nothing),
         TEST(the_environment_is_checked),

@@ -171,6 +171,7 @@ void tgl_text_wisdom(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
     char file[PATH_MAX + 200];
     tgl_candidate choice;
     tgl_consulted said;
+    tgl_measured peer;
     if (request->wisdom == NULL || tgl_planner_estimate(chip, s, request, &choice) != TGL_OK)
         return;
     tgl_planner_consult(chip, s, request, true, &choice, &said);
@@ -181,6 +182,8 @@ void tgl_text_wisdom(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
             1e6 * said.chosen.seconds,
             said.chosen.is_sustained ? "at the power limit" : "in bursts", said.chosen.samples,
             said.chosen.samples == 1 ? "" : "s", 100 * said.chosen.spread, said.measured);
+    if (tgl_wisdom_peer(request->wisdom, s, &peer))
+        tgl_text_add(out, "peer        %.2f us\n", 1e6 * peer.seconds);
     if (said.stale > 0)
         tgl_text_add(out, "stale       %d line%s of the wisdom not used: %s\n", said.stale,
                      said.stale == 1 ? "" : "s", said.why_stale);

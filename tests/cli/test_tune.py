@@ -105,6 +105,25 @@ class Tune(unittest.TestCase):
                               "f32,f32,f32,f32 NT 48x32x64x2 tf32 ld=70,64,32,32 stride=3360,2048,1536,1536",
                               "f32,f32,f32,f32 NT 16x8x24x1 ieee device-scalars bias=column,f32,0 activation=1"}, keys)
 
+    def test_cublas_as_a_peer(self):
+        cublas = os.environ.get("FAKE_LIBCUBLAS")
+        if cublas is None:
+            self.skipTest("the stand-in of cuBLAS is not built")
+        self.write("s.csv", "f32,64,64,64,NN,1\n")
+        result = self.run_on_fakes("tune", "--suite", "s.csv", "--seconds", 0.05, "--peer", TEGULA_CUBLAS=cublas,
+                                   FAKE_CUDA_US="0") # the stand-in of cuBLAS launches no kernel
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertRegex(result.out, r"^f32 NN 64x64x64 batch 1: .*; cuBLAS takes \d+\.\d{3} times as long\n$")
+        peers = [line for line in self.lines() if " | peer | " in line]
+        self.assertEqual(len(peers), 1)
+        self.assertRegex(peers[0], r" \| 0000000000000000 \| f32,f32,f32,f32 NN 64x64x64x1 ieee \| peer \| [\d.]+ \| 0\.000 \| 1 \| burst$")
+        result = self.run_on_fakes("explain", "-m", 64, "-n", 64, "-k", 64)
+        self.assertIn(", measured to be fastest\n", result.out)
+        self.assertRegex(result.out, r"\npeer        \d+\.\d\d us\n")
+        result = self.run_on_fakes("tune", "--suite", "s.csv", "--seconds", 0.05, "--peer", TEGULA_CUBLAS="/nowhere")
+        self.assertEqual(result.code, 1)
+        self.assertIn("tegula tune: --peer: ", result.err)
+
     def test_a_trace_of_nothing(self):
         self.write("t.txt", "no line of the library\n")
         result = self.run_on_fakes("tune", "--trace", "t.txt")
