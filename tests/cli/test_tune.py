@@ -18,7 +18,7 @@ tegula_cublas: cublasSgemm_v2 NN m=64 n=60 k=56 lda=64 ldb=56 ldc=64 batch=1 f32
 tegula_cublas: cublasSgemm_v2 NN m=64 n=60 k=56 lda=64 ldb=56 ldc=64 batch=1 f32,f32,f32 compute=68: tegula, simt, 4.3 us
 tegula_cublas: cublasGemmEx TN m=32 n=48 k=64 lda=64 ldb=70 ldc=32 batch=2 f32,f32,f32 compute=77 mode=tf32 stride=2048,3360,1536: tegula, mma
 tegula_cublas: cublasLtMatmul TN m=8 n=16 k=24 lda=24 ldb=24 ldc=8 batch=1 f32,f32,f32 compute=68 device-scalars bias,relu: tegula, x
-tegula_cublas: cublasGemmEx NN m=800 n=808 k=816 lda=800 ldb=816 ldc=800 batch=1 f64,f64,f64 compute=70 mode=ieee: cuBLAS, cuBLAS is expected to be faster
+tegula_cublas: cublasGemmEx NN m=80 n=88 k=96 lda=80 ldb=96 ldc=80 batch=1 f64,f64,f64 compute=70 mode=ieee: cuBLAS, cuBLAS is expected to be faster
 tegula_cublas: cublasGemmEx NN m=8 n=8 k=8 lda=8 ldb=8 ldc=8 batch=1 type5,f32,f32 compute=68: cuBLAS, these types
 tegula_cublas: cublasSgemmBatched NN m=8 n=8 k=8 lda=8 ldb=8 ldc=8 batch=4 f32,f32,f32 compute=68 pointers: tegula, x
 tegula_cublas: cublasLtMatmul NN m=8 n=9 k=8 lda=8 ldb=8 ldc=8 batch=1 f32,f32,f32 compute=68 separate-c: tegula, x
@@ -99,7 +99,7 @@ class Tune(unittest.TestCase):
         self.assertEqual((result.code, result.err), (0, ""))
         products = [line.split(":")[0] for line in result.out.splitlines()]
         self.assertEqual(products, ["f32 NN 64x60x56 batch 1", "tf32 TN 32x48x64 batch 2", "f32 TN 8x16x24 batch 1",
-                                    "f64 NN 800x808x816 batch 1"])
+                                    "f64 NN 80x88x96 batch 1"])
         keys = {line.split(" | ")[4] for line in self.lines()}
         self.assertLessEqual({"f32,f32,f32,f32 NN 60x64x56x1 ieee",
                               "f32,f32,f32,f32 NT 48x32x64x2 tf32 ld=70,64,32,32 stride=3360,2048,1536,1536",
