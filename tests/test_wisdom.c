@@ -488,12 +488,40 @@ static void the_arithmetic_stays_the_same(void **state)
             rounded += !is_exact;
         }
     assert_true(exact > 6 && rounded > 6);
-    char line[600], kernel[TGL_KERNEL_STRING_SIZE];
-    const char *const kernels[] = {"accurate_128x128", "wgmma_128x128", "mma_128x128x32"};
-    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
-        line_of(1024, kernels[i], "0.001", "burst", line);
-        write_text(line);
-        assert_int_equal(strncmp(choice_in_file(1024, kernel), "simt", 4), 0);
+}
+
+/* A line of the fastest kernel of the other arithmetic does not change the choice. */
+static void a_line_does_not_change_the_arithmetic(void **state)
+{
+    (void)state;
+    static const struct {
+        int size;
+        tgl_compute compute;
+        const char *kernel;
+    } cases[] = {{256, TGL_COMPUTE_ACCURATE, "accurate_128x128"},
+                 {2048, TGL_COMPUTE_ACCURATE, "simt_128x128x8"},
+                 {2048, TGL_COMPUTE_TF32, "simt_128x128x8"}};
+    const tgl_chip *h200 = chip_of("h200");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char text[TGL_KERNEL_STRING_SIZE], before[sizeof text], after[sizeof text];
+        tgl_shape s = shape_of(cases[i].size, cases[i].size, cases[i].size);
+        s.compute = cases[i].compute;
+        const tgl_request named = request_of(cases[i].kernel);
+        tgl_request request = request_of(NULL);
+        tgl_candidate c, choice;
+        tgl_planner_best_of(h200, &s, &named.choice, named.strips, TGL_WORKSPACE_DEFAULT, &c);
+        if (c.rejected != NULL) fail_msg("case %zu: %s", i, c.rejected);
+        tgl_measured line = measured;
+        line.kernel = tgl_candidate_string(&c, text, sizeof text);
+        assert_true(tgl_planner_source(h200, &s, &c, line.source));
+        assert_status(tgl_planner_choose(h200, &s, &request, &choice), TGL_OK);
+        tgl_candidate_string(&choice, before, sizeof before);
+        assert_int_not_equal(strncmp(before, cases[i].kernel, 4), 0);
+        request.wisdom = open_wisdom();
+        tgl_wisdom_add(request.wisdom, &s, &line);
+        assert_status(tgl_planner_choose(h200, &s, &request, &choice), TGL_OK);
+        assert_string_equal(tgl_candidate_string(&choice, after, sizeof after), before);
+        tgl_wisdom_close(request.wisdom);
     }
 }
 
@@ -695,6 +723,7 @@ int main(void)
         TEST(lines_of_other_sources_are_stale),
         TEST(lines_that_cannot_be_used_hide_slower_ones),
         TEST(the_arithmetic_stays_the_same),
+        TEST(a_line_does_not_change_the_arithmetic),
         TEST(candidates_are_ordered),
         TEST(variants_have_another_option),
         TEST(an_empty_wisdom_changes_nothing),

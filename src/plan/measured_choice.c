@@ -201,28 +201,28 @@ static int copy_list(const candidate_list *list, int count, tgl_candidate *out)
 /* Makes room in a list and in the caller's array. False: no memory. */
 static bool allocate(int room, candidate_list *list, tgl_candidate **out)
 {
-    *list = (candidate_list){.items = calloc((size_t)room, sizeof *list->items), .room = room};
+    *list = (candidate_list){.items = calloc((size_t)room + 1, sizeof *list->items), .room = room};
     *out = calloc((size_t)room + 1, sizeof **out);
     return list->items != NULL && *out != NULL;
 }
 
 int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
-                          const tgl_candidate *choice, tgl_candidate **out)
+                          const tgl_candidate *choice, tgl_candidate **list)
 {
     tgl_choice configuration;
-    candidate_list list;
+    candidate_list made;
     int room = 0, count = 0;
     while (tgl_configuration_at(room / 2, &configuration))
         room += 2;
-    if (allocate(room, &list, out)) {
-        add_all(chip, shape, request, choice, &list);
-        qsort(list.items, (size_t)list.count, sizeof *list.items, by_seconds);
-        mark_first_of_families(&list);
-        qsort(list.items, (size_t)list.count, sizeof *list.items, by_rank);
-        (*out)[count++] = *choice;
-        count = copy_list(&list, count, *out);
+    if (allocate(room, &made, list)) {
+        add_all(chip, shape, request, choice, &made);
+        qsort(made.items, (size_t)made.count, sizeof *made.items, by_seconds);
+        mark_first_of_families(&made);
+        qsort(made.items, (size_t)made.count, sizeof *made.items, by_rank);
+        (*list)[count++] = *choice;
+        count = copy_list(&made, count, *list);
     }
-    free(list.items);
+    free(made.items);
     return count;
 }
 
@@ -253,13 +253,13 @@ static void add_variant(const tgl_chip *chip, const tgl_shape *shape, const tgl_
 }
 
 int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
-                         const tgl_candidate *choice, const char *kernel, tgl_candidate **out)
+                         const tgl_candidate *choice, const char *kernel, tgl_candidate **list)
 {
     enum { VALUES = 4, NONE = -1, DEPTH_MIN = 64 /* minimum K of a split */ };
     tgl_request of;
-    candidate_list list;
+    candidate_list made;
     int count = 0;
-    *out = NULL;
+    *list = NULL;
     if (tgl_request_make(kernel, 0, &of) != TGL_OK || !of.is_named) return 0;
     const int at = option_of(of.choice.family, "splits");
     const int splits = at >= 0 && of.choice.option[at] > 1 ? (int)of.choice.option[at] : 1;
@@ -277,16 +277,16 @@ int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl
         {"in_cluster", {0, 1, NONE, NONE}},
     };
     enum { VARIED = sizeof varied / sizeof varied[0] };
-    if (allocate(VARIED * VALUES, &list, out)) {
+    if (allocate(VARIED * VALUES, &made, list)) {
         for (int i = 0; i < VARIED * VALUES; i++) {
             const int option = option_of(of.choice.family, varied[i / VALUES].option);
             if (option >= 0)
                 add_variant(chip, shape, request, choice, &of, option,
-                            varied[i / VALUES].values[i % VALUES], &list);
+                            varied[i / VALUES].values[i % VALUES], &made);
         }
-        qsort(list.items, (size_t)list.count, sizeof *list.items, by_seconds);
-        count = copy_list(&list, 0, *out);
+        qsort(made.items, (size_t)made.count, sizeof *made.items, by_seconds);
+        count = copy_list(&made, 0, *list);
     }
-    free(list.items);
+    free(made.items);
     return count;
 }
