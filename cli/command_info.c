@@ -135,9 +135,10 @@ static void print_unknown_settings(void)
                                         "TEGULA_COMPUTE",      "TEGULA_CPU",
                                         "TEGULA_CUBLAS",       "TEGULA_CUBLAS_SERVE",
                                         "TEGULA_CUBLAS_TRACE", "TEGULA_CUBLAS_WORKSPACE",
-                                        "TEGULA_LIBCUDA",      "TEGULA_LIBRARY",
-                                        "TEGULA_NVRTC",        "TEGULA_SIM_SEED",
-                                        "TEGULA_TEST_DEVICE",  NULL};
+                                        "TEGULA_EFFORT",       "TEGULA_LIBCUDA",
+                                        "TEGULA_LIBRARY",      "TEGULA_NVRTC",
+                                        "TEGULA_SIM_SEED",     "TEGULA_TEST_DEVICE",
+                                        "TEGULA_WISDOM",       NULL};
     char **at = environ;
     const char *name;
     for (int length; (name = next_unknown_setting(&at, "TEGULA_", known, &length)) != NULL;)

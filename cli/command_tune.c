@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula tune`: measures the configurations of the production families on shapes of a suite, and
- * writes the fastest of each shape as a row of the planner's tuned table. On the cpu device it
- * measures blockings (tune_cpu.c) and writes the fastest one, for the table of processor models.
+ * `tegula tune`: measures products for the wisdom (tune_plans.c). With --output it measures the
+ * configurations of the production families on shapes of a suite, and writes the fastest of each
+ * shape as a row of the planner's tuned table. On the cpu device it measures blockings (tune_cpu.c)
+ * and writes the fastest one, for the table of processor models.
  */
 #include "csv.h"
 #include "kernel_names.h"
@@ -11,7 +12,9 @@
 #include "progress.h"
 #include "stopwatch.h"
 #include "suite.h"
+#include "trace_file.h"
 #include "tune_cpu.h"
+#include "tune_plans.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,25 +24,35 @@
 #include <sys/stat.h>
 
 static const char help[] =
-    "Usage: tegula tune [--suite FILE] [--minutes N] [--output FILE] [OPTIONS]\n"
+    "Usage: tegula tune [--suite FILE | --trace FILE] [--minutes N] [--seconds N] [OPTIONS]\n"
+    "       tegula tune --output FILE [--suite FILE] [--minutes N] [OPTIONS]\n"
     "\n"
-    "Measures every kernel that may serve a shape, the faster ones with several numbers of splits\n"
-    "of k and other options, too, and writes the fastest as a row of the planner's table,\n"
-    "src/plan/tuned_CHIP.inc. A shape that the file has is left out, so that a run that was\n"
-    "stopped goes on where it ended.\n"
+    "Measures the candidates of the planner for each shape, and writes their times to the wisdom,\n"
+    "from which all programs of this user then take the fastest; `tegula info` says where it is. "
+    "A\n"
+    "shape that was measured is left out, so that a run that was stopped goes on where it ended.\n"
+    "With --output: every kernel, the faster ones with several numbers of splits of k and other\n"
+    "options, too, and the fastest becomes a row of the library's table, src/plan/tuned_CHIP.inc.\n"
     "On the cpu device: the blocking that is fastest on all shapes together, if it is faster than\n"
     "the planner's own, for the row of this model of processor in src/cpu/plan/cpu_models.c.\n"
     "\n"
     "  --suite FILE      shapes, a line each: type,m,n,k,layout,batch (a few squares); those of\n"
     "                    one type are measured\n" HELP_TYPES
+    "  --trace FILE      the products that a program computed with libtegula_cublas.so: what it\n"
+    "                    printed on stderr with TEGULA_CUBLAS_TRACE=1\n"
     "  --minutes N       begin no new shape after that time (60)\n"
-    "  --output FILE     the table (tuned_CHIP.inc; of the cpu device tuned_cpu.txt)\n"
+    "  --seconds N       how long candidates of a shape run on the GPU (3); from 2 on the fastest\n"
+    "                    are measured at the power limit, too\n"
+    "  --peer            time cuBLAS, too, and write its time to the wisdom: TEGULA_CUBLAS_SERVE=\n"
+    "                    measured then leaves to it only what it computes faster\n"
+    "  --output FILE     the table (of the cpu device tuned_cpu.txt)\n"
     "  --device NAME     cuda:0 and so on, or cpu (cuda)\n"
     "  --threads N       threads of the cpu device (OMP_NUM_THREADS, or all)\n"
     "\n"
     "Example:\n"
-    "  tegula tune --suite bench/suites/squares.csv --minutes 10 --output "
-    "src/plan/tuned_h200.inc\n";
+    "  tegula tune --suite bench/suites/squares.csv --minutes 10\n"
+    "  TEGULA_CUBLAS_TRACE=1 LD_PRELOAD=libtegula_cublas.so python3 train.py 2>trace.txt\n"
+    "  tegula tune --trace trace.txt\n";
 
 enum { CANDIDATES_MAX = 2048, KERNEL_SIZE = 160, FINALISTS = 4, FINAL_SAMPLES = 7 };
 
@@ -47,8 +60,9 @@ static const double screen_seconds = 1e-3, final_seconds = 4e-3;
 
 typedef struct tune_options {
     problem_options common;
-    const char *suite, *output;
-    double minutes;
+    const char *suite, *trace, *output;
+    double minutes, seconds;
+    bool has_peer;
 } tune_options;
 
 static bool take_minutes(const char *text, void *options)
@@ -58,12 +72,23 @@ static bool take_minutes(const char *text, void *options)
     return *minutes > 0 || cli_misuse_false("--minutes: %s is not above 0", text);
 }
 
+static bool take_seconds(const char *text, void *options)
+{
+    double *seconds = &((tune_options *)options)->seconds;
+    if (!cli_parse_real("--seconds", text, seconds)) return false;
+    return (*seconds > 0 && *seconds <= 3600) ||
+           cli_misuse_false("--seconds: %s is not above 0 and up to 3600", text);
+}
+
 static const cli_option option_table[] = {
     OPTIONS_COMMON,
     OPTION_TEXT(tune_options, suite, "suite"),
+    OPTION_TEXT(tune_options, trace, "trace"),
     OPTIONS_TYPES,
     OPTIONS_RUN,
     OPTION_TAKE("minutes", take_minutes),
+    OPTION_TAKE("seconds", take_seconds),
+    OPTION_FLAG(tune_options, has_peer, "peer"),
     OPTION_TEXT(tune_options, output, "output"),
     {0},
 };
@@ -72,11 +97,13 @@ static const cli_syntax syntax = {.help = help, .table = option_table};
 
 static int parse(int argc, char **argv, tune_options *o)
 {
-    *o = (tune_options){.common = problem_options_start(), .minutes = 60};
+    *o = (tune_options){.common = problem_options_start(), .minutes = 60, .seconds = 3};
     const int code = cli_parse(argc, argv, &syntax, o);
     if (code != PARSED) return code;
     if (o->common.compute == TGL_COMPUTE_ACCURATE)
         return cli_misuse("--compute accurate: the table has rows for ieee and tf32");
+    if (o->trace != NULL && (o->suite != NULL || o->output != NULL))
+        return cli_misuse("--trace: leave out --suite and --output");
     if (o->suite != NULL && o->output != NULL && output_file_is_same(o->output, o->suite))
         return cli_misuse("--output: %s is the suite", o->output);
     return PARSED;
@@ -397,22 +424,22 @@ static int tune_blocking(const tune_options *o, tgl_device *dev, const suite *s)
 static int tune(const tune_options *o, tgl_device *dev, const suite *s)
 {
     if (strcmp(tgl_device_name(dev), "cpu") == 0) return tune_blocking(o, dev, s);
-    char path[96];
     tuning t = {.dev = dev, .chip = cli_device_property(dev, "planned as"), .path = o->output};
     if (t.chip[0] == '\0')
         return cli_misuse("--device: only CUDA devices and cpu have anything to choose");
+    const tune_settings settings = {o->minutes, o->seconds, o->has_peer};
+    if (t.path == NULL) return tune_plans(dev, s, &settings);
     if (strcmp(t.chip, "unknown") == 0)
         return cli_fail("the planner does not know this chip: add it to src/plan/chips.c");
-    snprintf(path, sizeof path, "tuned_%s.inc", t.chip);
-    if (t.path == NULL) t.path = path;
     if (!open_table(&t)) return EXIT_FAILED;
     const int code = tune_suite(&t, s, o->minutes);
     return fclose(t.file) == 0 || fail_to_write(&t) ? code : EXIT_FAILED;
 }
 
-/* Reads the shapes of one type: f32 unless another is requested. */
+/* Reads the products of the trace, or the shapes of one type: f32 unless another is requested. */
 static bool make_suite(const tune_options *o, suite *s)
 {
+    if (o->trace != NULL) return trace_read(s, o->trace);
     const tgl_type type = o->common.type != 0 ? o->common.type : TGL_F32;
     if (!(o->suite != NULL ? suite_read(s, o->suite, type) : suite_add_default(s, type)))
         return false;

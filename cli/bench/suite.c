@@ -37,6 +37,7 @@ bool suite_add_default(suite *s, tgl_type type)
 void suite_free(suite *s)
 {
     free(s->problems);
+    free(s->epilogues);
     *s = (suite){0};
 }
 

@@ -15,7 +15,8 @@
 #include <stdbool.h>
 
 typedef struct suite {
-    tgl_problem *problems; /* row-major, tight, batches one behind the other */
+    tgl_problem *problems;   /* row-major, tight, batches one behind the other */
+    tgl_epilogue *epilogues; /* of each problem; NULL: none has one */
     int count;
 } suite;
 

@@ -37,10 +37,11 @@
  *     mode, signal handlers or environment.
  *   - Several threads may use a device or a plan at the same time. A timer belongs to one thread at
  *     a time. Closing a device or destroying an object must not overlap another use of it.
- *   - Results are bitwise the same from run to run on one device with one version of the library.
- *     On cpu all threads of a product compute in the caller's rounding mode and treatment of
- *     denormal numbers, and the exceptions that they raise are raised in the caller. AMX,
- *     AVX512-BF16 and BFMMLA always round in the same way.
+ *   - Results are bitwise the same from run to run on one device with one version of the library
+ * and the same wisdom (docs/plans.md). A read-only wisdom keeps them the same. On cpu all threads
+ * of a product compute in the caller's rounding mode and treatment of denormal numbers, and the
+ * exceptions that they raise are raised in the caller. AMX, AVX512-BF16 and BFMMLA always round in
+ * the same way.
  *   - cpu: a signal handler may leave a product by longjmp(). C is undefined then, the memory that
  *     the call has taken is lost, and threads of the device may use the matrices until
  *     tgl_device_sync() or tgl_device_close() returns. The calls after that are not affected. As
@@ -491,6 +492,15 @@ typedef struct tgl_epilogue {
  * a packing buffer that the device owns; concurrent runs may allocate more. */
 typedef struct tgl_plan tgl_plan;
 
+/* How the kernel of a plan is chosen. docs/plans.md has the details. */
+typedef enum tgl_effort {
+    TGL_EFFORT_DEFAULT = 0,  /* what the environment variable TEGULA_EFFORT says, else ESTIMATE */
+    TGL_EFFORT_ESTIMATE = 1, /* what was measured before, in this process or an earlier one (the
+                                wisdom), else what is predicted to be fastest */
+    TGL_EFFORT_MEASURE = 2,  /* cuda: candidates are measured, unless they were before, and the
+                                results remembered. Elsewhere: as ESTIMATE */
+} tgl_effort;
+
 typedef struct tgl_plan_options {
     size_t size; /* sizeof(tgl_plan_options) */
     /* NULL: the planner chooses the kernel. Else a name from tgl_kernel_name(), and after a colon
@@ -502,6 +512,17 @@ typedef struct tgl_plan_options {
     /* The maximum workspace of the plan in bytes. 0: the planner's default limit; -1: no workspace.
      */
     int64_t workspace_limit;
+    /* MEASURE runs candidates on matrices of its own, never on the caller's: at most a quarter of
+     * the free memory, which is freed again. It changes neither the arithmetic nor the compute
+     * mode; another kernel may round differently. It measures nothing, and is ESTIMATE, if `kernel`
+     * is not NULL, for TGL_POINTERS, while a stream is captured that tgl_gemm() or the default
+     * stream names, without memory, and if the file of the wisdom is read-only. */
+    tgl_effort effort;
+    /* MEASURE: the maximum time in seconds that candidates run on the GPU, exceeded by at most one
+     * run; 0: what TEGULA_EFFORT says, else 0.2. The call takes longer: it also compiles
+     * candidates, and begins no compilation after ten times this time. From 2 seconds on the
+     * fastest are also measured at the power limit. */
+    double measure_seconds;
 } tgl_plan_options;
 
 /* *plan := a plan for `problem`. The problem and the options are copied; options may be NULL. The
@@ -626,6 +647,15 @@ TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
 /* Writes a description of the plan and of the reasons for its choices, several lines of text. size
  * and the result are those of snprintf. */
 TGL_API size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size);
+
+/* The time of another library, such as cuBLAS, for the product of a plan: a multiple of the plan's
+ * own time, which MEASURE has measured. tgl_plan_set_peer() remembers it in the wisdom, beside the
+ * plan's time; tgl_plan_peer() returns it, also in later processes. ratio: above 1 if the plan is
+ * faster; measure both in turn. Returns TGL_OK; TGL_BAD_ARGUMENT (NULL; a ratio that is not a
+ * finite number above 0); TGL_UNSUPPORTED (the plan's kernel was not measured; tgl_plan_peer(): no
+ * such time is known). */
+TGL_API tgl_status tgl_plan_set_peer(const tgl_plan *plan, double ratio);
+TGL_API tgl_status tgl_plan_peer(const tgl_plan *plan, double *ratio);
 
 /* The GPUs for which tgl_chip_explain() can plan, present or not: index 0, 1, ... until NULL. */
 TGL_API const char *tgl_chip_name(int index);

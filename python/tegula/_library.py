@@ -13,6 +13,7 @@ NO_TRANS, TRANS = 111, 112
 BIAS_NONE, BIAS_ROW, BIAS_COLUMN = 0, 1, 2
 COMPUTE = {"default": 0, "ieee": 1, "accurate": 2, "tf32": 3, "fast": 4}
 SIDES = {"a": 1, "b": 2}
+EFFORT = {None: 0, "estimate": 1, "measure": 2}
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "silu": 3}
 
 # tgl_type, and the bytes of an element.
@@ -121,7 +122,7 @@ class Epilogue(Sized):
 
 class PlanOptions(Sized):
     _fields_ = [("size", c_size_t), ("kernel", c_char_p), ("epilogue", POINTER(Epilogue)),
-                ("workspace_limit", c_int64)]
+                ("workspace_limit", c_int64), ("effort", c_int), ("measure_seconds", c_double)]
 
 
 class Operands(Sized):

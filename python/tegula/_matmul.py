@@ -274,15 +274,16 @@ def _text(form: Optional[Form]) -> str:
 def plan(a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None,
          activation: Optional[str] = None, epilogue: Optional[str] = None,
          compute: Optional[str] = None, device: Place = None, kernel: Optional[str] = None,
-         workspace_limit: int = 0) -> Plan:
+         workspace_limit: int = 0, effort: Optional[str] = None) -> Plan:
     """A plan for arrays like these: only their shapes, strides, types and devices matter.
 
     kernel: a kernel string instead of the planner's choice. workspace_limit: bytes; 0: the default,
-    -1: none. The other arguments are those of matmul().
+    -1: none. effort: "measure": measures candidates on a GPU; "estimate": does not; None: as the
+    environment says. The other arguments are those of matmul().
     """
     product = _describe_product(a, b, out, c, bias, None)
     options = Options(_choose_compute(compute, product), activation, epilogue, kernel,
-                      workspace_limit)
+                      workspace_limit, effort)
     return Plan(_recipe(product, options, device))
 
 

@@ -13,8 +13,8 @@ from ._calls import calls
 from ._checks import check_text, integer
 from ._devices import Device, device, process
 from ._layout import Ints, Layouts, bias_kind, to_problem
-from ._library import (ACTIVATIONS, COMPUTE, Counters, Epilogue, Operands, PlanOptions, Problem,
-                       UnsupportedError, check, lib, written_text)
+from ._library import (ACTIVATIONS, COMPUTE, EFFORT, Counters, Epilogue, Operands, PlanOptions,
+                       Problem, UnsupportedError, check, lib, written_text)
 
 
 class Options(NamedTuple):
@@ -25,9 +25,10 @@ class Options(NamedTuple):
     epilogue: Optional[str] = None  # a C expression
     kernel: Optional[str] = None
     workspace_limit: int = 0
+    effort: Optional[str] = None
 
     def check_types(self) -> None:
-        for name in "compute", "activation", "epilogue", "kernel":
+        for name in "compute", "activation", "epilogue", "kernel", "effort":
             check_text(name, getattr(self, name))
         integer("workspace_limit", self.workspace_limit, -1)
 
@@ -49,9 +50,13 @@ def translate(layouts: Layouts, options: Options) -> Tuple[Problem, PlanOptions,
     if options.activation not in ACTIVATIONS:
         raise ValueError(f"activation is {options.activation!r}; it must be None or one of " +
                          ", ".join(name for name in ACTIVATIONS if name))
+    if options.effort not in EFFORT:
+        raise ValueError(f"effort is {options.effort!r}; it must be None or one of " +
+                         ", ".join(name for name in EFFORT if name))
     problem, stride_bias, offsets = to_problem(layouts, COMPUTE[options.compute])
     plan_options = PlanOptions(kernel=options.kernel.encode() if options.kernel else None,
-                               workspace_limit=options.workspace_limit)
+                               workspace_limit=options.workspace_limit,
+                               effort=EFFORT[options.effort])
     if layouts.bias or options.activation or options.epilogue is not None:
         expression = options.epilogue.encode() if options.epilogue is not None else None
         plan_options.epilogue = pointer(Epilogue(

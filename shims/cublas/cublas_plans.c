@@ -9,6 +9,7 @@
  * it has returned. The plan of a captured product is never destroyed, because the graph needs its
  * kernels and this library cannot observe the end of the graph.
  */
+#include "../../cli/common/trace_line.h"
 #include "cublas_shim.h"
 
 #include <dlfcn.h>
@@ -192,11 +193,12 @@ static context_device *current_device(cublas_product *p)
 
 /* Everything that a plan depends on. Expressions are constants: their addresses identify them. */
 static plan_key key_of(const context_device *device, const tgl_problem *q, const tgl_epilogue *e,
-                       int64_t workspace_limit)
+                       int64_t workspace_limit, bool needs_proof)
 {
     const int64_t types = q->type_a | q->type_b << 8 | q->type_c << 16 | (int64_t)q->type_d << 24;
     const int64_t modes = q->trans_a | q->trans_b << 8 | q->compute << 16 |
-                          (int64_t)q->scalars << 24 | (int64_t)q->batching << 32;
+                          (int64_t)q->scalars << 24 | (int64_t)q->batching << 32 |
+                          (int64_t)needs_proof << 40;
     plan_key key = {{(intptr_t)device, q->m, q->n, q->k, q->lda, q->ldb, q->ldc, q->ldd, q->batch,
                      q->stride_a, q->stride_b, q->stride_c, q->stride_d, types, modes,
                      workspace_limit}};
@@ -246,6 +248,13 @@ static cublas_plan **place_of(const plan_key *key)
     return oldest;
 }
 
+/* Whether the plan was measured to be faster than cuBLAS. */
+static bool is_proven(const tgl_plan *plan)
+{
+    double ratio;
+    return tgl_plan_peer(plan, &ratio) == TGL_OK && ratio > 1;
+}
+
 /* Makes a cublas_plan with one user. It has a plan, or the reason why there is no plan. NULL: it
  * could not be made, and the next product tries again. */
 static cublas_plan *make_plan(cublas_product *p, context_device *device, const plan_key *key,
@@ -260,7 +269,13 @@ static cublas_plan *make_plan(cublas_product *p, context_device *device, const p
     made->device = device;
     made->users = 1;
     const tgl_status status = tgl_plan_create(device->dev, problem, options, &made->plan);
-    if (status == TGL_OK) return made;
+    if (status == TGL_OK && (!p->needs_proof || is_proven(made->plan))) return made;
+    if (status == TGL_OK) {
+        tgl_plan_destroy(made->plan);
+        made->plan = NULL;
+        snprintf(made->reason, sizeof made->reason, "%s", trace_line_faster);
+        return made;
+    }
     read_error(made->reason, sizeof made->reason);
     if (!is_of_device(status)) return made;
     if (status != TGL_NO_MEMORY) turn_off(device, made->reason);
@@ -313,14 +328,15 @@ cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
 {
     context_device *device = current_device(p);
     if (device == NULL) return NULL;
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .epilogue = epilogue,
-                                      .workspace_limit = workspace_limit(&p->workspace)};
-    const plan_key key = key_of(device, problem, epilogue, options.workspace_limit);
+    tgl_plan_options options = {.size = sizeof options,
+                                .epilogue = epilogue,
+                                .workspace_limit = workspace_limit(&p->workspace)};
+    const plan_key key = key_of(device, problem, epilogue, options.workspace_limit, p->needs_proof);
     pthread_mutex_lock(&lock);
     cublas_plan *plan = find_plan(&key);
     pthread_mutex_unlock(&lock);
     if (plan == NULL) {
+        if (is_captured(p->stream)) options.effort = TGL_EFFORT_ESTIMATE;
         plan = make_plan(p, device, &key, problem, &options);
         if (plan == NULL) return NULL;
         add_plan(plan);

@@ -7,6 +7,7 @@
  *   - cuBLAS is expected to be faster: is_faster_by_cublas();
  *   - the plan cannot be made or its run fails.
  */
+#include "../../cli/common/trace_line.h"
 #include "cublas_shim.h"
 
 #include <math.h>
@@ -102,7 +103,9 @@ static bool set_types(cublas_product *p, tgl_problem *problem)
     if (problem->type_a == 0 || problem->type_b == 0 || problem->type_c == 0 ||
         type_of(p->type_d) == 0)
         return cublas_refuse(p, "these types");
-    return set_arithmetic(p, problem);
+    if (!set_arithmetic(p, problem)) return false;
+    p->mode = problem->compute;
+    return true;
 }
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
@@ -192,12 +195,13 @@ static void set_layouts(const cublas_product *p, tgl_problem *problem)
 }
 
 /* Sets C if it is another matrix than D, which only cublasLtMatmul() supports. */
-static void set_separate_c(const cublas_product *p, tgl_problem *problem, tgl_operands *operands)
+static void set_separate_c(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
 {
     problem->type_d = problem->type_c, problem->type_c = type_of(p->type_c);
     problem->ldd = problem->ldc, problem->ldc = p->ldc;
     problem->stride_d = problem->stride_c, problem->stride_c = p->batch > 1 ? p->stride_c : 0;
     operands->C = (void *)p->C, operands->D = p->D;
+    p->has_separate_c = true;
 }
 
 static bool set_matrices(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
@@ -213,11 +217,6 @@ static bool set_matrices(cublas_product *p, tgl_problem *problem, tgl_operands *
 
 /* ---- The epilogue ---------------------------------------------------------------------------- */
 
-/* cuBLASLt's GELU is the approximation with tanh(); TGL_ACTIVATION_GELU is exact. */
-#define GELU_ARGUMENT "(acc + c + bias)"
-static const char gelu[] = "0.5f * " GELU_ARGUMENT " * (1.0f + tanhf(0.79788456f * " GELU_ARGUMENT
-                           " * (1.0f + 0.044715f * " GELU_ARGUMENT " * " GELU_ARGUMENT ")))";
-
 static bool set_epilogue(cublas_product *p, tgl_epilogue *epilogue, tgl_operands *operands)
 {
     const cublasLtEpilogue_t activation = p->epilogue & ~CUBLASLT_EPILOGUE_BIAS;
@@ -225,7 +224,7 @@ static bool set_epilogue(cublas_product *p, tgl_epilogue *epilogue, tgl_operands
     if (activation == CUBLASLT_EPILOGUE_RELU)
         epilogue->activation = TGL_ACTIVATION_RELU;
     else if (activation == CUBLASLT_EPILOGUE_GELU)
-        epilogue->expression = gelu;
+        epilogue->expression = trace_line_gelu;
     else if (activation != 0)
         return cublas_refuse(p, "epilogue %d", p->epilogue);
     if (p->type_a == CUDA_R_64F) return cublas_refuse(p, "an epilogue of f64");
@@ -303,8 +302,10 @@ bool cublas_serve(cublas_product *p)
     if (!check_sizes(p) || !set_transposes(p, &problem) || !set_types(p, &problem) ||
         !set_scalars(p, &problem, &operands) || !set_epilogue(p, &epilogue, &operands))
         return false;
-    if (cublas_get_settings()->serve == SERVE_FASTER && is_faster_by_cublas(p, &problem))
-        return cublas_refuse(p, "cuBLAS is expected to be faster");
+    if (cublas_get_settings()->serve == SERVE_MEASURED)
+        p->needs_proof = is_faster_by_cublas(p, &problem);
+    else if (cublas_get_settings()->serve == SERVE_FASTER && is_faster_by_cublas(p, &problem))
+        return cublas_refuse(p, "%s", trace_line_faster);
     if (!set_matrices(p, &problem, &operands)) return false;
     p->workspace = aligned(&p->workspace);
     return run(p, &problem, p->epilogue == CUBLASLT_EPILOGUE_DEFAULT ? NULL : &epilogue, &operands);

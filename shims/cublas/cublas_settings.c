@@ -3,11 +3,13 @@
  * The environment, read by the first call:
  *   TEGULA_CUBLAS_TRACE      1: a line on stderr for each product; time: with its time
  *   TEGULA_CUBLAS_SERVE      faster (the default): products that Tegula is expected to compute
- *                            faster; all: every product that it can compute; none
+ *                            faster; measured: also those that it was measured to compute faster
+ *                            than cuBLAS; all: every product that it can compute; none
  *   TEGULA_CUBLAS_WORKSPACE  MiB that a product may take if the caller's workspace is smaller
  *   NVIDIA_TF32_OVERRIDE     0: no TF32, as for cuBLAS
  * Also tracing, and handlers for fork().
  */
+#include "../../cli/common/trace_line.h"
 #include "../../cli/common/unknown_settings.h"
 #include "cublas_shim.h"
 
@@ -96,13 +98,16 @@ static void read_settings(void)
     settings.forbids_tf32 = tf32 != NULL && strcmp(tf32, "0") == 0;
     if (serve == NULL || strcmp(serve, "") == 0 || strcmp(serve, "faster") == 0)
         settings.serve = SERVE_FASTER;
+    else if (strcmp(serve, "measured") == 0)
+        settings.serve = SERVE_MEASURED;
     else if (strcmp(serve, "all") == 0)
         settings.serve = SERVE_ALL;
     else if (strcmp(serve, "none") == 0)
         settings.serve = SERVE_NONE;
     else
         fprintf(stderr,
-                "tegula_cublas: TEGULA_CUBLAS_SERVE is \"%s\"; it must be faster, all or none. It "
+                "tegula_cublas: TEGULA_CUBLAS_SERVE is \"%s\"; it must be faster, measured, all or "
+                "none. It "
                 "is taken for faster.\n",
                 serve);
 }
@@ -161,20 +166,36 @@ static const char *epilogue_name(cublasLtEpilogue_t epilogue, char text[24])
     }
 }
 
-/* One call of fprintf(), so that lines of threads do not mix. */
+/* What a plan depends on beside sizes and types. */
+static const char *details(const cublas_product *p, char text[160])
+{
+    char stride[96] = "";
+    if (p->batch > 1 && !p->is_pointers)
+        snprintf(stride, sizeof stride, " stride=%lld,%lld,%lld", (long long)p->stride_a,
+                 (long long)p->stride_b, (long long)p->stride_d);
+    snprintf(text, 160, "%s%s%s%s%s",
+             p->mode == TGL_COMPUTE_IEEE   ? " mode=ieee"
+             : p->mode == TGL_COMPUTE_TF32 ? " mode=tf32"
+                                           : "",
+             stride, p->is_pointers ? " pointers" : "", p->has_separate_c ? " separate-c" : "",
+             p->has_device_scalars ? " device-scalars" : "");
+    return text;
+}
+
+/* One call of fprintf(), so that lines of threads do not mix. `tegula tune --trace` reads the
+ * lines. */
 static void print(const cublas_product *p, const char *server, const char *detail)
 {
-    char a[16], b[16], d[16], epilogue[24], time[32] = "";
+    char a[16], b[16], d[16], epilogue[24], time[32] = "", more[160];
     if (p->seconds > 0) snprintf(time, sizeof time, ", %.1f us", 1e6 * p->seconds);
     fprintf(stderr,
-            "tegula_cublas: %s %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld batch=%lld "
+            "%s%s %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld batch=%lld "
             "%s,%s,%s compute=%d%s%s: %s, %s%s\n",
-            p->routine, letter_of(p->trans_a), letter_of(p->trans_b), (long long)p->m,
-            (long long)p->n, (long long)p->k, (long long)p->lda, (long long)p->ldb,
+            trace_line_start, p->routine, letter_of(p->trans_a), letter_of(p->trans_b),
+            (long long)p->m, (long long)p->n, (long long)p->k, (long long)p->lda, (long long)p->ldb,
             (long long)p->ldd, (long long)p->batch, type_name(p->type_a, a),
-            type_name(p->type_b, b), type_name(p->type_d, d), p->compute,
-            p->has_device_scalars ? " device-scalars" : "", epilogue_name(p->epilogue, epilogue),
-            server, detail, time);
+            type_name(p->type_b, b), type_name(p->type_d, d), p->compute, details(p, more),
+            epilogue_name(p->epilogue, epilogue), server, detail, time);
 }
 
 void cublas_trace_served(const cublas_product *p, const char *kernel)

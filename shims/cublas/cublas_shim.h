@@ -48,6 +48,9 @@ typedef struct cublas_product {
     cublasMath_t math; /* of the handle */
     bool is_pointers;
     bool has_device_scalars;
+    tgl_compute mode;    /* of the problem, once cublas_serve() has chosen it */
+    bool needs_proof;    /* Tegula computes it only if it was measured to be faster than cuBLAS */
+    bool has_separate_c; /* cublas_serve() reads C and writes another matrix */
     cudaStream_t stream;
     cublasHandle_t handle; /* NULL: a call of cuBLASLt, which passes its workspace */
     cublas_workspace workspace;
@@ -150,7 +153,7 @@ bool cublas_is_inside(void);
 /* ---- Settings and tracing -------------------------------------------------------------------- */
 
 typedef struct cublas_settings {
-    enum { SERVE_FASTER, SERVE_ALL, SERVE_NONE } serve;
+    enum { SERVE_FASTER, SERVE_MEASURED, SERVE_ALL, SERVE_NONE } serve;
     bool is_traced, is_timed;
     bool forbids_tf32;     /* NVIDIA_TF32_OVERRIDE=0, which cuBLAS obeys too */
     int64_t own_workspace; /* bytes that a product may take if the caller's workspace is smaller */

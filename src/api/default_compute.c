@@ -10,15 +10,14 @@
 
 tgl_status tgl_compute_of_environment(tgl_compute *compute)
 {
-    static const char *const names[] = {[TGL_COMPUTE_DEFAULT] = "default",
-                                        [TGL_COMPUTE_IEEE] = "ieee",
-                                        [TGL_COMPUTE_ACCURATE] = "accurate"};
+    static const tgl_compute modes[] = {TGL_COMPUTE_DEFAULT, TGL_COMPUTE_IEEE,
+                                        TGL_COMPUTE_ACCURATE};
     const char *text = getenv("TEGULA_COMPUTE");
     *compute = TGL_COMPUTE_DEFAULT;
     if (text == NULL || text[0] == '\0') return TGL_OK;
-    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
-        if (strcmp(text, names[i]) != 0) continue;
-        *compute = (tgl_compute)i;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (strcmp(text, tgl_compute_name(modes[i])) != 0) continue;
+        *compute = modes[i];
         return TGL_OK;
     }
     return tgl_fail(TGL_BAD_SETTING,

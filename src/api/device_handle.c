@@ -4,7 +4,7 @@
  * timers.
  */
 #include "api/default_compute.h"
-#include "api/handles.h"
+#include "api/effort.h"
 #include "api/plan_cache.h"
 #include "base/clock.h"
 #include "base/no_cancel.h"
@@ -112,17 +112,37 @@ static tgl_status check_options(const tgl_device_options *options)
     return TGL_OK;
 }
 
+/* Reads the wisdom of a device whose plans can be measured. Without memory it has none. */
+static void open_wisdom(tgl_device *dev)
+{
+    char chip[TGL_NAME_SIZE], driver[TGL_NAME_SIZE];
+    if (dev->backend->trials == NULL) return;
+    dev->backend->trials->describe(dev, chip, driver);
+    dev->wisdom = tgl_wisdom_open(chip, driver);
+    if (dev->wisdom == NULL) return;
+    pthread_mutex_init(&dev->measuring, NULL);
+    tgl_wisdom_describe(dev->wisdom, dev->wisdom_text, sizeof dev->wisdom_text);
+}
+
+static void close_wisdom(tgl_device *dev)
+{
+    if (dev->wisdom != NULL) pthread_mutex_destroy(&dev->measuring);
+    tgl_wisdom_close(dev->wisdom);
+}
+
 /* Opens the backend of a device and sets the members. All bytes of *dev are zero before the
  * call. */
 static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_options *options)
 {
     tgl_compute asked;
     TGL_TRY(tgl_compute_of_environment(&asked));
+    TGL_TRY(tgl_effort_of_environment(dev));
     TGL_TRY(tgl_plan_cache_create(&dev->plans));
     const tgl_status status = open_by_name(dev, name, options);
     if (status == TGL_OK) {
         const bool has_chip = dev->backend->chip != NULL;
         dev->f32_compute = tgl_compute_for(asked, has_chip ? dev->backend->chip(dev) : NULL);
+        open_wisdom(dev);
         return TGL_OK;
     }
     tgl_plan_cache_destroy(dev->plans);
@@ -158,6 +178,7 @@ void tgl_device_close(tgl_device *dev)
     if (dev == NULL) return;
     tgl_plan_cache_destroy(dev->plans);
     dev->backend->close(dev);
+    close_wisdom(dev);
     free(dev);
 }
 
@@ -177,7 +198,13 @@ tgl_status tgl_device_property(const tgl_device *dev, int index, const char **ke
     if (index < 0)
         return tgl_fail(TGL_BAD_ARGUMENT, "the index of a property is %d; it must not be negative",
                         index);
-    return dev->backend->property(dev, index, key, value);
+    const tgl_status status = dev->backend->property(dev, index, key, value);
+    const bool is_next = status != TGL_OK && dev->wisdom != NULL && index > 0 &&
+                         dev->backend->property(dev, index - 1, key, value) == TGL_OK;
+    if (!is_next) return status;
+    *key = "wisdom"; /* behind the properties of the backend */
+    *value = dev->wisdom_text;
+    return TGL_OK;
 }
 
 tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *value)

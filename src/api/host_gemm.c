@@ -72,7 +72,7 @@ static tgl_status make_plan(tgl_device *dev, tgl_host_product *p, int64_t row, i
     tgl_plan **plan =
         &p->plans[row == p->rows - 1][column == p->columns - 1][tgl_kind_of_slab(p, slab)];
     const tgl_shape tile = tile_shape(p, row, column, slab);
-    TGL_TRY(tgl_plan_find(dev, &tile, plan));
+    TGL_TRY(tgl_plan_find(dev, &tile, NULL, plan));
     if ((*plan)->workspace > p->workspace) p->workspace = (*plan)->workspace;
     return TGL_OK;
 }
@@ -112,7 +112,7 @@ static tgl_status run_on_host(tgl_device *cpu, const tgl_host_product *p, const 
     run.at[TGL_AT_D] = tgl_tile_address(p, TGL_AT_D, at, 0);
     run.at[TGL_AT_C] = run.beta != 0 ? tgl_tile_address(p, TGL_AT_C, at, 0) : run.at[TGL_AT_D];
     tgl_plan *plan;
-    TGL_TRY(tgl_plan_find(cpu, &tile, &plan));
+    TGL_TRY(tgl_plan_find(cpu, &tile, NULL, &plan));
     const tgl_status status = cpu->backend->run(plan, &run, NULL);
     tgl_plan_release(plan);
     return status;

@@ -8,6 +8,7 @@
 #include "api/small_calls.h"
 #include "problem/struct_size.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static const size_t least_options_size = TGL_SIZE_UP_TO(tgl_plan_options, worksp
 static const size_t least_counters_size = TGL_SIZE_UP_TO(tgl_counters, needed_bytes);
 
 static const tgl_plan_options no_options = {.size = sizeof no_options};
+static const tgl_plan_options estimate = {.size = sizeof estimate, .effort = TGL_EFFORT_ESTIMATE};
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
@@ -33,11 +35,13 @@ static tgl_status make_plan(tgl_device *dev, const tgl_shape *shape,
     return tgl_plan_make(dev, shape, options, out);
 }
 
-tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan)
+tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, tgl_plan **plan)
 {
     *plan = tgl_plan_cache_find(dev->plans, shape);
     if (*plan != NULL) return TGL_OK;
-    TGL_TRY(make_plan(dev, shape, &no_options, plan));
+    const bool is_captured = dev->effort == TGL_EFFORT_MEASURE && dev->wisdom != NULL &&
+                             dev->backend->trials->is_captured(dev, stream);
+    TGL_TRY(make_plan(dev, shape, is_captured ? &estimate : &no_options, plan));
     tgl_plan_cache_keep(dev->plans, *plan);
     return TGL_OK;
 }
@@ -99,7 +103,8 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
 {
     char why[200];
     snprintf(why, sizeof why, "%s", tgl_error());
-    const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
+    const tgl_plan_options options = {
+        .size = sizeof options, .workspace_limit = -1, .effort = TGL_EFFORT_ESTIMATE};
     tgl_plan *fallback;
     tgl_shape shape = plan->shape;
     shape.unaligned = true; /* the fallback serves all runs of the plan */
@@ -117,7 +122,11 @@ static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
     tgl_plan_variant *variant = &owner->variants->unaligned;
     tgl_plan *unaligned;
     tgl_plan_options options = {
-        .size = sizeof options, .kernel = owner->asked, .workspace_limit = owner->workspace_limit};
+        .size = sizeof options,
+        .kernel = owner->asked,
+        .workspace_limit = owner->workspace_limit,
+        .effort = TGL_EFFORT_ESTIMATE,
+    };
     tgl_shape shape = owner->shape;
     shape.unaligned = true;
     tgl_status status = find_variant(owner, variant, &shape, &options, &unaligned);
@@ -166,6 +175,26 @@ const char *tgl_plan_kernel(const tgl_plan *plan)
     return plan != NULL ? plan->kernel : "";
 }
 
+/* Sets *request to the request of a plan whose kernel the planner chose. False: the caller chose
+ * it, or nothing is computed. */
+static bool request_of(const tgl_plan *plan, tgl_request *request)
+{
+    if (plan->asked != NULL || plan->choice.choice.family == NULL ||
+        tgl_request_make(NULL, plan->workspace_limit, request) != TGL_OK)
+        return false;
+    request->wisdom = plan->dev->wisdom;
+    return true;
+}
+
+/* What the wisdom says about the product of a plan. */
+static void explain_wisdom(const tgl_plan *plan, tgl_text *out)
+{
+    const tgl_device *dev = plan->dev;
+    tgl_request request;
+    if (request_of(plan, &request))
+        tgl_text_wisdom(out, dev->backend->chip(dev), &plan->shape, &request);
+}
+
 /* Describes the launches of a plan. For devices with a chip. */
 static void explain_launches(const tgl_plan *plan, tgl_text *out)
 {
@@ -179,6 +208,7 @@ static void explain_launches(const tgl_plan *plan, tgl_text *out)
     if (plan->choice.choice.family != NULL)
         tgl_text_choice(out, dev->backend->chip(dev), &plan->shape, &plan->choice);
     tgl_text_add(out, "workspace   %zu bytes\n", plan->workspace);
+    explain_wisdom(plan, out);
 }
 
 size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
@@ -193,6 +223,52 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     else
         explain_launches(plan, &out);
     return out.length;
+}
+
+/* *measured := the line of the plan's kernel in the wisdom. */
+static tgl_status find_measured(const tgl_plan *plan, tgl_measured *measured)
+{
+    tgl_request request;
+    tgl_candidate choice;
+    tgl_consulted said = {.measured = 0};
+    if (plan->choice.is_measured && request_of(plan, &request)) {
+        const tgl_chip *chip = plan->dev->backend->chip(plan->dev);
+        TGL_TRY(tgl_planner_estimate(chip, &plan->shape, &request, &choice));
+        tgl_planner_consult(chip, &plan->shape, &request, false, &choice, &said);
+    }
+    if (said.chosen.kernel == NULL)
+        return tgl_fail(TGL_UNSUPPORTED, "the kernel of this plan was not measured");
+    *measured = said.chosen;
+    return TGL_OK;
+}
+
+tgl_status tgl_plan_set_peer(const tgl_plan *plan, double ratio)
+{
+    tgl_measured line;
+    if (plan == NULL || !(ratio > 0) || isinf(ratio))
+        return tgl_fail(TGL_BAD_ARGUMENT, plan == NULL
+                                              ? "the plan is NULL"
+                                              : "the ratio is not a finite number above 0");
+    TGL_TRY(find_measured(plan, &line));
+    line.kernel = tgl_wisdom_peer_kernel;
+    memcpy(line.source, tgl_wisdom_peer_source, sizeof line.source);
+    line.seconds *= ratio;
+    line.samples = 1;
+    line.spread = 0;
+    tgl_wisdom_add(plan->dev->wisdom, &plan->shape, &line);
+    return TGL_OK;
+}
+
+tgl_status tgl_plan_peer(const tgl_plan *plan, double *ratio)
+{
+    tgl_measured line, peer;
+    if (plan == NULL || ratio == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%s is NULL", plan == NULL ? "the plan" : "ratio");
+    TGL_TRY(find_measured(plan, &line));
+    if (!tgl_wisdom_peer(plan->dev->wisdom, &plan->shape, &peer))
+        return tgl_fail(TGL_UNSUPPORTED, "no time of another library is known for this product");
+    *ratio = peer.seconds / line.seconds;
+    return TGL_OK;
 }
 
 size_t tgl_plan_trace(const tgl_plan *plan, char *text, size_t size)

@@ -3,7 +3,7 @@
  * Creating and destroying plans. The planner makes the launch list of a device that has a chip. A
  * device without a chip has a planner of its own.
  */
-#include "api/handles.h"
+#include "api/effort.h"
 #include "api/small_calls.h"
 #include "base/no_cancel.h"
 
@@ -63,6 +63,8 @@ static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
     tgl_request request;
     TGL_TRY(tgl_request_make(options->kernel, options->workspace_limit, &request));
     if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
+    request.wisdom = dev->wisdom;
+    tgl_plan_measure(dev, &plan->shape, &request, options);
     TGL_TRY(tgl_planner_choose(chip, &plan->shape, &request, &plan->choice));
     TGL_TRY(tgl_planner_list(chip, &plan->shape, &plan->choice, &plan->list));
     plan->workspace = tgl_list_workspace(&plan->list);
@@ -95,6 +97,7 @@ static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
 
 static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options)
 {
+    TGL_TRY(tgl_effort_check(options));
     plan->workspace_limit = options->workspace_limit;
     if (options->kernel != NULL && (plan->asked = strdup(options->kernel)) == NULL)
         return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");

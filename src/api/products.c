@@ -26,7 +26,7 @@ tgl_status tgl_run_once(tgl_device *dev, const tgl_shape *shape, const tgl_opera
                         void *stream)
 {
     tgl_plan *plan;
-    TGL_TRY(tgl_plan_find(dev, shape, &plan));
+    TGL_TRY(tgl_plan_find(dev, shape, stream, &plan));
     const tgl_status status = tgl_plan_run_operands(plan, operands, stream);
     tgl_plan_release(plan);
     return status;

@@ -13,6 +13,7 @@
 #include "problem/run.h"
 #include "problem/small_product.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -20,6 +21,32 @@
 static const tgl_status TGL_NO_WORKSPACE = (tgl_status)-1;
 
 struct tgl_host_product;
+
+enum { TGL_NAME_SIZE = 160 };
+
+/* How a device measures plans. A trial has matrices of its own for one product, with random
+ * elements, and a stream of its own. It uses no memory of the caller. */
+typedef struct tgl_trial tgl_trial;
+typedef struct tgl_trials {
+    /* What the lines of the wisdom say of the device: its chip, and the versions of what compiles
+     * and runs kernels. */
+    void (*describe)(const tgl_device *dev, char chip[TGL_NAME_SIZE], char driver[TGL_NAME_SIZE]);
+
+    /* Whether the calling thread must not measure now, because a stream is being captured into a
+     * graph: `stream`, or one that the default stream waits for. */
+    bool (*is_captured)(tgl_device *dev, void *stream);
+
+    /* Whether all kernels of a list are compiled: loaded, or in the disk cache. */
+    bool (*is_compiled)(tgl_device *dev, const tgl_launch_list *list);
+
+    /* TGL_NO_MEMORY: the matrices would take more than a quarter of the free memory. */
+    tgl_status (*open)(tgl_device *dev, const tgl_shape *shape, tgl_trial **trial);
+    void (*close)(tgl_trial *trial);
+
+    /* Runs a plan of the product `runs` times, and waits. *seconds := the time of all runs on the
+     * device. */
+    tgl_status (*time)(tgl_trial *trial, const tgl_plan *plan, int runs, double *seconds);
+} tgl_trials;
 
 /* A backend: the functions of one kind of device. The files of src/api/ have checked every argument
  * before they call one of these. Members that may be NULL say so. A function that fails has set the
@@ -84,6 +111,9 @@ typedef struct tgl_backend {
                      tgl_number number); /* 0: the device has no such number, or it is unknown */
     tgl_status (*measure)(tgl_device *dev, tgl_ceiling ceiling, double *value);
 
+    /* Measured plans (plan/wisdom.h). NULL: the plans of this device are not measured. */
+    const tgl_trials *trials;
+
     /* NULL: the host's clock is used. The backend owns timer->state. */
     tgl_status (*timer_create)(tgl_timer *timer);
     void (*timer_destroy)(tgl_timer *timer);
@@ -99,6 +129,11 @@ struct tgl_device {
     bool is_numbered;        /* true: it was opened by a name with a number, such as "cuda:0" */
     tgl_compute f32_compute; /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
     struct tgl_plan_cache *plans; /* the plans of tgl_gemm() and tgl_gemm_host() */
+    tgl_wisdom *wisdom;           /* NULL: plans are not measured */
+    pthread_mutex_t measuring;    /* held while plans are measured; if wisdom is not NULL */
+    char wisdom_text[400];        /* tgl_wisdom_describe() when the device was opened */
+    tgl_effort effort;            /* of TEGULA_EFFORT; never TGL_EFFORT_DEFAULT */
+    double measure_seconds;       /* the same */
 };
 
 /* A run does not change its plan: several threads can run the same plan at the same time. */

@@ -194,6 +194,16 @@ void tgl_cache_close(tgl_cache *cache)
     free(cache);
 }
 
+bool tgl_cache_path(const char *file, char *path, size_t size)
+{
+    cache_path folder = {.own = 0};
+    tgl_cache *cache = calloc(1, sizeof *cache);
+    if (cache == NULL) return false;
+    const bool is_found = choose_folder(cache, &folder);
+    free(cache);
+    return is_found && snprintf(path, size, "%s/%s", folder.text, file) < (int)size;
+}
+
 const char *tgl_cache_describe(const tgl_cache *cache)
 {
     return cache != NULL ? cache->description : "off (out of memory)";
@@ -323,6 +333,13 @@ bool tgl_cache_load(const tgl_cache *cache, const tgl_cache_key *key, void **dat
     if (*data != NULL) futimens(file, NULL); /* marks it as the last one used */
     close(file);
     return *data != NULL;
+}
+
+bool tgl_cache_has(const tgl_cache *cache, const tgl_cache_key *key)
+{
+    if (cache == NULL || cache->folder < 0) return false;
+    const entry_name name = name_of(key);
+    return faccessat(cache->folder, name.text, R_OK, AT_EACCESS) == 0;
 }
 
 /* ---- Limit of the cache size ----------------------------------------------------------------- */

@@ -18,7 +18,8 @@
  * end in K, M or G). After each store, the least recently used entries are deleted until the rest
  * fits; a load updates an entry's modification time. The entry just stored is never deleted.
  * Temporary files older than a day are deleted. Only a file with the name of an entry or of a
- * temporary file that also begins with the cache's magic is counted or deleted.
+ * temporary file that also begins with the cache's magic is counted or deleted. The folder also has
+ * the file of plan/wisdom.h.
  */
 #ifndef TGL_DISK_CACHE_H
 #define TGL_DISK_CACHE_H
@@ -35,6 +36,10 @@ typedef struct tgl_cache tgl_cache;
  * accept NULL as a disabled cache. */
 tgl_cache *tgl_cache_open(void);
 void tgl_cache_close(tgl_cache *cache);
+
+/* path := the path of a file in the folder, which need not exist and is not created. False: the
+ * cache is off, or the path is too long. */
+bool tgl_cache_path(const char *file, char *path, size_t size);
 
 /* The folder's path, or "off (reason)". Adds a remark if TEGULA_CACHE_SIZE is invalid, in which
  * case the default is used. Valid until the cache is closed. */
@@ -63,6 +68,9 @@ void tgl_cache_key_add_text(tgl_cache_key *key, const char *text);
  * frees it. An entry cannot be opened with dlopen(), because the file has a header: write the
  * content to a memfd. */
 bool tgl_cache_load(const tgl_cache *cache, const tgl_cache_key *key, void **data, size_t *size);
+
+/* Whether there is an entry, which is not verified. */
+bool tgl_cache_has(const tgl_cache *cache, const tgl_cache_key *key);
 
 /* Stores `data`. False: it was not stored, so the kernel will be compiled again next time. */
 bool tgl_cache_store(const tgl_cache *cache, const tgl_cache_key *key, const void *data,

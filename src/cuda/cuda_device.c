@@ -356,6 +356,7 @@ const tgl_backend tgl_cuda_backend = {
     .property = cuda_property,
     .number = tgl_cuda_number,
     .measure = tgl_cuda_measure,
+    .trials = &tgl_cuda_trials,
     .timer_create = cuda_timer_create,
     .timer_destroy = cuda_timer_destroy,
     .timer_start = cuda_timer_start,

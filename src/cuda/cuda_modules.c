@@ -294,6 +294,15 @@ tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_
     return status;
 }
 
+bool tgl_cuda_is_compiled(tgl_device *dev, const tgl_kernel *kernel)
+{
+    const tgl_cuda *cuda = dev->state;
+    pthread_mutex_lock(&cuda->modules->lock);
+    const bool is_loaded = find(cuda->modules, kernel) != NULL;
+    pthread_mutex_unlock(&cuda->modules->lock);
+    return is_loaded || tgl_cuda_is_cached(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name);
+}
+
 void tgl_cuda_unload_unused(tgl_device *dev)
 {
     const tgl_cuda *cuda = dev->state;

@@ -140,6 +140,9 @@ tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_
                          const tgl_module **module);
 void tgl_cuda_release(tgl_device *dev, const tgl_module *module);
 
+/* Whether a kernel is loaded or in the disk cache. */
+bool tgl_cuda_is_compiled(tgl_device *dev, const tgl_kernel *kernel);
+
 /* Unloads all modules without users. The context is current, the capture mode relaxed. */
 void tgl_cuda_unload_unused(tgl_device *dev);
 
@@ -157,5 +160,9 @@ tgl_status tgl_cuda_run_host(tgl_device *dev, struct tgl_host_product *product);
 /* ---- cuda_measure.c -------------------------------------------------------------------------- */
 
 tgl_status tgl_cuda_measure(tgl_device *dev, tgl_ceiling ceiling, double *value);
+
+/* ---- cuda_trial.c ---------------------------------------------------------------------------- */
+
+extern const tgl_trials tgl_cuda_trials;
 
 #endif

@@ -269,3 +269,16 @@ tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
     free_compilation(&job);
     return status;
 }
+
+bool tgl_cuda_is_cached(const tgl_nvrtc *nvrtc, const tgl_cache *cache, const tgl_kernel *kernel,
+                        const char *arch)
+{
+    compilation job;
+    bool is_cached = false;
+    if (describe(&job, kernel, arch) == TGL_OK) {
+        const tgl_cache_key key = key_of(&job, kernel->symbol, nvrtc);
+        is_cached = tgl_cache_has(cache, &key);
+    }
+    free_compilation(&job);
+    return is_cached;
+}

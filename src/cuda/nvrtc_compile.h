@@ -33,4 +33,8 @@ tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                             const tgl_kernel *kernel, const char *arch, bool look,
                             tgl_binary *binary);
 
+/* Whether tgl_cuda_compile() would find the kernel in the cache. */
+bool tgl_cuda_is_cached(const tgl_nvrtc *nvrtc, const tgl_cache *cache, const tgl_kernel *kernel,
+                        const char *arch);
+
 #endif

@@ -64,6 +64,7 @@ typedef struct tgl_candidate {
     int strip_count;
     bool may_have_strips; /* the shape leaves rows or columns for strips, used or not */
     bool is_tuned;        /* chosen by an entry of the tuned table */
+    bool is_measured;     /* chosen by a line of the wisdom */
 } tgl_candidate;
 
 /* ---- The search for candidates --------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "base/integers.h"
 #include "plan/planner.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -139,6 +140,7 @@ static void add_prediction(tgl_text *out, const tgl_chip *chip, const tgl_shape 
 
 static const char *why(const tgl_candidate *c)
 {
+    if (c->is_measured) return "measured to be fastest";
     if (!c->is_predicted) return "as asked";
     return c->is_tuned ? "measured to be best near this shape" : "predicted to be fastest";
 }
@@ -159,4 +161,34 @@ void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
         c->choice.family->explain(chip, &of_tiles, &c->choice, out);
     add_strips(out, c);
     if (c->is_predicted) add_prediction(out, chip, s, c);
+}
+
+/* ---- The wisdom ------------------------------------------------------------------------------ */
+
+void tgl_text_wisdom(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
+                     const tgl_request *request)
+{
+    char file[PATH_MAX + 200];
+    tgl_candidate choice;
+    tgl_consulted said;
+    tgl_measured peer;
+    if (request->wisdom == NULL || tgl_planner_estimate(chip, s, request, &choice) != TGL_OK)
+        return;
+    tgl_planner_consult(chip, s, request, true, &choice, &said);
+    tgl_text_add(out, "wisdom      %s\n", tgl_wisdom_describe(request->wisdom, file, sizeof file));
+    if (said.chosen.kernel != NULL)
+        tgl_text_add(
+            out, "measured    %.2f us %s, %d sample%s, spread %.1f %%; candidates measured: %d\n",
+            1e6 * said.chosen.seconds,
+            said.chosen.is_sustained ? "at the power limit" : "in bursts", said.chosen.samples,
+            said.chosen.samples == 1 ? "" : "s", 100 * said.chosen.spread, said.measured);
+    if (tgl_wisdom_peer(request->wisdom, s, &peer))
+        tgl_text_add(out, "peer        %.2f us\n", 1e6 * peer.seconds);
+    if (said.stale > 0)
+        tgl_text_add(out, "stale       %d line%s of the wisdom not used: %s\n", said.stale,
+                     said.stale == 1 ? "" : "s", said.why_stale);
+    if (said.unusable > 0)
+        tgl_text_add(out,
+                     "unusable    %d line%s of the wisdom: the kernel does not serve this plan\n",
+                     said.unusable, said.unusable == 1 ? "" : "s");
 }

@@ -455,8 +455,8 @@ static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *sha
     return first;
 }
 
-tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
-                              const tgl_request *request, tgl_candidate *choice)
+tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *shape,
+                                const tgl_request *request, tgl_candidate *choice)
 {
     const tgl_chip known = with_usual_rates(chip);
     planning p = {.chip = &known, .workspace_max = request->workspace_max, .limit = INFINITY};
@@ -478,6 +478,15 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
         return tgl_fail(choice->rejected_status, "%s cannot serve m=%lld n=%lld k=%lld: %s",
                         tgl_choice_name(&choice->choice), (long long)shape->m, (long long)shape->n,
                         (long long)shape->k, choice->rejected);
+    return TGL_OK;
+}
+
+tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
+                              const tgl_request *request, tgl_candidate *choice)
+{
+    tgl_consulted said;
+    TGL_TRY(tgl_planner_estimate(chip, shape, request, choice));
+    if (!request->is_named) tgl_planner_consult(chip, shape, request, false, choice, &said);
     return TGL_OK;
 }
 

@@ -42,6 +42,16 @@ size_t tgl_type_size(tgl_type type)
     return elements[row_of(type)].size;
 }
 
+const char *tgl_compute_name(tgl_compute compute)
+{
+    static const char *const names[] = {[TGL_COMPUTE_DEFAULT] = "default",
+                                        [TGL_COMPUTE_IEEE] = "ieee",
+                                        [TGL_COMPUTE_ACCURATE] = "accurate",
+                                        [TGL_COMPUTE_TF32] = "tf32",
+                                        [TGL_COMPUTE_FAST] = "fast"};
+    return names[compute];
+}
+
 const char *tgl_type_name(tgl_type type)
 {
     return elements[row_of(type)].name;

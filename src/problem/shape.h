@@ -67,6 +67,9 @@ static inline bool tgl_shape_is_empty(const tgl_shape *shape)
 /* "f32", "f64", "f16", "bf16", "e4m3", "e5m2", "i8", "i32"; "?" for a value outside tgl_type. */
 const char *tgl_type_name(tgl_type type);
 
+/* "default", "ieee", ... Static text. */
+const char *tgl_compute_name(tgl_compute compute);
+
 /* Whether all of A, B, C and D have this type. */
 static inline bool tgl_shape_is_all(const tgl_shape *s, tgl_type type)
 {

@@ -133,7 +133,7 @@ class Timed(Folder):
         self.assertRegex(rows[1], r'^{"h200", "f32", "NN", 4, 40, 8, 3, ')
         result = self.run_on_fakes(*run, FAKE_CUDA_NAME="NVIDIA H200")
         self.assertEqual((result.code, result.out, result.err), (0, "", ""))
-        result = self.run_on_fakes("tune", "--suite", "s.csv")
+        result = self.run_on_fakes("tune", "--suite", "s.csv", "--output", "u.inc")
         self.assertEqual(result.code, 1)
         self.assertIn("src/plan/chips.c", result.err)
 

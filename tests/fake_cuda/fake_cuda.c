@@ -626,6 +626,7 @@ FAKE_CUDA_API CUresult cuEventRecord(CUevent event, CUstream stream)
     event->capture_id = stream->capture_id;
     fake_order_record(event, stream);
     clock_gettime(CLOCK_MONOTONIC, &event->time);
+    event->device_ns = fake_device_ns;
     return CUDA_SUCCESS;
 }
 
@@ -651,6 +652,8 @@ FAKE_CUDA_API CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CU
     const double passed = 1e3 * (double)(end->time.tv_sec - start->time.tv_sec) +
                           1e-6 * (double)(end->time.tv_nsec - start->time.tv_nsec);
     *milliseconds = passed > 1 ? (float)passed : 1;
+    if (fake_setting("FAKE_CUDA_US", 0) > 0)
+        *milliseconds = 1e-6f * (float)(end->device_ns - start->device_ns);
     return start->is_recorded && end->is_recorded ? CUDA_SUCCESS : INVALID_HANDLE;
 }
 

@@ -36,6 +36,8 @@
  *                         cuMemAlloc() (0)
  *   FAKE_CUDA_DIRTY       1: kernels leave their counters as if they were interrupted (0)
  *   FAKE_CUDA_SHARED      bytes of static shared memory of each kernel (0)
+ *   FAKE_CUDA_US          microseconds that a launch takes between two events (0: the host's time)
+ *   FAKE_CUDA_FAST        launches of kernels with this BM take a tenth of it (0: none)
  *   FAKE_CUDA_WRONG       how much the elements of products are too large (0)
  *   FAKE_NVRTC_VERSION    of the compiler, 1000*major + 10*minor (13000)
  *   FAKE_NVRTC_ARCHS      supported architectures ("75,80,86,90,100,120")

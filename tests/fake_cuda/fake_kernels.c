@@ -375,6 +375,15 @@ static bool is_legal(const fake_node *node)
            (fixed + shared <= SHARED_FOR_ALL || shared <= node->function->dynamic_shared);
 }
 
+FAKE_CUDA_API _Atomic uint64_t fake_device_ns;
+
+static void pass_time(const fake_node *node)
+{
+    const long us = fake_setting("FAKE_CUDA_US", 0), fast = fake_setting("FAKE_CUDA_FAST", 0);
+    const bool is_fast = fast > 0 && node->function->macros[FAKE_BM] == fast;
+    atomic_fetch_add(&fake_device_ns, (uint64_t)us * (is_fast ? 100 : 1000));
+}
+
 static CUresult launch(fake_node *node, void **arguments, void **extra, CUstream stream)
 {
     CUgraph graph;
@@ -391,6 +400,7 @@ static CUresult launch(fake_node *node, void **arguments, void **extra, CUstream
         (is_gemm(node->function) && !has_expected_grid(node->function, &node->how)))
         return INVALID_VALUE;
     check_pointers(node, stream);
+    pass_time(node);
     if (graph == NULL) return fake_execute(node, stream);
     fake_add_node(graph, node);
     return CUDA_SUCCESS;

@@ -63,6 +63,7 @@ struct CUevent_st {
     CUgraph graph; /* that has captured the record */
     uint64_t capture_id;
     struct timespec time;
+    uint64_t device_ns;                /* fake_device_ns when it was recorded */
     uint64_t passed[FAKE_STREAMS_MAX]; /* by stream: its work before the event */
 };
 
@@ -175,6 +176,7 @@ void fake_forget(const block *it);
 void fake_lose(const block *it);
 
 /* fake_kernels.c */
+extern _Atomic uint64_t fake_device_ns; /* time of all launches, by FAKE_CUDA_US */
 CUresult fake_execute(const fake_node *node, CUstream stream);
 
 #endif

@@ -122,6 +122,7 @@ tgl_status __wrap_tgl_plan_create(tgl_device *, const tgl_problem *, const tgl_p
                                   tgl_plan **);
 void __real_tgl_plan_destroy(tgl_plan *);
 void __wrap_tgl_plan_destroy(tgl_plan *);
+tgl_status __wrap_tgl_plan_peer(const tgl_plan *, double *);
 tgl_status __real_tgl_plan_run_operands(const tgl_plan *, const tgl_operands *, void *);
 tgl_status __wrap_tgl_plan_run_operands(const tgl_plan *, const tgl_operands *, void *);
 
@@ -156,6 +157,13 @@ void __wrap_tgl_plan_destroy(tgl_plan *plan)
     if (plan != NULL && plan == rig.watched) rig.is_watched_gone = true;
     pthread_mutex_unlock(&rig_lock);
     __real_tgl_plan_destroy(plan);
+}
+
+tgl_status __wrap_tgl_plan_peer(const tgl_plan *plan, double *ratio)
+{
+    assert_non_null(plan);
+    *ratio = rig_answer.peer;
+    return rig_answer.peer > 0 ? TGL_OK : TGL_UNSUPPORTED;
 }
 
 static void stay_inside(void)

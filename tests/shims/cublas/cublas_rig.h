@@ -72,6 +72,7 @@ typedef struct rig_answers {
     const char *device;           /* opened instead of "cuda"; "cpu" */
     tgl_status open, create, run; /* TGL_OK: the real result */
     bool skips_run;               /* a run does nothing and returns TGL_OK */
+    double peer;                  /* the result of tgl_plan_peer(); 0: TGL_UNSUPPORTED */
     int run_us;                   /* microseconds that a run takes longer */
 } rig_answers;
 extern rig_answers rig_answer;

@@ -591,6 +591,38 @@ static void test_faster(void **state)
     check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 640, 640, A, false);
 }
 
+/* TEGULA_CUBLAS_SERVE=measured: what cuBLAS is expected to compute faster, unless it was measured.
+ */
+static void test_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        double peer; /* cuBLAS's time / Tegula's */
+        bool is_served;
+    } cases[] = {{0, false}, {0.9, false}, {1, false}, {1.1, true}};
+    const double scalar = 0;
+    for (int i = 0; i < (int)COUNT_OF(cases); i++) {
+        cublas_call c = small_call();
+        c.type_a = c.type_b = c.type_c = CUDA_R_16BF, c.compute = CUBLAS_COMPUTE_32F;
+        c.m = c.n = c.k = c.lda = c.ldb = c.ldc = 1024 + 16 * i, c.A = A; /* a plan of its own */
+        c.alpha = c.beta = &scalar;
+        for (int again = 0; again < 2; again++) {
+            rig_forget();
+            rig_answer.skips_run = true;
+            rig_answer.peer = cases[i].peer;
+            if (cases[i].is_served)
+                assert_served(row_of("cublasGemmEx"), &c);
+            else
+                assert_passed(row_of("cublasGemmEx"), &c, "cuBLAS is expected to be faster");
+            assert_int_equal(rig.created, again == 0);
+        }
+        rig_forget();
+        rig_answer.skips_run = true;
+        c.lda = c.lda + 1; /* Tegula is expected to be faster */
+        assert_served(row_of("cublasGemmEx"), &c);
+    }
+}
+
 /* ---- The trace ------------------------------------------------------------------------------- */
 
 static void test_trace(void **state)
@@ -610,6 +642,14 @@ static void test_trace(void **state)
                         "tegula_cublas: cublasGemmEx TN m=8 n=6 k=8 lda=8 ldb=8 ldc=8 batch=1 "
                         "type5,bf16,f32 compute=68: cuBLAS, these types\n");
     rig_take();
+    /* What `tegula tune --trace` needs to know of a batch in IEEE arithmetic. */
+    c = small_call();
+    c.compute = CUBLAS_COMPUTE_32F_PEDANTIC, c.batch = 2;
+    c.stride_a = 70, c.stride_b = 71, c.stride_c = 72;
+    t.f = row_of("cublasGemmStridedBatchedEx");
+    assert_non_null(strstr(stderr_of(run_traced, &t),
+                           "batch=2 f32,f32,f32 compute=69 mode=ieee stride=70,71,72: tegula, "));
+    rig_take();
 }
 
 static int set_up(void **state)
@@ -619,7 +659,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* test_cublas_calls [no-tf32 | own-workspace] */
+/* test_cublas_calls [no-tf32 | own-workspace | measured] */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -642,6 +682,7 @@ int main(int argc, char **argv)
     };
     const struct CMUnitTest tests_no_tf32[] = {cmocka_unit_test(test_no_tf32)};
     const struct CMUnitTest tests_own[] = {cmocka_unit_test(test_own_workspace)};
+    const struct CMUnitTest tests_measured[] = {cmocka_unit_test(test_measured)};
     setenv("TEGULA_CUBLAS_TRACE", "1", 1);
     setenv("TEGULA_CUBLAS_WORKSPACE", "0", 1);
     const int missing = rig_load(NULL);
@@ -652,6 +693,10 @@ int main(int argc, char **argv)
     if (missing == 0 && argc > 1 && strcmp(argv[1], "no-tf32") == 0) {
         setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
         return cmocka_run_group_tests_name("cuBLAS: no TF32", tests_no_tf32, set_up, NULL);
+    }
+    if (missing == 0 && argc > 1 && strcmp(argv[1], "measured") == 0) {
+        setenv("TEGULA_CUBLAS_SERVE", "measured", 1);
+        return cmocka_run_group_tests_name("cuBLAS: measured", tests_measured, set_up, NULL);
     }
     return missing != 0 ? missing
                         : cmocka_run_group_tests_name("cuBLAS: calls", tests, set_up, NULL);

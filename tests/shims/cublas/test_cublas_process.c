@@ -176,7 +176,7 @@ static void test_product(void **state)
     assert_string_equal(clean_output_of(NULL, NULL, computes), "");
     assert_non_null(strstr(clean_output_of("TEGULA_CUBLAS_TRACE", "1", computes),
                            "tegula_cublas: cublasSgemm_v2 NN m=24 n=24 k=24 lda=24 ldb=24 ldc=24 "
-                           "batch=1 f32,f32,f32 compute=68: tegula, "));
+                           "batch=1 f32,f32,f32 compute=68 mode=ieee: tegula, "));
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_TRACE", "0", computes), "");
 }
 
@@ -225,10 +225,11 @@ static void test_environment(void **state)
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "none", leaves_all), "");
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "all", computes), "");
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "faster", computes), "");
+    assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "measured", computes), "");
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "", computes), "");
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "yes", computes),
-                        "tegula_cublas: TEGULA_CUBLAS_SERVE is \"yes\"; it must be faster, all or "
-                        "none. It is taken for faster.\n");
+                        "tegula_cublas: TEGULA_CUBLAS_SERVE is \"yes\"; it must be faster, measured, "
+                        "all or none. It is taken for faster.\n");
     const char *text = clean_output_of("TEGULA_NVRTC", "/nonexistent/libnvrtc.so", leaves_all);
     const char *end = ". cuBLAS computes all products.\n"; /* once */
     assert_true(strncmp(text, "tegula_cublas: ", strlen("tegula_cublas: ")) == 0);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What libtegula_cublas.so prints for each product, as far as `tegula tune --trace` reads it. The
+ * form is stable: docs/cublas.md describes it.
+ */
+#ifndef TGL_TRACE_LINE_H
+#define TGL_TRACE_LINE_H
+
+static const char trace_line_start[] = "tegula_cublas: ";
+static const char trace_line_tegula[] = ": tegula, ";
+static const char trace_line_faster[] = "cuBLAS is expected to be faster";
+static const char trace_line_left[] = ": cuBLAS, cuBLAS is expected to be faster";
+
+/* cuBLASLt's GELU is the approximation with tanh(); TGL_ACTIVATION_GELU is exact. */
+#define TRACE_GELU_ARGUMENT "(acc + c + bias)"
+static const char trace_line_gelu[] =
+    "0.5f * " TRACE_GELU_ARGUMENT " * (1.0f + tanhf(0.79788456f * " TRACE_GELU_ARGUMENT
+    " * (1.0f + 0.044715f * " TRACE_GELU_ARGUMENT " * " TRACE_GELU_ARGUMENT ")))";
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The effort of a plan: an option, or what the environment says. Measuring candidates.
+ */
+#ifndef TGL_EFFORT_H
+#define TGL_EFFORT_H
+
+#include "api/handles.h"
+
+/* Sets dev->effort and dev->measure_seconds from TEGULA_EFFORT. TGL_BAD_SETTING. */
+tgl_status tgl_effort_of_environment(tgl_device *dev);
+
+/* Checks the effort of the options. TGL_BAD_ARGUMENT. */
+tgl_status tgl_effort_check(const tgl_plan_options *options);
+
+/* Measures candidates for the product and adds them to dev->wisdom, if the effort is
+ * TGL_EFFORT_MEASURE, the choice is not among the measured candidates yet, and nothing prevents it.
+ * A failure is no error: the planner then chooses without these measurements. */
+void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
+                      const tgl_plan_options *options);
+
+#endif

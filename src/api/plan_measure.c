@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Measures candidates of a product for the wisdom. First the planner's choice, then, in the order
+ * of tgl_planner_promising(), the candidates that are compiled, then the others. A candidate that
+ * is much slower than the best gets one sample.
+ */
+#include "api/effort.h"
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3 };
+
+static const double SAMPLE_SECONDS = 1e-3;    /* of the runs of one sample */
+static const double WARM_UP_SECONDS = 5e-3;   /* for the clock of an idle GPU */
+static const double HOPELESS = 1.3;           /* times the best: no further samples */
+static const double HOST_SECONDS = 10;        /* limit of the host's time, times the GPU's */
+static const double SUSTAINED_BUDGET = 2;     /* seconds from which finalists are sustained */
+static const double SUSTAINED_SECONDS = 0.25; /* until the power limit holds the clock */
+
+/* The measuring of one product. */
+typedef struct measuring {
+    tgl_device *dev;
+    const tgl_shape *shape;
+    const tgl_request *request;
+    int64_t workspace_limit; /* of the caller's options */
+    tgl_trial *trial;
+    double budget, used; /* seconds on the GPU */
+    double end;          /* the host's clock at which no further compilation begins */
+    double best;         /* seconds of the fastest candidate so far; INFINITY: none */
+} measuring;
+
+/* Runs the plan, and counts the time. */
+static tgl_status run(measuring *m, const tgl_plan *plan, int runs, double *seconds)
+{
+    TGL_TRY(m->dev->backend->trials->time(m->trial, plan, runs, seconds));
+    m->used += *seconds;
+    return TGL_OK;
+}
+
+/* The number of runs of a sample whose runs take `each` seconds, so that the budget holds. */
+static int runs_of_sample(const measuring *m, double each)
+{
+    const double wanted = fmin(ceil(SAMPLE_SECONDS / each), RUNS_MAX);
+    const double possible = floor((m->budget - m->used) / each);
+    return (int)fmax(0, fmin(wanted, possible));
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Takes samples of a plan. *line := the median and the spread. TGL_OK with line->samples 0: the
+ * budget is used up. */
+static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured *line)
+{
+    double samples[SAMPLES], first, seconds;
+    int count = 0;
+    line->samples = 0;
+    if (m->used >= m->budget) return TGL_OK;
+    TGL_TRY(run(m, plan, 1, &first)); /* loads the code, allocates workspace */
+    for (; count < SAMPLES; count++) {
+        const int runs = runs_of_sample(m, count == 0 ? first : samples[count - 1]);
+        if (runs == 0) break;
+        TGL_TRY(run(m, plan, runs, &seconds));
+        samples[count] = seconds / runs;
+        if (samples[count] > HOPELESS * m->best) {
+            count++;
+            break;
+        }
+    }
+    line->samples = count;
+    if (count == 0) return TGL_OK;
+    qsort(samples, (size_t)count, sizeof samples[0], by_value);
+    line->seconds = samples[count / 2];
+    line->spread = (samples[count - 1] - samples[0]) / line->seconds;
+    return TGL_OK;
+}
+
+/* Runs the plan until the power limit holds the clock, then takes samples. */
+static tgl_status take_sustained(measuring *m, const tgl_plan *plan, tgl_measured *line)
+{
+    double seconds;
+    for (double start = m->used; m->used < start + SUSTAINED_SECONDS;) {
+        const int runs = runs_of_sample(m, line->seconds);
+        if (runs == 0) return TGL_OK;
+        TGL_TRY(run(m, plan, runs, &seconds));
+    }
+    line->is_sustained = true;
+    m->best = INFINITY; /* a burst */
+    return take_samples(m, plan, line);
+}
+
+/* A plan of the candidate with this kernel string. */
+static tgl_status make_plan(const measuring *m, const char *kernel, tgl_plan **plan)
+{
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = kernel,
+                                      .workspace_limit = m->workspace_limit,
+                                      .effort = TGL_EFFORT_ESTIMATE};
+    return tgl_plan_make(m->dev, m->shape, &options, plan);
+}
+
+/* Runs the first candidate until the clock is up. */
+static tgl_status warm_up(measuring *m, const tgl_plan *plan)
+{
+    double seconds;
+    do
+        TGL_TRY(run(m, plan, 1, &seconds));
+    while (m->used < fmin(WARM_UP_SECONDS, m->budget / 10));
+    return TGL_OK;
+}
+
+static tgl_status measure_plan(measuring *m, const tgl_plan *plan, tgl_measured *line)
+{
+    if (m->used == 0) TGL_TRY(warm_up(m, plan));
+    tgl_wisdom_source(&plan->list, line->source);
+    const tgl_status status =
+        line->seconds > 0 ? take_sustained(m, plan, line) : take_samples(m, plan, line);
+    if (status != TGL_OK || line->samples == 0) return status;
+    tgl_wisdom_add(m->dev->wisdom, m->shape, line);
+    m->best = fmin(m->best, line->seconds);
+    return TGL_OK;
+}
+
+/* Measures a kernel string and adds a line. seconds: 0: in bursts; else its time in bursts, and it
+ * is measured at the power limit. Returns false if nothing more can be measured. */
+static bool measure_kernel(measuring *m, const char *kernel, double seconds)
+{
+    tgl_plan *plan;
+    tgl_measured line = {.kernel = kernel, .seconds = seconds};
+    const tgl_status made = make_plan(m, kernel, &plan);
+    if (made != TGL_OK) return made != TGL_DEVICE_LOST && made != TGL_DRIVER;
+    const tgl_status status = measure_plan(m, plan, &line);
+    tgl_plan_release(plan);
+    return status == TGL_OK || status == TGL_NO_WORKSPACE || status == TGL_NO_MEMORY;
+}
+
+/* ---- The order ------------------------------------------------------------------------------- */
+
+static bool is_compiled(const measuring *m, const tgl_candidate *c)
+{
+    tgl_launch_list list;
+    const tgl_chip *chip = m->dev->backend->chip(m->dev);
+    if (tgl_planner_list(chip, m->shape, c, &list) != TGL_OK) return false;
+    const bool is = m->dev->backend->trials->is_compiled(m->dev, &list);
+    tgl_list_free(&list);
+    return is;
+}
+
+/* Whether a candidate has a line that may be used. kernel: its kernel string. */
+static bool is_known(const measuring *m, const tgl_candidate *c, const char *kernel,
+                     const tgl_measured *lines, int count)
+{
+    char source[TGL_SOURCE_SIZE] = "";
+    for (int i = 0; i < count; i++) {
+        if (lines[i].stale != NULL || strcmp(lines[i].kernel, kernel) != 0) continue;
+        if (source[0] == '\0')
+            tgl_planner_source(m->dev->backend->chip(m->dev), m->shape, c, source);
+        if (strcmp(lines[i].source, source) == 0) return true;
+    }
+    return false;
+}
+
+/* Measures the candidates that are compiled, or those that are not. */
+static bool measure_some(measuring *m, const tgl_candidate *candidates, int count,
+                         const bool *compiled, bool wanted)
+{
+    char kernel[TGL_KERNEL_STRING_SIZE];
+    tgl_measured *lines;
+    const int known = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
+    bool goes_on = true;
+    for (int i = 0; i < count && goes_on && m->used < m->budget; i++) {
+        if (compiled[i] != wanted || (!wanted && tgl_clock() > m->end)) continue;
+        tgl_candidate_string(&candidates[i], kernel, sizeof kernel);
+        if (is_known(m, &candidates[i], kernel, lines, known)) continue;
+        goes_on = measure_kernel(m, kernel, 0);
+    }
+    free(lines);
+    return goes_on;
+}
+
+/* Measures the planner's choice, or else the fastest other candidates, at the power limit. own: the
+ * kernel string of the choice. */
+static void measure_sustained(measuring *m, const tgl_measured *lines, int count, const char *own,
+                              bool wants_own)
+{
+    int finalists = 0;
+    for (int i = 0; i < count && finalists < FINALISTS; i++) {
+        const bool is_own = strcmp(lines[i].kernel, own) == 0;
+        if (lines[i].stale != NULL || lines[i].is_sustained || is_own != wants_own) continue;
+        finalists++;
+        if (!measure_kernel(m, lines[i].kernel, lines[i].seconds)) break;
+    }
+}
+
+static void measure_finalists(measuring *m, const tgl_candidate *choice)
+{
+    char own[TGL_KERNEL_STRING_SIZE];
+    tgl_measured *lines;
+    const int count = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
+    tgl_candidate_string(choice, own, sizeof own);
+    measure_sustained(m, lines, count, own, true);
+    measure_sustained(m, lines, count, own, false);
+    free(lines);
+}
+
+/* Measures the candidates that have no line yet. has_choice: the first one is the planner's choice,
+ * which is compiled in any case. Returns false if nothing more can be measured. */
+static bool measure_list(measuring *m, const tgl_candidate *candidates, int count, bool has_choice)
+{
+    bool *compiled = calloc((size_t)count, sizeof *compiled);
+    if (compiled == NULL) return false;
+    for (int i = 0; i < count; i++)
+        compiled[i] = (has_choice && i == 0) || is_compiled(m, &candidates[i]);
+    const bool goes_on = measure_some(m, candidates, count, compiled, true) &&
+                         measure_some(m, candidates, count, compiled, false);
+    free(compiled);
+    return goes_on;
+}
+
+/* Measures variants of the fastest candidates. */
+static bool measure_variants(measuring *m, const tgl_candidate *choice)
+{
+    tgl_measured *lines;
+    const tgl_chip *chip = m->dev->backend->chip(m->dev);
+    const int count = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
+    bool goes_on = true;
+    for (int i = 0; i < count && i < FINALISTS && goes_on && m->used < m->budget; i++) {
+        tgl_candidate *variants;
+        if (lines[i].stale != NULL) break;
+        const int found =
+            tgl_planner_variants(chip, m->shape, m->request, choice, lines[i].kernel, &variants);
+        if (found > 0) goes_on = measure_list(m, variants, found, false);
+        free(variants);
+    }
+    free(lines);
+    return goes_on;
+}
+
+/* If the finalists are to be measured at the power limit, half of the budget is for them. */
+static void measure_all(measuring *m, const tgl_candidate *candidates, int count)
+{
+    const double budget = m->budget;
+    const bool is_sustained = budget >= SUSTAINED_BUDGET;
+    if (is_sustained) m->budget = budget / 2;
+    const bool goes_on =
+        measure_list(m, candidates, count, true) && measure_variants(m, &candidates[0]);
+    m->budget = budget;
+    if (goes_on && is_sustained) measure_finalists(m, &candidates[0]);
+}
+
+/* ---- Whether to measure ---------------------------------------------------------------------- */
+
+/* The planner's choice without the wisdom, and what the wisdom says. */
+static tgl_status consult(const tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
+                          tgl_candidate *choice, tgl_consulted *said)
+{
+    const tgl_chip *chip = dev->backend->chip(dev);
+    TGL_TRY(tgl_planner_estimate(chip, shape, request, choice));
+    tgl_candidate measured = *choice;
+    tgl_planner_consult(chip, shape, request, true, &measured, said);
+    return TGL_OK;
+}
+
+/* The caller holds dev->measuring: another thread may have measured the product meanwhile. */
+static void measure_product(measuring *m)
+{
+    const tgl_trials *trials = m->dev->backend->trials;
+    tgl_candidate choice, *candidates;
+    tgl_consulted said;
+    tgl_wisdom_refresh(m->dev->wisdom);
+    if (tgl_wisdom_is_fixed(m->dev->wisdom) ||
+        consult(m->dev, m->shape, m->request, &choice, &said) != TGL_OK ||
+        (m->budget >= SUSTAINED_BUDGET ? said.has_sustained : said.has_choice) ||
+        trials->open(m->dev, m->shape, &m->trial) != TGL_OK)
+        return;
+    const int count = tgl_planner_promising(m->dev->backend->chip(m->dev), m->shape, m->request,
+                                            &choice, &candidates);
+    if (count > 0) measure_all(m, candidates, count);
+    free(candidates);
+    trials->close(m->trial);
+}
+
+void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
+                      const tgl_plan_options *options)
+{
+    const tgl_effort effort = options->effort != TGL_EFFORT_DEFAULT ? options->effort : dev->effort;
+    const double budget =
+        options->measure_seconds > 0 ? options->measure_seconds : dev->measure_seconds;
+    if (effort != TGL_EFFORT_MEASURE || dev->wisdom == NULL || request->is_named ||
+        shape->pointers || dev->backend->trials->is_captured(dev, NULL))
+        return;
+    measuring m = {.dev = dev,
+                   .shape = shape,
+                   .request = request,
+                   .workspace_limit = options->workspace_limit,
+                   .budget = budget};
+    m.best = INFINITY;
+    m.end = tgl_clock() + HOST_SECONDS * budget;
+    pthread_mutex_lock(&dev->measuring);
+    measure_product(&m);
+    pthread_mutex_unlock(&dev->measuring);
+}

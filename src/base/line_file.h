@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A text file of lines that several processes read, and to which they append.
+ *
+ * The file is not trusted unless it is a regular file, no symbolic link, that belongs to the caller
+ * or to root, and to which nobody else may write. A file of more than TGL_LINES_BYTES_MAX bytes is
+ * not read. A line is appended by one write() in O_APPEND mode, so lines of several processes do
+ * not mix. A line that a full disk or a killed process has cut short is ended before the next one
+ * is appended; the reader of the lines must recognise it.
+ */
+#ifndef TGL_LINE_FILE_H
+#define TGL_LINE_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TGL_LINES_BYTES_MAX = 16 << 20 };
+
+typedef struct tgl_line_file {
+    char path[PATH_MAX]; /* "": there is no file, nothing is read or appended */
+    uint64_t read;       /* bytes that tgl_line_file_read() has returned so far */
+    const char *problem; /* why the file is not used, static text; NULL: it may be */
+    bool exists;         /* at the latest read */
+    bool is_fixed;       /* at the latest read: the file exists, and may not be changed */
+} tgl_line_file;
+
+/* The lines that were added since the previous call, without an incomplete line at the end, in an
+ * array that the caller frees, with a zero byte behind the last one. NULL: there are none, or
+ * file->problem says why they cannot be read. */
+char *tgl_line_file_read(tgl_line_file *file, size_t *size);
+
+/* Appends a line, which ends in '\n'. Creates the file with mode 0600 if it does not exist. False:
+ * the line was not appended. */
+bool tgl_line_file_append(const tgl_line_file *file, const char *line);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The wisdom: what was measured, on this chip and on others, by earlier processes. It is a text
+ * file, a line for each product and candidate:
+ *
+ *     chip | driver | library | kernel source | product | kernel | us | spread | samples | mode
+ *
+ *   chip           name and SMs of the GPU: lines of other chips are skipped
+ *   driver, library  the versions of the CUDA driver and NVRTC, and of Tegula
+ *   kernel source  64 bits of the SHA-256 of what the candidate's kernels are compiled from
+ *   product        tgl_shape_key()
+ *   kernel         a kernel string
+ *   us, spread     the median of the samples in microseconds; (largest - smallest)/median in %
+ *   mode           burst: at the clock of a few milliseconds of work; sustained: at the power limit
+ *
+ * A line whose kernel is "peer" has the time of another library, such as cuBLAS.
+ *
+ * A line of another driver, library or kernel source is stale: it is not used, and
+ * tgl_plan_explain() says so. Of two lines of one candidate the later one counts. Lines that begin
+ * with '#' are comments. Nothing in the file is trusted: a line that is not understood is skipped,
+ * and the planner uses a kernel string only if it is one that it could have chosen itself.
+ *
+ * The file is $TEGULA_WISDOM, an absolute path; empty or "off": none. Else it is the file "wisdom"
+ * in the folder of the disk cache. It is read when a device is opened, and again before something
+ * is measured. line_file.h says which files are not read. In a setuid program there is none.
+ */
+#ifndef TGL_WISDOM_H
+#define TGL_WISDOM_H
+
+#include "plan/launch_list.h"
+#include "problem/shape_key.h"
+
+enum { TGL_SOURCE_SIZE = 17 };
+
+typedef struct tgl_measured {
+    const char *kernel;           /* a kernel string */
+    char source[TGL_SOURCE_SIZE]; /* tgl_wisdom_source() of its launch list */
+    double seconds, spread;       /* spread: a fraction of seconds */
+    int samples;
+    bool is_sustained;
+    const char *stale; /* why the line is not used, static text; NULL: it may be used */
+} tgl_measured;
+
+/* Several threads may use it at the same time. All functions accept NULL as an empty wisdom. */
+typedef struct tgl_wisdom tgl_wisdom;
+
+/* chip, driver: as in a line. NULL: no memory. */
+tgl_wisdom *tgl_wisdom_open(const char *chip, const char *driver);
+void tgl_wisdom_close(tgl_wisdom *wisdom);
+
+/* The file's path and the number of lines, or "off (reason)". Returns text. */
+const char *tgl_wisdom_describe(tgl_wisdom *wisdom, char *text, size_t size);
+
+/* Reads the lines that other processes have added. */
+void tgl_wisdom_refresh(tgl_wisdom *wisdom);
+
+/* Whether the file exists and may not be changed: then nothing is measured, and plans keep their
+ * bits. */
+bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
+
+/* *found := the lines of kernels for a product on this chip, in an array that the caller frees:
+ * first those that may be used, with the sustained ones before the bursts, and the fastest first.
+ * Kernel strings are valid as long as the wisdom is open. Returns the number of lines; 0 also
+ * without memory. */
+int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
+
+/* *peer := the time of another library for the product. False: there is none. */
+bool tgl_wisdom_peer(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured *peer);
+
+/* The `kernel` of such a time, and its `source`. */
+extern const char tgl_wisdom_peer_kernel[];
+extern const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE];
+
+/* Remembers a measurement, and appends it to the file if that is possible. */
+void tgl_wisdom_add(tgl_wisdom *wisdom, const tgl_shape *shape, const tgl_measured *measured);
+
+/* What the kernels of a launch list are compiled from, in hexadecimal. */
+void tgl_wisdom_source(const tgl_launch_list *list, char source[TGL_SOURCE_SIZE]);
+
+#endif
