@@ -43,7 +43,7 @@ typedef struct learn_gate {
     bool at_least;
 } learn_gate;
 
-enum { GATES_MAX = 3 };
+enum { GATES_MAX = 3, HINTS_MAX = 3 };
 
 typedef struct exercise {
     const char *name, *title; /* the name is also that of the kernel */
@@ -57,7 +57,7 @@ typedef struct exercise {
     int gate_m, gate_k; /* the size at which the gates are measured; n is gate_m or `columns` */
     learn_gate gates[GATES_MAX];
     int gate_count;
-    const char *hint;
+    const char *hints[HINTS_MAX]; /* a question first, then more and more of the answer */
 } exercise;
 
 /* Index 0, 1, ... until NULL. */
@@ -65,10 +65,6 @@ const exercise *exercise_at(int index);
 
 /* NULL: there is none of that name. */
 const exercise *exercise_find(const char *name);
-
-/* The exercise that a file says it is for: its first line of the form "Exercise NAME:". NULL: it
- * names none. */
-const exercise *exercise_of(const char *source);
 
 /* The embedded files. */
 const char *exercise_starter(const exercise *e);

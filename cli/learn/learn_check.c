@@ -6,24 +6,13 @@
 #include "learn_check.h"
 #include "elements.h"
 #include "learn_gates.h"
+#include "learn_process.h"
+#include "learn_source.h"
 
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-enum {
-    SECONDS_MAX = 9,       /* of processor time */
-    WALL_SECONDS_MAX = 30, /* a kernel may sleep, and a compiler wait for input */
-    CHILD_SOLVED = 10,
-    CHILD_UNSOLVED = 11, /* exit codes that no failure has */
-};
 
 /* The sizes at which results are checked. pad: elements between the rows of each matrix. shift:
  * elements before its first one, so that it is not aligned. k = 0: there is no product, and A and B
@@ -126,13 +115,39 @@ static tgl_status run_case(learner *l, const learn_case *c, bool is_exact)
     return tgl_plan_run(l->plan, c->alpha, l->A, l->B, c->beta, l->C, NULL);
 }
 
+/* The first line of a compiler's log that begins with a place in this file; NULL: there is none. */
+static const char *complaint_of(const char *log, const char *file)
+{
+    const size_t length = strlen(file);
+    while ((log = strchr(log, '\n')) != NULL) {
+        log++;
+        if (strncmp(log, file, length) == 0 && log[length] == ':' && log[length + 1] >= '0' &&
+            log[length + 1] <= '9')
+            return log;
+    }
+    return NULL;
+}
+
+/* Whether the first complaint is not about the kernel but about its caller, which the simulator
+ * writes. */
+static bool is_of_caller(const char *log, const char *file)
+{
+    const char *caller = complaint_of(log, "kernel.c"), *own = complaint_of(log, file);
+    return caller != NULL && (own == NULL || caller < own);
+}
+
 /* Prints why the run of a case failed. */
 static bool say_failure(const learner *l, tgl_status status)
 {
     char message[8192];
     if (tgl_last_error(message, sizeof message) == 0)
         snprintf(message, sizeof message, "%s", tgl_status_text(status));
-    if (status == TGL_COMPILE)
+    if (status == TGL_COMPILE && is_of_caller(message, l->file))
+        printf(
+            "error     %s: the kernel %s cannot be launched: it keeps its name and the parameters "
+            "of the starter\n",
+            l->file, l->e->name);
+    else if (status == TGL_COMPILE)
         printf("error     %s\n", message);
     else
         printf("error     at m = %d, n = %d, k = %d:\n          %s\n", l->at.m, l->at.n, l->at.k,
@@ -233,72 +248,35 @@ static bool check_gates(learner *l)
     return ok;
 }
 
-/* ---- A process of its own -------------------------------------------------------------------- */
+/* ---- All of it ------------------------------------------------------------------------------- */
 
-static bool check_all(const exercise *e, const char *file, const char *source)
+/* What the process of a check gets. */
+typedef struct task {
+    const exercise *e;
+    const char *file, *source;
+} task;
+
+static bool check_all(const void *context)
 {
-    learner l = {.e = e, .file = file, .source = source};
+    const task *of = context;
+    learner l = {.e = of->e, .file = of->file, .source = of->source};
     const tgl_device_options options = {.size = sizeof options, .threads = 1};
     const tgl_status status = tgl_device_open("sim", &options, &l.dev);
-    if (status != TGL_OK) {
-        cli_fail_status(status);
-        return false;
-    }
-    printf("%s: %s\n", e->name, e->title);
+    if (status != TGL_OK) return say_failure(&l, status);
     bool ok = check_results(&l);
-    ok = ok && (!e->is_split || check_order(&l));
+    ok = ok && (!l.e->is_split || check_order(&l));
     ok = ok && check_gates(&l);
     tgl_device_close(l.dev);
     return ok;
 }
 
-_Noreturn static void run_child(const exercise *e, const char *file, const char *source)
-{
-    const struct rlimit seconds = {SECONDS_MAX, SECONDS_MAX + 1}, no_core = {0, 0};
-    signal(SIGXCPU, SIG_DFL);
-    signal(SIGALRM, SIG_DFL);
-    setrlimit(RLIMIT_CORE, &no_core);
-    setrlimit(RLIMIT_CPU, &seconds);
-    alarm(WALL_SECONDS_MAX);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it ends with its parent */
-    const bool ok = check_all(e, file, source);
-    fflush(stdout);
-    _exit(ok ? CHILD_SOLVED : CHILD_UNSOLVED);
-}
-
-/* Prints how the process of a check ended, unless it has said so itself. */
-static void say_end(const char *file, int ended)
-{
-    const int number = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
-    if (number == SIGALRM)
-        printf("error     %s: stopped after %d s: it waits for something\n", file,
-               WALL_SECONDS_MAX);
-    else if (number == SIGXCPU || number == SIGKILL)
-        printf("error     %s: stopped after %d s of processor time: an endless loop, or far more "
-               "work than the exercise needs\n",
-               file, SECONDS_MAX);
-    else if (number == SIGFPE)
-        printf("error     %s: a division of integers by zero\n", file);
-    else
-        printf("error     %s: the kernel crashed (%s): an index or a pointer leads out of an array "
-               "in registers, or to nowhere\n",
-               file, number != 0 ? strsignal(number) : "unexpected end");
-}
-
 bool learn_check(const exercise *e, const char *file, const char *source, bool is_quiet)
 {
-    fflush(NULL);
-    const pid_t child = fork();
-    if (child < 0) return cli_fail_false("cannot start a process: %s", strerror(errno));
-    if (child == 0) {
-        if (is_quiet && freopen("/dev/null", "w", stdout) == NULL) _exit(CHILD_UNSOLVED);
-        run_child(e, file, source);
-    }
-    int ended;
-    while (waitpid(child, &ended, 0) < 0)
-        if (errno != EINTR) return cli_fail_false("lost a process: %s", strerror(errno));
-    const int code = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
-    if (code == CHILD_SOLVED) return true;
-    if (code != CHILD_UNSOLVED && !is_quiet) say_end(file, ended);
+    const task of = {e, file, source};
+    char why[512];
+    if (!is_quiet) printf("%s: %s\n", e->name, e->title);
+    if (!learn_source_is_refused(e, source, why, sizeof why))
+        return learn_run(file, is_quiet, check_all, &of);
+    if (!is_quiet) printf("error     %s: %s\n", file, why);
     return false;
 }
