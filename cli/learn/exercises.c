@@ -177,6 +177,92 @@ static const exercise exercises[] = {
            "A step of 16 along K is 16 elements further in each row of A, 32 bytes, and 16 rows "
            "further in B, 16 * 128 bytes. Four steps, one group. The zeros in acc are accesses "
            "that wgmma_fence() must order.")},
+    {.name = "producer_consumers",
+     .title = "a warp that copies, and warpgroups that multiply",
+     .rung = "f16_specialised",
+     .type = TGL_F16,
+     .maps = 2,
+     .dynamic_shared = 49184,
+     .block_m = 128,
+     .block_n = 64,
+     .threads = 288,
+     .gate_m = 128,
+     .gate_k = 256,
+     GATES({BARRIERS_PER_BLOCK, 1, false}, {TMA_BYTES, 1, true}, {WGMMA_PER_NEEDED, 1, true}),
+     HINTS(
+         "Which of the two waits does the producer need, and which the consumers? Can one barrier "
+         "of all threads do both without making the fast side wait?",
+         "Branch once, in front of the loops: the producer has a loop that only waits for empty "
+         "and requests, a consumer one that waits for full, multiplies and arrives. Which parity "
+         "does each of them wait for in lap 0 and in lap 1?",
+         "The producer's lane 0 waits for &shared->empty[i % STAGES] with parity (i / STAGES + 1) "
+         "% 2. Every thread of a consumer calls mbarrier_arrive(&shared->empty[stage]) after "
+         "multiply().")},
+    {.name = "multicast",
+     .title = "one copy for both blocks of a cluster",
+     .rung = "f16_persistent",
+     .type = TGL_F16,
+     .maps = 2,
+     .cluster = 2,
+     .block_m = 64,
+     .block_n = 64,
+     .threads = 128,
+     .gate_m = 128,
+     .gate_k = 512,
+     GATES({LOADED_PER_NEEDED, 1.5, false}, {TMA_BYTES, 1, true}),
+     HINTS("How many bytes of B does a cluster load for a tile, and how many different ones are "
+           "there?",
+           "Three things change: who copies which half, which threads must have read the tiles "
+           "before the next copies, and what stays: how many bytes does each block receive?",
+           "One tma_load_3d_multicast() of &Bs[rank * HALF * CHUNKS] from row i * BK + rank * HALF "
+           "with mask 3. The expected bytes stay. __syncwarp() and cluster_sync() replace the "
+           "barrier at the end of the loop.")},
+    {.name = "tma_store",
+     .title = "results through shared memory and TMA",
+     .rung = "f16_persistent",
+     .type = TGL_F16,
+     .maps = 3,
+     SQUARE(64, 128),
+     GATES({TMA_STORED, 1, true}),
+     HINTS(
+         "Through which proxy do threads write shared memory, and through which does TMA read it? "
+         "What must stand between, and who must execute it?",
+         "Four steps: all threads write float_to_f16(...) to the place swizzle_128(r * 128 + c * "
+         "2) of the tile; each executes the fence; a barrier; one thread stores, commits, waits.",
+         "finish_half() of lib/load_store_half.h applies alpha and beta: outside of C call it "
+         "with beta 0, so that it does not read C. fence_proxy_async() stands before "
+         "__syncthreads().")},
+    {.name = "persistent",
+     .title = "blocks that stay for several tiles",
+     .rung = "f16_persistent",
+     .type = TGL_F16,
+     .maps = 2,
+     .blocks_max = 2,
+     .block_m = 64,
+     .block_n = 64,
+     .threads = 128,
+     .gate_m = 128,
+     .gate_k = 128,
+     GATES({BARRIERS_PER_BLOCK, 1, false}, {TMA_BYTES, 1, true}),
+     HINTS("What does TMA do while the block stores its results, and what could it do?",
+           "request() takes the number of a step, counted over all tiles of the block. When may "
+           "step s + STAGES be requested, and what is the last step of all?",
+           "Request the first STAGES steps once, before the loop over tiles. In it, the condition "
+           "is s + STAGES < work.count * work.depth. Without the requests at the beginning of a "
+           "tile, the barrier at its end protects nothing.")},
+    {.name = "words",
+     .title = "FP32 by products of TF32 words",
+     .rung = "words_three",
+     .type = TGL_F32,
+     .error_max = 16,
+     SQUARE(64, 128),
+     GATES({TF32_PER_NEEDED, 3, true}, {LOADED_PER_NEEDED, 2, false}),
+     HINTS("x has 24 bits and its first word 11. Where are the others, and how do you get them in "
+           "FP32 without an error?",
+           "(a_hi + a_lo) * (b_hi + b_lo) has four products. How large is each, relative to a * b, "
+           "and which one may be left out?",
+           "lo is round_to_tf32(__float_as_uint(x - __uint_as_float(hi))). Keep hi and lo of both "
+           "operands, and call mma_tf32() three times: lo * hi, hi * lo, hi * hi.")},
     {.name = "mend_barrier",
      .title = "a broken kernel: a race",
      .rung = "shared_tile",

@@ -16,9 +16,11 @@ enum {
     LEARN_SHARED_STORE = 1u << 3,
     LEARN_ASYNC_COPY = 1u << 4, /* cp.async */
     LEARN_TMA_LOAD = 1u << 5,
+    LEARN_TMA_STORE = 1u << 6,
     LEARN_WGMMA = 1u << 7,
     LEARN_MMA = 1u << 8,
     LEARN_LOADS = LEARN_GLOBAL_LOAD | LEARN_ASYNC_COPY | LEARN_TMA_LOAD, /* of global memory */
+    LEARN_STORES = LEARN_GLOBAL_STORE | LEARN_TMA_STORE,
 };
 
 /* What a gate measures: a count of the accesses of some kinds, divided by another count. */
@@ -31,7 +33,9 @@ typedef enum learn_figure {
     BARRIERS_PER_BLOCK,
     COPIED_BYTES, /* by cp.async, of the bytes that are loaded in all */
     TMA_BYTES,    /* the same by TMA */
+    TMA_STORED,   /* bytes that TMA stores, of those that are stored in all */
     MMA_PER_NEEDED,
+    TF32_PER_NEEDED,
     WGMMA_PER_NEEDED,
     LEARN_FIGURES
 } learn_figure;
@@ -52,8 +56,11 @@ typedef struct exercise {
     int block_m, block_n, threads;
     bool is_split;      /* split-K, and the results must be the same in any order of the blocks */
     int dynamic_shared; /* bytes per block */
-    int maps;           /* tensor maps: 2: of A and B */
+    int maps;           /* tensor maps: 2: of A and B; 3: of C, too */
+    int cluster;        /* blocks of a cluster; 0: no clusters */
+    int blocks_max;     /* blocks that take tiles in turn; 0: a block for each tile */
     int columns;        /* of C; 0: any number */
+    int error_max;      /* in units of 2^-24 |A||B|; 0: only exact sums are checked */
     int gate_m, gate_k; /* the size at which the gates are measured; n is gate_m or `columns` */
     learn_gate gates[GATES_MAX];
     int gate_count;

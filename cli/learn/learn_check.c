@@ -248,6 +248,44 @@ static bool check_gates(learner *l)
     return ok;
 }
 
+/* ---- Accuracy -------------------------------------------------------------------------------- */
+
+/* The largest error of an element of C, relative to its sum of |a * b|, in units of 2^-24. */
+static double error_of(const learner *l)
+{
+    const tgl_problem *p = &l->problem;
+    const tgl_type type = l->e->type;
+    double most = 0;
+    for (int row = 0; row < l->at.m; row++)
+        for (int col = 0; col < l->at.n; col++) {
+            double sum = 0, scale = 0;
+            for (int i = 0; i < l->at.k; i++) {
+                const double product = element_get(type, l->A, row * p->lda + i) *
+                                       element_get(type, l->B, i * p->ldb + col);
+                sum += product;
+                scale += fabs(product);
+            }
+            const double error = fabs(element_get(type, l->C, row * p->ldc + col) - sum) / scale;
+            if (!(error <= most)) most = error; /* also a NaN */
+        }
+    return ldexp(most, 24);
+}
+
+/* Multiplies numbers with 24 bits, whose sums are not exact. */
+static bool check_error(learner *l)
+{
+    static const learn_case c = {64, 64, 64, 0, 0, 1, 0};
+    const tgl_status status = run_case(l, &c, false);
+    const double error = status == TGL_OK ? error_of(l) : 0;
+    const bool ok = error <= l->e->error_max;
+    release_case(l);
+    if (status != TGL_OK) return say_failure(l, status);
+    printf("gate      %-28s %8.2f, wanted at most %d.00: %s\n"
+           "          = largest error of an element / sum of its |a * b|, in units of 2^-24\n",
+           "error of other numbers", error, l->e->error_max, ok ? "passed" : "FAILED");
+    return ok;
+}
+
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 /* What the process of a check gets. */
@@ -265,7 +303,8 @@ static bool check_all(const void *context)
     if (status != TGL_OK) return say_failure(&l, status);
     bool ok = check_results(&l);
     ok = ok && (!l.e->is_split || check_order(&l));
-    ok = ok && check_gates(&l);
+    const bool is_accurate = !ok || l.e->error_max == 0 || check_error(&l);
+    ok = ok && check_gates(&l) && is_accurate;
     tgl_device_close(l.dev);
     return ok;
 }

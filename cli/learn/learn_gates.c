@@ -69,11 +69,24 @@ static double loaded_bytes(const measured *x, unsigned kinds)
     return sum_of(x, LEARN_LOADS, AT(bytes));
 }
 
+static double stored_bytes(const measured *x, unsigned kinds)
+{
+    (void)kinds;
+    return sum_of(x, LEARN_STORES, AT(bytes));
+}
+
 /* mma.sync of m16n8k16 are 64 FFMAs of a warp. */
 static double needed_mmas(const measured *x, unsigned kinds)
 {
     (void)kinds;
     return x->ffmas / 64;
+}
+
+/* mma.sync of m16n8k8 are 32. */
+static double needed_tf32(const measured *x, unsigned kinds)
+{
+    (void)kinds;
+    return x->ffmas / 32;
 }
 
 /* wgmma of m64n64k16 are 2048. */
@@ -111,6 +124,11 @@ static const struct {
                       AT(bytes), loaded_bytes},
     [TMA_BYTES] = {"part loaded by TMA", "bytes of TMA / bytes loaded from global memory",
                    LEARN_TMA_LOAD, AT(bytes), loaded_bytes},
+    [TMA_STORED] = {"part stored by TMA", "bytes that TMA stores / bytes stored in global memory",
+                    LEARN_TMA_STORE, AT(bytes), stored_bytes},
+    [TF32_PER_NEEDED] = {"mma.sync / those of TF32",
+                         "mma.sync of warps / (m*n*k / 1024), for 16 x 8 x 8 each", LEARN_MMA,
+                         AT(requests), needed_tf32},
     [MMA_PER_NEEDED] = {"mma.sync / needed",
                         "mma.sync of warps / (m*n*k / 2048), for 16 x 8 x 16 each", LEARN_MMA,
                         AT(requests), needed_mmas},
@@ -149,8 +167,8 @@ static void say_line(const measured *x, learn_figure figure, const char *file)
     const learn_line *line = costliest(x, figure);
     if (line == NULL) return;
     const double n = line->requests > 0 ? (double)line->requests : 1;
-    printf("          most at %s:%d, %s of %s: %lld requests", file, line->line, line->access,
-           line->target, (long long)line->requests);
+    printf("          most at %s:%d, %s%s%s: %lld requests", file, line->line, line->access,
+           line->target[0] != '\0' ? " of " : "", line->target, (long long)line->requests);
     if (line->sectors > 0) printf(" of %.2f sectors", (double)line->sectors / n);
     if (line->wavefronts > 0) printf(" of %.2f wavefronts", (double)line->wavefronts / n);
     printf("\n");

@@ -16,7 +16,8 @@ GATE = re.compile(r"^gate +(.+?) +(\d+\.\d\d), wanted at (most|least) (\d+\.\d\d
                   re.MULTILINE)
 
 # Figures that are counts: a solution has exactly what is wanted.
-COUNTS = ("barriers a block", "part loaded by cp.async", "part loaded by TMA", "mma.sync / needed", "wgmma / needed")
+COUNTS = ("barriers a block", "part loaded by cp.async", "part loaded by TMA", "part stored by TMA", "mma.sync / needed",
+          "mma.sync / those of TF32", "wgmma / needed")
 
 # Planted errors: the exercise, a text of its solution, what stands there instead, and what the check says.
 WRONG = [
@@ -94,6 +95,32 @@ WRONG = [
     ("wgmma_descriptors", "    WGMMA_WAIT(acc, 0);\n", "", "has not been waited for|no thread has waited"),
     ("wgmma_descriptors", "a + p * 2 / 16", "a + p * 2", "into a swizzle's pattern"),
     ("wgmma_descriptors", "b + p * 128 / 16", "b + p * 2 / 16", "WRONG at"),
+    ("producer_consumers", "mbarrier_wait(&shared->empty[i % STAGES], (i / STAGES + 1) % 2);\n            ", "",
+     "no thread has waited for|race:"),
+    ("producer_consumers", "(i / STAGES + 1) % 2", "i / STAGES % 2", "never come|deadlock"),
+    ("producer_consumers", "CONSUMERS * 128);\n        }", "128);\n        }", "race:|arriv"),
+    ("producer_consumers", "        mbarrier_arrive(&shared->empty[stage]);\n",
+     "        if (lane == 0) mbarrier_arrive(&shared->empty[stage]);\n", "never come|deadlock|lanes"),
+    ("producer_consumers", "As + group * 64 * CHUNKS", "As", "WRONG at"),
+    ("multicast", "        __syncwarp();\n        cluster_sync(); /* all", "        __syncthreads(); /* all",
+     "before the TMA copy|race:"),
+    ("multicast", "(1 << CLUSTER) - 1", "1 << rank", "never come|deadlock|before the TMA"),
+    ("multicast", "sizeof As + sizeof Bs", "sizeof As + sizeof Bs / 2", "never come|bytes|before the TMA"),
+    ("multicast", "&Bs[rank * HALF * CHUNKS]", "Bs", "before the TMA copy|race:|WRONG at"),
+    ("multicast", "    cluster_sync(); /* the mbarriers", "    __syncthreads(); /* the mbarriers", "mbarrier"),
+    ("tma_store", "        fence_proxy_async(); /* TMA", "        if (tid == 0) fence_proxy_async(); /* TMA", "async proxy"),
+    ("tma_store", "will see what this thread has written */\n        __syncthreads();\n", "*/\n", "race:|no thread has written"),
+    ("tma_store", "            TMA_STORE_WAIT_READ(0);\n", "", "TMA|store"),
+    ("tma_store", "if (stores_by_tma) {", "if (k >= 0) {", "map"),
+    ("tma_store", "is_inside ? beta : 0.0f", "beta", "past the end of C|column|padding"),
+    ("persistent", "&work, s + STAGES,", "&work, s + 1,", "no thread has waited for|before the TMA copy|race:"),
+    ("persistent", "s + STAGES < steps", "s + STAGES <= steps", "unread|TMA|copies|phase|bytes|in flight"),
+    ("persistent", "s / STAGES % 2);\n            multiply", "i / STAGES % 2);\n            multiply",
+     "before the TMA copy|race:|never come|deadlock"),
+    ("persistent", "work.stride = (int)gridDim.x", "work.stride = 1", "race:|WRONG at"),
+    ("words", "            mma_tf32(acc[i][j], a_hi[i], b_lo[j]);\n", "", "error of other numbers .*FAILED"),
+    ("words", "x - __uint_as_float(*hi)", "x", "WRONG at"),
+    ("words", "a_lo[i], b_hi[j]); /*", "a_lo[i], b_lo[j]); /*", "error of other numbers .*FAILED"),
     ("mend_fence", "        fence_proxy_async(); /* wgmma", "        if (tid == 0) fence_proxy_async(); /* wgmma",
      "through the async proxy"),
     ("mend_barrier", "        __syncthreads();\n        for", "        for", "race:|no thread has written"),
