@@ -14,7 +14,7 @@ TESTS = -DTEGULA_TESTS=ON $(CMAKE_FLAGS)
 CTEST = ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS)
 INSTALL = cmake --install $(BUILD) $(if $(PREFIX),--prefix "$$(realpath -ms -- "$(PREFIX)")")
 
-.PHONY: build help run test test-all test-aarch64 bench check performance gpu fuzz format lint deb wheel notebook site install uninstall clean
+.PHONY: build help run test test-all test-aarch64 bench check performance gpu fuzz format lint deb wheel sdist notebook site install uninstall clean
 
 build: ## The library and the program
 	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) >/dev/null
@@ -79,6 +79,9 @@ wheel: ## The Python package as a wheel, in build/wheel (needs Python 3.9 with p
 		$(PYTHON) -m auditwheel repair --wheel-dir $(BUILD)/wheel $(BUILD)/wheel/*-linux_*.whl && \
 		rm $(BUILD)/wheel/*-linux_*.whl; \
 	else echo "Without auditwheel and patchelf the wheel has no manylinux tag, which PyPI needs."; fi
+
+sdist: ## A source distribution of the Python package, in build/sdist
+	@$(PYTHON) packaging/make_sdist.py $(BUILD)/sdist
 
 notebook: build ## Runs python/ladder.ipynb and writes it with its plots, to build (needs nbclient, ipykernel, matplotlib)
 	@TEGULA_LIBRARY=$(abspath $(BUILD))/libtegula.so PYTHONPATH=$(CURDIR)/python \
