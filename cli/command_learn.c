@@ -35,17 +35,23 @@ static const char help[] =
     "\n"
     "Options:\n"
     "  --folder DIR       the folder of your files; this one by default\n"
+    "  --device cuda      check: run the kernel on a GPU, and time it beside the ladder's\n"
+    "  --size N           m, n and k of the product that is timed (2048)\n"
     "\n"
     "Examples:\n"
     "  tegula learn start coalesce\n"
     "  tegula learn check coalesce.cu\n";
 
 typedef struct learn_options {
-    const char *folder;
+    const char *folder, *device;
+    int64_t size;
 } learn_options;
 
-static const cli_option option_table[] = {
-    OPTIONS_COMMON, OPTION_TEXT(learn_options, folder, "folder"), {0}};
+static const cli_option option_table[] = {OPTIONS_COMMON,
+                                          OPTION_TEXT(learn_options, folder, "folder"),
+                                          OPTION_TEXT(learn_options, device, "device"),
+                                          OPTION_INT(learn_options, size, "size", 1, 16384),
+                                          {0}};
 static const cli_syntax syntax = {.help = help, .table = option_table, .has_operands = true};
 
 enum { PATH_SIZE = 4096 };
@@ -136,7 +142,8 @@ static const char *state_of_file(const exercise *e, const char *folder, const ch
     snprintf(path, sizeof path, "%s/%s", folder, name);
     if (exercise_of_file(path) != e) return "";
     char *source = read_source(path);
-    const char *state = source != NULL && learn_check(e, name, source, true) ? "solved" : "begun";
+    const char *state =
+        source != NULL && learn_check(e, name, source, "sim", 0, true) ? "solved" : "begun";
     free(source);
     return state;
 }
@@ -206,12 +213,15 @@ static int start(const learn_options *options, const char *word, const char *unu
 }
 
 /* Checks a file whose text has been read. */
-static int check_source(const char *path, const char *source)
+static int check_source(const char *path, const char *source, const learn_options *options)
 {
     char why[512];
     const exercise *e = learn_exercise_of(source, why, sizeof why);
     if (e == NULL) return cli_fail("%s %s", path, why);
-    if (!learn_check(e, name_of(path), source, false)) {
+    const bool is_ok =
+        learn_check(e, name_of(path), source, options->device, (int)options->size, false);
+    if (strcmp(options->device, "sim") != 0) return is_ok ? EXIT_DONE : EXIT_FAILED;
+    if (!is_ok) {
         printf("not solved; `tegula learn hint %s` helps\n", e->name);
         return EXIT_FAILED;
     }
@@ -234,7 +244,7 @@ static int check(const learn_options *options, const char *word, const char *unu
                           word);
     char *source = read_source(path);
     if (source == NULL) return cli_fail("cannot read %s: %s", path, strerror(errno));
-    const int code = check_source(path, source);
+    const int code = check_source(path, source, options);
     free(source);
     return code;
 }
@@ -281,9 +291,11 @@ enum { WORDS = sizeof words / sizeof words[0] };
 
 int command_learn(int argc, char **argv)
 {
-    learn_options options = {.folder = "."};
+    learn_options options = {.folder = ".", .device = "sim", .size = 2048};
     const int code = cli_parse(argc, argv, &syntax, &options);
     if (code != PARSED) return code;
+    if (strcmp(options.device, "sim") != 0 && strncmp(options.device, "cuda", 4) != 0)
+        return cli_misuse("--device: a check runs on sim, cuda, cuda:0 and so on");
     const int count = argc - optind - 1;
     char **word = argv + optind;
     if (count < 0) return list(&options);

@@ -54,7 +54,7 @@ tgl_status learn_plan_make(tgl_device *dev, const tgl_problem *problem, const ex
     tgl_shape shape;
     tgl_launch_list list;
     tgl_chip chip = *dev->backend->chip(dev);
-    if (e->blocks_max > 0) chip.sms = e->blocks_max;
+    if (e->blocks_max > 0 && strcmp(tgl_device_name(dev), "sim") == 0) chip.sms = e->blocks_max;
     *plan = NULL;
     CLI_TRY(tgl_shape_make(problem, true, &shape));
     const tgl_partition all = {.chip = &chip,

@@ -61,7 +61,7 @@ static void limit(int resource, rlim_t most)
     setrlimit(resource, &wanted);
 }
 
-static void set_limits(void)
+static void set_limits(bool limits_memory)
 {
     const struct rlimit seconds = {SECONDS_MAX, SECONDS_MAX + 1};
     signal(SIGXCPU, SIG_DFL);
@@ -70,7 +70,7 @@ static void set_limits(void)
     setrlimit(RLIMIT_CPU, &seconds);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, FILE_MAX);
-    if (!IS_SANITIZED) limit(RLIMIT_AS, MEMORY_MAX);
+    if (limits_memory && !IS_SANITIZED) limit(RLIMIT_AS, MEMORY_MAX);
     alarm(WALL_SECONDS_MAX);
 }
 
@@ -86,11 +86,12 @@ static void watch_faults(void)
     sigaction(SIGBUS, &action, NULL);
 }
 
-_Noreturn static void run_child(bool (*check)(const void *), const void *context)
+_Noreturn static void run_child(bool limits_memory, bool (*check)(const void *),
+                                const void *context)
 {
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* it ends with its parent */
-    set_limits();
+    set_limits(limits_memory);
     watch_faults();
     shared_report->is_solved = check(context);
     fflush(stdout);
@@ -147,7 +148,8 @@ static void say_end(const char *file, int ended, const struct rusage *used)
         printf("error     %s: the kernel ended by a signal (%s)\n", file, name);
 }
 
-bool learn_run(const char *file, bool is_quiet, bool (*check)(const void *), const void *context)
+bool learn_run(const char *file, bool limits_memory, bool is_quiet, bool (*check)(const void *),
+               const void *context)
 {
     shared_report =
         mmap(NULL, sizeof(report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -157,7 +159,7 @@ bool learn_run(const char *file, bool is_quiet, bool (*check)(const void *), con
     if (child < 0) return cli_fail_false("cannot start a process: %s", strerror(errno));
     if (child == 0) {
         if (is_quiet && freopen("/dev/null", "w", stdout) == NULL) _exit(1);
-        run_child(check, context);
+        run_child(limits_memory, check, context);
     }
     int ended;
     struct rusage used;

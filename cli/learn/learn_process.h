@@ -8,7 +8,9 @@
 #include <stdbool.h>
 
 /* Returns what check(context) returns in a process of its own; false if the process ends otherwise,
- * and prints why. file: its name in messages. is_quiet: prints nothing. */
-bool learn_run(const char *file, bool is_quiet, bool (*check)(const void *), const void *context);
+ * and prints why. file: its name in messages. limits_memory: not with CUDA, which
+ * reserves more addresses than a machine has memory. is_quiet: prints nothing. */
+bool learn_run(const char *file, bool limits_memory, bool is_quiet, bool (*check)(const void *),
+               const void *context);
 
 #endif

@@ -333,6 +333,26 @@ class Learn(unittest.TestCase):
                 self.assertEqual(hints[3].code, 2)
         self.assertEqual(tegula("learn", "hint", "coalesce", "0").code, 2)
 
+    @unittest.skipUnless("FAKE_LIBCUDA" in os.environ, "no fake driver")
+    def test_on_a_gpu(self):
+        """A driver that computes the kernel `coalesce`, and no other exercise."""
+        env = {"TEGULA_LIBCUDA": os.environ["FAKE_LIBCUDA"], "TEGULA_NVRTC": os.environ["FAKE_LIBNVRTC"],
+               "TEGULA_CACHE": self.folder}
+        self.check(solution("coalesce"))
+        self.check(solution("shared_tile"), "other.cu")
+        result = tegula("learn", "check", "--device", "cuda", "--size", 48, "own.cu", cwd=self.folder, env=env)
+        self.assertEqual((result.code, errors_of(result)), (0, ""), result.out)
+        self.assertIn("results   right at 8 sizes\ntimes     at m = 48, n = 48, k = 48\n", result.out)
+        self.assertRegex(result.out, r"time +own.cu +[0-9.]+ ms, +[0-9.]+ TFLOP/s\ntime +ladder/coalesced +[0-9.]+ ms")
+        self.assertNotIn("solved", result.out)
+        result = tegula("learn", "check", "--device", "cuda", "--size", 48, "other.cu", cwd=self.folder, env=env)
+        self.assertEqual(result.code, 1)
+        self.assertIn("WRONG at m = 64", result.out)
+        env["TEGULA_LIBCUDA"] = "/nothing"
+        result = tegula("learn", "check", "--device", "cuda", "own.cu", cwd=self.folder, env=env)
+        self.assertEqual((result.code, result.err.count("\n")), (1, 1))
+        self.assertEqual(tegula("learn", "check", "--device", "cpu", "own.cu", cwd=self.folder).code, 2)
+
     def test_misuse(self):
         for words in (["start"], ["start", "nothing"], ["begin", "coalesce"], ["check", "a b.cu"],
                       ["check", "coalesce.c"], ["hint", "nothing"], ["solution", "a", "b"], ["check", "nothing"], ["hint", "coalesce", "1", "2"]):
