@@ -214,7 +214,7 @@ class Learn(unittest.TestCase):
         "for (int i = 0; i < 2000000000; i++) if (i % 3 == 5) __syncthreads();": "endless loop",
         "if (threadIdx.x > 0) __syncthreads();": "barrier",
         "*(float *)(row + 64) = 1.0f;": "address",
-        "for (int i = 0; i < 100000000; i++) if (i < 0) row = i;": "stopped after 9 s",
+        "for (int i = 0; i < 100000000; i++) if (i < 0) row = i;": "stopped after (9|30) s", # the latter on a busy machine
         "__builtin_trap();": "the kernel crashed .*a trap",
         "extern void abort(void); abort();": "the kernel crashed .*abort",
         "extern void exit(int); exit(10);": "exit code 10",

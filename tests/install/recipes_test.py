@@ -169,7 +169,7 @@ class SourceDistribution(unittest.TestCase):
         self.assertIn(f"\nVersion: {VERSION}\n", facts)
         for name in ("python/CMakeLists.txt", "python/tegula/__init__.py", "include/tegula/tegula.h", "kernels/gemm/simt.cu",
                      "exercises/coalesce.cu"):
-            self.assertIn(f"tegula-{VERSION}/{name}", names)
+            self.assertTrue(f"tegula-{VERSION}/{name}" in names, name)
         self.assertFalse([name for name in names if "/tests/" in name or "/docs/" in name])
         # Each path of the file exists in the archive.
         for path in re.findall(r'^(?:readme|cmake.source-dir|input) = "(.*)"$', text, re.M) + re.findall(r'wheel.packages = \["(.*)"\]', text):
