@@ -88,9 +88,10 @@ static tgl_status make_matrices(learner *l, bool is_exact)
     CLI_TRY(make_matrix(l, 0, c->m * l->problem.lda, is_exact, false));
     CLI_TRY(make_matrix(l, 1, c->k * l->problem.ldb, is_exact, false));
     CLI_TRY(make_matrix(l, 2, elements, true, c->beta == 0));
-    char *before = malloc((size_t)elements * size);
+    const size_t bytes = (size_t)(elements + 1) * size; /* with the element behind them: not 0 */
+    char *before = malloc(bytes);
     if (before == NULL) return TGL_NO_MEMORY;
-    memcpy(before, l->host[2] + skip, (size_t)elements * size);
+    memcpy(before, l->host[2] + skip, bytes);
     l->A = l->host[0] + skip;
     l->B = l->host[1] + skip;
     l->C = l->host[2] + skip;
