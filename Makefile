@@ -14,7 +14,7 @@ TESTS = -DTEGULA_TESTS=ON $(CMAKE_FLAGS)
 CTEST = ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS)
 INSTALL = cmake --install $(BUILD) $(if $(PREFIX),--prefix "$$(realpath -ms -- "$(PREFIX)")")
 
-.PHONY: build help run test test-all test-aarch64 bench check performance gpu fuzz format lint deb wheel notebook install uninstall clean
+.PHONY: build help run test test-all test-aarch64 bench check performance gpu fuzz format lint deb wheel sdist notebook site install uninstall clean
 
 build: ## The library and the program
 	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) >/dev/null
@@ -80,10 +80,17 @@ wheel: ## The Python package as a wheel, in build/wheel (needs Python 3.9 with p
 		rm $(BUILD)/wheel/*-linux_*.whl; \
 	else echo "Without auditwheel and patchelf the wheel has no manylinux tag, which PyPI needs."; fi
 
+sdist: ## A source distribution of the Python package, in build/sdist
+	@$(PYTHON) packaging/make_sdist.py $(BUILD)/sdist
+
 notebook: build ## Runs python/ladder.ipynb and writes it with its plots, to build (needs nbclient, ipykernel, matplotlib)
 	@TEGULA_LIBRARY=$(abspath $(BUILD))/libtegula.so PYTHONPATH=$(CURDIR)/python \
 		$(PYTHON) python/run_notebook.py python/ladder.ipynb $(BUILD)/ladder.ipynb
 	@echo "$(BUILD)/ladder.ipynb: open it with Jupyter"
+
+site: build ## The documents as a site, in build/site/html (needs mkdocs and mkdocs-material)
+	@$(PYTHON) docs/site/make_site.py $(BUILD)/site $(abspath $(BUILD))/tegula
+	@echo "$(BUILD)/site/html: a web server shows it, such as \`python3 -m http.server -d $(BUILD)/site/html\`"
 
 install: build ## Installs to /usr/local, or to PREFIX=DIR; DESTDIR=DIR is put before the prefix
 	@DESTDIR="$(DESTDIR)" $(INSTALL)

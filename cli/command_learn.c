@@ -4,8 +4,10 @@
  */
 #include "exercises.h"
 #include "learn_check.h"
+#include "learn_source.h"
 #include "options.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,25 +16,45 @@
 #include <unistd.h>
 
 static const char help[] =
-    "Usage: tegula learn [start NAME | check FILE | hint NAME | solution NAME]\n"
+    "Usage: tegula learn [start NAME | check FILE | hint NAME [NUMBER] | solution NAME] [OPTIONS]\n"
     "\n"
     "Exercises in writing fast kernels, without a GPU. An exercise is a kernel with one part left\n"
     "out, and a goal in figures. The simulator compiles and runs your file: results at ragged\n"
     "sizes, races, and then the figures.\n"
     "\n"
-    "Without a word it lists the exercises, and which of them the files of this folder solve.\n"
+    "Without a word it lists the exercises, and which of them the files of a folder solve. It "
+    "finds\n"
+    "a file by the line \"Exercise NAME:\" of its head.\n"
     "\n"
-    "  start NAME        write NAME.cu into this folder; the text at its head says what to do\n"
-    "  check FILE        check your file: exit code 0 if it solves its exercise, 1 if not\n"
-    "  hint NAME         say where to look\n"
-    "  solution NAME     print a solution, with the reason\n"
+    "  start NAME         write NAME.cu; the text at its head says what to do\n"
+    "  check FILE         check your file: exit code 0 if it solves its exercise, 1 if not\n"
+    "  hint NAME NUMBER   a hint; number 1 is a question, later ones say more\n"
+    "  solution NAME      print a solution, with the reason\n"
+    "\n"
+    "FILE may be the name of an exercise, for NAME.cu, and NAME may be your file.\n"
+    "\n"
+    "Options:\n"
+    "  --folder DIR       the folder of your files; this one by default\n"
+    "  --device cuda      check: run the kernel on a GPU, and time it beside the ladder's\n"
+    "  --size N           m, n and k of the product that is timed (2048)\n"
     "\n"
     "Examples:\n"
     "  tegula learn start coalesce\n"
     "  tegula learn check coalesce.cu\n";
 
-static const cli_option option_table[] = {OPTIONS_COMMON, {0}};
+typedef struct learn_options {
+    const char *folder, *device;
+    int64_t size;
+} learn_options;
+
+static const cli_option option_table[] = {OPTIONS_COMMON,
+                                          OPTION_TEXT(learn_options, folder, "folder"),
+                                          OPTION_TEXT(learn_options, device, "device"),
+                                          OPTION_INT(learn_options, size, "size", 1, 16384),
+                                          {0}};
 static const cli_syntax syntax = {.help = help, .table = option_table, .has_operands = true};
+
+enum { PATH_SIZE = 4096 };
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
@@ -71,91 +93,183 @@ static bool is_plain(const char *name)
            strspn(name, letters) == length && strcmp(name + length - 3, ".cu") == 0;
 }
 
-/* ---- The words ------------------------------------------------------------------------------- */
-
-static const exercise *find(const char *name)
+/* The file of an exercise in a folder. */
+static void path_of(const char *folder, const exercise *e, char path[PATH_SIZE])
 {
-    const exercise *e = exercise_find(name);
-    if (e == NULL)
-        cli_misuse("there is no exercise \"%s\"; `tegula learn` lists the exercises", name);
+    snprintf(path, PATH_SIZE, "%s/%s.cu", folder, e->name);
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+/* The exercise of a file; NULL: it is not readable, or does not name one exercise. */
+static const exercise *exercise_of_file(const char *path)
+{
+    char why[512];
+    char *source = read_source(path);
+    const exercise *e = source != NULL ? learn_exercise_of(source, why, sizeof why) : NULL;
+    free(source);
     return e;
 }
 
-/* "solved", "begun", or "" without a file in this folder. */
-static const char *state_of(const exercise *e)
+/* The exercise that a word of the command line means: its name, a file that names it in its head,
+ * or NAME.cu. NULL: reported. */
+static const exercise *find(const char *word)
 {
-    char file[128];
-    snprintf(file, sizeof file, "%s.cu", e->name);
-    char *source = read_source(file);
-    if (source == NULL) return "";
-    const char *state = learn_check(e, file, source, true) ? "solved" : "begun";
+    char stem[128];
+    const exercise *e = exercise_find(word);
+    if (e == NULL && is_plain(name_of(word))) {
+        const char *name = name_of(word);
+        snprintf(stem, sizeof stem, "%.*s", (int)strlen(name) - 3, name);
+        e = exercise_of_file(word);
+        if (e == NULL) e = exercise_find(stem);
+    }
+    if (e == NULL)
+        cli_misuse("there is no exercise \"%s\"; `tegula learn` lists the exercises", word);
+    return e;
+}
+
+/* ---- The list -------------------------------------------------------------------------------- */
+
+static int is_source(const struct dirent *entry)
+{
+    return is_plain(entry->d_name);
+}
+
+/* The state of a file with respect to an exercise: "" if it is for another one. */
+static const char *state_of_file(const exercise *e, const char *folder, const char *name)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (exercise_of_file(path) != e) return "";
+    char *source = read_source(path);
+    const char *state =
+        source != NULL && learn_check(e, name, source, "sim", 0, true) ? "solved" : "begun";
     free(source);
     return state;
 }
 
-static int list(void)
+/* Prints an exercise, and its state in the files of a folder. */
+static void list_exercise(const exercise *e, const char *folder, struct dirent *const *files,
+                          int count)
 {
+    const char *state = "", *name = "";
+    for (int i = 0; i < count && strcmp(state, "solved") != 0; i++) {
+        const char *found = state_of_file(e, folder, files[i]->d_name);
+        if (found[0] == '\0') continue;
+        state = found;
+        name = files[i]->d_name;
+    }
+    printf("  %-18s %-7s %s", e->name, state, e->title);
+    if (name[0] != '\0') printf(" (%s)", name);
+    puts("");
+    fflush(stdout);
+}
+
+/* Whether files can be checked here; false: reported. */
+static bool has_simulator(void)
+{
+    int code;
+    tgl_device *dev = cli_open_device("sim", 1, &code);
+    tgl_device_close(dev);
+    return dev != NULL;
+}
+
+static int list(const learn_options *options)
+{
+    struct dirent **files = NULL;
     const exercise *e;
-    for (int i = 0; (e = exercise_at(i)) != NULL; i++)
-        printf("  %-18s %-7s %s\n", e->name, state_of(e), e->title);
+    const int count = scandir(options->folder, &files, is_source, alphasort);
+    if (count < 0) return cli_fail("cannot read %s: %s", options->folder, strerror(errno));
+    const bool can_check = count == 0 || has_simulator();
+    for (int i = 0; can_check && (e = exercise_at(i)) != NULL; i++)
+        list_exercise(e, options->folder, files, count);
+    for (int i = 0; i < count; i++)
+        free(files[i]);
+    free(files);
+    if (!can_check) return EXIT_FAILED;
     printf("\n`tegula learn start NAME` writes an exercise into this folder.\n");
     return EXIT_DONE;
 }
 
-static int start(const char *name)
+/* ---- The words ------------------------------------------------------------------------------- */
+
+static int start(const learn_options *options, const char *word, const char *unused)
 {
-    const exercise *e = find(name);
+    (void)unused;
+    const exercise *e = find(word);
     if (e == NULL) return EXIT_MISUSE;
-    char path[128];
-    snprintf(path, sizeof path, "%s.cu", e->name);
+    char path[PATH_SIZE];
+    path_of(options->folder, e, path);
+    const char *shown = strcmp(options->folder, ".") == 0 ? path + 2 : path;
     FILE *file = fopen(path, "wxe");
     if (file == NULL && errno == EEXIST)
-        return cli_fail("%s exists and is kept; rename it to start again", path);
-    if (file == NULL) return cli_fail("cannot write %s: %s", path, strerror(errno));
+        return cli_fail("%s exists and is kept; rename it to start again", shown);
+    if (file == NULL) return cli_fail("cannot write %s: %s", shown, strerror(errno));
     const bool ok = fputs(exercise_starter(e), file) >= 0;
-    if (fclose(file) != 0 || !ok) return cli_fail("cannot write %s: %s", path, strerror(errno));
-    printf("%s: %s. Its head says what to do; then `tegula learn check %s`.\n", path, e->title,
-           path);
+    if (fclose(file) != 0 || !ok) return cli_fail("cannot write %s: %s", shown, strerror(errno));
+    printf("%s: %s. Its head says what to do; then `tegula learn check %s`.\n", shown, e->title,
+           shown);
     return EXIT_DONE;
 }
 
-static int check(const char *path)
+/* Checks a file whose text has been read. */
+static int check_source(const char *path, const char *source, const learn_options *options)
 {
-    const char *name = name_of(path);
-    if (!is_plain(name))
-        return cli_misuse("the file \"%s\" must have a name of letters, digits, '_', '-' and '.' "
-                          "that ends with .cu",
-                          path);
+    char why[512];
+    const exercise *e = learn_exercise_of(source, why, sizeof why);
+    if (e == NULL) return cli_fail("%s %s", path, why);
+    const bool is_ok =
+        learn_check(e, name_of(path), source, options->device, (int)options->size, false);
+    if (strcmp(options->device, "sim") != 0) return is_ok ? EXIT_DONE : EXIT_FAILED;
+    if (!is_ok) {
+        printf("not solved; `tegula learn hint %s` helps\n", e->name);
+        return EXIT_FAILED;
+    }
+    puts("solved");
+    if (e->rung != NULL)
+        printf("the ladder does the same in its rung %s (docs/ladder.md)\n", e->rung);
+    return EXIT_DONE;
+}
+
+static int check(const learn_options *options, const char *word, const char *unused)
+{
+    (void)unused;
+    char path[PATH_SIZE];
+    const exercise *e = exercise_find(word);
+    if (e != NULL)
+        path_of(options->folder, e, path);
+    else if (snprintf(path, sizeof path, "%s", word) >= PATH_SIZE || !is_plain(name_of(word)))
+        return cli_misuse("\"%s\" is no exercise, and no file with a name of letters, digits, '_', "
+                          "'-' and '.' that ends with .cu",
+                          word);
     char *source = read_source(path);
     if (source == NULL) return cli_fail("cannot read %s: %s", path, strerror(errno));
-    const exercise *e = exercise_of(source);
-    int code;
-    if (e == NULL) {
-        code = cli_fail("%s names no exercise: keep the line \"Exercise NAME:\" of its head", path);
-    } else if (learn_check(e, name, source, false)) {
-        puts("solved");
-        if (e->rung != NULL)
-            printf("the ladder does the same in its rung %s (docs/ladder.md)\n", e->rung);
-        code = EXIT_DONE;
-    } else {
-        printf("not solved; `tegula learn hint %s` helps\n", e->name);
-        code = EXIT_FAILED;
-    }
+    const int code = check_source(path, source, options);
     free(source);
     return code;
 }
 
-static int hint(const char *name)
+static int hint(const learn_options *options, const char *word, const char *number)
 {
-    const exercise *e = find(name);
-    if (e == NULL) return EXIT_MISUSE;
-    puts(e->hint);
+    (void)options;
+    const exercise *e = find(word);
+    int64_t at = 1, count = 0;
+    while (count < HINTS_MAX && e != NULL && e->hints[count] != NULL)
+        count++;
+    if (e == NULL || (number != NULL && !cli_parse_int("hint", number, 1, count, &at)))
+        return EXIT_MISUSE;
+    puts(e->hints[at - 1]);
+    if (at < count)
+        printf("\n`tegula learn hint %s %d` says more.\n", e->name, (int)at + 1);
+    else
+        printf("\nThis was the last hint; there is `tegula learn solution %s`.\n", e->name);
     return EXIT_DONE;
 }
 
-static int solution(const char *name)
+static int solution(const learn_options *options, const char *word, const char *unused)
 {
-    const exercise *e = find(name);
+    (void)options, (void)unused;
+    const exercise *e = find(word);
     if (e == NULL) return EXIT_MISUSE;
     fputs(exercise_solution(e), stdout);
     return EXIT_DONE;
@@ -165,27 +279,31 @@ static int solution(const char *name)
 
 static const struct {
     const char *word, *operand;
-    int (*run)(const char *operand);
+    int operands_max;
+    int (*run)(const learn_options *options, const char *operand, const char *second);
 } words[] = {
-    {"start", "NAME", start},
-    {"check", "FILE", check},
-    {"hint", "NAME", hint},
-    {"solution", "NAME", solution},
+    {"start", "NAME", 1, start},
+    {"check", "FILE", 1, check},
+    {"hint", "NAME, and may take a number", 2, hint},
+    {"solution", "NAME", 1, solution},
 };
 enum { WORDS = sizeof words / sizeof words[0] };
 
 int command_learn(int argc, char **argv)
 {
-    int unused;
-    const int code = cli_parse(argc, argv, &syntax, &unused);
+    learn_options options = {.folder = ".", .device = "sim", .size = 2048};
+    const int code = cli_parse(argc, argv, &syntax, &options);
     if (code != PARSED) return code;
-    const int count = argc - optind;
-    if (count == 0) return list();
+    if (strcmp(options.device, "sim") != 0 && strncmp(options.device, "cuda", 4) != 0)
+        return cli_misuse("--device: a check runs on sim, cuda, cuda:0 and so on");
+    const int count = argc - optind - 1;
+    char **word = argv + optind;
+    if (count < 0) return list(&options);
     for (int i = 0; i < WORDS; i++) {
-        if (strcmp(argv[optind], words[i].word) != 0) continue;
-        if (count != 2) return cli_misuse("%s takes one %s", words[i].word, words[i].operand);
-        return words[i].run(argv[optind + 1]);
+        if (strcmp(word[0], words[i].word) != 0) continue;
+        if (count < 1 || count > words[i].operands_max)
+            return cli_misuse("%s takes one %s", words[i].word, words[i].operand);
+        return words[i].run(&options, word[1], count > 1 ? word[2] : NULL);
     }
-    return cli_misuse("there is no \"learn %s\"; it takes start, check, hint or solution",
-                      argv[optind]);
+    return cli_misuse("there is no \"learn %s\"; it takes start, check, hint or solution", word[0]);
 }

@@ -52,7 +52,7 @@ if(TARGET tegula_blas)
     COMPONENT libtegula-blas)
 endif()
 
-if(TEGULA_TOP_LEVEL)
+if(TEGULA_TOP_LEVEL AND TEGULA_PROGRAM)
   install(TARGETS tegula_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tegula)
   install(FILES packaging/completion.bash RENAME tegula
     DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT tegula)
@@ -61,6 +61,8 @@ if(TEGULA_TOP_LEVEL)
   if(TEGULA_MANUAL)
     install(FILES ${TEGULA_MANUAL} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   endif()
+endif()
+if(TEGULA_TOP_LEVEL)
   include(cmake/debian.cmake)
   # The last step records what was installed; `make uninstall` runs the component "uninstall".
   set(records "set(TEGULA_RECORDS \"${PROJECT_BINARY_DIR}/installed\")")

@@ -16,9 +16,11 @@ enum {
     LEARN_SHARED_STORE = 1u << 3,
     LEARN_ASYNC_COPY = 1u << 4, /* cp.async */
     LEARN_TMA_LOAD = 1u << 5,
+    LEARN_TMA_STORE = 1u << 6,
     LEARN_WGMMA = 1u << 7,
     LEARN_MMA = 1u << 8,
     LEARN_LOADS = LEARN_GLOBAL_LOAD | LEARN_ASYNC_COPY | LEARN_TMA_LOAD, /* of global memory */
+    LEARN_STORES = LEARN_GLOBAL_STORE | LEARN_TMA_STORE,
 };
 
 /* What a gate measures: a count of the accesses of some kinds, divided by another count. */
@@ -31,7 +33,9 @@ typedef enum learn_figure {
     BARRIERS_PER_BLOCK,
     COPIED_BYTES, /* by cp.async, of the bytes that are loaded in all */
     TMA_BYTES,    /* the same by TMA */
+    TMA_STORED,   /* bytes that TMA stores, of those that are stored in all */
     MMA_PER_NEEDED,
+    TF32_PER_NEEDED,
     WGMMA_PER_NEEDED,
     LEARN_FIGURES
 } learn_figure;
@@ -43,7 +47,7 @@ typedef struct learn_gate {
     bool at_least;
 } learn_gate;
 
-enum { GATES_MAX = 3 };
+enum { GATES_MAX = 3, HINTS_MAX = 3 };
 
 typedef struct exercise {
     const char *name, *title; /* the name is also that of the kernel */
@@ -52,12 +56,15 @@ typedef struct exercise {
     int block_m, block_n, threads;
     bool is_split;      /* split-K, and the results must be the same in any order of the blocks */
     int dynamic_shared; /* bytes per block */
-    int maps;           /* tensor maps: 2: of A and B */
+    int maps;           /* tensor maps: 2: of A and B; 3: of C, too */
+    int cluster;        /* blocks of a cluster; 0: no clusters */
+    int blocks_max;     /* on the simulator, blocks that take tiles in turn; 0: all */
     int columns;        /* of C; 0: any number */
+    int error_max;      /* in units of 2^-24 |A||B|; 0: only exact sums are checked */
     int gate_m, gate_k; /* the size at which the gates are measured; n is gate_m or `columns` */
     learn_gate gates[GATES_MAX];
     int gate_count;
-    const char *hint;
+    const char *hints[HINTS_MAX]; /* a question first, then more and more of the answer */
 } exercise;
 
 /* Index 0, 1, ... until NULL. */
@@ -65,10 +72,6 @@ const exercise *exercise_at(int index);
 
 /* NULL: there is none of that name. */
 const exercise *exercise_find(const char *name);
-
-/* The exercise that a file says it is for: its first line of the form "Exercise NAME:". NULL: it
- * names none. */
-const exercise *exercise_of(const char *source);
 
 /* The embedded files. */
 const char *exercise_starter(const exercise *e);

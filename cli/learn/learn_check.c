@@ -6,24 +6,13 @@
 #include "learn_check.h"
 #include "elements.h"
 #include "learn_gates.h"
+#include "learn_process.h"
+#include "learn_source.h"
 
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-enum {
-    SECONDS_MAX = 9,       /* of processor time */
-    WALL_SECONDS_MAX = 30, /* a kernel may sleep, and a compiler wait for input */
-    CHILD_SOLVED = 10,
-    CHILD_UNSOLVED = 11, /* exit codes that no failure has */
-};
 
 /* The sizes at which results are checked. pad: elements between the rows of each matrix. shift:
  * elements before its first one, so that it is not aligned. k = 0: there is no product, and A and B
@@ -43,14 +32,28 @@ enum { CASES = sizeof cases / sizeof cases[0] };
 /* The device, the kernel, and the matrices of the running case. */
 typedef struct learner {
     const exercise *e;
-    const char *file, *source;
+    const char *file, *source, *device;
+    int side; /* of the product that is timed */
     tgl_device *dev;
     learn_case at; /* the size */
     tgl_problem problem;
     tgl_plan *plan;
-    void *memory[3];      /* of A, B and C */
-    char *A, *B, *C, *C0; /* the first elements; C0: a copy of C from before the run */
+    void *memory[3];            /* of A, B and C on the device */
+    char *host[3];              /* the same of the host */
+    const char *A, *B, *C, *C0; /* the first elements of the host; C0: C from before the run */
 } learner;
+
+/* Whether the device counts accesses; a GPU takes times instead. */
+static bool is_simulated(const learner *l)
+{
+    return strcmp(l->device, "sim") == 0;
+}
+
+/* The first element of a matrix on the device. */
+static void *operand(const learner *l, int number)
+{
+    return (char *)l->memory[number] + (size_t)l->at.shift * tgl_type_size(l->e->type);
+}
 
 /* ---- A run ----------------------------------------------------------------------------------- */
 
@@ -62,43 +65,51 @@ static double next_element(unsigned *state, bool is_exact)
     return is_exact ? (int)((*state >> 16) % 9) * 0.25 - 1 : (double)*state / 2147483648.0 - 1;
 }
 
-/* Allocates and fills a matrix; returns its first element. NULL: no memory. */
-static char *make_matrix(learner *l, int number, int64_t elements, bool is_exact)
+/* Allocates and fills a matrix, on the host and on the device. is_nan: with NaN. */
+static tgl_status make_matrix(learner *l, int number, int64_t elements, bool is_exact, bool is_nan)
 {
     const tgl_type type = l->e->type;
     const int64_t room = elements + l->at.shift + 1;
+    const size_t bytes = (size_t)room * tgl_type_size(type);
     unsigned state = (unsigned)number;
-    void **memory = &l->memory[number];
-    if (tgl_alloc(l->dev, (size_t)room * tgl_type_size(type), memory) != TGL_OK) return NULL;
+    l->host[number] = malloc(bytes);
+    if (l->host[number] == NULL) return TGL_NO_MEMORY;
     for (int64_t i = 0; i < room; i++)
-        element_set(type, *memory, i, next_element(&state, is_exact));
-    return (char *)*memory + (size_t)l->at.shift * tgl_type_size(type);
+        element_set(type, l->host[number], i, is_nan ? NAN : next_element(&state, is_exact));
+    CLI_TRY(tgl_alloc(l->dev, bytes, &l->memory[number]));
+    return tgl_upload(l->dev, l->memory[number], l->host[number], bytes, NULL);
 }
 
 static tgl_status make_matrices(learner *l, bool is_exact)
 {
     const learn_case *c = &l->at;
     const int64_t elements = c->m * l->problem.ldc;
-    const size_t bytes = (size_t)elements * tgl_type_size(l->e->type);
-    l->A = make_matrix(l, 0, c->m * l->problem.lda, is_exact);
-    l->B = make_matrix(l, 1, c->k * l->problem.ldb, is_exact);
-    l->C = make_matrix(l, 2, elements, true);
-    l->C0 = malloc(bytes);
-    if (l->A == NULL || l->B == NULL || l->C == NULL || l->C0 == NULL) return TGL_NO_MEMORY;
-    for (int64_t i = 0; c->beta == 0 && i < elements; i++)
-        element_set(l->e->type, l->C, i, NAN);
-    memcpy(l->C0, l->C, bytes);
+    const size_t size = tgl_type_size(l->e->type), skip = (size_t)c->shift * size;
+    CLI_TRY(make_matrix(l, 0, c->m * l->problem.lda, is_exact, false));
+    CLI_TRY(make_matrix(l, 1, c->k * l->problem.ldb, is_exact, false));
+    CLI_TRY(make_matrix(l, 2, elements, true, c->beta == 0));
+    const size_t bytes = (size_t)(elements + 1) * size; /* with the element behind them: not 0 */
+    char *before = malloc(bytes);
+    if (before == NULL) return TGL_NO_MEMORY;
+    memcpy(before, l->host[2] + skip, bytes);
+    l->A = l->host[0] + skip;
+    l->B = l->host[1] + skip;
+    l->C = l->host[2] + skip;
+    l->C0 = before;
     return TGL_OK;
 }
 
 static void release_case(learner *l)
 {
     tgl_plan_destroy(l->plan);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         tgl_free(l->dev, l->memory[i]);
-    free(l->C0);
+        free(l->host[i]);
+    }
+    free((char *)l->C0);
     l->plan = NULL;
     memset(l->memory, 0, sizeof l->memory);
+    memset(l->host, 0, sizeof l->host);
     l->A = l->B = l->C = l->C0 = NULL;
 }
 
@@ -123,7 +134,31 @@ static tgl_status run_case(learner *l, const learn_case *c, bool is_exact)
     l->problem.ldc = l->at.n + l->at.pad;
     CLI_TRY(make_matrices(l, is_exact));
     CLI_TRY(learn_plan_make(l->dev, &l->problem, l->e, l->file, l->source, &l->plan));
-    return tgl_plan_run(l->plan, c->alpha, l->A, l->B, c->beta, l->C, NULL);
+    CLI_TRY(tgl_plan_run(l->plan, c->alpha, operand(l, 0), operand(l, 1), c->beta, operand(l, 2),
+                         NULL));
+    return tgl_download(l->dev, l->host[2] + (l->C - l->host[2]), operand(l, 2),
+                        (size_t)(l->at.m * l->problem.ldc) * tgl_type_size(l->e->type), NULL);
+}
+
+/* The first line of a compiler's log that begins with a place in this file; NULL: there is none. */
+static const char *complaint_of(const char *log, const char *file)
+{
+    const size_t length = strlen(file);
+    while ((log = strchr(log, '\n')) != NULL) {
+        log++;
+        if (strncmp(log, file, length) == 0 && log[length] == ':' && log[length + 1] >= '0' &&
+            log[length + 1] <= '9')
+            return log;
+    }
+    return NULL;
+}
+
+/* Whether the first complaint is not about the kernel but about its caller, which the simulator
+ * writes. */
+static bool is_of_caller(const char *log, const char *file)
+{
+    const char *caller = complaint_of(log, "kernel.c"), *own = complaint_of(log, file);
+    return caller != NULL && (own == NULL || caller < own);
 }
 
 /* Prints why the run of a case failed. */
@@ -132,7 +167,12 @@ static bool say_failure(const learner *l, tgl_status status)
     char message[8192];
     if (tgl_last_error(message, sizeof message) == 0)
         snprintf(message, sizeof message, "%s", tgl_status_text(status));
-    if (status == TGL_COMPILE)
+    if (status == TGL_COMPILE && is_of_caller(message, l->file))
+        printf(
+            "error     %s: the kernel %s cannot be launched: it keeps its name and the parameters "
+            "of the starter\n",
+            l->file, l->e->name);
+    else if (status == TGL_COMPILE)
         printf("error     %s\n", message);
     else
         printf("error     at m = %d, n = %d, k = %d:\n          %s\n", l->at.m, l->at.n, l->at.k,
@@ -178,7 +218,7 @@ static bool check_results(learner *l)
         release_case(l);
         if (!ok) return false;
     }
-    printf("results   right at %d sizes, without races\n", CASES);
+    printf("results   right at %d sizes%s\n", CASES, is_simulated(l) ? ", without races" : "");
     return true;
 }
 
@@ -192,7 +232,7 @@ static tgl_status run_shuffled(learner *l, const learn_case *c, int seed, char *
     tgl_device *const first = l->dev;
     snprintf(text, sizeof text, "%d", seed);
     setenv("TEGULA_SIM_SEED", text, 1);
-    CLI_TRY(tgl_device_open("sim", &options, &l->dev));
+    CLI_TRY(tgl_device_open(l->device, &options, &l->dev));
     const tgl_status status = run_case(l, c, false);
     if (status == TGL_OK) memcpy(C, l->C, (size_t)(c->m * c->n) * sizeof(float));
     release_case(l);
@@ -215,7 +255,8 @@ static bool check_order(learner *l)
             return false;
         }
     }
-    printf("results   the same bits in %d orders of the blocks\n", ORDERS);
+    printf("results   the same bits in %d %s\n", ORDERS,
+           is_simulated(l) ? "orders of the blocks" : "runs");
     return true;
 }
 
@@ -233,72 +274,137 @@ static bool check_gates(learner *l)
     return ok;
 }
 
-/* ---- A process of its own -------------------------------------------------------------------- */
+/* ---- Accuracy -------------------------------------------------------------------------------- */
 
-static bool check_all(const exercise *e, const char *file, const char *source)
+/* The largest error of an element of C, relative to its sum of |a * b|, in units of 2^-24. */
+static double error_of(const learner *l)
 {
-    learner l = {.e = e, .file = file, .source = source};
+    const tgl_problem *p = &l->problem;
+    const tgl_type type = l->e->type;
+    double most = 0;
+    for (int row = 0; row < l->at.m; row++)
+        for (int col = 0; col < l->at.n; col++) {
+            double sum = 0, scale = 0;
+            for (int i = 0; i < l->at.k; i++) {
+                const double product = element_get(type, l->A, row * p->lda + i) *
+                                       element_get(type, l->B, i * p->ldb + col);
+                sum += product;
+                scale += fabs(product);
+            }
+            const double error = fabs(element_get(type, l->C, row * p->ldc + col) - sum) / scale;
+            if (!(error <= most)) most = error; /* also a NaN */
+        }
+    return ldexp(most, 24);
+}
+
+/* Multiplies numbers with 24 bits, whose sums are not exact. */
+static bool check_error(learner *l)
+{
+    static const learn_case c = {64, 64, 64, 0, 0, 1, 0};
+    const tgl_status status = run_case(l, &c, false);
+    const double error = status == TGL_OK ? error_of(l) : 0;
+    const bool ok = error <= l->e->error_max;
+    release_case(l);
+    if (status != TGL_OK) return say_failure(l, status);
+    printf("gate      %-28s %8.2f, wanted at most %d.00: %s\n"
+           "          = largest error of an element / sum of its |a * b|, in units of 2^-24\n",
+           "error of other numbers", error, l->e->error_max, ok ? "passed" : "FAILED");
+    return ok;
+}
+
+/* ---- Times ----------------------------------------------------------------------------------- */
+
+/* *seconds := the least time of a run of the plan with the matrices of the case. */
+static tgl_status time_plan(const learner *l, tgl_plan *plan, tgl_timer *timer, double *seconds)
+{
+    enum { RUNS = 7 };
+    *seconds = INFINITY;
+    for (int i = 0; i < RUNS; i++) {
+        double now;
+        CLI_TRY(tgl_timer_start(timer, NULL));
+        CLI_TRY(tgl_plan_run(plan, 1, operand(l, 0), operand(l, 1), 0, operand(l, 2), NULL));
+        CLI_TRY(tgl_timer_stop(timer, NULL, &now));
+        if (now < *seconds) *seconds = now;
+    }
+    return TGL_OK;
+}
+
+static void say_time(const learner *l, const char *name, double seconds)
+{
+    const double flops = 2.0 * l->at.m * (double)l->at.n * l->at.k;
+    printf("time      %-28s %10.3f ms, %8.3f TFLOP/s\n", name, seconds * 1e3,
+           flops / seconds / 1e12);
+}
+
+/* Times the kernel and the rung of the ladder that has the same idea. */
+static tgl_status compare_times(learner *l, tgl_timer *timer)
+{
+    const learn_case c = {l->side, l->side, l->side, 0, 0, 1, 0};
+    char kernel[64];
+    double seconds;
+    CLI_TRY(run_case(l, &c, true));
+    CLI_TRY(time_plan(l, l->plan, timer, &seconds));
+    printf("times     at m = %d, n = %d, k = %d\n", l->at.m, l->at.n, l->at.k);
+    say_time(l, l->file, seconds);
+    if (l->e->rung == NULL) return TGL_OK;
+    snprintf(kernel, sizeof kernel, "ladder/%s", l->e->rung);
+    if (l->e->error_max > 0) l->problem.compute = TGL_COMPUTE_TF32;
+    tgl_plan *rung;
+    CLI_TRY(cli_plan(l->dev, &l->problem, kernel, &rung));
+    const tgl_status status = time_plan(l, rung, timer, &seconds);
+    if (status == TGL_OK) say_time(l, kernel, seconds);
+    tgl_plan_destroy(rung);
+    return status;
+}
+
+static bool check_times(learner *l)
+{
+    tgl_timer *timer;
+    tgl_status status = tgl_timer_create(l->dev, &timer);
+    if (status == TGL_OK) status = compare_times(l, timer);
+    tgl_timer_destroy(timer);
+    release_case(l);
+    if (status != TGL_OK) return say_failure(l, status);
+    puts("the gates are those of the simulator: check without --device");
+    return true;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+/* What the process of a check gets. */
+typedef struct task {
+    const exercise *e;
+    const char *file, *source, *device;
+    int side;
+} task;
+
+static bool check_all(const void *context)
+{
+    const task *of = context;
+    learner l = {
+        .e = of->e, .file = of->file, .source = of->source, .device = of->device, .side = of->side};
     const tgl_device_options options = {.size = sizeof options, .threads = 1};
-    const tgl_status status = tgl_device_open("sim", &options, &l.dev);
+    const tgl_status status = tgl_device_open(l.device, &options, &l.dev);
     if (status != TGL_OK) {
         cli_fail_status(status);
         return false;
     }
-    printf("%s: %s\n", e->name, e->title);
     bool ok = check_results(&l);
-    ok = ok && (!e->is_split || check_order(&l));
-    ok = ok && check_gates(&l);
+    ok = ok && (!l.e->is_split || check_order(&l));
+    const bool is_accurate = !ok || l.e->error_max == 0 || check_error(&l);
+    ok = ok && (is_simulated(&l) ? check_gates(&l) : check_times(&l)) && is_accurate;
     tgl_device_close(l.dev);
     return ok;
 }
 
-_Noreturn static void run_child(const exercise *e, const char *file, const char *source)
+bool learn_check(const exercise *e, const char *file, const char *source, const char *device,
+                 int side, bool is_quiet)
 {
-    const struct rlimit seconds = {SECONDS_MAX, SECONDS_MAX + 1}, no_core = {0, 0};
-    signal(SIGXCPU, SIG_DFL);
-    signal(SIGALRM, SIG_DFL);
-    setrlimit(RLIMIT_CORE, &no_core);
-    setrlimit(RLIMIT_CPU, &seconds);
-    alarm(WALL_SECONDS_MAX);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it ends with its parent */
-    const bool ok = check_all(e, file, source);
-    fflush(stdout);
-    _exit(ok ? CHILD_SOLVED : CHILD_UNSOLVED);
-}
-
-/* Prints how the process of a check ended, unless it has said so itself. */
-static void say_end(const char *file, int ended)
-{
-    const int number = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
-    if (number == SIGALRM)
-        printf("error     %s: stopped after %d s: it waits for something\n", file,
-               WALL_SECONDS_MAX);
-    else if (number == SIGXCPU || number == SIGKILL)
-        printf("error     %s: stopped after %d s of processor time: an endless loop, or far more "
-               "work than the exercise needs\n",
-               file, SECONDS_MAX);
-    else if (number == SIGFPE)
-        printf("error     %s: a division of integers by zero\n", file);
-    else
-        printf("error     %s: the kernel crashed (%s): an index or a pointer leads out of an array "
-               "in registers, or to nowhere\n",
-               file, number != 0 ? strsignal(number) : "unexpected end");
-}
-
-bool learn_check(const exercise *e, const char *file, const char *source, bool is_quiet)
-{
-    fflush(NULL);
-    const pid_t child = fork();
-    if (child < 0) return cli_fail_false("cannot start a process: %s", strerror(errno));
-    if (child == 0) {
-        if (is_quiet && freopen("/dev/null", "w", stdout) == NULL) _exit(CHILD_UNSOLVED);
-        run_child(e, file, source);
-    }
-    int ended;
-    while (waitpid(child, &ended, 0) < 0)
-        if (errno != EINTR) return cli_fail_false("lost a process: %s", strerror(errno));
-    const int code = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
-    if (code == CHILD_SOLVED) return true;
-    if (code != CHILD_UNSOLVED && !is_quiet) say_end(file, ended);
+    const task of = {e, file, source, device, side};
+    char why[512];
+    if (!is_quiet) printf("%s: %s\n", e->name, e->title);
+    if (!learn_source_is_refused(e, source, why, sizeof why))
+        return learn_run(file, strcmp(device, "sim") == 0, is_quiet, check_all, &of);
+    if (!is_quiet) printf("error     %s: %s\n", file, why);
     return false;
 }

@@ -69,11 +69,24 @@ static double loaded_bytes(const measured *x, unsigned kinds)
     return sum_of(x, LEARN_LOADS, AT(bytes));
 }
 
+static double stored_bytes(const measured *x, unsigned kinds)
+{
+    (void)kinds;
+    return sum_of(x, LEARN_STORES, AT(bytes));
+}
+
 /* mma.sync of m16n8k16 are 64 FFMAs of a warp. */
 static double needed_mmas(const measured *x, unsigned kinds)
 {
     (void)kinds;
     return x->ffmas / 64;
+}
+
+/* mma.sync of m16n8k8 are 32. */
+static double needed_tf32(const measured *x, unsigned kinds)
+{
+    (void)kinds;
+    return x->ffmas / 32;
 }
 
 /* wgmma of m64n64k16 are 2048. */
@@ -85,22 +98,43 @@ static double needed_wgmmas(const measured *x, unsigned kinds)
 
 /* A figure is the sum of a count over the lines of these kinds, divided by another count. */
 static const struct {
-    const char *name;
+    const char *name, *formula;
     unsigned kinds;
     size_t member;
     double (*divisor)(const measured *x, unsigned kinds);
 } figures[LEARN_FIGURES] = {
-    [SECTORS_PER_LOAD] = {"sectors a global load", LEARN_LOADS, AT(sectors), requests},
-    [LOADED_PER_NEEDED] = {"bytes loaded / bytes needed", LEARN_LOADS, AT(sectors), needed_sectors},
-    [BYTES_PER_LANE] = {"bytes a lane loads at once", LEARN_LOADS, AT(bytes), lanes},
-    [CONFLICTS] = {"bank conflicts", LEARN_SHARED_LOAD | LEARN_SHARED_STORE | LEARN_ASYNC_COPY,
-                   AT(conflicts), one},
-    [WAVEFRONTS_PER_FFMA] = {"shared wavefronts an FFMA", LEARN_SHARED_LOAD, AT(wavefronts), ffmas},
-    [BARRIERS_PER_BLOCK] = {"barriers a block", 0, 0, NULL},
-    [COPIED_BYTES] = {"part loaded by cp.async", LEARN_ASYNC_COPY, AT(bytes), loaded_bytes},
-    [TMA_BYTES] = {"part loaded by TMA", LEARN_TMA_LOAD, AT(bytes), loaded_bytes},
-    [MMA_PER_NEEDED] = {"mma.sync / needed", LEARN_MMA, AT(requests), needed_mmas},
-    [WGMMA_PER_NEEDED] = {"wgmma / needed", LEARN_WGMMA, AT(requests), needed_wgmmas},
+    [SECTORS_PER_LOAD] = {"sectors a global load",
+                          "sectors of 32 bytes / requests of warps, of all loads of global memory",
+                          LEARN_LOADS, AT(sectors), requests},
+    [LOADED_PER_NEEDED] = {"bytes loaded / bytes needed",
+                           "bytes of all sectors loaded / bytes of A, B and C, each once",
+                           LEARN_LOADS, AT(sectors), needed_sectors},
+    [BYTES_PER_LANE] = {"bytes a lane loads at once",
+                        "bytes loaded / (32 lanes * requests), of all loads of global memory",
+                        LEARN_LOADS, AT(bytes), lanes},
+    [CONFLICTS] = {"bank conflicts", "wavefronts of shared memory beyond those that the bytes need",
+                   LEARN_SHARED_LOAD | LEARN_SHARED_STORE | LEARN_ASYNC_COPY, AT(conflicts), one},
+    [WAVEFRONTS_PER_FFMA] = {"shared wavefronts an FFMA",
+                             "wavefronts of shared loads / (m*n*k / 32), the FFMAs of warps",
+                             LEARN_SHARED_LOAD, AT(wavefronts), ffmas},
+    [BARRIERS_PER_BLOCK] = {"barriers a block", "barriers that a block passes, __syncthreads()", 0,
+                            0, NULL},
+    [COPIED_BYTES] = {"part loaded by cp.async",
+                      "bytes of cp.async / bytes loaded from global memory", LEARN_ASYNC_COPY,
+                      AT(bytes), loaded_bytes},
+    [TMA_BYTES] = {"part loaded by TMA", "bytes of TMA / bytes loaded from global memory",
+                   LEARN_TMA_LOAD, AT(bytes), loaded_bytes},
+    [TMA_STORED] = {"part stored by TMA", "bytes that TMA stores / bytes stored in global memory",
+                    LEARN_TMA_STORE, AT(bytes), stored_bytes},
+    [TF32_PER_NEEDED] = {"mma.sync / those of TF32",
+                         "mma.sync of warps / (m*n*k / 1024), for 16 x 8 x 8 each", LEARN_MMA,
+                         AT(requests), needed_tf32},
+    [MMA_PER_NEEDED] = {"mma.sync / needed",
+                        "mma.sync of warps / (m*n*k / 2048), for 16 x 8 x 16 each", LEARN_MMA,
+                        AT(requests), needed_mmas},
+    [WGMMA_PER_NEEDED] = {"wgmma / needed",
+                          "wgmma of warpgroups / (m*n*k / 65536), for 64 x 64 x 16 each",
+                          LEARN_WGMMA, AT(requests), needed_wgmmas},
 };
 
 static double figure_of(const measured *x, learn_figure figure)
@@ -133,8 +167,8 @@ static void say_line(const measured *x, learn_figure figure, const char *file)
     const learn_line *line = costliest(x, figure);
     if (line == NULL) return;
     const double n = line->requests > 0 ? (double)line->requests : 1;
-    printf("          most at %s:%d, %s of %s: %lld requests", file, line->line, line->access,
-           line->target, (long long)line->requests);
+    printf("          most at %s:%d, %s%s%s: %lld requests", file, line->line, line->access,
+           line->target[0] != '\0' ? " of " : "", line->target, (long long)line->requests);
     if (line->sectors > 0) printf(" of %.2f sectors", (double)line->sectors / n);
     if (line->wavefronts > 0) printf(" of %.2f wavefronts", (double)line->wavefronts / n);
     printf("\n");
@@ -147,7 +181,20 @@ static bool check_gate(const measured *x, const learn_gate *gate, const char *fi
     printf("gate      %-28s %8.2f, wanted at %s %.2f: %s\n", figures[gate->figure].name, seen,
            gate->at_least ? "least" : "most", gate->limit, ok ? "passed" : "FAILED");
     if (!ok) say_line(x, gate->figure, file);
+    printf("          = %s\n", figures[gate->figure].formula);
     return ok;
+}
+
+/* Each element of A and B must be loaded once, or the figures miss loads. */
+static bool counts_all_loads(const measured *x, const exercise *e, const tgl_problem *p)
+{
+    const double least = (double)((p->m * p->k + p->k * p->n) * (int64_t)tgl_type_size(e->type));
+    const double seen = loaded_bytes(x, 0);
+    if (seen >= least) return true;
+    printf("gate      loads of %.0f bytes are counted, but A and B have %.0f: FAILED\n"
+           "          the simulator counts loads that C code, or a function of lib/, does\n",
+           seen, least);
+    return false;
 }
 
 bool learn_gates_check(const exercise *e, const tgl_problem *problem, const tgl_plan *plan,
@@ -156,7 +203,9 @@ bool learn_gates_check(const exercise *e, const tgl_problem *problem, const tgl_
     measured x = {.totals = {.size = sizeof x.totals}};
     x.ffmas = (double)problem->m * (double)problem->n * (double)problem->k / 32;
     x.count = learn_plan_lines(plan, x.lines, LINES_MAX);
-    bool ok = tgl_plan_counters(plan, &x.totals) == TGL_OK;
+    printf("gates     at m = %lld, n = %lld, k = %lld\n", (long long)problem->m,
+           (long long)problem->n, (long long)problem->k);
+    bool ok = tgl_plan_counters(plan, &x.totals) == TGL_OK && counts_all_loads(&x, e, problem);
     for (int i = 0; i < e->gate_count; i++)
         if (!check_gate(&x, &e->gates[i], file)) ok = false;
     return ok;

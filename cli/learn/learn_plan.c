@@ -12,6 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
+static ladder_grid layout_of(const exercise *e)
+{
+    if (e->is_split) return SPLIT_X;
+    return e->cluster > 0 || e->blocks_max > 0 ? PERSISTENT : TILES_XY;
+}
+
 static ladder_row row_of(const exercise *e, const char *file)
 {
     return (ladder_row){.name = e->name,
@@ -21,10 +27,10 @@ static ladder_row row_of(const exercise *e, const char *file)
                         .block_m = e->block_m,
                         .block_n = e->block_n,
                         .threads = e->threads,
-                        .layout = e->is_split ? SPLIT_X : TILES_XY,
+                        .layout = layout_of(e),
                         .shared = e->dynamic_shared,
                         .maps = e->maps,
-                        .cluster = 1};
+                        .cluster = e->cluster > 0 ? e->cluster : 1};
 }
 
 /* Builds the list of a partition that is the whole product. */
@@ -47,9 +53,11 @@ tgl_status learn_plan_make(tgl_device *dev, const tgl_problem *problem, const ex
     const tgl_family family = {.name = "learn", .rows = &row, .row_bytes = sizeof row};
     tgl_shape shape;
     tgl_launch_list list;
+    tgl_chip chip = *dev->backend->chip(dev);
+    if (e->blocks_max > 0 && strcmp(tgl_device_name(dev), "sim") == 0) chip.sms = e->blocks_max;
     *plan = NULL;
     CLI_TRY(tgl_shape_make(problem, true, &shape));
-    const tgl_partition all = {.chip = dev->backend->chip(dev),
+    const tgl_partition all = {.chip = &chip,
                                .shape = &shape,
                                .choice = {.family = &family},
                                .part = {0, 0, shape.m, shape.n},
@@ -90,6 +98,6 @@ _Static_assert(LEARN_GLOBAL_LOAD == 1u << TGL_GLOBAL_LOAD &&
                    LEARN_SHARED_LOAD == 1u << TGL_SHARED_LOAD &&
                    LEARN_SHARED_STORE == 1u << TGL_SHARED_STORE &&
                    LEARN_ASYNC_COPY == 1u << TGL_ASYNC_COPY &&
-                   LEARN_TMA_LOAD == 1u << TGL_TMA_LOAD && LEARN_MMA == 1u << TGL_TENSOR_MMA &&
-                   LEARN_WGMMA == 1u << TGL_TENSOR_LOAD,
+                   LEARN_TMA_LOAD == 1u << TGL_TMA_LOAD && LEARN_TMA_STORE == 1u << TGL_TMA_STORE &&
+                   LEARN_MMA == 1u << TGL_TENSOR_MMA && LEARN_WGMMA == 1u << TGL_TENSOR_LOAD,
                "the kinds are those of the simulator");

@@ -73,8 +73,8 @@ static size_t argument_bytes(const ladder_row *row)
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
 
 /* The map of line_count x columns elements of f16, in boxes of box_rows x LADDER_BOX. Kernels with
- * clusters take maps of three dimensions, because the multicast copies and the stores of lib/tma.h
- * have three. */
+ * clusters, and those with a map of D, take maps of three dimensions, because the multicast copies
+ * and the stores of lib/tma.h have three. */
 static tgl_tensor ladder_tensor_of(const ladder_geometry *g, tgl_operand operand,
                                    int64_t line_count, int64_t columns, int64_t ld, int box_rows)
 {
@@ -91,7 +91,7 @@ static tgl_tensor ladder_tensor_of(const ladder_geometry *g, tgl_operand operand
         .operand = (int)operand,
         .offset = offset,
         .type = TGL_F16,
-        .rank = g->row->cluster > 1 ? 3 : 2,
+        .rank = g->row->cluster > 1 || g->row->maps == LADDER_MAPS_MAX ? 3 : 2,
         .size = {columns > 0 ? columns : 1, line_count > 0 ? line_count : 1, 1},
         /* A single row's stride is unused but must be legal. */
         .stride = {2, tgl_round_up(ld * 2, TGL_MAP_ALIGNMENT), TGL_MAP_ALIGNMENT},

@@ -22,10 +22,14 @@ enum { NEAR_NULL = 1 << 16 /* addresses below this are never mapped */ };
 static tgl_where describe_address(const tgl_sim_launch *l, uintptr_t address)
 {
     tgl_where where;
+    tgl_shared_array variable;
     bool is_inside;
     const bool is_near =
         tgl_regions_describe(l->regions, TGL_SIM_REGIONS, address, &is_inside, &where);
-    if (!is_inside && tgl_shared_has(l->module, address))
+    if (!is_inside && tgl_sim_variable(l->module, address, &variable))
+        snprintf(where.text, sizeof where.text, "%s, a variable that is not __shared__",
+                 variable.name);
+    else if (!is_inside && tgl_shared_has(l->module, address))
         where = tgl_shared_where(l->module, address - l->module->shared_base);
     else if (address < NEAR_NULL)
         snprintf(where.text, sizeof where.text,

@@ -68,6 +68,30 @@ static bool find_shared_memory(tgl_sim_module *module, const void *image, size_t
     return !c.has_failed;
 }
 
+/* The search of tgl_sim_variable(). It skips the variables of the simulator and, by their size,
+ * those of the compiler's start files. */
+typedef struct search {
+    uint64_t address; /* relative to load_address */
+    tgl_shared_array *found;
+    bool is_found;
+} search;
+
+static void compare_variable(const char *name, uint64_t address, uint64_t bytes, void *context)
+{
+    search *s = context;
+    const bool is_own = strncmp(name, "tgl_sim", strlen("tgl_sim")) == 0 || bytes < 4;
+    if (is_own || s->address < address || s->address - address >= bytes) return;
+    copy_name(s->found, name);
+    s->is_found = true;
+}
+
+bool tgl_sim_variable(const tgl_sim_module *module, uintptr_t address, tgl_shared_array *found)
+{
+    search s = {.address = address - module->load_address, .found = found};
+    tgl_elf_each_variable(module->object, module->object_size, compare_variable, &s);
+    return s.is_found;
+}
+
 /* ---- Loading --------------------------------------------------------------------------------- */
 
 static tgl_status open_object(tgl_sim_module *module, const void *image, size_t size)

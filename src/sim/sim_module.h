@@ -56,6 +56,10 @@ void tgl_sim_module_free(tgl_sim_module *module);
  * module owns it. NULL: it cannot be loaded. */
 tgl_sim_module *tgl_sim_module_twin(tgl_sim_module *module, int number);
 
+/* Finds the variable of the kernel's object that contains an address, and copies its name. false:
+ * the address is in none. */
+bool tgl_sim_variable(const tgl_sim_module *module, uintptr_t address, tgl_shared_array *found);
+
 /* The source location of a return address, "ladder/01_naive.cu:21"; for a line in a header also the
  * line of the kernel's own file that led to it. */
 typedef struct tgl_place {

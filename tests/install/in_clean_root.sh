@@ -25,6 +25,8 @@ for dtype in np.float32, np.float64:
     assert np.abs(d - expected).max() < 200 * np.finfo(dtype).eps
 print("tegula", tegula.__version__, "with NumPy", np.__version__)
 EOF
+  environment/bin/tegula check --device cpu --cases 20 >log || { cat log; fail "the program of the wheel"; }
+  test "$(environment/bin/python -m tegula --version)" = "$(environment/bin/tegula --version)" || fail "python -m tegula"
 fi
 
 echo "== the packages"

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exercise producer_consumers: a warp that copies, and warpgroups that multiply.
+ *
+ * The last warp, the producer, requests tiles by TMA; two warpgroups, the consumers, multiply 64
+ * rows each by wgmma. But all of them meet at a __syncthreads() for every tile: the producer never
+ * runs ahead, and the consumers wait for each other.
+ *
+ * To do: separate the two. The producer goes through all tiles in a loop of its own and leaves; it
+ * waits for empty[s] before it requests into stage s again. A consumer waits for full[s],
+ * multiplies, and arrives at empty[s], for which 256 arrivals are a phase. The first lap of the
+ * producer finds all stages empty: a wait for parity 1 of a new mbarrier returns at once.
+ *
+ * Goal: one barrier a block.
+ */
+#include "lib/dynamic_shared.h"
+#include "lib/load_store_half.h"
+#include "lib/tma.h"
+
+#define BM        128 /* rows of C that a block computes: 64 for each consumer */
+#define BN        64  /* columns */
+#define BK        64  /* depth of a tile in shared memory */
+#define STAGES    2
+#define CONSUMERS 2                      /* warpgroups that multiply */
+#define THREADS   (CONSUMERS * 128 + 32) /* the last warp is the producer */
+#define CHUNKS    8                      /* of 8 elements, 16 bytes, in a row of a tile */
+
+#define WGMMA_TYPE          TYPE_F16
+#define WGMMA_N             BN
+#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
+#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#include "lib/wgmma.h"
+
+struct shared {
+    uint4 A[STAGES][BM * CHUNKS], B[STAGES][BK * CHUNKS];
+    mbarrier full[STAGES];  /* the tiles of a stage have arrived */
+    mbarrier empty[STAGES]; /* all consumers have read them */
+};
+
+/* acc += the product of the tiles, in the 64 rows of a consumer. */
+static __device__ __forceinline__ void multiply(float *acc, const uint4 *As, const uint4 *Bs,
+                                                int group)
+{
+    const wgmma_tile a = make_wgmma_tile(As + group * 64 * CHUNKS, 128, 0, 8 * 128);
+    const wgmma_tile b = make_wgmma_tile(Bs, 128, BK * 128, 8 * 128);
+    wgmma_fence();
+    for (int p = 0; p < BK; p += 16)
+        wgmma(acc, a + p * 2 / 16, b + p * 128 / 16, 1);
+    wgmma_commit();
+    WGMMA_WAIT(acc, 0);
+}
+
+/* By one thread: requests tile number i into its stage. */
+static __device__ __forceinline__ void request(struct shared *shared, int i,
+                                               const struct tgl_tensor_map *a_map,
+                                               const struct tgl_tensor_map *b_map, int block_row,
+                                               int block_col)
+{
+    const int stage = i % STAGES;
+    mbarrier *full = &shared->full[stage];
+    mbarrier_arrive_and_expect(full, sizeof shared->A[0] + sizeof shared->B[0]);
+    tma_load_2d(shared->A[stage], a_map, i * BK, block_row, full);
+    tma_load_2d(shared->B[stage], b_map, block_col, i * BK, full);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    producer_consumers(int m, int n, int k, float alpha, const struct f16 *A, long long lda,
+                       const struct f16 *B, long long ldb, float beta, struct f16 *C, long long ldc,
+                       const __grid_constant__ struct tgl_tensor_map a_map,
+                       const __grid_constant__ struct tgl_tensor_map b_map)
+{
+    DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
+    const int tid = (int)threadIdx.x, lane = tid % 32, group = tid / 128;
+    const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
+    const int tiles = (k + BK - 1) / BK;
+    (void)A, (void)lda, (void)B, (void)ldb; /* the maps know them */
+    if (tid == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            mbarrier_init(&shared->full[i], 1);
+            mbarrier_init(&shared->empty[i], CONSUMERS * 128);
+        }
+        mbarrier_init_fence();
+    }
+    __syncthreads();
+
+    float acc[BN / 2]; /* a warp has 16 rows */
+    for (int i = 0; i < BN / 2; i++)
+        acc[i] = 0.0f;
+    for (int i = 0; i < tiles; i++) {
+        const int stage = i % STAGES;
+        if (tid == CONSUMERS * 128) request(shared, i, &a_map, &b_map, block_row, block_col);
+        if (group < CONSUMERS) {
+            mbarrier_wait(&shared->full[stage], i / STAGES % 2);
+            multiply(acc, shared->A[stage], shared->B[stage], group);
+        }
+        __syncthreads(); /* the consumers have read the stage */
+    }
+    if (group == CONSUMERS) return;
+
+    for (int i = 0; i < BN / 2; i++) {
+        const int r = block_row + tid / 32 * 16 + lane / 4 + i / 2 % 2 * 8;
+        const int c = block_col + i / 4 * 8 + lane % 4 * 2 + i % 2;
+        if (r < m && c < n) store_half(&C[r * ldc + c], acc[i], alpha, beta);
+    }
+}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exercises of `tegula learn` in Python and in notebooks (python/learn.ipynb).
+
+    from tegula import learn
+    print(learn.start("coalesce"))      # the text of the exercise
+    result = learn.check(source)        # checks a kernel, a text or a file; prints what the check says
+    result.solved, result.gates         # True; [Gate(name="sectors a global load", seen=2.5, ...)]
+
+The simulator runs the kernels. It needs no GPU, but a C compiler. A check runs what it is given as a program
+of yours: check only kernels that you trust.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import List, NamedTuple, Tuple, Union
+
+from ._program import program
+
+__all__ = ["Exercise", "Gate", "Result", "check", "exercises", "hint", "solution", "start"]
+
+
+class Exercise(NamedTuple):
+    """A row of the list of exercises."""
+    name: str
+    title: str
+
+
+class Gate(NamedTuple):
+    """A figure that a check has measured, and its limit."""
+    name: str
+    seen: float
+    limit: float
+    at_least: bool  # the figure must be at least the limit, else at most
+    passed: bool
+
+
+class Result(NamedTuple):
+    """What a check has found. `text` is what the program prints."""
+    solved: bool
+    text: str
+    gates: List[Gate]
+
+
+_GATE = re.compile(r"^gate +(.+?) +(\S+), wanted at (most|least) (\S+): (passed|FAILED)$", re.MULTILINE)
+
+
+def _run(*words: str) -> Tuple[int, str]:
+    """The exit code of `tegula learn WORDS...`, and its output. Misuse raises ValueError."""
+    ran = subprocess.run([program(), "learn", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, check=False)
+    error = ran.stderr.decode(errors="replace").strip()
+    if ran.returncode == 2:
+        raise ValueError(error)
+    if error:
+        raise RuntimeError(error)
+    return ran.returncode, ran.stdout.decode(errors="replace")
+
+
+def exercises() -> List[Exercise]:
+    """The exercises in their order."""
+    with tempfile.TemporaryDirectory() as folder: # without files, so that nothing is checked
+        _, text = _run("--folder", folder)
+    return [Exercise(*row) for row in re.findall(r"^  (\w+) +(\S.*)$", text, re.MULTILINE)]
+
+
+def start(name: str) -> str:
+    """The text of an exercise: a kernel, whose head says what to do."""
+    with tempfile.TemporaryDirectory() as folder:
+        _run("start", name, "--folder", folder)
+        return next(Path(folder).iterdir()).read_text(encoding="utf-8")
+
+
+def hint(name: str, number: int = 1) -> str:
+    """A hint. Number 1 is a question, and higher ones say more. ValueError: there is none of that number."""
+    return _run("hint", name, str(number))[1].split("\n")[0]
+
+
+def solution(name: str) -> str:
+    """The text of a solution, with the reason."""
+    return _run("solution", name)[1]
+
+
+def check(kernel: Union[str, "os.PathLike[str]"], *, quiet: bool = False) -> Result:
+    """Checks a kernel: its text, or the path of a file whose name ends with .cu. Prints what the check says
+    unless quiet is true. RuntimeError: the text names no exercise, or this machine has no C compiler."""
+    text = os.fspath(kernel)
+    if "\n" in text:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "kernel.cu")
+            path.write_text(text, encoding="utf-8")
+            code, output = _run("check", str(path))
+    else:
+        code, output = _run("check", text)
+    if not quiet:
+        print(output, end="")
+    gates = [Gate(name, float(seen), float(limit), side == "least", state == "passed")
+             for name, seen, side, limit, state in _GATE.findall(output)]
+    return Result(code == 0, output, gates)
