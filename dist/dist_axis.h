@@ -20,7 +20,7 @@ typedef struct dist_axis {
     int parts, source, stride;
 } dist_axis;
 
-/* size in `parts` contiguous blocks that are as even as possible, with the longer ones first. */
+/* One contiguous block of ceil(size/parts) elements for each part; the last ones may be shorter. */
 dist_axis dist_axis_even(int64_t size, int parts, int stride);
 
 int dist_axis_part(const dist_axis *axis, int rank);
@@ -51,7 +51,7 @@ typedef struct dist_run {
  * next_run() again with the same struct until it returns false. */
 typedef struct dist_overlap {
     dist_window x, y;
-    int64_t at;      /* local index of x that comes next */
+    int64_t at;       /* local index of x that comes next */
     dist_run waiting; /* length 0: none */
 } dist_overlap;
 

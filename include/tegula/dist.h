@@ -22,9 +22,9 @@
  *
  * Conventions, besides those of tegula.h:
  *   - "Collective" functions are called by all ranks, in the same order.
- *   - The arguments of a collective function are the same on all ranks, except for pointers, leading
- *     dimensions and the device. If they differ, or if one rank cannot do its part, all ranks return
- *     the same status, and tgl_dist_last_error() names a rank.
+ *   - The arguments of a collective function are the same on all ranks, except for pointers,
+ * leading dimensions and the device. If they differ, or if one rank cannot do its part, all ranks
+ * return the same status, and tgl_dist_last_error() names a rank.
  *   - Sums are in an order that the plan fixes: results are bitwise the same from run to run.
  *   - A communicator belongs to one thread at a time.
  */
@@ -45,16 +45,16 @@ extern "C" {
  * in the order (row-major or column-major) of the problem. One-dimensional shards are a grid of one
  * column or one row with one block for each rank. Ranks outside the grid have no element. */
 typedef struct tgl_dist_layout {
-    size_t size;                          /* sizeof(tgl_dist_layout) */
-    int64_t rows, columns;                /* of the whole matrix */
-    int64_t block_rows, block_columns;    /* at least 1 */
-    int64_t first_rows, first_columns;    /* size of the first block; 0: as the other blocks */
-    int grid_rows, grid_columns;          /* at least 1; their product: at most the ranks */
-    int source_row, source_column;        /* where the first block is */
-    tgl_order grid_order;                 /* the rank in row p and column q of the grid is
-                                             p*grid_columns + q (TGL_ROW_MAJOR) or p + q*grid_rows */
-    int replicated;                       /* 1: every rank has the whole matrix; the grid is 1 x 1 */
-    int64_t ld;                           /* of the rank's own part; 0: no padding */
+    size_t size;                       /* sizeof(tgl_dist_layout) */
+    int64_t rows, columns;             /* of the whole matrix */
+    int64_t block_rows, block_columns; /* at least 1 */
+    int64_t first_rows, first_columns; /* size of the first block; 0: as the other blocks */
+    int grid_rows, grid_columns;       /* at least 1; their product: at most the ranks */
+    int source_row, source_column;     /* where the first block is */
+    tgl_order grid_order;              /* the rank in row p and column q of the grid is
+                                          p*grid_columns + q (TGL_ROW_MAJOR) or p + q*grid_rows */
+    int replicated;                    /* 1: every rank has the whole matrix; the grid is 1 x 1 */
+    int64_t ld;                        /* of the rank's own part; 0: no padding */
 } tgl_dist_layout;
 
 /* Fill *layout: shards of rows or of columns over the ranks 0 .. ranks-1, the shards of the last
@@ -91,8 +91,8 @@ typedef struct tgl_dist_message {
 /* What moves data between ranks: a table of functions, which a library for MPI or NCCL fills. Its
  * operations are those of both: all-gather, groups of sends and receives, and copies in the memory
  * of a device. Each returns TGL_OK, TGL_COMMUNICATION (a rank does not answer within the timeout,
- * or a link failed), TGL_NO_MEMORY or TGL_DRIVER. After a failure of begin() or wait() the transport
- * is only closed, and the buffers of begun groups are never used or freed again.
+ * or a link failed), TGL_NO_MEMORY or TGL_DRIVER. After a failure of begin() or wait() the
+ * transport is only closed, and the buffers of begun groups are never used or freed again.
  *
  * Streams. Products are computed in `stream`. A group starts after the work that is in `stream` at
  * begin(), and runs beside later work. After wait() later work in `stream` sees what was received,
@@ -159,6 +159,9 @@ TGL_API int tgl_dist_ranks(const tgl_dist *dist);
  * tgl_last_error() gives it for tegula.h. */
 TGL_API size_t tgl_dist_last_error(char *text, size_t size);
 
+/* Stores this message, for libraries of transports: what a function of theirs failed with. */
+TGL_API void tgl_dist_set_error(const char *message);
+
 /* ---- Products -------------------------------------------------------------------------------- */
 
 typedef struct tgl_dist_plan tgl_dist_plan;
@@ -169,8 +172,8 @@ typedef struct tgl_dist_options {
      * once. A rank gives the part of the bias that belongs to its rows or columns of C. No residual
      * and no expression. NULL: none. */
     const tgl_epilogue *epilogue;
-    int64_t memory_limit;        /* bytes that a rank takes beside its matrices; 0: no limit */
-    int64_t panel;               /* length of a panel along the axis of the loop; 0: the planner's */
+    int64_t memory_limit; /* bytes that a rank takes beside its matrices; 0: no limit */
+    int64_t panel;        /* length of a panel along the axis of the loop; 0: the planner's */
     int parts_m, parts_n, parts_k; /* the grid of the product; 0: the planner's */
 } tgl_dist_options;
 
@@ -212,9 +215,10 @@ typedef struct tgl_dist_figures {
     int parts_m, parts_n, parts_k; /* the grid of the product */
     int64_t panel, panels;         /* length and number of the panels */
     double received_bytes;
-    double bound_bytes;  /* the least that any plan receives whose matrices lie as they suit it best */
-    double memory_bytes; /* beside the matrices */
-    double seconds;      /* predicted */
+    double
+        bound_bytes; /* the least that any plan receives whose matrices lie as they suit it best */
+    double memory_bytes;  /* beside the matrices */
+    double seconds;       /* predicted */
     double local_seconds; /* predicted, of the products alone */
 } tgl_dist_figures;
 
