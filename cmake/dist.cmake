@@ -15,7 +15,7 @@ function(tgl_dist_library name header)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_compile_options(${name} PRIVATE "SHELL:-include ${PROJECT_SOURCE_DIR}/src/base/strict_math.h")
   target_link_libraries(${name} PUBLIC tegula_shared PRIVATE tegula_warnings)
-  target_link_options(${name} PRIVATE -Wl,--version-script=${dist}/dist_exports.map)
+  target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,--version-script=${dist}/dist_exports.map)
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${dist}/dist_exports.map
     LIBRARY_OUTPUT_DIRECTORY $<TARGET_FILE_DIR:tegula_shared>
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN"
@@ -29,7 +29,7 @@ endfunction()
 
 tgl_dist_library(tegula_dist dist.h
   ${dist}/dist_arguments.c ${dist}/dist_axis.c ${dist}/dist_comm.c ${dist}/dist_copy.c ${dist}/dist_cost.c
-  ${dist}/dist_error.c ${dist}/dist_layout.c ${dist}/dist_plan.c ${dist}/dist_planner.c
+  ${dist}/dist_error.c ${dist}/dist_explain.c ${dist}/dist_layout.c ${dist}/dist_plan.c ${dist}/dist_planner.c
   ${dist}/dist_product.c ${dist}/dist_run.c ${dist}/dist_spread.c ${dist}/dist_task.c ${dist}/dist_transfer.c)
 target_link_libraries(tegula_dist PRIVATE m)
 if(TEGULA_MPI)

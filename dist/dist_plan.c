@@ -191,13 +191,10 @@ static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
  * enough memory for them. */
 static tgl_status choose_and_allocate(tgl_dist_plan *plan, const tgl_dist_options *options)
 {
-    const tgl_dist_options none = {.size = sizeof none}, *o = options != NULL ? options : &none;
+    const int64_t own_limit = options != NULL ? options->memory_limit : 0;
     int64_t limit;
-    DIST_TRY(least_limit(plan->dist, o->memory_limit, &limit));
-    dist_limits limits = {.memory_bytes = (double)limit, .panel = o->panel};
-    limits.parts[AXIS_M] = plan->task.is_exchanged ? o->parts_n : o->parts_m;
-    limits.parts[AXIS_N] = plan->task.is_exchanged ? o->parts_m : o->parts_n;
-    limits.parts[AXIS_K] = o->parts_k;
+    DIST_TRY(least_limit(plan->dist, own_limit, &limit));
+    dist_limits limits = dist_limits_of(&plan->task, options, limit);
     for (;;) {
         DIST_TRY(choose(plan, &limits));
         const dist_division *division = &plan->choice.division;
@@ -207,30 +204,12 @@ static tgl_status choose_and_allocate(tgl_dist_plan *plan, const tgl_dist_option
         const tgl_status status = dist_agree(plan->dist, allocate_all(plan, limit));
         if (status == TGL_OK) return TGL_OK;
         free_memory(plan);
-        if (status != TGL_NO_MEMORY || division->panel == 1 || o->panel > 0) return status;
+        if (status != TGL_NO_MEMORY || division->panel == 1 || limits.panel > 0) return status;
         limits.panel_max = (division->panel + 1) / 2;
     }
 }
 
-static void set_figures(tgl_dist_plan *plan)
-{
-    tgl_dist_figures *f = &plan->choice.figures;
-    f->memory_bytes = plan->memory_bytes;
-    if (!plan->task.is_exchanged) return;
-    const int parts_m = f->parts_m;
-    f->parts_m = f->parts_n, f->parts_n = parts_m;
-}
-
 /* ---- Plans ----------------------------------------------------------------------------------- */
-
-static tgl_status check_options(const tgl_dist_options *o)
-{
-    if (o == NULL) return TGL_OK;
-    if (o->size < sizeof *o) return dist_fail(TGL_BAD_ARGUMENT, "the size of the options is wrong");
-    if (o->memory_limit < 0 || o->panel < 0 || o->parts_m < 0 || o->parts_n < 0 || o->parts_k < 0)
-        return dist_fail(TGL_BAD_ARGUMENT, "a member of the options is negative");
-    return TGL_OK;
-}
 
 /* An incomplete plan with its task; NULL: *status says why. */
 static tgl_dist_plan *begin_plan(tgl_dist *dist, const tgl_problem *problem,
@@ -239,7 +218,7 @@ static tgl_dist_plan *begin_plan(tgl_dist *dist, const tgl_problem *problem,
 {
     tgl_dist_plan *plan = calloc(1, sizeof *plan);
     int32_t *start = malloc(sizeof *start * (size_t)dist->transport.ranks);
-    *status = plan != NULL && start != NULL ? check_options(options)
+    *status = plan != NULL && start != NULL ? dist_options_check(options)
                                             : dist_fail(TGL_NO_MEMORY, "no memory for a plan");
     if (*status == TGL_OK)
         *status = dist_task_read(problem, layouts, options, dist->transport.rank,
@@ -274,7 +253,7 @@ tgl_status tgl_dist_plan_create(tgl_dist *dist, const tgl_problem *problem,
         tgl_dist_plan_destroy(made);
         return status;
     }
-    set_figures(made);
+    made->choice.figures.memory_bytes = made->memory_bytes;
     *plan = made;
     return TGL_OK;
 }

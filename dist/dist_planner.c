@@ -18,6 +18,28 @@ typedef struct search {
     bool has_one, fits; /* whether there is a best one, and within the limit of memory */
 } search;
 
+/* ---- Limits ---------------------------------------------------------------------------------- */
+
+tgl_status dist_options_check(const tgl_dist_options *o)
+{
+    if (o == NULL) return TGL_OK;
+    if (o->size < sizeof *o) return dist_fail(TGL_BAD_ARGUMENT, "the size of the options is wrong");
+    if (o->memory_limit < 0 || o->panel < 0 || o->parts_m < 0 || o->parts_n < 0 || o->parts_k < 0)
+        return dist_fail(TGL_BAD_ARGUMENT, "a member of the options is negative");
+    return TGL_OK;
+}
+
+dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *options,
+                           int64_t memory_limit)
+{
+    const tgl_dist_options none = {.size = sizeof none}, *o = options != NULL ? options : &none;
+    dist_limits limits = {.memory_bytes = (double)memory_limit, .panel = o->panel};
+    limits.parts[AXIS_M] = task->is_exchanged ? o->parts_n : o->parts_m;
+    limits.parts[AXIS_N] = task->is_exchanged ? o->parts_m : o->parts_n;
+    limits.parts[AXIS_K] = o->parts_k;
+    return limits;
+}
+
 /* ---- The bound ------------------------------------------------------------------------------- */
 
 static void sort_down(double s[AXES])
@@ -199,7 +221,12 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
     if (!s.has_one)
         return dist_fail(TGL_UNSUPPORTED,
                          "%d ranks cannot be divided into the parts of the options", task->ranks);
-    choice->figures.bound_bytes = bound_elements(task) * (double)dist_task_element(task, OPERAND_A);
+    tgl_dist_figures *f = &choice->figures;
+    if (task->is_exchanged) { /* as the caller calls them */
+        const int parts_m = f->parts_m;
+        f->parts_m = f->parts_n, f->parts_n = parts_m;
+    }
+    f->bound_bytes = bound_elements(task) * (double)dist_task_element(task, OPERAND_A);
     return TGL_OK;
 }
 

@@ -22,6 +22,10 @@ typedef struct dist_limits {
     int parts[AXES];          /* 0: free */
 } dist_limits;
 
+tgl_status dist_options_check(const tgl_dist_options *options);
+dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *options,
+                           int64_t memory_limit);
+
 /* The fastest division. All ranks of a homogeneous machine choose the same. Returns TGL_OK;
  * TGL_UNSUPPORTED (no division has the parts of `limits`). */
 tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,

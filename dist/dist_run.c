@@ -128,8 +128,10 @@ static void multiply_panels(run *r, int64_t step)
     p.problem.m = dist_rect_lines(&c);
     p.problem.n = dist_rect_width(&c);
     p.problem.k = k->end - k->begin;
-    p.A = operand_at(r, OPERAND_A, step, &p.problem.lda);
-    p.B = operand_at(r, OPERAND_B, step, &p.problem.ldb);
+    if (p.problem.k > 0) {
+        p.A = operand_at(r, OPERAND_A, step, &p.problem.lda);
+        p.B = operand_at(r, OPERAND_B, step, &p.problem.ldb);
+    }
     if (division->c_stays) {
         const int64_t line = c.window[DIST_OUTER].begin, column = c.window[DIST_INNER].begin;
         p.has_epilogue = !r->plan->has_sums && task->epilogue.size > 0;
