@@ -27,10 +27,12 @@ function(tgl_dist_library name header)
   endif()
 endfunction()
 
-tgl_dist_library(tegula_dist dist.h
+# The program has these sources, too: it is linked with the static library.
+set(TEGULA_DIST_SOURCES
   ${dist}/dist_arguments.c ${dist}/dist_axis.c ${dist}/dist_comm.c ${dist}/dist_copy.c ${dist}/dist_cost.c
   ${dist}/dist_error.c ${dist}/dist_explain.c ${dist}/dist_layout.c ${dist}/dist_plan.c ${dist}/dist_planner.c
   ${dist}/dist_product.c ${dist}/dist_run.c ${dist}/dist_spread.c ${dist}/dist_task.c ${dist}/dist_transfer.c)
+tgl_dist_library(tegula_dist dist.h ${TEGULA_DIST_SOURCES})
 target_link_libraries(tegula_dist PRIVATE m)
 if(TEGULA_MPI)
   find_package(MPI COMPONENTS C REQUIRED)

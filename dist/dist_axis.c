@@ -49,9 +49,7 @@ int64_t dist_axis_length(const dist_axis *axis, int part)
     return dist_axis_before(axis, part, axis->size);
 }
 
-/* The index of the element `local` of a part. *rest := the number of elements from there to the end
- * of its block. */
-static int64_t index_of(const dist_axis *axis, int part, int64_t local, int64_t *rest)
+int64_t dist_axis_index(const dist_axis *axis, int part, int64_t local, int64_t *rest)
 {
     int64_t block = first_block(axis, part);
     if (block == 0 && local < axis->first) {
@@ -95,11 +93,11 @@ static bool next_in_block(dist_overlap *o, dist_run *run)
     const dist_window *x = &o->x, *y = &o->y;
     while (o->at < x->end) {
         int64_t rest_x, rest_y;
-        const int64_t index = index_of(x->axis, x->part, o->at, &rest_x);
+        const int64_t index = dist_axis_index(x->axis, x->part, o->at, &rest_x);
         rest_x = smaller(rest_x, x->end - o->at);
         const int64_t local = larger(dist_axis_before(y->axis, y->part, index), y->begin);
         if (local >= y->end) break;
-        const int64_t found = index_of(y->axis, y->part, local, &rest_y);
+        const int64_t found = dist_axis_index(y->axis, y->part, local, &rest_y);
         if (found >= index + rest_x) {
             o->at = dist_axis_before(x->axis, x->part, found);
             continue;

@@ -31,6 +31,10 @@ int64_t dist_axis_length(const dist_axis *axis, int part);
 /* The number of elements of a part whose index in the axis is below `index`. */
 int64_t dist_axis_before(const dist_axis *axis, int part, int64_t index);
 
+/* The index of the element `local` of a part. *rest := the number of elements from there to the end
+ * of its block. */
+int64_t dist_axis_index(const dist_axis *axis, int part, int64_t local, int64_t *rest);
+
 /* A range of local indices of a part of an axis. */
 typedef struct dist_window {
     const dist_axis *axis;

@@ -136,6 +136,20 @@ tgl_status tgl_dist_local(const tgl_dist_layout *layout, int rank, int64_t *rows
     return TGL_OK;
 }
 
+tgl_status tgl_dist_index(const tgl_dist_layout *layout, int rank, int64_t local_row,
+                          int64_t local_column, int64_t *row, int64_t *column)
+{
+    int64_t rows, columns, rest;
+    DIST_TRY(tgl_dist_local(layout, rank, &rows, &columns));
+    if (row == NULL || column == NULL || local_row < 0 || local_row >= rows || local_column < 0 ||
+        local_column >= columns)
+        return dist_fail(TGL_BAD_ARGUMENT, "the rank has no such element, or a pointer is NULL");
+    const dist_axis r = axis_of_rows(layout), c = axis_of_columns(layout);
+    *row = dist_axis_index(&r, dist_axis_part(&r, rank), local_row, &rest);
+    *column = dist_axis_index(&c, dist_axis_part(&c, rank), local_column, &rest);
+    return TGL_OK;
+}
+
 /* The axis of `size` indices from `index` on. *offset := the elements of a part before it. */
 static dist_axis axis_from(const dist_axis *axis, int64_t index, int64_t size, int rank,
                            int64_t *offset)

@@ -26,6 +26,7 @@ typedef struct state {
     MPI_Comm comm;
     double timeout_s;
     bool is_broken;
+    bool owns_mpi; /* MPI was initialised here */
     group groups[GROUPS];
 } state;
 
@@ -137,6 +138,7 @@ static void mpi_close(void *given)
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (!finalized && !s->is_broken) MPI_Comm_free(&s->comm);
+    if (!finalized && !s->is_broken && s->owns_mpi) MPI_Finalize();
     if (!s->is_broken) free(s);
 }
 
@@ -146,6 +148,30 @@ static bool mpi_runs(void)
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
     return initialized && !finalized;
+}
+
+/* The transport of the ranks of a communicator, which is duplicated. */
+static tgl_status make_transport(MPI_Comm comm, double timeout_s, tgl_dist_transport *transport)
+{
+    state *s = calloc(1, sizeof *s);
+    if (s == NULL) return tgl_dist_set_error("no memory for a transport"), TGL_NO_MEMORY;
+    s->timeout_s = timeout_s > 0 ? timeout_s : 300;
+    if (MPI_Comm_dup(comm, &s->comm) != MPI_SUCCESS) {
+        free(s);
+        return tgl_dist_set_error("MPI_Comm_dup() failed"), TGL_COMMUNICATION;
+    }
+    MPI_Comm_set_errhandler(s->comm, MPI_ERRORS_RETURN);
+    *transport = (tgl_dist_transport){.size = sizeof *transport,
+                                      .name = "mpi",
+                                      .state = s,
+                                      .gather = mpi_gather,
+                                      .begin = mpi_begin,
+                                      .wait = mpi_wait,
+                                      .progress = mpi_progress,
+                                      .close = mpi_close};
+    MPI_Comm_rank(s->comm, &transport->rank);
+    MPI_Comm_size(s->comm, &transport->ranks);
+    return TGL_OK;
 }
 
 /* What is wrong with the arguments; NULL: nothing. */
@@ -168,23 +194,20 @@ tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_optio
     const char *error = argument_error(comm, dev, options, dist);
     if (dist != NULL) *dist = NULL;
     if (error != NULL) return tgl_dist_set_error(error), TGL_BAD_ARGUMENT;
-    state *s = calloc(1, sizeof *s);
-    if (s == NULL) return TGL_NO_MEMORY;
-    s->timeout_s = options != NULL && options->timeout_s > 0 ? options->timeout_s : 300;
-    if (MPI_Comm_dup(comm, &s->comm) != MPI_SUCCESS) {
-        free(s);
-        return TGL_COMMUNICATION;
-    }
-    MPI_Comm_set_errhandler(s->comm, MPI_ERRORS_RETURN);
-    tgl_dist_transport transport = {.size = sizeof transport,
-                                    .name = "mpi",
-                                    .state = s,
-                                    .gather = mpi_gather,
-                                    .begin = mpi_begin,
-                                    .wait = mpi_wait,
-                                    .progress = mpi_progress,
-                                    .close = mpi_close};
-    MPI_Comm_rank(s->comm, &transport.rank);
-    MPI_Comm_size(s->comm, &transport.ranks);
+    tgl_dist_transport transport;
+    const tgl_status status =
+        make_transport(comm, options != NULL ? options->timeout_s : 0, &transport);
+    if (status != TGL_OK) return status;
     return tgl_dist_open(&transport, dev, options != NULL ? &options->machine : NULL, dist);
+}
+
+tgl_status tgl_dist_mpi_world(double timeout_s, tgl_dist_transport *transport)
+{
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    if (!initialized && MPI_Init(NULL, NULL) != MPI_SUCCESS)
+        return tgl_dist_set_error("MPI_Init() failed"), TGL_COMMUNICATION;
+    const tgl_status status = make_transport(MPI_COMM_WORLD, timeout_s, transport);
+    if (status == TGL_OK) ((state *)transport->state)->owns_mpi = !initialized;
+    return status;
 }

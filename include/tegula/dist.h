@@ -78,6 +78,11 @@ TGL_API tgl_status tgl_dist_part(tgl_dist_layout *layout, const tgl_dist_layout 
 TGL_API tgl_status tgl_dist_local(const tgl_dist_layout *layout, int rank, int64_t *rows,
                                   int64_t *columns);
 
+/* *row and *column := the place in the whole matrix of an element of a rank's part. Returns TGL_OK;
+ * TGL_BAD_ARGUMENT (also if the rank has no such element). */
+TGL_API tgl_status tgl_dist_index(const tgl_dist_layout *layout, int rank, int64_t local_row,
+                                  int64_t local_column, int64_t *row, int64_t *column);
+
 /* ---- Transports ------------------------------------------------------------------------------ */
 
 /* One message of a group: exactly one of `send` and `receive` is not NULL. Memory of the device. */

@@ -27,6 +27,11 @@ typedef struct tgl_mpi_options {
 TGL_API tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_options *options,
                                      tgl_dist **dist);
 
+/* Fills *transport for the ranks of MPI_COMM_WORLD, for tgl_dist_open(); initialises MPI if the
+ * program has not, and finalises it then when the transport is closed. Collective. For programs
+ * that load this library at run time. timeout_s as in tgl_mpi_options. */
+TGL_API tgl_status tgl_dist_mpi_world(double timeout_s, tgl_dist_transport *transport);
+
 #ifdef __cplusplus
 }
 #endif

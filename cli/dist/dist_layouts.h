@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The layouts of the matrices of a distributed product as text: "rows,columns,2x2:64".
+ */
+#ifndef CLI_DIST_LAYOUTS_H
+#define CLI_DIST_LAYOUTS_H
+
+#include "tegula/dist.h"
+
+#include <stdbool.h>
+
+#define HELP_LAYOUTS                                                                               \
+    "  --layouts A,B,C   how A, B and C are distributed; each is one of\n"                         \
+    "                    rows, columns: shards, one for each rank\n"                               \
+    "                    copy: the whole matrix on every rank\n"                                   \
+    "                    PxQ:NB: blocks of NB x NB on a grid of P x Q ranks, as in ScaLAPACK\n"    \
+    "                    (shards along the longest axis of the product)\n"
+
+typedef struct dist_layouts {
+    tgl_dist_layout a, b, c;
+} dist_layouts;
+
+/* text NULL: the default. false: reported. */
+bool dist_layouts_parse(const char *text, const tgl_problem *problem, int ranks,
+                        dist_layouts *layouts);
+
+#endif
