@@ -34,7 +34,7 @@ static const char help[] =
     "  --latency X       explain: seconds of a message (5e-6)\n"
     "  --repeats N       bench: runs (5)\n"
     "  --threads N       threads of a rank (OMP_NUM_THREADS, or all)\n"
-    "  -o, --output FILE mm: where C goes\n"
+    "  -o, --output FILE  mm: where C goes\n"
     "\n"
     "Examples:\n"
     "  mpirun -n 4 tegula dist bench -m 4096 -n 4096 -k 4096 --layouts 2x2:64,2x2:64,2x2:64\n"

@@ -102,7 +102,7 @@ tgl_status dist_agree(tgl_dist *dist, tgl_status status)
 {
     const int ranks = dist->transport.ranks, mine = (int)status;
     int first = 0;
-    verdict *all = malloc(sizeof *all * (size_t)(ranks + 1)), *own = all + ranks;
+    verdict *all = malloc(sizeof *all * (size_t)(ranks + 1));
     if (all == NULL) {
         dist->is_broken = true; /* the others wait until their timeout */
         return dist_fail(TGL_NO_MEMORY, "no memory for an agreement of %d ranks", ranks);
@@ -112,6 +112,7 @@ tgl_status dist_agree(tgl_dist *dist, tgl_status status)
     while (link == TGL_OK && first < ranks && statuses[first] == TGL_OK)
         first++;
     if (link == TGL_OK && first < ranks) {
+        verdict *own = all + ranks;
         memset(own, 0, sizeof *own);
         own->status = mine;
         snprintf(own->message, sizeof own->message, "%s", mine == TGL_OK ? "" : dist_error());

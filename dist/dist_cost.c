@@ -102,12 +102,24 @@ double dist_cost_products(const dist_task *task, const dist_volumes *volumes,
     return 2 * volumes->multiplications / (rate * machine->flops_per_s);
 }
 
+/* Whether an operand is sent and received where it is: its lines are whole, and those that a rank
+ * owns lie one behind the other. */
+static bool is_contiguous(const dist_task *task, const dist_division *division, int operand)
+{
+    const dist_axis *outer = &task->spread[operand].axis[DIST_OUTER];
+    const int inner = task->axis_of[operand][DIST_INNER];
+    return operand != OPERAND_C && division->loop != inner && division->axis[inner].parts == 1 &&
+           task->spread[operand].axis[DIST_INNER].parts == 1 &&
+           outer->block * outer->parts >= outer->size;
+}
+
 /* Seconds for the messages and copies of an operand that moves in `times` steps. */
-static double moving(const dist_volumes *v, int operand, int64_t times,
-                     const tgl_dist_machine *machine)
+static double moving(const dist_task *task, const dist_division *division, const dist_volumes *v,
+                     int operand, int64_t times, const tgl_dist_machine *machine)
 {
     if (v->stays[operand]) return 0;
-    const double copies = v->received[operand] + v->needed[operand];
+    const double copies =
+        is_contiguous(task, division, operand) ? 0 : v->received[operand] + v->needed[operand];
     return v->received[operand] / machine->bytes_per_s + copies / machine->memory_per_s +
            v->peers[operand] * (double)times * machine->latency_s;
 }
@@ -123,7 +135,8 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
     for (int x = 0; x < OPERANDS; x++) {
         const int *axes = task->axis_of[x];
         const bool loops = axes[0] == division->loop || axes[1] == division->loop;
-        *(loops ? &in_loop : &outside) += moving(v, x, loops ? division->panels : 1, machine);
+        *(loops ? &in_loop : &outside) +=
+            moving(task, division, v, x, loops ? division->panels : 1, machine);
         if (v->stays[x]) continue;
         const double share = loops ? 2 / panels : 1; /* two panels at a time */
         memory += (v->needed[x] + 2 * v->received[x]) * share;

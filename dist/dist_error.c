@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static _Thread_local char message[DIST_MESSAGE_SIZE];
+static _Thread_local char latest[DIST_MESSAGE_SIZE];
 
 void dist_set_error(const char *format, ...)
 {
@@ -17,12 +17,12 @@ void dist_set_error(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    snprintf(message, sizeof message, "%s", text);
+    snprintf(latest, sizeof latest, "%s", text);
 }
 
 const char *dist_error(void)
 {
-    return message;
+    return latest;
 }
 
 tgl_status dist_fail_local(tgl_status status)
@@ -33,13 +33,13 @@ tgl_status dist_fail_local(tgl_status status)
     return status;
 }
 
-void tgl_dist_set_error(const char *text)
+void tgl_dist_set_error(const char *message)
 {
-    dist_set_error("%s", text);
+    dist_set_error("%s", message);
 }
 
 size_t tgl_dist_last_error(char *text, size_t size)
 {
-    const int length = snprintf(text, text != NULL ? size : 0, "%s", message);
+    const int length = snprintf(text, text != NULL ? size : 0, "%s", latest);
     return length < 0 ? 0 : (size_t)length;
 }

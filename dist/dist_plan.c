@@ -176,13 +176,14 @@ static tgl_status least_limit(tgl_dist *dist, int64_t mine, int64_t *least)
 static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
 {
     tgl_dist *dist = plan->dist;
+    tgl_status status = dist_planner_choose(&plan->task, &dist->machine, limits, &plan->choice);
     dist_choice *all = malloc(sizeof *all * (size_t)dist->transport.ranks);
-    tgl_status status =
-        all != NULL ? dist_planner_choose(&plan->task, &dist->machine, limits, &plan->choice)
-                    : dist_fail(TGL_NO_MEMORY, "no memory to choose a plan");
+    if (all == NULL) status = dist_fail(TGL_NO_MEMORY, "no memory to choose a plan");
     status = dist_agree(dist, status);
-    if (status == TGL_OK) status = dist_gather(dist, &plan->choice, all, sizeof plan->choice);
-    if (status == TGL_OK) plan->choice = all[0];
+    if (status == TGL_OK && all != NULL) {
+        status = dist_gather(dist, &plan->choice, all, sizeof plan->choice);
+        if (status == TGL_OK) plan->choice = all[0];
+    }
     free(all);
     return status;
 }

@@ -75,7 +75,7 @@ static void name_stays(const dist_task *task, const dist_volumes *v, char text[8
     const char *names = task->is_exchanged ? "BAC" : "ABC";
     int length = 0;
     text[0] = '\0';
-    for (char name = 'A'; name <= 'C'; name++)
+    for (int name = 'A'; name <= 'C'; name++)
         for (int x = 0; x < OPERANDS; x++)
             if (names[x] == name && v->stays[x])
                 length += snprintf(text + length, 8 - (size_t)length, "%c", name);

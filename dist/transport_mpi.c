@@ -64,16 +64,6 @@ static tgl_status wait_all(state *s, int count, MPI_Request *requests)
     }
 }
 
-static tgl_status mpi_gather(void *given, const void *mine, void *all, size_t bytes)
-{
-    state *s = given;
-    MPI_Request request;
-    if (MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, s->comm, &request) !=
-        MPI_SUCCESS)
-        return fail(s, failed);
-    return wait_all(s, 1, &request);
-}
-
 /* Begins the parts of a message of at most MESSAGE_MOST bytes. */
 static bool begin_message(state *s, const tgl_dist_message *m, group *g)
 {
@@ -89,23 +79,30 @@ static bool begin_message(state *s, const tgl_dist_message *m, group *g)
     return true;
 }
 
-static group *free_group(state *s)
+/* A group with room for `requests`; NULL: no memory. */
+static group *new_group(state *s, size_t requests)
 {
-    for (int i = 0; i < GROUPS; i++)
-        if (s->groups[i].requests == NULL) return &s->groups[i];
-    return NULL;
+    group *g = s->groups;
+    while (g < s->groups + GROUPS && g->requests != NULL)
+        g++;
+    MPI_Request *list = g < s->groups + GROUPS ? calloc(requests, sizeof(MPI_Request)) : NULL;
+    if (list == NULL) {
+        s->is_broken = true;
+        tgl_dist_set_error("no memory for the requests of MPI");
+        return NULL;
+    }
+    *g = (group){list, 0};
+    return g;
 }
 
 static tgl_status mpi_begin(void *given, const tgl_dist_message *messages, int count, void **begun)
 {
     state *s = given;
-    group *g = free_group(s);
-    size_t requests = 0;
+    size_t requests = 1;
     for (int i = 0; i < count; i++)
         requests += (messages[i].bytes - 1) / MESSAGE_MOST + 1;
-    MPI_Request *list = g != NULL ? malloc(sizeof *list * requests) : NULL;
-    if (list == NULL) return s->is_broken = true, TGL_NO_MEMORY;
-    *g = (group){list, 0};
+    group *g = new_group(s, requests);
+    if (g == NULL) return TGL_NO_MEMORY;
     for (int i = 0; i < count; i++)
         if (!begin_message(s, &messages[i], g)) return fail(s, failed);
     *begun = g;
@@ -121,6 +118,17 @@ static tgl_status mpi_wait(void *given, void *begun)
     free(g->requests);
     g->requests = NULL;
     return TGL_OK;
+}
+
+static tgl_status mpi_gather(void *given, const void *mine, void *all, size_t bytes)
+{
+    state *s = given;
+    group *g = new_group(s, 1);
+    if (g == NULL) return TGL_NO_MEMORY;
+    if (MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, s->comm,
+                       &g->requests[g->count++]) != MPI_SUCCESS)
+        return fail(s, failed);
+    return mpi_wait(s, g);
 }
 
 /* MPI moves messages while one of its functions is called. */

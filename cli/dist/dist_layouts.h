@@ -10,11 +10,9 @@
 #include <stdbool.h>
 
 #define HELP_LAYOUTS                                                                               \
-    "  --layouts A,B,C   how A, B and C are distributed; each is one of\n"                         \
-    "                    rows, columns: shards, one for each rank\n"                               \
-    "                    copy: the whole matrix on every rank\n"                                   \
-    "                    PxQ:NB: blocks of NB x NB on a grid of P x Q ranks, as in ScaLAPACK\n"    \
-    "                    (shards along the longest axis of the product)\n"
+    "  --layouts LIST    how A, B and C are distributed: rows, columns (shards, one for each\n"    \
+    "                    rank), copy (on every rank), or PxQ:NB (blocks of NB x NB on a grid\n"    \
+    "                    of P x Q ranks, as in ScaLAPACK); default: shards of the longest axis\n"
 
 typedef struct dist_layouts {
     tgl_dist_layout a, b, c;
