@@ -16,7 +16,6 @@
 static const char help[] =
     "Usage: mpirun -n RANKS tegula dist bench -m M -n N -k K [OPTIONS]\n"
     "       mpirun -n RANKS tegula dist mm A.npy B.npy -o C.npy\n"
-    "       tegula dist explain --ranks RANKS -m M -n N -k K [OPTIONS]\n"
     "\n"
     "Products of matrices that are distributed over the ranks of an MPI program. bench times a "
     "product\n"
@@ -28,23 +27,17 @@ static const char help[] =
     "  --type TYPE       type of A and B: f32, f64, f16, bf16, i8 (f64)\n"
     "  --trans-a         A is stored transposed\n"
     "  --trans-b         B is stored transposed\n" HELP_LAYOUTS
-    "  --ranks N         explain: the number of ranks, up to 4096\n"
-    "  --flops X         explain: FLOP/s of a rank in f64 (50e9)\n"
-    "  --bandwidth X     explain: bytes/s that a rank receives (4e9)\n"
-    "  --latency X       explain: seconds of a message (5e-6)\n"
     "  --repeats N       bench: runs (5)\n"
     "  --threads N       threads of a rank (OMP_NUM_THREADS, or all)\n"
     "  -o, --output FILE  mm: where C goes\n"
     "\n"
     "Examples:\n"
-    "  mpirun -n 4 tegula dist bench -m 4096 -n 4096 -k 4096 --layouts 2x2:64,2x2:64,2x2:64\n"
-    "  tegula dist explain --ranks 64 -m 20000 -n 20000 -k 20000\n";
+    "  mpirun -n 4 tegula dist bench -m 4096 -n 4096 -k 4096 --layouts 2x2:64,2x2:64,2x2:64\n";
 
 typedef struct dist_options {
     problem_options common;
     const char *layouts, *output;
-    int64_t ranks, repeats;
-    double flops, bandwidth, latency;
+    int64_t repeats;
 } dist_options;
 
 static const cli_option option_table[] = {
@@ -53,38 +46,12 @@ static const cli_option option_table[] = {
     OPTION_TYPE(problem_options, type, "type"),
     {.name = "threads", .kind = CLI_THREADS, .at = CLI_AT(int, problem_options, threads)},
     OPTION_TEXT(dist_options, layouts, "layouts"),
-    OPTION_INT(dist_options, ranks, "ranks", 1, 4096),
     OPTION_INT(dist_options, repeats, "repeats", 1, 1000),
-    OPTION_REAL(dist_options, flops, "flops"),
-    OPTION_REAL(dist_options, bandwidth, "bandwidth"),
-    OPTION_REAL(dist_options, latency, "latency"),
     {"output", 'o', CLI_TEXT, CLI_AT(const char *, dist_options, output), 0, 0, NULL, NULL},
     {0},
 };
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .has_operands = true};
-
-static int explain(const dist_options *o, const tgl_problem *problem)
-{
-    const tgl_dist_machine machine = {.size = sizeof machine,
-                                      .flops_per_s = o->flops,
-                                      .bytes_per_s = o->bandwidth,
-                                      .latency_s = o->latency};
-    dist_layouts layouts;
-    char text[2048];
-    size_t length;
-    if (o->ranks == 0) return cli_misuse("give the number of ranks, with --ranks");
-    if (!dist_layouts_parse(o->layouts, problem, (int)o->ranks, &layouts)) return EXIT_MISUSE;
-    const tgl_status status =
-        tgl_dist_explain(problem, &layouts.a, &layouts.b, &layouts.c, (int)o->ranks, &machine, NULL,
-                         NULL, text, sizeof text, &length);
-    if (status != TGL_OK) {
-        tgl_dist_last_error(text, sizeof text);
-        return cli_misuse("%s", text);
-    }
-    fputs(text, stdout);
-    return EXIT_DONE;
-}
 
 static int run_bench(const dist_options *o, const tgl_problem *problem, tgl_dist *dist,
                      tgl_device *dev)
@@ -123,12 +90,12 @@ int command_dist(int argc, char **argv)
             return cli_misuse("give two files to multiply, and -o C.npy");
         return run_on_ranks(&o, NULL, argv + optind + 1);
     }
-    if ((strcmp(what, "bench") != 0 && strcmp(what, "explain") != 0) || argc - optind != 1)
-        return cli_misuse("say what to do: bench, mm or explain");
+    if (strcmp(what, "bench") != 0 || argc - optind != 1)
+        return cli_misuse("say what to do: bench or mm");
     if (!problem_has_sizes(&o.common)) return cli_misuse("give all of -m, -n and -k");
     if (o.common.batch >= 0) return cli_misuse("--batch is not for distributed products");
     if (o.common.type == 0) o.common.type = TGL_F64;
     tgl_problem problem = problem_of_options(&o.common);
     problem.lda = problem.ldb = problem.ldc = 0;
-    return what[0] == 'e' ? explain(&o, &problem) : run_on_ranks(&o, &problem, NULL);
+    return run_on_ranks(&o, &problem, NULL);
 }

@@ -58,8 +58,10 @@ static void add_rank(const dist_task *task, const dist_spread needed[OPERANDS], 
         const double shared = (double)dist_rect_shared(&rect[x], &own);
         const double element =
             (double)(x == OPERAND_C ? dist_task_sum_element(task) : dist_task_element(task, x));
-        const double comes =
+        double comes =
             x == OPERAND_C ? elements(&own) * layers - shared : elements(&rect[x]) - shared;
+        if (x == OPERAND_C && task->spread[x].replicated) /* reduce-scatter, then all-gather */
+            comes = elements(&own) * (layers + task->ranks - 2) / task->ranks;
         keep_larger(&v->needed[x], elements(&rect[x]) * element);
         if (!v->stays[x]) keep_larger(&v->received[x], comes * element);
     }

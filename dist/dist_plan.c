@@ -100,7 +100,7 @@ static tgl_status allocate_sums(tgl_dist_plan *plan)
     const dist_task *task = &plan->task;
     const bool is_complete =
         division->c_stays && (division->loop != AXIS_K || division->panels == 1);
-    const dist_rect own = dist_rect_at(&task->spread[OPERAND_C], plan->dist->transport.rank, 0);
+    const dist_rect own = dist_rect_at(&plan->owned, plan->dist->transport.rank, 0);
     plan->has_sums =
         !is_complete && (task->type[OPERAND_C] != task->type_sum || task->epilogue.size > 0);
     plan->ld_sums = plan->has_sums ? dist_rect_width(&own) : task->ld[OPERAND_C];
@@ -110,15 +110,39 @@ static tgl_status allocate_sums(tgl_dist_plan *plan)
                     &plan->sums);
 }
 
+/* Who adds up C, and the transfer of what he has made to the ranks that have a copy. */
+static tgl_status allocate_copies(tgl_dist_plan *plan)
+{
+    const int rank = plan->dist->transport.rank;
+    const dist_spread *c = &plan->task.spread[OPERAND_C];
+    int64_t rest;
+    plan->owned = *c;
+    plan->first_row = 0;
+    plan->has_copies = c->replicated && !plan->choice.division.c_stays;
+    if (!plan->has_copies) return TGL_OK;
+    dist_axis *rows = &plan->owned.axis[DIST_OUTER];
+    *rows = dist_axis_even(rows->size, plan->task.ranks, 1);
+    plan->owned.replicated = false;
+    if (dist_axis_length(rows, rank) > 0) plan->first_row = dist_axis_index(rows, rank, 0, &rest);
+    plan->copies = (dist_transfer){.from = &plan->owned,
+                                   .to = c,
+                                   .ld_from = plan->task.ld[OPERAND_C],
+                                   .ld_to = plan->task.ld[OPERAND_C],
+                                   .element = dist_task_element(&plan->task, OPERAND_C),
+                                   .keeps_own = true};
+    return allocate_slots(plan, &plan->copies, 1);
+}
+
 /* Partial sums, and the transfer to the owners of C. */
 static tgl_status allocate_delivery(tgl_dist_plan *plan)
 {
+    DIST_TRY(allocate_copies(plan));
     DIST_TRY(allocate_sums(plan));
     if (plan->choice.division.c_stays) return TGL_OK;
     const size_t element = dist_task_sum_element(&plan->task);
     DIST_TRY(allocate_panels(plan, OPERAND_C, element));
     plan->transfer[OPERAND_C] = (dist_transfer){.from = &plan->needed[OPERAND_C],
-                                                .to = &plan->task.spread[OPERAND_C],
+                                                .to = &plan->owned,
                                                 .ld_from = plan->ld[OPERAND_C],
                                                 .ld_to = plan->ld_sums,
                                                 .type = plan->task.type_sum,
@@ -127,18 +151,27 @@ static tgl_status allocate_delivery(tgl_dist_plan *plan)
     return allocate_slots(plan, &plan->transfer[OPERAND_C], dist_plan_steps(plan, OPERAND_C));
 }
 
+static void free_slots(tgl_dist_plan *plan, dist_transfer *transfer)
+{
+    for (int i = 0; i < 2; i++) {
+        dist_slot *slot = &transfer->slot[i];
+        tgl_free(plan->dist->dev, slot->packed);
+        tgl_free(plan->dist->dev, slot->staged);
+        free(slot->messages);
+        *slot = (dist_slot){NULL};
+    }
+}
+
 static void free_memory(tgl_dist_plan *plan)
 {
-    for (int x = 0; x < OPERANDS; x++)
+    for (int x = 0; x < OPERANDS; x++) {
+        free_slots(plan, &plan->transfer[x]);
         for (int i = 0; i < 2; i++) {
-            dist_slot *slot = &plan->transfer[x].slot[i];
-            tgl_free(plan->dist->dev, slot->packed);
-            tgl_free(plan->dist->dev, slot->staged);
-            free(slot->messages);
-            *slot = (dist_slot){NULL};
             tgl_free(plan->dist->dev, plan->buffer[x][i]);
             plan->buffer[x][i] = NULL;
         }
+    }
+    free_slots(plan, &plan->copies);
     tgl_free(plan->dist->dev, plan->sums);
     plan->sums = NULL;
     plan->memory_bytes = 0;

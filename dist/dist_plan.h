@@ -21,6 +21,13 @@ struct tgl_dist_plan {
     void *buffer[OPERANDS][2];        /* of two steps; NULL: not needed, or one is enough */
     dist_transfer transfer[OPERANDS]; /* of A and B to the panels; of partial sums to C */
 
+    /* Where sums over ranks are made: by the owners of C; if each rank has all of C, by shards of
+     * rows, which are then copied to the others (`copies`). first_row: of this rank's shard. */
+    dist_spread owned;
+    int64_t first_row;
+    bool has_copies;
+    dist_transfer copies;
+
     /* The sums of this rank's part of C, where they cannot be in C: it has 16 bits, or an epilogue
      * follows. */
     bool has_sums;

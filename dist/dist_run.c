@@ -35,6 +35,14 @@ static void *at(const void *base, int64_t elements, size_t element)
     return base == NULL ? NULL : (char *)base + elements * (int64_t)element;
 }
 
+/* This rank's part of C, to which it adds: of a copy of the whole its shard of rows. */
+static void *own_c(const run *r)
+{
+    const tgl_dist_plan *plan = r->plan;
+    return at(r->C, plan->first_row * plan->task.ld[OPERAND_C],
+              dist_task_element(&plan->task, OPERAND_C));
+}
+
 /* A buffer of a step: of one that stays the same, the only one. */
 static void *buffer_of(const run *r, int operand, int64_t step)
 {
@@ -102,12 +110,32 @@ static tgl_status finish_delivery(run *r, int64_t step)
                                                 buffer_of(r, OPERAND_C, step), r->sums));
 }
 
+/* C for all, if each rank has a copy. */
+static tgl_status copy_result(run *r)
+{
+    tgl_dist *dist = r->plan->dist;
+    dist_transfer *copies = &r->plan->copies;
+    DIST_TRY(
+        dist_check_link(dist, dist_transfer_begin(copies, &dist->transport, 0, own_c(r), r->C)));
+    return dist_check_link(dist, dist_transfer_finish(copies, &dist->transport, 0, own_c(r), r->C));
+}
+
 /* ---- Products -------------------------------------------------------------------------------- */
 
 static void multiply(run *r, const dist_product *product)
 {
     const tgl_status status = dist_multiply(&r->plan->products, product);
     if (r->product == TGL_OK) r->product = status;
+}
+
+/* The bias of a part of this rank's C that begins at a line and a column. */
+static const void *bias_from(const run *r, int64_t line, int64_t column)
+{
+    const dist_task *task = &r->plan->task;
+    const tgl_epilogue *e = &task->epilogue;
+    const tgl_type type = e->type_bias != 0 ? e->type_bias : task->type[OPERAND_C];
+    if (e->bias == TGL_BIAS_NONE) return NULL;
+    return at(r->bias, e->bias == TGL_BIAS_ROW ? line : column, tgl_type_size(type));
 }
 
 /* The product of the panels of a step. */
@@ -139,11 +167,7 @@ static void multiply_panels(run *r, int64_t step)
         p.problem.ldc = r->plan->ld_sums;
         p.C = at(r->sums, line * p.problem.ldc + column, tgl_type_size(p.problem.type_c));
         p.beta = adds ? 1 : r->beta;
-        const tgl_type type_bias =
-            task->epilogue.type_bias != 0 ? task->epilogue.type_bias : task->type[OPERAND_C];
-        if (p.has_epilogue && task->epilogue.bias != TGL_BIAS_NONE)
-            p.bias = at(r->bias, task->epilogue.bias == TGL_BIAS_ROW ? line : column,
-                        tgl_type_size(type_bias));
+        if (p.has_epilogue) p.bias = bias_from(r, line, column);
     } else {
         p.problem.type_c = task->type_sum;
         p.problem.ldc = r->plan->ld[OPERAND_C];
@@ -153,24 +177,24 @@ static void multiply_panels(run *r, int64_t step)
     multiply(r, &p);
 }
 
-/* The problem of C := beta*C or D := beta*C for this rank's part of C: a product without k. */
-static dist_product scaling(const run *r, double beta)
+/* C := beta*C for this rank's part of a distributed C: a product without k. */
+static dist_product scaling(const run *r, const dist_spread *spread, void *C, double beta)
 {
     const dist_task *task = &r->plan->task;
-    const dist_rect own = dist_rect_at(&task->spread[OPERAND_C], r->plan->dist->transport.rank, 0);
+    const dist_rect own = dist_rect_at(spread, r->plan->dist->transport.rank, 0);
     dist_product p = {.problem = task->problem, .beta = beta};
     p.problem.m = dist_rect_lines(&own);
     p.problem.n = dist_rect_width(&own);
     p.problem.k = 0;
     p.problem.ldc = task->ld[OPERAND_C];
-    p.C = r->C;
+    p.C = C;
     return p;
 }
 
 /* sums := beta*C, to which partial sums are added. */
 static void begin_sums(run *r)
 {
-    dist_product p = scaling(r, r->beta);
+    dist_product p = scaling(r, &r->plan->owned, own_c(r), r->beta);
     if (r->plan->has_sums) {
         p.problem.type_d = r->plan->task.type_sum;
         p.problem.ldd = r->plan->ld_sums;
@@ -185,24 +209,24 @@ static void begin_sums(run *r)
 static void finish_sums(run *r)
 {
     if (!r->plan->has_sums) return;
-    dist_product p = scaling(r, 1);
+    dist_product p = scaling(r, &r->plan->owned, own_c(r), 1);
     p.problem.type_c = r->plan->task.type_sum;
     p.problem.ldc = r->plan->ld_sums;
     p.problem.type_d = r->plan->task.type[OPERAND_C];
     p.problem.ldd = r->plan->task.ld[OPERAND_C];
     p.C = r->sums;
-    p.D = r->C;
+    p.D = own_c(r);
     p.has_epilogue = r->plan->task.epilogue.size > 0;
-    p.bias = r->bias;
+    p.bias = bias_from(r, r->plan->first_row, 0);
     multiply(r, &p);
 }
 
 /* C := activation(beta*C + bias): neither A nor B is read. */
 static void scale_only(run *r)
 {
-    dist_product p = scaling(r, r->beta);
+    dist_product p = scaling(r, &r->plan->task.spread[OPERAND_C], r->C, r->beta);
     p.has_epilogue = r->plan->task.epilogue.size > 0;
-    p.bias = r->bias;
+    p.bias = bias_from(r, 0, 0);
     multiply(r, &p);
 }
 
@@ -235,7 +259,7 @@ static tgl_status run_panels(run *r)
     if (delivers && !delivers_each) DIST_TRY(begin_delivery(r, 0));
     if (delivers) DIST_TRY(finish_delivery(r, delivers_each ? panels - 1 : 0));
     finish_sums(r);
-    return TGL_OK;
+    return r->plan->has_copies ? copy_result(r) : TGL_OK;
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
@@ -315,7 +339,7 @@ tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A, c
     run r = {.plan = plan, .alpha = alpha, .beta = beta, .C = C, .bias = bias};
     r.matrix[plan->task.is_exchanged] = A;
     r.matrix[1 - plan->task.is_exchanged] = B;
-    r.sums = plan->has_sums ? plan->sums : C;
+    r.sums = plan->has_sums ? plan->sums : own_c(&r);
     DIST_TRY(agree_to_run(&r));
     if (reads_operands(&r))
         DIST_TRY(run_panels(&r));

@@ -211,7 +211,7 @@ tgl_status dist_transfer_begin(dist_transfer *t, const tgl_dist_transport *trans
     slot->group = NULL;
     if (count > 0)
         DIST_TRY(transport->begin(transport->state, slot->messages, count, &slot->group));
-    if (t->adds || target == NULL) return TGL_OK;
+    if (t->adds || t->keeps_own || target == NULL) return TGL_OK;
     return move_own(t, transport, step, source, target);
 }
 

@@ -24,6 +24,7 @@ typedef struct dist_transfer {
     size_t element; /* bytes */
     bool adds; /* several ranks send the same element: what arrives is added to the target, by rank
                 */
+    bool keeps_own;                    /* what a rank has itself is already where it belongs */
     size_t packed_bytes, staged_bytes; /* of a slot */
     dist_slot slot[2];
 } dist_transfer;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_dist_program.py TEGULA MPIEXEC: `tegula dist`: plans for ranks that do not exist; with MPI also bench
-and mm, whose product is that of NumPy. MPIEXEC is empty in a build without MPI."""
+"""test_dist_program.py TEGULA MPIEXEC: `tegula explain --ranks`; with MPI also `tegula dist`, whose products
+are those of NumPy. MPIEXEC is empty in a build without MPI."""
 import os
 import subprocess
 import sys
@@ -12,7 +12,8 @@ tegula, mpiexec = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
 
 
 def run(*arguments, ranks=0, status=0):
-    command = ([mpiexec, "-n", str(ranks)] if ranks else []) + [tegula, "dist", *map(str, arguments)]
+    command = [] if arguments[:1] == ("explain",) else ["dist"]
+    command = ([mpiexec, "-n", str(ranks)] if ranks else []) + [tegula] + command + [str(x) for x in arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert (done.returncode == 0) == (status == 0), (command, done.stdout, done.stderr)
     if status and not ranks:
@@ -21,7 +22,7 @@ def run(*arguments, ranks=0, status=0):
 
 
 sizes = ["-m", 2000, "-n", 1000, "-k", 30000]
-text = run("explain", "--ranks", 2, *sizes)
+text = run("explain", "--type", "f64", "--ranks", 2, *sizes)
 assert "1 x 1 x 2 parts" in text and "stays        AB" in text, text
 text = run("explain", "--ranks", 4096, "-m", 65536, "-n", 65536, "-k", 65536, "--layouts", "64x64:64,64x64:64,64x64:64")
 assert "64 x 64 x 1 parts" in text and "stays        C" in text, text
@@ -30,7 +31,8 @@ text = run("explain", "--ranks", 4, "-m", 4096, "-n", 8192, "-k", 8192, "--layou
 assert "1 x 4 x 1 parts" in text and "stays        BC" in text and "along m" in text, text
 text = run("explain", "--ranks", 4, "-m", 4096, "-n", 8192, "-k", 8192, "--layouts", "columns,rows,copy")
 assert "1 x 1 x 4 parts" in text and "stays        AB" in text, text
-for wrong in ([], ["explain", *sizes], ["explain", "--ranks", 2, "-m", 1], ["nothing"], ["mm", "A.npy"],
+for wrong in ([], ["explain", *sizes, "--layouts", "rows,rows,rows"], ["explain", *sizes, "--ranks", 2, "--chip", "h200"],
+              ["explain", "--ranks", 2, "-m", 1], ["nothing"], ["mm", "A.npy"],
               ["explain", "--ranks", 2, *sizes, "--layouts", "rows,rows"],
               ["explain", "--ranks", 2, *sizes, "--layouts", "rows,rows,2x2:64"],
               ["explain", "--ranks", 2, *sizes, "--layouts", "rows,rows,1x2:0"]):
