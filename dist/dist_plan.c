@@ -158,7 +158,7 @@ static void free_slots(tgl_dist_plan *plan, dist_transfer *transfer)
         tgl_free(plan->dist->dev, slot->packed);
         tgl_free(plan->dist->dev, slot->staged);
         free(slot->messages);
-        *slot = (dist_slot){NULL};
+        *slot = (dist_slot){.packed = NULL};
     }
 }
 
