@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 PYTHON ?= python3
-SOURCES = $(shell find include src cli shims tests examples kernels exercises python -name "*.[ch]" -o -name "*.cu")
+SOURCES = $(shell find include src dist cli shims tests examples kernels exercises python -name "*.[ch]" -o -name "*.cu")
 SCRIPTS = .ci/run $(shell find bench tests examples packaging -name "*.sh") packaging/completion.bash
 MAKEFLAGS += --no-print-directory
 

@@ -2,6 +2,8 @@
  *
  * `tegula explain`: prints which kernel the planner chooses for a problem, and why.
  */
+#include "dist_layouts.h"
+#include "explain_ranks.h"
 #include "problem_options.h"
 #include "timed_operands.h"
 
@@ -25,15 +27,24 @@ static const char help[] =
     "  --device NAME     auto, cpu, cuda:0, sim (auto)\n"
     "  --chip NAME       what a GPU that this machine lacks would run: h200, a100, ...\n"
     "  --threads N       threads of the cpu (OMP_NUM_THREADS, or all)\n"
+    "  --ranks N         how the product would be divided over N ranks of an MPI program (up to\n"
+    "                    4096, which need not exist), with the options below\n" HELP_LAYOUTS
+    "  --flops X         FLOP/s of a rank in f64 (50e9)\n"
+    "  --bandwidth X     bytes/s that a rank receives (4e9)\n"
+    "  --latency X       seconds of a message (5e-6)\n"
     "\n"
     "Examples:\n"
     "  tegula explain -m 1000 -n 1000 -k 1000 --trans-b\n"
-    "  tegula explain -m 16 -n 4096 -k 4096 --chip h200\n";
+    "  tegula explain -m 16 -n 4096 -k 4096 --chip h200\n"
+    "  tegula explain -m 20000 -n 20000 -k 20000 --type f64 --ranks 64\n";
 
 typedef struct explain_options {
     problem_options common;
     tgl_problem problem;
-    const char *chip; /* NULL: not given */
+    const char *chip;    /* NULL: not given */
+    int64_t ranks;       /* 0: not given */
+    const char *layouts; /* NULL: not given */
+    tgl_dist_machine machine;
 } explain_options;
 
 static const cli_option option_table[] = {
@@ -45,6 +56,11 @@ static const cli_option option_table[] = {
     OPTIONS_EPILOGUE,
     OPTIONS_KERNEL,
     OPTION_TEXT(explain_options, chip, "chip"),
+    OPTION_INT(explain_options, ranks, "ranks", 1, 4096),
+    OPTION_TEXT(explain_options, layouts, "layouts"),
+    OPTION_REAL(explain_options, machine.flops_per_s, "flops"),
+    OPTION_REAL(explain_options, machine.bytes_per_s, "bandwidth"),
+    OPTION_REAL(explain_options, machine.latency_s, "latency"),
     {0},
 };
 
@@ -58,6 +74,11 @@ static int parse(int argc, char **argv, explain_options *o)
     if (!problem_has_sizes(&o->common)) return cli_misuse("give all of -m, -n and -k");
     if (o->chip != NULL && (o->common.device != NULL || o->common.threads > 0))
         return cli_misuse("--chip asks for no device: leave out --device and --threads");
+    if (o->ranks == 0 && (o->layouts != NULL || o->machine.flops_per_s != 0 ||
+                          o->machine.bytes_per_s != 0 || o->machine.latency_s != 0))
+        return cli_misuse("--layouts, --flops, --bandwidth and --latency go with --ranks");
+    if (o->ranks > 0 && (o->chip != NULL || o->common.device != NULL || o->common.kernel != NULL))
+        return cli_misuse("--ranks plans with constants: leave out --device, --chip and --kernel");
     o->problem = problem_of_options(&o->common);
     return tgl_problem_check(&o->problem) == TGL_OK ? PARSED : cli_misuse_call();
 }
@@ -144,6 +165,10 @@ int command_explain(int argc, char **argv)
     int code = parse(argc, argv, &options);
     if (code != PARSED) return code;
     if (options.chip != NULL) return explain_chip(&options);
+    if (options.ranks > 0)
+        return explain_ranks(&options.problem, options.layouts, (int)options.ranks,
+                             &options.machine,
+                             epilogue_for(&options.common.epilogue, &options.problem));
     tgl_device *dev = problem_open_device(&options.common, &code);
     if (dev == NULL) return code;
     code = explain(dev, &options);

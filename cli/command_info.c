@@ -128,17 +128,29 @@ static int print_all(const info_options *o)
 /* Prints TEGULA_ variables that nothing reads, because they may be misspelt. */
 static void print_unknown_settings(void)
 {
-    static const char *const known[] = {"TEGULA_BLAS_DEVICE",  "TEGULA_BLAS_GPU_SIZE",
-                                        "TEGULA_BLAS_TESTERS", "TEGULA_BLAS_TRACE",
-                                        "TEGULA_CACHE",        "TEGULA_CACHE_SIZE",
-                                        "TEGULA_CC",           "TEGULA_COMMIT",
-                                        "TEGULA_COMPUTE",      "TEGULA_CPU",
-                                        "TEGULA_CUBLAS",       "TEGULA_CUBLAS_SERVE",
-                                        "TEGULA_CUBLAS_TRACE", "TEGULA_CUBLAS_WORKSPACE",
-                                        "TEGULA_EFFORT",       "TEGULA_LIBCUDA",
-                                        "TEGULA_LIBRARY",      "TEGULA_NVRTC",
-                                        "TEGULA_SIM_SEED",     "TEGULA_TEST_DEVICE",
-                                        "TEGULA_WISDOM",       NULL};
+    static const char *const known[] = {"TEGULA_BLAS_DEVICE",
+                                        "TEGULA_BLAS_GPU_SIZE",
+                                        "TEGULA_BLAS_TESTERS",
+                                        "TEGULA_BLAS_TRACE",
+                                        "TEGULA_CACHE",
+                                        "TEGULA_CACHE_SIZE",
+                                        "TEGULA_CC",
+                                        "TEGULA_COMMIT",
+                                        "TEGULA_COMPUTE",
+                                        "TEGULA_CPU",
+                                        "TEGULA_CUBLAS",
+                                        "TEGULA_CUBLAS_SERVE",
+                                        "TEGULA_CUBLAS_TRACE",
+                                        "TEGULA_CUBLAS_WORKSPACE",
+                                        "TEGULA_EFFORT",
+                                        "TEGULA_LIBCUDA",
+                                        "TEGULA_LIBRARY",
+                                        "TEGULA_NVRTC",
+                                        "TEGULA_SCALAPACK_TRACE",
+                                        "TEGULA_SIM_SEED",
+                                        "TEGULA_TEST_DEVICE",
+                                        "TEGULA_WISDOM",
+                                        NULL};
     char **at = environ;
     const char *name;
     for (int length; (name = next_unknown_setting(&at, "TEGULA_", known, &length)) != NULL;)

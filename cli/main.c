@@ -22,6 +22,7 @@ static const command commands[] = {
     {"mm", command_mm, "multiply NumPy arrays in files"},
     {"bench", command_bench, "time Tegula beside other libraries"},
     {"check", command_check, "compare random products with a reference"},
+    {"dist", command_dist, "multiply over several processes, with MPI"},
     {"explain", command_explain, "say which kernel would run, and why"},
     {"ladder", command_ladder, "run the kernels from the naive one up"},
     {"learn", command_learn, "exercises in writing kernels, checked without a GPU"},

@@ -72,3 +72,12 @@ set(cublas ${PROJECT_SOURCE_DIR}/shims/cublas)
 tgl_shim(tegula_cublas ${cublas}/cublas_exports.map libtegula-cublas
   ${cublas}/cublas_gemm.c ${cublas}/cublas_handles.c ${cublas}/cublas_lt.c ${cublas}/cublas_plans.c
   ${cublas}/cublas_real.c ${cublas}/cublas_serve.c ${cublas}/cublas_settings.c)
+
+# libtegula_scalapack.so, for LD_PRELOAD in programs that use ScaLAPACK. It needs MPI, but no ScaLAPACK to build.
+if(TARGET tegula_mpi)
+  set(scalapack ${PROJECT_SOURCE_DIR}/shims/scalapack)
+  tgl_shim(tegula_scalapack ${scalapack}/scalapack_exports.map tegula_mpi
+    ${scalapack}/scalapack_gemm.c ${scalapack}/scalapack_grid.c)
+  target_link_libraries(tegula_scalapack_objects PRIVATE MPI::MPI_C)
+  target_link_libraries(tegula_scalapack PRIVATE tegula_mpi)
+endif()

@@ -29,7 +29,7 @@ reference
 common
 io
 bench
-check ladder learn mm
+check dist ladder learn mm
 .
 '
 

@@ -30,7 +30,7 @@ tidy --checks='-clang-analyzer-*' <"$build/tests.txt"
 cppcheck --version
 cppcheck --std=c11 --language=c --enable=warning,performance,portability --inline-suppr --quiet \
   --error-exitcode=1 -j "$(nproc)" -I include -I src -D_GNU_SOURCE -DTGL_BUILD \
-  --suppress=missingIncludeSystem src cli shims examples python ||
+  --suppress=missingIncludeSystem src dist cli shims examples python ||
   failed="$failed cppcheck"
 
 for rule in families_named_once folder_order unique_names system_headers commit_subjects; do

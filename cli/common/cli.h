@@ -23,6 +23,7 @@ enum { PARSED = -1 };
 /* argv[0] is the command's name. Each returns an exit code. */
 int command_bench(int argc, char **argv);
 int command_check(int argc, char **argv);
+int command_dist(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_ladder(int argc, char **argv);

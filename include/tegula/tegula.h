@@ -118,6 +118,7 @@ typedef enum tgl_status {
                                 or beta of a product in I32 is not an integer of 32 bits */
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
+    TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
 } tgl_status;
 
 /* The identifier of a status, such as "TGL_BAD_LDA", and one sentence that explains it.

@@ -67,6 +67,8 @@ static const struct {
     [TGL_BAD_SCALE] = {"TGL_BAD_SCALE", "a scale is NULL, not aligned, or not part of the problem"},
     [TGL_BAD_WORKSPACE] = {"TGL_BAD_WORKSPACE",
                            "the workspace is too small or not aligned to 256 bytes"},
+    [TGL_COMMUNICATION] = {"TGL_COMMUNICATION",
+                           "another rank did not answer in time, or a link between ranks failed"},
 };
 
 static int is_known(tgl_status status)

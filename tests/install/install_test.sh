@@ -22,11 +22,15 @@ for file in "$prefix/include/tegula/tegula.h" "$prefix/bin/tegula" "$libdir/libt
   "$prefix/share/bash-completion/completions/tegula" "$prefix/share/zsh/site-functions/_tegula"; do
   test -e "$file" || { echo "not installed: $file"; exit 1; }
 done
-headers=$(find "$prefix/include" -type f -printf '%P ')
+# The public headers, and no other. mpi.h comes with MPI, tegula_blas.h with the drop-ins.
+headers=$(find "$prefix/include" -type f -printf '%P\n' | sort | tr '\n' ' ')
 case $headers in
-  "tegula/tegula.h " | "tegula/tegula.h tegula/tegula_blas.h " | "tegula/tegula_blas.h tegula/tegula.h ") ;;
+  "tegula/dist.h tegula/tegula.h " | "tegula/dist.h tegula/mpi.h tegula/tegula.h ") ;;
+  "tegula/dist.h tegula/tegula.h tegula/tegula_blas.h ") ;;
+  "tegula/dist.h tegula/mpi.h tegula/tegula.h tegula/tegula_blas.h ") ;;
   *) echo "these headers are installed: $headers"; exit 1 ;;
 esac
+ldd "$libdir/libtegula_dist.so" | grep -F "$libdir/libtegula.so.0"
 "$prefix/bin/tegula" --version
 if [ -e "$build/libtegula_blas.so" ]; then # it finds the library beside it
   ldd "$libdir/libtegula_blas.so" | grep -F "$libdir/libtegula.so.0"

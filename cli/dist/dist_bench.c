@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula dist bench`. The elements of A and B are small integers that follow from their places in
+ * the whole matrices, so that every rank can compute any element of C exactly.
+ */
+#include "dist_bench.h"
+
+#include "cli.h"
+#include "dist_world.h"
+#include "elements.h"
+#include "problem_options.h"
+#include "stats.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct bench_part {
+    const tgl_dist_layout *layout;
+    tgl_type type;
+    int64_t rows, columns; /* of this rank's part */
+    char *memory;          /* tight, row-major */
+} bench_part;
+
+typedef struct bench {
+    tgl_dist *dist;
+    tgl_device *dev;
+    const tgl_problem *problem;
+    bench_part a, b, c;
+    tgl_dist_plan *plan;
+} bench;
+
+/* An element of A (salt 1) or B (salt 2). */
+static int element_at(int64_t row, int64_t column, unsigned salt)
+{
+    uint64_t x =
+        (uint64_t)row * 0x9e3779b97f4a7c15u + (uint64_t)column * 0xc2b2ae3d27d4eb4fu + salt;
+    x ^= x >> 29;
+    x *= 0xbf58476d1ce4e5b9u;
+    return (int)(x >> 40 & 3) - 1;
+}
+
+static bool make_part(const bench *s, bench_part *x, unsigned salt)
+{
+    const int rank = tgl_dist_rank(s->dist);
+    if (tgl_dist_local(x->layout, rank, &x->rows, &x->columns) != TGL_OK) return false;
+    const size_t size = tgl_type_size(x->type), count = (size_t)(x->rows * x->columns);
+    x->memory = calloc(count + 1, size);
+    if (x->memory == NULL) return false;
+    for (int64_t i = 0; salt > 0 && i < x->rows; i++)
+        for (int64_t j = 0; j < x->columns; j++) {
+            int64_t row, column;
+            if (tgl_dist_index(x->layout, rank, i, j, &row, &column) != TGL_OK) return false;
+            element_set(x->type, x->memory, i * x->columns + j, element_at(row, column, salt));
+        }
+    return true;
+}
+
+/* Whether some elements of this rank's C are right. */
+static bool check_result(const bench *s)
+{
+    enum { SAMPLES = 16 };
+    const tgl_problem *p = s->problem;
+    const bool a = p->trans_a != TGL_NO_TRANS, b = p->trans_b != TGL_NO_TRANS;
+    const int64_t count = s->c.rows * s->c.columns;
+    for (int64_t sample = 0; sample < SAMPLES && count > 0; sample++) {
+        const int64_t at = count / SAMPLES * sample + sample % (count / SAMPLES + 1);
+        int64_t row, column;
+        double sum = 0;
+        if (tgl_dist_index(s->c.layout, tgl_dist_rank(s->dist), at / s->c.columns,
+                           at % s->c.columns, &row, &column) != TGL_OK)
+            return false;
+        for (int64_t k = 0; k < p->k; k++)
+            sum += element_at(a ? k : row, a ? row : k, 1) *
+                   element_at(b ? column : k, b ? k : column, 2);
+        const double unit = element_unit(s->c.type), got = element_get(s->c.type, s->c.memory, at);
+        if (!(got - sum <= unit * (sum < 0 ? -sum : sum) &&
+              sum - got <= unit * (sum < 0 ? -sum : sum)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Times ----------------------------------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static tgl_status run(const bench *s)
+{
+    return tgl_dist_plan_run(s->plan, 1, s->a.memory, s->b.memory, 0, s->c.memory, NULL);
+}
+
+/* The product that the busiest rank computes, alone: nothing moves. */
+static tgl_status run_local(const bench *s, const tgl_problem *local, char *const memory[3])
+{
+    return tgl_gemm(s->dev, local, 1, memory[0], memory[1], 0, memory[2], NULL);
+}
+
+static tgl_problem local_problem(const bench *s, const tgl_dist_figures *f)
+{
+    tgl_problem local = *s->problem;
+    local.m = (local.m + f->parts_m - 1) / f->parts_m;
+    local.n = (local.n + f->parts_n - 1) / f->parts_n;
+    local.k = (local.k + f->parts_k - 1) / f->parts_k;
+    return local;
+}
+
+/* Medians of alternating runs. Between two runs of the product all ranks wait for each other, and
+ * so they do in its agreements. */
+static tgl_status measure(const bench *s, const tgl_dist_figures *f, int repeats, double *product,
+                          double *alone)
+{
+    const tgl_problem local = local_problem(s, f);
+    char *memory[3] = {calloc((size_t)(local.m * local.k) + 1, tgl_type_size(local.type_a)),
+                       calloc((size_t)(local.k * local.n) + 1, tgl_type_size(local.type_b)),
+                       calloc((size_t)(local.m * local.n) + 1, tgl_type_size(local.type_c))};
+    double *times = malloc(sizeof *times * 2 * (size_t)repeats);
+    tgl_status status = TGL_OK;
+    if (memory[0] == NULL || memory[1] == NULL || memory[2] == NULL || times == NULL)
+        status = TGL_NO_MEMORY;
+    for (int64_t i = 0; status == TGL_OK && i < local.m * local.k; i++)
+        element_set(local.type_a, memory[0], i, element_at(i, 1, 1));
+    for (int64_t i = 0; status == TGL_OK && i < local.k * local.n; i++)
+        element_set(local.type_b, memory[1], i, element_at(i, 2, 2));
+    for (int i = 0; status == TGL_OK && i < repeats; i++) {
+        const double start = now();
+        status = run(s);
+        const double middle = now();
+        if (status == TGL_OK) status = run_local(s, &local, memory);
+        times[i] = middle - start;
+        times[repeats + i] = now() - middle;
+    }
+    if (status == TGL_OK) {
+        *product = stats_quantile(times, repeats, 0.5);
+        *alone = stats_quantile(times + repeats, repeats, 0.5);
+    }
+    for (int i = 0; i < 3; i++)
+        free(memory[i]);
+    free(times);
+    return status;
+}
+
+static void print_table(const bench *s, const tgl_dist_figures *f, double seconds, double alone)
+{
+    const tgl_problem *p = s->problem;
+    printf("%" PRId64 " x %" PRId64 " x %" PRId64 " %s on %d ranks, %s\n", p->m, p->n, p->k,
+           problem_type_label(p).text, tgl_dist_ranks(s->dist), tgl_device_name(s->dev));
+    printf("grid %dx%dx%d, %" PRId64 " panels of %" PRId64 "\n", f->parts_m, f->parts_n, f->parts_k,
+           f->panels, f->panel);
+    puts("seconds     GFLOP/s  products alone  received MB  bound MB");
+    printf("%-10.6f  %-7.1f  %5.1f %%         %-11.3f  %.3f\n", seconds,
+           1e-9 * problem_flops(p) / seconds, 100 * alone / seconds, 1e-6 * f->received_bytes,
+           1e-6 * f->bound_bytes);
+}
+
+static tgl_status bench_run(bench *s, int repeats)
+{
+    tgl_dist_figures figures = {.size = sizeof figures};
+    double seconds = 0, alone = 0;
+    CLI_TRY(tgl_dist_plan_create(s->dist, s->problem, s->a.layout, s->b.layout, s->c.layout, NULL,
+                                 &s->plan));
+    CLI_TRY(run(s));
+    if (!check_result(s)) {
+        cli_fail("rank %d: an element of the product is wrong", tgl_dist_rank(s->dist));
+        return TGL_KERNEL_FAULT;
+    }
+    CLI_TRY(tgl_dist_plan_figures(s->plan, &figures));
+    CLI_TRY(measure(s, &figures, repeats, &seconds, &alone));
+    if (tgl_dist_rank(s->dist) == 0) print_table(s, &figures, seconds, alone);
+    return TGL_OK;
+}
+
+int dist_bench(tgl_dist *dist, tgl_device *dev, const tgl_problem *problem,
+               const dist_layouts *layouts, int repeats)
+{
+    bench s = {.dist = dist,
+               .dev = dev,
+               .problem = problem,
+               .a = {.layout = &layouts->a, .type = problem->type_a},
+               .b = {.layout = &layouts->b, .type = problem->type_b},
+               .c = {.layout = &layouts->c, .type = problem->type_c}};
+    int code = EXIT_FAILED;
+    if (!make_part(&s, &s.a, 1) || !make_part(&s, &s.b, 2) || !make_part(&s, &s.c, 0)) {
+        cli_fail("no memory for the matrices of rank %d", tgl_dist_rank(dist));
+    } else {
+        const tgl_status status = bench_run(&s, repeats);
+        code = status == TGL_OK ? EXIT_DONE : dist_fail_status(dist, status);
+    }
+    tgl_dist_plan_destroy(s.plan);
+    free(s.a.memory), free(s.b.memory), free(s.c.memory);
+    return code;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula dist bench`: times a distributed product beside the products that its ranks compute.
+ */
+#ifndef CLI_DIST_BENCH_H
+#define CLI_DIST_BENCH_H
+
+#include "dist_layouts.h"
+
+/* Checks some elements of the result, times `repeats` runs, and prints a table on rank 0. Returns
+ * an exit code, the same on all ranks. */
+int dist_bench(tgl_dist *dist, tgl_device *dev, const tgl_problem *problem,
+               const dist_layouts *layouts, int repeats);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The communicator, and agreements between its ranks.
+ */
+#include "dist_comm.h"
+
+#include "dist_error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One core of a server processor, and ranks that share its memory. */
+static const tgl_dist_machine default_machine = {
+    .flops_per_s = 50e9, .bytes_per_s = 4e9, .latency_s = 5e-6, .memory_per_s = 8e9};
+
+static double given_or(double given, double otherwise)
+{
+    return given > 0 ? given : otherwise;
+}
+
+tgl_dist_machine dist_machine_of(const tgl_dist_machine *given)
+{
+    const tgl_dist_machine none = {0}, *m = given != NULL ? given : &none;
+    return (tgl_dist_machine){.size = sizeof(tgl_dist_machine),
+                              .flops_per_s = given_or(m->flops_per_s, default_machine.flops_per_s),
+                              .bytes_per_s = given_or(m->bytes_per_s, default_machine.bytes_per_s),
+                              .latency_s = given_or(m->latency_s, default_machine.latency_s),
+                              .memory_per_s =
+                                  given_or(m->memory_per_s, default_machine.memory_per_s)};
+}
+
+/* ---- Opening and closing --------------------------------------------------------------------- */
+
+static const char *transport_error(const tgl_dist_transport *t)
+{
+    if (t->size < sizeof *t) return "the size of the transport is wrong";
+    if (t->rank < 0 || t->rank >= t->ranks) return "the rank is outside the communicator";
+    if (t->gather == NULL || t->begin == NULL || t->wait == NULL || t->close == NULL)
+        return "the transport lacks a function";
+    return NULL;
+}
+
+tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
+                         const tgl_dist_machine *machine, tgl_dist **dist)
+{
+    if (dist != NULL) *dist = NULL;
+    if (transport == NULL) return dist_fail(TGL_BAD_ARGUMENT, "the transport is NULL");
+    const char *error = transport_error(transport);
+    if (error == NULL && (dev == NULL || dist == NULL)) error = "the device or dist is NULL";
+    tgl_dist *made = error == NULL ? malloc(sizeof *made) : NULL;
+    if (made == NULL) {
+        if (transport->close != NULL) transport->close(transport->state);
+        if (error != NULL) return dist_fail(TGL_BAD_ARGUMENT, "%s", error);
+        return dist_fail(TGL_NO_MEMORY, "no memory for a communicator");
+    }
+    *made = (tgl_dist){*transport, dev, dist_machine_of(machine), false};
+    *dist = made;
+    return TGL_OK;
+}
+
+void tgl_dist_close(tgl_dist *dist)
+{
+    if (dist == NULL) return;
+    dist->transport.close(dist->transport.state);
+    free(dist);
+}
+
+int tgl_dist_rank(const tgl_dist *dist)
+{
+    return dist->transport.rank;
+}
+
+int tgl_dist_ranks(const tgl_dist *dist)
+{
+    return dist->transport.ranks;
+}
+
+/* ---- Agreements ------------------------------------------------------------------------------ */
+
+tgl_status dist_check_link(tgl_dist *dist, tgl_status status)
+{
+    if (status != TGL_OK) dist->is_broken = true;
+    return status;
+}
+
+tgl_status dist_gather(tgl_dist *dist, const void *mine, void *all, size_t bytes)
+{
+    if (dist->is_broken)
+        return dist_fail(TGL_COMMUNICATION,
+                         "the communicator lost a rank before: it can only be closed");
+    return dist_check_link(dist, dist->transport.gather(dist->transport.state, mine, all, bytes));
+}
+
+typedef struct verdict {
+    int status;
+    char message[DIST_MESSAGE_SIZE];
+} verdict;
+
+/* Only after a failure are messages gathered: the common case moves 4 bytes for each rank. */
+tgl_status dist_agree(tgl_dist *dist, tgl_status status)
+{
+    const int ranks = dist->transport.ranks, mine = (int)status;
+    int first = 0;
+    verdict *all = malloc(sizeof *all * (size_t)(ranks + 1));
+    if (all == NULL) {
+        dist->is_broken = true; /* the others wait until their timeout */
+        return dist_fail(TGL_NO_MEMORY, "no memory for an agreement of %d ranks", ranks);
+    }
+    int *statuses = (int *)all;
+    tgl_status link = dist_gather(dist, &mine, statuses, sizeof mine);
+    while (link == TGL_OK && first < ranks && statuses[first] == TGL_OK)
+        first++;
+    if (link == TGL_OK && first < ranks) {
+        verdict *own = all + ranks;
+        memset(own, 0, sizeof *own);
+        own->status = mine;
+        snprintf(own->message, sizeof own->message, "%s", mine == TGL_OK ? "" : dist_error());
+        link = dist_gather(dist, own, all, sizeof *own);
+    }
+    if (link == TGL_OK && first < ranks) {
+        link = (tgl_status)all[first].status;
+        dist_set_error("rank %d: %.370s", first, all[first].message);
+    }
+    free(all);
+    return link;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The communicator, and agreements between its ranks.
+ */
+#ifndef DIST_COMM_H
+#define DIST_COMM_H
+
+#include "tegula/dist.h"
+
+#include <stdbool.h>
+
+struct tgl_dist {
+    tgl_dist_transport transport;
+    tgl_device *dev;
+    tgl_dist_machine machine; /* complete */
+    bool is_broken;           /* a rank was lost: only to be closed */
+};
+
+/* The machine with the defaults for members that are 0. given may be NULL. */
+tgl_dist_machine dist_machine_of(const tgl_dist_machine *given);
+
+/* Collective: the status of the first rank that has another one than TGL_OK, with its message. */
+tgl_status dist_agree(tgl_dist *dist, tgl_status status);
+
+/* Collective: all[r*bytes] := mine of rank r. */
+tgl_status dist_gather(tgl_dist *dist, const void *mine, void *all, size_t bytes);
+
+/* Passes the status of an operation of the transport on. A failure breaks the communicator. */
+tgl_status dist_check_link(tgl_dist *dist, tgl_status status);
+
+#endif

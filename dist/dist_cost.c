@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The predicted cost of a division: the local products, the bytes that the busiest rank receives,
+ * messages and copies. It depends on the arguments of the plan and on constants only.
+ */
+#include "dist_cost.h"
+
+#include <math.h>
+
+/* ---- Volumes --------------------------------------------------------------------------------- */
+
+static bool axes_equal(const dist_axis *x, const dist_axis *y)
+{
+    return x->size == y->size && x->first == y->first && x->block == y->block &&
+           x->parts == y->parts && x->source == y->source && x->stride == y->stride;
+}
+
+/* Whether the ranks of the division need or make exactly what they own of an operand. */
+static bool stays(const dist_task *task, const dist_division *division, int operand)
+{
+    const dist_spread *own = &task->spread[operand];
+    if (own->replicated) return operand != OPERAND_C;
+    return own->ranks == division->ranks &&
+           axes_equal(&own->axis[0], &division->axis[task->axis_of[operand][0]]) &&
+           axes_equal(&own->axis[1], &division->axis[task->axis_of[operand][1]]) &&
+           (operand != OPERAND_C || division->axis[AXIS_K].parts == 1);
+}
+
+/* Ranks from which a rank gets an operand: the parts that overlap its own ones, roughly. */
+static double peers_of(const dist_task *task, const dist_division *division, int operand)
+{
+    double peers = 1;
+    for (int side = 0; side < 2; side++) {
+        const double has = task->spread[operand].axis[side].parts;
+        const double needs = division->axis[task->axis_of[operand][side]].parts;
+        peers *= ceil(has / needs);
+    }
+    return peers;
+}
+
+static void keep_larger(double *kept, double value)
+{
+    if (value > *kept) *kept = value;
+}
+
+static double elements(const dist_rect *rect)
+{
+    return (double)dist_rect_lines(rect) * (double)dist_rect_width(rect);
+}
+
+static void add_rank(const dist_task *task, const dist_spread needed[OPERANDS], int rank,
+                     int layers, dist_volumes *v)
+{
+    dist_rect rect[OPERANDS];
+    for (int x = 0; x < OPERANDS; x++) {
+        rect[x] = dist_rect_at(&needed[x], rank, 0);
+        const dist_rect own = dist_rect_at(&task->spread[x], rank, 0);
+        const double shared = (double)dist_rect_shared(&rect[x], &own);
+        const double element =
+            (double)(x == OPERAND_C ? dist_task_sum_element(task) : dist_task_element(task, x));
+        double comes =
+            x == OPERAND_C ? elements(&own) * layers - shared : elements(&rect[x]) - shared;
+        if (x == OPERAND_C && task->spread[x].replicated) /* reduce-scatter, then all-gather */
+            comes = elements(&own) * (layers + task->ranks - 2) / task->ranks;
+        keep_larger(&v->needed[x], elements(&rect[x]) * element);
+        if (!v->stays[x]) keep_larger(&v->received[x], comes * element);
+    }
+    const int k_side = task->axis_of[OPERAND_A][DIST_OUTER] == AXIS_K ? DIST_OUTER : DIST_INNER;
+    const dist_window *k = &rect[OPERAND_A].window[k_side];
+    keep_larger(&v->multiplications, elements(&rect[OPERAND_C]) * (double)(k->end - k->begin));
+}
+
+/* Of many ranks a few, evenly chosen, stand for all. */
+dist_volumes dist_volumes_of(const dist_task *task, const dist_division *division)
+{
+    enum { ALL_UP_TO = 16, SAMPLES = 8 };
+    dist_volumes v = {0};
+    dist_spread needed[OPERANDS];
+    dist_division whole = *division;
+    whole.loop = AXES; /* none */
+    for (int x = 0; x < OPERANDS; x++) {
+        needed[x] = dist_division_spread(task, &whole, x, NULL);
+        v.stays[x] = stays(task, division, x);
+        v.peers[x] = v.stays[x] ? 0 : peers_of(task, division, x);
+    }
+    const int layers = division->axis[AXIS_K].parts;
+    v.peers[OPERAND_C] *= layers;
+    const int samples = task->ranks <= ALL_UP_TO ? task->ranks : SAMPLES;
+    for (int i = 0; i < samples; i++)
+        add_rank(task, needed,
+                 samples > 1 ? (int)((int64_t)i * (task->ranks - 1) / (samples - 1)) : 0, layers,
+                 &v);
+    return v;
+}
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+double dist_cost_products(const dist_task *task, const dist_volumes *volumes,
+                          const tgl_dist_machine *machine)
+{
+    const double rate = task->type[OPERAND_A] == TGL_F64   ? 1
+                        : task->type[OPERAND_A] == TGL_F32 ? 2
+                                                           : 4;
+    return 2 * volumes->multiplications / (rate * machine->flops_per_s);
+}
+
+/* Whether an operand is sent and received where it is: its lines are whole, and those that a rank
+ * owns lie one behind the other. */
+static bool is_contiguous(const dist_task *task, const dist_division *division, int operand)
+{
+    const dist_axis *outer = &task->spread[operand].axis[DIST_OUTER];
+    const int inner = task->axis_of[operand][DIST_INNER];
+    return operand != OPERAND_C && division->loop != inner && division->axis[inner].parts == 1 &&
+           task->spread[operand].axis[DIST_INNER].parts == 1 &&
+           outer->block * outer->parts >= outer->size;
+}
+
+/* Seconds for the messages and copies of an operand that moves in `times` steps. */
+static double moving(const dist_task *task, const dist_division *division, const dist_volumes *v,
+                     int operand, int64_t times, const tgl_dist_machine *machine)
+{
+    if (v->stays[operand]) return 0;
+    const double copies =
+        is_contiguous(task, division, operand) ? 0 : v->received[operand] + v->needed[operand];
+    return v->received[operand] / machine->bytes_per_s + copies / machine->memory_per_s +
+           v->peers[operand] * (double)times * machine->latency_s;
+}
+
+/* The first panel is waited for; the others arrive beside the products, if these take longer. */
+void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *v,
+               const tgl_dist_machine *machine, tgl_dist_figures *figures)
+{
+    const double panels = division->panels > 0 ? (double)division->panels : 1;
+    const double short_panel = 16; /* a panel of this length runs at half the speed */
+    const double slowdown = 1 + short_panel / (division->panel > 0 ? (double)division->panel : 1);
+    double in_loop = 0, outside = 0, memory = 0;
+    for (int x = 0; x < OPERANDS; x++) {
+        const int *axes = task->axis_of[x];
+        const bool loops = axes[0] == division->loop || axes[1] == division->loop;
+        *(loops ? &in_loop : &outside) +=
+            moving(task, division, v, x, loops ? division->panels : 1, machine);
+        if (v->stays[x]) continue;
+        const double share = loops ? 2 / panels : 1; /* two panels at a time */
+        memory += (v->needed[x] + 2 * v->received[x]) * share;
+    }
+    const double products = dist_cost_products(task, v, machine);
+    const double hidden = in_loop * (1 - 1 / panels);
+    figures->local_seconds = products;
+    figures->seconds = products * slowdown + outside + in_loop / panels +
+                       (hidden > products ? hidden - products : 0);
+    figures->memory_bytes = memory;
+    figures->received_bytes = v->received[0] + v->received[1] + v->received[2];
+    figures->panel = division->panel;
+    figures->panels = division->panels;
+    figures->parts_m = division->axis[AXIS_M].parts;
+    figures->parts_n = division->axis[AXIS_N].parts;
+    figures->parts_k = division->axis[AXIS_K].parts;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The error message of each thread's latest failure in this library.
+ */
+#ifndef DIST_ERROR_H
+#define DIST_ERROR_H
+
+#include "tegula/dist.h"
+
+enum { DIST_MESSAGE_SIZE = 400 };
+
+void dist_set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *dist_error(void);
+
+/* The message of tgl_last_error() becomes that of this library. */
+tgl_status dist_fail_local(tgl_status status);
+
+/* Stores the error message and evaluates to `status`. */
+#define dist_fail(status, ...) (dist_set_error(__VA_ARGS__), (status))
+
+/* Returns from the calling function if the call fails. */
+#define DIST_TRY(call)                                                                             \
+    do {                                                                                           \
+        tgl_status dist_try_status = (call);                                                       \
+        if (dist_try_status != TGL_OK) return dist_try_status;                                     \
+    } while (0)
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The planner: compares the divisions in which a matrix stays where it is, and all even ones.
+ */
+#include "dist_planner.h"
+
+#include "dist_cost.h"
+#include "dist_error.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct search {
+    const dist_task *task;
+    const tgl_dist_machine *machine;
+    const dist_limits *limits;
+    dist_choice *best;
+    bool has_one, fits; /* whether there is a best one, and within the limit of memory */
+} search;
+
+/* ---- Limits ---------------------------------------------------------------------------------- */
+
+tgl_status dist_options_check(const tgl_dist_options *o)
+{
+    if (o == NULL) return TGL_OK;
+    if (o->size < sizeof *o) return dist_fail(TGL_BAD_ARGUMENT, "the size of the options is wrong");
+    if (o->memory_limit < 0 || o->panel < 0 || o->parts_m < 0 || o->parts_n < 0 || o->parts_k < 0)
+        return dist_fail(TGL_BAD_ARGUMENT, "a member of the options is negative");
+    return TGL_OK;
+}
+
+dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *options,
+                           int64_t memory_limit)
+{
+    const tgl_dist_options none = {.size = sizeof none}, *o = options != NULL ? options : &none;
+    dist_limits limits = {.memory_bytes = (double)memory_limit, .panel = o->panel};
+    limits.parts[AXIS_M] = task->is_exchanged ? o->parts_n : o->parts_m;
+    limits.parts[AXIS_N] = task->is_exchanged ? o->parts_m : o->parts_n;
+    limits.parts[AXIS_K] = o->parts_k;
+    return limits;
+}
+
+/* ---- The bound ------------------------------------------------------------------------------- */
+
+static void sort_down(double s[AXES])
+{
+    for (int i = 0; i < AXES; i++)
+        for (int j = i + 1; j < AXES; j++)
+            if (s[j] > s[i]) {
+                const double kept = s[i];
+                s[i] = s[j], s[j] = kept;
+            }
+}
+
+/* The elements that some rank must receive (docs/distributed.md). */
+static double bound_elements(const dist_task *task)
+{
+    double s[AXES];
+    const double p = task->ranks;
+    for (int axis = 0; axis < AXES; axis++)
+        s[axis] = (double)dist_task_extent(task, axis);
+    sort_down(s);
+    if (s[2] == 0) return 0;
+    if (p <= s[0] / s[1]) return (1 - 1 / p) * s[1] * s[2];
+    if (p <= s[0] * s[1] / (s[2] * s[2]))
+        return 2 * sqrt(s[0] * s[1] * s[2] * s[2] / p) - (s[0] * s[2] + s[1] * s[2]) / p;
+    return 3 * cbrt(s[0] * s[1] * s[2] / p * (s[0] * s[1] * s[2] / p)) -
+           (s[0] * s[1] + s[0] * s[2] + s[1] * s[2]) / p;
+}
+
+/* ---- Comparing ------------------------------------------------------------------------------- */
+
+static void name_stays(const dist_task *task, const dist_volumes *v, char text[8])
+{
+    const char *names = task->is_exchanged ? "BAC" : "ABC";
+    int length = 0;
+    text[0] = '\0';
+    for (int name = 'A'; name <= 'C'; name++)
+        for (int x = 0; x < OPERANDS; x++)
+            if (names[x] == name && v->stays[x])
+                length += snprintf(text + length, 8 - (size_t)length, "%c", name);
+}
+
+static void consider(search *s, const dist_division *division, const dist_volumes *v)
+{
+    tgl_dist_figures figures = {.size = sizeof figures};
+    dist_cost(s->task, division, v, s->machine, &figures);
+    const double limit = s->limits->memory_bytes;
+    const bool fits = limit <= 0 || figures.memory_bytes <= limit;
+    s->best->candidates++;
+    const tgl_dist_figures *best = &s->best->figures;
+    if (s->has_one) {
+        if (s->fits && !fits) return;
+        if (s->fits == fits &&
+            (fits ? figures.seconds >= best->seconds : figures.memory_bytes >= best->memory_bytes))
+            return;
+    }
+    s->has_one = true, s->fits = fits;
+    s->best->division = *division;
+    s->best->figures = figures;
+    name_stays(s->task, v, s->best->stays);
+}
+
+/* The longest part of an axis. */
+static int64_t longest(const dist_axis *axis)
+{
+    int64_t length = 0;
+    for (int part = 0; part < axis->parts; part++) {
+        const int64_t other = dist_axis_length(axis, part);
+        if (other > length) length = other;
+    }
+    return length;
+}
+
+static void consider_panel(search *s, dist_division *division, const dist_volumes *v,
+                           int64_t length, int64_t panel)
+{
+    if (s->limits->panel > 0) panel = s->limits->panel;
+    if (s->limits->panel_max > 0 && panel > s->limits->panel_max) panel = s->limits->panel_max;
+    if (panel > length) panel = length;
+    if (panel < 1) panel = 1;
+    division->panel = panel;
+    division->panels = length > 0 ? (length - 1) / panel + 1 : 1;
+    consider(s, division, v);
+}
+
+/* Panels of an even part of the loop's axis, and of a part of the blocks in which a moving matrix
+ * is distributed along it: these are contiguous in the memory of their rank. */
+static void consider_panels(search *s, dist_division *division, const dist_volumes *v)
+{
+    enum { SHORTEST = 64, MOST = 64 };
+    const int64_t length = longest(&division->axis[division->loop]);
+    consider_panel(s, division, v, length, length);
+    for (int64_t times = 2; times <= MOST && length / times >= SHORTEST; times *= 2)
+        consider_panel(s, division, v, length, (length - 1) / times + 1);
+    for (int x = 0; x < OPERANDS; x++)
+        for (int side = 0; side < 2; side++) {
+            const dist_axis *axis = &s->task->spread[x].axis[side];
+            if (s->task->axis_of[x][side] != division->loop || v->stays[x] || axis->parts == 1)
+                continue;
+            for (int64_t times = 1; axis->block / times >= SHORTEST && times <= MOST; times *= 2)
+                if (axis->block % times == 0)
+                    consider_panel(s, division, v, length, axis->block / times);
+        }
+}
+
+static bool has_wanted_parts(const search *s, const dist_division *division)
+{
+    for (int axis = 0; axis < AXES; axis++)
+        if (s->limits->parts[axis] > 0 && s->limits->parts[axis] != division->axis[axis].parts)
+            return false;
+    return true;
+}
+
+static void consider_division(search *s, dist_division *division)
+{
+    if (!has_wanted_parts(s, division)) return;
+    const dist_volumes v = dist_volumes_of(s->task, division);
+    division->c_stays = v.stays[OPERAND_C];
+    const double products = dist_cost_products(s->task, &v, s->machine);
+    if (s->has_one && s->fits && products >= s->best->figures.seconds) return;
+    for (division->loop = 0; division->loop < AXES; division->loop++)
+        consider_panels(s, division, &v);
+}
+
+/* ---- Candidates ------------------------------------------------------------------------------ */
+
+/* The division in which an operand stays: its two axes are divided as the operand is. */
+static void consider_staying(search *s, int operand)
+{
+    const dist_spread *own = &s->task->spread[operand];
+    if (own->replicated) return;
+    dist_division division = {.ranks = own->ranks};
+    for (int axis = 0; axis < AXES; axis++)
+        division.axis[axis] = dist_axis_even(dist_task_extent(s->task, axis), 1, 1);
+    for (int side = 0; side < 2; side++)
+        division.axis[s->task->axis_of[operand][side]] = own->axis[side];
+    consider_division(s, &division);
+}
+
+/* An even division in all orders of the ranks along the axes. */
+static void consider_even(search *s, const int parts[AXES])
+{
+    static const int orders[6][AXES] = {{AXIS_K, AXIS_N, AXIS_M}, {AXIS_N, AXIS_K, AXIS_M},
+                                        {AXIS_K, AXIS_M, AXIS_N}, {AXIS_M, AXIS_K, AXIS_N},
+                                        {AXIS_N, AXIS_M, AXIS_K}, {AXIS_M, AXIS_N, AXIS_K}};
+    const int divided = (parts[0] > 1) + (parts[1] > 1) + (parts[2] > 1);
+    for (int i = 0; i < (divided > 1 ? 6 : 1); i++) {
+        dist_division division = {.ranks = 1};
+        for (int j = 0; j < AXES; j++) {
+            const int axis = orders[i][j];
+            const int64_t extent = dist_task_extent(s->task, axis);
+            division.axis[axis] =
+                dist_axis_even(extent, parts[axis], parts[axis] > 1 ? division.ranks : 1);
+            division.ranks *= parts[axis];
+        }
+        consider_division(s, &division);
+    }
+}
+
+static void consider_grids(search *s, int ranks)
+{
+    for (int m = 1; m <= ranks; m++)
+        for (int n = 1; ranks % m == 0 && n <= ranks / m; n++)
+            if (ranks / m % n == 0) consider_even(s, (int[AXES]){m, n, ranks / m / n});
+}
+
+tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,
+                               const dist_limits *limits, dist_choice *choice)
+{
+    *choice = (dist_choice){.candidates = 0};
+    search s = {.task = task, .machine = machine, .limits = limits, .best = choice};
+    consider_staying(&s, OPERAND_C);
+    consider_staying(&s, OPERAND_A);
+    consider_staying(&s, OPERAND_B);
+    consider_grids(&s, task->ranks);
+    if (task->ranks > 2)
+        consider_grids(&s, task->ranks - 1); /* a prime number has no other grids */
+    for (int fewer = task->ranks - 2; !s.has_one && fewer > 0; fewer--)
+        consider_grids(&s, fewer); /* of the grid that the caller wants */
+    if (!s.has_one)
+        return dist_fail(TGL_UNSUPPORTED,
+                         "%d ranks cannot be divided into the parts of the options", task->ranks);
+    tgl_dist_figures *f = &choice->figures;
+    if (task->is_exchanged) { /* as the caller calls them */
+        const int parts_m = f->parts_m;
+        f->parts_m = f->parts_n, f->parts_n = parts_m;
+    }
+    f->bound_bytes = bound_elements(task) * (double)dist_task_element(task, OPERAND_A);
+    return TGL_OK;
+}
+
+/* ---- The order of the panels ----------------------------------------------------------------- */
+
+/* The operand that moves most along the axis of the loop; OPERANDS: none. */
+static int leading_operand(const dist_task *task, const dist_division *division)
+{
+    const dist_volumes v = dist_volumes_of(task, division);
+    int leader = OPERANDS;
+    for (int x = 0; x < OPERANDS; x++) {
+        const int *axes = task->axis_of[x];
+        const int side = axes[0] == division->loop ? 0 : axes[1] == division->loop ? 1 : -1;
+        if (side < 0 || v.stays[x] || task->spread[x].axis[side].parts == 1) continue;
+        if (leader == OPERANDS || v.received[x] > v.received[leader]) leader = x;
+    }
+    return leader;
+}
+
+void dist_planner_start(const dist_task *task, const dist_division *division, int32_t *start)
+{
+    const int leader = leading_operand(task, division);
+    for (int rank = 0; rank < task->ranks; rank++) {
+        start[rank] = 0;
+        if (leader == OPERANDS || rank >= task->spread[leader].ranks || rank >= division->ranks)
+            continue;
+        const int side = task->axis_of[leader][0] == division->loop ? 0 : 1;
+        const dist_axis *needed = &division->axis[division->loop];
+        const dist_axis *owned = &task->spread[leader].axis[side];
+        dist_overlap overlap =
+            dist_overlap_start(dist_window_whole(needed, dist_axis_part(needed, rank)),
+                               dist_window_whole(owned, dist_axis_part(owned, rank)));
+        dist_run run;
+        if (dist_overlap_next(&overlap, &run)) start[rank] = (int32_t)(run.x / division->panel);
+    }
+}

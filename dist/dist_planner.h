@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chooses how a product is divided, by a model of its communication.
+ */
+#ifndef DIST_PLANNER_H
+#define DIST_PLANNER_H
+
+#include "dist_task.h"
+
+/* A division with its predicted figures, and the reason for it. */
+typedef struct dist_choice {
+    dist_division division;
+    tgl_dist_figures figures;
+    char stays[8];  /* the matrices that stay, such as "AC" */
+    int candidates; /* that were compared */
+} dist_choice;
+
+/* What the planner must not choose otherwise. */
+typedef struct dist_limits {
+    double memory_bytes;      /* of a rank; 0: no limit */
+    int64_t panel, panel_max; /* 0: free */
+    int parts[AXES];          /* 0: free */
+} dist_limits;
+
+tgl_status dist_options_check(const tgl_dist_options *options);
+dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *options,
+                           int64_t memory_limit);
+
+/* The fastest division. All ranks of a homogeneous machine choose the same. Returns TGL_OK;
+ * TGL_UNSUPPORTED (no division has the parts of `limits`). */
+tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,
+                               const dist_limits *limits, dist_choice *choice);
+
+/* The panel with which each rank begins: the one that has its own elements. start: task->ranks. */
+void dist_planner_start(const dist_task *task, const dist_division *division, int32_t *start);
+
+#endif

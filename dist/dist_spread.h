@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the elements of a matrix lie on the ranks: the matrix of a caller, or the panels of a
+ * product. All matrices are row-major here: the outer axis is that of the rows, the inner axis is
+ * contiguous. A column-major product becomes the row-major product of the transposed matrices.
+ */
+#ifndef DIST_SPREAD_H
+#define DIST_SPREAD_H
+
+#include "dist_axis.h"
+#include "tegula/dist.h"
+
+typedef enum dist_side { DIST_OUTER = 0, DIST_INNER = 1, DIST_NEITHER = 2 } dist_side;
+
+typedef struct dist_spread {
+    dist_axis axis[2]; /* DIST_OUTER, DIST_INNER */
+    int ranks;         /* the ranks 0 .. ranks-1 have a part */
+    bool replicated;   /* all have the whole matrix */
+
+    /* Panels: in a step, a rank has `panel` local indices of this axis only. It begins with panel
+     * start[rank] of its `panels`, and returns to panel 0 after the last one. */
+    dist_side loop;
+    int64_t panel, panels;
+    const int32_t *start;
+} dist_spread;
+
+/* The part of a rank in a step: the rectangle of two windows, both empty if it has none. */
+typedef struct dist_rect {
+    dist_window window[2];
+} dist_rect;
+
+dist_rect dist_rect_at(const dist_spread *spread, int rank, int64_t step);
+int64_t dist_rect_lines(const dist_rect *rect);
+int64_t dist_rect_width(const dist_rect *rect);
+
+/* The number of elements that two rectangles of one matrix share. */
+int64_t dist_rect_shared(const dist_rect *x, const dist_rect *y);
+
+/* Reads a layout for a problem in this order. ranks: those of the communicator; what: "A", for the
+ * message. Returns TGL_OK; TGL_BAD_ARGUMENT. */
+tgl_status dist_spread_read(const tgl_dist_layout *layout, tgl_order order, int ranks,
+                            const char *what, dist_spread *spread);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the caller said, checked and converted: a row-major product and the distributions of its
+ * three matrices. Also how the product can be divided.
+ */
+#ifndef DIST_TASK_H
+#define DIST_TASK_H
+
+#include "dist_spread.h"
+
+#include <stddef.h>
+
+enum { AXIS_M, AXIS_N, AXIS_K, AXES };
+enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };
+
+typedef struct dist_task {
+    tgl_problem problem; /* row-major: of a column-major one, A and B, m and n are exchanged */
+    bool is_exchanged;
+    tgl_epilogue epilogue;    /* size 0: none */
+    int ranks;                /* of the communicator */
+    int axis_of[OPERANDS][2]; /* the axis of the product along the outer and the inner axis */
+    dist_spread spread[OPERANDS];
+    int64_t ld[OPERANDS]; /* of this rank's parts */
+    tgl_type type[OPERANDS], type_sum;
+} dist_task;
+
+/* How a product is divided. Part p of an axis belongs to the ranks r < ranks with
+ * dist_axis_part(axis, r) == p. */
+typedef struct dist_division {
+    dist_axis axis[AXES];
+    int ranks;
+    bool c_stays; /* each rank computes its own part of C: no partial sums move */
+    int loop;     /* the axis that is cut into panels */
+    int64_t panel, panels;
+} dist_division;
+
+/* Checks and converts the arguments of a plan for a rank. Returns what tgl_dist_plan_create() does.
+ */
+tgl_status dist_task_read(const tgl_problem *problem,
+                          const tgl_dist_layout *const layouts[OPERANDS],
+                          const tgl_dist_options *options, int rank, int ranks, dist_task *task);
+
+/* The extent of axis m, n or k. */
+int64_t dist_task_extent(const dist_task *task, int axis);
+
+/* Bytes of an element of an operand, or of a partial sum. */
+size_t dist_task_element(const dist_task *task, int operand);
+size_t dist_task_sum_element(const dist_task *task);
+
+/* What the ranks of a division need of A or B, or compute of C. start: of dist_spread. */
+dist_spread dist_division_spread(const dist_task *task, const dist_division *division, int operand,
+                                 const int32_t *start);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The transport for MPI: nonblocking sends and receives of host memory. All waiting is a loop of
+ * MPI_Testall() with a deadline, so that a rank that has died gives a status and not a hang.
+ */
+#include "tegula/mpi.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    MESSAGE_MOST = 1 << 30, /* bytes: MPI counts in int */
+    TAG = 1,
+    GROUPS = 8, /* at a time: A, B and C in two steps */
+};
+
+typedef struct group {
+    MPI_Request *requests; /* NULL: free */
+    int count;
+} group;
+
+typedef struct state {
+    MPI_Comm comm;
+    double timeout_s;
+    bool is_broken;
+    bool owns_mpi; /* MPI was initialised here */
+    group groups[GROUPS];
+} state;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static tgl_status fail(state *s, const char *message)
+{
+    s->is_broken = true;
+    tgl_dist_set_error(message);
+    return TGL_COMMUNICATION;
+}
+
+static const char failed[] =
+    "MPI reported an error of a link or of another process; the communicator "
+    "can only be closed";
+
+/* Lets other processes run between two tests: ranks may share a processor. */
+static tgl_status wait_all(state *s, int count, MPI_Request *requests)
+{
+    const double deadline = now() + s->timeout_s;
+    for (;;) {
+        int done = 0;
+        if (MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+            return fail(s, failed);
+        if (done) return TGL_OK;
+        if (now() > deadline)
+            return fail(s, "a rank did not answer within the timeout; the communicator can only be "
+                           "closed");
+        sched_yield();
+    }
+}
+
+/* Begins the parts of a message of at most MESSAGE_MOST bytes. */
+static bool begin_message(state *s, const tgl_dist_message *m, group *g)
+{
+    for (size_t at = 0; at < m->bytes; at += MESSAGE_MOST) {
+        const int bytes = m->bytes - at < MESSAGE_MOST ? (int)(m->bytes - at) : MESSAGE_MOST;
+        MPI_Request *request = &g->requests[g->count++];
+        const int code = m->send != NULL ? MPI_Isend((const char *)m->send + at, bytes, MPI_BYTE,
+                                                     m->rank, TAG, s->comm, request)
+                                         : MPI_Irecv((char *)m->receive + at, bytes, MPI_BYTE,
+                                                     m->rank, TAG, s->comm, request);
+        if (code != MPI_SUCCESS) return false;
+    }
+    return true;
+}
+
+/* A group with room for `requests`; NULL: no memory. */
+static group *new_group(state *s, size_t requests)
+{
+    group *g = s->groups;
+    while (g < s->groups + GROUPS && g->requests != NULL)
+        g++;
+    MPI_Request *list = g < s->groups + GROUPS ? calloc(requests, sizeof(MPI_Request)) : NULL;
+    if (list == NULL) {
+        s->is_broken = true;
+        tgl_dist_set_error("no memory for the requests of MPI");
+        return NULL;
+    }
+    *g = (group){list, 0};
+    return g;
+}
+
+static tgl_status mpi_begin(void *given, const tgl_dist_message *messages, int count, void **begun)
+{
+    state *s = given;
+    size_t requests = 1;
+    for (int i = 0; i < count; i++)
+        requests += (messages[i].bytes - 1) / MESSAGE_MOST + 1;
+    group *g = new_group(s, requests);
+    if (g == NULL) return TGL_NO_MEMORY;
+    for (int i = 0; i < count; i++)
+        if (!begin_message(s, &messages[i], g)) return fail(s, failed);
+    *begun = g;
+    return TGL_OK;
+}
+
+static tgl_status mpi_wait(void *given, void *begun)
+{
+    state *s = given;
+    group *g = begun;
+    const tgl_status status = wait_all(s, g->count, g->requests);
+    if (status != TGL_OK) return status; /* MPI may still use the requests */
+    free(g->requests);
+    g->requests = NULL;
+    return TGL_OK;
+}
+
+static tgl_status mpi_gather(void *given, const void *mine, void *all, size_t bytes)
+{
+    state *s = given;
+    group *g = new_group(s, 1);
+    if (g == NULL) return TGL_NO_MEMORY;
+    if (MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, s->comm,
+                       &g->requests[g->count++]) != MPI_SUCCESS)
+        return fail(s, failed);
+    return mpi_wait(s, g);
+}
+
+/* MPI moves messages while one of its functions is called. */
+static void mpi_progress(void *given)
+{
+    state *s = given;
+    int flag;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, s->comm, &flag, MPI_STATUS_IGNORE);
+}
+
+/* MPI_Comm_free() is collective: without a lost rank only. */
+static void mpi_close(void *given)
+{
+    state *s = given;
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized && !s->is_broken) MPI_Comm_free(&s->comm);
+    if (!finalized && !s->is_broken && s->owns_mpi) MPI_Finalize();
+    if (!s->is_broken) free(s);
+}
+
+static bool mpi_runs(void)
+{
+    int initialized = 0, finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    return initialized && !finalized;
+}
+
+/* The transport of the ranks of a communicator, which is duplicated. */
+static tgl_status make_transport(MPI_Comm comm, double timeout_s, tgl_dist_transport *transport)
+{
+    state *s = calloc(1, sizeof *s);
+    if (s == NULL) return tgl_dist_set_error("no memory for a transport"), TGL_NO_MEMORY;
+    s->timeout_s = timeout_s > 0 ? timeout_s : 300;
+    if (MPI_Comm_dup(comm, &s->comm) != MPI_SUCCESS) {
+        free(s);
+        return tgl_dist_set_error("MPI_Comm_dup() failed"), TGL_COMMUNICATION;
+    }
+    MPI_Comm_set_errhandler(s->comm, MPI_ERRORS_RETURN);
+    *transport = (tgl_dist_transport){.size = sizeof *transport,
+                                      .name = "mpi",
+                                      .state = s,
+                                      .gather = mpi_gather,
+                                      .begin = mpi_begin,
+                                      .wait = mpi_wait,
+                                      .progress = mpi_progress,
+                                      .close = mpi_close};
+    MPI_Comm_rank(s->comm, &transport->rank);
+    MPI_Comm_size(s->comm, &transport->ranks);
+    return TGL_OK;
+}
+
+/* What is wrong with the arguments; NULL: nothing. */
+static const char *argument_error(MPI_Comm comm, const tgl_device *dev,
+                                  const tgl_mpi_options *options, tgl_dist **dist)
+{
+    if (dist == NULL || dev == NULL) return "the device or dist is NULL";
+    if (!mpi_runs()) return "MPI is not initialised, or is finalised";
+    if (comm == MPI_COMM_NULL) return "the communicator is MPI_COMM_NULL";
+    if (strcmp(tgl_device_name(dev), "cpu") != 0)
+        return "MPI moves host memory: open the device cpu";
+    if (options != NULL && (options->size < sizeof *options || !(options->timeout_s >= 0)))
+        return "the size of the options is wrong, or the timeout is negative";
+    return NULL;
+}
+
+tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_options *options,
+                             tgl_dist **dist)
+{
+    const char *error = argument_error(comm, dev, options, dist);
+    if (dist != NULL) *dist = NULL;
+    if (error != NULL) return tgl_dist_set_error(error), TGL_BAD_ARGUMENT;
+    tgl_dist_transport transport;
+    const tgl_status status =
+        make_transport(comm, options != NULL ? options->timeout_s : 0, &transport);
+    if (status != TGL_OK) return status;
+    return tgl_dist_open(&transport, dev, options != NULL ? &options->machine : NULL, dist);
+}
+
+tgl_status tgl_dist_mpi_world(double timeout_s, tgl_dist_transport *transport)
+{
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    if (!initialized && MPI_Init(NULL, NULL) != MPI_SUCCESS)
+        return tgl_dist_set_error("MPI_Init() failed"), TGL_COMMUNICATION;
+    const tgl_status status = make_transport(MPI_COMM_WORLD, timeout_s, transport);
+    if (status == TGL_OK) ((state *)transport->state)->owns_mpi = !initialized;
+    return status;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of matrices that are distributed over the ranks of a program: libtegula_dist, over
+ * tegula.h. docs/distributed.md describes how the data moves.
+ *
+ *     tgl_device *dev;                              // one for each rank
+ *     tgl_dist *dist;
+ *     tgl_device_open("cpu", NULL, &dev);
+ *     tgl_dist_open_mpi(MPI_COMM_WORLD, dev, NULL, &dist);       // tegula/mpi.h
+ *
+ *     // C := A*B. Rank r has rows of A and C, and columns of B.
+ *     tgl_problem problem;
+ *     tgl_problem_init(&problem, sizeof problem, TGL_F64, m, n, k);
+ *     tgl_dist_layout a, b, c;
+ *     tgl_dist_rows(&a, sizeof a, m, k, ranks);
+ *     tgl_dist_columns(&b, sizeof b, k, n, ranks);
+ *     tgl_dist_rows(&c, sizeof c, m, n, ranks);
+ *     tgl_status status = tgl_dist_gemm(dist, &problem, &a, &b, &c, 1.0, A, B, 0.0, C);
+ *
+ *     tgl_dist_close(dist);
+ *     tgl_device_close(dev);
+ *
+ * Conventions, besides those of tegula.h:
+ *   - "Collective" functions are called by all ranks, in the same order.
+ *   - The arguments of a collective function are the same on all ranks, except for pointers,
+ * leading dimensions and the device. If they differ, or if one rank cannot do its part, all ranks
+ * return the same status, and tgl_dist_last_error() names a rank.
+ *   - Sums are in an order that the plan fixes: results are bitwise the same from run to run.
+ *   - A communicator belongs to one thread at a time.
+ */
+#ifndef TEGULA_DIST_H
+#define TEGULA_DIST_H
+
+#include "tegula.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Layouts --------------------------------------------------------------------------------- */
+
+/* How a matrix is distributed: two-dimensional block-cyclic, as in ScaLAPACK. The rows are divided
+ * into blocks, and block i is in row (source_row + i) mod grid_rows of the grid of ranks; columns
+ * likewise. A rank stores the elements of its blocks as one matrix without gaps between the blocks,
+ * in the order (row-major or column-major) of the problem. One-dimensional shards are a grid of one
+ * column or one row with one block for each rank. Ranks outside the grid have no element. */
+typedef struct tgl_dist_layout {
+    size_t size;                       /* sizeof(tgl_dist_layout) */
+    int64_t rows, columns;             /* of the whole matrix */
+    int64_t block_rows, block_columns; /* at least 1 */
+    int64_t first_rows, first_columns; /* size of the first block; 0: as the other blocks */
+    int grid_rows, grid_columns;       /* at least 1; their product: at most the ranks */
+    int source_row, source_column;     /* where the first block is */
+    tgl_order grid_order;              /* the rank in row p and column q of the grid is
+                                          p*grid_columns + q (TGL_ROW_MAJOR) or p + q*grid_rows */
+    int replicated;                    /* 1: every rank has the whole matrix; the grid is 1 x 1 */
+    int64_t ld;                        /* of the rank's own part; 0: no padding */
+} tgl_dist_layout;
+
+/* Fill *layout: shards of rows or of columns over the ranks 0 .. ranks-1, the shards of the last
+ * ranks smaller or empty if the size is not a multiple; or a copy on every rank. size:
+ * sizeof(tgl_dist_layout). Return TGL_OK; TGL_BAD_ARGUMENT. */
+TGL_API tgl_status tgl_dist_rows(tgl_dist_layout *layout, size_t size, int64_t rows,
+                                 int64_t columns, int ranks);
+TGL_API tgl_status tgl_dist_columns(tgl_dist_layout *layout, size_t size, int64_t rows,
+                                    int64_t columns, int ranks);
+TGL_API tgl_status tgl_dist_replicated(tgl_dist_layout *layout, size_t size, int64_t rows,
+                                       int64_t columns);
+
+/* Fills *layout with rows [row, row+rows) and columns [column, column+columns) of the matrix that
+ * `whole` describes, counted from 0. *offset_row and *offset_column: where the rank's part of it
+ * begins in the rank's part of the whole matrix. Returns TGL_OK; TGL_BAD_ARGUMENT. */
+TGL_API tgl_status tgl_dist_part(tgl_dist_layout *layout, const tgl_dist_layout *whole, int64_t row,
+                                 int64_t column, int64_t rows, int64_t columns, int rank,
+                                 int64_t *offset_row, int64_t *offset_column);
+
+/* The size of a rank's part. Returns TGL_OK; TGL_BAD_ARGUMENT (an invalid layout). */
+TGL_API tgl_status tgl_dist_local(const tgl_dist_layout *layout, int rank, int64_t *rows,
+                                  int64_t *columns);
+
+/* *row and *column := the place in the whole matrix of an element of a rank's part. Returns TGL_OK;
+ * TGL_BAD_ARGUMENT (also if the rank has no such element). */
+TGL_API tgl_status tgl_dist_index(const tgl_dist_layout *layout, int rank, int64_t local_row,
+                                  int64_t local_column, int64_t *row, int64_t *column);
+
+/* ---- Transports ------------------------------------------------------------------------------ */
+
+/* One message of a group: exactly one of `send` and `receive` is not NULL. Memory of the device. */
+typedef struct tgl_dist_message {
+    int rank; /* the other rank, never the own one */
+    const void *send;
+    void *receive;
+    size_t bytes; /* at least 1; the same on both sides */
+} tgl_dist_message;
+
+/* What moves data between ranks: a table of functions, which a library for MPI or NCCL fills. Its
+ * operations are those of both: all-gather, groups of sends and receives, and copies in the memory
+ * of a device. Each returns TGL_OK, TGL_COMMUNICATION (a rank does not answer within the timeout,
+ * or a link failed), TGL_NO_MEMORY or TGL_DRIVER. After a failure of begin() or wait() the
+ * transport is only closed, and the buffers of begun groups are never used or freed again.
+ *
+ * Streams. Products are computed in `stream`. A group starts after the work that is in `stream` at
+ * begin(), and runs beside later work. After wait() later work in `stream` sees what was received,
+ * and may overwrite what was sent. With host memory, stream is NULL: begin() starts at once, and
+ * wait() returns when the group is complete. */
+typedef struct tgl_dist_transport {
+    size_t size;      /* sizeof(tgl_dist_transport) */
+    const char *name; /* "mpi", "nccl" */
+    int rank, ranks;
+    void *state;  /* passed to each function */
+    void *stream; /* of the products and copies; NULL: host memory, or the default stream */
+
+    /* Collective. all[r*bytes] := mine of rank r, in host memory. Waits. */
+    tgl_status (*gather)(void *state, const void *mine, void *all, size_t bytes);
+
+    /* Begins a group of messages. Messages between two ranks arrive in the order in which both list
+     * them, groups in the order of their begin(). *group identifies the group for wait(). */
+    tgl_status (*begin)(void *state, const tgl_dist_message *messages, int count, void **group);
+    tgl_status (*wait)(void *state, void *group);
+
+    /* Lets begun groups move on, between two parts of a product; NULL: they do so by themselves. */
+    void (*progress)(void *state);
+
+    /* In `stream`, for device memory; NULL: host memory, which the library copies itself. copy():
+     * `lines` lines of `bytes` bytes; strides in bytes. add(): target += source, for lines of
+     * `count` elements of F32, F64 or I32; strides in elements. */
+    tgl_status (*copy)(void *state, void *target, size_t target_stride, const void *source,
+                       size_t source_stride, int64_t lines, size_t bytes);
+    tgl_status (*add)(void *state, tgl_type type, void *target, int64_t target_stride,
+                      const void *source, int64_t source_stride, int64_t lines, int64_t count);
+
+    void (*close)(void *state);
+} tgl_dist_transport;
+
+/* ---- Communicators --------------------------------------------------------------------------- */
+
+/* The ranks of a program, or some of them, with a device for each. */
+typedef struct tgl_dist tgl_dist;
+
+/* The machine that plans are made for. 0: the default of the transport. */
+typedef struct tgl_dist_machine {
+    size_t size;         /* sizeof(tgl_dist_machine) */
+    double flops_per_s;  /* of a rank's device, in F64; F32 counts twice, 16-bit types four times */
+    double bytes_per_s;  /* that a rank receives while it sends as many */
+    double latency_s;    /* of a message */
+    double memory_per_s; /* bytes/s of a copy in a rank's memory */
+} tgl_dist_machine;
+
+/* Makes *dist of a transport, whose table is copied, and a device. Takes the transport over: it is
+ * closed by tgl_dist_close(), and after a failure by this function. The device stays the caller's
+ * and is closed after *dist. Libraries of transports call this function; programs call
+ * tgl_dist_open_mpi() of tegula/mpi.h. Collective.
+ * machine may be NULL. Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_MEMORY; TGL_COMMUNICATION. */
+TGL_API tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
+                                 const tgl_dist_machine *machine, tgl_dist **dist);
+
+/* Collective, unless a function returned TGL_COMMUNICATION. Plans are destroyed before. */
+TGL_API void tgl_dist_close(tgl_dist *dist);
+
+TGL_API int tgl_dist_rank(const tgl_dist *dist);
+TGL_API int tgl_dist_ranks(const tgl_dist *dist);
+
+/* The message of the calling thread's latest failure in a function of this header, as
+ * tgl_last_error() gives it for tegula.h. */
+TGL_API size_t tgl_dist_last_error(char *text, size_t size);
+
+/* Stores this message, for libraries of transports: what a function of theirs failed with. */
+TGL_API void tgl_dist_set_error(const char *message);
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+typedef struct tgl_dist_plan tgl_dist_plan;
+
+typedef struct tgl_dist_options {
+    size_t size; /* sizeof(tgl_dist_options) */
+    /* D := activation(alpha*op(A)*op(B) + beta*C + bias), which is stored in C. The bias is added
+     * once. A rank gives the part of the bias that belongs to its rows or columns of C. No residual
+     * and no expression. NULL: none. */
+    const tgl_epilogue *epilogue;
+    int64_t memory_limit; /* bytes that a rank takes beside its matrices; 0: no limit */
+    int64_t panel;        /* length of a panel along the axis of the loop; 0: the planner's */
+    int parts_m, parts_n, parts_k; /* the grid of the product; 0: the planner's */
+} tgl_dist_options;
+
+/* *plan := a plan of C := alpha*op(A)*op(B) + beta*C for distributed matrices: which matrices stay
+ * where they are, who computes what, and in which panels the others arrive (tgl_dist_explain()).
+ * Owns the memory that a run needs. Collective.
+ *
+ * problem: sizes, types, order, transposes and compute mode of the whole product. batch is 1, lda,
+ *   ldb and ldc are 0, there is no D, scalars are on the host.
+ * a, b, c: the layouts of the stored matrices A (m x k, or k x m if it is transposed), B and C.
+ * If the memory limit is too small, or a rank has less memory, panels are shorter.
+ * Returns TGL_OK; what tgl_problem_check() returns; TGL_BAD_LDA, TGL_BAD_LDB, TGL_BAD_LDC (of a
+ * layout); TGL_BAD_ARGUMENT (another error of a layout, or layouts that do not fit the problem);
+ * TGL_BAD_EPILOGUE; TGL_UNSUPPORTED; TGL_NO_MEMORY (also with the shortest panels);
+ * TGL_COMMUNICATION. */
+TGL_API tgl_status tgl_dist_plan_create(tgl_dist *dist, const tgl_problem *problem,
+                                        const tgl_dist_layout *a, const tgl_dist_layout *b,
+                                        const tgl_dist_layout *c, const tgl_dist_options *options,
+                                        tgl_dist_plan **plan);
+TGL_API void tgl_dist_plan_destroy(tgl_dist_plan *plan);
+
+/* Runs the plan: A, B and C are the rank's parts, NULL where they have no element. bias: as the
+ * epilogue says, else NULL. BLAS semantics as in tgl_gemm(): alpha == 0 reads neither A nor B,
+ * beta == 0 does not read C. Collective. Host memory: complete when the call returns. Returns
+ * TGL_OK; TGL_BAD_A; TGL_BAD_B; TGL_BAD_C; TGL_BAD_BIAS; TGL_BAD_SCALAR; TGL_COMMUNICATION; what
+ * tgl_plan_run_operands() returns. C is unchanged after a TGL_BAD_*. */
+TGL_API tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A,
+                                     const void *B, double beta, void *C, const void *bias);
+
+/* A plan, a run and the end of the plan. Collective. */
+TGL_API tgl_status tgl_dist_gemm(tgl_dist *dist, const tgl_problem *problem,
+                                 const tgl_dist_layout *a, const tgl_dist_layout *b,
+                                 const tgl_dist_layout *c, double alpha, const void *A,
+                                 const void *B, double beta, void *C);
+
+/* What a plan moves and predicts. Bytes are those of the rank that receives the most. */
+typedef struct tgl_dist_figures {
+    size_t size;                   /* sizeof(tgl_dist_figures), set by the caller */
+    int parts_m, parts_n, parts_k; /* the grid of the product */
+    int64_t panel, panels;         /* length and number of the panels */
+    double received_bytes;
+    double
+        bound_bytes; /* the least that any plan receives whose matrices lie as they suit it best */
+    double memory_bytes;  /* beside the matrices */
+    double seconds;       /* predicted */
+    double local_seconds; /* predicted, of the products alone */
+} tgl_dist_figures;
+
+TGL_API tgl_status tgl_dist_plan_figures(const tgl_dist_plan *plan, tgl_dist_figures *figures);
+
+/* Writes the plan of a product and its reasons, several lines of text, for `ranks` ranks that need
+ * not exist. machine and options may be NULL. size and *length are those of tgl_chip_explain().
+ * figures may be NULL. Returns what tgl_dist_plan_create() returns. */
+TGL_API tgl_status tgl_dist_explain(const tgl_problem *problem, const tgl_dist_layout *a,
+                                    const tgl_dist_layout *b, const tgl_dist_layout *c, int ranks,
+                                    const tgl_dist_machine *machine,
+                                    const tgl_dist_options *options, tgl_dist_figures *figures,
+                                    char *text, size_t size, size_t *length);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tegula/dist.h between the processes of an MPI program: libtegula_mpi, the only library of Tegula
+ * that is linked with MPI.
+ */
+#ifndef TEGULA_MPI_H
+#define TEGULA_MPI_H
+
+#include "dist.h"
+
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tgl_mpi_options {
+    size_t size;              /* sizeof(tgl_mpi_options) */
+    double timeout_s;         /* how long a rank waits for another one; 0: 300 seconds */
+    tgl_dist_machine machine; /* zeros: the defaults */
+} tgl_mpi_options;
+
+/* *dist := a communicator of the ranks of `comm`, which is duplicated. dev: a cpu device, which
+ * stays the caller's. options may be NULL. The program has initialised MPI; one thread calls it.
+ * Collective. Returns TGL_OK; TGL_BAD_ARGUMENT (MPI is not initialised, or not a cpu device);
+ * TGL_NO_MEMORY; TGL_COMMUNICATION. */
+TGL_API tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_options *options,
+                                     tgl_dist **dist);
+
+/* Fills *transport for the ranks of MPI_COMM_WORLD, for tgl_dist_open(); initialises MPI if the
+ * program has not, and finalises it then when the transport is closed. Collective. For programs
+ * that load this library at run time. timeout_s as in tgl_mpi_options. */
+TGL_API tgl_status tgl_dist_mpi_world(double timeout_s, tgl_dist_transport *transport);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pdgemm_() and psgemm_() of ScaLAPACK's PBLAS, computed by libtegula_dist. The ScaLAPACK beneath
+ * gets every call that is not served: those with a replicated matrix, with matrices of different
+ * grids, and with illegal arguments, which it reports. All ranks of the grid decide alike, because
+ * plans are made by agreement. TEGULA_SCALAPACK_TRACE=1: rank 0 prints a line for each call.
+ */
+#include "scalapack_grid.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A matrix as PBLAS is given it: the part of `whole` from row i and column j on, counted from 1. */
+typedef struct given_matrix {
+    const int *desc;
+    int64_t i, j;
+    const char *memory; /* of the rank's part of the whole matrix */
+} given_matrix;
+
+typedef struct given_product {
+    tgl_type type;
+    char trans_a, trans_b;
+    int64_t m, n, k;
+    double alpha, beta;
+    given_matrix a, b, c;
+} given_product;
+
+/* ---- Descriptors ----------------------------------------------------------------------------- */
+
+enum { BLOCK_CYCLIC_2D = 1, BLOCK_CYCLIC_2D_INB = 2 };
+
+/* The layout of a descriptor of either kind; the second has first blocks of their own. */
+static void read_descriptor(const int *desc, const scalapack_grid *grid, tgl_dist_layout *layout)
+{
+    const bool has_first = desc[0] == BLOCK_CYCLIC_2D_INB;
+    const int *blocks = desc + (has_first ? 6 : 4), *first = desc + 4;
+    *layout = (tgl_dist_layout){.size = sizeof *layout,
+                                .rows = desc[2],
+                                .columns = desc[3],
+                                .block_rows = blocks[0],
+                                .block_columns = blocks[1],
+                                .first_rows = has_first ? first[0] : 0,
+                                .first_columns = has_first ? first[1] : 0,
+                                .source_row = blocks[2],
+                                .source_column = blocks[3],
+                                .grid_rows = grid->rows,
+                                .grid_columns = grid->columns,
+                                .grid_order = TGL_ROW_MAJOR,
+                                .ld = blocks[4]};
+}
+
+/* The layout of the part of a matrix, and where it begins in this rank's memory. An invalid part
+ * gets a layout of size 0, which the plan refuses on all ranks. */
+static const void *read_part(const given_matrix *x, const scalapack_grid *grid, tgl_type type,
+                             int64_t rows, int64_t columns, tgl_dist_layout *layout)
+{
+    tgl_dist_layout whole;
+    int64_t row, column;
+    read_descriptor(x->desc, grid, &whole);
+    if (tgl_dist_part(layout, &whole, x->i - 1, x->j - 1, rows, columns, grid->rank, &row,
+                      &column) != TGL_OK) {
+        layout->size = 0;
+        return NULL;
+    }
+    return x->memory + (row + column * whole.ld) * (int64_t)tgl_type_size(type);
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+static bool is_known_kind(const int *desc)
+{
+    return desc[0] == BLOCK_CYCLIC_2D || desc[0] == BLOCK_CYCLIC_2D_INB;
+}
+
+static bool is_replicated(const int *desc)
+{
+    const int *source = desc + (desc[0] == BLOCK_CYCLIC_2D_INB ? 8 : 6);
+    return source[0] < 0 || source[1] < 0;
+}
+
+/* 0: not one of PBLAS's letters; it stays invalid in the problem. */
+static tgl_transpose transpose_of(char letter)
+{
+    switch (letter) {
+    case 'N':
+    case 'n':
+        return TGL_NO_TRANS;
+    case 'T':
+    case 't':
+        return TGL_TRANS;
+    case 'C':
+    case 'c':
+        return TGL_CONJ_TRANS;
+    default:
+        return (tgl_transpose)0;
+    }
+}
+
+static bool can_serve(const given_product *g)
+{
+    const given_matrix *all[] = {&g->a, &g->b, &g->c};
+    for (int i = 0; i < 3; i++)
+        if (!is_known_kind(all[i]->desc) || is_replicated(all[i]->desc) ||
+            all[i]->desc[1] != g->a.desc[1])
+            return false;
+    return true;
+}
+
+static bool serve(const given_product *g, const scalapack_grid *grid)
+{
+    tgl_problem problem;
+    tgl_dist_layout a, b, c;
+    tgl_dist_plan *plan;
+    if (tgl_problem_init(&problem, sizeof problem, g->type, g->m, g->n, g->k) != TGL_OK)
+        return false;
+    problem.order = TGL_COL_MAJOR;
+    problem.trans_a = transpose_of(g->trans_a);
+    problem.trans_b = transpose_of(g->trans_b);
+    const bool ta = problem.trans_a != TGL_NO_TRANS, tb = problem.trans_b != TGL_NO_TRANS;
+    const void *A = read_part(&g->a, grid, g->type, ta ? g->k : g->m, ta ? g->m : g->k, &a);
+    const void *B = read_part(&g->b, grid, g->type, tb ? g->n : g->k, tb ? g->k : g->n, &b);
+    const void *C = read_part(&g->c, grid, g->type, g->m, g->n, &c);
+    if (tgl_dist_plan_create(grid->dist, &problem, &a, &b, &c, NULL, &plan) != TGL_OK) return false;
+    const tgl_status status = tgl_dist_plan_run(plan, g->alpha, A, B, g->beta, (void *)C, NULL);
+    tgl_dist_plan_destroy(plan);
+    return status == TGL_OK;
+}
+
+static void trace(const char *name, const given_product *g, int rank, bool served)
+{
+    const char *wanted = getenv("TEGULA_SCALAPACK_TRACE");
+    if (rank != 0 || wanted == NULL || wanted[0] != '1') return;
+    fprintf(stderr, "tegula_scalapack: %s %c%c %lld x %lld x %lld: %s\n", name, g->trans_a,
+            g->trans_b, (long long)g->m, (long long)g->n, (long long)g->k,
+            served ? "tegula" : "next ScaLAPACK");
+}
+
+static bool multiply(const char *name, const given_product *g)
+{
+    scalapack_grid grid = {.rank = 0};
+    const bool served = can_serve(g) && scalapack_grid_of(g->a.desc[1], &grid) && serve(g, &grid);
+    trace(name, g, grid.rank, served);
+    return served;
+}
+
+/* ---- The functions of PBLAS ------------------------------------------------------------------ */
+
+#define PGEMM(function, name, T, number)                                                           \
+    void function(const char *trans_a, const char *trans_b, const int *m, const int *n,            \
+                  const int *k, const T *alpha, const T *A, const int *ia, const int *ja,          \
+                  const int *desc_a, const T *B, const int *ib, const int *jb, const int *desc_b,  \
+                  const T *beta, T *C, const int *ic, const int *jc, const int *desc_c)            \
+    {                                                                                              \
+        const given_product g = {.type = (number),                                                 \
+                                 .trans_a = *trans_a,                                              \
+                                 .trans_b = *trans_b,                                              \
+                                 .m = *m,                                                          \
+                                 .n = *n,                                                          \
+                                 .k = *k,                                                          \
+                                 .alpha = (double)*alpha,                                          \
+                                 .beta = (double)*beta,                                            \
+                                 .a = {desc_a, *ia, *ja, (const char *)A},                         \
+                                 .b = {desc_b, *ib, *jb, (const char *)B},                         \
+                                 .c = {desc_c, *ic, *jc, (const char *)C}};                        \
+        typedef void pgemm(const char *, const char *, const int *, const int *, const int *,      \
+                           const T *, const T *, const int *, const int *, const int *, const T *, \
+                           const int *, const int *, const int *, const T *, T *, const int *,     \
+                           const int *, const int *);                                              \
+        if (multiply(name, &g)) return;                                                            \
+        pgemm *next = (pgemm *)dlsym(RTLD_NEXT, #function);                                        \
+        if (next == NULL) {                                                                        \
+            fprintf(stderr, "tegula_scalapack: there is no ScaLAPACK for %s\n", name);             \
+            abort();                                                                               \
+        }                                                                                          \
+        next(trans_a, trans_b, m, n, k, alpha, A, ia, ja, desc_a, B, ib, jb, desc_b, beta, C, ic,  \
+             jc, desc_c);                                                                          \
+    }
+
+__attribute__((visibility("default"))) void
+pdgemm_(const char *, const char *, const int *, const int *, const int *, const double *,
+        const double *, const int *, const int *, const int *, const double *, const int *,
+        const int *, const int *, const double *, double *, const int *, const int *, const int *);
+__attribute__((visibility("default"))) void
+psgemm_(const char *, const char *, const int *, const int *, const int *, const float *,
+        const float *, const int *, const int *, const int *, const float *, const int *,
+        const int *, const int *, const float *, float *, const int *, const int *, const int *);
+
+PGEMM(pdgemm_, "pdgemm", double, TGL_F64)
+PGEMM(psgemm_, "psgemm", float, TGL_F32)

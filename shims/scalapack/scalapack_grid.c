@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The process grids of BLACS. The communicator of a grid is an attribute of the grid's own MPI
+ * communicator: blacs_gridexit() frees this, and MPI then closes ours.
+ *
+ * BLACS is looked up at run time: it belongs to the program.
+ */
+#include "scalapack_grid.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static struct {
+    tgl_device *dev; /* never closed; NULL: does not open */
+    int key;         /* of the attribute */
+    void (*get)(const int *context, const int *what, int *value);
+    void (*grid_info)(const int *context, int *rows, int *columns, int *row, int *column);
+} process;
+
+static int close_dist(MPI_Comm comm, int key, void *dist, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    tgl_dist_close(dist);
+    return MPI_SUCCESS;
+}
+
+static void start(void)
+{
+    process.get = (void (*)(const int *, const int *, int *))dlsym(RTLD_DEFAULT, "blacs_get_");
+    process.grid_info =
+        (void (*)(const int *, int *, int *, int *, int *))dlsym(RTLD_DEFAULT, "blacs_gridinfo_");
+    if (process.get == NULL || process.grid_info == NULL) return;
+    if (tgl_device_open("cpu", NULL, &process.dev) != TGL_OK) {
+        fprintf(stderr, "tegula_scalapack: the device cpu does not open\n");
+        return;
+    }
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_dist, &process.key, NULL);
+}
+
+/* The grid's communicator with its ranks in the order of the rows of the grid, as BLACS makes it.
+ */
+static MPI_Comm communicator_of(int context, const scalapack_grid *grid)
+{
+    const int context_of_grid = 10; /* SGET_BLACSCONTXT */
+    int handle, rank, ranks;
+    process.get(&context, &context_of_grid, &handle);
+    const MPI_Comm comm = MPI_Comm_f2c(handle);
+    if (comm == MPI_COMM_NULL) return comm;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    return rank == grid->rank && ranks == grid->rows * grid->columns ? comm : MPI_COMM_NULL;
+}
+
+bool scalapack_grid_of(int context, scalapack_grid *grid)
+{
+    pthread_once(&once, start);
+    if (process.dev == NULL) return false;
+    int row, column, found = 0;
+    process.grid_info(&context, &grid->rows, &grid->columns, &row, &column);
+    if (row < 0 || column < 0) return false;
+    grid->rank = row * grid->columns + column;
+    const MPI_Comm comm = communicator_of(context, grid);
+    if (comm == MPI_COMM_NULL) return false;
+    void *attribute;
+    MPI_Comm_get_attr(comm, process.key, &attribute, &found);
+    if (found) {
+        grid->dist = attribute;
+        return true;
+    }
+    if (tgl_dist_open_mpi(comm, process.dev, NULL, &grid->dist) != TGL_OK) return false;
+    MPI_Comm_set_attr(comm, process.key, grid->dist);
+    return true;
+}

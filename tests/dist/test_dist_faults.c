@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks that give different arguments, cannot do their part, have little memory, or do not come:
+ * all ranks return the same status, and none waits longer than the timeout.
+ */
+#include "thread_transport.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 3, ODD = 1, M = 24, N = 20, K = 60 }; /* rank ODD is the one that differs */
+
+typedef struct given {
+    tgl_problem problem;
+    tgl_dist_layout a, b, c;
+    tgl_dist_options options;
+    double alpha;
+    const double *A;
+    double A_memory[M * K], B[K * N], C[M * N]; /* large enough for any rank */
+} given;
+
+static void correct(given *g)
+{
+    memset(g, 0, sizeof *g);
+    tgl_problem_init(&g->problem, sizeof g->problem, TGL_F64, M, N, K);
+    tgl_dist_rows(&g->a, sizeof g->a, M, K, RANKS);
+    tgl_dist_rows(&g->b, sizeof g->b, K, N, RANKS);
+    tgl_dist_rows(&g->c, sizeof g->c, M, N, RANKS);
+    g->options.size = sizeof g->options;
+    g->alpha = 1;
+    g->A = g->A_memory;
+    for (int i = 0; i < M * N; i++)
+        g->C[i] = 7;
+}
+
+/* What rank ODD does otherwise, and the status that all get. */
+typedef struct fault {
+    const char *name;
+    void (*spoil)(given *g);
+    tgl_status status;
+    const char *message; /* a part of it */
+} fault;
+
+static void other_m(given *g)
+{
+    g->problem.m = g->a.rows = g->c.rows = M - 1;
+}
+static void other_trans(given *g)
+{
+    g->problem.trans_b = TGL_TRANS;
+    tgl_dist_rows(&g->b, sizeof g->b, N, K, RANKS);
+}
+static void other_type(given *g)
+{
+    g->problem.type_a = g->problem.type_b = g->problem.type_c = TGL_F32;
+}
+static void other_block(given *g)
+{
+    g->b.block_rows--;
+}
+static void other_panel(given *g)
+{
+    g->options.panel = 5;
+}
+static void invalid_problem(given *g)
+{
+    g->problem.k = -1;
+}
+static void invalid_layout(given *g)
+{
+    g->c.block_columns = 0;
+}
+static void misfit(given *g)
+{
+    g->a.columns = K + 1;
+}
+static void short_ld(given *g)
+{
+    g->c.ld = N - 1;
+}
+static void old_options(given *g)
+{
+    g->options.size = 1;
+}
+static void other_alpha(given *g)
+{
+    g->alpha = 2;
+}
+static void null_a(given *g)
+{
+    g->A = NULL;
+}
+static void no_memory(given *g)
+{
+    g->options.memory_limit = 1;
+}
+
+static const fault faults[] = {
+    {"m", other_m, TGL_BAD_M, "m of the problem is 24 on rank 0, and 23 on rank 1"},
+    {"trans", other_trans, TGL_BAD_TRANS_B, "trans_b"},
+    {"type", other_type, TGL_BAD_TYPE, "type_a"},
+    {"block", other_block, TGL_BAD_ARGUMENT, "block_rows of the layout of B"},
+    {"panel", other_panel, TGL_BAD_ARGUMENT, "panel of the options"},
+    {"problem", invalid_problem, TGL_BAD_K, "rank 1: "},
+    {"layout", invalid_layout, TGL_BAD_ARGUMENT, "rank 1: the layout of C: a block size"},
+    {"misfit", misfit, TGL_BAD_ARGUMENT, "rank 1: A is 24 x 60 in the problem"},
+    {"ld", short_ld, TGL_BAD_LDC, "rank 1: ld of C"},
+    {"options", old_options, TGL_BAD_ARGUMENT, "rank 1: the size of the options"},
+    {"alpha", other_alpha, TGL_BAD_SCALAR, "rank 1"},
+    {"A", null_a, TGL_BAD_A, "rank 1: A is NULL"},
+    {"memory", no_memory, TGL_NO_MEMORY, "the limit is 1"},
+};
+enum { FAULTS = sizeof faults / sizeof faults[0] };
+
+static given inputs[RANKS];
+static tgl_status results[RANKS];
+static char messages[RANKS][400];
+
+static tgl_status multiply(tgl_dist *dist, given *g)
+{
+    tgl_dist_plan *plan;
+    tgl_status status =
+        tgl_dist_plan_create(dist, &g->problem, &g->a, &g->b, &g->c, &g->options, &plan);
+    if (status != TGL_OK) return status;
+    status = tgl_dist_plan_run(plan, g->alpha, g->A, g->B, 0, g->C, NULL);
+    tgl_dist_plan_destroy(plan);
+    return status;
+}
+
+static void run_fault(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
+{
+    const fault *f = argument;
+    given *g = &inputs[rank];
+    (void)dev;
+    correct(g);
+    if (rank == ODD) f->spoil(g);
+    results[rank] = multiply(dist, g);
+    tgl_dist_last_error(messages[rank], sizeof messages[rank]);
+    correct(g); /* the communicator is as good as before */
+    if (multiply(dist, g) != TGL_OK || g->C[0] != 0) results[rank] = TGL_OK;
+}
+
+static void same_status(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FAULTS; i++) {
+        thread_run(RANKS, 60, run_fault, (void *)&faults[i]);
+        for (int rank = 0; rank < RANKS; rank++) {
+            if (results[rank] != faults[i].status ||
+                strstr(messages[rank], faults[i].message) == NULL)
+                fail_msg("%s: rank %d: %s: %s", faults[i].name, rank,
+                         tgl_status_name(results[rank]), messages[rank]);
+        }
+    }
+}
+
+/* A limit on one rank's memory shortens the panels of all. */
+static void little_memory(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
+{
+    (void)dev, (void)argument;
+    given *g = &inputs[rank];
+    correct(g);
+    tgl_dist_figures free_figures = {.size = sizeof free_figures}, figures = free_figures;
+    tgl_dist_plan *plan;
+    results[rank] = tgl_dist_plan_create(dist, &g->problem, &g->a, &g->b, &g->c, NULL, &plan);
+    if (results[rank] != TGL_OK) return;
+    tgl_dist_plan_figures(plan, &free_figures);
+    tgl_dist_plan_destroy(plan);
+    g->options.memory_limit = rank == ODD ? 2048 : 0;
+    results[rank] =
+        tgl_dist_plan_create(dist, &g->problem, &g->a, &g->b, &g->c, &g->options, &plan);
+    if (results[rank] != TGL_OK) return;
+    tgl_dist_plan_figures(plan, &figures);
+    if (figures.panel >= free_figures.panel || (rank == ODD && figures.memory_bytes > 2048))
+        results[rank] = TGL_NO_MEMORY;
+    tgl_dist_plan_destroy(plan);
+}
+
+static void shorter_panels(void **state)
+{
+    (void)state;
+    thread_run(RANKS, 60, little_memory, NULL);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(results[rank], TGL_OK);
+}
+
+/* Rank ODD plans, and then does not run. */
+static void stay_away(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
+{
+    (void)argument;
+    given *g = &inputs[rank];
+    correct(g);
+    tgl_dist_plan *plan;
+    results[rank] = tgl_dist_plan_create(dist, &g->problem, &g->a, &g->b, &g->c, NULL, &plan);
+    if (results[rank] != TGL_OK || rank == ODD) return;
+    results[rank] = tgl_dist_plan_run(plan, 1, g->A, g->B, 0, g->C, NULL);
+    if (results[rank] == TGL_COMMUNICATION) { /* from now on without waiting */
+        results[rank] = tgl_dist_plan_run(plan, 1, g->A, g->B, 0, g->C, NULL);
+        tgl_dist_last_error(messages[rank], sizeof messages[rank]);
+        if (strstr(messages[rank], "lost a rank before") == NULL) results[rank] = TGL_OK;
+    }
+    tgl_dist_plan_destroy(plan);
+    g->problem.m = 4; /* the device works as before */
+    if (tgl_gemm(dev, &g->problem, 1, g->A, g->B, 0, g->C, NULL) != TGL_OK)
+        results[rank] = TGL_DRIVER;
+}
+
+static void lost_rank(void **state)
+{
+    (void)state;
+    const time_t start = time(NULL);
+    thread_run(RANKS, 0.5, stay_away, NULL);
+    assert_true(time(NULL) - start < 20);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(results[rank], rank == ODD ? TGL_OK : TGL_COMMUNICATION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_status),
+                                       cmocka_unit_test(shorter_panels),
+                                       cmocka_unit_test(lost_rank)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A transport between threads of a process. What is sent is copied when the receiver waits, from
+ * the sender's memory, so that the sanitizers see memory that is used too early or freed too early.
+ */
+#ifndef THREAD_TRANSPORT_H
+#define THREAD_TRANSPORT_H
+
+#include "tegula/dist.h"
+
+typedef struct thread_world thread_world;
+
+thread_world *thread_world_create(int ranks, double timeout_s);
+void thread_world_destroy(thread_world *world);
+
+/* A new communicator of a rank. Called by the rank's thread. */
+tgl_status thread_open(thread_world *world, int rank, tgl_device *dev, tgl_dist **dist);
+
+/* Runs function(rank, dist, dev, argument) in a thread for each rank, with a cpu device of one
+ * thread. */
+typedef void thread_rank(int rank, tgl_dist *dist, tgl_device *dev, void *argument);
+void thread_run(int ranks, double timeout_s, thread_rank *function, void *argument);
+
+#endif

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# scalapack_test.sh LIBRARY MPIEXEC FOLDER: ScaLAPACK's testers of PBLAS level 3 (Debian's package
+# scalapack-mpi-test) in FOLDER, with LIBRARY preloaded. Everything passes, and Tegula has served products.
+# Exits with 77 if there are no testers.
+set -eu
+library=$1 mpiexec=$2 folder=$3
+if [ ! -x "$folder/dpb3tst" ]; then
+  echo "no testers (scalapack-mpi-test) in $folder"
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export TEGULA_SCALAPACK_TRACE=1 OMP_NUM_THREADS=1
+
+# tester PROGRAM INPUT ROUTINE
+tester() {
+  cp "$folder/$2" .
+  "$mpiexec" -n 4 env LD_PRELOAD="$library" "$folder/$1" >report 2>trace || true
+  served=$(grep -c "^tegula_scalapack: $3 .*: tegula\$" trace || true)
+  echo "$1: $served calls served by Tegula"
+  if ! grep -q 'End of Tests' report ||
+    ! awk '/^  \|/ { n++; if ($3 != $4 || $5 != 0 || $6 != 0) bad = 1 } END { exit n < 8 || bad }' report ||
+    grep 'FAILED  \*' report || [ "$served" -lt 16 ]; then
+    tail -30 report trace
+    exit 1
+  fi
+}
+tester dpb3tst PDBLAS3TST.dat pdgemm
+tester spb3tst PSBLAS3TST.dat psgemm
