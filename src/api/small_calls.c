@@ -117,7 +117,8 @@ static bool has_matrices_only(const tgl_operands *o)
     return o->size == sizeof *o && o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL &&
            o->A_array == NULL && o->B_array == NULL && o->C_array == NULL && o->D_array == NULL &&
            o->bias == NULL && o->residual == NULL && o->scale_a == NULL && o->scale_b == NULL &&
-           o->scale_d == NULL && o->prepared_a == NULL && o->prepared_b == NULL;
+           o->scale_d == NULL && o->prepared_a == NULL && o->prepared_b == NULL &&
+           !((o->alpha_imag != 0) | (o->beta_imag != 0));
 }
 
 bool tgl_small_plan(const tgl_plan *plan, double alpha, const void *A, const void *B, double beta,
