@@ -139,6 +139,20 @@ static tgl_status complex_gemm(tgl_device *dev, tgl_type type, tgl_order order,
                                const void *B, int64_t ldb, const double beta[2], void *C,
                                int64_t ldc, void *stream)
 {
+    tgl_small_product small = {.type = type,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .lda = lda,
+                               .ldb = ldb,
+                               .ldc = ldc,
+                               .alpha = alpha[0],
+                               .beta = beta[0],
+                               .A = A,
+                               .B = B,
+                               .C = C,
+                               .complex = {.alpha_imag = alpha[1], .beta_imag = beta[1]}};
+    if (tgl_small_call(dev, order, trans_a, trans_b, &small)) return TGL_OK;
     const tgl_operands operands = {.size = sizeof operands,
                                    .alpha = alpha[0],
                                    .beta = beta[0],
