@@ -5,10 +5,11 @@ import operator
 from typing import Any
 
 
-def number(name: str, x: Any) -> float:
+def number(name: str, x: Any) -> complex:
+    """A factor. The imaginary part of a complex one is not dropped, as float() of NumPy's does."""
     try:
         if not isinstance(x, (str, bytes)):
-            return float(x)
+            return complex(x)
     except (TypeError, ValueError):
         pass
     raise TypeError(f"{name} is {x!r}; it must be a number")

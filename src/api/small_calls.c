@@ -5,6 +5,8 @@
  */
 #include "api/small_calls.h"
 
+#include <stddef.h>
+
 /* Conditions that nearly always hold are combined with | into one test. The branches that && and ||
  * compile to take about as long as a product of 4 x 4 x 4. */
 
@@ -138,10 +140,14 @@ void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
     plan->small = tgl_small_product_of(s);
 }
 
+/* Programs that were compiled before there were complex types pass a struct of this size. */
+enum { SIZE_WITHOUT_IMAG = offsetof(tgl_operands, alpha_imag) };
+
 /* Whether a run has only A, B, C and scalars. */
 static bool has_matrices_only(const tgl_operands *o)
 {
-    return o->size == sizeof *o && o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL &&
+    const bool is_known = (o->size == sizeof *o) | (o->size == SIZE_WITHOUT_IMAG);
+    return is_known && o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL &&
            o->A_array == NULL && o->B_array == NULL && o->C_array == NULL && o->D_array == NULL &&
            o->bias == NULL && o->residual == NULL && o->scale_a == NULL && o->scale_b == NULL &&
            o->scale_d == NULL && o->prepared_a == NULL && o->prepared_b == NULL;
@@ -170,7 +176,9 @@ bool tgl_small_plan(const tgl_plan *plan, double alpha, const void *A, const voi
 bool tgl_small_plan_operands(const tgl_plan *plan, const tgl_operands *o)
 {
     if (plan == NULL || plan->small.m == 0 || o == NULL || !has_matrices_only(o)) return false;
-    const bool is_real = !((o->alpha_imag != 0) | (o->beta_imag != 0));
+    const bool has_imag = o->size == sizeof *o;
+    const double alpha_imag = has_imag ? o->alpha_imag : 0, beta_imag = has_imag ? o->beta_imag : 0;
+    const bool is_real = !((alpha_imag != 0) | (beta_imag != 0));
     if (!is_real && !tgl_type_is_complex(plan->small.type)) return false;
-    return run_plan(plan, o->alpha, o->alpha_imag, o->A, o->B, o->beta, o->beta_imag, o->C);
+    return run_plan(plan, o->alpha, alpha_imag, o->A, o->B, o->beta, beta_imag, o->C);
 }
