@@ -9,7 +9,8 @@ def number(name: str, x: Any) -> complex:
     """A factor. The imaginary part of a complex one is not dropped, as float() of NumPy's does."""
     try:
         if not isinstance(x, (str, bytes)):
-            return complex(x)
+            factor = complex(x)
+            return factor if factor.imag != 0 else factor.real
     except (TypeError, ValueError):
         pass
     raise TypeError(f"{name} is {x!r}; it must be a number")
