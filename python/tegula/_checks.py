@@ -5,12 +5,21 @@ import operator
 from typing import Any
 
 
-def number(name: str, x: Any) -> complex:
-    """A factor. The imaginary part of a complex one is not dropped, as float() of NumPy's does."""
+def number(name: str, x: Any) -> float:
     try:
         if not isinstance(x, (str, bytes)):
-            factor = complex(x)
-            return factor if factor.imag != 0 else factor.real
+            return float(x)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name} is {x!r}; it must be a number")
+
+
+def factor(name: str, x: Any) -> complex:
+    """As number(), but a complex number stays one. float() of NumPy's drops the imaginary part."""
+    try:
+        if not isinstance(x, (str, bytes)):
+            value = complex(x)
+            return value if value.imag != 0 else value.real
     except (TypeError, ValueError):
         pass
     raise TypeError(f"{name} is {x!r}; it must be a number")

@@ -8,7 +8,7 @@ import numpy as np
 from ._arrays import (Operand, assign, describe, empty_like, is_torch, maker_like, overlap,
                       row_major_copy)
 from ._calls import calls, know_type_of
-from ._checks import integer, number
+from ._checks import factor, integer
 from ._devices import Device, device as open_device
 from ._held import hold
 from ._layout import Form, Layouts, Scheme, lay_out
@@ -76,7 +76,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         raise ValueError(f"the arrays are on different devices: {', '.join(sorted(places))}")
     if target is not None:
         _check_out(target, prepared)
-    beta = complex(addend is not None) if beta is None else number("beta", beta)
+    beta = float(addend is not None) if beta is None else factor("beta", beta)
     if beta != 0 and addend is None and target is None:
         raise ValueError(f"beta is {beta}, but there is neither c nor out")
     if _is_same(addend, target):
@@ -168,7 +168,7 @@ def _run(plan: PlanBase, product: _Product, alpha: complex) -> Any:
         prepared = a and a.taken_as("a"), b and b.taken_as("b")
     if len(streams) > 1:
         plan.device.sync()
-    plan.run(pointers, number("alpha", alpha), product.beta, streams[0] if streams else None, prepared)
+    plan.run(pointers, factor("alpha", alpha), product.beta, streams[0] if streams else None, prepared)
     if len(streams) > 1:
         plan.device.sync()
     elif streams or product.prepared != _UNPREPARED:
