@@ -211,14 +211,27 @@ static bool result_overlaps(const operands *x)
            (overlaps(x, C) && !is_same(&x->of[C], &x->of[OUT]));
 }
 
+/* *re, *im := a factor. float() of NumPy's complex numbers would drop the imaginary part. */
+static void read_factor(PyObject *x, double *re, double *im)
+{
+    if (PyFloat_CheckExact(x) || PyLong_CheckExact(x)) {
+        *re = PyFloat_AsDouble(x);
+        return;
+    }
+    const Py_complex z = PyComplex_AsCComplex(x);
+    *re = z.real;
+    *im = z.imag;
+}
+
 /* alpha and beta. false: Python raises, or beta has nothing to be multiplied with. */
 static bool read_scalars(PyObject *const *scalars, const operands *x, tgl_operands *o)
 {
     const bool has_c = x->of[C].is_there;
-    o->alpha = PyFloat_AsDouble(scalars[0]);
+    read_factor(scalars[0], &o->alpha, &o->alpha_imag);
     o->beta = has_c;
-    if (scalars[1] != Py_None) o->beta = PyFloat_AsDouble(scalars[1]);
-    return !PyErr_Occurred() && (o->beta == 0 || has_c || x->of[OUT].is_there);
+    if (scalars[1] != Py_None) read_factor(scalars[1], &o->beta, &o->beta_imag);
+    const bool has_beta = o->beta != 0 || o->beta_imag != 0;
+    return !PyErr_Occurred() && (!has_beta || has_c || x->of[OUT].is_there);
 }
 
 /* Whether all arrays are up to date in the same stream. */

@@ -16,9 +16,16 @@
 
 /* ---- Random problems ------------------------------------------------------------------------- */
 
-static tgl_transpose random_transpose(uint64_t *seed)
+static tgl_transpose random_transpose(uint64_t *seed, tgl_type type)
 {
-    return (tgl_transpose)random_int(seed, TGL_NO_TRANS, TGL_CONJ_TRANS);
+    const bool is_complex = element_parts(type) == 2;
+    return (tgl_transpose)random_int(seed, TGL_NO_TRANS,
+                                     is_complex ? TGL_CONJ_NO_TRANS : TGL_CONJ_TRANS);
+}
+
+static bool is_transposed(tgl_transpose trans)
+{
+    return trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
 }
 
 tgl_problem problem_of(tgl_type type, int64_t m, int64_t n, int64_t k)
@@ -46,11 +53,11 @@ tgl_problem random_problem(uint64_t *seed, tgl_type type, int64_t largest)
     const int64_t m = random_int(seed, 0, largest), n = random_int(seed, 0, largest);
     tgl_problem p = problem_of(type, m, n, random_int(seed, 0, largest));
     p.order = (tgl_order)random_int(seed, TGL_ROW_MAJOR, TGL_COL_MAJOR);
-    p.trans_a = random_transpose(seed);
-    p.trans_b = random_transpose(seed);
+    p.trans_a = random_transpose(seed, type);
+    p.trans_b = random_transpose(seed, type);
     const bool col_major = p.order == TGL_COL_MAJOR;
-    const bool flip_a = (p.trans_a != TGL_NO_TRANS) != col_major;
-    const bool flip_b = (p.trans_b != TGL_NO_TRANS) != col_major;
+    const bool flip_a = is_transposed(p.trans_a) != col_major;
+    const bool flip_b = is_transposed(p.trans_b) != col_major;
     const int64_t row_a = flip_a ? p.m : p.k, row_b = flip_b ? p.k : p.n;
     const int64_t row_c = col_major ? p.m : p.n;
     if (random_int(seed, 0, 1) == 1) {
@@ -146,11 +153,12 @@ static bool matrix_create(matrix *x, const tgl_problem *p, tgl_type type, tgl_tr
                           int64_t rows, int64_t cols, int64_t ld, int64_t stride, bool at_end)
 {
     *x = (matrix){type, p->order, trans, rows, cols, ld, p->batch, stride, {0}};
-    const bool lines_are_rows = (trans == TGL_NO_TRANS) == (p->order == TGL_ROW_MAJOR);
+    const bool lines_are_rows = is_transposed(trans) != (p->order == TGL_ROW_MAJOR);
     if (ld == 0) x->ld = lines_are_rows ? cols : rows;
     const int64_t extent = stored_extent(x->order, trans, rows, cols, x->ld, x->batch, stride);
     if (!guarded_create(&x->memory, (size_t)extent * tgl_type_size(type), at_end)) return false;
-    for (int64_t i = 0; i < extent; i++) /* what lies between the rows must not matter */
+    for (int64_t i = 0; i < extent * element_parts(type);
+         i++) /* what lies between rows must not matter */
         element_set(type, x->memory.bytes, i, NAN);
     return true;
 }
@@ -165,32 +173,42 @@ static double get(const matrix *x, const void *memory, int64_t index)
     return element_get(x->type, memory, index);
 }
 
+/* Part 0 or 1 of an element. */
+static double get_part(const matrix *x, const void *memory, int64_t index, int part)
+{
+    return element_get(x->type, memory, index * element_parts(x->type) + part);
+}
+
 /* Matrices of a batch, or the one that all of it shares. */
 static int64_t different_matrices(const matrix *x)
 {
     return x->stride == 0 && x->batch > 1 ? 1 : x->batch;
 }
 
-/* Stores X, op(X) in rows, as matrix b of the batch. */
-static void store(matrix *x, int64_t b, const double *X)
+/* Stores X, op(X) without conjugation in rows of ld numbers, as matrix b of the batch. */
+static void store(matrix *x, int64_t b, const double *X, int64_t ld)
 {
+    const int parts = element_parts(x->type);
     for (int64_t i = 0; i < x->rows; i++)
-        for (int64_t j = 0; j < x->cols; j++)
-            element_set(x->type, x->memory.bytes, index_of(x, b, i, j), X[i * x->cols + j]);
+        for (int64_t j = 0; j < x->cols * parts; j++)
+            element_set(x->type, x->memory.bytes, index_of(x, b, i, j / parts) * parts + j % parts,
+                        X[i * ld + j]);
 }
 
-/* Fills A and B. False: no memory. */
+/* Fills A and B. Complex factors are those of a real product with m, 2n and 2k, of whose B every
+ * other row is left out. False: no memory. */
 static bool fill_factors(matrix *A, matrix *B, inputs fill, random_state *r)
 {
-    const int64_t m = A->rows, n = B->cols, k = A->cols;
+    const int parts = element_parts(A->type);
+    const int64_t m = A->rows, n = B->cols * parts, k = A->cols * parts;
     const int64_t batch_a = different_matrices(A), batch_b = different_matrices(B);
     double *a = malloc(sizeof(double) * (size_t)(m * k + 1));
     double *b = malloc(sizeof(double) * (size_t)(k * n + 1));
     const bool ok = a != NULL && b != NULL;
     for (int64_t i = 0; ok && (i < batch_a || i < batch_b); i++) {
         random_inputs(r, fill, A->type, m, n, k, a, b);
-        if (i < batch_a) store(A, i, a);
-        if (i < batch_b) store(B, i, b);
+        if (i < batch_a) store(A, i, a, k);
+        if (i < batch_b) store(B, i, b, n * parts);
     }
     free(a);
     free(b);
@@ -200,10 +218,11 @@ static bool fill_factors(matrix *A, matrix *B, inputs fill, random_state *r)
 /* Fills C, a bias or a residual. False: no memory. */
 static bool fill_addend(matrix *x, inputs fill, random_state *r)
 {
-    double *X = malloc(sizeof(double) * (size_t)(x->rows * x->cols + 1));
+    const int64_t row = x->cols * element_parts(x->type);
+    double *X = malloc(sizeof(double) * (size_t)(x->rows * row + 1));
     for (int64_t b = 0; X != NULL && b < different_matrices(x); b++) {
-        random_addends(r, fill, x->type, x->rows * x->cols, X);
-        store(x, b, X);
+        random_addends(r, fill, x->type, x->rows * row, X);
+        store(x, b, X, row);
     }
     free(X);
     return X != NULL;
@@ -259,19 +278,19 @@ static const unsigned char *old_c(const gemm_case *c, const memory_of_case *t)
     return has_separate_d(c) ? t->C.memory.bytes : t->before;
 }
 
-/* What the case's epilogue makes of *x = acc + c. */
+/* What the case's epilogue makes of *x = acc + c, a part of an element. */
 static void finish(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i, int64_t j,
-                   long double acc, long double old, reference_element *x)
+                   int part, long double acc, long double old, reference_element *x)
 {
     const tgl_epilogue *e = &c->epilogue;
     const int64_t problem = c->pointers ? c->problem.batch - 1 - b : b;
     long double bias = 0, residual = 0;
     if (e->bias != TGL_BIAS_NONE)
-        bias = get(&t->bias, t->bias.memory.bytes,
-                   index_of(&t->bias, problem, e->bias == TGL_BIAS_ROW ? i : j, 0));
+        bias = get_part(&t->bias, t->bias.memory.bytes,
+                        index_of(&t->bias, problem, e->bias == TGL_BIAS_ROW ? i : j, 0), part);
     if (e->residual)
-        residual =
-            get(&t->residual, t->residual.memory.bytes, index_of(&t->residual, problem, i, j));
+        residual = get_part(&t->residual, t->residual.memory.bytes,
+                            index_of(&t->residual, problem, i, j), part);
     const tgl_type accumulator = element_accumulator(c->problem.type_a);
     reference_saturate(accumulator, x);
     if (c->expression == NULL) {
@@ -300,12 +319,55 @@ static reference_element sum_of_products(const matrix *A, const matrix *B, int64
                          B->type, B->memory.bytes, at_b, index_of(B, b, 1, j) - at_b);
 }
 
+static bool is_conjugated(tgl_transpose trans)
+{
+    return trans == TGL_CONJ_TRANS || trans == TGL_CONJ_NO_TRANS;
+}
+
+static reference_complex sum_of_complex_products(const matrix *A, const matrix *B, int64_t b,
+                                                 int64_t i, int64_t j)
+{
+    if (A->cols == 0) return (reference_complex){{0, 0}, {0, 0}};
+    const int64_t at_a = index_of(A, b, i, 0), at_b = index_of(B, b, 0, j);
+    return reference_complex_dot(A->cols, A->type, A->memory.bytes, at_a,
+                                 index_of(A, b, i, 1) - at_a, is_conjugated(A->trans),
+                                 B->memory.bytes, at_b, index_of(B, b, 1, j) - at_b,
+                                 is_conjugated(B->trans));
+}
+
+/* As check_element(). */
+static bool check_complex_element(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
+                                  int64_t j, double bound, error_summary *ours)
+{
+    const tgl_problem *p = &c->problem;
+    const matrix *result = result_of(c, t);
+    const tgl_type type = result->type;
+    const double alpha[] = {element_round(type, c->alpha), element_round(type, c->alpha_imag)};
+    const double beta[] = {element_round(type, c->beta), element_round(type, c->beta_imag)};
+    const int64_t before = index_of(&t->C, b, i, j), after = index_of(result, b, i, j);
+    const double old[] = {get_part(&t->C, old_c(c, t), before, 0),
+                          get_part(&t->C, old_c(c, t), before, 1)};
+    reference_complex sum = {{0, 0}, {0, 0}};
+    if (alpha[0] != 0 || alpha[1] != 0) sum = sum_of_complex_products(&t->A, &t->B, b, i, j);
+    const reference_complex r = reference_complex_finish(alpha, &sum, p->k, beta, old);
+    reference_element parts[] = {r.re, r.im};
+    bool ok = true;
+    for (int part = 0; part < 2; part++) {
+        double error;
+        if (c->epilogue.size != 0) finish(c, t, b, i, j, part, 0, 0, &parts[part]);
+        ok &= error_add(ours, type, get_part(result, result->memory.bytes, after, part),
+                        &parts[part], bound, &error);
+    }
+    return ok;
+}
+
 /* ours, theirs: of our result, and unless NULL of a sequential sum's. */
 static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
                           int64_t j, double bound, error_summary *ours, error_summary *theirs)
 {
     const tgl_problem *p = &c->problem;
     const tgl_type accumulator = element_accumulator(p->type_a);
+    if (element_parts(p->type_a) == 2) return check_complex_element(c, t, b, i, j, bound, ours);
     const double alpha = element_round(accumulator, c->alpha);
     const double beta = element_round(accumulator, c->beta);
     const matrix *result = result_of(c, t);
@@ -320,7 +382,7 @@ static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b
     reference_element r = reference_finish(p->type_a, alpha, sum, p->k, beta, before);
     if (c->epilogue.size != 0) {
         const long double acc = reference_finish(p->type_a, alpha, sum, p->k, 0, 0).value;
-        finish(c, t, b, i, j, acc, beta != 0 ? (long double)beta * before : 0, &r);
+        finish(c, t, b, i, j, 0, acc, beta != 0 ? (long double)beta * before : 0, &r);
     }
     double error;
     if (theirs != NULL)
@@ -338,7 +400,8 @@ void gemm_case_describe(const gemm_case *c, char *text, size_t size)
     snprintf(
         text, size,
         "%s to %s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
-        "%lld %lld %lld%s, %s (ld %lld, stride %lld), compute %d, alpha %.10g, beta %.10g%s, bias "
+        "%lld %lld %lld%s, %s (ld %lld, stride %lld), compute %d, alpha %.10g%+.10gi, beta "
+        "%.10g%+.10gi%s, bias "
         "%d, "
         "activation %d, residual %d, kernel %s%s, %s, guard at %s, seed 0x%llx",
         element_type_name(p->type_a), element_type_name(p->type_d != 0 ? p->type_d : p->type_c),
@@ -346,9 +409,9 @@ void gemm_case_describe(const gemm_case *c, char *text, size_t size)
         (long long)p->lda, (long long)p->ldb, (long long)p->ldc, (long long)p->batch,
         (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
         c->pointers ? " by pointers" : "", has_separate_d(c) ? "another D" : "in place",
-        (long long)p->ldd, (long long)p->stride_d, p->compute, c->alpha, c->beta,
-        p->scalars == TGL_SCALARS_DEVICE ? " of the device" : "", e->bias, e->activation,
-        e->residual, c->kernel != NULL ? c->kernel : "any",
+        (long long)p->ldd, (long long)p->stride_d, p->compute, c->alpha, c->alpha_imag, c->beta,
+        c->beta_imag, p->scalars == TGL_SCALARS_DEVICE ? " of the device" : "", e->bias,
+        e->activation, e->residual, c->kernel != NULL ? c->kernel : "any",
         c->gives_workspace ? ", own workspace" : "", inputs_name(c->fill),
         c->at_end ? "end" : "start", (unsigned long long)c->seed);
 }
@@ -360,8 +423,10 @@ static void check_result(const gemm_case *c, const memory_of_case *t, bool want_
 {
     error_summary ours = {0}, theirs = {0};
     const tgl_problem *p = &c->problem;
-    /* A rounding a product, those of alpha and beta, and those of an epilogue. */
-    const double bound = (double)p->k + (c->epilogue.size == 0 ? 4 : 12) +
+    /* A rounding a product, those of alpha and beta, and those of an epilogue. Parts of complex
+     * elements are sums of 2k products, and scaled by four. */
+    const int parts = element_parts(p->type_a);
+    const double bound = (double)p->k * parts + 4 * parts + (c->epilogue.size == 0 ? 0 : 8) +
                          error_of_rounded_inputs(p->type_a, p->compute);
     const matrix *result = result_of(c, t);
     for (int64_t b = 0; b < p->batch; b++)
@@ -372,8 +437,9 @@ static void check_result(const gemm_case *c, const memory_of_case *t, bool want_
                     FAULT("D[%lld](%lld, %lld) was %.10g and is %.10g, an error of %.1f where %.0f "
                           "are "
                           "allowed",
-                          (long long)b, (long long)i, (long long)j, get(result, t->before, at),
-                          get(result, result->memory.bytes, at), ours.max, bound);
+                          (long long)b, (long long)i, (long long)j,
+                          get_part(result, t->before, at, 0),
+                          get_part(result, result->memory.bytes, at, 0), ours.max, bound);
                 const size_t element = tgl_type_size(result->type);
                 memcpy(t->before + (size_t)at * element,
                        result->memory.bytes + (size_t)at * element, element);
@@ -410,11 +476,12 @@ static const void *make_array(const matrix *x, guarded *array, bool at_end)
 }
 
 /* A scalar of the accumulation type. */
-static const void *make_scalar(const gemm_case *c, double value, guarded *memory)
+static const void *make_scalar(const gemm_case *c, double value, double imag, guarded *memory)
 {
     const tgl_type type = element_accumulator(c->problem.type_a);
     if (!guarded_create(memory, tgl_type_size(type), c->at_end)) return NULL;
     element_set(type, memory->bytes, 0, value);
+    if (element_parts(type) == 2) element_set(type, memory->bytes, 1, imag);
     guarded_forbid_writes(memory);
     return memory->bytes;
 }
@@ -424,18 +491,21 @@ static bool make_scalars(const gemm_case *c, memory_of_case *t, tgl_operands *o)
     if (c->problem.scalars == TGL_SCALARS_HOST) {
         o->alpha = c->alpha;
         o->beta = c->beta;
+        o->alpha_imag = c->alpha_imag;
+        o->beta_imag = c->beta_imag;
         return true;
     }
-    o->alpha_at = make_scalar(c, c->alpha, &t->alpha);
-    if (c->beta == 0 && c->seed % 2 == 0) return o->alpha_at != NULL;
-    o->beta_at = make_scalar(c, c->beta, &t->beta);
+    o->alpha_at = make_scalar(c, c->alpha, c->alpha_imag, &t->alpha);
+    if (c->beta == 0 && c->beta_imag == 0 && c->seed % 2 == 0) return o->alpha_at != NULL;
+    o->beta_at = make_scalar(c, c->beta, c->beta_imag, &t->beta);
     return o->alpha_at != NULL && o->beta_at != NULL;
 }
 
 /* Whether C need not be given: it is neither read nor written. */
 static bool may_lack_c(const gemm_case *c, const tgl_operands *o)
 {
-    return has_separate_d(c) && c->beta == 0 && c->seed % 4 < 2 && o->beta_at == NULL;
+    return has_separate_d(c) && c->beta == 0 && c->beta_imag == 0 && c->seed % 4 < 2 &&
+           o->beta_at == NULL;
 }
 
 static bool make_operands(const gemm_case *c, memory_of_case *t, tgl_operands *o)

@@ -23,6 +23,7 @@ typedef struct gemm_case {
      * another matrix, where the scalars are, and the compute mode. */
     tgl_problem problem;
     double alpha, beta;
+    double alpha_imag, beta_imag; /* of complex types */
     bool pointers;
     tgl_epilogue epilogue;       /* size 0: none */
     gemm_expression *expression; /* of slope 2 at most */

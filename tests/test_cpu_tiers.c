@@ -200,7 +200,7 @@ static void sums_are_finished(void **state)
             guarded c = integers(kernels, (N - 1) * STEP + 1, &seed);
             guarded old = integers(kernels, (N - 1) * STEP + 1, &seed);
             memcpy(old.bytes, c.bytes, c.size);
-            kernels->reduce(c.bytes, STEP, N, parts.bytes, N, PARTS, 3, beta);
+            kernels->reduce(c.bytes, STEP, N, parts.bytes, N, PARTS, 3, beta, NULL);
             for (int64_t j = 0; j < (N - 1) * STEP + 1; j++) {
                 const double before = get(kernels, old.bytes, j);
                 double sum = 0;
@@ -210,7 +210,7 @@ static void sums_are_finished(void **state)
                             (j % STEP == 0 ? 3 * sum + beta * before : before));
             }
             memcpy(c.bytes, old.bytes, c.size);
-            kernels->scale(c.bytes, N, beta);
+            kernels->scale(c.bytes, N, beta, 0);
             for (int64_t j = 0; j < (N - 1) * STEP + 1; j++)
                 assert_true(get(kernels, c.bytes, j) ==
                             get(kernels, old.bytes, j) * (j < N ? beta : 1));

@@ -124,9 +124,9 @@ static const struct {
     {{.activation = (tgl_activation)-1},
      TGL_BAD_EPILOGUE,
      "epilogue.activation is -1, which is not a tgl_activation"},
-    {{.bias = TGL_BIAS_ROW, .type_bias = (tgl_type)9},
+    {{.bias = TGL_BIAS_ROW, .type_bias = (tgl_type)11},
      TGL_BAD_EPILOGUE,
-     "epilogue.type_bias is 9, which is not a tgl_type"},
+     "epilogue.type_bias is 11, which is not a tgl_type"},
     {{.residual = 1, .type_residual = (tgl_type)-1},
      TGL_BAD_EPILOGUE,
      "epilogue.type_residual is -1, which is not a tgl_type"},
@@ -221,7 +221,7 @@ static const struct {
      false,
      {.size = 7},
      TGL_BAD_ARGUMENT,
-     "operands.size is 7; set it to the size of the struct, which is 176 in this version of the "
+     "operands.size is 7; set it to the size of the struct, which is 192 in this version of the "
      "library"},
     {false, false, {.B = room, .C = room}, TGL_BAD_A, "A is NULL"},
     {false, false, {.A = room, .C = room}, TGL_BAD_B, "B is NULL"},

@@ -37,10 +37,10 @@ static const struct {
     {{SET(n, -2)}, TGL_BAD_N, "n is -2; it must not be negative"},
     {{SET(k, INT64_MIN)}, TGL_BAD_K, "k is -9223372036854775808; it must not be negative"},
     {{SET(order, 0)}, TGL_BAD_ORDER, "order is 0; use TGL_ROW_MAJOR or TGL_COL_MAJOR"},
-    {{SET(trans_a, 0)}, TGL_BAD_TRANS_A, "trans_a is 0; use TGL_NO_TRANS or TGL_TRANS"},
-    {{SET(trans_b, 114)}, TGL_BAD_TRANS_B, "trans_b is 114; use TGL_NO_TRANS or TGL_TRANS"},
+    {{SET(trans_a, 0)}, TGL_BAD_TRANS_A, "trans_a is 0, which is not a tgl_transpose"},
+    {{SET(trans_b, 115)}, TGL_BAD_TRANS_B, "trans_b is 115, which is not a tgl_transpose"},
     {{SET(type_a, 0)}, TGL_BAD_TYPE, "type_a is 0, which is not a tgl_type"},
-    {{SET(type_b, 9)}, TGL_BAD_TYPE, "type_b is 9, which is not a tgl_type"},
+    {{SET(type_b, 11)}, TGL_BAD_TYPE, "type_b is 11, which is not a tgl_type"},
     {{SET(type_c, -1)}, TGL_BAD_TYPE, "type_c is -1, which is not a tgl_type"},
     {{SET(compute, 5)}, TGL_BAD_COMPUTE, "compute is 5, which is not a tgl_compute"},
     {{SET(lda, 6)}, TGL_BAD_LDA, "lda is 6; it must be at least 7"},
@@ -106,7 +106,7 @@ static const struct {
     {{SET(type_d, TGL_F64)},
      TGL_BAD_TYPE,
      "A is f32, B is f32, and D is f64: these types cannot be combined"},
-    {{SET(type_d, 9)}, TGL_BAD_TYPE, "type_d is 9, which is not a tgl_type"},
+    {{SET(type_d, 11)}, TGL_BAD_TYPE, "type_d is 11, which is not a tgl_type"},
     {{SET(type_accumulate, -1)}, TGL_BAD_TYPE, "type_accumulate is -1, which is not a tgl_type"},
     {{SET(type_accumulate, TGL_F64)},
      TGL_BAD_TYPE,
@@ -114,6 +114,27 @@ static const struct {
     {{SET(type_a, TGL_I8), SET(type_b, TGL_I8)},
      TGL_BAD_TYPE,
      "A is i8, B is i8, and C is f32: that needs a scale"},
+    {{SET(type_a, TGL_C64)},
+     TGL_BAD_TYPE,
+     "A is c64 and B is f32: a real matrix is not multiplied by a complex one; convert the real "
+     "one "
+     "to the other's type"},
+    {{SET(type_b, TGL_C128)},
+     TGL_BAD_TYPE,
+     "A is f32 and B is c128: a real matrix is not multiplied by a complex one; convert the real "
+     "one to the other's type"},
+    {{SET(type_a, TGL_C64), SET(type_b, TGL_C128), SET(type_c, TGL_C128)},
+     TGL_BAD_TYPE,
+     "A is c64 and B is c128: these types cannot be combined"},
+    {{SET(type_a, TGL_C64), SET(type_b, TGL_C64)},
+     TGL_BAD_TYPE,
+     "A is c64, B is c64, and C is f32: these types cannot be combined"},
+    {{SET(type_c, TGL_C64)},
+     TGL_BAD_TYPE,
+     "A is f32, B is f32, and C is c64: these types cannot be combined"},
+    {{SET(trans_a, TGL_CONJ_NO_TRANS), SET(lda, 6)},
+     TGL_BAD_LDA,
+     "lda is 6; it must be at least 7"},
     {{SET(type_scale, TGL_F16)}, TGL_BAD_TYPE, "type_scale is 3; it must be 0 or TGL_F32"},
     {{SET(compute, -1)}, TGL_BAD_COMPUTE, "compute is -1, which is not a tgl_compute"},
     {{SET(scalars, 2)}, TGL_BAD_ARGUMENT, "scalars is 2, which is not a tgl_scalars"},
@@ -247,6 +268,11 @@ static void good_problems_pass(void **state)
         {SET(m, 5)},
         {SET(m, 0), SET(n, 0), SET(k, 0), SET(batch, 0)},
         {SET(trans_a, TGL_CONJ_TRANS), SET(lda, 5)},
+        {SET(trans_a, TGL_CONJ_NO_TRANS), SET(lda, 7)},
+        {SET(type_a, TGL_C64), SET(type_b, TGL_C64), SET(type_c, TGL_C64), SET(type_accumulate, 9),
+         SET(trans_b, TGL_CONJ_NO_TRANS)},
+        {SET(type_a, TGL_C128), SET(type_b, TGL_C128), SET(type_c, TGL_C128), SET(type_d, TGL_C128),
+         SET(trans_b, TGL_CONJ_TRANS)},
         {SET(order, TGL_COL_MAJOR), SET(lda, 5), SET(ldb, 7), SET(ldc, 5)},
         {SET(batch, 2), SET(ldc, 10), SET(stride_c, 46)},
         {SET(batch, 3), SET(ldc, 18), SET(stride_c, 6)},
@@ -276,9 +302,9 @@ static void types_have_sizes(void **state)
     static const struct {
         int type;
         size_t size;
-    } types[] = {{TGL_F32, 4},     {TGL_F64, 8},     {TGL_F16, 2}, {TGL_BF16, 2},
-                 {TGL_F8_E4M3, 1}, {TGL_F8_E5M2, 1}, {TGL_I8, 1},  {TGL_I32, 4},
-                 {0, 0},           {9, 0},           {-1, 0}};
+    } types[] = {{TGL_F32, 4},     {TGL_F64, 8}, {TGL_F16, 2}, {TGL_BF16, 2}, {TGL_F8_E4M3, 1},
+                 {TGL_F8_E5M2, 1}, {TGL_I8, 1},  {TGL_I32, 4}, {TGL_C64, 8},  {TGL_C128, 16},
+                 {0, 0},           {11, 0},      {-1, 0}};
     for (size_t i = 0; i < COUNT_OF(types); i++)
         assert_int_equal(tgl_type_size((tgl_type)types[i].type), types[i].size);
 }
@@ -344,8 +370,8 @@ static const struct {
 } blas_calls[] = {
     {0, 111, 111, 1, 1, 1, 1, 1, 1, TGL_BAD_ORDER,
      "order is 0; use TGL_ROW_MAJOR or TGL_COL_MAJOR"},
-    {101, 0, 111, 1, 1, 1, 1, 1, 1, TGL_BAD_TRANS_A, "trans_a is 0; use TGL_NO_TRANS or TGL_TRANS"},
-    {101, 111, 0, 1, 1, 1, 1, 1, 1, TGL_BAD_TRANS_B, "trans_b is 0; use TGL_NO_TRANS or TGL_TRANS"},
+    {101, 0, 111, 1, 1, 1, 1, 1, 1, TGL_BAD_TRANS_A, "trans_a is 0, which is not a tgl_transpose"},
+    {101, 111, 0, 1, 1, 1, 1, 1, 1, TGL_BAD_TRANS_B, "trans_b is 0, which is not a tgl_transpose"},
     {101, 111, 111, -1, 1, 1, 1, 1, 1, TGL_BAD_M, "m is -1; it must not be negative"},
     {101, 111, 111, 1, -1, 1, 1, 1, 1, TGL_BAD_N, "n is -1; it must not be negative"},
     {101, 111, 111, 1, 1, -1, 1, 1, 1, TGL_BAD_K, "k is -1; it must not be negative"},

@@ -87,7 +87,9 @@ static void choose_checks(contest *t)
         check->b = random_int(&r, 0, p->batch - 1);
         check->i = random_int(&r, 0, p->m - 1);
         check->j = random_int(&r, 0, p->n - 1);
-        check->expected = operands_expected(&t->operands, check->b, check->i, check->j);
+        check->part = n % element_parts(p->type_a);
+        check->expected =
+            operands_expected(&t->operands, check->b, check->i, check->j, check->part);
     }
 }
 
@@ -97,14 +99,16 @@ static reference_element apply_epilogue(const contest *t, const contest_check *c
     const tgl_epilogue *e = t->epilogue;
     const tgl_problem *p = &t->problem;
     const operands *o = &t->operands;
+    const int parts = element_parts(o->result.type);
     double bias = 0, residual = 0;
     reference_element x = check->expected;
     if (e->bias != TGL_BIAS_NONE)
         bias = element_get(o->result.type, o->host_bias,
-                           e->bias == TGL_BIAS_ROW ? check->i : check->j);
+                           (e->bias == TGL_BIAS_ROW ? check->i : check->j) * parts + check->part);
     if (e->residual)
-        residual = element_get(o->result.type, o->host_residual,
-                               (check->b * p->m + check->i) * p->n + check->j);
+        residual =
+            element_get(o->result.type, o->host_residual,
+                        ((check->b * p->m + check->i) * p->n + check->j) * parts + check->part);
     reference_epilogue(element_accumulator(p->type_a), e, bias, residual, &x);
     return x;
 }
@@ -114,7 +118,8 @@ static reference_element apply_epilogue(const contest *t, const contest_check *c
 static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 {
     const tgl_problem *p = &t->problem;
-    return error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute) +
+    return error_bound(p->k * element_parts(p->type_a)) +
+           error_of_rounded_inputs(p->type_a, p->compute) +
            (c->peer != NULL ? error_of_rounded_sums(t->operands.result.type, p->k) : 0) +
            (has_epilogue ? EPILOGUE_ERRORS : 0);
 }
@@ -126,9 +131,10 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
 {
     const tgl_epilogue *epilogue = c->peer == NULL ? t->epilogue : NULL;
     const stored_matrix *result = &t->operands.result;
-    const int64_t at = element_find_non_finite(result->type, C, result->extent);
-    if (at < result->extent) {
-        snprintf(why, why_size, "element %" PRId64 " of C is not finite", at);
+    const int parts = element_parts(result->type);
+    const int64_t at = element_find_non_finite(result->type, C, result->extent * parts);
+    if (at < result->extent * parts) {
+        snprintf(why, why_size, "element %" PRId64 " of C is not finite", at / parts);
         return false;
     }
     if (epilogue != NULL && epilogue->expression != NULL)
@@ -137,7 +143,8 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
     const double bound = bound_of(t, c, epilogue != NULL);
     for (int n = 0; n < CONTEST_CHECKS; n++) {
         const contest_check *s = &t->checks[n];
-        const double x = element_get(result->type, C, stored_place(result, s->b, s->i, s->j));
+        const double x =
+            element_get(result->type, C, stored_place(result, s->b, s->i, s->j) * parts + s->part);
         const reference_element e = epilogue != NULL ? apply_epilogue(t, s) : s->expected;
         double error;
         if (error_add(&summary, result->type, x, &e, bound, &error)) continue;
@@ -278,7 +285,7 @@ static void measure_ceiling(contest *t)
 {
     if (element_is_integer(t->problem.type_a)) return; /* there is no measurement for integers */
     tgl_device *dev = t->settings->dev;
-    const bool is_f64 = t->problem.type_a == TGL_F64;
+    const bool is_f64 = t->problem.type_a == TGL_F64 || t->problem.type_a == TGL_C128;
     const tgl_ceiling ceiling = is_f64 ? TGL_CEILING_FMA_F64 : TGL_CEILING_FMA_F32;
     double *best = &t->settings->best_fma[is_f64], value;
     const bool is_enough = !cli_device_is_host(dev) && *best > 0;

@@ -32,6 +32,7 @@ typedef struct contestant {
 /* An element of the product at which the result of every contestant is checked. */
 typedef struct contest_check {
     int64_t b, i, j;
+    int part;                   /* of a complex element */
     reference_element expected; /* without an epilogue */
 } contest_check;
 

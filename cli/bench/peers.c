@@ -24,6 +24,9 @@ typedef void sgemm_function(int order, int trans_a, int trans_b, int m, int n, i
 typedef void dgemm_function(int order, int trans_a, int trans_b, int m, int n, int k, double alpha,
                             const double *A, int lda, const double *B, int ldb, double beta,
                             double *C, int ldc);
+typedef void complex_function(int order, int trans_a, int trans_b, int m, int n, int k,
+                              const void *alpha, const void *A, int lda, const void *B, int ldb,
+                              const void *beta, void *C, int ldc);
 typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k,
                                 float alpha, const float *A, int64_t lda, const float *B,
                                 int64_t ldb, float beta, float *C, int64_t ldc);
@@ -209,6 +212,8 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
     }
     p->sgemm = dlsym(p->handle, "cblas_sgemm");
     p->dgemm = dlsym(p->handle, "cblas_dgemm");
+    p->cgemm = dlsym(p->handle, "cblas_cgemm");
+    p->zgemm = dlsym(p->handle, "cblas_zgemm");
     p->onednn = p->sgemm == NULL ? dlsym(p->handle, "dnnl_sgemm") : NULL;
     p->mkl_bf16 = dlsym(p->handle, "cblas_gemm_bf16bf16f32");
     p->mkl_f16 = dlsym(p->handle, "cblas_gemm_f16f16f32");
@@ -274,6 +279,10 @@ static bool has_function(const peer *p, tgl_type type, tgl_type result)
         return result == type && (p->sgemm != NULL || p->onednn != NULL);
     case TGL_F64:
         return result == type && p->dgemm != NULL;
+    case TGL_C64:
+        return result == type && p->cgemm != NULL;
+    case TGL_C128:
+        return result == type && p->zgemm != NULL;
     case TGL_BF16:
         return result == TGL_F32 ? p->mkl_bf16 != NULL || p->onednn_bf16 != NULL
                                  : result == type && p->onednn_bf16 != NULL;
@@ -288,7 +297,9 @@ static bool has_function(const peer *p, tgl_type type, tgl_type result)
 
 bool peer_takes(const peer *p, const tgl_problem *problem)
 {
-    if (p->cublas != NULL) return true;
+    const bool is_complex =
+        problem->type_a == TGL_C64 || problem->type_a == TGL_C128; /* not in cublas.c */
+    if (p->cublas != NULL) return !is_complex;
     return has_function(p, problem->type_a, problem_result_type(problem)) &&
            problem->m <= INT_MAX && problem->n <= INT_MAX && problem->k <= INT_MAX;
 }
@@ -303,7 +314,15 @@ static void run_one(const peer *p, const tgl_problem *problem, const void *A, co
     const int lda = is_a ? m : k, ldb = is_b ? k : n;
     const char letter_a = is_a ? 'T' : 'N', letter_b = is_b ? 'T' : 'N';
     static const int32_t no_offset = 0;
-    if (problem->type_a == TGL_F64)
+    static const float one[] = {1, 0}, zero[] = {0, 0};
+    static const double wide_one[] = {1, 0}, wide_zero[] = {0, 0};
+    if (problem->type_a == TGL_C64)
+        ((complex_function *)p->cgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, one, A, lda, B,
+                                       ldb, zero, C, n);
+    else if (problem->type_a == TGL_C128)
+        ((complex_function *)p->zgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, wide_one, A, lda,
+                                       B, ldb, wide_zero, C, n);
+    else if (problem->type_a == TGL_F64)
         ((dgemm_function *)p->dgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0, A, lda, B, ldb,
                                      0.0, C, n);
     else if (problem->type_a == TGL_I8)

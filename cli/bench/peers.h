@@ -19,6 +19,7 @@ typedef struct peer {
     char version[160]; /* as the library reports it, with the name of its kernels; may be empty */
     void *handle;
     void *sgemm, *dgemm;      /* cblas_sgemm and cblas_dgemm; NULL where the library has none */
+    void *cgemm, *zgemm;      /* cblas_cgemm and cblas_zgemm; likewise */
     void *onednn;             /* dnnl_sgemm, for a library without cblas_sgemm */
     void *mkl_bf16, *mkl_f16; /* cblas_gemm_bf16bf16f32, cblas_gemm_f16f16f32: a result of f32 */
     void *onednn_bf16; /* tegula_peer_bf16 of bench/peers/onednn.c: a result of bf16 or f32 */

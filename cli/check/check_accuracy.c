@@ -143,7 +143,7 @@ static void compare_results(trial *t, void *const results[PARTIES])
     for (int64_t n = 0; n < SAMPLES && n < count; n++) {
         const int64_t at = count <= SAMPLES ? n : random_int(&r, 0, count - 1);
         const int64_t b = at / (p->m * p->n), i = at / p->n % p->m, j = at % p->n;
-        const reference_element e = operands_expected(&t->operands, b, i, j);
+        const reference_element e = operands_expected(&t->operands, b, i, j, 0);
         for (int party = 0; party < PARTIES; party++) {
             if (!t->has[party]) continue;
             const double x = party == SEQUENTIAL ? sequential_sum(t, b, i, j)

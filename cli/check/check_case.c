@@ -22,9 +22,10 @@
 
 /* ---- The memory ------------------------------------------------------------------------------ */
 
-static void set_element(check_buffer *buffer, int64_t at, double x)
+/* Sets number `part` of element `at`. */
+static void set_element(check_buffer *buffer, int64_t at, int part, double x)
 {
-    element_set(buffer->type, buffer->image, at, x);
+    element_set(buffer->type, buffer->image, at * element_parts(buffer->type) + part, x);
 }
 
 static int64_t view_index(const check_view *v, int64_t b, int64_t i, int64_t j)
@@ -32,9 +33,10 @@ static int64_t view_index(const check_view *v, int64_t b, int64_t i, int64_t j)
     return v->offset + b * v->batch + i * v->row + j * v->column;
 }
 
-double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j)
+double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j, int part)
 {
-    return element_get(buffer->type, buffer->image, view_index(&buffer->view, b, i, j));
+    return element_get(buffer->type, buffer->image,
+                       view_index(&buffer->view, b, i, j) * element_parts(buffer->type) + part);
 }
 
 bool check_buffer_make_image(check_buffer *buffer)
@@ -46,15 +48,30 @@ bool check_buffer_make_image(check_buffer *buffer)
 static void fill_with_nan(check_buffer *buffer)
 {
     for (int64_t i = 0; i < buffer->size; i++)
-        set_element(buffer, i, NAN);
+        for (int part = 0; part < element_parts(buffer->type); part++)
+            set_element(buffer, i, part, NAN);
 }
 
+/* X: rows of `ld` numbers. */
 static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int64_t columns,
-                         const double *X)
+                         int64_t ld, const double *X)
 {
+    const int parts = element_parts(buffer->type);
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            set_element(buffer, view_index(&buffer->view, batch, i, j), X[i * columns + j]);
+        for (int64_t j = 0; j < columns * parts; j++)
+            set_element(buffer, view_index(&buffer->view, batch, i, j / parts), (int)(j % parts),
+                        X[i * ld + j]);
+}
+
+/* Whether alpha is 0, and whether beta is. */
+static bool has_no_alpha(const check_case *c)
+{
+    return c->alpha == 0 && c->alpha_imag == 0;
+}
+
+static bool has_no_beta(const check_case *c)
+{
+    return c->beta == 0 && c->beta_imag == 0;
 }
 
 /* Stores A and B. With alpha = 0 the product must not read them: their elements stay NaN, or the
@@ -62,9 +79,11 @@ static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int6
 static void store_inputs(check_case *c, int64_t batch, const double *A, const double *B)
 {
     const tgl_problem *p = &c->problem;
-    if (c->alpha == 0) return;
-    if (p->stride_a != 0 || batch == 0) store_matrix(&c->a, batch, p->m, p->k, A);
-    if (p->stride_b != 0 || batch == 0) store_matrix(&c->b, batch, p->k, p->n, B);
+    const int64_t parts = element_parts(p->type_a);
+    if (has_no_alpha(c)) return;
+    if (p->stride_a != 0 || batch == 0) store_matrix(&c->a, batch, p->m, p->k, p->k * parts, A);
+    if (p->stride_b != 0 || batch == 0)
+        store_matrix(&c->b, batch, p->k, p->n, p->n * parts * parts, B);
 }
 
 static void fill_with_noise(check_buffer *buffer, random_state *r)
@@ -77,13 +96,14 @@ static void fill_c(check_case *c, random_state *r)
 {
     const tgl_problem *p = &c->problem;
     fill_with_noise(&c->c, r);
-    const bool unread = c->beta == 0 && random_once_in(r, 2);
+    const bool unread = has_no_beta(c) && random_once_in(r, 2);
+    const int parts = element_parts(c->c.type);
     const double scale =
         c->inputs == DENORMAL ? element_least_normal(c->c.type) / 16 : element_scale(c->c.type);
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
-            for (int64_t j = 0; j < p->n; j++)
-                set_element(&c->c, view_index(&c->c.view, b, i, j),
+            for (int64_t j = 0; j < p->n * parts; j++)
+                set_element(&c->c, view_index(&c->c.view, b, i, j / parts), (int)(j % parts),
                             unread ? NAN : scale * (2 * random_unit(r) - 1));
 }
 
@@ -93,12 +113,50 @@ typedef struct operands {
     double *A, *B, *c_row; /* op(A), op(B) of one product, and a row of its C */
 } operands;
 
+static bool is_conjugated(tgl_transpose trans)
+{
+    return trans == TGL_CONJ_TRANS || trans == TGL_CONJ_NO_TRANS;
+}
+
+/* The sum of products of element (i, j) of op(A)*op(B), from the elements as they are stored. */
+static reference_complex complex_sum(const check_case *c, int64_t batch, int64_t i, int64_t j)
+{
+    const tgl_problem *p = &c->problem;
+    if (has_no_alpha(c) || p->k == 0) return (reference_complex){{0, 0}, {0, 0}};
+    return reference_complex_dot(p->k, p->type_a, c->a.image, view_index(&c->a.view, batch, i, 0),
+                                 c->a.view.column, is_conjugated(p->trans_a), c->b.image,
+                                 view_index(&c->b.view, batch, 0, j), c->b.view.row,
+                                 is_conjugated(p->trans_b));
+}
+
+static void compute_complex_reference(const check_case *c, int64_t batch)
+{
+    const tgl_problem *p = &c->problem;
+    const double alpha[] = {c->alpha, c->alpha_imag}, beta[] = {c->beta, c->beta_imag};
+    for (int64_t i = 0; i < p->m; i++) {
+        reference_element *row = c->reference + (batch * p->m + i) * p->n * 2;
+        for (int64_t j = 0; j < p->n; j++) {
+            const double old[] = {check_buffer_get(&c->c, batch, i, j, 0),
+                                  check_buffer_get(&c->c, batch, i, j, 1)};
+            const reference_complex sum = complex_sum(c, batch, i, j);
+            const reference_complex x = reference_complex_finish(alpha, &sum, p->k, beta, old);
+            row[2 * j] = x.re;
+            row[2 * j + 1] = x.im;
+        }
+        if (c->epilogue.size > 0) check_epilogue_finish(c, batch, i, row);
+    }
+}
+
 static void compute_reference(const check_case *c, int64_t batch, const operands *o)
 {
     const tgl_problem *p = &c->problem;
+    if (element_parts(p->type_a) == 2) {
+        compute_complex_reference(c, batch);
+        return;
+    }
     for (int64_t i = 0; i < p->m; i++) {
         for (int64_t j = 0; j < p->n; j++)
-            o->c_row[j] = check_buffer_get(&c->c, batch, i, j);
+            o->c_row[j] = check_buffer_get(&c->c, batch, i, j, 0);
         reference_element *row = c->reference + (batch * p->m + i) * p->n;
         reference_row(p->type_a, p->n, p->k, c->alpha, o->A + i * p->k, o->B, c->beta, o->c_row,
                       row);
@@ -109,15 +167,17 @@ static void compute_reference(const check_case *c, int64_t batch, const operands
 }
 
 /* Draws A and B, and computes the reference. All products of a batch use the first matrix if the
- * stride is 0. */
+ * stride is 0. Complex factors are those of a real product with m, 2n and 2k, of whose B every
+ * other row is left out. */
 static void fill_products(check_case *c, random_state *r, const operands *o)
 {
     const tgl_problem *p = &c->problem;
-    double *fresh_a = o->A + p->m * p->k, *fresh_b = o->B + p->k * p->n;
+    const int64_t parts = element_parts(p->type_a), k = p->k * parts, n = p->n * parts;
+    double *fresh_a = o->A + p->m * k, *fresh_b = o->B + k * n;
     for (int64_t b = 0; b < p->batch; b++) {
-        random_inputs(r, c->inputs, p->type_a, p->m, p->n, p->k, fresh_a, fresh_b);
-        if (b == 0 || p->stride_a != 0) memcpy(o->A, fresh_a, sizeof(double) * p->m * p->k);
-        if (b == 0 || p->stride_b != 0) memcpy(o->B, fresh_b, sizeof(double) * p->k * p->n);
+        random_inputs(r, c->inputs, p->type_a, p->m, n, k, fresh_a, fresh_b);
+        if (b == 0 || p->stride_a != 0) memcpy(o->A, fresh_a, sizeof(double) * p->m * k);
+        if (b == 0 || p->stride_b != 0) memcpy(o->B, fresh_b, sizeof(double) * k * n);
         store_inputs(c, b, o->A, o->B);
         compute_reference(c, b, o);
     }
@@ -126,9 +186,10 @@ static void fill_products(check_case *c, random_state *r, const operands *o)
 static bool make_contents(check_case *c, random_state *r)
 {
     const tgl_problem *p = &c->problem;
-    const size_t results = (size_t)(p->batch * p->m * p->n);
-    operands o = {malloc(sizeof(double) * (size_t)(2 * p->m * p->k + 1)),
-                  malloc(sizeof(double) * (size_t)(2 * p->k * p->n + 1)),
+    const int64_t parts = element_parts(p->type_a);
+    const size_t results = (size_t)(p->batch * p->m * p->n * parts);
+    operands o = {malloc(sizeof(double) * (size_t)(2 * p->m * p->k * parts + 1)),
+                  malloc(sizeof(double) * (size_t)(2 * p->k * p->n * parts * parts + 1)),
                   malloc(sizeof(double) * (size_t)(p->n + 1))};
     c->reference = malloc(sizeof *c->reference * (results + 1));
     const bool ok = o.A != NULL && o.B != NULL && o.c_row != NULL && c->reference != NULL &&
@@ -219,19 +280,22 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
     const check_buffer *result = check_case_result(c);
     verdict->text[0] = '\0';
     const reference_element *reference = c->reference;
+    const int64_t parts = element_parts(result->type);
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
-            for (int64_t j = 0; j < p->n; j++, reference++) {
-                const double x =
-                    element_get(result->type, after, view_index(&result->view, b, i, j));
+            for (int64_t q = 0; q < p->n * parts; q++, reference++) {
+                const int64_t j = q / parts;
+                const double x = element_get(
+                    result->type, after, view_index(&result->view, b, i, j) * parts + q % parts);
                 double error;
                 if (error_add(errors, result->type, x, reference, c->bound, &error) ||
                     verdict->text[0] != '\0')
                     continue;
                 snprintf(verdict->text, sizeof verdict->text,
                          "%c[%" PRId64 "](%" PRId64 ", %" PRId64
-                         ") is %.10g, the reference %.10Lg: error %.3g, at most %.3g passes",
-                         c->d.size > 0 ? 'D' : 'C', b, i, j, x, reference->value, error, c->bound);
+                         ") is %.10g%s, the reference %.10Lg: error %.3g, at most %.3g passes",
+                         c->d.size > 0 ? 'D' : 'C', b, i, j, x, q % parts == 1 ? "i" : "",
+                         reference->value, error, c->bound);
             }
     compare_padding(c, after, verdict);
 }
@@ -251,17 +315,23 @@ static void describe_rest(const check_case *c, char *text, size_t size)
 void check_case_describe(const check_case *c, char *text, size_t size)
 {
     const tgl_problem *p = &c->problem;
-    char epilogue[80], rest[160];
+    static const char letters[] = "NTCR";
+    char epilogue[80], rest[160], alpha_imag[32] = "", beta_imag[32] = "";
+    if (element_parts(p->type_a) == 2) {
+        snprintf(alpha_imag, sizeof alpha_imag, "%+.10gi", c->alpha_imag);
+        snprintf(beta_imag, sizeof beta_imag, "%+.10gi", c->beta_imag);
+    }
     check_epilogue_describe(c, epilogue, sizeof epilogue);
     describe_rest(c, rest, sizeof rest);
     snprintf(
         text, size,
         "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " %s-major %c%c lda=%" PRId64 " ldb=%" PRId64
         " ldc=%" PRId64 " batch=%" PRId64 "%s strides=%" PRId64 ",%" PRId64 ",%" PRId64
-        " offsets=%" PRId64 ",%" PRId64 ",%" PRId64 " alpha=%.10g beta=%.10g inputs=%s%s%s",
+        " offsets=%" PRId64 ",%" PRId64 ",%" PRId64 " alpha=%.10g%s beta=%.10g%s inputs=%s%s%s",
         problem_type_label(p).text, p->m, p->n, p->k, p->order == TGL_ROW_MAJOR ? "row" : "column",
-        p->trans_a == TGL_NO_TRANS ? 'N' : 'T', p->trans_b == TGL_NO_TRANS ? 'N' : 'T', p->lda,
-        p->ldb, p->ldc, p->batch, p->batching == TGL_POINTERS ? " by pointers" : "", p->stride_a,
+        letters[p->trans_a - TGL_NO_TRANS], letters[p->trans_b - TGL_NO_TRANS], p->lda, p->ldb,
+        p->ldc, p->batch, p->batching == TGL_POINTERS ? " by pointers" : "", p->stride_a,
         p->stride_b, p->stride_c, c->a.view.offset - GUARD, c->b.view.offset - GUARD,
-        c->c.view.offset - GUARD, c->alpha, c->beta, inputs_name(c->inputs), epilogue, rest);
+        c->c.view.offset - GUARD, c->alpha, alpha_imag, c->beta, beta_imag, inputs_name(c->inputs),
+        epilogue, rest);
 }

@@ -30,7 +30,7 @@ typedef struct check_case {
     tgl_problem problem;
     inputs inputs;
     bool aligns_denormals; /* the reference follows reference_align_denormals() */
-    double alpha, beta;
+    double alpha, beta, alpha_imag, beta_imag;
     bool no_beta; /* scalars in device memory: the pointer to beta is NULL, which means 0 */
     check_buffer a, b, c;
     check_buffer d;              /* size 0: D is C */
@@ -43,7 +43,7 @@ typedef struct check_case {
     bool own_workspace; /* the caller provides the workspace, if the plan needs one */
     bool again;         /* the product runs ten times and must give the same bits each time */
     double bound;       /* maximum error that passes */
-    reference_element *reference; /* batch x m x n */
+    reference_element *reference; /* batch x m x n; both parts of complex elements */
 } check_case;
 
 /* The size of cases: for the simulator or a sanitizer, for a CPU, for a GPU. */
@@ -72,11 +72,11 @@ typedef struct check_verdict {
     char text[256];
 } check_verdict;
 
-/* The size of a buffer in bytes. Allocating its image; false: no memory. Element (i, j) of matrix b
- * of a buffer, read from the image. */
+/* The size of a buffer in bytes. Allocating its image; false: no memory. Number `part` of
+ * element (i, j) of matrix b of a buffer, read from the image. */
 size_t check_buffer_bytes(const check_buffer *buffer);
 bool check_buffer_make_image(check_buffer *buffer);
-double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j);
+double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j, int part);
 
 /* The buffer of the result: the buffer of D if D is another matrix than C, else that of C. */
 const check_buffer *check_case_result(const check_case *c);

@@ -149,11 +149,19 @@ static void draw_sizes(random_state *r, check_scale scale, tgl_problem *p)
 
 /* ---- Layout ---------------------------------------------------------------------------------- */
 
-static tgl_transpose draw_transpose(random_state *r)
+/* Complex types also have conjugates that are not transposed. */
+static tgl_transpose draw_transpose(random_state *r, tgl_type type)
 {
     static const tgl_transpose all[] = {TGL_NO_TRANS, TGL_NO_TRANS, TGL_TRANS, TGL_TRANS,
                                         TGL_CONJ_TRANS};
+    if (element_parts(type) == 2 && random_once_in(r, 3))
+        return random_once_in(r, 2) ? TGL_CONJ_NO_TRANS : TGL_CONJ_TRANS;
     return all[random_int(r, 0, 4)];
+}
+
+static bool is_transposed(tgl_transpose trans)
+{
+    return trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
 }
 
 static int64_t round_up(int64_t x, int64_t unit)
@@ -263,7 +271,7 @@ static void draw_destination(random_state *r, tgl_type type_d, tgl_problem *p, c
 static void draw_scalars(random_state *r, tgl_problem *p, check_case *c)
 {
     p->scalars = TGL_SCALARS_DEVICE;
-    c->no_beta = c->beta == 0 && random_once_in(r, 2);
+    c->no_beta = c->beta == 0 && c->beta_imag == 0 && random_once_in(r, 2);
 }
 
 /* Draws where the result and the scalars lie, and who provides the workspace. */
@@ -284,8 +292,10 @@ static void take_away(const tgl_problem *p, check_case *c)
     const bool is_empty = p->m == 0 || p->n == 0 || p->batch == 0;
     const bool is_host = p->scalars == TGL_SCALARS_HOST;
     const bool is_separate = c->d.size > 0;
-    c->a.null = c->b.null = is_empty || p->k == 0 || (is_host && c->alpha == 0);
-    c->c.null = is_empty || (is_separate && (is_host ? c->beta == 0 : c->no_beta));
+    c->a.null = c->b.null =
+        is_empty || p->k == 0 || (is_host && c->alpha == 0 && c->alpha_imag == 0);
+    c->c.null =
+        is_empty || (is_separate && (is_host ? c->beta == 0 && c->beta_imag == 0 : c->no_beta));
     c->d.null = is_empty;
 }
 
@@ -302,7 +312,10 @@ static void set_buffer_types(const tgl_problem *p, check_case *c)
 static double bound_of(const check_drawing *from, const tgl_problem *p)
 {
     if (element_is_integer(p->type_a)) return 0;
-    return error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute) +
+    /* A part of a complex element is a sum of 2k products, and scaled by four numbers. */
+    const int parts = element_parts(p->type_a);
+    return error_bound(p->k * parts) + 2 * (parts - 1) +
+           error_of_rounded_inputs(p->type_a, p->compute) +
            (from->cuts_sums ? error_of_cut_sums(p->type_a, p->k) : 0);
 }
 
@@ -314,14 +327,14 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     if (from->type_c != 0) p.type_c = from->type_c;
     draw_sizes(r, from->scale, &p);
     p.order = random_once_in(r, 3) ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
-    p.trans_a = draw_transpose(r);
-    p.trans_b = draw_transpose(r);
+    p.trans_a = draw_transpose(r, p.type_a);
+    p.trans_b = draw_transpose(r, p.type_a);
     if (from->plain) {
         p.order = TGL_ROW_MAJOR;
         p.trans_a = p.trans_b = TGL_NO_TRANS;
         p.batch = 1;
     }
-    const bool trans_a = p.trans_a != TGL_NO_TRANS, trans_b = p.trans_b != TGL_NO_TRANS;
+    const bool trans_a = is_transposed(p.trans_a), trans_b = is_transposed(p.trans_b);
     const bool row = p.order == TGL_ROW_MAJOR;
     draw_layout(r, &p, p.m, p.k, trans_a, true, &p.lda, &p.stride_a, &c->a);
     draw_layout(r, &p, p.k, p.n, trans_b, true, &p.ldb, &p.stride_b, &c->b);
@@ -332,8 +345,13 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     const tgl_type accumulator = element_accumulator(p.type_a);
     c->alpha = draw_scalar(r, accumulator);
     c->beta = draw_scalar(r, accumulator);
-    if (p.k == 0 && isnan(c->alpha))
-        c->alpha = 1; /* BLAS does not define whether a NaN alpha counts when k is 0 */
+    if (element_parts(p.type_a) == 2) {
+        c->alpha_imag = random_once_in(r, 2) ? 0 : draw_scalar(r, accumulator);
+        c->beta_imag = random_once_in(r, 2) ? 0 : draw_scalar(r, accumulator);
+    }
+    if (p.k == 0 && (isnan(c->alpha) || isnan(c->alpha_imag)))
+        c->alpha = 1,
+        c->alpha_imag = 0; /* BLAS does not define whether a NaN alpha counts when k is 0 */
     c->inputs = random_kind(r, p.type_a);
     /* Rounding a denormal to TF32 loses more than 2^-11 of it, which the bound does not allow. */
     if (c->inputs == DENORMAL && p.compute == TGL_COMPUTE_TF32) c->inputs = UNIFORM_11;

@@ -67,12 +67,13 @@ static void draw_function(random_state *r, check_case *c)
         if (random_once_in(r, 2)) c->epilogue.activation = TGL_ACTIVATION_RELU;
         return;
     }
+    c->bound += EPILOGUE_ERRORS;
+    if (element_parts(c->problem.type_a) == 2) return; /* neither one nor the other */
     if (random_once_in(r, 5))
         c->epilogue.expression = expression;
     else
         c->epilogue.activation =
             (tgl_activation)random_int(r, TGL_ACTIVATION_NONE, TGL_ACTIVATION_SILU);
-    c->bound += EPILOGUE_ERRORS;
 }
 
 void check_epilogue_draw(random_state *r, check_case *c)
@@ -90,7 +91,7 @@ static bool fill_operand(random_state *r, check_buffer *buffer)
 {
     if (buffer->size == 0) return true;
     if (!check_buffer_make_image(buffer)) return false;
-    random_fill(r, buffer->type, buffer->image, buffer->size);
+    random_fill(r, buffer->type, buffer->image, buffer->size * element_parts(buffer->type));
     return true;
 }
 
@@ -105,10 +106,15 @@ void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_
 {
     const tgl_epilogue *e = &c->epilogue;
     const tgl_type accumulator = element_accumulator(c->problem.type_a);
-    for (int64_t j = 0; j < c->problem.n; j++) {
-        reference_element *x = &reference[j];
-        const long double bias = e->bias != TGL_BIAS_NONE ? check_buffer_get(&c->bias, b, i, j) : 0;
-        const long double residual = e->residual ? check_buffer_get(&c->residual, b, i, j) : 0;
+    const int parts = element_parts(c->problem.type_a);
+    for (int64_t q = 0; q < c->problem.n * parts; q++) {
+        reference_element *x = &reference[q];
+        const int64_t j = q / parts;
+        const int part = (int)(q % parts);
+        const long double bias =
+            e->bias != TGL_BIAS_NONE ? check_buffer_get(&c->bias, b, i, j, part) : 0;
+        const long double residual =
+            e->residual ? check_buffer_get(&c->residual, b, i, j, part) : 0;
         reference_saturate(accumulator, x);
         if (e->expression == NULL) {
             reference_epilogue(accumulator, e, bias, residual, x);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCALAR_STEP = 8 }; /* bytes from alpha to beta */
+enum { SCALAR_STEP = 16 }; /* bytes from alpha to beta */
 
 static const check_buffer *buffer_of(const check_case *c, int i)
 {
@@ -78,6 +78,10 @@ static tgl_status place_scalars(tgl_device *dev, const check_case *c, case_memor
     const tgl_type type = element_accumulator(c->problem.type_a);
     element_set(type, host, 0, c->alpha);
     element_set(type, host + SCALAR_STEP, 0, c->beta);
+    if (element_parts(type) == 2) {
+        element_set(type, host, 1, c->alpha_imag);
+        element_set(type, host + SCALAR_STEP, 1, c->beta_imag);
+    }
     return place_copy(dev, host, sizeof host, &memory->scalars);
 }
 
@@ -136,6 +140,8 @@ tgl_operands case_operands(const check_case *c, const case_memory *memory)
     } else {
         o.alpha = c->alpha;
         o.beta = c->beta;
+        o.alpha_imag = c->alpha_imag;
+        o.beta_imag = c->beta_imag;
     }
     if (c->problem.batching == TGL_POINTERS) {
         o.A_array = array_of(c, memory, AT_A);

@@ -135,7 +135,7 @@ static tgl_status make_named_plan(tgl_device *dev, const check_case *c, const ch
 static bool needs_plan(const check_case *c)
 {
     return c->epilogue.size > 0 || c->d.size > 0 || c->problem.scalars != TGL_SCALARS_HOST ||
-           c->own_workspace;
+           c->alpha_imag != 0 || c->beta_imag != 0 || c->own_workspace;
 }
 
 static tgl_status make_plan(tgl_device *dev, const check_case *c, const check_subject *s,

@@ -4,6 +4,7 @@
  */
 #include "long_work.h"
 #include "cli.h"
+#include "problem_options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +21,12 @@ static const double seconds_worth_saying = 60, seconds_worth_showing = 2;
 
 double long_work_estimate(tgl_device *dev, const tgl_problem *p)
 {
-    const double products = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+    const double products = problem_flops(p) / 2;
     if (strcmp(tgl_device_name(dev), "sim") == 0) return products / sim_rate;
     if (2 * products < flops_worth_measuring) return 0;
     double rate;
-    const tgl_ceiling ceiling = p->type_a == TGL_F64 ? TGL_CEILING_FMA_F64 : TGL_CEILING_FMA_F32;
+    const tgl_ceiling ceiling =
+        p->type_a == TGL_F64 || p->type_a == TGL_C128 ? TGL_CEILING_FMA_F64 : TGL_CEILING_FMA_F32;
     if (tgl_device_measure(dev, ceiling, &rate) != TGL_OK) return 0;
     return 2 * products / (usual_efficiency * rate);
 }

@@ -127,7 +127,8 @@ shape_label problem_shape_label(const tgl_problem *p)
 
 double problem_flops(const tgl_problem *p)
 {
-    return 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+    const double each = element_parts(p->type_a) == 2 ? 8 : 2; /* of a multiply-add */
+    return each * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */

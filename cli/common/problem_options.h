@@ -69,7 +69,7 @@ const char *compute_name(tgl_compute compute);
 
 /* Lines of these options in help texts. */
 #define HELP_TYPES                                                                                 \
-    "  --type TYPE       type of A and B: f32, f64, f16, bf16, i8 (f32)\n"                         \
+    "  --type TYPE       type of A and B: f32, f64, f16, bf16, i8, c64, c128 (f32)\n"              \
     "  --type-c TYPE     type of C (that of A and B; i32 for i8)\n"                                \
     "  --type-d TYPE     the result goes to another matrix than C, of this type\n"                 \
     "  --compute MODE    arithmetic: default, ieee, accurate, tf32, fast (default)\n"
@@ -112,7 +112,8 @@ typedef struct shape_label {
 } shape_label;
 shape_label problem_shape_label(const tgl_problem *p);
 
-/* The number of multiplications and additions, of floating-point numbers or integers. */
+/* The number of multiplications and additions, of floating-point numbers or integers; of complex
+ * elements, of their parts. */
 double problem_flops(const tgl_problem *p);
 
 /* The type of the result: that of D if D is another matrix than C, else that of C. */

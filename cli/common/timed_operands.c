@@ -4,6 +4,7 @@
  */
 #include "timed_operands.h"
 #include "cli.h"
+#include "elements.h"
 #include "problem_options.h"
 #include "random.h"
 
@@ -17,7 +18,8 @@ enum { ALIGNMENT = 256 };
 static stored_matrix stored(const tgl_problem *p, tgl_type type, tgl_transpose trans, int64_t rows,
                             int64_t cols, int64_t ld, int64_t stride)
 {
-    const bool lines_are_rows = (trans == TGL_NO_TRANS) == (p->order == TGL_ROW_MAJOR);
+    const bool is_transposed = trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
+    const bool lines_are_rows = is_transposed != (p->order == TGL_ROW_MAJOR);
     if (ld == 0) ld = lines_are_rows ? cols : rows;
     const int64_t extent = stored_extent(p->order, trans, rows, cols, ld, p->batch, stride);
     return (stored_matrix){type, p->order, trans, rows, cols, ld, stride, extent};
@@ -108,7 +110,7 @@ static void fill_random(tgl_type type, uint64_t stream, char *elements, size_t f
         random_state r;
         random_seed(&r, 1, stream);
         at = bytes < period ? bytes : period;
-        random_fill(&r, type, elements, (int64_t)(at / tgl_type_size(type)));
+        random_fill(&r, type, elements, (int64_t)(at / tgl_type_size(type)) * element_parts(type));
     }
     for (; at < bytes; at += period)
         memcpy(elements + at, elements, bytes - at < period ? bytes - at : period);
@@ -327,10 +329,22 @@ tgl_status operands_download_result(const operands *o, void *C)
     return C == o->C ? TGL_OK : tgl_download(o->dev, C, o->C, o->size_c, NULL);
 }
 
-reference_element operands_expected(const operands *o, int64_t b, int64_t i, int64_t j)
+static bool is_conjugated(const stored_matrix *x)
 {
-    const int64_t at_a = stored_place(&o->a, b, i, 0), at_b = stored_place(&o->b, b, 0, j);
-    return reference_dot(o->problem.k, o->a.type, o->host_a, at_a,
-                         stored_place(&o->a, b, i, 1) - at_a, o->b.type, o->host_b, at_b,
-                         stored_place(&o->b, b, 1, j) - at_b);
+    return x->trans == TGL_CONJ_TRANS || x->trans == TGL_CONJ_NO_TRANS;
+}
+
+reference_element operands_expected(const operands *o, int64_t b, int64_t i, int64_t j, int part)
+{
+    const stored_matrix *x = &o->a, *y = &o->b;
+    const int64_t k = o->problem.k, at_a = stored_place(x, b, i, 0),
+                  at_b = stored_place(y, b, 0, j);
+    const int64_t step_a = stored_place(x, b, i, 1) - at_a;
+    const int64_t step_b = stored_place(y, b, 1, j) - at_b;
+    if (element_parts(x->type) == 1)
+        return reference_dot(k, x->type, o->host_a, at_a, step_a, y->type, o->host_b, at_b, step_b);
+    const reference_complex sum =
+        reference_complex_dot(k, x->type, o->host_a, at_a, step_a, is_conjugated(x), o->host_b,
+                              at_b, step_b, is_conjugated(y));
+    return part == 0 ? sum.re : sum.im;
 }

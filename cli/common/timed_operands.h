@@ -102,6 +102,6 @@ tgl_status operands_forget_result(const operands *o, void *C);
 tgl_status operands_download_result(const operands *o, void *C);
 
 /* One element of the reference result, without an epilogue. */
-reference_element operands_expected(const operands *o, int64_t b, int64_t i, int64_t j);
+reference_element operands_expected(const operands *o, int64_t b, int64_t i, int64_t j, int part);
 
 #endif

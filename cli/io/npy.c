@@ -205,8 +205,9 @@ static const struct {
     const char *code, *name;
     tgl_type type;
 } types[] = {
-    {"f4", "float32", TGL_F32},   {"f8", "float64", TGL_F64}, {"f2", "float16", TGL_F16},
-    {"V2", "bfloat16", TGL_BF16}, {"i1", "int8", TGL_I8},     {"i4", "int32", TGL_I32},
+    {"f4", "float32", TGL_F32},   {"f8", "float64", TGL_F64},      {"f2", "float16", TGL_F16},
+    {"V2", "bfloat16", TGL_BF16}, {"i1", "int8", TGL_I8},          {"i4", "int32", TGL_I32},
+    {"c8", "complex64", TGL_C64}, {"c16", "complex128", TGL_C128},
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
@@ -222,16 +223,13 @@ static bool refuse_type(span descr, span kind, message_buffer message)
 {
     const char letter = kind.length > 0 ? kind.start[0] : '\0';
     const char *advice = "";
-    if (letter == 'c')
-        advice = "; multiply the real and imaginary parts, A.real and A.imag, as matrices of their "
-                 "own";
     if (letter == 'i' || letter == 'u' || letter == 'b')
         advice = "; convert them with astype() in NumPy, to float64 where all digits count";
     return message_refuse(
         message,
-        "the elements are %sof type '%.*s'; float32, float64, float16, bfloat16 and int8 can "
-        "be multiplied%s",
-        letter == 'c' ? "complex numbers " : "", shown_length(descr), descr.start, advice);
+        "the elements are of type '%.*s'; float32, float64, float16, bfloat16, int8, complex64 and "
+        "complex128 can be multiplied%s",
+        shown_length(descr), descr.start, advice);
 }
 
 static bool set_type(span descr, message_buffer message, npy_header *header)

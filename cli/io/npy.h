@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The format of NumPy's .npy files: arrays of up to 3 dimensions of float32, float64, float16 and
- * bfloat16, in C or Fortran order, versions 1 to 3 of the format. The header is text from an
- * untrusted file, so every step of reading it is checked.
+ * The format of NumPy's .npy files: arrays of up to 3 dimensions of float32, float64, float16,
+ * bfloat16, int8, int32, complex64 and complex128, in C or Fortran order, versions 1 to 3 of the
+ * format. The header is text from an untrusted file, so every step of reading it is checked.
  */
 #ifndef CLI_NPY_H
 #define CLI_NPY_H

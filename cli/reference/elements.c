@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Columns: name; bytes; bits of the fraction; exponent of the smallest normal number. The exponent
- * of the greatest number is 1 minus that of the smallest. Integer types: 0, 0. */
+/* Columns: name; bytes of a number; bits of the fraction; exponent of the smallest normal number.
+ * The exponent of the greatest number is 1 minus that of the smallest. Integer types: 0, 0. */
 static const struct format {
     const char *name;
     int size, fraction, least;
@@ -17,6 +17,7 @@ static const struct format {
     [TGL_F32] = {"f32", 4, 23, -126}, [TGL_F64] = {"f64", 8, 52, -1022},
     [TGL_F16] = {"f16", 2, 10, -14},  [TGL_BF16] = {"bf16", 2, 7, -126},
     [TGL_I8] = {"i8", 1, 0, 0},       [TGL_I32] = {"i32", 4, 0, 0},
+    [TGL_C64] = {"c64", 4, 23, -126}, [TGL_C128] = {"c128", 8, 52, -1022},
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -46,6 +47,11 @@ bool element_type_of(const char *name, tgl_type *type)
     return false;
 }
 
+int element_parts(tgl_type type)
+{
+    return type == TGL_C64 || type == TGL_C128 ? 2 : 1;
+}
+
 bool element_is_integer(tgl_type type)
 {
     return type == TGL_I8 || type == TGL_I32;
@@ -54,6 +60,7 @@ bool element_is_integer(tgl_type type)
 tgl_type element_accumulator(tgl_type type)
 {
     if (element_is_integer(type)) return TGL_I32;
+    if (element_parts(type) == 2) return type;
     return type == TGL_F64 ? TGL_F64 : TGL_F32;
 }
 
@@ -169,8 +176,10 @@ double element_get(tgl_type type, const void *elements, int64_t at)
 {
     switch (type) {
     case TGL_F32:
+    case TGL_C64:
         return (double)((const float *)elements)[at];
     case TGL_F64:
+    case TGL_C128:
         return ((const double *)elements)[at];
     case TGL_I8:
         return ((const int8_t *)elements)[at];
@@ -185,9 +194,11 @@ void element_set(tgl_type type, void *elements, int64_t at, double x)
 {
     switch (type) {
     case TGL_F32:
+    case TGL_C64:
         ((float *)elements)[at] = (float)x;
         break;
     case TGL_F64:
+    case TGL_C128:
         ((double *)elements)[at] = x;
         break;
     case TGL_I8:
@@ -209,8 +220,8 @@ static double round_to_integer(tgl_type type, double x)
 
 double element_round(tgl_type type, double x)
 {
-    if (type == TGL_F32) return (double)(float)x;
-    if (type == TGL_F64) return x;
+    if (type == TGL_F32 || type == TGL_C64) return (double)(float)x;
+    if (type == TGL_F64 || type == TGL_C128) return x;
     if (element_is_integer(type)) return round_to_integer(type, x);
     return decode(&formats[type], encode(&formats[type], x));
 }

@@ -10,6 +10,11 @@
  *     bf16   1, 8, 7      bfloat16
  *     i8     8-bit integers, two's complement
  *     i32    32-bit integers, two's complement
+ *     c64    complex: two f32, the real part first
+ *     c128   complex: two f64
+ *
+ * A complex element is two numbers. The functions below take and count numbers, which are the parts
+ * of complex elements: number 2*i is the real part of element i.
  */
 #ifndef CLI_ELEMENTS_H
 #define CLI_ELEMENTS_H
@@ -28,10 +33,14 @@ const char *element_type_name(tgl_type type);
 /* *type := the type of this name; false: there is none. */
 bool element_type_of(const char *name, tgl_type *type);
 
+/* The numbers of an element: 2 if the type is complex, else 1. */
+int element_parts(tgl_type type);
+
 /* Whether the type is an integer type. Sums and products of integers are exact modulo 2^32. */
 bool element_is_integer(tgl_type type);
 
-/* The type that sums of products are accumulated in: f64 for f64, i32 for integers, else f32. */
+/* The type that sums of products are accumulated in: f64 for f64, i32 for integers, the type itself
+ * if it is complex, else f32. */
 tgl_type element_accumulator(tgl_type type);
 
 /* The unit roundoff: 2^-24 for f32; 0 for integers. */

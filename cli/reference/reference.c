@@ -104,7 +104,7 @@ void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const doub
     if (alpha == 0) k = 0; /* neither a nor B is read */
     for (int64_t start = 0; start < n; start += STRIP) {
         const int64_t width = n - start < STRIP ? n - start : STRIP;
-        if (type != TGL_F64)
+        if (type != TGL_F64 && type != TGL_C128)
             sum_in_double(width, k, a, B + start, n, out + start);
         else
             sum_in_long_double(width, k, a, B + start, n, out + start);
@@ -138,7 +138,7 @@ reference_element reference_dot(int64_t k, tgl_type type_a, const void *a, int64
 {
     double x[STRIP], y[STRIP], sum = 0, magnitude = 0;
     long double long_sum = 0, long_magnitude = 0;
-    const bool is_long = type_a == TGL_F64;
+    const bool is_long = type_a == TGL_F64 || type_a == TGL_C128;
     for (int64_t start = 0; start < k; start += STRIP) {
         const int64_t count = k - start < STRIP ? k - start : STRIP;
         element_read(type_a, a, at_a + start * step_a, step_a, count, x);
@@ -157,6 +157,55 @@ reference_element reference_dot(int64_t k, tgl_type type_a, const void *a, int64
     if (is_long) return (reference_element){long_sum, long_magnitude};
     if (element_is_integer(type_a)) return (reference_element){wrap(sum), 0};
     return (reference_element){sum, magnitude};
+}
+
+/* x + sign*y. */
+static reference_element added(reference_element x, int sign, reference_element y)
+{
+    return (reference_element){x.value + sign * y.value, x.magnitude + y.magnitude};
+}
+
+reference_complex reference_complex_dot(int64_t k, tgl_type type, const void *a, int64_t at_a,
+                                        int64_t step_a, bool conj_a, const void *b, int64_t at_b,
+                                        int64_t step_b, bool conj_b)
+{
+    reference_element of[2][2]; /* [part of a][part of b] */
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            of[i][j] = reference_dot(k, type, a, 2 * at_a + i, 2 * step_a, type, b, 2 * at_b + j,
+                                     2 * step_b);
+    const int sign_a = conj_a ? -1 : 1, sign_b = conj_b ? -1 : 1;
+    const reference_element none = {0, 0};
+    return (reference_complex){
+        .re = added(of[0][0], -sign_a * sign_b, of[1][1]),
+        .im = added(added(none, sign_b, of[0][1]), sign_a, of[1][0]),
+    };
+}
+
+/* x*y, x being a factor of the caller. */
+static reference_element times(double x, reference_element y)
+{
+    return (reference_element){x * y.value, fabs(x) * y.magnitude};
+}
+
+static reference_complex complex_times(const double x[2], const reference_complex *y)
+{
+    reference_complex product = {times(x[0], y->re), times(x[0], y->im)};
+    if (x[1] == 0) return product;
+    product.re = added(product.re, -1, times(x[1], y->im));
+    product.im = added(product.im, 1, times(x[1], y->re));
+    return product;
+}
+
+reference_complex reference_complex_finish(const double alpha[2], const reference_complex *sum,
+                                           int64_t k, const double beta[2], const double c[2])
+{
+    reference_complex e = {{0, 0}, {0, 0}};
+    if ((alpha[0] != 0 || alpha[1] != 0) && k > 0) e = complex_times(alpha, sum);
+    if (beta[0] == 0 && beta[1] == 0) return e;
+    const reference_complex old = {{c[0], fabs(c[0])}, {c[1], fabs(c[1])}};
+    const reference_complex scaled = complex_times(beta, &old);
+    return (reference_complex){added(e.re, 1, scaled.re), added(e.im, 1, scaled.im)};
 }
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */
@@ -202,7 +251,8 @@ void reference_epilogue(tgl_type accumulator, const tgl_epilogue *epilogue, long
 
 int64_t stored_index(tgl_order order, tgl_transpose trans, int64_t ld, int64_t i, int64_t j)
 {
-    const int64_t row = trans == TGL_NO_TRANS ? i : j, col = trans == TGL_NO_TRANS ? j : i;
+    const bool is_transposed = trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
+    const int64_t row = is_transposed ? j : i, col = is_transposed ? i : j;
     return order == TGL_ROW_MAJOR ? row * ld + col : row + col * ld;
 }
 

@@ -54,6 +54,23 @@ reference_element reference_dot(int64_t k, tgl_type type_a, const void *a, int64
 reference_element reference_finish(tgl_type type, double alpha, reference_element sum, int64_t k,
                                    double beta, double c);
 
+/* The two parts of a complex element. */
+typedef struct reference_complex {
+    reference_element re, im;
+} reference_complex;
+
+/* The sum of products of complex elements, the arguments of reference_dot() being elements of two
+ * numbers. It is made of the sums of the four real products of their parts, so that infinities and
+ * NaN give what these give. conj_a, conj_b: the factors are the conjugates. */
+reference_complex reference_complex_dot(int64_t k, tgl_type type, const void *a, int64_t at_a,
+                                        int64_t step_a, bool conj_a, const void *b, int64_t at_b,
+                                        int64_t step_b, bool conj_b);
+
+/* alpha*sum + beta*c of complex numbers, the real part first. If the imaginary part of alpha or
+ * beta is 0, that is a real number. */
+reference_complex reference_complex_finish(const double alpha[2], const reference_complex *sum,
+                                           int64_t k, const double beta[2], const double c[2]);
+
 /* Computes sums of products and of their magnitudes by kernels/ladder/00_reference.c. A is m x k, B
  * is k x n, row-major; the sums are m x n and tight, and must not overlap anything. */
 void reference_product(int64_t m, int64_t n, int64_t k, const float *A, int64_t lda, const float *B,

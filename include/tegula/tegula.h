@@ -114,8 +114,9 @@ typedef enum tgl_status {
     TGL_BAD_LDD = 37,        /* less than a row (row-major) or column (column-major) of D */
     TGL_BAD_STRIDE_D = 38,   /* negative, or so small that two D of the batch would overlap */
     TGL_BAD_D = 39,          /* D is NULL or not aligned, or the problem has no D */
-    TGL_BAD_SCALAR = 40,     /* a device pointer to alpha or beta is NULL or not aligned; or alpha
-                                or beta of a product in I32 is not an integer of 32 bits */
+    TGL_BAD_SCALAR = 40,     /* a pointer to alpha or beta is NULL or not aligned; or alpha or beta
+                                of a product in I32 is not an integer of 32 bits, or that of a real
+                                product has an imaginary part */
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
@@ -251,13 +252,21 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *     both F16, or both BF16      F32              the type of A and B, or F32
  *     F8_E4M3, F8_E5M2 (mixed)    F32              F16, BF16 or F32
  *     I8                          I32              I32; with a scale also I8, F16, BF16, F32
+ *     C64                         C64              C64
+ *     C128                        C128             C128
  * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows on all
- * devices. On cuda before compute capability 8.0, F64, F16 and BF16 are supported only with few
- * rows or columns or small matrices. cpu has kernels for I8 with C and D of I32, without scales.
- * The rest of the table gives TGL_UNSUPPORTED.
+ * devices. cpu has kernels for C64 and C128; the other devices return TGL_UNSUPPORTED for them. On
+ * cuda before compute capability 8.0, F64, F16 and BF16 are supported only with few rows or columns
+ * or small matrices. cpu has kernels for I8 with C and D of I32, without scales. The rest of the
+ * table gives TGL_UNSUPPORTED.
  *
  * Results in I32 are exact modulo 2^32: sums wrap around, and so does the arithmetic with alpha,
- * beta and the epilogue. alpha and beta must be integers of 32 bits. */
+ * beta and the epilogue. alpha and beta must be integers of 32 bits.
+ *
+ * A complex element is two real numbers, the real part first, as in C, Fortran and NumPy. It is
+ * aligned as one of them: C64 to 4 bytes, C128 to 8. A product of complex elements is computed from
+ * the four real products of their parts, also if these are infinite or NaN. The bound of rounding
+ * errors holds for the real and for the imaginary part, each a sum of 2k real products. */
 typedef enum tgl_type {
     TGL_F32 = 1,
     TGL_F64 = 2,
@@ -267,6 +276,8 @@ typedef enum tgl_type {
     TGL_F8_E5M2 = 6,
     TGL_I8 = 7,
     TGL_I32 = 8,
+    TGL_C64 = 9,   /* two F32 */
+    TGL_C128 = 10, /* two F64 */
 } tgl_type;
 
 /* Bytes of an element, or 0 for a value outside tgl_type. */
@@ -282,8 +293,8 @@ TGL_API size_t tgl_type_size(tgl_type type);
  * environment makes IEEE the default. */
 typedef enum tgl_compute {
     TGL_COMPUTE_DEFAULT = 0,  /* F32: ACCURATE on GPUs of compute capability 9.0 and on sim, else
-                                 IEEE; the environment variable TEGULA_COMPUTE replaces this. F64:
-                                 IEEE. F16, BF16: ACCURATE */
+                                 IEEE; the environment variable TEGULA_COMPUTE replaces this. C64:
+                                 the same. F64, C128: IEEE. F16, BF16: ACCURATE */
     TGL_COMPUTE_IEEE = 1,     /* every product and sum rounded as IEEE 754 says, in the
                                  accumulation type; fused multiply-adds are used */
     TGL_COMPUTE_ACCURATE = 2, /* any arithmetic within the error bound of sums in the accumulation
@@ -293,12 +304,15 @@ typedef enum tgl_compute {
                              of the tensor cores */
 } tgl_compute;
 
-/* The values are those of CBLAS, so that its enums may be cast to these. */
+/* The values are those of CBLAS and its extensions, so that its enums may be cast to these. Real
+ * elements are their own conjugates: there TGL_CONJ_TRANS is TGL_TRANS, and TGL_CONJ_NO_TRANS is
+ * TGL_NO_TRANS. */
 typedef enum tgl_order { TGL_ROW_MAJOR = 101, TGL_COL_MAJOR = 102 } tgl_order;
 typedef enum tgl_transpose {
     TGL_NO_TRANS = 111,
     TGL_TRANS = 112,
-    TGL_CONJ_TRANS = 113, /* the same as TGL_TRANS: all types are real */
+    TGL_CONJ_TRANS = 113,    /* the transposed matrix of the conjugate elements */
+    TGL_CONJ_NO_TRANS = 114, /* the conjugate elements, not transposed */
 } tgl_transpose;
 
 /* How the matrices of a batch are addressed. X is A, B, C or D. */
@@ -324,9 +338,10 @@ typedef enum tgl_scaling {
 
 /* One matrix product or a batch of them,
  *     D[i] := alpha * op(A[i]) * op(B[i]) + beta * C[i],   i = 0 .. batch-1
- * with op(A): m x k, op(B): k x n, C and D: m x n, op(X) = X or X^T. If type_d is 0, the result
- * overwrites C. Element (r, c) of a stored matrix X is X[r*ldx + c] in row-major and X[r + c*ldx]
- * in column-major order. Call tgl_problem_init() first: a struct of zeros is not a valid problem.
+ * with op(A): m x k, op(B): k x n, C and D: m x n, op(X) = X, X^T, X^H or conj(X). If type_d is 0,
+ * the result overwrites C. Element (r, c) of a stored matrix X is X[r*ldx + c] in row-major and X[r
+ * + c*ldx] in column-major order. Call tgl_problem_init() first: a struct of zeros is not a valid
+ * problem.
  */
 typedef struct tgl_problem {
     size_t size; /* sizeof(tgl_problem) */
@@ -376,6 +391,8 @@ TGL_API tgl_status tgl_problem_check(const tgl_problem *problem);
  *   m, n or batch == 0   no memory is touched; pointers may be NULL
  *   NaN and Inf  propagate as in the formula. Except in the cases above, a NaN alpha or beta makes
  *                all of C NaN
+ *   complex      an alpha or beta whose imaginary part is 0 scales both parts of an element as a
+ *                real number does
  * alpha and beta are rounded to the accumulation type; for I32 any other value than an integer of
  * 32 bits gives TGL_BAD_SCALAR. C must not overlap A or B.
  * A, B, C: memory of `dev` aligned to the element size, owned by the caller, valid until the stream
@@ -402,7 +419,10 @@ TGL_API tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem,
                                     void *const *C, void *stream);
 
 /* tgl_gemm() with the arguments of BLAS. lda, ldb and ldc are checked as in BLAS: at least 1, and
- * at least the length of a row (column-major: of a column) of the stored matrix. */
+ * at least the length of a row (column-major: of a column) of the stored matrix. tgl_cgemm() is for
+ * C64, tgl_zgemm() for C128. They take alpha and beta as in CBLAS: pointers to two numbers in host
+ * memory, the real and the imaginary part; NULL gives TGL_BAD_SCALAR. alpha and beta of tgl_gemm()
+ * and tgl_plan_run() are real for all types. */
 TGL_API tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                              tgl_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                              const float *A, int64_t lda, const float *B, int64_t ldb, float beta,
@@ -411,6 +431,14 @@ TGL_API tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose tra
                              tgl_transpose trans_b, int64_t m, int64_t n, int64_t k, double alpha,
                              const double *A, int64_t lda, const double *B, int64_t ldb,
                              double beta, double *C, int64_t ldc, void *stream);
+TGL_API tgl_status tgl_cgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a,
+                             tgl_transpose trans_b, int64_t m, int64_t n, int64_t k,
+                             const void *alpha, const void *A, int64_t lda, const void *B,
+                             int64_t ldb, const void *beta, void *C, int64_t ldc, void *stream);
+TGL_API tgl_status tgl_zgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a,
+                             tgl_transpose trans_b, int64_t m, int64_t n, int64_t k,
+                             const void *alpha, const void *A, int64_t lda, const void *B,
+                             int64_t ldb, const void *beta, void *C, int64_t ldc, void *stream);
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */
 
@@ -431,6 +459,8 @@ typedef enum tgl_activation {
 
 /* What a plan computes from the sum of an element before it stores the element:
  *     D := activation(alpha*op(A)*op(B) + beta*C + bias) + residual
+ * Products of complex types take neither an activation nor an expression (TGL_BAD_EPILOGUE).
+ * The sum is computed
  * in the accumulation type, rounded once to D's type. As in tgl_gemm(), alpha == 0 reads neither A
  * nor B and beta == 0 does not read C. Bias, activation and residual are still applied then.
  *
@@ -551,8 +581,9 @@ typedef struct tgl_prepared tgl_prepared;
  * memory of the device. The run writes only the result (D, or C if the problem has no D) and the
  * workspace. Neither may overlap another operand. */
 typedef struct tgl_operands {
-    size_t size;                    /* sizeof(tgl_operands) */
-    double alpha, beta;             /* TGL_SCALARS_HOST; rounded to the accumulation type */
+    size_t size;        /* sizeof(tgl_operands) */
+    double alpha, beta; /* TGL_SCALARS_HOST; rounded to the accumulation type. Of complex
+                           types the real parts */
     const void *alpha_at, *beta_at; /* TGL_SCALARS_DEVICE: pointers to values of the accumulation
                                        type; beta_at NULL: beta is 0 */
     const void *A, *B;              /* batching TGL_STRIDED */
@@ -566,6 +597,7 @@ typedef struct tgl_operands {
     void *workspace; /* NULL: the device provides it; else aligned to 256 bytes */
     size_t workspace_bytes;
     const tgl_prepared *prepared_a, *prepared_b; /* of A and B, which are given as well; or NULL */
+    double alpha_imag, beta_imag; /* TGL_SCALARS_HOST, complex types: the imaginary parts; else 0 */
 } tgl_operands;
 
 /* Runs any plan. Returns what tgl_gemm() returns, or TGL_BAD_BIAS; TGL_BAD_RESIDUAL; TGL_BAD_D;

@@ -88,7 +88,8 @@ def _from_torch(name: str, torch: Any, x: Any) -> Operand:
         raise TypeError(f"{name} has the layout {x.layout}; only dense tensors can be multiplied")
     if x.requires_grad and torch.is_grad_enabled():
         raise ValueError(f"{name} requires a gradient: use tegula.torch.matmul(), or detach()")
-    owner = x.resolve_neg()  # x itself, except for views such as the imaginary part of x.conj()
+    # x itself, except for views such as x.conj() and its imaginary part
+    owner = x.resolve_conj().resolve_neg()
     form = Form(tuple(x.shape), tuple(owner.stride()),
                 _type_of(name, x.dtype, str(x.dtype).rpartition(".")[2]))
     place, stream = x.device.type, None

@@ -14,6 +14,17 @@ def number(name: str, x: Any) -> float:
     raise TypeError(f"{name} is {x!r}; it must be a number")
 
 
+def factor(name: str, x: Any) -> complex:
+    """As number(), but a complex number stays one. float() of NumPy's drops the imaginary part."""
+    try:
+        if not isinstance(x, (str, bytes)):
+            value = complex(x)
+            return value if value.imag != 0 else value.real
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name} is {x!r}; it must be a number")
+
+
 def integer(name: str, x: Any, least: int) -> int:
     try:
         value = operator.index(x)

@@ -17,9 +17,10 @@ EFFORT = {None: 0, "estimate": 1, "measure": 2}
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "silu": 3}
 
 # tgl_type, and the bytes of an element.
-TYPES = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int8": 7, "int32": 8}
+TYPES = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int8": 7, "int32": 8,
+         "complex64": 9, "complex128": 10}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
-TYPE_SIZES = {1: 4, 2: 8, 3: 2, 4: 2, 7: 1, 8: 4}
+TYPE_SIZES = {1: 4, 2: 8, 3: 2, 4: 2, 7: 1, 8: 4, 9: 8, 10: 16}
 _USUAL_RESULTS = {TYPES["int8"]: TYPES["int32"]}
 
 
@@ -133,7 +134,8 @@ class Operands(Sized):
         ("D_array", c_void_p), ("bias", c_void_p), ("residual", c_void_p),
         ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_d", c_void_p),
         ("workspace", c_void_p), ("workspace_bytes", c_size_t),
-        ("prepared_a", c_void_p), ("prepared_b", c_void_p)]
+        ("prepared_a", c_void_p), ("prepared_b", c_void_p),
+        ("alpha_imag", c_double), ("beta_imag", c_double)]
 
 
 class Counters(Sized):

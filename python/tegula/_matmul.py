@@ -8,7 +8,7 @@ import numpy as np
 from ._arrays import (Operand, assign, describe, empty_like, is_torch, maker_like, overlap,
                       row_major_copy)
 from ._calls import calls, know_type_of
-from ._checks import integer, number
+from ._checks import factor, integer
 from ._devices import Device, device as open_device
 from ._held import hold
 from ._layout import Form, Layouts, Scheme, lay_out
@@ -29,7 +29,7 @@ class _Product(NamedTuple):
     out: Optional[Operand]  # what the caller gave
     like: Operand  # the result is of its library
     scheme: Scheme
-    beta: float
+    beta: complex
     place: str  # the device of the arrays
 
 
@@ -64,7 +64,7 @@ def _check_out(out: Operand, prepared: Tuple[Optional[Prepared], ...]) -> None:
 
 
 def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
-                      beta: Optional[float]) -> _Product:
+                      beta: Optional[complex]) -> _Product:
     """Describes and checks the arrays, and decides how they are multiplied."""
     prepared = _prepared_factor("a", a), _prepared_factor("b", b)
     x, y = _describe_factor("a", a), _describe_factor("b", b)
@@ -76,7 +76,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         raise ValueError(f"the arrays are on different devices: {', '.join(sorted(places))}")
     if target is not None:
         _check_out(target, prepared)
-    beta = float(addend is not None) if beta is None else number("beta", beta)
+    beta = float(addend is not None) if beta is None else factor("beta", beta)
     if beta != 0 and addend is None and target is None:
         raise ValueError(f"beta is {beta}, but there is neither c nor out")
     if _is_same(addend, target):
@@ -157,7 +157,7 @@ def _hold(chosen: Device, product: _Product, operands: Tuple[Optional[Operand], 
         hold(chosen, stream, owners)
 
 
-def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
+def _run(plan: PlanBase, product: _Product, alpha: complex) -> Any:
     """Runs the plan and returns the result."""
     operands = _usable(product)
     streams = _streams(operands, product.out)
@@ -168,7 +168,7 @@ def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
         prepared = a and a.taken_as("a"), b and b.taken_as("b")
     if len(streams) > 1:
         plan.device.sync()
-    plan.run(pointers, number("alpha", alpha), product.beta, streams[0] if streams else None, prepared)
+    plan.run(pointers, factor("alpha", alpha), product.beta, streams[0] if streams else None, prepared)
     if len(streams) > 1:
         plan.device.sync()
     elif streams or product.prepared != _UNPREPARED:
@@ -200,18 +200,19 @@ def _learn(arrays: Tuple[Any, ...], options: Tuple[Any, ...], owner: Any, plan: 
                 not scheme.result.shape, None if product.place == "cpu" else plan.device)
 
 
-def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optional[float] = None,
+def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optional[complex] = None,
            c: Any = None, bias: Any = None, activation: Optional[str] = None,
            epilogue: Optional[str] = None, compute: Optional[str] = None,
            device: Place = None) -> Any:
     """activation(alpha * a @ b + beta * c + bias), written to out if it is given.
 
     a, b: vectors, matrices or batches of matrices with the shapes of numpy.matmul(), of float32,
-        float64, float16, bfloat16 or int8: NumPy arrays, PyTorch tensors, CuPy arrays, and others
+        float64, float16, bfloat16, complex64, complex128 or int8: NumPy arrays, PyTorch tensors, CuPy arrays, and others
         with __array_interface__, __cuda_array_interface__ or DLPack, both of one type. The product is computed on the
         device and in the stream of the arrays. The result is an array of the same library.
         Products of int8 are of int32, modulo 2^32; alpha and beta must then be integers.
     out: where the result is written. It may overlap the other arrays.
+    alpha, beta: may be complex in products of complex arrays.
     beta: 1 if c is given, else 0. c: of the shape of the result; without it, beta is for out.
     bias: of the shape (n,) or (..., 1, n) for each column, (..., m, 1) for each row.
     activation: "relu", "gelu" or "silu".
@@ -241,8 +242,8 @@ class Plan(PlanBase):
         super().__init__(recipe)
         self._key = object()  # the compiled path keeps this, and not the plan
 
-    def __call__(self, a: Any, b: Any, out: Any = None, *, alpha: float = 1.0,
-                 beta: Optional[float] = None, c: Any = None, bias: Any = None) -> Any:
+    def __call__(self, a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0,
+                 beta: Optional[complex] = None, c: Any = None, bias: Any = None) -> Any:
         """As matmul(), for arrays of the shapes, strides and types that the plan was made for."""
         key = self._key, None, None, None
         if calls is not None:

@@ -139,13 +139,14 @@ class PlanBase:
         trace: Dict[str, Any] = json.loads(text)
         return trace
 
-    def run(self, pointers: Tuple[Any, ...], alpha: float, beta: float,
+    def run(self, pointers: Tuple[Any, ...], alpha: complex, beta: complex,
             stream: Optional[int] = None, prepared: Tuple[Any, Any] = (None, None)) -> None:
         """Runs the plan on the addresses of a, b, c, d and bias; None where there is none.
 
         prepared: the tgl_prepared of a and of b, or None."""
         handle = self.handle()
-        operands = Operands(alpha=alpha, beta=beta)
+        operands = Operands(alpha=alpha.real, beta=beta.real, alpha_imag=alpha.imag,
+                            beta_imag=beta.imag)
         for name, given, at in zip("ab", prepared, zip(*handle.offsets)):
             if given is not None and any(at):
                 raise ValueError(f"{name} is prepared, and its batch dimensions have no common "

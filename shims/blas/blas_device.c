@@ -95,11 +95,16 @@ void blas_trace(blas_server server, const char *format, ...)
 
 void blas_trace_gemm(blas_server server, const char *routine, const blas_gemm *g, int64_t batch)
 {
-    char of_batch[32] = "";
+    char of_batch[32] = "", alpha_imag[32] = "", beta_imag[32] = "";
     if (!blas_is_traced()) return;
     if (batch > 0) snprintf(of_batch, sizeof of_batch, " batch=%lld", (long long)batch);
-    blas_trace(server, "%s %c%c m=%lld n=%lld k=%lld alpha=%g lda=%lld ldb=%lld beta=%g ldc=%lld%s",
+    if (blas_is_complex(g->type)) {
+        snprintf(alpha_imag, sizeof alpha_imag, "%+gi", g->alpha_imag);
+        snprintf(beta_imag, sizeof beta_imag, "%+gi", g->beta_imag);
+    }
+    blas_trace(server,
+               "%s %c%c m=%lld n=%lld k=%lld alpha=%g%s lda=%lld ldb=%lld beta=%g%s ldc=%lld%s",
                routine, blas_letter_of(g->trans_a), blas_letter_of(g->trans_b), (long long)g->m,
-               (long long)g->n, (long long)g->k, g->alpha, (long long)g->lda, (long long)g->ldb,
-               g->beta, (long long)g->ldc, of_batch);
+               (long long)g->n, (long long)g->k, g->alpha, alpha_imag, (long long)g->lda,
+               (long long)g->ldb, g->beta, beta_imag, (long long)g->ldc, of_batch);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SGEMM and DGEMM: sgemm_(), cblas_sgemm() and so on. Translates
+ * SGEMM, DGEMM, CGEMM and ZGEMM: sgemm_(), cblas_sgemm() and so on. CGEMM3M and ZGEMM3M, which may
+ * multiply with three real products instead of four, are the same here. Translates
  *
  *   - letters and CBLAS numbers to tgl_transpose;
  *   - a row-major CBLAS call to the column-major product of the transposed matrices;
@@ -15,8 +16,8 @@ static int64_t at_least_1(int64_t value)
 
 int blas_gemm_check(const blas_gemm *g)
 {
-    const int64_t rows_a = g->trans_a == TGL_NO_TRANS ? g->m : g->k;
-    const int64_t rows_b = g->trans_b == TGL_NO_TRANS ? g->k : g->n;
+    const int64_t rows_a = blas_is_transposed(g->trans_a) ? g->k : g->m;
+    const int64_t rows_b = blas_is_transposed(g->trans_b) ? g->n : g->k;
     if (g->trans_a == 0) return 1;
     if (g->trans_b == 0) return 2;
     if (g->m < 0) return 3;
@@ -50,8 +51,8 @@ static int exchanged_argument(int argument)
 bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas_error *error)
 {
     const bool is_row_major = layout == TGL_ROW_MAJOR;
-    g->trans_a = blas_transpose_of_cblas(trans_a);
-    g->trans_b = blas_transpose_of_cblas(trans_b);
+    g->trans_a = blas_transpose_of_cblas(g->type, trans_a);
+    g->trans_b = blas_transpose_of_cblas(g->type, trans_b);
     if (!is_row_major && layout != TGL_COL_MAJOR)
         *error = (blas_error){1, 0, "layout", layout};
     else if (g->trans_a == 0)
@@ -101,8 +102,8 @@ static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, in
                              const I *ldb, const T *beta, T *C, const I *ldc))                     \
     {                                                                                              \
         const blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, *),                                            \
-                             .trans_a = blas_transpose_of_letter(*trans_a),                        \
-                             .trans_b = blas_transpose_of_letter(*trans_b)};                       \
+                             .trans_a = blas_transpose_of_letter(BLAS_TYPE_OF(T), *trans_a),       \
+                             .trans_b = blas_transpose_of_letter(BLAS_TYPE_OF(T), *trans_b)};      \
         fortran_gemm(name, padded_name, sizeof(I) == 8, &g);                                       \
     }
 
@@ -133,3 +134,64 @@ BLAS_ALIAS(scipy_cblas_sgemm, cblas_sgemm);
 BLAS_ALIAS(scipy_cblas_dgemm, cblas_dgemm);
 BLAS_ALIAS(scipy_cblas_sgemm64_, cblas_sgemm64_);
 BLAS_ALIAS(scipy_cblas_dgemm64_, cblas_dgemm64_);
+
+/* Complex types. T: the type of a part of an element. */
+#define FORTRAN_COMPLEX(function, name, padded_name, T, I)                                         \
+    BLAS_FUNCTION(function,                                                                        \
+                  (const char *trans_a, const char *trans_b, const I *m, const I *n, const I *k,   \
+                   const void *alpha, const void *A, const I *lda, const void *B, const I *ldb,    \
+                   const void *beta, void *C, const I *ldc))                                       \
+    {                                                                                              \
+        const blas_gemm g = {                                                                      \
+            BLAS_COMPLEX_ARGUMENTS(T, *),                                                          \
+            .trans_a = blas_transpose_of_letter(BLAS_COMPLEX_TYPE_OF(T), *trans_a),                \
+            .trans_b = blas_transpose_of_letter(BLAS_COMPLEX_TYPE_OF(T), *trans_b)};               \
+        fortran_gemm(name, padded_name, sizeof(I) == 8, &g);                                       \
+    }
+
+#define CBLAS_COMPLEX(function, name, T, I)                                                        \
+    BLAS_FUNCTION(function,                                                                        \
+                  (int layout, int trans_a, int trans_b, I m, I n, I k, const void *alpha,         \
+                   const void *A, I lda, const void *B, I ldb, const void *beta, void *C, I ldc))  \
+    {                                                                                              \
+        blas_gemm g = {BLAS_COMPLEX_ARGUMENTS(T, )};                                               \
+        cblas_gemm(name, sizeof(I) == 8, layout, trans_a, trans_b, &g);                            \
+    }
+
+FORTRAN_COMPLEX(cgemm_, "cgemm", "CGEMM ", float, int32_t)
+FORTRAN_COMPLEX(cgemm_64_, "cgemm", "CGEMM ", float, int64_t)
+FORTRAN_COMPLEX(zgemm_, "zgemm", "ZGEMM ", double, int32_t)
+FORTRAN_COMPLEX(zgemm_64_, "zgemm", "ZGEMM ", double, int64_t)
+BLAS_ALIAS(scipy_cgemm_, cgemm_);
+BLAS_ALIAS(cgemm3m_, cgemm_);
+BLAS_ALIAS(scipy_cgemm3m_, cgemm_);
+BLAS_ALIAS(scipy_cgemm_64_, cgemm_64_);
+BLAS_ALIAS(cgemm3m_64_, cgemm_64_);
+BLAS_ALIAS(scipy_cgemm3m_64_, cgemm_64_);
+BLAS_ALIAS(scipy_zgemm_, zgemm_);
+BLAS_ALIAS(zgemm3m_, zgemm_);
+BLAS_ALIAS(scipy_zgemm3m_, zgemm_);
+BLAS_ALIAS(scipy_zgemm_64_, zgemm_64_);
+BLAS_ALIAS(zgemm3m_64_, zgemm_64_);
+BLAS_ALIAS(scipy_zgemm3m_64_, zgemm_64_);
+
+CBLAS_COMPLEX(cblas_cgemm, "cblas_cgemm", float, int32_t)
+CBLAS_COMPLEX(cblas_cgemm64_, "cblas_cgemm", float, int64_t)
+CBLAS_COMPLEX(cblas_zgemm, "cblas_zgemm", double, int32_t)
+CBLAS_COMPLEX(cblas_zgemm64_, "cblas_zgemm", double, int64_t)
+BLAS_ALIAS(cblas_cgemm_64, cblas_cgemm64_);
+BLAS_ALIAS(scipy_cblas_cgemm, cblas_cgemm);
+BLAS_ALIAS(scipy_cblas_cgemm64_, cblas_cgemm64_);
+BLAS_ALIAS(cblas_cgemm3m, cblas_cgemm);
+BLAS_ALIAS(cblas_cgemm3m64_, cblas_cgemm64_);
+BLAS_ALIAS(cblas_cgemm3m_64, cblas_cgemm64_);
+BLAS_ALIAS(scipy_cblas_cgemm3m, cblas_cgemm);
+BLAS_ALIAS(scipy_cblas_cgemm3m64_, cblas_cgemm64_);
+BLAS_ALIAS(cblas_zgemm_64, cblas_zgemm64_);
+BLAS_ALIAS(scipy_cblas_zgemm, cblas_zgemm);
+BLAS_ALIAS(scipy_cblas_zgemm64_, cblas_zgemm64_);
+BLAS_ALIAS(cblas_zgemm3m, cblas_zgemm);
+BLAS_ALIAS(cblas_zgemm3m64_, cblas_zgemm64_);
+BLAS_ALIAS(cblas_zgemm3m_64, cblas_zgemm64_);
+BLAS_ALIAS(scipy_cblas_zgemm3m, cblas_zgemm);
+BLAS_ALIAS(scipy_cblas_zgemm3m64_, cblas_zgemm64_);

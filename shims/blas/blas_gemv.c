@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SGEMV and DGEMV: y := alpha*op(A)*x + beta*y. The call becomes a column-major product with n = 1:
- * B is the transpose of x as a row vector, whose leading dimension is the increment of x. If the
- * increment of y is not 1, the call becomes the product of the transposed matrices,
+ * SGEMV, DGEMV, CGEMV and ZGEMV: y := alpha*op(A)*x + beta*y. The call becomes a column-major
+ * product with n = 1: B is the transpose of x as a row vector, whose leading dimension is the
+ * increment of x. If the increment of y is not 1, the call becomes the product of the transposed
+ * matrices,
  *
  *     y^T := alpha * x^T * op(A)^T + beta * y^T
  *
@@ -24,6 +25,7 @@ typedef struct blas_gemv {
     const char *A, *x;
     char *y;
     int64_t lda, incx, incy;
+    double alpha_imag, beta_imag; /* of complex types; else 0 */
 } blas_gemv;
 
 /* The number of the first illegal argument of xGEMV in the order in which the reference BLAS checks
@@ -41,14 +43,22 @@ static int check(const blas_gemv *v)
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
+/* op(X) as op'(X^T), for a matrix of either order. */
+static tgl_transpose turned(tgl_transpose trans)
+{
+    return trans == TGL_NO_TRANS     ? TGL_TRANS
+           : trans == TGL_TRANS      ? TGL_NO_TRANS
+           : trans == TGL_CONJ_TRANS ? TGL_CONJ_NO_TRANS
+                                     : TGL_CONJ_TRANS;
+}
+
 /* The product for `rows` elements of y and `columns` of x. A: the first element of that partition
  * of the matrix. */
 static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, const char *A)
 {
-    const bool transposed = v->trans != TGL_NO_TRANS;
     if (v->incy == 1)
         return (blas_gemm){.type = v->type,
-                           .trans_a = transposed ? TGL_TRANS : TGL_NO_TRANS,
+                           .trans_a = v->trans,
                            .trans_b = TGL_TRANS,
                            .m = rows,
                            .n = 1,
@@ -60,10 +70,12 @@ static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, c
                            .B = v->x,
                            .ldb = v->incx,
                            .C = v->y,
-                           .ldc = rows};
+                           .ldc = rows,
+                           .alpha_imag = v->alpha_imag,
+                           .beta_imag = v->beta_imag};
     return (blas_gemm){.type = v->type,
                        .trans_a = TGL_NO_TRANS,
-                       .trans_b = transposed ? TGL_NO_TRANS : TGL_TRANS,
+                       .trans_b = turned(v->trans),
                        .m = 1,
                        .n = rows,
                        .k = columns,
@@ -74,7 +86,9 @@ static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, c
                        .B = A,
                        .ldb = v->lda,
                        .C = v->y,
-                       .ldc = v->incy};
+                       .ldc = v->incy,
+                       .alpha_imag = v->alpha_imag,
+                       .beta_imag = v->beta_imag};
 }
 
 /* A vector in the caller's memory: element i is at first + i*step bytes. */
@@ -104,35 +118,37 @@ static void scatter(const vector *to, const void *from, int64_t begin, int64_t c
                to->element);
 }
 
-/* Elements that are copied at a time. The copies of x and y are 2 KB each on the stack, which may
- * be small. */
-enum { CHUNK = 256 };
+/* Bytes that are copied at a time. The copies of x and y are 2 KB each on the stack, which may be
+ * small. */
+enum { CHUNK_BYTES = 2048 };
 
-static int64_t part_of(int64_t length, int64_t begin)
+static int64_t part_of(int64_t length, int64_t begin, size_t element)
 {
-    return length - begin < CHUNK ? length - begin : CHUNK;
+    const int64_t chunk = CHUNK_BYTES / (int64_t)element;
+    return length - begin < chunk ? length - begin : chunk;
 }
 
 /* Computes y[begin .. begin+count) with copies of x and y. x is not read if alpha is 0. */
 static blas_server multiply_chunk(const blas_gemv *v, const vector *x, int64_t columns,
                                   const vector *y, int64_t begin, int64_t count)
 {
-    double x_copy[CHUNK], y_copy[CHUNK];
+    double x_copy[CHUNK_BYTES / sizeof(double)], y_copy[CHUNK_BYTES / sizeof(double)];
+    const size_t element = tgl_type_size(v->type);
     blas_server server = BLAS_SERVER_NONE;
     blas_gemv part = *v;
     part.x = (const char *)x_copy, part.incx = 1;
     part.y = (char *)y_copy, part.incy = 1;
-    if (v->beta != 0) gather(y_copy, y, begin, count);
+    if (v->beta != 0 || v->beta_imag != 0) gather(y_copy, y, begin, count);
     int64_t j = 0;
     do {
-        const int64_t used = part_of(columns, j);
-        const int64_t corner = v->trans == TGL_NO_TRANS ? begin + j * v->lda : j + begin * v->lda;
+        const int64_t used = part_of(columns, j, element);
+        const bool transposed = blas_is_transposed(v->trans);
+        const int64_t corner = transposed ? j + begin * v->lda : begin + j * v->lda;
         gather(x_copy, x, j, used);
-        const blas_gemm g =
-            product_of(&part, count, used, v->A + corner * (int64_t)tgl_type_size(v->type));
+        const blas_gemm g = product_of(&part, count, used, v->A + corner * (int64_t)element);
         const blas_server served = blas_multiply(&g);
         if (served > server) server = served;
-        part.beta = 1;
+        part.beta = 1, part.beta_imag = 0;
         j += used;
     } while (j < columns);
     scatter(y, y_copy, begin, count);
@@ -145,10 +161,11 @@ static __attribute__((noinline)) blas_server multiply_copies(const blas_gemv *v,
     const size_t element = tgl_type_size(v->type);
     const vector x = vector_of(v->x, length_x, v->incx, element);
     const vector y = vector_of(v->y, length_y, v->incy, element);
-    const int64_t columns = v->alpha == 0 ? 0 : length_x;
+    const int64_t columns = v->alpha == 0 && v->alpha_imag == 0 ? 0 : length_x;
     blas_server server = BLAS_SERVER_NONE;
-    for (int64_t i = 0; i < length_y; i += CHUNK) {
-        const blas_server served = multiply_chunk(v, &x, columns, &y, i, part_of(length_y, i));
+    for (int64_t i = 0; i < length_y; i += part_of(length_y, i, element)) {
+        const blas_server served =
+            multiply_chunk(v, &x, columns, &y, i, part_of(length_y, i, element));
         if (served > server) server = served;
     }
     return server;
@@ -161,7 +178,7 @@ static inline blas_server multiply(const blas_gemv *v)
         blas_device(); /* reads whether calls are traced */
         return BLAS_SERVER_NONE;
     }
-    const bool transposed = v->trans != TGL_NO_TRANS;
+    const bool transposed = blas_is_transposed(v->trans);
     const int64_t length_y = transposed ? v->n : v->m, length_x = transposed ? v->m : v->n;
     if (v->incx < 0 || v->incy < 0) return multiply_copies(v, length_y, length_x);
     const blas_gemm g = product_of(v, length_y, length_x, v->A);
@@ -202,7 +219,7 @@ static inline void fortran_gemv(const char *name, const char *padded_name, bool 
 static bool turn_column_major(int layout, int trans, blas_gemv *v, blas_error *error)
 {
     const bool is_row_major = layout == TGL_ROW_MAJOR;
-    v->trans = blas_transpose_of_cblas(trans);
+    v->trans = blas_transpose_of_cblas(v->type, trans);
     if (!is_row_major && layout != TGL_COL_MAJOR) {
         *error = (blas_error){1, 0, "layout", layout};
         return false;
@@ -214,7 +231,7 @@ static bool turn_column_major(int layout, int trans, blas_gemv *v, blas_error *e
     if (is_row_major) {
         const int64_t rows = v->m;
         v->m = v->n, v->n = rows;
-        v->trans = v->trans == TGL_NO_TRANS ? TGL_TRANS : TGL_NO_TRANS;
+        v->trans = turned(v->trans);
     }
     const int argument = check(v);
     if (argument == 0) return true;
@@ -246,7 +263,8 @@ static void cblas_gemv(const char *name, bool is_64, int layout, int trans, blas
                   (const char *trans, const I *m, const I *n, const T *alpha, const T *A,          \
                    const I *lda, const T *x, const I *incx, const T *beta, T *y, const I *incy))   \
     {                                                                                              \
-        const blas_gemv v = {GEMV_ARGUMENTS(T, *), .trans = blas_transpose_of_letter(*trans)};     \
+        const blas_gemv v = {GEMV_ARGUMENTS(T, *),                                                 \
+                             .trans = blas_transpose_of_letter(BLAS_TYPE_OF(T), *trans)};          \
         fortran_gemv(name, padded_name, sizeof(I) == 8, &v);                                       \
     }
 
@@ -277,3 +295,48 @@ BLAS_ALIAS(scipy_cblas_sgemv, cblas_sgemv);
 BLAS_ALIAS(scipy_cblas_dgemv, cblas_dgemv);
 BLAS_ALIAS(scipy_cblas_sgemv64_, cblas_sgemv64_);
 BLAS_ALIAS(scipy_cblas_dgemv64_, cblas_dgemv64_);
+
+/* Complex types. T: the type of a part of an element. */
+#define COMPLEX_GEMV_ARGUMENTS(T, of)                                                              \
+    .type = BLAS_COMPLEX_TYPE_OF(T), .m = of m, .n = of n, .alpha = BLAS_PART(T, alpha, 0),        \
+    .beta = BLAS_PART(T, beta, 0), .A = (const char *)A, .x = (const char *)x, .y = (char *)y,     \
+    .lda = of lda, .incx = of incx, .incy = of incy, .alpha_imag = BLAS_PART(T, alpha, 1),         \
+    .beta_imag = BLAS_PART(T, beta, 1)
+
+#define FORTRAN_COMPLEX_GEMV(function, name, padded_name, T, I)                                    \
+    BLAS_FUNCTION(function, (const char *trans, const I *m, const I *n, const void *alpha,         \
+                             const void *A, const I *lda, const void *x, const I *incx,            \
+                             const void *beta, void *y, const I *incy))                            \
+    {                                                                                              \
+        const blas_gemv v = {COMPLEX_GEMV_ARGUMENTS(T, *),                                         \
+                             .trans = blas_transpose_of_letter(BLAS_COMPLEX_TYPE_OF(T), *trans)};  \
+        fortran_gemv(name, padded_name, sizeof(I) == 8, &v);                                       \
+    }
+
+#define CBLAS_COMPLEX_GEMV(function, name, T, I)                                                   \
+    BLAS_FUNCTION(function, (int layout, int trans, I m, I n, const void *alpha, const void *A,    \
+                             I lda, const void *x, I incx, const void *beta, void *y, I incy))     \
+    {                                                                                              \
+        blas_gemv v = {COMPLEX_GEMV_ARGUMENTS(T, )};                                               \
+        cblas_gemv(name, sizeof(I) == 8, layout, trans, &v);                                       \
+    }
+
+FORTRAN_COMPLEX_GEMV(cgemv_, "cgemv", "CGEMV ", float, int32_t)
+FORTRAN_COMPLEX_GEMV(cgemv_64_, "cgemv", "CGEMV ", float, int64_t)
+FORTRAN_COMPLEX_GEMV(zgemv_, "zgemv", "ZGEMV ", double, int32_t)
+FORTRAN_COMPLEX_GEMV(zgemv_64_, "zgemv", "ZGEMV ", double, int64_t)
+BLAS_ALIAS(scipy_cgemv_, cgemv_);
+BLAS_ALIAS(scipy_cgemv_64_, cgemv_64_);
+BLAS_ALIAS(scipy_zgemv_, zgemv_);
+BLAS_ALIAS(scipy_zgemv_64_, zgemv_64_);
+
+CBLAS_COMPLEX_GEMV(cblas_cgemv, "cblas_cgemv", float, int32_t)
+CBLAS_COMPLEX_GEMV(cblas_cgemv64_, "cblas_cgemv", float, int64_t)
+CBLAS_COMPLEX_GEMV(cblas_zgemv, "cblas_zgemv", double, int32_t)
+CBLAS_COMPLEX_GEMV(cblas_zgemv64_, "cblas_zgemv", double, int64_t)
+BLAS_ALIAS(cblas_cgemv_64, cblas_cgemv64_);
+BLAS_ALIAS(scipy_cblas_cgemv, cblas_cgemv);
+BLAS_ALIAS(scipy_cblas_cgemv64_, cblas_cgemv64_);
+BLAS_ALIAS(cblas_zgemv_64, cblas_zgemv64_);
+BLAS_ALIAS(scipy_cblas_zgemv, cblas_zgemv);
+BLAS_ALIAS(scipy_cblas_zgemv64_, cblas_zgemv64_);

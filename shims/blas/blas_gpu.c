@@ -56,15 +56,16 @@ void blas_gpu_configure(const char *device, const tgl_device *cpu)
 static bool is_worth_copying(const blas_gemm *g)
 {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-    const double core_flops = g->type == TGL_F32 ? CORE_FLOPS_F32 : CORE_FLOPS_F64;
-    const double elements = m * k + k * n + m * n * (g->beta != 0 ? 2 : 1);
+    const double core_flops = blas_is_single(g->type) ? CORE_FLOPS_F32 : CORE_FLOPS_F64;
+    const double flops = blas_is_complex(g->type) ? 8 : 2;
+    const double elements = m * k + k * n + m * n * (blas_has_beta(g) ? 2 : 1);
     const double bytes = elements * (double)tgl_type_size(g->type);
-    return 2 * m * n * k / (threads * core_flops) > bytes / LINK_BYTES + FIXED_SECONDS;
+    return flops * m * n * k / (threads * core_flops) > bytes / LINK_BYTES + FIXED_SECONDS;
 }
 
 bool blas_is_for_gpu(const blas_gemm *g)
 {
-    if (g->alpha == 0) return false;
+    if (blas_has_no_alpha(g)) return false;
     /* A product with one row or one column, such as a GEMV, reads each element of a matrix once:
      * the CPU needs less time for it than the copies. */
     if (g->m == 1 || g->n == 1) return false;
@@ -131,7 +132,9 @@ bool blas_multiply_by_gpu(const blas_gemm *g)
                                    .beta = g->beta,
                                    .A = g->A,
                                    .B = g->B,
-                                   .C = g->C};
+                                   .C = g->C,
+                                   .alpha_imag = g->alpha_imag,
+                                   .beta_imag = g->beta_imag};
     const tgl_status status = tgl_gemm_host(device, &problem, &operands);
     if (status != TGL_OK) handle_failure(status);
     return status == TGL_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs a product with legal arguments: a large product on the GPU, if the user requests that, and
- * other products by tgl_sgemm() or tgl_dgemm(). If these functions fail, because there is no memory
+ * other products by tgl_sgemm() and the like. If these functions fail, because there is no memory
  * or a matrix is not aligned to its element size, calls the function that the program would have
  * called without this library. If there is none, aligned copies of the matrices are multiplied, or
  * a plain loop runs.
@@ -14,28 +14,33 @@
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
-tgl_transpose blas_transpose_of_letter(char letter)
+tgl_transpose blas_transpose_of_letter(tgl_type type, char letter)
 {
+    if (blas_is_complex(type) && (letter == 'R' || letter == 'r')) return TGL_CONJ_NO_TRANS;
     return letter == 'N' || letter == 'n'   ? TGL_NO_TRANS
            : letter == 'T' || letter == 't' ? TGL_TRANS
            : letter == 'C' || letter == 'c' ? TGL_CONJ_TRANS
                                             : 0;
 }
 
-tgl_transpose blas_transpose_of_cblas(int value)
+tgl_transpose blas_transpose_of_cblas(tgl_type type, int value)
 {
+    if (blas_is_complex(type) && value == TGL_CONJ_NO_TRANS) return TGL_CONJ_NO_TRANS;
     const bool is_legal = value == TGL_NO_TRANS || value == TGL_TRANS || value == TGL_CONJ_TRANS;
     return is_legal ? (tgl_transpose)value : 0;
 }
 
 char blas_letter_of(tgl_transpose trans)
 {
-    return trans == TGL_NO_TRANS ? 'N' : 'T';
+    return trans == TGL_NO_TRANS     ? 'N'
+           : trans == TGL_TRANS      ? 'T'
+           : trans == TGL_CONJ_TRANS ? 'C'
+                                     : 'R';
 }
 
 /* ---- The next BLAS --------------------------------------------------------------------------- */
 
-/* Defines call_FUNCTION(), which calls an xGEMM with elements of type T and integers of type I. The
+/* Defines call_FUNCTION(), which calls an xGEMM with numbers of type T and integers of type I. The
  * two lengths at the end are those of the strings, as Fortran compilers pass them. */
 #define CALL_OF(function, T, I)                                                                    \
     static void call_##function(void *address, const blas_gemm *g)                                 \
@@ -46,8 +51,9 @@ char blas_letter_of(tgl_transpose trans)
         const char trans_a = blas_letter_of(g->trans_a), trans_b = blas_letter_of(g->trans_b);     \
         const I m = (I)g->m, n = (I)g->n, k = (I)g->k;                                             \
         const I lda = (I)g->lda, ldb = (I)g->ldb, ldc = (I)g->ldc;                                 \
-        const T alpha = (T)g->alpha, beta = (T)g->beta;                                            \
-        ((gemm *)address)(&trans_a, &trans_b, &m, &n, &k, &alpha, g->A, &lda, g->B, &ldb, &beta,   \
+        const T alpha[] = {(T)g->alpha, (T)g->alpha_imag};                                         \
+        const T beta[] = {(T)g->beta, (T)g->beta_imag};                                            \
+        ((gemm *)address)(&trans_a, &trans_b, &m, &n, &k, alpha, g->A, &lda, g->B, &ldb, beta,     \
                           g->C, &ldc, 1, 1);                                                       \
     }
 CALL_OF(sgemm, float, int32_t)
@@ -61,10 +67,22 @@ static const struct {
     bool is_64;
     void (*call)(void *address, const blas_gemm *g);
 } functions[] = {
-    {"sgemm_", TGL_F32, false, call_sgemm},      {"scipy_sgemm_", TGL_F32, false, call_sgemm},
-    {"sgemm_64_", TGL_F32, true, call_sgemm_64}, {"scipy_sgemm_64_", TGL_F32, true, call_sgemm_64},
-    {"dgemm_", TGL_F64, false, call_dgemm},      {"scipy_dgemm_", TGL_F64, false, call_dgemm},
-    {"dgemm_64_", TGL_F64, true, call_dgemm_64}, {"scipy_dgemm_64_", TGL_F64, true, call_dgemm_64},
+    {"sgemm_", TGL_F32, false, call_sgemm},
+    {"scipy_sgemm_", TGL_F32, false, call_sgemm},
+    {"sgemm_64_", TGL_F32, true, call_sgemm_64},
+    {"scipy_sgemm_64_", TGL_F32, true, call_sgemm_64},
+    {"dgemm_", TGL_F64, false, call_dgemm},
+    {"scipy_dgemm_", TGL_F64, false, call_dgemm},
+    {"dgemm_64_", TGL_F64, true, call_dgemm_64},
+    {"scipy_dgemm_64_", TGL_F64, true, call_dgemm_64},
+    {"cgemm_", TGL_C64, false, call_sgemm},
+    {"scipy_cgemm_", TGL_C64, false, call_sgemm},
+    {"cgemm_64_", TGL_C64, true, call_sgemm_64},
+    {"scipy_cgemm_64_", TGL_C64, true, call_sgemm_64},
+    {"zgemm_", TGL_C128, false, call_dgemm},
+    {"scipy_zgemm_", TGL_C128, false, call_dgemm},
+    {"zgemm_64_", TGL_C128, true, call_dgemm_64},
+    {"scipy_zgemm_64_", TGL_C128, true, call_dgemm_64},
 };
 
 static bool fits_32_bits(const blas_gemm *g)
@@ -91,39 +109,83 @@ static bool multiply_by_next(const blas_gemm *g)
 
 /* ---- The loop -------------------------------------------------------------------------------- */
 
-/* Loads an element. memcpy() is used because a matrix may be unaligned. */
-static double load(const blas_gemm *g, const void *matrix, int64_t index)
+/* Loads a number of a matrix: element `index`, or a part of it. memcpy() is used because a matrix
+ * may be unaligned. */
+static double load(const blas_gemm *g, const void *matrix, int64_t index, int part)
 {
     const size_t size = tgl_type_size(g->type);
+    const bool is_single = blas_is_single(g->type);
+    const size_t number = is_single ? sizeof(float) : sizeof(double);
     float single;
     double value;
-    memcpy(g->type == TGL_F32 ? (void *)&single : &value,
-           (const char *)matrix + index * (int64_t)size, size);
-    return g->type == TGL_F32 ? single : value;
+    memcpy(is_single ? (void *)&single : &value,
+           (const char *)matrix + index * (int64_t)size + (size_t)part * number, number);
+    return is_single ? single : value;
 }
 
-static void store(const blas_gemm *g, int64_t index, double value)
+static void store(const blas_gemm *g, int64_t index, int part, double value)
 {
     const size_t size = tgl_type_size(g->type);
+    const bool is_single = blas_is_single(g->type);
+    const size_t number = is_single ? sizeof(float) : sizeof(double);
     const float single = (float)value;
-    memcpy((char *)g->C + index * (int64_t)size,
-           g->type == TGL_F32 ? (const void *)&single : &value, size);
+    memcpy((char *)g->C + index * (int64_t)size + (size_t)part * number,
+           is_single ? (const void *)&single : &value, number);
+}
+
+/* A complex number. The imaginary parts of real types are 0 and are not multiplied. */
+typedef struct complex_number {
+    double re, im;
+} complex_number;
+
+static complex_number load_element(const blas_gemm *g, const void *matrix, int64_t index,
+                                   tgl_transpose trans)
+{
+    const bool is_conjugated = trans == TGL_CONJ_TRANS || trans == TGL_CONJ_NO_TRANS;
+    complex_number z = {load(g, matrix, index, 0), 0};
+    if (blas_is_complex(g->type)) z.im = load(g, matrix, index, 1) * (is_conjugated ? -1 : 1);
+    return z;
+}
+
+/* sum += x*y. */
+static void add_product(bool is_complex, complex_number *sum, complex_number x, complex_number y)
+{
+    sum->re += x.re * y.re;
+    if (!is_complex) return;
+    sum->re -= x.im * y.im;
+    sum->im += x.re * y.im + x.im * y.re;
+}
+
+/* sum += (re, im)*x. */
+static void add_scaled(complex_number *sum, double re, double im, complex_number x)
+{
+    sum->re += re * x.re;
+    sum->im += re * x.im;
+    if (im == 0) return;
+    sum->re -= im * x.im;
+    sum->im += im * x.re;
 }
 
 static void multiply_by_loop(const blas_gemm *g)
 {
-    const bool trans_a = g->trans_a != TGL_NO_TRANS, trans_b = g->trans_b != TGL_NO_TRANS;
+    const bool trans_a = blas_is_transposed(g->trans_a), trans_b = blas_is_transposed(g->trans_b);
+    const bool is_complex = blas_is_complex(g->type);
     const int64_t a_row = trans_a ? g->lda : 1, a_column = trans_a ? 1 : g->lda;
     const int64_t b_row = trans_b ? g->ldb : 1, b_column = trans_b ? 1 : g->ldb;
     for (int64_t j = 0; j < g->n; j++)
         for (int64_t i = 0; i < g->m; i++) {
-            double sum = 0;
-            for (int64_t l = 0; g->alpha != 0 && l < g->k; l++)
-                sum += load(g, g->A, i * a_row + l * a_column) *
-                       load(g, g->B, l * b_row + j * b_column);
-            double result = g->alpha != 0 && g->k > 0 ? g->alpha * sum : 0;
-            if (g->beta != 0) result += g->beta * load(g, g->C, i + j * g->ldc);
-            store(g, i + j * g->ldc, result);
+            complex_number sum = {0, 0}, result = {0, 0};
+            for (int64_t l = 0; !blas_has_no_alpha(g) && l < g->k; l++)
+                add_product(is_complex, &sum,
+                            load_element(g, g->A, i * a_row + l * a_column, g->trans_a),
+                            load_element(g, g->B, l * b_row + j * b_column, g->trans_b));
+            const int64_t at = i + j * g->ldc;
+            if (!blas_has_no_alpha(g) && g->k > 0)
+                add_scaled(&result, g->alpha, g->alpha_imag, sum);
+            if (blas_has_beta(g))
+                add_scaled(&result, g->beta, g->beta_imag, load_element(g, g->C, at, TGL_NO_TRANS));
+            store(g, at, 0, result.re);
+            if (is_complex) store(g, at, 1, result.im);
         }
 }
 
@@ -133,7 +195,8 @@ static void multiply_by_loop(const blas_gemm *g)
  */
 static bool is_nothing_to_do(const blas_gemm *g)
 {
-    return g->m == 0 || g->n == 0 || ((g->alpha == 0 || g->k == 0) && g->beta == 1);
+    return g->m == 0 || g->n == 0 ||
+           ((blas_has_no_alpha(g) || g->k == 0) && g->beta == 1 && g->beta_imag == 0);
 }
 
 static tgl_status multiply_by_tegula(tgl_device *dev, const blas_gemm *g)
@@ -143,8 +206,17 @@ static tgl_status multiply_by_tegula(tgl_device *dev, const blas_gemm *g)
         return tgl_sgemm(dev, TGL_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k,
                          (float)g->alpha, g->A, g->lda, g->B, g->ldb, (float)g->beta, g->C, g->ldc,
                          NULL);
-    return tgl_dgemm(dev, TGL_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->A,
-                     g->lda, g->B, g->ldb, g->beta, g->C, g->ldc, NULL);
+    if (g->type == TGL_F64)
+        return tgl_dgemm(dev, TGL_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha,
+                         g->A, g->lda, g->B, g->ldb, g->beta, g->C, g->ldc, NULL);
+    const float single_alpha[] = {(float)g->alpha, (float)g->alpha_imag};
+    const float single_beta[] = {(float)g->beta, (float)g->beta_imag};
+    const double alpha[] = {g->alpha, g->alpha_imag}, beta[] = {g->beta, g->beta_imag};
+    if (g->type == TGL_C64)
+        return tgl_cgemm(dev, TGL_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k, single_alpha,
+                         g->A, g->lda, g->B, g->ldb, single_beta, g->C, g->ldc, NULL);
+    return tgl_zgemm(dev, TGL_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k, alpha, g->A,
+                     g->lda, g->B, g->ldb, beta, g->C, g->ldc, NULL);
 }
 
 blas_server blas_multiply(const blas_gemm *g)

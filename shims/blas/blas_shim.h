@@ -39,8 +39,8 @@
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* A column-major product C := alpha*op(A)*op(B) + beta*C of TGL_F32 or TGL_F64: the arguments of
- * xGEMM. */
+/* A column-major product C := alpha*op(A)*op(B) + beta*C of TGL_F32, TGL_F64, TGL_C64 or TGL_C128:
+ * the arguments of xGEMM. */
 typedef struct blas_gemm {
     tgl_type type;
     tgl_transpose trans_a, trans_b; /* 0: the caller's value is illegal */
@@ -49,7 +49,35 @@ typedef struct blas_gemm {
     const void *A, *B;
     void *C;
     int64_t lda, ldb, ldc;
+    double alpha_imag, beta_imag; /* of complex types; else 0 */
 } blas_gemm;
+
+static inline bool blas_is_complex(tgl_type type)
+{
+    return type == TGL_C64 || type == TGL_C128;
+}
+
+/* Whether the numbers of this type, the parts of complex ones, are float. */
+static inline bool blas_is_single(tgl_type type)
+{
+    return type == TGL_F32 || type == TGL_C64;
+}
+
+static inline bool blas_is_transposed(tgl_transpose trans)
+{
+    return trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
+}
+
+/* Whether A and B are not read. */
+static inline bool blas_has_no_alpha(const blas_gemm *g)
+{
+    return g->alpha == 0 && g->alpha_imag == 0;
+}
+
+static inline bool blas_has_beta(const blas_gemm *g)
+{
+    return g->beta != 0 || g->beta_imag != 0;
+}
 
 /* Initialises the members of a blas_gemm by the arguments of the same names. T: the element type,
  * float or double; of: the operator that reads an argument: none for a value, * for an address. */
@@ -57,6 +85,15 @@ typedef struct blas_gemm {
 #define BLAS_GEMM_ARGUMENTS(T, of)                                                                 \
     .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .k = of k, .alpha = of alpha, .beta = of beta,  \
     .A = A, .B = B, .C = C, .lda = of lda, .ldb = of ldb, .ldc = of ldc
+
+/* The same of complex types: alpha and beta are addresses of two numbers. T: float or double. */
+#define BLAS_COMPLEX_TYPE_OF(T)  (sizeof(T) == sizeof(float) ? TGL_C64 : TGL_C128)
+#define BLAS_PART(T, scalar, at) (((const T *)(scalar))[at])
+#define BLAS_COMPLEX_ARGUMENTS(T, of)                                                              \
+    .type = BLAS_COMPLEX_TYPE_OF(T), .m = of m, .n = of n, .k = of k,                              \
+    .alpha = BLAS_PART(T, alpha, 0), .beta = BLAS_PART(T, beta, 0), .A = A, .B = B, .C = C,        \
+    .lda = of lda, .ldb = of ldb, .ldc = of ldc, .alpha_imag = BLAS_PART(T, alpha, 1),             \
+    .beta_imag = BLAS_PART(T, beta, 1)
 
 /* An illegal argument of a CBLAS function. */
 typedef struct blas_error {
@@ -79,9 +116,10 @@ typedef enum blas_server {
 } blas_server;
 
 /* op(X) as Fortran's BLAS ('N', 'T', 'C' and their small letters) and as CBLAS passes it; 0: the
- * value is illegal. */
-tgl_transpose blas_transpose_of_letter(char letter);
-tgl_transpose blas_transpose_of_cblas(int value);
+ * value is illegal. Complex types also have OpenBLAS's 'R' and 114, conjugates that are not
+ * transposed. */
+tgl_transpose blas_transpose_of_letter(tgl_type type, char letter);
+tgl_transpose blas_transpose_of_cblas(tgl_type type, int value);
 
 /* The letter of a transpose, for messages. */
 char blas_letter_of(tgl_transpose trans);

@@ -14,9 +14,9 @@ typedef struct matrix {
     size_t rows, columns, ld; /* elements */
 } matrix;
 
-static bool is_aligned(const void *memory, size_t element)
+static bool is_aligned(const void *memory, size_t number)
 {
-    return (uintptr_t)memory % element == 0;
+    return (uintptr_t)memory % number == 0;
 }
 
 /* A copy of the matrix without padding; NULL: no memory. The caller frees it. */
@@ -29,14 +29,15 @@ static char *copy_of(const matrix *x, size_t element)
     return copy;
 }
 
-/* Replaces *operand by a copy if it is not aligned. *copy: what the caller frees. False: no
- * memory. */
+/* Replaces *operand by a copy if it is not aligned. element: bytes of an element; number: of an
+ * element or, if it is complex, of its parts, to which it is aligned. *copy: what the caller frees.
+ * False: no memory. */
 static bool align(const void **operand, int64_t *ld, int64_t rows, int64_t columns, size_t element,
-                  char **copy)
+                  size_t number, char **copy)
 {
     const matrix x = {*operand, (size_t)rows, (size_t)columns, (size_t)*ld};
     *copy = NULL;
-    if (is_aligned(*operand, element)) return true;
+    if (is_aligned(*operand, number)) return true;
     *copy = copy_of(&x, element);
     if (*copy == NULL) return false;
     *operand = *copy;
@@ -55,22 +56,23 @@ static void copy_back(const blas_gemm *g, const char *copy, size_t element)
 bool blas_multiply_unaligned(const blas_gemm *g, blas_server *server)
 {
     const size_t element = tgl_type_size(g->type);
-    const bool is_read = g->alpha != 0 && g->k > 0; /* else A and B may be any pointers */
-    const bool flip_a = g->trans_a != TGL_NO_TRANS, flip_b = g->trans_b != TGL_NO_TRANS;
+    const size_t number = blas_is_single(g->type) ? sizeof(float) : sizeof(double);
+    const bool is_read = !blas_has_no_alpha(g) && g->k > 0; /* else A and B may be any pointers */
+    const bool flip_a = blas_is_transposed(g->trans_a), flip_b = blas_is_transposed(g->trans_b);
     char *a = NULL, *b = NULL, *c = NULL;
     blas_gemm aligned = *g;
     const void *C = g->C;
     bool is_done =
-        !is_aligned(g->A, element) || !is_aligned(g->B, element) || !is_aligned(g->C, element);
+        !is_aligned(g->A, number) || !is_aligned(g->B, number) || !is_aligned(g->C, number);
     if (is_read)
         is_done = is_done &&
                   align(&aligned.A, &aligned.lda, flip_a ? g->k : g->m, flip_a ? g->m : g->k,
-                        element, &a) &&
+                        element, number, &a) &&
                   align(&aligned.B, &aligned.ldb, flip_b ? g->n : g->k, flip_b ? g->k : g->n,
-                        element, &b);
+                        element, number, &b);
     else
         aligned.A = aligned.B = NULL, aligned.k = 0;
-    is_done = is_done && align(&C, &aligned.ldc, g->m, g->n, element, &c);
+    is_done = is_done && align(&C, &aligned.ldc, g->m, g->n, element, number, &c);
     if (is_done) {
         if (c != NULL) aligned.C = c;
         *server = blas_multiply(&aligned);

@@ -26,7 +26,7 @@ extern "C" {
 
 /* `layout` and `trans...` of CBLAS. */
 enum { CblasRowMajor = 101, CblasColMajor = 102 };
-enum { CblasNoTrans = 111, CblasTrans = 112, CblasConjTrans = 113 };
+enum { CblasNoTrans = 111, CblasTrans = 112, CblasConjTrans = 113, CblasConjNoTrans = 114 };
 
 /* Declares all functions. x: s or d. T: float or double. F, C_: the suffixes of Fortran's and
  * CBLAS's names. I: the type of integers. */
@@ -56,6 +56,33 @@ TGL_BLAS_FUNCTIONS(d, double, _, , int32_t)
 TGL_BLAS_FUNCTIONS(s, float, _64_, _64, int64_t)
 TGL_BLAS_FUNCTIONS(d, double, _64_, _64, int64_t)
 #undef TGL_BLAS_FUNCTIONS
+
+/* The same of complex elements: two float (x: c) or two double (z), the real part first. alpha and
+ * beta are addresses of one element. gemm3m is the same as gemm. */
+#define TGL_BLAS_COMPLEX(x, F, C_, I)                                                              \
+    void x##gemm##F(const char *trans_a, const char *trans_b, const I *m, const I *n, const I *k,  \
+                    const void *alpha, const void *A, const I *lda, const void *B, const I *ldb,   \
+                    const void *beta, void *C, const I *ldc);                                      \
+    void x##gemm3m##F(const char *trans_a, const char *trans_b, const I *m, const I *n,            \
+                      const I *k, const void *alpha, const void *A, const I *lda, const void *B,   \
+                      const I *ldb, const void *beta, void *C, const I *ldc);                      \
+    void x##gemv##F(const char *trans, const I *m, const I *n, const void *alpha, const void *A,   \
+                    const I *lda, const void *x_, const I *incx, const void *beta, void *y,        \
+                    const I *incy);                                                                \
+    void cblas_##x##gemm##C_(int layout, int trans_a, int trans_b, I m, I n, I k,                  \
+                             const void *alpha, const void *A, I lda, const void *B, I ldb,        \
+                             const void *beta, void *C, I ldc);                                    \
+    void cblas_##x##gemm3m##C_(int layout, int trans_a, int trans_b, I m, I n, I k,                \
+                               const void *alpha, const void *A, I lda, const void *B, I ldb,      \
+                               const void *beta, void *C, I ldc);                                  \
+    void cblas_##x##gemv##C_(int layout, int trans, I m, I n, const void *alpha, const void *A,    \
+                             I lda, const void *x_, I incx, const void *beta, void *y, I incy);
+
+TGL_BLAS_COMPLEX(c, _, , int32_t)
+TGL_BLAS_COMPLEX(z, _, , int32_t)
+TGL_BLAS_COMPLEX(c, _64_, _64, int64_t)
+TGL_BLAS_COMPLEX(z, _64_, _64, int64_t)
+#undef TGL_BLAS_COMPLEX
 
 #ifdef __cplusplus
 }

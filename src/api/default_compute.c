@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What TGL_COMPUTE_DEFAULT means for products of F32. docs/accuracy.md gives the reasons.
+ * What TGL_COMPUTE_DEFAULT means for products of F32 and C64. docs/accuracy.md gives the reasons.
  */
 #include "api/default_compute.h"
 #include "api/handles.h"
@@ -33,8 +33,8 @@ tgl_compute tgl_compute_for(tgl_compute asked, const tgl_chip *chip)
 
 void tgl_shape_set_compute(tgl_shape *s, tgl_compute compute)
 {
-    const bool is_f32 = s->type_a == TGL_F32 && s->type_b == TGL_F32;
-    if (is_f32 && s->compute == TGL_COMPUTE_DEFAULT) s->compute = compute;
+    const bool is_single = tgl_type_is_single(s->type_a) && s->type_a == s->type_b;
+    if (is_single && s->compute == TGL_COMPUTE_DEFAULT) s->compute = compute;
 }
 
 tgl_status tgl_device_shape(const tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,

@@ -103,14 +103,18 @@ static tgl_status run_on_host(tgl_device *cpu, const tgl_host_product *p, const 
 {
     const tgl_shape tile = single_shape(p->shape, tgl_tile_size(p->shape->m, p->m, at->row),
                                         tgl_tile_size(p->shape->n, p->n, at->column), p->shape->k);
-    tgl_run run = {
-        .alpha = p->run->alpha, .beta = p->run->beta, .has_product = p->run->has_product};
+    tgl_run run = {.alpha = p->run->alpha,
+                   .beta = p->run->beta,
+                   .alpha_imag = p->run->alpha_imag,
+                   .beta_imag = p->run->beta_imag,
+                   .has_product = p->run->has_product};
     if (run.has_product) {
         run.at[TGL_AT_A] = tgl_tile_address(p, TGL_AT_A, at, 0);
         run.at[TGL_AT_B] = tgl_tile_address(p, TGL_AT_B, at, 0);
     }
     run.at[TGL_AT_D] = tgl_tile_address(p, TGL_AT_D, at, 0);
-    run.at[TGL_AT_C] = run.beta != 0 ? tgl_tile_address(p, TGL_AT_C, at, 0) : run.at[TGL_AT_D];
+    run.at[TGL_AT_C] =
+        tgl_run_has_beta(&run) ? tgl_tile_address(p, TGL_AT_C, at, 0) : run.at[TGL_AT_D];
     tgl_plan *plan;
     TGL_TRY(tgl_plan_find(cpu, &tile, NULL, &plan));
     const tgl_status status = cpu->backend->run(plan, &run, NULL);

@@ -40,11 +40,12 @@ struct tgl_plan_cache {
 static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->swapped == y->swapped &&
-           x->trans_a == y->trans_a && x->trans_b == y->trans_b && x->in_place == y->in_place &&
-           x->type_a == y->type_a && x->type_b == y->type_b && x->type_c == y->type_c &&
-           x->type_d == y->type_d && x->type_accumulate == y->type_accumulate &&
-           x->compute == y->compute && x->device_scalars == y->device_scalars && x->lda == y->lda &&
-           x->ldb == y->ldb && x->ldc == y->ldc && x->ldd == y->ldd && x->batch == y->batch &&
+           x->trans_a == y->trans_a && x->trans_b == y->trans_b && x->conj_a == y->conj_a &&
+           x->conj_b == y->conj_b && x->in_place == y->in_place && x->type_a == y->type_a &&
+           x->type_b == y->type_b && x->type_c == y->type_c && x->type_d == y->type_d &&
+           x->type_accumulate == y->type_accumulate && x->compute == y->compute &&
+           x->device_scalars == y->device_scalars && x->lda == y->lda && x->ldb == y->ldb &&
+           x->ldc == y->ldc && x->ldd == y->ldd && x->batch == y->batch &&
            x->stride_a == y->stride_a && x->stride_b == y->stride_b && x->stride_c == y->stride_c &&
            x->stride_d == y->stride_d && x->pointers == y->pointers &&
            x->unaligned == y->unaligned && x->alignment == y->alignment &&
@@ -57,7 +58,8 @@ static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
 static slot *set_of(plan_table *table, const tgl_shape *s)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;
-    const int flags = s->pointers * 8 + s->trans_a * 4 + s->trans_b * 2 + s->swapped;
+    const int flags = s->conj_a * 32 + s->conj_b * 16 + s->pointers * 8 + s->trans_a * 4 +
+                      s->trans_b * 2 + s->swapped;
     const int64_t words[] = {s->m,      s->n,        s->k,        s->lda,      s->ldb,    s->ldc,
                              s->batch,  s->stride_a, s->stride_b, s->stride_c, s->type_a, s->type_b,
                              s->type_c, s->compute,  flags,       s->alignment};

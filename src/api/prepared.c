@@ -79,7 +79,7 @@ static tgl_status check(const tgl_plan *plan, tgl_side side, const void *matrix)
     const tgl_type type = operand_of(s, side) == TGL_AT_A ? s->type_a : s->type_b;
     if (tgl_shape_is_empty(s) || s->k == 0) return TGL_OK; /* as in a run, the matrix is not read */
     const char name[] = {letter_of(side), '\0'};
-    return tgl_pointer_check(name, status_of(side), matrix, tgl_type_size(type));
+    return tgl_pointer_check(name, status_of(side), matrix, type);
 }
 
 /* Runs the pre-pass of the operand alone. */

@@ -41,7 +41,9 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
     TGL_TRY(check_call(&shape, batching));
     /* C := beta*C is planned with k = 0, so that it works for a k that is too large for the
      * kernels. */
-    if (tgl_scalar_round(&shape, operands->alpha) == 0) shape.k = 0;
+    if (tgl_scalar_round(&shape, operands->alpha) == 0 &&
+        tgl_scalar_round(&shape, operands->alpha_imag) == 0)
+        shape.k = 0;
     return tgl_run_once(dev, &shape, operands, stream);
 }
 
@@ -128,4 +130,65 @@ tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tg
     tgl_problem problem;
     TGL_TRY(tgl_problem_init(&problem, sizeof problem, TGL_F64, m, n, k));
     return blas_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
+}
+
+/* A product of complex matrices, of `type`. alpha and beta are already in double. */
+static tgl_status complex_gemm(tgl_device *dev, tgl_type type, tgl_order order,
+                               tgl_transpose trans_a, tgl_transpose trans_b, int64_t m, int64_t n,
+                               int64_t k, const double alpha[2], const void *A, int64_t lda,
+                               const void *B, int64_t ldb, const double beta[2], void *C,
+                               int64_t ldc, void *stream)
+{
+    tgl_small_product small = {.type = type,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .lda = lda,
+                               .ldb = ldb,
+                               .ldc = ldc,
+                               .alpha = alpha[0],
+                               .beta = beta[0],
+                               .A = A,
+                               .B = B,
+                               .C = C,
+                               .complex = {.alpha_imag = alpha[1], .beta_imag = beta[1]}};
+    if (tgl_small_call(dev, order, trans_a, trans_b, &small)) return TGL_OK;
+    const tgl_operands operands = {.size = sizeof operands,
+                                   .alpha = alpha[0],
+                                   .beta = beta[0],
+                                   .A = A,
+                                   .B = B,
+                                   .C = C,
+                                   .alpha_imag = alpha[1],
+                                   .beta_imag = beta[1]};
+    tgl_problem problem;
+    TGL_TRY(tgl_problem_init(&problem, sizeof problem, type, m, n, k));
+    return blas_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
+}
+
+static tgl_status null_scalar(const void *alpha)
+{
+    return tgl_fail(TGL_BAD_SCALAR, "%s is NULL", alpha == NULL ? "alpha" : "beta");
+}
+
+tgl_status tgl_cgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
+                     int64_t m, int64_t n, int64_t k, const void *alpha, const void *A, int64_t lda,
+                     const void *B, int64_t ldb, const void *beta, void *C, int64_t ldc,
+                     void *stream)
+{
+    if (alpha == NULL || beta == NULL) return null_scalar(alpha);
+    const float *a = alpha, *b = beta;
+    const double alpha_parts[] = {a[0], a[1]}, beta_parts[] = {b[0], b[1]};
+    return complex_gemm(dev, TGL_C64, order, trans_a, trans_b, m, n, k, alpha_parts, A, lda, B, ldb,
+                        beta_parts, C, ldc, stream);
+}
+
+tgl_status tgl_zgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
+                     int64_t m, int64_t n, int64_t k, const void *alpha, const void *A, int64_t lda,
+                     const void *B, int64_t ldb, const void *beta, void *C, int64_t ldc,
+                     void *stream)
+{
+    if (alpha == NULL || beta == NULL) return null_scalar(alpha);
+    return complex_gemm(dev, TGL_C128, order, trans_a, trans_b, m, n, k, alpha, A, lda, B, ldb,
+                        beta, C, ldc, stream);
 }

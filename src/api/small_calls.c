@@ -5,16 +5,26 @@
  */
 #include "api/small_calls.h"
 
+#include <stddef.h>
+
 /* Conditions that nearly always hold are combined with | into one test. The branches that && and ||
  * compile to take about as long as a product of 4 x 4 x 4. */
 
-/* Runs a normalised product, if alpha and the pointers are valid. */
+/* Whether a product of these types may be computed without a plan. */
+static inline bool is_multiplied(tgl_type type)
+{
+    return (unsigned)type - TGL_F32 <= TGL_F64 - TGL_F32 || tgl_type_is_complex(type);
+}
+
+/* Runs a normalised product, if alpha and the pointers are valid, and the real part of alpha is not
+ * 0. */
 static inline bool run(const tgl_device *dev, const tgl_small_product *x)
 {
-    const uintptr_t unaligned = x->type == TGL_F32 ? sizeof(float) - 1 : sizeof(double) - 1;
+    const bool is_single = tgl_type_is_single(x->type);
+    const uintptr_t unaligned = is_single ? sizeof(float) - 1 : sizeof(double) - 1;
     const uintptr_t addresses = (uintptr_t)x->A | (uintptr_t)x->B | (uintptr_t)x->C;
     const bool has_null = (x->A == NULL) | (x->B == NULL) | (x->C == NULL);
-    const bool is_zero = x->type == TGL_F32 ? (float)x->alpha == 0 : x->alpha == 0;
+    const bool is_zero = is_single ? (float)x->alpha == 0 : x->alpha == 0;
     return !(has_null | ((addresses & unaligned) != 0) | is_zero) &&
            dev->backend->run_small(dev, x);
 }
@@ -29,6 +39,23 @@ static inline bool run(const tgl_device *dev, const tgl_small_product *x)
         (y) = old_x;                                                                               \
     } while (0)
 
+/* Takes conjugates into account. False: a transpose is invalid. */
+static __attribute__((noinline)) bool take_conjugates(tgl_order order, tgl_transpose trans_a,
+                                                      tgl_transpose trans_b, tgl_small_product *x)
+{
+    const tgl_transpose trans[] = {trans_a, trans_b};
+    bool conjugates[2];
+    for (int i = 0; i < 2; i++) {
+        if (trans[i] < TGL_NO_TRANS || trans[i] > TGL_CONJ_NO_TRANS) return false;
+        conjugates[i] = tgl_type_is_complex(x->type) && trans[i] >= TGL_CONJ_TRANS;
+    }
+    x->trans_a = trans_a == TGL_TRANS || trans_a == TGL_CONJ_TRANS;
+    x->trans_b = trans_b == TGL_TRANS || trans_b == TGL_CONJ_TRANS;
+    x->complex.conj_a = conjugates[order == TGL_COL_MAJOR]; /* of the exchanged matrices */
+    x->complex.conj_b = conjugates[order != TGL_COL_MAJOR];
+    return true;
+}
+
 /* EXCHANGE() exchanges members one by one; its asm keeps the compiler from exchanging two members
  * with one wide load. A wide load of members that were just stored one by one stalls the processor.
  * zero_is_tight: a leading dimension of 0 stands for the smallest one. */
@@ -38,7 +65,9 @@ static inline bool call(const tgl_device *dev, tgl_order order, tgl_transpose tr
     if (dev == NULL || dev->backend->run_small == NULL) return false;
     x->trans_a = trans_a != TGL_NO_TRANS;
     x->trans_b = trans_b != TGL_NO_TRANS;
-    if ((x->trans_a && trans_a != TGL_TRANS) || (x->trans_b && trans_b != TGL_TRANS)) return false;
+    if (((x->trans_a && trans_a != TGL_TRANS) || (x->trans_b && trans_b != TGL_TRANS)) &&
+        !take_conjugates(order, trans_a, trans_b, x))
+        return false;
     if (order == TGL_COL_MAJOR) { /* the row-major product of the transposed matrices */
         EXCHANGE(x->m, x->n);
         EXCHANGE(x->trans_a, x->trans_b);
@@ -65,10 +94,10 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
     return call(dev, order, trans_a, trans_b, false, x);
 }
 
-/* Whether all members that a product of f32 or f64 need not set have their defaults. */
+/* Whether all members that a product need not set have their defaults. */
 static bool is_plain(const tgl_problem *p)
 {
-    if (p->size != sizeof *p || (p->type_a != TGL_F32 && p->type_a != TGL_F64)) return false;
+    if (p->size != sizeof *p || !is_multiplied(p->type_a)) return false;
     const unsigned types = (p->type_b ^ p->type_a) | (p->type_c ^ p->type_a) | p->type_d |
                            p->type_accumulate | p->type_scale;
     const unsigned modes = (p->compute ^ TGL_COMPUTE_DEFAULT) | (p->scalars ^ TGL_SCALARS_HOST) |
@@ -103,7 +132,7 @@ bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *p, double alpha, c
 void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
 {
     const tgl_shape *s = &plan->shape;
-    const bool has_type = tgl_shape_is_all(s, TGL_F32) || tgl_shape_is_all(s, TGL_F64);
+    const bool has_type = is_multiplied(s->type_a) && tgl_shape_is_all(s, s->type_a);
     if (plan->dev->backend->run_small == NULL || options->kernel != NULL || !has_type ||
         s->batch != 1 || !s->in_place || s->pointers || s->device_scalars ||
         !tgl_epilogue_is_none(&s->epilogue))
@@ -111,30 +140,45 @@ void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
     plan->small = tgl_small_product_of(s);
 }
 
+/* Programs that were compiled before there were complex types pass a struct of this size. */
+enum { SIZE_WITHOUT_IMAG = offsetof(tgl_operands, alpha_imag) };
+
 /* Whether a run has only A, B, C and scalars. */
 static bool has_matrices_only(const tgl_operands *o)
 {
-    return o->size == sizeof *o && o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL &&
+    const bool is_known = (o->size == sizeof *o) | (o->size == SIZE_WITHOUT_IMAG);
+    return is_known && o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL &&
            o->A_array == NULL && o->B_array == NULL && o->C_array == NULL && o->D_array == NULL &&
            o->bias == NULL && o->residual == NULL && o->scale_a == NULL && o->scale_b == NULL &&
            o->scale_d == NULL && o->prepared_a == NULL && o->prepared_b == NULL;
 }
 
-bool tgl_small_plan(const tgl_plan *plan, double alpha, const void *A, const void *B, double beta,
-                    void *C)
+static inline bool run_plan(const tgl_plan *plan, double alpha, double alpha_imag, const void *A,
+                            const void *B, double beta, double beta_imag, void *C)
 {
-    if (plan == NULL || plan->small.m == 0) return false;
     tgl_small_product x = plan->small;
     x.alpha = alpha;
     x.beta = beta;
+    x.complex.alpha_imag = alpha_imag;
+    x.complex.beta_imag = beta_imag;
     x.A = plan->shape.swapped ? B : A;
     x.B = plan->shape.swapped ? A : B;
     x.C = C;
     return run(plan->dev, &x);
 }
 
+bool tgl_small_plan(const tgl_plan *plan, double alpha, const void *A, const void *B, double beta,
+                    void *C)
+{
+    return plan != NULL && plan->small.m != 0 && run_plan(plan, alpha, 0, A, B, beta, 0, C);
+}
+
 bool tgl_small_plan_operands(const tgl_plan *plan, const tgl_operands *o)
 {
-    return o != NULL && has_matrices_only(o) &&
-           tgl_small_plan(plan, o->alpha, o->A, o->B, o->beta, o->C);
+    if (plan == NULL || plan->small.m == 0 || o == NULL || !has_matrices_only(o)) return false;
+    const bool has_imag = o->size == sizeof *o;
+    const double alpha_imag = has_imag ? o->alpha_imag : 0, beta_imag = has_imag ? o->beta_imag : 0;
+    const bool is_real = !((alpha_imag != 0) | (beta_imag != 0));
+    if (!is_real && !tgl_type_is_complex(plan->small.type)) return false;
+    return run_plan(plan, o->alpha, alpha_imag, o->A, o->B, o->beta, beta_imag, o->C);
 }

@@ -10,7 +10,7 @@
 
 #include "backend/backend.h"
 
-/* A call with the arguments of tgl_sgemm() or tgl_dgemm(): *x has the caller's type, m, n, k,
+/* A call with the arguments of tgl_sgemm() and the like: *x has the caller's type, m, n, k,
  * leading dimensions, alpha, beta and pointers. Changes *x. */
 bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                     tgl_transpose trans_b, tgl_small_product *x);

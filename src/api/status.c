@@ -61,9 +61,11 @@ static const struct {
                           "stride_d is negative, or matrices D of the batch overlap"},
     [TGL_BAD_D] = {"TGL_BAD_D",
                    "D is NULL, not aligned to its element size, or not part of the problem"},
-    [TGL_BAD_SCALAR] = {"TGL_BAD_SCALAR",
-                        "alpha_at or beta_at is NULL, not aligned, or not part of the problem, or "
-                        "alpha or beta is not an integer of 32 bits in a product of i8"},
+    [TGL_BAD_SCALAR] =
+        {"TGL_BAD_SCALAR",
+         "a pointer to alpha or beta is NULL, not aligned, or not part of the "
+         "problem, or alpha or beta is not an integer of 32 bits in a product of i8, "
+         "or not real in a product of real matrices"},
     [TGL_BAD_SCALE] = {"TGL_BAD_SCALE", "a scale is NULL, not aligned, or not part of the problem"},
     [TGL_BAD_WORKSPACE] = {"TGL_BAD_WORKSPACE",
                            "the workspace is too small or not aligned to 256 bytes"},

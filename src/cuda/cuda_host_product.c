@@ -249,6 +249,8 @@ static tgl_run run_of_slab(const tiled_product *p, const tile_result *result, in
     const bool has_input = tgl_slab_has_input(of, slab);
     tgl_run run = {.alpha = of->run->alpha,
                    .beta = slab == 0 ? of->run->beta : 1,
+                   .alpha_imag = of->run->alpha_imag,
+                   .beta_imag = slab == 0 ? of->run->beta_imag : 0,
                    .has_product = of->run->has_product,
                    .workspace = p->workspace,
                    .workspace_bytes = of->workspace};

@@ -14,9 +14,11 @@ static double bytes_moved(const tgl_shape *s)
             (s->in_place ? 0 : m * n * (double)tgl_type_size(s->type_c)));
 }
 
+/* A complex multiply-add is four real ones. */
 double tgl_shape_flops(const tgl_shape *s)
 {
-    return 2.0 * (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
+    return (tgl_type_is_complex(s->type_a) ? 8.0 : 2.0) * (double)s->batch * (double)s->m *
+           (double)s->n * (double)s->k;
 }
 
 static void add_types(tgl_text *out, const tgl_shape *s)
@@ -28,11 +30,23 @@ static void add_types(tgl_text *out, const tgl_shape *s)
                      tgl_type_name(s->type_b), tgl_type_name(s->type_c), tgl_type_name(s->type_d));
 }
 
+/* Writes op(X), such as "A^T" or "conj(A)". */
+static void add_operand(tgl_text *out, const char *name, bool transposed, bool conjugated)
+{
+    if (conjugated && !transposed)
+        tgl_text_add(out, "conj(%s)", name);
+    else
+        tgl_text_add(out, "%s%s", name, conjugated ? "^H" : transposed ? "^T" : "");
+}
+
 void tgl_text_problem(tgl_text *out, const tgl_shape *s)
 {
     char epilogue[120];
-    tgl_text_add(out, "problem     %s := alpha*%s*%s + beta*C, ", s->in_place ? "C" : "D",
-                 s->trans_a ? "A^T" : "A", s->trans_b ? "B^T" : "B");
+    tgl_text_add(out, "problem     %s := alpha*", s->in_place ? "C" : "D");
+    add_operand(out, "A", s->trans_a, s->conj_a);
+    tgl_text_add(out, "*");
+    add_operand(out, "B", s->trans_b, s->conj_b);
+    tgl_text_add(out, " + beta*C, ");
     add_types(out, s);
     tgl_text_add(out, ", row-major, m=%lld n=%lld k=%lld", (long long)s->m, (long long)s->n,
                  (long long)s->k);

@@ -12,17 +12,19 @@
 /* The smallest tgl_operands that is accepted. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);
 
-/* NULL if the pointer is valid for elements of this size in bytes, else what is wrong with it. */
-static const char *pointer_fault(const void *pointer, size_t element)
+/* NULL if the pointer is valid for elements of this type, else what is wrong with it. */
+static const char *pointer_fault(const void *pointer, tgl_type type)
 {
     if (pointer == NULL) return "is NULL";
-    return ((uintptr_t)pointer & (element - 1)) != 0 ? "is not aligned to its element size" : NULL;
+    if (((uintptr_t)pointer & (tgl_type_alignment(type) - 1)) == 0) return NULL;
+    return tgl_type_is_complex(type) ? "is not aligned to the size of a part of its elements"
+                                     : "is not aligned to its element size";
 }
 
 tgl_status tgl_pointer_check(const char *name, tgl_status status, const void *pointer,
-                             size_t element)
+                             tgl_type type)
 {
-    const char *fault = pointer_fault(pointer, element);
+    const char *fault = pointer_fault(pointer, type);
     return fault == NULL ? TGL_OK : tgl_fail(status, "%s %s", name, fault);
 }
 
@@ -38,12 +40,25 @@ static double rounded_to_f32(double value)
 
 double tgl_scalar_round(const tgl_shape *shape, double value)
 {
-    return shape->type_accumulate == TGL_F32 ? rounded_to_f32(value) : value;
+    return tgl_type_is_single(shape->type_accumulate) ? rounded_to_f32(value) : value;
+}
+
+bool tgl_scalar_is_zero(const void *scalar, tgl_type type)
+{
+    const float *singles = scalar;
+    const double *doubles = scalar;
+    if (type == TGL_I32) return *(const int32_t *)scalar == 0;
+    const bool is_complex = tgl_type_is_complex(type);
+    if (tgl_type_is_single(type)) return singles[0] == 0 && !(is_complex && singles[1] != 0);
+    return doubles[0] == 0 && !(is_complex && doubles[1] != 0);
 }
 
 /* Checks an alpha or beta that is given in host memory. Products with int32 sums need integers. */
-static tgl_status check_host_scalar(const tgl_shape *s, const char *name, double value)
+static tgl_status check_host_scalar(const tgl_shape *s, const char *name, double value, double imag)
 {
+    if (imag != 0 && !tgl_type_is_complex(s->type_accumulate))
+        return tgl_fail(TGL_BAD_SCALAR, "%s_imag is %.9g; it must be 0 in products of %s", name,
+                        imag, tgl_type_name(s->type_a));
     if (s->type_accumulate != TGL_I32) return TGL_OK;
     if (value >= INT32_MIN && value <= INT32_MAX && value == trunc(value)) return TGL_OK;
     return tgl_fail(TGL_BAD_SCALAR, "%s is %.9g; products of i8 take integers of 32 bits", name,
@@ -53,16 +68,16 @@ static tgl_status check_host_scalar(const tgl_shape *s, const char *name, double
 static tgl_status check_scalars(const tgl_shape *s, const tgl_operands *o)
 {
     if (!s->device_scalars) {
-        TGL_TRY(check_host_scalar(s, "alpha", o->alpha));
-        TGL_TRY(check_host_scalar(s, "beta", o->beta));
+        TGL_TRY(check_host_scalar(s, "alpha", o->alpha, o->alpha_imag));
+        TGL_TRY(check_host_scalar(s, "beta", o->beta, o->beta_imag));
         if (o->alpha_at == NULL && o->beta_at == NULL) return TGL_OK;
         return tgl_fail(TGL_BAD_SCALAR, "%s is given, and scalars is TGL_SCALARS_HOST",
                         o->alpha_at != NULL ? "alpha_at" : "beta_at");
     }
-    const size_t element = tgl_type_size(s->type_accumulate);
-    TGL_TRY(tgl_pointer_check("alpha_at", TGL_BAD_SCALAR, o->alpha_at, element));
+    const tgl_type type = s->type_accumulate;
+    TGL_TRY(tgl_pointer_check("alpha_at", TGL_BAD_SCALAR, o->alpha_at, type));
     if (o->beta_at == NULL) return TGL_OK;
-    return tgl_pointer_check("beta_at", TGL_BAD_SCALAR, o->beta_at, element);
+    return tgl_pointer_check("beta_at", TGL_BAD_SCALAR, o->beta_at, type);
 }
 
 /* Sets the scalars and has_product of *run. Returns whether C is read. */
@@ -70,6 +85,7 @@ static bool take_scalars(const tgl_shape *s, const tgl_operands *o, tgl_run *run
 {
     run->at[TGL_AT_ALPHA] = o->alpha_at;
     run->at[TGL_AT_BETA] = o->beta_at;
+    run->alpha_imag = run->beta_imag = 0;
     if (s->device_scalars) {
         run->alpha = run->beta = NAN;
         run->has_product = s->k > 0;
@@ -77,8 +93,12 @@ static bool take_scalars(const tgl_shape *s, const tgl_operands *o, tgl_run *run
     }
     run->alpha = s->k > 0 ? tgl_scalar_round(s, o->alpha) : 0; /* k == 0: C := beta*C */
     run->beta = tgl_scalar_round(s, o->beta);
-    run->has_product = run->alpha != 0; /* true for a NaN alpha */
-    return run->beta != 0;
+    if (tgl_type_is_complex(s->type_accumulate)) {
+        run->alpha_imag = s->k > 0 ? tgl_scalar_round(s, o->alpha_imag) : 0;
+        run->beta_imag = tgl_scalar_round(s, o->beta_imag);
+    }
+    run->has_product = run->alpha != 0 || run->alpha_imag != 0; /* true for a NaN alpha */
+    return tgl_run_has_beta(run);
 }
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -108,8 +128,7 @@ static tgl_status check_kinds(const tgl_shape *s, const tgl_operands *o)
 static tgl_status check_scale(const char *name, const void *scale, tgl_scaling scaling,
                               tgl_type type)
 {
-    if (scaling != TGL_SCALING_NONE)
-        return tgl_pointer_check(name, TGL_BAD_SCALE, scale, tgl_type_size(type));
+    if (scaling != TGL_SCALING_NONE) return tgl_pointer_check(name, TGL_BAD_SCALE, scale, type);
     if (scale == NULL) return TGL_OK;
     return tgl_fail(TGL_BAD_SCALE, "%s is given, and the problem has none", name);
 }
@@ -123,13 +142,20 @@ static tgl_status check_scales(const tgl_shape *s, const tgl_operands *o)
     return check_scale("scale_d", o->scale_d, s->scaling_d, s->type_scale);
 }
 
+static tgl_status check_pointers_array(const char *name, tgl_status status, const void *array)
+{
+    if (array == NULL) return tgl_fail(status, "%s is NULL", name);
+    if ((uintptr_t)array % sizeof(void *) == 0) return TGL_OK;
+    return tgl_fail(status, "%s is not aligned to its element size", name);
+}
+
 /* Checks A, B, C or D: the matrix, or the array of pointers to matrices. */
 static tgl_status check_matrix(const tgl_shape *s, const char *name, const char *array_name,
                                tgl_status status, const void *matrix, const void *array,
                                tgl_type type)
 {
-    if (s->pointers) return tgl_pointer_check(array_name, status, array, sizeof(void *));
-    return tgl_pointer_check(name, status, matrix, tgl_type_size(type));
+    if (s->pointers) return check_pointers_array(array_name, status, array);
+    return tgl_pointer_check(name, status, matrix, type);
 }
 
 /* Checks the pointers that this run uses. */
@@ -147,11 +173,10 @@ static tgl_status check_used(const tgl_shape *s, const tgl_operands *o, bool has
     if (!s->in_place)
         TGL_TRY(check_matrix(s, "D", "D_array", TGL_BAD_D, o->D, o->D_array, s->type_d));
     if (s->epilogue.bias != TGL_BIAS_NONE)
-        TGL_TRY(
-            tgl_pointer_check("bias", TGL_BAD_BIAS, o->bias, tgl_type_size(s->epilogue.type_bias)));
+        TGL_TRY(tgl_pointer_check("bias", TGL_BAD_BIAS, o->bias, s->epilogue.type_bias));
     if (s->epilogue.residual)
         TGL_TRY(tgl_pointer_check("residual", TGL_BAD_RESIDUAL, o->residual,
-                                  tgl_type_size(s->epilogue.type_residual)));
+                                  s->epilogue.type_residual));
     return TGL_OK;
 }
 
@@ -208,7 +233,7 @@ static tgl_status check_array(const tgl_shape *s, const void *pointers, char nam
 {
     const void *const *array = pointers;
     for (int64_t i = 0; i < s->batch; i++) {
-        const char *fault = pointer_fault(array[i], tgl_type_size(type));
+        const char *fault = pointer_fault(array[i], type);
         if (fault != NULL) return tgl_fail(status, "%c[%lld] %s", name, (long long)i, fault);
         if (promised > 0 && (uintptr_t)array[i] % (uintptr_t)promised != 0)
             return tgl_fail(status,

@@ -32,8 +32,9 @@ enum { TGL_KEPT_OPERANDS = 2 }; /* A and B: tgl_operand_prepare() can run their 
 /* The operands of one run, in terms of the normalised shape. */
 typedef struct tgl_run {
     double alpha, beta; /* rounded to the accumulation type; alpha is 0 if k is 0. NaN with device
-                           scalars: the host does not know them */
-    bool has_product;   /* A and B may be read; false: the host knows that alpha is 0 */
+                           scalars: the host does not know them. Of complex types the real parts */
+    double alpha_imag, beta_imag; /* as alpha and beta; 0 for real types */
+    bool has_product;             /* A and B may be read; false: the host knows that alpha is 0 */
     const void *at[TGL_OPERANDS]; /* NULL if not used, such as A and B without a product */
     void *workspace;              /* the caller's; NULL: the device provides it */
     size_t workspace_bytes;
@@ -43,13 +44,22 @@ typedef struct tgl_run {
     tgl_operand prepares; /* TGL_AT_A or TGL_AT_B */
 } tgl_run;
 
+/* Whether C is read, as far as the host knows the scalars. */
+static inline bool tgl_run_has_beta(const tgl_run *run)
+{
+    return run->beta != 0 || run->beta_imag != 0; /* true for a NaN beta */
+}
+
+/* Whether alpha or beta in memory, of this accumulation type, is 0. */
+bool tgl_scalar_is_zero(const void *scalar, tgl_type type);
+
 /* Rounds alpha or beta of the host to the accumulation type. */
 double tgl_scalar_round(const tgl_shape *shape, double value);
 
 /* Returns `status`, with a message that begins with `name`, if the pointer is NULL or not aligned
- * to `element`, the size of an element in bytes. */
+ * for elements of this type. */
 tgl_status tgl_pointer_check(const char *name, tgl_status status, const void *pointer,
-                             size_t element);
+                             tgl_type type);
 
 /* Checks pointers and scalars of a run and converts them to the terms of the shape. */
 tgl_status tgl_run_make(const tgl_shape *shape, const tgl_operands *operands, tgl_run *run);

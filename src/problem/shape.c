@@ -16,20 +16,23 @@ static const size_t least_size = TGL_SIZE_UP_TO(tgl_problem, type_scale);
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-/* Indexed by tgl_type. Columns: name, bytes of an element. Row 0 is for values outside the enum. */
+/* Indexed by tgl_type. Columns: name, bytes of an element, its alignment. Row 0 is for values
+ * outside the enum. */
 static const struct {
     const char *name;
-    size_t size;
+    size_t size, alignment;
 } elements[] = {
-    {"?", 0},
-    [TGL_F32] = {"f32", 4},
-    [TGL_F64] = {"f64", 8},
-    [TGL_F16] = {"f16", 2},
-    [TGL_BF16] = {"bf16", 2},
-    [TGL_F8_E4M3] = {"e4m3", 1},
-    [TGL_F8_E5M2] = {"e5m2", 1},
-    [TGL_I8] = {"i8", 1},
-    [TGL_I32] = {"i32", 4},
+    {"?", 0, 1},
+    [TGL_F32] = {"f32", 4, 4},
+    [TGL_F64] = {"f64", 8, 8},
+    [TGL_F16] = {"f16", 2, 2},
+    [TGL_BF16] = {"bf16", 2, 2},
+    [TGL_F8_E4M3] = {"e4m3", 1, 1},
+    [TGL_F8_E5M2] = {"e5m2", 1, 1},
+    [TGL_I8] = {"i8", 1, 1},
+    [TGL_I32] = {"i32", 4, 4},
+    [TGL_C64] = {"c64", 8, 4},
+    [TGL_C128] = {"c128", 16, 8},
 };
 
 static size_t row_of(tgl_type type)
@@ -57,6 +60,11 @@ const char *tgl_type_name(tgl_type type)
     return elements[row_of(type)].name;
 }
 
+size_t tgl_type_alignment(tgl_type type)
+{
+    return elements[row_of(type)].alignment;
+}
+
 #define BIT(type) (1U << (type))
 
 /* The table in the comment of tgl_type (tegula.h). Columns: types of A and B, the accumulation
@@ -72,6 +80,8 @@ static const struct type_row {
     {BIT(TGL_F16), TGL_F32, BIT(TGL_F16) | BIT(TGL_F32), 0},
     {BIT(TGL_BF16), TGL_F32, BIT(TGL_BF16) | BIT(TGL_F32), 0},
     {BIT(TGL_F8_E4M3) | BIT(TGL_F8_E5M2), TGL_F32, BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32), 0},
+    {BIT(TGL_C64), TGL_C64, BIT(TGL_C64), 0},
+    {BIT(TGL_C128), TGL_C128, BIT(TGL_C128), 0},
     {BIT(TGL_I8), TGL_I32, BIT(TGL_I32), BIT(TGL_I8) | BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32)},
 };
 
@@ -121,6 +131,11 @@ static tgl_status check_types(const tgl_problem *p)
                             (int)types[i].type);
 
     const struct type_row *row = find_types(p->type_a, p->type_b);
+    if (row == NULL && tgl_type_is_complex(p->type_a) != tgl_type_is_complex(p->type_b))
+        return tgl_fail(TGL_BAD_TYPE,
+                        "A is %s and B is %s: a real matrix is not multiplied by a complex one; "
+                        "convert the real one to the other's type",
+                        tgl_type_name(p->type_a), tgl_type_name(p->type_b));
     if (row == NULL)
         return tgl_fail(TGL_BAD_TYPE, "A is %s and B is %s: these types cannot be combined",
                         tgl_type_name(p->type_a), tgl_type_name(p->type_b));
@@ -163,7 +178,17 @@ tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type type, in
 
 static bool is_transpose(tgl_transpose trans)
 {
-    return trans == TGL_NO_TRANS || trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
+    return trans >= TGL_NO_TRANS && trans <= TGL_CONJ_NO_TRANS;
+}
+
+static bool is_transposed(tgl_transpose trans)
+{
+    return trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
+}
+
+static bool is_conjugated(tgl_transpose trans)
+{
+    return trans == TGL_CONJ_TRANS || trans == TGL_CONJ_NO_TRANS;
 }
 
 /* Checks the enums that come before the leading dimensions in tgl_problem. */
@@ -173,10 +198,10 @@ static tgl_status check_enums(const tgl_problem *p)
         return tgl_fail(TGL_BAD_ORDER, "order is %d; use TGL_ROW_MAJOR or TGL_COL_MAJOR",
                         (int)p->order);
     if (!is_transpose(p->trans_a))
-        return tgl_fail(TGL_BAD_TRANS_A, "trans_a is %d; use TGL_NO_TRANS or TGL_TRANS",
+        return tgl_fail(TGL_BAD_TRANS_A, "trans_a is %d, which is not a tgl_transpose",
                         (int)p->trans_a);
     if (!is_transpose(p->trans_b))
-        return tgl_fail(TGL_BAD_TRANS_B, "trans_b is %d; use TGL_NO_TRANS or TGL_TRANS",
+        return tgl_fail(TGL_BAD_TRANS_B, "trans_b is %d, which is not a tgl_transpose",
                         (int)p->trans_b);
     TGL_TRY(check_types(p));
     if ((int)p->compute < TGL_COMPUTE_DEFAULT || p->compute > TGL_COMPUTE_FAST)
@@ -302,9 +327,9 @@ static int64_t extent(const stored *x)
 static void lay_out(const tgl_problem *p, bool zero_is_tight, stored x[MATRICES])
 {
     const bool col_major = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;
-    x[A] = stored_as(p->m, p->k, p->trans_a != TGL_NO_TRANS, col_major, p->lda,
+    x[A] = stored_as(p->m, p->k, is_transposed(p->trans_a), col_major, p->lda,
                      pointers ? 0 : p->stride_a, p->type_a);
-    x[B] = stored_as(p->k, p->n, p->trans_b != TGL_NO_TRANS, col_major, p->ldb,
+    x[B] = stored_as(p->k, p->n, is_transposed(p->trans_b), col_major, p->ldb,
                      pointers ? 0 : p->stride_b, p->type_b);
     x[C] = stored_as(p->m, p->n, false, col_major, p->ldc, pointers ? 0 : p->stride_c, p->type_c);
     x[D] = p->type_d == 0 ? x[C]
@@ -369,7 +394,9 @@ static tgl_status check_extents(const tgl_problem *p, const stored x[MATRICES])
 static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
 {
     const bool swapped = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;
-    const bool trans_a = p->trans_a != TGL_NO_TRANS, trans_b = p->trans_b != TGL_NO_TRANS;
+    const bool trans_a = is_transposed(p->trans_a), trans_b = is_transposed(p->trans_b);
+    const bool conj_a = tgl_type_is_complex(p->type_a) && is_conjugated(p->trans_a);
+    const bool conj_b = tgl_type_is_complex(p->type_b) && is_conjugated(p->trans_b);
     const int a = swapped ? B : A, b = swapped ? A : B;
     return (tgl_shape){
         .m = swapped ? p->n : p->m,
@@ -378,6 +405,8 @@ static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
         .swapped = swapped,
         .trans_a = swapped ? trans_b : trans_a,
         .trans_b = swapped ? trans_a : trans_b,
+        .conj_a = swapped ? conj_b : conj_a,
+        .conj_b = swapped ? conj_a : conj_b,
         .in_place = p->type_d == 0,
         .type_a = swapped ? p->type_b : p->type_a,
         .type_b = swapped ? p->type_a : p->type_b,

@@ -28,13 +28,14 @@ typedef struct tgl_shape_epilogue {
  *
  *   op(A)(i, p) = A[i*lda + p], or A[p*lda + i] if trans_a      op(A): m x k
  *   op(B)(p, j) = B[p*ldb + j], or B[j*ldb + p] if trans_b      op(B): k x n
+ *   of these elements the conjugates if conj_a, conj_b (complex types only)
  *   C(i, j)     = C[i*ldc + j], D(i, j) = D[i*ldd + j]          C, D:  m x n
  *
  * If D is C (in_place), type_d, ldd and stride_d are those of C. api/plan_cache.c compares all
  * members. */
 typedef struct tgl_shape {
     int64_t m, n, k;
-    bool swapped, trans_a, trans_b;
+    bool swapped, trans_a, trans_b, conj_a, conj_b;
     bool in_place; /* D is C */
     tgl_type type_a, type_b, type_c, type_d, type_accumulate;
     tgl_compute compute;
@@ -64,11 +65,26 @@ static inline bool tgl_shape_is_empty(const tgl_shape *shape)
     return shape->m == 0 || shape->n == 0 || shape->batch == 0;
 }
 
-/* "f32", "f64", "f16", "bf16", "e4m3", "e5m2", "i8", "i32"; "?" for a value outside tgl_type. */
+/* "f32", "f64", "f16", "bf16", "e4m3", "e5m2", "i8", "i32", "c64", "c128"; "?" for a value outside
+ * tgl_type. */
 const char *tgl_type_name(tgl_type type);
 
 /* "default", "ieee", ... Static text. */
 const char *tgl_compute_name(tgl_compute compute);
+
+/* Bytes of the numbers of an element, to which it is aligned: of a part of a complex element. */
+size_t tgl_type_alignment(tgl_type type);
+
+static inline bool tgl_type_is_complex(tgl_type type)
+{
+    return type == TGL_C64 || type == TGL_C128;
+}
+
+/* Whether the numbers of this type are rounded to FP32. */
+static inline bool tgl_type_is_single(tgl_type type)
+{
+    return type == TGL_F32 || type == TGL_C64;
+}
 
 /* Whether all of A, B, C and D have this type. */
 static inline bool tgl_shape_is_all(const tgl_shape *s, tgl_type type)

@@ -37,6 +37,24 @@ static tgl_status check_kinds(const tgl_epilogue *e)
     return TGL_OK;
 }
 
+/* Products of complex types are neither compared with 0 nor passed to functions of real numbers. */
+static tgl_status check_complex(const tgl_epilogue *e, const tgl_shape *s)
+{
+    const char *type = tgl_type_name(s->type_d);
+    const bool is_complex = tgl_type_is_complex(s->type_d);
+    if (is_complex && (e->activation != TGL_ACTIVATION_NONE || e->expression != NULL))
+        return tgl_fail(TGL_BAD_EPILOGUE, "epilogue has an %s; products of %s take none",
+                        e->expression != NULL ? "expression" : "activation", type);
+    if (e->bias != TGL_BIAS_NONE && e->type_bias != 0 &&
+        tgl_type_is_complex(e->type_bias) != is_complex)
+        return tgl_fail(TGL_BAD_EPILOGUE, "epilogue.type_bias is %s, and D is %s",
+                        tgl_type_name(e->type_bias), type);
+    if (e->residual && e->type_residual != 0 && tgl_type_is_complex(e->type_residual) != is_complex)
+        return tgl_fail(TGL_BAD_EPILOGUE, "epilogue.type_residual is %s, and D is %s",
+                        tgl_type_name(e->type_residual), type);
+    return TGL_OK;
+}
+
 /* Checks strides and leading dimensions of an epilogue that is already normalised. */
 static tgl_status check_layout(const tgl_shape *s)
 {
@@ -104,6 +122,7 @@ tgl_status tgl_epilogue_make(const tgl_epilogue *epilogue, tgl_shape *shape, cha
     TGL_TRY(tgl_struct_read(epilogue, sizeof copy, least_size, "epilogue", &copy, &read));
     const tgl_epilogue *e = read;
     TGL_TRY(check_kinds(e));
+    TGL_TRY(check_complex(e, shape));
     shape->epilogue = (tgl_shape_epilogue){
         .bias = shape->swapped ? exchanged(e->bias) : e->bias,
         .activation = e->activation,

@@ -9,8 +9,14 @@
 
 #include <stdbool.h>
 
-/* C := alpha*op(A)*op(B) + beta*C, row-major, with checked arguments. A, B and C are all f32 or all
- * f64. op(A) is m x k. */
+/* What a product of complex elements has beside the members of a real one. */
+typedef struct tgl_complex_part {
+    double alpha_imag, beta_imag;
+    bool conj_a, conj_b;
+} tgl_complex_part;
+
+/* C := alpha*op(A)*op(B) + beta*C, row-major, with checked arguments. A, B and C are all of one
+ * type: f32, f64, c64 or c128. op(A) is m x k. */
 typedef struct tgl_small_product {
     tgl_type type;
     bool trans_a, trans_b;
@@ -18,6 +24,7 @@ typedef struct tgl_small_product {
     double alpha, beta; /* not rounded to the type; alpha would not be 0 after rounding */
     const void *A, *B;
     void *C;
+    tgl_complex_part complex;
 } tgl_small_product;
 
 /* The product of this shape, or one product of its batch. The caller sets the scalars and pointers.
@@ -34,6 +41,7 @@ static inline tgl_small_product tgl_small_product_of(const tgl_shape *s)
         .lda = s->lda,
         .ldb = s->ldb,
         .ldc = s->ldd,
+        .complex = {.conj_a = s->conj_a, .conj_b = s->conj_b},
     };
 }
 

@@ -65,28 +65,21 @@ static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand a
     return bases != NULL ? bases[0] : run->at[matrix];
 }
 
-/* Whether a device scalar in the accumulation type is 0. */
-static bool is_zero(const void *scalar, tgl_type type)
-{
-    if (type == TGL_F64) return *(const double *)scalar == 0;
-    if (type == TGL_I32) return *(const int32_t *)scalar == 0;
-    return *(const float *)scalar == 0;
-}
-
 /* Why A and B must not be read; NULL: they may be. Device scalars are in host memory here. */
 static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
 {
     const void *alpha = run->at[TGL_AT_ALPHA];
     if (!run->has_product) return "alpha is 0";
-    if (s->device_scalars && is_zero(alpha, s->type_accumulate)) return "alpha is 0";
+    if (s->device_scalars && tgl_scalar_is_zero(alpha, s->type_accumulate)) return "alpha is 0";
     return NULL;
 }
 
 static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
 {
     const void *beta = run->at[TGL_AT_BETA];
-    const bool is_absent =
-        s->device_scalars ? beta == NULL || is_zero(beta, s->type_accumulate) : run->beta == 0;
+    const bool is_absent = s->device_scalars
+                               ? beta == NULL || tgl_scalar_is_zero(beta, s->type_accumulate)
+                               : !tgl_run_has_beta(run);
     return is_absent ? "beta is 0" : NULL;
 }
 

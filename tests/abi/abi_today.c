@@ -23,5 +23,12 @@ AT(tgl_counters, tma_store_sectors, 264, 8);
 AT(tgl_counters, tma_store_bytes, 272, 8);
 AT(tgl_counters, mbarrier_waits, 280, 8);
 
+/* Complex types, which came later. */
+PIN(TGL_C64, 9);
+PIN(TGL_C128, 10);
+PIN(TGL_CONJ_NO_TRANS, 114);
+AT(tgl_operands, alpha_imag, 176, 8);
+AT(tgl_operands, beta_imag, 184, 8);
+
 extern const int abi_is_pinned;
 const int abi_is_pinned = 1;

@@ -517,18 +517,19 @@ class Bench(Folder):
     def test_suites_of_other_types(self):
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
             file.write("tf32,8,8,8,NN,1\nf16,8,8,8,NN,1\nf16-f32,8,8,8,NT,2\nbf16,8,8,8,TN,1\n"
-                       "i8,8,8,8,NT,3\n")
+                       "i8,8,8,8,NT,3\nc64,9,8,7,NT,2\nc128,9,8,7,TN,1\n")
         result = tegula("bench", "--suite", "s.csv", "--peer", "none", "--device", "cpu", "--repeat", 1,
                         "--csv", "b.csv", cwd=self.folder)
         self.assertIn(result.code, (0, 1)) # 1: without kernels of these types shapes are left out
         self.assertIn("tf32", [row["type"] for row in self.rows("b.csv")])
-        for label in "f16 8x8x8 NN", "f16-f32 8x8x8 NT x2", "bf16 8x8x8 TN", "i8 8x8x8 NT x3":
+        for label in "f16 8x8x8 NN", "f16-f32 8x8x8 NT x2", "bf16 8x8x8 TN", "i8 8x8x8 NT x3", \
+                "c64 9x8x7 NT x2", "c128 9x8x7 TN":
             self.assertIn(label, result.out + result.err)
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
             file.write("f16-x,8,8,8,NN,1\n")
         result = tegula("bench", "--suite", "s.csv", "--device", "cpu", cwd=self.folder)
         self.assertEqual(result.code, 1)
-        self.assertIn("s.csv:1: the type is none of f32, f64, f16, bf16, i8 and tf32", result.err)
+        self.assertIn("s.csv:1: the type is none of f32, f64, f16, bf16, i8, c64, c128 and tf32", result.err)
 
 
 class CsvFiles(Folder):

@@ -26,7 +26,7 @@ static void assert_right(tgl_device *dev, const operands *o, const cublas_produc
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++) {
                 const double c = element_get(o->result.type, C, stored_place(&o->result, b, i, j));
-                const reference_element e = operands_expected(o, b, i, j);
+                const reference_element e = operands_expected(o, b, i, j, 0);
                 double error;
                 if (!error_add(&summary, o->result.type, c, &e, bound, &error))
                     fail_msg("%g, not %Lg", c, e.value);

@@ -235,6 +235,34 @@ class Types(Comparison, unittest.TestCase):
         self.assertIn("A is f32 and B is f64", str(caught.exception))
 
 
+class Complex(unittest.TestCase):
+    """Complex arrays, and complex alpha and beta."""
+
+    def test_products(self):
+        for dtype, bound in (np.complex64, 1e-4), (np.complex128, 1e-12):
+            for shape in (5, 6, 7), (70, 90, 80), (1, 30, 40):
+                with self.subTest(dtype=dtype, shape=shape):
+                    m, k, n = shape
+                    a = (random_array((m, k)) + 1j * random_array((m, k))).astype(dtype)
+                    b = (random_array((n, k)) - 1j * random_array((n, k))).astype(dtype).T
+                    c = (random_array((m, n)) * 1j).astype(dtype)
+                    result = tegula.matmul(a, b)
+                    self.assertEqual(result.dtype, dtype)
+                    self.assertLess(np.abs(result - a @ b).max(), bound)
+                    result = tegula.matmul(a, b, c=c, alpha=2j, beta=dtype(1 - 0.5j))
+                    self.assertLess(np.abs(result - (2j * (a @ b) + (1 - 0.5j) * c)).max(), 4 * bound)
+
+    def test_real_arrays_take_real_factors(self):
+        a = random_array((4, 4))
+        for _ in range(2): # the second call is that of the compiled path
+            tegula.matmul(a, a, alpha=2)
+            for alpha in 1j, np.complex64(1j):
+                with self.assertRaises(tegula.TegulaError) as caught:
+                    tegula.matmul(a, a, alpha=alpha)
+                self.assertEqual(caught.exception.status, "TGL_BAD_SCALAR")
+            self.assertRaises(TypeError, tegula.matmul, a, a, alpha="1")
+
+
 class Refused(unittest.TestCase):
     """Arrays whose elements in memory are not all that they mean."""
 

@@ -44,8 +44,8 @@ tester() {
 }
 
 # Reports: error exits, and computations in one layout (Fortran) or two (CBLAS).
-for type in s d; do
-  upper=$(echo $type | tr sd SD)
+for type in s d c z; do
+  upper=$(echo $type | tr sdcz SDCZ)
   tester "xblat2$type" "${type}blat2.in" "${upper}GEMV" 2
   tester "xblat3$type" "${type}blat3.in" "${upper}GEMM" 2
   tester "x${type}cblat2" "${type}in2" "cblas_${type}gemv" 3

@@ -16,10 +16,11 @@
 #define IF(flag, x)        IF_VALUE(flag, x)
 #define KERNELS(flag, suffix)                                                                      \
     IF(flag, tgl_cpu_kernels_##suffix##_f32), IF(flag, tgl_cpu_kernels_##suffix##_f64),            \
+        IF(flag, tgl_cpu_kernels_##suffix##_c64), IF(flag, tgl_cpu_kernels_##suffix##_c128),       \
         IF(flag, tgl_cpu_conversions_##suffix)
 
-/* Best first. Columns: name, kernel, features that the processor must have, kernels of f32 and f64
- * and conversions, words, base. */
+/* Best first. Columns: name, kernel, features that the processor must have, kernels of f32, f64,
+ * c64 and c128, conversions, words, base. */
 static const cpu_tier tiers[] = {
     {"amx", "cpu/amx", CPU_AMX | CPU_AVX512 | CPU_FMA, KERNELS(TGL_CPU_AMX, avx512),
      IF(TGL_CPU_AMX, tgl_cpu_words_amx), "avx512"},

@@ -13,13 +13,20 @@ typedef struct cpu_tier {
     const char *name;   /* name in TEGULA_CPU: "avx512" */
     const char *kernel; /* name in the public interface: "cpu/avx512" */
     unsigned needs;     /* cpu_feature bits */
-    const cpu_kernels *f32, *f64;
+    const cpu_kernels *f32, *f64, *c64, *c128;
     const cpu_conversions *conversions;
     const cpu_words *words; /* kernels of words (cpu_words.h); NULL: the tier has none */
-    const char *base;       /* the tier whose f32 and f64 kernels it uses; NULL: it has its own */
+    const char *base;       /* the tier whose kernels of numbers it uses; NULL: it has its own */
 } cpu_tier;
 
 enum { CPU_MAX_TIERS = 9 };
+
+/* The kernels that multiply elements of this type as they are stored: f32, f64, c64 or c128. */
+static inline const cpu_kernels *tgl_cpu_kernels_of(const cpu_tier *tier, tgl_type type)
+{
+    if (__builtin_expect(type > TGL_F64, 0)) return type == TGL_C64 ? tier->c64 : tier->c128;
+    return type == TGL_F32 ? tier->f32 : tier->f64;
+}
 
 /* Fills `usable` with the tiers that a processor with these features runs and `setting` allows,
  * best first; *count: their number. setting: the value of TEGULA_CPU, or NULL. The name of a tier

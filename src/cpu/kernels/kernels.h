@@ -49,7 +49,8 @@ typedef struct cpu_beside {
     /* Memory to prefetch: ahead_rows rows of the tile's width, ahead_step bytes apart. */
     const char *ahead;
     int64_t ahead_step, ahead_rows;
-    bool fetch_c; /* prefetch C even if k is short */
+    bool fetch_c;                    /* prefetch C even if k is short */
+    const tgl_complex_part *complex; /* of complex types; else NULL */
 } cpu_beside;
 
 /* One register tile, C := alpha*a*b + beta*C, where b(p, j) = b[p*ldb + j] and k > 0. C is not read
@@ -67,8 +68,8 @@ typedef enum cpu_tail {
 } cpu_tail;
 
 /* Multiplies all rows of op(A) of a small product by a panel of op(B), b(p, j) = b[p*ldb + j]. c:
- * where the panel's columns of C begin. C := alpha*A*b + beta*C; but C := A*b if beta is 0,
- * whatever alpha is. columns: the number of columns in the panel's last vector. */
+ * where the panel's columns of C begin. C := alpha*A*b + beta*C; but for real types C := A*b if
+ * beta is 0, whatever alpha is. columns: the number of columns in the panel's last vector. */
 typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
                           int columns);
 
@@ -80,6 +81,7 @@ typedef void cpu_pack_fn(void *dst, int64_t width, const void *src, int64_t ld, 
 
 typedef struct cpu_kernels {
     size_t element; /* bytes of an element */
+    int parts;      /* numbers of an element: 2 if it is complex, else 1 */
     int vector;     /* elements of a vector register */
     int mr, nv;     /* the largest register tile: mr rows times nv vectors */
     int small_nv;   /* the most vectors of a panel of a small product */
@@ -94,13 +96,14 @@ typedef struct cpu_kernels {
     cpu_small_fn *small[3][CPU_MAX_SMALL_NV];
     cpu_pack_fn *interleave, *copy;
 
-    /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. */
-    void (*scale)(void *c, int64_t n, double beta);
+    /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. beta_imag: 0 for real types. */
+    void (*scale)(void *c, int64_t n, double beta, double beta_imag);
 
     /* c[0..n) := alpha * (part[0] + part[1] + ...) + beta*c, part[q] = parts + q*part_stride,
-     * summed in the order of q. c_stride: elements between two results. */
+     * summed in the order of q. c_stride: elements between two results. complex: of complex types,
+     * whose sums are conjugated first if complex->conj_a; else not used. */
     void (*reduce)(void *c, int64_t c_stride, int64_t n, const void *parts, int64_t part_stride,
-                   int64_t count, double alpha, double beta);
+                   int64_t count, double alpha, double beta, const tgl_complex_part *complex);
 
     /* c[j] := activation(c[j] + bias[j*bias_step]) + residual[j], j < n. bias_step: 1, or 0 to add
      * the same element everywhere. bias, residual: NULL for none. */
@@ -108,6 +111,10 @@ typedef struct cpu_kernels {
                    tgl_activation activation, const void *residual);
 
     cpu_dot_fn *dot;
+
+    /* x[p*2 + 1] := -from[p*step*2 + 1], x[p*2] := from[p*step*2], p < k: the conjugates of a
+     * vector. NULL for real types. */
+    void (*conjugate)(void *x, const void *from, int64_t step, int64_t k);
 
     /* y[j] := sum over p of x[p] * M[p*ld + j], j < n, p < k. */
     void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
@@ -119,8 +126,9 @@ typedef struct cpu_kernels {
     void (*short_combine[CPU_SHORTS])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,
                                       const void *x);
 
-    /* Executes independent multiply-adds in registers and returns the number of floating-point
-     * operations. Stores the sum of the results in *sink, so that the loop is not removed. */
+    /* NULL for complex types. Executes independent multiply-adds in registers and returns the
+     * number of floating-point operations. Stores the sum of the results in *sink, so that the loop
+     * is not removed. */
     double (*fma_loop)(int64_t rounds, double *sink);
 } cpu_kernels;
 

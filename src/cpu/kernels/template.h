@@ -12,6 +12,7 @@
  *   template_vector.h   matrix times vector (GEMV)
  *   template_short.h    GEMV for a matrix of a short type (f16, bf16, int8)
  *   template_peak.h     the rate of multiply-adds
+ *   template_complex.h  the kernels of complex elements, whose parts are of the type
  *
  * Macros of the tier, for both types:
  *   MR, NV              the largest register tile: MR rows times NV vectors; it uses MR*NV + NV + 1
@@ -22,12 +23,17 @@
  *   FOR_VECTORS         vectors from 1 to SMALL_NV
  *   STEPS               optional: steps of k in an iteration of a tile's loop: 1 (default), 2 or 4
  *   SMALL_NV, WIDE_MR   optional: see template_small.h
+ *   COMPLEX_...         the same for tiles of complex elements, which have half as many rows:
+ *                       COMPLEX_MR, _TILES, _TALLEST_TILES, _ROWS and, with WIDE_MR, _WIDE_MR
  *
  * Macros of one type, which are undefined at the end:
  *   T                   element type, float or double
  *   V, VLEN             vector type and its elements
  *   KC                  steps of k between two visits to a tile of C, found by measurement
  *   NAME(x)             x with the tier's and type's suffix
+ *   COMPLEX_NAME(x)     the same for complex elements
+ *   PACK_PAIRS(x)       optional: x with the suffix of the type that packs pairs of T: for float,
+ *                       the suffix of double
  *   MASK                a mask type
  *   MASK_OF(lanes)      the mask in which the first `lanes` lanes, 1 to VLEN, are set
  *   LOAD(p), LOAD_MASKED(p, mask)          unaligned; lanes not set read nothing and give 0
@@ -49,6 +55,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
+#define PARTS  1 /* numbers of an element */
 
 INLINE int64_t NAME(least)(int64_t x, int64_t y)
 {
@@ -86,6 +93,7 @@ INLINE T NAME(sum_lanes)(V x)
 
 const cpu_kernels NAME(tgl_cpu_kernels) = {
     .element = sizeof(T),
+    .parts = 1,
     .vector = VLEN,
     .mr = MR,
     .nv = NV,
@@ -106,10 +114,21 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     .fma_loop = NAME(fma_loop),
 };
 
+#include "cpu/kernels/template_complex.h"
+
 #undef T
 #undef V
 #undef VLEN
 #undef NAME
+#undef COMPLEX_NAME
+#undef PACK_PAIRS
+#undef PARTS
+#undef HALF_V
+#undef HALF_LOAD
+#undef HALF_STORE
+#undef HALF_BROADCAST
+#undef HALF_FMA
+#undef HALF_OF
 #undef KC
 #undef MASK
 #undef MASK_OF

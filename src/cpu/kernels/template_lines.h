@@ -4,8 +4,9 @@
  * The compiler vectorises these loops.
  */
 
-static void NAME(scale)(void *to, int64_t n, double beta)
+static void NAME(scale)(void *to, int64_t n, double beta, double beta_imag)
 {
+    (void)beta_imag;
     T *c = to;
     const T factor = (T)beta;
     if (factor == 0)
@@ -16,8 +17,10 @@ static void NAME(scale)(void *to, int64_t n, double beta)
 }
 
 static void NAME(reduce)(void *to, int64_t c_stride, int64_t n, const void *from,
-                         int64_t part_stride, int64_t count, double alpha, double beta)
+                         int64_t part_stride, int64_t count, double alpha, double beta,
+                         const tgl_complex_part *complex)
 {
+    (void)complex;
     T *c = to;
     const T *part = from;
     for (int64_t j = 0; j < n; j++) {

@@ -27,6 +27,9 @@ typedef struct NAME(small_operands) {
     bool has_beta; /* known before the sums, so that the branch on it never waits for them */
     /* Pointers, because values would take registers that the sums of the largest tile need. */
     const double *alpha, *beta;
+#if PARTS == 2
+    const tgl_complex_part *complex;
+#endif
 } NAME(small_operands);
 
 /* One tile. mr, nv and tail are constants. */
@@ -35,18 +38,18 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
 {
 #ifdef HALF_V
     const bool half = tail == CPU_TAIL_HALF;
-    HALF_V half_acc[MR];
+    HALF_V half_acc[MR * PARTS];
     UNROLL
-    for (int i = 0; i < mr; i++)
+    for (int i = 0; i < mr * PARTS; i++)
         half_acc[i] = HALF_BROADCAST(0);
 #else
     const bool half = false;
 #endif
     const bool masked = tail == CPU_TAIL_PARTIAL;
     const int whole = half ? nv - 1 : nv;
-    V acc[MR][SMALL_NV];
+    V acc[MR * PARTS][SMALL_NV];
     UNROLL
-    for (int i = 0; i < mr; i++) {
+    for (int i = 0; i < mr * PARTS; i++) {
         UNROLL
         for (int j = 0; j < whole; j++)
             acc[i][j] = BROADCAST(0);
@@ -68,8 +71,8 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
         const HALF_V half_row = half ? HALF_LOAD(b + whole * VLEN, mask) : HALF_BROADCAST(0);
 #endif
         UNROLL
-        for (int q = 0; q < mr; q++) {
-            const T element = *(const T *)(const void *)(a + q * a_row);
+        for (int q = 0; q < mr * PARTS; q++) {
+            const T element = ((const T *)(const void *)(a + q / PARTS * a_row))[q % PARTS];
             const V broadcast = BROADCAST(element);
             UNROLL
             for (int j = 0; j < whole; j++)
@@ -84,7 +87,17 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
         }
     }
     T *c = x->c;
-    if (x->has_beta) {
+#if PARTS == 2
+    const T complex_alpha = (T)*x->alpha, complex_beta = (T)*x->beta;
+    NAME(finish_tile)
+    (mr, whole, masked, mask, c, x->ldc, complex_alpha, complex_beta, x->complex, acc);
+#ifdef HALF_V
+    if (half)
+        NAME(finish_half)
+        (mr, mask, c + whole * VLEN, x->ldc, complex_alpha, complex_beta, x->complex, half_acc);
+#endif
+#endif
+    if (PARTS == 1 && x->has_beta) {
         const T alpha = (T)*x->alpha, beta = (T)*x->beta;
         const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
         UNROLL
@@ -124,7 +137,7 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
 INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small_product *product,
                               const void *b, int64_t ldb, void *c, int columns)
 {
-    const int64_t element = sizeof(T);
+    const int64_t element = PARTS * sizeof(T);
     NAME(small_operands)
     x = {
         .a = product->A,
@@ -133,12 +146,15 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         .a_step = (product->trans_a ? product->lda : 1) * element,
         .b_step = ldb * element,
         .k = product->k,
-        .ldc = product->ldc,
+        .ldc = product->ldc * PARTS,
         .c = c,
-        .mask = MASK_OF(tail == CPU_TAIL_WHOLE ? VLEN : columns),
+        .mask = MASK_OF(tail == CPU_TAIL_WHOLE ? VLEN : columns * PARTS),
         .has_beta = (T)product->beta != 0,
         .alpha = &product->alpha,
         .beta = &product->beta,
+#if PARTS == 2
+        .complex = &product->complex,
+#endif
     };
 #ifdef WIDE_MR
     const int most = nv > NV ? WIDE_MR : MR;
@@ -192,9 +208,3 @@ FOR_VECTORS(SMALL_PANELS)
 #undef SMALL_PANEL
 #undef SMALL_PANELS
 #undef SMALL_HALF
-#undef HALF_V
-#undef HALF_LOAD
-#undef HALF_STORE
-#undef HALF_BROADCAST
-#undef HALF_FMA
-#undef HALF_OF

@@ -38,7 +38,7 @@ static __attribute__((noinline)) void NAME(fetch_rows)(const T *c, int64_t ldc, 
 
 /* The properties of a tile function. */
 typedef struct NAME(kind) {
-    int mr, nv;
+    int mr, nv; /* rows, each of which has PARTS rows of sums in registers, and vectors */
     cpu_layout layout;
     bool masked; /* the last vector is partial */
     cpu_use use;
@@ -70,9 +70,10 @@ INLINE const T *NAME(line_of_a)(const NAME(kind) t, const int i, const NAME(curs
     return (const T *)(const void *)(at->a + offset);
 }
 
-/* Step u of an iteration, a rank-1 update: acc[i][j] += a[i] * b[j]. */
+/* Step u of an iteration, a rank-1 update: acc[i][j] += a[i] * b[j]. The parts of a complex element
+ * of A multiply b one by one, as two rows of a real matrix would. */
 INLINE void NAME(step)(const NAME(kind) t, const int u, MASK mask, NAME(cursor) * at,
-                       V acc[MR][SMALL_NV])
+                       V acc[MR * PARTS][SMALL_NV])
 {
     V row[NV];
     const char *from = at->b + (t.group > 1 && u == 3 ? at->b3 : u * at->b1);
@@ -92,9 +93,10 @@ INLINE void NAME(step)(const NAME(kind) t, const int u, MASK mask, NAME(cursor) 
         at->copied += t.nv * VLEN;
     }
     UNROLL
-    for (int q = 0; q < t.mr; q++) {
-        const V x = BROADCAST(t.layout == CPU_A_ROWS ? NAME(line_of_a)(t, q, at)[u]
-                                                     : NAME(line_of_a)(t, u, at)[q]);
+    for (int q = 0; q < t.mr * PARTS; q++) {
+        const V x = BROADCAST(t.layout == CPU_A_ROWS
+                                  ? NAME(line_of_a)(t, q / PARTS, at)[u * PARTS + q % PARTS]
+                                  : NAME(line_of_a)(t, u, at)[q]);
         UNROLL
         for (int j = 0; j < t.nv; j++)
             ADD_PRODUCT(acc[q][j], x, row[j]);
@@ -108,7 +110,7 @@ INLINE void NAME(step)(const NAME(kind) t, const int u, MASK mask, NAME(cursor) 
  * behind those of the step before. It names only addresses that some step uses, because each one
  * that it names takes a register. */
 INLINE void NAME(steps)(const NAME(kind) t, const int steps, int64_t rounds, MASK mask,
-                        NAME(cursor) * at, V acc[MR][SMALL_NV])
+                        NAME(cursor) * at, V acc[MR * PARTS][SMALL_NV])
 {
     _Static_assert(STEPS == 1 || (MR <= 8 && STEPS <= 4),
                    "the cursor has distances to no other lines");
@@ -125,7 +127,7 @@ INLINE void NAME(steps)(const NAME(kind) t, const int steps, int64_t rounds, MAS
             }
             NAME(step)(t, u, mask, at, acc);
         }
-        at->a += steps * (t.layout == CPU_A_ROWS ? (int64_t)sizeof(T) : at->a1);
+        at->a += steps * (t.layout == CPU_A_ROWS ? PARTS * (int64_t)sizeof(T) : at->a1);
         at->b += steps * at->b1;
     }
 }
@@ -134,7 +136,7 @@ INLINE void NAME(steps)(const NAME(kind) t, const int steps, int64_t rounds, MAS
  * would compute the addresses of all rows before the loop over k and spill registers to keep them.
  */
 INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK mask, T *c,
-                             int64_t ldc, T alpha, T beta, V acc[MR][SMALL_NV])
+                             int64_t ldc, T alpha, T beta, V acc[MR * PARTS][SMALL_NV])
 {
     const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
     T *row = c;
@@ -176,9 +178,11 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
                        const cpu_beside *beside)
 {
     const int mr = t.mr, nv = t.nv, group = t.group;
-    const int64_t row_step = t.layout == CPU_A_ROWS ? a_stride : 1;
-    const MASK mask = MASK_OF(t.masked ? tail : VLEN);
-    const int64_t a1 = a_stride * (int64_t)sizeof(T), b1 = ldb * (int64_t)sizeof(T);
+    const int64_t row_step = PARTS * (t.layout == CPU_A_ROWS ? a_stride : 1);
+    const MASK mask = MASK_OF(t.masked ? tail * PARTS : VLEN);
+    const int64_t element = PARTS * (int64_t)sizeof(T), a1 = a_stride * element;
+    const int64_t b1 = ldb * element;
+    ldc *= PARTS;
     NAME(cursor)
     at = {.a = (const char *)a,
           .b = (const char *)b,
@@ -189,9 +193,9 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
           .a7 = 7 * a1,
           .b1 = b1,
           .b3 = 3 * b1};
-    V acc[MR][SMALL_NV];
+    V acc[MR * PARTS][SMALL_NV];
     UNROLL
-    for (int i = 0; i < mr; i++) {
+    for (int i = 0; i < mr * PARTS; i++) {
         UNROLL
         for (int j = 0; j < nv; j++)
             acc[i][j] = BROADCAST(0);
@@ -207,7 +211,7 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
         runs = is_divided ? (int64_t)((uint64_t)(k + SHORT_RUN - 1) / SHORT_RUN) : 1;
         run = is_divided ? SHORT_RUN : k;
     }
-    const T *next_a = t.layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
+    const T *next_a = t.layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k * PARTS;
     if (k < LONG_K && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
     for (int64_t i = 0, p = 0; p < k; i++) {
         PREFETCH_ROW(nv, c + i * ldc, 1, 3);
@@ -224,6 +228,10 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
         p += steps;
     }
     if (group > 1) NAME(steps)(t, 1, (int64_t)((uint64_t)k % (unsigned)group), mask, &at, acc);
+#if PARTS == 2
+    NAME(finish_tile)(mr, nv, t.masked, mask, c, ldc, alpha, beta, beside->complex, acc);
+    beta = 0, alpha = 1;
+#endif
     NAME(store_tile)(mr, nv, t.masked, mask, c, ldc, alpha, beta, acc);
 }
 

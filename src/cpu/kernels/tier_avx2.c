@@ -5,6 +5,7 @@
  */
 #include "cpu/kernels/activate.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/kernels/pairs.h"
 #include "cpu/kernels/tier_tables.h"
 #include "cpu/kernels/transpose.h"
 #include "cpu/kernels/unroll.h"
@@ -21,12 +22,16 @@
                      _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT))
 #include "cpu/kernels/template_convert.h"
 
-#define MR                6
-#define NV                2
-#define FOR_TILES         CPU_TILES_6x2
-#define FOR_TALLEST_TILES CPU_TALLEST_6x2
-#define FOR_ROWS          CPU_ROWS_6
-#define FOR_VECTORS       CPU_VECTORS_2
+#define MR                    6
+#define NV                    2
+#define FOR_TILES             CPU_TILES_6x2
+#define FOR_TALLEST_TILES     CPU_TALLEST_6x2
+#define FOR_ROWS              CPU_ROWS_6
+#define COMPLEX_MR            3
+#define COMPLEX_TILES         CPU_TILES_3x2
+#define COMPLEX_TALLEST_TILES CPU_TALLEST_3x2
+#define COMPLEX_ROWS          CPU_ROWS_3
+#define FOR_VECTORS           CPU_VECTORS_2
 
 /* With four steps instead of one, products of 64 to 1024 cubed are 5 to 10 % faster if another
  * hardware thread uses half of the core, else 1 % (Zen 3; docs/notes/2026-11-26-cpu-kernels.md). */
@@ -70,6 +75,8 @@ static inline __m256 load_bf16(const uint16_t *from)
 #define V                        __m256
 #define VLEN                     8
 #define NAME(x)                  x##_avx2_f32
+#define COMPLEX_NAME(x)          x##_avx2_c64
+#define PACK_PAIRS(x)            x##_avx2_f64
 #define KC                       512
 #define MASK                     __m256i
 #define MASK_OF(lanes)           first_lanes(lane_masks + 8 - (lanes))
@@ -90,6 +97,7 @@ static inline __m256 load_bf16(const uint16_t *from)
 #define V                        __m256d
 #define VLEN                     4
 #define NAME(x)                  x##_avx2_f64
+#define COMPLEX_NAME(x)          x##_avx2_c128
 #define KC                       384
 #define MASK                     __m256i
 #define MASK_OF(lanes)           first_lanes(lane_masks + 8 - 2 * (lanes))

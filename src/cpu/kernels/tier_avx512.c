@@ -6,6 +6,7 @@
  */
 #include "cpu/kernels/activate.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/kernels/pairs.h"
 #include "cpu/kernels/tier_tables.h"
 #include "cpu/kernels/transpose.h"
 #include "cpu/kernels/unroll.h"
@@ -22,11 +23,16 @@
                         _mm512_cvtps_ph(_mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT))
 #include "cpu/kernels/template_convert.h"
 
-#define MR                8
-#define NV                3
-#define FOR_TILES         CPU_TILES_8x3
-#define FOR_TALLEST_TILES CPU_TALLEST_8x3
-#define FOR_ROWS          CPU_ROWS_8
+#define MR                    8
+#define NV                    3
+#define FOR_TILES             CPU_TILES_8x3
+#define FOR_TALLEST_TILES     CPU_TALLEST_8x3
+#define FOR_ROWS              CPU_ROWS_8
+#define COMPLEX_MR            4
+#define COMPLEX_TILES         CPU_TILES_4x3
+#define COMPLEX_TALLEST_TILES CPU_TALLEST_4x3
+#define COMPLEX_ROWS          CPU_ROWS_4
+#define COMPLEX_WIDE_MR       3
 /* Two steps instead of one are 3 % faster if another hardware thread uses half of the core, else
  * 0.5 to 1 %; four would be 0 to 1 % faster (Emerald Rapids; docs/notes/2026-11-26-cpu-kernels.md).
  */
@@ -53,6 +59,8 @@ static inline __m512 load_bf16(const uint16_t *from)
 #define V                        __m512
 #define VLEN                     16
 #define NAME(x)                  x##_avx512_f32
+#define COMPLEX_NAME(x)          x##_avx512_c64
+#define PACK_PAIRS(x)            x##_avx512_f64
 #define KC                       512
 #define MASK                     __mmask16
 #define MASK_OF(lanes)           ((__mmask16)((1u << (lanes)) - 1))
@@ -76,6 +84,7 @@ static inline __m512 load_bf16(const uint16_t *from)
 #define V                        __m512d
 #define VLEN                     8
 #define NAME(x)                  x##_avx512_f64
+#define COMPLEX_NAME(x)          x##_avx512_c128
 #define KC                       384
 #define MASK                     __mmask8
 #define MASK_OF(lanes)           ((__mmask8)((1u << (lanes)) - 1))

@@ -5,6 +5,7 @@
  */
 #include "cpu/kernels/activate.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/kernels/pairs.h"
 #include "cpu/kernels/tier_tables.h"
 #include "cpu/kernels/transpose.h"
 #include "cpu/kernels/unroll.h"
@@ -19,12 +20,16 @@
 #include "cpu/kernels/template_convert.h"
 
 /* Registers: 18 sums, 3 vectors of b and 6 elements of a. With 8 rows gcc 12 spills. */
-#define MR                6
-#define NV                3
-#define FOR_TILES         CPU_TILES_6x3
-#define FOR_TALLEST_TILES CPU_TALLEST_6x3
-#define FOR_ROWS          CPU_ROWS_6
-#define FOR_VECTORS       CPU_VECTORS_3
+#define MR                    6
+#define NV                    3
+#define FOR_TILES             CPU_TILES_6x3
+#define FOR_TALLEST_TILES     CPU_TALLEST_6x3
+#define FOR_ROWS              CPU_ROWS_6
+#define COMPLEX_MR            3
+#define COMPLEX_TILES         CPU_TILES_3x3
+#define COMPLEX_TALLEST_TILES CPU_TALLEST_3x3
+#define COMPLEX_ROWS          CPU_ROWS_3
+#define FOR_VECTORS           CPU_VECTORS_3
 
 static inline float32x4_t load_some_f32(const float *from, int lanes)
 {
@@ -86,6 +91,8 @@ static inline float32x4_t load_i8(const int8_t *from)
 #define V                        float32x4_t
 #define VLEN                     4
 #define NAME(x)                  x##_neon_f32
+#define COMPLEX_NAME(x)          x##_neon_c64
+#define PACK_PAIRS(x)            x##_neon_f64
 #define KC                       512
 #define MASK                     int
 #define MASK_OF(lanes)           (lanes)
@@ -102,6 +109,7 @@ static inline float32x4_t load_i8(const int8_t *from)
 #define V                        float64x2_t
 #define VLEN                     2
 #define NAME(x)                  x##_neon_f64
+#define COMPLEX_NAME(x)          x##_neon_c128
 #define KC                       384
 #define MASK                     int
 #define MASK_OF(lanes)           (lanes)

@@ -6,6 +6,7 @@
  */
 #include "cpu/kernels/activate.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/kernels/pairs.h"
 #include "cpu/kernels/tier_tables.h"
 #include "cpu/kernels/unroll.h"
 
@@ -14,12 +15,16 @@
 #define CONVERT_NAME(x) x##_portable
 #include "cpu/kernels/template_convert.h"
 
-#define MR                4
-#define NV                2
-#define FOR_TILES         CPU_TILES_4x2
-#define FOR_TALLEST_TILES CPU_TALLEST_4x2
-#define FOR_ROWS          CPU_ROWS_4
-#define FOR_VECTORS       CPU_VECTORS_2
+#define MR                    4
+#define NV                    2
+#define FOR_TILES             CPU_TILES_4x2
+#define FOR_TALLEST_TILES     CPU_TALLEST_4x2
+#define FOR_ROWS              CPU_ROWS_4
+#define COMPLEX_MR            2
+#define COMPLEX_TILES         CPU_TILES_2x2
+#define COMPLEX_TALLEST_TILES CPU_TALLEST_2x2
+#define COMPLEX_ROWS          CPU_ROWS_2
+#define FOR_VECTORS           CPU_VECTORS_2
 
 typedef float vector_f32 __attribute__((vector_size(16)));
 typedef double vector_f64 __attribute__((vector_size(16)));
@@ -93,6 +98,8 @@ static inline vector_f32 widen_bf16(const uint16_t *x)
 #define V                        vector_f32
 #define VLEN                     4
 #define NAME(x)                  x##_portable_f32
+#define COMPLEX_NAME(x)          x##_portable_c64
+#define PACK_PAIRS(x)            x##_portable_f64
 #define KC                       512
 #define MASK                     int
 #define MASK_OF(lanes)           (lanes)
@@ -109,6 +116,7 @@ static inline vector_f32 widen_bf16(const uint16_t *x)
 #define V                        vector_f64
 #define VLEN                     2
 #define NAME(x)                  x##_portable_f64
+#define COMPLEX_NAME(x)          x##_portable_c128
 #define KC                       384
 #define MASK                     int
 #define MASK_OF(lanes)           (lanes)

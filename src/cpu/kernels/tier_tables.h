@@ -8,10 +8,14 @@
 #include "cpu/kernels/cpu_words.h"
 #include "cpu/kernels/kernels.h"
 
-extern const cpu_kernels tgl_cpu_kernels_portable_f32, tgl_cpu_kernels_portable_f64;
-extern const cpu_kernels tgl_cpu_kernels_avx2_f32, tgl_cpu_kernels_avx2_f64;
-extern const cpu_kernels tgl_cpu_kernels_avx512_f32, tgl_cpu_kernels_avx512_f64;
-extern const cpu_kernels tgl_cpu_kernels_neon_f32, tgl_cpu_kernels_neon_f64;
+extern const cpu_kernels tgl_cpu_kernels_portable_f32, tgl_cpu_kernels_portable_f64,
+    tgl_cpu_kernels_portable_c64, tgl_cpu_kernels_portable_c128;
+extern const cpu_kernels tgl_cpu_kernels_avx2_f32, tgl_cpu_kernels_avx2_f64,
+    tgl_cpu_kernels_avx2_c64, tgl_cpu_kernels_avx2_c128;
+extern const cpu_kernels tgl_cpu_kernels_avx512_f32, tgl_cpu_kernels_avx512_f64,
+    tgl_cpu_kernels_avx512_c64, tgl_cpu_kernels_avx512_c128;
+extern const cpu_kernels tgl_cpu_kernels_neon_f32, tgl_cpu_kernels_neon_f64,
+    tgl_cpu_kernels_neon_c64, tgl_cpu_kernels_neon_c128;
 extern const cpu_conversions tgl_cpu_conversions_neon;
 extern const cpu_conversions tgl_cpu_conversions_portable, tgl_cpu_conversions_avx2,
     tgl_cpu_conversions_avx512;

@@ -13,7 +13,9 @@
 #endif
 
 /* Expand f(rows, nv) for 1 to this many rows. */
-#define CPU_ROWS_4(f, nv) f(1, nv) f(2, nv) f(3, nv) f(4, nv)
+#define CPU_ROWS_2(f, nv) f(1, nv) f(2, nv)
+#define CPU_ROWS_3(f, nv) CPU_ROWS_2(f, nv) f(3, nv)
+#define CPU_ROWS_4(f, nv) CPU_ROWS_3(f, nv) f(4, nv)
 #define CPU_ROWS_6(f, nv) CPU_ROWS_4(f, nv) f(5, nv) f(6, nv)
 #define CPU_ROWS_8(f, nv) CPU_ROWS_6(f, nv) f(7, nv) f(8, nv)
 
@@ -23,12 +25,20 @@
 #define CPU_VECTORS_4(f) f(1) f(2) f(3) f(4)
 
 /* Expand f(rows, nv) for all tiles up to this size; TALLEST: for those with the most rows. */
+#define CPU_TILES_2x2(f) CPU_ROWS_2(f, 1) CPU_ROWS_2(f, 2)
+#define CPU_TILES_3x2(f) CPU_ROWS_3(f, 1) CPU_ROWS_3(f, 2)
+#define CPU_TILES_3x3(f) CPU_ROWS_3(f, 1) CPU_ROWS_3(f, 2) CPU_ROWS_3(f, 3)
 #define CPU_TILES_4x2(f) CPU_ROWS_4(f, 1) CPU_ROWS_4(f, 2)
+#define CPU_TILES_4x3(f) CPU_ROWS_4(f, 1) CPU_ROWS_4(f, 2) CPU_ROWS_4(f, 3)
 #define CPU_TILES_6x2(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2)
 #define CPU_TILES_6x3(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2) CPU_ROWS_6(f, 3)
 #define CPU_TILES_8x3(f) CPU_ROWS_8(f, 1) CPU_ROWS_8(f, 2) CPU_ROWS_8(f, 3)
 
+#define CPU_TALLEST_2x2(f) f(2, 1) f(2, 2)
+#define CPU_TALLEST_3x2(f) f(3, 1) f(3, 2)
+#define CPU_TALLEST_3x3(f) f(3, 1) f(3, 2) f(3, 3)
 #define CPU_TALLEST_4x2(f) f(4, 1) f(4, 2)
+#define CPU_TALLEST_4x3(f) f(4, 1) f(4, 2) f(4, 3)
 #define CPU_TALLEST_6x2(f) f(6, 1) f(6, 2)
 #define CPU_TALLEST_6x3(f) f(6, 1) f(6, 2) f(6, 3)
 #define CPU_TALLEST_8x3(f) f(8, 1) f(8, 2) f(8, 3)

@@ -49,10 +49,11 @@ extern const cpu_model tgl_cpu_models[];
 const cpu_model *tgl_cpu_model_find(const cpu_model *rows, const char *model,
                                     const cpu_kernels *kernels);
 
-/* The measured blocking for the kernels' type. */
+/* The measured blocking for the kernels' type. Complex types have none. */
 static inline cpu_blocking tgl_cpu_measured_blocking(const cpu_model *row,
                                                      const cpu_kernels *kernels)
 {
+    if (kernels->parts > 1) return (cpu_blocking){0};
     return kernels->element == sizeof(double) ? row->f64 : row->f32;
 }
 

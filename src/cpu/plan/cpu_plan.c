@@ -285,7 +285,8 @@ static void plan_vector(const plan_input *in, cpu_plan *plan)
     plan->path = CPU_PATH_VECTOR;
     plan->threads = tgl_cpu_threads_for(multiply_adds(s->m, s->n, s->k), in->threads);
     const bool contiguous = s->n == 1 ? s->trans_b || s->ldb == 1 : !s->trans_a || s->lda == 1;
-    if (!contiguous) plan->a_bytes = tgl_cpu_aligned((size_t)s->k * element);
+    const bool conjugates = s->conj_a != s->conj_b; /* x is copied, cpu_vector.c */
+    if (!contiguous || conjugates) plan->a_bytes = tgl_cpu_aligned((size_t)s->k * element);
     plan->part_bytes = tgl_cpu_aligned((size_t)(s->m * s->n) * element);
     plan->workspace = plan->a_bytes + plan->part_bytes;
 }

@@ -69,6 +69,13 @@ typedef struct cpu_plan {
 void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
                   const cpu_machine *machine, cpu_plan *plan);
 
+/* The time of a multiply-add, in that of one of f32: f64 has half as many lanes, and a complex
+ * multiply-add is four real ones. */
+static inline double tgl_cpu_weight(const cpu_kernels *kernels)
+{
+    return (double)kernels->element / sizeof(float) * kernels->parts;
+}
+
 /* bytes, rounded up to CPU_ALIGNMENT. */
 size_t tgl_cpu_aligned(size_t bytes);
 

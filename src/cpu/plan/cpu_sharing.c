@@ -40,7 +40,7 @@ int tgl_cpu_threads_for(double work, int max)
 static void choose_sharing(const tgl_shape *s, int max, cpu_plan *plan)
 {
     const double products = (double)s->m * (double)s->n * (double)s->k;
-    const double weight = plan->kernels->element == sizeof(double) ? 2 : 1; /* half as many lanes */
+    const double weight = tgl_cpu_weight(plan->kernels);
     plan->threads = tgl_cpu_threads_for(weight * products * (double)s->batch, max);
     plan->sharing = CPU_SHARE_C;
     if (plan->threads == 1) return;

@@ -9,6 +9,8 @@ enum {
     F64 = CPU_BIT(TGL_F64),
     FLOATS = CPU_BIT(TGL_F16) | CPU_BIT(TGL_BF16) | F32,
     I32 = CPU_BIT(TGL_I32),
+    C64 = CPU_BIT(TGL_C64),
+    C128 = CPU_BIT(TGL_C128),
     ALL = CPU_BIT(TGL_COMPUTE_FAST + 1) - 1,
     /* A product of two f16 is the sum of four exact products of words, which is rounded several
      * times. IEEE requires one rounding. */
@@ -17,7 +19,8 @@ enum {
 };
 
 /* Columns: type, results, addends, last_activation, fits_tiles, sums_are_integers, words,
- * word_modes, steps_of_vector. f64 is never multiplied by words (word_modes is 0). */
+ * word_modes, steps_of_vector. f64 and complex types are never multiplied by words
+ * (word_modes is 0). */
 static const cpu_type types[] = {
     {TGL_F32, F32, F32, TGL_ACTIVATION_SILU, true, false, CPU_WORDS_F32,
      CPU_BIT(TGL_COMPUTE_ACCURATE), 0},
@@ -26,6 +29,8 @@ static const cpu_type types[] = {
      CPU_VECTOR_STEPS},
     {TGL_BF16, FLOATS, FLOATS, TGL_ACTIVATION_SILU, false, false, CPU_WORDS_BF16, ALL,
      CPU_VECTOR_STEPS},
+    {TGL_C64, C64, C64, TGL_ACTIVATION_NONE, true, false, CPU_WORDS_F32, 0, 0},
+    {TGL_C128, C128, C128, TGL_ACTIVATION_NONE, true, false, CPU_WORDS_F32, 0, 0},
     {TGL_I8, I32, I32, TGL_ACTIVATION_RELU, false, true, CPU_WORDS_I8, ALL, EXACT_STEPS},
 };
 

@@ -11,12 +11,12 @@
 static void add_products_f32(const cpu_plan *plan, void *sums, const void *products, int64_t n,
                              bool add)
 {
-    plan->kernels->reduce(sums, 1, n, products, 0, 1, 1, add);
+    plan->kernels->reduce(sums, 1, n, products, 0, 1, 1, add, NULL);
 }
 
 static void add_parts_f32(const cpu_plan *plan, void *sums, int64_t n, int64_t step, int64_t count)
 {
-    plan->kernels->reduce(sums, 1, n, (const float *)sums + step, step, count, 1, 1);
+    plan->kernels->reduce(sums, 1, n, (const float *)sums + step, step, count, 1, 1, NULL);
 }
 
 /* Reads n elements of an operand of the epilogue from `index` on; NULL if there is no operand. */
@@ -39,11 +39,11 @@ static void store_row_f32(const cpu_block_sums *x, int64_t i)
     const int64_t row = x->rows.begin + i, column = x->columns.begin, n = cpu_length(x->columns);
     float *sums = (float *)x->sums + i * x->ld;
     if (!run->has_product || run->alpha != 1)
-        kernels->scale(sums, n, run->has_product ? run->alpha : 0);
+        kernels->scale(sums, n, run->has_product ? run->alpha : 0, 0);
     if (run->beta != 0) {
         const void *C = tgl_cpu_c_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_c));
         cpu_read_line(convert, s->type_c, x->line, C, row * s->ldc + column, n);
-        kernels->reduce(sums, 1, n, x->line, n, 1, run->beta, 1);
+        kernels->reduce(sums, 1, n, x->line, n, 1, run->beta, 1, NULL);
     }
     if (!tgl_epilogue_is_none(e)) {
         const bool by_row = e->bias == TGL_BIAS_ROW;

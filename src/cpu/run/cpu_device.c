@@ -156,8 +156,8 @@ static tgl_status check_shape(const tgl_shape *s)
     const tgl_shape_epilogue *e = &s->epilogue;
     if (type == NULL || s->type_b != s->type_a || (type->results & CPU_BIT(s->type_c)) == 0 ||
         (type->results & CPU_BIT(s->type_d)) == 0)
-        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has kernels for f32, f64, f16, bf16, and "
-                                         "i8 with results of i32 only");
+        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has kernels for f32, f64, c64, c128, f16, "
+                                         "bf16, and i8 with results of i32 only");
     if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
         s->scaling_d != TGL_SCALING_NONE)
         return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no kernel that takes scales");
@@ -184,8 +184,7 @@ static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_bl
     if (state == NULL) return NULL;
     const cpu_words *words = tgl_cpu_words_for(shape, tier);
     if (words == NULL && tgl_cpu_type_of(shape)->fits_tiles) {
-        tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, blocking, machine,
-                     state);
+        tgl_cpu_plan(shape, tgl_cpu_kernels_of(tier, shape->type_d), blocking, machine, state);
         return state;
     }
     cpu_block_plan *blocks = malloc(sizeof *blocks);
@@ -233,23 +232,27 @@ static void cpu_unprepare(tgl_plan *plan)
     free_state(plan->state);
 }
 
-/* Reads a scalar of this type; 0 if `at` is NULL. */
-static double scalar_at(tgl_type type, const void *at)
+/* Reads a number of a scalar of this type: 0, or 1 for the imaginary part, which real types do not
+ * have. 0 if `at` is NULL. */
+static double scalar_at(tgl_type type, const void *at, int number)
 {
-    if (at == NULL) return 0;
-    return type == TGL_F32   ? *(const float *)at
-           : type == TGL_I32 ? *(const int32_t *)at
-                             : *(const double *)at;
+    if (at == NULL || (number == 1 && !tgl_type_is_complex(type))) return 0;
+    return tgl_type_is_single(type) ? ((const float *)at)[number]
+           : type == TGL_I32        ? *(const int32_t *)at
+                                    : ((const double *)at)[number];
 }
 
 /* The run with alpha and beta read from memory, as if the host had given them. */
 static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
 {
     tgl_run host = *run;
-    host.alpha = scalar_at(s->type_accumulate, run->at[TGL_AT_ALPHA]);
-    host.beta = scalar_at(s->type_accumulate, run->at[TGL_AT_BETA]);
-    host.has_product = run->has_product && host.alpha != 0;
-    if (host.beta == 0 && !s->in_place) host.at[TGL_AT_C] = host.at[TGL_AT_C_ARRAY] = NULL;
+    host.alpha = scalar_at(s->type_accumulate, run->at[TGL_AT_ALPHA], 0);
+    host.alpha_imag = scalar_at(s->type_accumulate, run->at[TGL_AT_ALPHA], 1);
+    host.beta = scalar_at(s->type_accumulate, run->at[TGL_AT_BETA], 0);
+    host.beta_imag = scalar_at(s->type_accumulate, run->at[TGL_AT_BETA], 1);
+    host.has_product = run->has_product && (host.alpha != 0 || host.alpha_imag != 0);
+    if (!tgl_run_has_beta(&host) && !s->in_place)
+        host.at[TGL_AT_C] = host.at[TGL_AT_C_ARRAY] = NULL;
     return host;
 }
 

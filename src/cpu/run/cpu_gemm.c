@@ -27,6 +27,7 @@ typedef struct rectangle {
     const cpu_plan *plan;
     const cpu_job *job;
     double alpha, beta;
+    tgl_complex_part complex; /* of complex types */
     const char *A, *B;
     char *C; /* D of the run, which contains C, or the sums over a part of k */
     int64_t ldc;
@@ -55,6 +56,7 @@ typedef struct row_block {
     int64_t tiles, first, base, rest;
     const char *packed; /* NULL: A is read in place */
     double beta;        /* 1 after the first block of k */
+    tgl_complex_part complex;
 } row_block;
 
 static void cut_rows(row_block *block, int mr)
@@ -165,7 +167,7 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
         cpu_tile_fn *tile = y.use != CPU_B_READ
                                 ? kernels->tallest_tile[y.use][layout][partial][vectors - 1]
                                 : kernels->tile[layout][partial][vectors - 1][rows - 1];
-        cpu_beside beside = {.copy = y.copy, .fetch_c = true};
+        cpu_beside beside = {.copy = y.copy, .fetch_c = true, .complex = &block->complex};
         fetch_part(block, &y, element, q, &beside);
         tile(k, a, a_stride, y.b, y.ldb, c + row * x->ldc * element, x->ldc, tail, x->alpha,
              block->beta, &beside);
@@ -283,7 +285,9 @@ static void multiply_columns(const rectangle *x, cpu_range columns, cpu_range k)
             .k = k,
             .packed = plan->pack_a ? x->job->memory : NULL,
             .beta = k.begin == x->job->k.begin ? x->beta : 1,
+            .complex = x->complex,
         };
+        if (k.begin != x->job->k.begin) block.complex.beta_imag = 0;
         cut_rows(&block, plan->kernels->mr);
         if (plan->pack_a) (x->shape->trans_a ? pack_a_columns : pack_a_rows)(x, &block);
         for (int64_t i = 0; i < panels; i++) {
@@ -318,6 +322,7 @@ static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
         .job = job,
         .alpha = product->run->alpha,
         .beta = product->run->beta,
+        .complex = tgl_cpu_complex_part(s, product->run),
         .A = tgl_cpu_a_of(s, product->run, job->problem, element),
         .B = tgl_cpu_b_of(s, product->run, job->problem, element),
         .C = tgl_cpu_d_of(s, product->run, job->problem, element),
@@ -355,6 +360,7 @@ static void multiply_flat(const rectangle *x)
         .A = a_at(x, rows.begin, 0),
         .B = b_at(x, 0, columns.begin),
         .C = x->C + (rows.begin * x->ldc + columns.begin) * (int64_t)x->plan->kernels->element,
+        .complex = x->complex,
     };
     tgl_cpu_multiply_strips(x->plan->kernels, &product);
     tgl_cpu_epilogue(x->product, x->job->problem, rows, columns);
@@ -370,6 +376,7 @@ static void compute_rectangle(const cpu_product *product, const cpu_job *job)
     if (job->sums != NULL) {
         x.alpha = 1;
         x.beta = 0;
+        x.complex.alpha_imag = x.complex.beta_imag = 0;
         x.C = job->sums;
         x.ldc = product->shape->n;
     }
@@ -379,11 +386,13 @@ static void compute_rectangle(const cpu_product *product, const cpu_job *job)
 static void add_parts_of_rectangle(const cpu_product *product, const cpu_job *job, cpu_range rows)
 {
     const cpu_plan *plan = product->plan;
-    const rectangle x = rectangle_of(product, job);
+    rectangle x = rectangle_of(product, job);
     const int64_t element = (int64_t)plan->kernels->element, n = product->shape->n;
+    x.complex.conj_a = false; /* the sums are those of the conjugates */
     for (int64_t row = rows.begin; row < rows.end; row++)
         plan->kernels->reduce(x.C + row * x.ldc * element, 1, n, job->sums + row * n * element,
-                              (int64_t)plan->part_bytes / element, plan->parts, x.alpha, x.beta);
+                              (int64_t)plan->part_bytes / element, plan->parts, x.alpha, x.beta,
+                              &x.complex);
     tgl_cpu_epilogue(product, job->problem, rows, job->columns);
 }
 
@@ -415,8 +424,8 @@ void tgl_cpu_scale(const cpu_product *product)
     const cpu_range rows = {0, s->m}, columns = {0, s->n};
     for (int64_t i = 0; i < s->batch; i++) {
         char *D = tgl_cpu_d_of(s, run, i, element);
-        for (int64_t row = 0; row < s->m && run->beta != 1; row++)
-            kernels->scale(D + row * s->ldd * element, s->n, run->beta);
+        for (int64_t row = 0; row < s->m && (run->beta != 1 || run->beta_imag != 0); row++)
+            kernels->scale(D + row * s->ldd * element, s->n, run->beta, run->beta_imag);
         tgl_cpu_epilogue(product, i, rows, columns);
     }
 }

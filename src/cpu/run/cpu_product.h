@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "cpu/plan/block_plan.h"
 #include "problem/run.h"
+#include "problem/small_product.h"
 
 /* The argument of the functions that run a plan, one for each cpu_path. */
 typedef struct cpu_product {
@@ -47,6 +48,11 @@ const cpu_product *tgl_cpu_product_of_team(const cpu_product *product, thread_po
 /* Runs body(job, thread, team) on the threads of the plan. job: its `bytes` bytes are copied.
  * It may point only to matrices and to what the product of a team refers to. */
 void tgl_cpu_run_team(const cpu_product *product, thread_pool_fn *body, void *job, size_t bytes);
+
+static inline tgl_complex_part tgl_cpu_complex_part(const tgl_shape *s, const tgl_run *run)
+{
+    return (tgl_complex_part){run->alpha_imag, run->beta_imag, s->conj_a, s->conj_b};
+}
 
 /* The matrices of problem i of the batch: A, B, C, and D, which is written (C itself if the product
  * is in place). element: bytes of an element. */

@@ -21,13 +21,15 @@ enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
 enum { DEEP_ELEMENTS = 256, DEEP_STEPS = 128 };
 _Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
 
-/* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
+/* x / y for x <= 128 and y <= 32, without a division, which takes as long as several steps of a
  * tile. The product with a reciprocal is exact, because x * y < 65536. */
 static int quotient(int x, int y)
 {
     /* 65536 / y + 1 */
-    static const int reciprocals[17] = {0,    65537, 32769, 21846, 16385, 13108, 10923, 9363, 8193,
-                                        7282, 6554,  5958,  5462,  5042,  4682,  4370,  4097};
+    static const int reciprocals[33] = {0,    65537, 32769, 21846, 16385, 13108, 10923, 9363, 8193,
+                                        7282, 6554,  5958,  5462,  5042,  4682,  4370,  4097, 3856,
+                                        3641, 3450,  3277,  3121,  2979,  2850,  2731,  2622, 2521,
+                                        2428, 2341,  2260,  2185,  2115,  2049};
     if (y == 1) return x;
     if (x < 2 * y) return x >= y; /* a predicted branch is faster still */
     return x * reciprocals[y] >> 16;
@@ -97,7 +99,8 @@ static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_produc
     const char *a = x->A;
     for (int q = 0; q < tiles; q++) {
         const int rows = cut(m, tiles, q);
-        const cpu_beside part = next_part(next, vectors * kernels->vector * element);
+        cpu_beside part = next_part(next, vectors * kernels->vector * element);
+        part.complex = &x->complex;
         tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta, &part);
         a += rows * a_row;
         c += rows * c_row;
@@ -153,18 +156,19 @@ multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, ne
     multiply_small_panels(kernels, x, packed, next);
 }
 
-/* Whether the kernels do not multiply by alpha, so that scale_result() must. */
+/* Whether the kernels do not multiply by alpha, so that scale_result() must. Those of complex types
+ * always do. */
 static bool has_alpha_alone(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const bool f32 = kernels->element == sizeof(float);
-    return x->alpha != 1 && (f32 ? (float)x->beta == 0 : x->beta == 0);
+    return kernels->parts == 1 && x->alpha != 1 && (f32 ? (float)x->beta == 0 : x->beta == 0);
 }
 
 static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
                                                    const tgl_small_product *x)
 {
     for (int64_t i = 0; i < x->m; i++)
-        kernels->scale((char *)x->C + i * x->ldc * (int64_t)kernels->element, x->n, x->alpha);
+        kernels->scale((char *)x->C + i * x->ldc * (int64_t)kernels->element, x->n, x->alpha, 0);
 }
 
 /* Not inlined, so that the functions that multiply by one panel directly need not save the
@@ -216,7 +220,7 @@ static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels
 {
     const bool is_column = turns ? p->m == 1 : p->n == 1;
     const bool trans_b = turns ? !p->trans_a : p->trans_b;
-    const tgl_small_product x = {
+    tgl_small_product x = {
         .trans_a = turns ? !p->trans_b : p->trans_a,
         .trans_b = trans_b && !is_column,
         .m = turns ? p->n : p->m,
@@ -232,7 +236,12 @@ static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels
         .A = turns ? p->B : p->A,
         .B = turns ? p->A : p->B,
         .C = p->C,
+        .complex = p->complex,
     };
+    if (turns) {
+        x.complex.conj_a = p->complex.conj_b;
+        x.complex.conj_b = p->complex.conj_a;
+    }
     multiply_directly(kernels, &x);
 }
 
@@ -266,7 +275,7 @@ static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernel
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 {
     const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
-    const cpu_kernels *kernels = x->type == TGL_F32 ? tier->f32 : tier->f64;
+    const cpu_kernels *kernels = tgl_cpu_kernels_of(tier, x->type);
     if (!cpu_is_small(x->m, x->n, x->k)) return multiply_unusual(kernels, x);
     multiply_directly(kernels, x);
     return true;
@@ -313,6 +322,7 @@ static void multiply_part_of_batch(void *context, int thread, int team)
     tgl_small_product x = tgl_small_product_of(s);
     x.alpha = job->run->alpha;
     x.beta = job->run->beta;
+    x.complex = tgl_cpu_complex_part(s, job->run);
     const int64_t end = cpu_share(s->batch, team, thread + 1);
     for (int64_t i = cpu_share(s->batch, team, thread); i < end; i++) {
         x.A = tgl_cpu_a_of(s, job->run, i, element);

@@ -15,6 +15,7 @@ typedef struct matvec {
     const char *M, *x;
     char *y;
     int64_t ld, x_step, y_step;
+    bool conj_m, conj_x;
     bool by_rows; /* y[i] is row i of M times x; else y is the sum of all rows p of M times x[p] */
 } matvec;
 
@@ -29,6 +30,8 @@ static matvec matvec_of(const tgl_small_product *p)
                         .x_step = p->trans_b ? 1 : p->ldb,
                         .y = p->C,
                         .y_step = p->ldc,
+                        .conj_m = p->complex.conj_a,
+                        .conj_x = p->complex.conj_b,
                         .by_rows = !p->trans_a};
     return (matvec){.length = p->n, /* op(B) is the matrix, op(A) the row */
                     .k = p->k,
@@ -38,23 +41,44 @@ static matvec matvec_of(const tgl_small_product *p)
                     .x_step = p->trans_a ? p->lda : 1,
                     .y = p->C,
                     .y_step = 1,
+                    .conj_m = p->complex.conj_b,
+                    .conj_x = p->complex.conj_a,
                     .by_rows = p->trans_b};
+}
+
+/* The kernels multiply M by x as they lie. conj(M)*x is the conjugate of M*conj(x). */
+static bool has_other_x(const matvec *v)
+{
+    return v->conj_m != v->conj_x;
+}
+
+/* Copies x, or its conjugate if the kernels need that, to contiguous memory. */
+static void copy_x(const cpu_kernels *kernels, const matvec *v, char *to)
+{
+    if (has_other_x(v))
+        kernels->conjugate(to, v->x, v->x_step, v->k);
+    else
+        kernels->copy(to, 1, v->x, v->x_step, 1, v->k);
 }
 
 /* Computes `count` elements of y from `begin` on. sums: memory, for use if sums are not results. x
  * is contiguous. */
 static void multiply_part(const cpu_kernels *kernels, const matvec *v, const char *x, char *sums,
-                          int64_t begin, int64_t count, double alpha, double beta)
+                          int64_t begin, int64_t count, double alpha, double beta,
+                          tgl_complex_part complex)
 {
     const int64_t element = (int64_t)kernels->element;
-    const bool are_results = alpha == 1 && beta == 0 && v->y_step == 1;
+    const bool is_real = complex.alpha_imag == 0 && complex.beta_imag == 0 && !v->conj_m;
+    const bool are_results = alpha == 1 && beta == 0 && v->y_step == 1 && is_real;
     if (are_results) sums = v->y + begin * element;
     if (v->by_rows)
         kernels->dot(sums, v->M + begin * v->ld * element, v->ld, count, v->k, x);
     else
         kernels->combine(sums, v->M + begin * element, v->ld, count, v->k, x);
     if (are_results) return;
-    kernels->reduce(v->y + begin * v->y_step * element, v->y_step, count, sums, 0, 1, alpha, beta);
+    complex.conj_a = v->conj_m;
+    kernels->reduce(v->y + begin * v->y_step * element, v->y_step, count, sums, 0, 1, alpha, beta,
+                    &complex);
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
@@ -88,7 +112,8 @@ static void multiply_lines(void *context, int thread, int team)
     const cpu_range part = cpu_part((cpu_range){0, job->v.length}, 64, team, thread), one = {0, 1};
     if (cpu_length(part) == 0) return;
     multiply_part(kernels, &job->v, job->x, job->sums + part.begin * (int64_t)kernels->element,
-                  part.begin, cpu_length(part), product->run->alpha, product->run->beta);
+                  part.begin, cpu_length(part), product->run->alpha, product->run->beta,
+                  tgl_cpu_complex_part(product->shape, product->run));
     const bool is_column = product->shape->n == 1;
     tgl_cpu_epilogue(product, job->problem, is_column ? part : one, is_column ? one : part);
 }
@@ -102,8 +127,8 @@ void tgl_cpu_vector(const cpu_product *product)
                           .v = matvec_of_batch(product, i),
                           .sums = product->workspace + plan->a_bytes};
         job.x = job.v.x;
-        if (job.v.x_step != 1) {
-            plan->kernels->copy(product->workspace, 1, job.v.x, job.v.x_step, 1, job.v.k);
+        if (job.v.x_step != 1 || has_other_x(&job.v)) {
+            copy_x(plan->kernels, &job.v, product->workspace);
             job.x = product->workspace;
         }
         _Static_assert(sizeof job <= CPU_TEAM_JOB_BYTES, "no room for a job");
@@ -113,20 +138,23 @@ void tgl_cpu_vector(const cpu_product *product)
 
 /* ---- Without a plan -------------------------------------------------------------------------- */
 
-/* Limits. SHORT: elements of a vector on the stack. FOR_ONE_THREAD: multiply-adds for which a plan
+/* Limits. SHORT_BYTES: of a vector on the stack. FOR_ONE_THREAD: multiply-adds for which a plan
  * would use one thread. */
-enum { SHORT = 512, FOR_ONE_THREAD = 1 << 17 };
+enum { SHORT_BYTES = 512 * sizeof(double), FOR_ONE_THREAD = 1 << 17 };
 
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product)
 {
-    _Alignas(64) char sums[SHORT * sizeof(double)], x[SHORT * sizeof(double)];
+    _Alignas(64) char sums[SHORT_BYTES], x[SHORT_BYTES];
     const matvec v = matvec_of(product);
-    if (v.length > SHORT || v.k > SHORT || v.length * v.k > FOR_ONE_THREAD) return false;
-    if (v.x_step != 1) kernels->copy(x, 1, v.x, v.x_step, 1, v.k);
+    const bool is_copied = v.x_step != 1 || has_other_x(&v);
+    const int64_t most = SHORT_BYTES / (int64_t)sizeof(double) / kernels->parts;
+    if (v.length > most || v.k > most || v.length * v.k > FOR_ONE_THREAD) return false;
+    if (is_copied) copy_x(kernels, &v, x);
     /* A beta that is 0 in the type of the product must not read C. */
-    const bool f32 = product->type == TGL_F32;
+    const bool f32 = tgl_type_is_single(product->type);
     const double alpha = f32 ? (float)product->alpha : product->alpha;
     const double beta = f32 ? (float)product->beta : product->beta;
-    multiply_part(kernels, &v, v.x_step != 1 ? x : v.x, sums, 0, v.length, alpha, beta);
+    multiply_part(kernels, &v, is_copied ? x : v.x, sums, 0, v.length, alpha, beta,
+                  product->complex);
     return true;
 }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Part of template_complex.h: operations on vectors of complex elements. Included once for whole
+ * vectors and once for vectors of half the width. Macros, which are undefined at the end:
+ *
+ *   VECTOR, LANES   the vector type and its numbers of type T
+ *   ON_VECTOR(x)    x with a suffix for this width
+ *   SET(x), ADD(a, b, c)    all lanes x; a*b + c
+ */
+
+/* (re, im) in all elements. */
+INLINE VECTOR ON_VECTOR(pairs)(T re, T im)
+{
+    const VECTOR low = SET(re), high = SET(im);
+    return CPU_PAIRS(LANES, low, high);
+}
+
+/* The elements with their parts exchanged. */
+INLINE VECTOR ON_VECTOR(exchanged)(VECTOR z)
+{
+    return CPU_EXCHANGED(LANES, z);
+}
+
+/* The elements of a*b of the sums x and y (template_complex.h). */
+INLINE VECTOR ON_VECTOR(joined)(VECTOR x, VECTOR y, VECTOR x_signs, VECTOR y_signs)
+{
+    return ADD(y_signs, ON_VECTOR(exchanged)(y), x_signs * x);
+}
+
+/* (re, im) * z; a real factor if im is 0. */
+INLINE VECTOR ON_VECTOR(scaled)(VECTOR z, T re, T im)
+{
+    const VECTOR product = SET(re) * z;
+    if (im == 0) return product;
+    return ADD(ON_VECTOR(pairs)(-im, im), ON_VECTOR(exchanged)(z), product);
+}
+
+#undef VECTOR
+#undef LANES
+#undef ON_VECTOR
+#undef SET
+#undef ADD
