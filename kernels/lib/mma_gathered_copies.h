@@ -44,26 +44,43 @@ static __device__ __forceinline__ int gathered_k(int i, const int edge, const bo
     return (k_major ? number % (BK / 16) : number / edge) * 16;
 }
 
-/* Loads all places of a tile, with zeros for elements outside of the matrix. k_left: K of the
- * matrix from the beginning of the tile on. k_major: the operand's layout in global memory. */
+/* Reads place number i, with zeros for elements outside of the matrix. k_left: K of the matrix from
+ * the beginning of the tile on. k_major: the operand's layout in global memory. */
+static __device__ __forceinline__ uint4 gather_place(const struct mma_origin *from, int k_left,
+                                                     int i, const int edge, const bool k_major)
+{
+    const long long apart = k_major ? 1 : from->tile / BK; /* bytes from a k to the next */
+    const int e = gathered_edge(i, edge, k_major), p = gathered_k(i, edge, k_major);
+    const char *at = from->from + e * from->line + p * apart;
+    const int count = has_place(i, edge, 1) && e < from->edge_left ? k_left - p : 0;
+    unsigned w[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int j = 0; j < 16; j++)
+        if (j < count)
+            w[j / 4] |= (unsigned)__ldca((const unsigned char *)at + j * apart) << j % 4 * 8;
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+static __device__ __forceinline__ void put_place(char *tile, uint4 words, int i, const int edge,
+                                                 const bool k_major)
+{
+    const int e = gathered_edge(i, edge, k_major), p = gathered_k(i, edge, k_major);
+    const unsigned swizzle = swizzle_of((unsigned)e, edge, true);
+    if (has_place(i, edge, 1)) *(uint4 *)(tile + e * BK + (p ^ (int)swizzle)) = words;
+}
+
+/* Loads all places of a tile. With FRAGMENTS 0 no registers are left for them: store_places() loads
+ * them, one at a time. */
 static __device__ __forceinline__ void load_places(struct loaded *in, char *tile,
                                                    const struct mma_origin *from, int k_left,
                                                    const int edge, const bool k_major)
 {
-    const long long apart = k_major ? 1 : from->tile / BK; /* bytes from a k to the next */
     (void)tile;
+#if FRAGMENTS > 0
 #pragma unroll
-    for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++) {
-        const int e = gathered_edge(i, edge, k_major), p = gathered_k(i, edge, k_major);
-        const char *at = from->from + e * from->line + p * apart;
-        const int count = has_place(i, edge, 1) && e < from->edge_left ? k_left - p : 0;
-        unsigned w[4] = {0, 0, 0, 0};
-#pragma unroll
-        for (int j = 0; j < 16; j++)
-            if (j < count)
-                w[j / 4] |= (unsigned)__ldca((const unsigned char *)at + j * apart) << j % 4 * 8;
-        in->words[i] = make_uint4(w[0], w[1], w[2], w[3]);
-    }
+    for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++)
+        in->words[i] = gather_place(from, k_left, i, edge, k_major);
+#endif
 }
 
 /* Stores the loaded places in the tile. */
@@ -71,13 +88,17 @@ static __device__ __forceinline__ void store_places(char *tile, const struct loa
                                                     const struct mma_origin *from, int k_left,
                                                     const int edge, const bool k_major)
 {
+#if FRAGMENTS > 0
     (void)from, (void)k_left;
 #pragma unroll
-    for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++) {
-        const int e = gathered_edge(i, edge, k_major), p = gathered_k(i, edge, k_major);
-        const unsigned swizzle = swizzle_of((unsigned)e, edge, true);
-        if (has_place(i, edge, 1)) *(uint4 *)(tile + e * BK + (p ^ (int)swizzle)) = in->words[i];
-    }
+    for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++)
+        put_place(tile, in->words[i], i, edge, k_major);
+#else
+    (void)in;
+#pragma unroll 1
+    for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++)
+        put_place(tile, gather_place(from, k_left, i, edge, k_major), i, edge, k_major);
+#endif
 }
 
 #endif

@@ -4,7 +4,18 @@
  */
 #include "families/unsupported.h"
 
-const char tgl_i8_result[] = "products of i8 have results of i32 on CUDA devices";
+const char *tgl_i8_unsupported_reason(const tgl_shape *s)
+{
+    const tgl_shape_epilogue *e = &s->epilogue;
+    if (s->type_accumulate != TGL_I32 || s->type_c != TGL_I32 || s->type_d != TGL_I32)
+        return "its products of i8 have results of i32";
+    if (e->activation > TGL_ACTIVATION_RELU || e->expression != NULL)
+        return "products of i8 have RELU or no activation, and no expression";
+    if ((e->bias != TGL_BIAS_NONE && e->type_bias != TGL_I32) ||
+        (e->residual && e->type_residual != TGL_I32))
+        return "bias and residual of products of i8 must be i32";
+    return NULL;
+}
 
 static bool has_f32_epilogue(const tgl_shape_epilogue *e)
 {
@@ -69,7 +80,7 @@ const char *tgl_unsupported_by_mma_sync(const tgl_shape *s, const tgl_chip *chip
         return "it multiplies f16, bf16, tf32, f64 and i8";
     if (s->type_accumulate != (is_f64 ? TGL_F64 : is_i8 ? TGL_I32 : TGL_F32))
         return "it accumulates in FP32, f64 in f64, and i8 in i32";
-    if (is_i8 && s->type_d != TGL_I32) return tgl_i8_result;
+    if (is_i8 && tgl_i8_unsupported_reason(s) != NULL) return tgl_i8_unsupported_reason(s);
     return tgl_gemm_unsupported_reason(s);
 }
 

@@ -23,8 +23,8 @@ const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip
  * of I32. */
 const char *tgl_unsupported_by_mma_sync(const tgl_shape *shape, const tgl_chip *chip);
 
-/* Why products of I8 with other results than I32 are not supported. */
-extern const char tgl_i8_result[];
+/* Kernels that multiply I8 with results of I32: whether they have the epilogue. */
+const char *tgl_i8_unsupported_reason(const tgl_shape *shape);
 
 /* The maximum stride of a tensor map, in elements (it is below 2^40 bytes: CUDA driver API,
  * cuTensorMapEncodeTiled); and whether the strides of A and B are within it. */

@@ -58,7 +58,7 @@ static bool has_types(const tgl_shape *s)
 {
     const bool is_half = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
     if (s->type_a != s->type_b) return false;
-    if (s->type_a == TGL_I8) return s->type_accumulate == TGL_I32 && s->type_d == TGL_I32;
+    if (s->type_a == TGL_I8) return true;
     if (s->type_accumulate != TGL_F32) return false;
     return is_half || (wgmma_is_tf32(s) && s->compute == TGL_COMPUTE_TF32);
 }
@@ -66,6 +66,8 @@ static bool has_types(const tgl_shape *s)
 static const char *wgmma_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
     if (!has_types(s)) return "it multiplies f16, bf16, FP32 as TF32, and i8 with results of i32";
+    if (s->type_a == TGL_I8 && tgl_i8_unsupported_reason(s) != NULL)
+        return tgl_i8_unsupported_reason(s);
     if ((chip->features & TGL_HAS_WGMMA) == 0) return "the chip has no wgmma";
     if ((chip->features & TGL_HAS_TMA) == 0) return "the chip or its driver has no TMA";
     if (s->pointers) return "tensor maps describe no batches of pointers";
