@@ -2,17 +2,16 @@
  *
  * Copies of 8-bit operands that cp.async cannot copy, into the K-major tiles of lib/mma_tiles.h,
  * through registers: operands that are MN-major, or whose lines begin at odd addresses. A thread
- * reads the 16 elements of a place one by one, and stores them at once. The kernel defines
- * PLACES_MAX, the most places (lib/mma_tiles.h) that a thread has.
+ * reads the 16 elements of a place (lib/mma_tiles.h) one by one, and stores them at once.
  */
 #ifndef TGL_MMA_GATHERED_COPIES_H
 #define TGL_MMA_GATHERED_COPIES_H
 
 #include "lib/mma_tiles.h"
 
-/* What a thread holds between load_places() and store_places(). */
+/* What a thread holds between load_places() and store_places(): nothing. */
 struct loaded {
-    uint4 words[PLACES_MAX];
+    char unused;
 };
 
 /* Where a tile is in global memory. X: the matrix, whose lines are ld elements apart. begin: its
@@ -55,9 +54,8 @@ static __device__ __forceinline__ uint4 gather_place(const struct mma_origin *fr
     const int count = has_place(i, edge, 1) && e < from->edge_left ? k_left - p : 0;
     unsigned w[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (int j = 0; j < 16; j++)
-        if (j < count)
-            w[j / 4] |= (unsigned)__ldca((const unsigned char *)at + j * apart) << j % 4 * 8;
+    for (int j = 0; j < 16; j++, at += apart)
+        if (j < count) w[j / 4] |= (unsigned)__ldca((const unsigned char *)at) << j % 4 * 8;
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
@@ -69,36 +67,24 @@ static __device__ __forceinline__ void put_place(char *tile, uint4 words, int i,
     if (has_place(i, edge, 1)) *(uint4 *)(tile + e * BK + (p ^ (int)swizzle)) = words;
 }
 
-/* Loads all places of a tile. With FRAGMENTS 0 no registers are left for them: store_places() loads
- * them, one at a time. */
+/* Does nothing: store_places() loads each place just before it stores it. If a thread held all its
+ * places, their addresses would take more registers than NVRTC 13.0 has left. */
 static __device__ __forceinline__ void load_places(struct loaded *in, char *tile,
                                                    const struct mma_origin *from, int k_left,
                                                    const int edge, const bool k_major)
 {
-    (void)tile;
-#if FRAGMENTS > 0
-#pragma unroll
-    for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++)
-        in->words[i] = gather_place(from, k_left, i, edge, k_major);
-#endif
+    (void)in, (void)tile, (void)from, (void)k_left, (void)edge, (void)k_major;
 }
 
-/* Stores the loaded places in the tile. */
+/* Copies all places of a tile. */
 static __device__ __forceinline__ void store_places(char *tile, const struct loaded *in,
                                                     const struct mma_origin *from, int k_left,
                                                     const int edge, const bool k_major)
 {
-#if FRAGMENTS > 0
-    (void)from, (void)k_left;
-#pragma unroll
-    for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++)
-        put_place(tile, in->words[i], i, edge, k_major);
-#else
     (void)in;
 #pragma unroll 1
     for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++)
         put_place(tile, gather_place(from, k_left, i, edge, k_major), i, edge, k_major);
-#endif
 }
 
 #endif
