@@ -128,9 +128,6 @@ static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choic
                                  .args = {.splits = 1, .cluster = 1}}};
     if (t->is_f64 != (s->type_a == TGL_F64))
         return t->is_f64 ? "it is for f64" : "it is for types other than f64";
-    if (s->type_a == TGL_I8 && is_crowded(g, g->step.vec_a, g->step.vec_b) &&
-        mma_copies_by_registers(g, g->step.vec_a, g->step.vec_b))
-        return "it has no registers for operands of i8 that are not K-major or not aligned";
     const char *why = tgl_gemm_cut_tiles(s, t->bm, t->bn, is_split, &g->step);
     if (why != NULL) return why;
     mma_split_tiles(s, choice, g);
