@@ -218,9 +218,11 @@ static void read_factor(PyObject *x, double *re, double *im)
         *re = PyFloat_AsDouble(x);
         return;
     }
-    const Py_complex z = PyComplex_AsCComplex(x);
-    *re = z.real;
-    *im = z.imag;
+    PyObject *z = PyObject_CallFunctionObjArgs((PyObject *)&PyComplex_Type, x, NULL);
+    if (z == NULL) return;
+    *re = PyComplex_RealAsDouble(z);
+    *im = PyComplex_ImagAsDouble(z);
+    Py_DECREF(z);
 }
 
 /* alpha and beta. false: Python raises, or beta has nothing to be multiplied with. */

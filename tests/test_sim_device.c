@@ -98,7 +98,8 @@ static void test_refusals(void **state)
     const tgl_plan_options rung = {.size = sizeof rung, .kernel = "ladder/naive"};
     problem.trans_b = TGL_TRANS;
     assert_status(tgl_plan_create(dev, &problem, &rung, &plan), TGL_UNSUPPORTED);
-    problem = problem_of(TGL_I8, 4, 4, 4);
+    problem = problem_of(TGL_F8_E4M3, 4, 4, 4);
+    problem.type_c = TGL_F32;
     assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
     problem = problem_of(TGL_F32, 4, 4, 4);
     problem.batch = 2;

@@ -642,7 +642,8 @@ static void test_refusals(void **state)
                  {TGL_F32, TGL_COMPUTE_IEEE, "batch_mma_64x64"},
                  {TGL_BF16, TGL_COMPUTE_DEFAULT, "batch_mma_64x64_f64"},
                  {TGL_BF16, TGL_COMPUTE_DEFAULT, "batch_mma_32x32"},
-                 {TGL_I8, TGL_COMPUTE_DEFAULT, "mma_64x64x128"}};
+                 {TGL_I8, TGL_COMPUTE_DEFAULT, "mma_64x64x128_f64"},
+                 {TGL_I8, TGL_COMPUTE_DEFAULT, "batch_mma_64x64"}};
     if (part != 0) return;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         tgl_problem p = problem_of(cases[i].type, 64, 64, 64);

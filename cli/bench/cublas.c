@@ -34,12 +34,15 @@ int cublas_data_type(tgl_type type)
     return type == TGL_F64    ? CUDA_R_64F
            : type == TGL_F16  ? CUDA_R_16F
            : type == TGL_BF16 ? CUDA_R_16BF
+           : type == TGL_I8   ? CUDA_R_8I
+           : type == TGL_I32  ? CUDA_R_32I
                               : CUDA_R_32F;
 }
 
 int cublas_compute_type(const tgl_problem *p)
 {
     if (p->type_a == TGL_F64) return CUBLAS_COMPUTE_64F;
+    if (p->type_a == TGL_I8) return CUBLAS_COMPUTE_32I;
     const bool is_tf32 = p->type_a == TGL_F32 && p->compute == TGL_COMPUTE_TF32;
     return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
@@ -48,6 +51,8 @@ const void *cublas_scalar(const tgl_problem *p, int value)
 {
     static const float f32[] = {0, 1};
     static const double f64[] = {0, 1};
+    static const int32_t i32[] = {0, 1};
+    if (p->type_a == TGL_I8) return &i32[value];
     return p->type_a == TGL_F64 ? (const void *)&f64[value] : (const void *)&f32[value];
 }
 
@@ -103,8 +108,7 @@ static const char *unsupported_reason(const tgl_problem *p)
 {
     if (p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX || p->batch > INT_MAX)
         return "the sizes do not fit its integers";
-    if (!element_is_known(p->type_a) || element_is_integer(p->type_a) || p->type_a != p->type_b)
-        return "it does not take the types";
+    if (!element_is_known(p->type_a) || p->type_a != p->type_b) return "it does not take the types";
     return NULL;
 }
 

@@ -16,10 +16,18 @@ typedef void *cublasHandle_t, *cublasLtHandle_t;
 typedef void *cublasLtMatmulDesc_t, *cublasLtMatrixLayout_t, *cublasLtMatmulPreference_t;
 
 enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
-enum { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_16BF = 14 }; /* cudaDataType_t */
+enum { /* cudaDataType_t */
+       CUDA_R_32F = 0,
+       CUDA_R_64F = 1,
+       CUDA_R_16F = 2,
+       CUDA_R_8I = 3,
+       CUDA_R_32I = 10,
+       CUDA_R_16BF = 14,
+};
 enum {
     CUBLAS_COMPUTE_32F = 68, /* cublasComputeType_t */
     CUBLAS_COMPUTE_64F = 70,
+    CUBLAS_COMPUTE_32I = 72,
     CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
 };
 enum { CUBLAS_GEMM_DEFAULT = -1 };

@@ -255,10 +255,10 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *     C64                         C64              C64
  *     C128                        C128             C128
  * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows on all
- * devices. cpu has kernels for C64 and C128; the other devices return TGL_UNSUPPORTED for them. On
- * cuda before compute capability 8.0, F64, F16 and BF16 are supported only with few rows or columns
- * or small matrices. cpu has kernels for I8 with C and D of I32, without scales. The rest of the
- * table gives TGL_UNSUPPORTED.
+ * devices. On cuda before compute capability 8.0, F64, F16 and BF16 are supported only with few
+ * rows or columns or small matrices. cpu has kernels for C64 and C128; the other devices return
+ * TGL_UNSUPPORTED for them. cpu, sim, and cuda from compute capability 8.0 on have kernels for I8
+ * with C and D of I32, without scales. The rest of the table gives TGL_UNSUPPORTED.
  *
  * Results in I32 are exact modulo 2^32: sums wrap around, and so does the arithmetic with alpha,
  * beta and the epilogue. alpha and beta must be integers of 32 bits.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * GEMM on the tensor cores by mma.sync, sm_80 and later: f16 and bf16 with sums in FP32, FP32
- * rounded to tf32, f64. All transposes, any shape, alignment down to an element.
+ * rounded to tf32, f64, int8 with sums of int32 modulo 2^32. All transposes, any shape, alignment
+ * down to an element.
  *
  * A block computes a BM x BN tile of D, a warp WM x WN of it. STAGES tiles of op(A) and op(B), BK
  * deep, arrive by cp.async. lib/mma_tiles.h has their layout in shared memory and the fragments,
@@ -78,13 +79,21 @@
 #define PLACES_MAX                                                                                 \
     (PLACES_OF_THREAD(BM, 1) > PLACES_OF_THREAD(BN, 1) ? PLACES_OF_THREAD(BM, 1)                   \
                                                        : PLACES_OF_THREAD(BN, 1))
+#if SIZE == 1
+#include "lib/mma_gathered_copies.h"
+#else
 #include "lib/mma_register_copies.h"
+#endif
 #include "lib/mma_store.h"
 #include "lib/shuffle.h"
 #include "lib/slice_sums.h"
 #include "lib/split_k.h"
 
-#if (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                          \
+#if SIZE == 1
+#if (TRANS_A && !IS_PLAIN(VEC_A)) || (!TRANS_B && !IS_PLAIN(VEC_B))
+#error "VEC_A, VEC_B: int8 operands that are not K-major are copied through registers"
+#endif
+#elif (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                        \
     (IS_PLAIN(VEC_B) && !IS_IN_COLUMNS(BN, B_K_MAJOR))
 #error "VEC_A, VEC_B: copies through registers need lines of at most THREADS / 8 times 16 bytes"
 #endif
@@ -134,6 +143,16 @@ mma_multiply(accumulate_t (*acc)[NT][4], struct mma_fragments *of, const int ste
 
 /* ---- Main loop ------------------------------------------------------------------------------- */
 
+/* The tile that begins at element `begin` of an operand. k_major: its layout in global memory. */
+#if SIZE == 1
+#define ORIGIN_OF(X, ld, begin, edge_left, edge, vec, k_major)                                     \
+    (IS_PLAIN(vec) ? gathered_origin_of(X, ld, begin, edge_left, k_major)                          \
+                   : mma_origin_of(X, ld, begin, edge_left, edge, vec, k_major))
+#else
+#define ORIGIN_OF(X, ld, begin, edge_left, edge, vec, k_major)                                     \
+    mma_origin_of(X, ld, begin, edge_left, edge, vec, k_major)
+#endif
+
 /* The next tile to copy. */
 struct mma_arrival {
     char *stage;
@@ -151,7 +170,7 @@ struct mma_arrival {
 static __device__ __forceinline__ void begin_A(struct loaded *in, const struct mma_arrival *next)
 {
     if (IS_PLAIN(VEC_A))
-        load_places(in, next->stage, &next->A, next->k_left, BM, A_K_MAJOR);
+        load_places(in, next->stage, &next->A, next->k_left, BM, !TRANS_A);
     else
         copy_places(next->stage, &next->A, next->k_left, BM, VEC_A, A_K_MAJOR, TAIL_A);
 }
@@ -159,13 +178,13 @@ static __device__ __forceinline__ void begin_A(struct loaded *in, const struct m
 static __device__ __forceinline__ void end_A(const struct loaded *in,
                                              const struct mma_arrival *next)
 {
-    if (IS_PLAIN(VEC_A)) store_places(next->stage, in, &next->A, next->k_left, BM, A_K_MAJOR);
+    if (IS_PLAIN(VEC_A)) store_places(next->stage, in, &next->A, next->k_left, BM, !TRANS_A);
 }
 
 static __device__ __forceinline__ void begin_B(struct loaded *in, const struct mma_arrival *next)
 {
     if (IS_PLAIN(VEC_B))
-        load_places(in, next->stage + A_BYTES, &next->B, next->k_left, BN, B_K_MAJOR);
+        load_places(in, next->stage + A_BYTES, &next->B, next->k_left, BN, TRANS_B);
     else
         copy_places(next->stage + A_BYTES, &next->B, next->k_left, BN, VEC_B, B_K_MAJOR, TAIL_B);
 }
@@ -174,7 +193,7 @@ static __device__ __forceinline__ void end_B(const struct loaded *in,
                                              const struct mma_arrival *next)
 {
     if (IS_PLAIN(VEC_B))
-        store_places(next->stage + A_BYTES, in, &next->B, next->k_left, BN, B_K_MAJOR);
+        store_places(next->stage + A_BYTES, in, &next->B, next->k_left, BN, TRANS_B);
 }
 
 static __device__ __forceinline__ void to_next_tile(struct mma_arrival *next)
@@ -300,12 +319,12 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
     if (k > 0) {
         struct mma_arrival next = {
             shared,
-            mma_origin_of(A_OF(&args, batch), args.lda,
-                          TRANS_A ? block_row + first * args.lda : block_row * args.lda + first,
-                          args.m - block_row, BM, VEC_A, A_K_MAJOR),
-            mma_origin_of(B_OF(&args, batch), args.ldb,
-                          TRANS_B ? block_col * args.ldb + first : block_col + first * args.ldb,
-                          args.n - block_col, BN, VEC_B, B_K_MAJOR),
+            ORIGIN_OF(A_OF(&args, batch), args.lda,
+                      TRANS_A ? block_row + first * args.lda : block_row * args.lda + first,
+                      args.m - block_row, BM, VEC_A, !TRANS_A),
+            ORIGIN_OF(B_OF(&args, batch), args.ldb,
+                      TRANS_B ? block_col * args.ldb + first : block_col + first * args.ldb,
+                      args.n - block_col, BN, VEC_B, TRANS_B),
             k,
         };
         const int depth = slice * STEPS * MMA_K;

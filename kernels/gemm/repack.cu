@@ -18,10 +18,13 @@
 #include "lib/unaligned.h"
 
 #ifndef ELEMENT_BYTES
-#define ELEMENT_BYTES 2 /* 2 or 4 */
+#define ELEMENT_BYTES 2 /* 1, 2 or 4 */
 #endif
 #ifndef ROUND_TF32
 #define ROUND_TF32 0
+#endif
+#ifndef INTEGER_ALPHA
+#define INTEGER_ALPHA 0 /* 1: alpha_at is the address of an int32, not of a float */
 #endif
 #ifndef TRANSPOSED_0
 #define TRANSPOSED_0 0 /* 1: the first job transposes its matrix */
@@ -45,8 +48,16 @@
 
 #if ELEMENT_BYTES == 4
 typedef unsigned element;
+#elif ELEMENT_BYTES == 1
+typedef unsigned char element;
 #else
 typedef unsigned short element;
+#endif
+
+#if INTEGER_ALPHA
+#define ALPHA_IS_0(at) (*(const int *)(at) == 0)
+#else
+#define ALPHA_IS_0(at) (*(const float *)(at) == 0)
 #endif
 
 #if ROUND_TF32
@@ -128,7 +139,7 @@ static __device__ __forceinline__ void transpose_tile(const struct tgl_repack_jo
         unsigned word = 0;
 #pragma unroll
         for (int e = 0; e < PER_WORD; e++)
-            word |= (unsigned)rounded(tile[first + e][l]) << e * 16;
+            word |= (unsigned)rounded(tile[first + e][l]) << e * (8 * ELEMENT_BYTES);
         *(unsigned *)&to[(line + l) * job->pitch + p + first] = word;
     }
 }
@@ -155,7 +166,7 @@ __global__ void __launch_bounds__(THREADS) repack(const struct tgl_repack_args a
 {
     wait_for_earlier_launches();
     let_later_launches_start();
-    if (args.alpha_at && *args.alpha_at == 0) return;
+    if (args.alpha_at && ALPHA_IS_0(args.alpha_at)) return;
     const int block = (int)blockIdx.x;
     if (block < args.first_blocks)
         do_job(&args.jobs[0], block, TRANSPOSED_0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM on the tensor cores of sm_90a by wgmma: f16, bf16, and FP32 rounded to TF32.
+ * GEMM on the tensor cores of sm_90a by wgmma: f16, bf16, FP32 rounded to TF32, and int8 with sums
+ * of int32 modulo 2^32.
  *
  * The two operands are called left and right, as wgmma has them: a tile of sums is BM rows of the
  * left operand times BN columns of the right one. Usually left is op(A) and right op(B). With
@@ -21,9 +22,9 @@
  *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
  *                 stores its tile while the other one multiplies.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
- *                 operands are K-major; a left one may be MN-major, and consumers then load it into
- *                 registers (lib/wgmma_left.h). gemm/repack.cu makes one of these forms of other
- *                 operands.
+ *                 and int8 operands are K-major; a left one of TF32 may be MN-major, and consumers
+ *                 then load it into registers (lib/wgmma_left.h). gemm/repack.cu makes one of these
+ *                 forms of other operands.
  *   clusters      A cluster has CLUSTER_ROWS x CLUSTER_COLUMNS neighbouring tiles. Its blocks in a
  *                 row share their left tile, those in a column their right tile: each loads a part
  *                 and sends it to all of them (multicast).
@@ -147,7 +148,8 @@ static __device__ __forceinline__ unsigned stage_offset(int stage)
 }
 
 /* Waits for the last products of a unit, of stage `before`: acc := the sums of the unit. */
-static __device__ __forceinline__ void wgmma_finish(float (*acc)[ACC], struct wgmma_shared *shared,
+static __device__ __forceinline__ void wgmma_finish(accumulate_t (*acc)[ACC],
+                                                    struct wgmma_shared *shared,
                                                     const struct unit *u, int before)
 {
 #if ALTERNATE
@@ -162,14 +164,14 @@ static __device__ __forceinline__ void wgmma_finish(float (*acc)[ACC], struct wg
     if (u->steps == 0) {
 #pragma unroll
         for (int i = 0; i < M_STEPS * ACC; i++)
-            acc[i / ACC][i % ACC] = 0.0f;
+            acc[i / ACC][i % ACC] = 0;
     }
 }
 
 #if WGMMA_LEFT_IN_REGISTERS
 
 /* acc += the products of one stage with left fragments. is_first: acc begins at 0. */
-static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
+static __device__ __forceinline__ void multiply_fragments(accumulate_t (*acc)[ACC],
                                                           unsigned (*fragments)[K_STEPS][4],
                                                           wgmma_tile right, bool is_first)
 {
@@ -187,9 +189,9 @@ static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
  * for the products of the previous stage, releases it, and loads the fragments of the next stage
  * into `next`. *before: the previous stage; becomes the stage of this step. */
 static __device__ __forceinline__ void
-multiply_and_load(float (*acc)[ACC], unsigned (*own)[K_STEPS][4], unsigned (*next)[K_STEPS][4],
-                  struct wgmma_shared *shared, int step, int steps, int group,
-                  struct ring_place *at, int *before)
+multiply_and_load(accumulate_t (*acc)[ACC], unsigned (*own)[K_STEPS][4],
+                  unsigned (*next)[K_STEPS][4], struct wgmma_shared *shared, int step, int steps,
+                  int group, struct ring_place *at, int *before)
 {
     const int stage = at->stage;
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, 1, BN);
@@ -205,7 +207,7 @@ multiply_and_load(float (*acc)[ACC], unsigned (*own)[K_STEPS][4], unsigned (*nex
 }
 
 /* acc := the sums of a unit. The fragments of even and odd stages have registers of their own. */
-static __device__ __forceinline__ void wgmma_multiply(float (*acc)[ACC],
+static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
                                                       struct wgmma_shared *shared,
                                                       const struct unit *u, int group,
                                                       struct ring_place *at)
@@ -234,8 +236,8 @@ static __device__ __forceinline__ void wgmma_multiply(float (*acc)[ACC],
 #else
 
 /* acc += the products of one stage. is_first: acc begins at 0. */
-static __device__ __forceinline__ void wgmma_multiply_stage(float (*acc)[ACC], wgmma_tile left,
-                                                            wgmma_tile right, bool is_first)
+static __device__ __forceinline__ void
+wgmma_multiply_stage(accumulate_t (*acc)[ACC], wgmma_tile left, wgmma_tile right, bool is_first)
 {
     wgmma_fence();
 #pragma unroll
@@ -248,7 +250,7 @@ static __device__ __forceinline__ void wgmma_multiply_stage(float (*acc)[ACC], w
 }
 
 /* acc := the sums of a unit. */
-static __device__ __forceinline__ void wgmma_multiply(float (*acc)[ACC],
+static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
                                                       struct wgmma_shared *shared,
                                                       const struct unit *u, int group,
                                                       struct ring_place *at)
@@ -300,10 +302,10 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
          * stages of its unit, the parity that this one waits for could match an earlier phase. */
         take_turn(&shared->turns, consumer, &turn);
 #endif
-        float acc[M_STEPS][ACC];
+        accumulate_t acc[M_STEPS][ACC];
         wgmma_multiply(acc, shared, &u, group, &at);
 #if CLUSTER_SPLITS > 1
-        add_cluster(acc, (float *)shared->stages, u.split);
+        add_cluster(acc, (accumulate_t *)shared->stages, u.split);
 #else
         if (u.splits > 1 && !sum_over_units(&acc[0][0], args, &u)) continue;
 #endif

@@ -14,6 +14,8 @@
 #define TYPE_F64  2
 #define TYPE_F16  3
 #define TYPE_BF16 4
+#define TYPE_I8   7
+#define TYPE_I32  8
 
 #ifndef TYPE_A
 #define TYPE_A TYPE_F32
@@ -43,7 +45,8 @@
 #define DEVICE_SCALARS 0 /* 0: alpha and beta are arguments; 1: they are in device memory */
 #endif
 
-#define HAS_TYPE(type) ((type) >= TYPE_F32 && (type) <= TYPE_BF16)
+#define HAS_TYPE(type)                                                                             \
+    (((type) >= TYPE_F32 && (type) <= TYPE_BF16) || (type) == TYPE_I8 || (type) == TYPE_I32)
 #if !HAS_TYPE(TYPE_A) || !HAS_TYPE(TYPE_B) || !HAS_TYPE(TYPE_C) || !HAS_TYPE(TYPE_D)
 #error "TYPE_A, TYPE_B, TYPE_C, TYPE_D: no kernel has elements of this type yet"
 #endif
@@ -58,6 +61,8 @@
 #define ELEMENT_2           double
 #define ELEMENT_3           struct f16
 #define ELEMENT_4           struct bf16
+#define ELEMENT_7           signed char
+#define ELEMENT_8           int
 #define ELEMENT_PASTE(type) ELEMENT_##type
 #define ELEMENT_OF(type)    ELEMENT_PASTE(type)
 
@@ -67,17 +72,24 @@ typedef ELEMENT_OF(TYPE_C) element_c;
 typedef ELEMENT_OF(TYPE_D) element_d;
 typedef ELEMENT_OF(TYPE_BIAS) element_bias;
 typedef ELEMENT_OF(TYPE_RESIDUAL) element_residual;
+#if ACCUMULATE == TYPE_I32
+typedef unsigned accumulate_t; /* sums of int32 wrap: unsigned arithmetic is modulo 2^32 */
+#else
 typedef ELEMENT_OF(ACCUMULATE) accumulate_t;
+#endif
 
 /* FROM_<type>: converts an element to the accumulation type. TO_<type>: converts it back. */
 #define FROM_1(x)                  ((accumulate_t)(x))
 #define FROM_2(x)                  ((accumulate_t)(x))
 #define FROM_3(x)                  ((accumulate_t)f16_to_float(x))
 #define FROM_4(x)                  ((accumulate_t)bf16_to_float(x))
+#define FROM_7(x)                  ((accumulate_t)(x))
+#define FROM_8(x)                  ((accumulate_t)(x))
 #define TO_1(x)                    ((float)(x))
 #define TO_2(x)                    ((double)(x))
 #define TO_3(x)                    float_to_f16((float)(x))
 #define TO_4(x)                    float_to_bf16((float)(x))
+#define TO_8(x)                    ((int)(x))
 #define CONVERT_PASTE(to, type, x) to##_##type(x)
 #define CONVERT(to, type, x)       CONVERT_PASTE(to, type, x)
 

@@ -98,9 +98,18 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 /* A NaN stays a NaN. fmaxf() would replace it by 0. */
 static __device__ __forceinline__ accumulate_t relu(accumulate_t x)
 {
+#if ACCUMULATE == TYPE_I32
+    return (int)x < 0 ? 0 : x;
+#else
     return x < 0 ? 0 : x;
+#endif
 }
 
+#if ACCUMULATE == TYPE_I32 && (ACTIVATION > 1 || EXPRESSION)
+#error "ACTIVATION, EXPRESSION: products with sums of int32 have RELU or nothing"
+#endif
+
+#if ACCUMULATE != TYPE_I32
 #if ACCUMULATE == TYPE_F64
 #define ERF erf
 #define EXP exp
@@ -119,6 +128,7 @@ static __device__ __forceinline__ accumulate_t silu(accumulate_t x)
 {
     return x / (1 + EXP(-x));
 }
+#endif
 
 #if EXPRESSION
 /* accumulate_t expression(accumulate_t acc, accumulate_t c, accumulate_t bias, long long row,
@@ -202,6 +212,9 @@ static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const el
 #elif TYPE_C == TYPE_F64
     const double2 low = *(const double2 *)c, high = *(const double2 *)(c + 2);
     to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
+#elif TYPE_C == TYPE_I32
+    const uint4 v = *(const uint4 *)c;
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
 #else
     const uint2 v = *(const uint2 *)c;
     const element_c four[4] = {{(unsigned short)v.x},
@@ -231,6 +244,8 @@ static __device__ __forceinline__ void store_four_of_d(element_d *d, const accum
 #elif TYPE_D == TYPE_F64
     *(double2 *)d = make_double2(v[0], v[1]);
     *(double2 *)(d + 2) = make_double2(v[2], v[3]);
+#elif TYPE_D == TYPE_I32
+    *(uint4 *)d = make_uint4(v[0], v[1], v[2], v[3]);
 #else
     *(uint2 *)d =
         make_uint2(to_d_pair((float)v[0], (float)v[1]), to_d_pair((float)v[2], (float)v[3]));

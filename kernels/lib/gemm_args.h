@@ -23,6 +23,7 @@
 union tgl_scalar {
     float f32;
     double f64;
+    int i32;
 };
 
 struct tgl_gemm_args {

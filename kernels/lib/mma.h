@@ -3,12 +3,13 @@
  * mma.sync (sm_80 and later): acc += a * b by the tensor cores, a product of small matrices whose
  * elements are distributed over the lanes of a warp. All lanes call it with the same shape.
  *
- * One shape for all types: acc is 16 x 8, a is 16 x K, b is K x 8. K is 16 (f16, bf16) or 8 (tf32,
- * f64). With g = lane / 4 and t = lane % 4 a lane holds:
+ * One shape for all types: acc is 16 x 8, a is 16 x K, b is K x 8. K is 32 (s8), 16 (f16, bf16) or
+ * 8 (tf32, f64). With g = lane / 4 and t = lane % 4 a lane holds:
  *
- *     a, 32-bit registers (f16, bf16: two neighbours in K each; tf32: one) or doubles:
+ *     a, 32-bit registers (s8: four neighbours in K each; f16, bf16: two; tf32: one) or doubles:
  *
- *                    k: 16-bit  2t, 2t+1      2t+8, 2t+9
+ *                    k: s8      4t .. 4t+3    4t+16 .. 4t+19
+ *                       16-bit  2t, 2t+1      2t+8, 2t+9
  *                       others  t             t+4
  *              row g            a[0]          a[2]
  *              row g+8          a[1]          a[3]
@@ -17,16 +18,19 @@
  *
  *              column g         b[0]          b[1]
  *
- *     acc, float or double:     column 2t     column 2t+1
+ *     acc, float, double or (s8) int32:
+ *
+ *                               column 2t     column 2t+1
  *
  *              row g            acc[0]        acc[1]
  *              row g+8          acc[2]        acc[3]
  *
- * PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", "mma.m16n8k8".
+ * PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", "mma.m16n8k8",
+ * "mma.m16n8k32".
  *
  * Products of f16, bf16 and tf32 are exact and are accumulated in FP32. The rounding of the sums
  * depends on the chip (src/sim/tensor_cores.h has the model). f64 is a sequence of IEEE fused
- * multiply-adds with ascending k.
+ * multiply-adds with ascending k. s8 is exact modulo 2^32.
  */
 #ifndef TGL_MMA_H
 #define TGL_MMA_H
@@ -37,6 +41,7 @@ void tgl_sim_mma_f16(float *acc, const unsigned *a, const unsigned *b);
 void tgl_sim_mma_bf16(float *acc, const unsigned *a, const unsigned *b);
 void tgl_sim_mma_tf32(float *acc, const unsigned *a, const unsigned *b);
 void tgl_sim_mma_f64(double *acc, const double *a, const double *b);
+void tgl_sim_mma_s8(unsigned *acc, const unsigned *a, const unsigned *b);
 unsigned tgl_sim_round_to_tf32(unsigned bits); /* to nearest, ties away from zero */
 
 /* Macros, so that the simulator knows the line of the call. The functions below say what they do.
@@ -45,6 +50,7 @@ unsigned tgl_sim_round_to_tf32(unsigned bits); /* to nearest, ties away from zer
 #define mma_bf16(acc, a, b) tgl_sim_mma_bf16(acc, a, b)
 #define mma_tf32(acc, a, b) tgl_sim_mma_tf32(acc, a, b)
 #define mma_f64(acc, a, b)  tgl_sim_mma_f64(acc, a, b)
+#define mma_s8(acc, a, b)   tgl_sim_mma_s8(acc, a, b)
 #define round_to_tf32(bits) tgl_sim_round_to_tf32(bits)
 
 #else
@@ -70,6 +76,15 @@ static __device__ __forceinline__ void mma_bf16(float *acc, const unsigned *a, c
 static __device__ __forceinline__ void mma_tf32(float *acc, const unsigned *a, const unsigned *b)
 {
     TGL_MMA_F32("m16n8k8", "tf32", acc, a, b);
+}
+
+/* m16n8k32. */
+static __device__ __forceinline__ void mma_s8(unsigned *acc, const unsigned *a, const unsigned *b)
+{
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 #if __CUDA_ARCH__ < 900

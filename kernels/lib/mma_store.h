@@ -21,6 +21,8 @@ static __device__ __forceinline__ void leave_pair(accumulate_t *to, const accumu
 {
 #if ACCUMULATE == TYPE_F64
     *(double2 *)to = make_double2(sums[0], sums[1]);
+#elif ACCUMULATE == TYPE_I32
+    *(uint2 *)to = make_uint2(sums[0], sums[1]);
 #else
     *(float2 *)to = make_float2(sums[0], sums[1]);
 #endif
@@ -32,6 +34,9 @@ static __device__ __forceinline__ void take_four(accumulate_t *sums, const accum
 #if ACCUMULATE == TYPE_F64
     const double2 low = *(const double2 *)from, high = *(const double2 *)(from + COLUMN(2));
     sums[0] = low.x, sums[1] = low.y, sums[2] = high.x, sums[3] = high.y;
+#elif ACCUMULATE == TYPE_I32
+    const uint4 v = *(const uint4 *)from;
+    sums[0] = v.x, sums[1] = v.y, sums[2] = v.z, sums[3] = v.w;
 #else
     const float4 v = *(const float4 *)from;
     sums[0] = v.x, sums[1] = v.y, sums[2] = v.z, sums[3] = v.w;

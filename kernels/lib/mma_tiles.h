@@ -49,8 +49,9 @@
 #define TAIL_B 1 /* 0: VEC_B also divides the length of B's lines: n or k */
 #endif
 
-#if TYPE_A != TYPE_B || (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64)
-#error "TYPE_A and TYPE_B are the same; ACCUMULATE: FP64 for FP64, else FP32"
+#if TYPE_A != TYPE_B || (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64) ||                        \
+    (ACCUMULATE == TYPE_I32) != (TYPE_A == TYPE_I8)
+#error "TYPE_A and TYPE_B are the same; ACCUMULATE: FP64 for FP64, int32 for int8, else FP32"
 #endif
 
 #define FRAGMENT 4 /* registers (f64: elements) of a lane for one fragment of A, or two of B */
@@ -65,6 +66,10 @@ typedef unsigned fragment_t;
 #define SIZE  4
 #define MMA_K 8
 #define MMA   mma_tf32
+#elif TYPE_A == TYPE_I8
+#define SIZE  1
+#define MMA_K 32
+#define MMA   mma_s8
 #else
 #define SIZE  2
 #define MMA_K 16
@@ -80,17 +85,19 @@ typedef unsigned fragment_t;
 #error "BM x BN: a grid of warps; WM, WN: multiples of 16"
 #endif
 
-#define MT          (WM / 16) /* a warp's part of D: MT x NT results of mma.sync */
-#define NT          (WN / 8)
-#define A_K_MAJOR   (!TRANS_A)
-#define B_K_MAJOR   TRANS_B
+#define MT (WM / 16) /* a warp's part of D: MT x NT results of mma.sync */
+#define NT (WN / 8)
+/* The layout in shared memory. ldmatrix cannot transpose elements of 8 bits: their tiles are
+ * K-major, and an MN-major operand is transposed on its way there. */
+#define A_K_MAJOR   (SIZE == 1 || !TRANS_A)
+#define B_K_MAJOR   (SIZE == 1 || TRANS_B)
 #define A_BYTES     (BM * BK * SIZE)
 #define STAGE_BYTES ((BM + BN) * BK * SIZE)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
 #define LINE_BYTES(edge, k_major) (((k_major) ? BK : (edge)) * SIZE)
-#define USES_LDMATRIX(k_major)    (SIZE == 2 || (SIZE == 4 && (k_major)))
+#define USES_LDMATRIX(k_major)    (SIZE <= 2 || (SIZE == 4 && (k_major)))
 #define UNIT(k_major)             (USES_LDMATRIX(k_major) ? 16 : 32)
 
 /* A place is the destination of one copy, by cp.async or through registers. IS_PLAIN: copies go

@@ -28,6 +28,8 @@
 
 #if ACCUMULATE == TYPE_F64
 #define SCALAR_MEMBER f64
+#elif ACCUMULATE == TYPE_I32
+#define SCALAR_MEMBER i32
 #else
 #define SCALAR_MEMBER f32
 #endif
@@ -39,7 +41,7 @@ static __device__ __forceinline__ accumulate_t alpha_of(const struct tgl_gemm_ar
     const accumulate_t alpha = args->k > 0 ? *(const accumulate_t *)args->alpha_at : 0;
     return alpha == 0 ? 0 : alpha; /* -0 becomes 0, as on the host */
 #else
-    return args->alpha.SCALAR_MEMBER;
+    return (accumulate_t)args->alpha.SCALAR_MEMBER;
 #endif
 }
 
@@ -48,7 +50,7 @@ static __device__ __forceinline__ accumulate_t beta_of(const struct tgl_gemm_arg
 #if DEVICE_SCALARS
     return args->beta_at ? *(const accumulate_t *)args->beta_at : 0;
 #else
-    return args->beta.SCALAR_MEMBER;
+    return (accumulate_t)args->beta.SCALAR_MEMBER;
 #endif
 }
 

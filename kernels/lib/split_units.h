@@ -19,8 +19,14 @@ typedef double2 sum_vector;
 #define ADD_VECTOR(to, v) ((to)[0] += (v).x, (to)[1] += (v).y)
 #else
 enum { IN_VECTOR = 4 };
+#if ACCUMULATE == TYPE_I32
+typedef uint4 sum_vector;
+#define MAKE_SUMS make_uint4
+#else
 typedef float4 sum_vector;
-#define MAKE_VECTOR(of)   make_float4((of)[0], (of)[1], (of)[2], (of)[3])
+#define MAKE_SUMS make_float4
+#endif
+#define MAKE_VECTOR(of)   MAKE_SUMS((of)[0], (of)[1], (of)[2], (of)[3])
 #define ADD_VECTOR(to, v) ((to)[0] += (v).x, (to)[1] += (v).y, (to)[2] += (v).z, (to)[3] += (v).w)
 #endif
 

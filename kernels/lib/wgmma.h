@@ -4,17 +4,19 @@
  *     acc (64 x N) := acc * scale_d + left (64 x K) * right (K x N),   K of 32 bytes,
  * asynchronously. The file that includes this one defines the variant of wgmma:
  *
- *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, or TYPE_F32: elements are read as TF32, without
- *                          their low 13 bits
+ *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, TYPE_I8, or TYPE_F32: elements are read as TF32,
+ *                          without their low 13 bits
  *     WGMMA_N              16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256
  *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
- *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 is K-major only.
+ *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 and int8 are K-major
+ *                          only.
  *     WGMMA_LEFT_IN_REGISTERS  1: the left tile is in registers, TF32 only; 0 by default. Each
  *                          wgmma takes unsigned left[4] of each thread. left[i] is the element
  *                          (row, k) = (16 * warp + lane/4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)).
  *                          Do not access these registers before the wait for the group.
  *
- * The accumulator is float acc[WGMMA_N / 2] of each thread, which has to stay in registers. With
+ * The accumulator is accumulate_t acc[WGMMA_N / 2] of each thread, float or for int8 32-bit
+ * integers that wrap, which has to stay in registers. With
  * warp = threadIdx.x / 32 % 4 and lane = threadIdx.x % 32, acc[i] is the element
  *     row = 16 * warp + lane / 4 + 8 * (i / 2 % 2)
  *     col = 8 * (i / 4) + 2 * (lane % 4) + i % 2
@@ -37,15 +39,19 @@
 #include "lib/element.h"
 #include "lib/set_registers.h"
 
-#if WGMMA_TYPE != TYPE_F16 && WGMMA_TYPE != TYPE_BF16 && WGMMA_TYPE != TYPE_F32
-#error "WGMMA_TYPE: TYPE_F16, TYPE_BF16 or TYPE_F32"
+#if WGMMA_TYPE != TYPE_F16 && WGMMA_TYPE != TYPE_BF16 && WGMMA_TYPE != TYPE_F32 &&                 \
+    WGMMA_TYPE != TYPE_I8
+#error "WGMMA_TYPE: TYPE_F16, TYPE_BF16, TYPE_F32 or TYPE_I8"
+#endif
+#if (WGMMA_TYPE == TYPE_I8) != (ACCUMULATE == TYPE_I32)
+#error "ACCUMULATE: int32 for int8, else FP32"
 #endif
 #ifndef WGMMA_LEFT_IN_REGISTERS
 #define WGMMA_LEFT_IN_REGISTERS 0
 #endif
-#if WGMMA_TYPE == TYPE_F32 &&                                                                      \
+#if (WGMMA_TYPE == TYPE_F32 || WGMMA_TYPE == TYPE_I8) &&                                           \
     !((WGMMA_LEFT_K_MAJOR || WGMMA_LEFT_IN_REGISTERS) && WGMMA_RIGHT_K_MAJOR)
-#error "WGMMA_LEFT_K_MAJOR, WGMMA_RIGHT_K_MAJOR: TF32 tiles in shared memory are K-major"
+#error "WGMMA_LEFT_K_MAJOR, WGMMA_RIGHT_K_MAJOR: TF32 and int8 tiles in shared memory are K-major"
 #endif
 #if WGMMA_LEFT_IN_REGISTERS && WGMMA_TYPE != TYPE_F32
 #error "WGMMA_LEFT_IN_REGISTERS: left fragments are TF32"
@@ -113,10 +119,11 @@ void tgl_sim_wgmma_wait(int pending);
 
 #if WGMMA_LEFT_IN_REGISTERS
 #define wgmma(acc, left, right, scale_d)                                                           \
-    tgl_sim_wgmma(acc, left, 0, right, WGMMA_TYPE, WGMMA_N, 1, WGMMA_RIGHT_K_MAJOR, scale_d)
+    tgl_sim_wgmma((float *)(acc), left, 0, right, WGMMA_TYPE, WGMMA_N, 1, WGMMA_RIGHT_K_MAJOR,     \
+                  scale_d)
 #else
 #define wgmma(acc, left, right, scale_d)                                                           \
-    tgl_sim_wgmma(acc, 0, left, right, WGMMA_TYPE, WGMMA_N, WGMMA_LEFT_K_MAJOR,                    \
+    tgl_sim_wgmma((float *)(acc), 0, left, right, WGMMA_TYPE, WGMMA_N, WGMMA_LEFT_K_MAJOR,         \
                   WGMMA_RIGHT_K_MAJOR, scale_d)
 #endif
 #define wgmma_fence()            tgl_sim_wgmma_fence()
@@ -128,16 +135,21 @@ void tgl_sim_wgmma_wait(int pending);
 #else
 
 /* Text that names the registers number 10 * t, 10 * t + 1, ... of an asm statement. */
-#define R2(t)    "%" #t "0, %" #t "1"
-#define R4(t)    R2(t) ", %" #t "2, %" #t "3"
-#define R6(t)    R4(t) ", %" #t "4, %" #t "5"
-#define R8(t)    R6(t) ", %" #t "6, %" #t "7"
-#define R10(t)   R8(t) ", %" #t "8, %" #t "9"
-#define R40      R10() ", " R10(1) ", " R10(2) ", " R10(3)
-#define R80      R40 ", " R10(4) ", " R10(5) ", " R10(6) ", " R10(7)
+#define R2(t)  "%" #t "0, %" #t "1"
+#define R4(t)  R2(t) ", %" #t "2, %" #t "3"
+#define R6(t)  R4(t) ", %" #t "4, %" #t "5"
+#define R8(t)  R6(t) ", %" #t "6, %" #t "7"
+#define R10(t) R8(t) ", %" #t "8, %" #t "9"
+#define R40    R10() ", " R10(1) ", " R10(2) ", " R10(3)
+#define R80    R40 ", " R10(4) ", " R10(5) ", " R10(6) ", " R10(7)
 
 /* Operands acc[i], acc[i + 1], ... of an asm statement. */
-#define ACC4(i)  "+f"(acc[i]), "+f"(acc[i + 1]), "+f"(acc[i + 2]), "+f"(acc[i + 3])
+#if WGMMA_TYPE == TYPE_I8
+#define ACC1 "+r"
+#else
+#define ACC1 "+f"
+#endif
+#define ACC4(i)  ACC1(acc[i]), ACC1(acc[i + 1]), ACC1(acc[i + 2]), ACC1(acc[i + 3])
 #define ACC8(i)  ACC4(i), ACC4(i + 4)
 #define ACC16(i) ACC8(i), ACC8(i + 8)
 #define ACC32(i) ACC16(i), ACC16(i + 16)
@@ -214,11 +226,14 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_LEFT(left)             "l"(left)
 #endif
 
-/* WGMMA_TYPES: the types. WGMMA_SUFFIX: what follows scale_d: the signs of both inputs (1: plus),
- * and for 16-bit types whether each input is MN-major. */
+/* WGMMA_TYPES: the types. WGMMA_SUFFIX: what follows scale_d: except for int8 the signs of both
+ * inputs (1: plus), and for 16-bit types whether each input is MN-major. */
 #if WGMMA_TYPE == TYPE_F32
 #define WGMMA_TYPES  "k8.f32.tf32.tf32"
 #define WGMMA_SUFFIX ", 1, 1;"
+#elif WGMMA_TYPE == TYPE_I8
+#define WGMMA_TYPES  "k32.s32.s8.s8"
+#define WGMMA_SUFFIX ";"
 #else
 #if WGMMA_TYPE == TYPE_F16
 #define WGMMA_TYPES "k16.f32.f16.f16"
@@ -237,7 +252,7 @@ void tgl_sim_wgmma_wait(int pending);
 #endif
 
 /* scale_d: 1: the product is added to acc; 0: it replaces acc. */
-static __device__ __forceinline__ void wgmma(float *acc, wgmma_left left, wgmma_tile right,
+static __device__ __forceinline__ void wgmma(accumulate_t *acc, wgmma_left left, wgmma_tile right,
                                              int scale_d)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, " WGMMA_NEXT(
@@ -264,7 +279,7 @@ static __device__ __forceinline__ void wgmma_commit(void)
 
 /* Emits no instruction. It prevents the compiler from moving reads of acc before the last wait: the
  * asm statement of the wait does not mention acc. */
-static __device__ __forceinline__ void wgmma_hold(float *acc)
+static __device__ __forceinline__ void wgmma_hold(accumulate_t *acc)
 {
     asm volatile("" : WGMMA_ACC::"memory");
 }

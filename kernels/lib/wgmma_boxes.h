@@ -68,7 +68,7 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
  * Threads store a tile that overlaps the tile before: TMA would store the overlap again. */
 static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
-                                                    float (*acc)[ACC], char *boxes,
+                                                    accumulate_t (*acc)[ACC], char *boxes,
                                                     const struct tgl_tensor_map *d_map,
                                                     const struct unit *u, int first_left)
 {

@@ -18,8 +18,17 @@
 #define CHUNK_PITCH  (EXCHANGED ? 20 : CHUNK + 8)
 #define CHUNK_BYTES  (CHUNK_LINES * CHUNK_PITCH * 4)
 
+/* Two neighbouring sums. */
+#if ACCUMULATE == TYPE_I32
+typedef uint2 sum_pair;
+#define MAKE_PAIR(x, y) make_uint2(x, y)
+#else
+typedef float2 sum_pair;
+#define MAKE_PAIR(x, y) make_float2(x, y)
+#endif
+
 /* Puts CHUNK columns of a warp's sums into shared memory, as lines of D. */
-static __device__ __forceinline__ void put_chunk(float *chunk, const float *acc)
+static __device__ __forceinline__ void put_chunk(accumulate_t *chunk, const accumulate_t *acc)
 {
     const int lane = (int)threadIdx.x % 32, row = lane / 4, col = lane % 4 * 2;
 #pragma unroll
@@ -29,16 +38,15 @@ static __device__ __forceinline__ void put_chunk(float *chunk, const float *acc)
             chunk[c * CHUNK_PITCH + r] = acc[i];
             chunk[(c + 1) * CHUNK_PITCH + r] = acc[i + 1];
         } else {
-            *(float2 *)&chunk[r * CHUNK_PITCH + c] = make_float2(acc[i], acc[i + 1]);
+            *(sum_pair *)&chunk[r * CHUNK_PITCH + c] = MAKE_PAIR(acc[i], acc[i + 1]);
         }
     }
 }
 
 /* Stores a warp's chunk, whose first element is D[row][col]. */
-static __device__ __forceinline__ void store_chunk(const struct tgl_gemm_args *args,
-                                                   const struct epilogue_operands *with,
-                                                   const struct corner *corner, const float *chunk,
-                                                   int row, int col, bool aligned)
+static __device__ __forceinline__ void
+store_chunk(const struct tgl_gemm_args *args, const struct epilogue_operands *with,
+            const struct corner *corner, const accumulate_t *chunk, int row, int col, bool aligned)
 {
     const int lane = (int)threadIdx.x % 32;
     if (aligned) {
@@ -46,8 +54,8 @@ static __device__ __forceinline__ void store_chunk(const struct tgl_gemm_args *a
         for (int i = 0; i < CHUNK_LINES * CHUNK_LENGTH / 4; i += 32) {
             const int line = (lane + i) / (CHUNK_LENGTH / 4);
             const int at = (lane + i) % (CHUNK_LENGTH / 4) * 4;
-            const float4 v = *(const float4 *)&chunk[line * CHUNK_PITCH + at];
-            const float sums[4] = {v.x, v.y, v.z, v.w};
+            const sum_vector v = *(const sum_vector *)&chunk[line * CHUNK_PITCH + at];
+            const accumulate_t sums[4] = {v.x, v.y, v.z, v.w};
             if (is_own_row(args, corner, row + line))
                 epilogue_store4(args, with, sums, row + line, col + at, corner->col - col - at,
                                 args->n - col - at, true);
@@ -65,8 +73,8 @@ static __device__ __forceinline__ void store_chunk(const struct tgl_gemm_args *a
 
 /* Puts chunk number `number` of a consumer's sums into shared memory. Registers cannot be indexed,
  * so each chunk is selected by a comparison. The code that stores a chunk exists once. */
-static __device__ __forceinline__ void put_numbered_chunk(float *chunk, float (*acc)[ACC],
-                                                          int number)
+static __device__ __forceinline__ void put_numbered_chunk(accumulate_t *chunk,
+                                                          accumulate_t (*acc)[ACC], int number)
 {
 #pragma unroll
     for (int i = 0; i < M_STEPS * CHUNKS; i++)
@@ -76,7 +84,7 @@ static __device__ __forceinline__ void put_numbered_chunk(float *chunk, float (*
 /* Stores a warp's rows of a tile. chunk: shared memory of the warp. */
 static __device__ __forceinline__ void store_chunks(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
-                                                    float (*acc)[ACC], float *chunk,
+                                                    accumulate_t (*acc)[ACC], accumulate_t *chunk,
                                                     const struct unit *u, int first_left)
 {
     const bool aligned = ROWS_ARE_ON_16_BYTES(args, with);

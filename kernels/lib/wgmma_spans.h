@@ -157,7 +157,7 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
 #if HAS_SMALL_SPANS
 /* Copies span number `number` of a warp's sums. Registers cannot be indexed, so each span is
  * selected by a comparison. */
-static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], int number)
+static __device__ __forceinline__ void take_span(float *own, accumulate_t (*acc)[ACC], int number)
 {
 #pragma unroll
     for (int i = 0; i < M_STEPS * SPANS; i++)
@@ -170,8 +170,8 @@ static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], 
 /* Puts span number i of a consumer's sums into shared memory. left, right: as for put_span(). */
 static __device__ __forceinline__ void put_numbered_span(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
-                                                         float (*acc)[ACC], char *span, int i,
-                                                         int left, int right)
+                                                         accumulate_t (*acc)[ACC], char *span,
+                                                         int i, int left, int right)
 {
 #if HAS_SMALL_SPANS
     float own[SPAN / 2];
@@ -187,7 +187,7 @@ static __device__ __forceinline__ void put_numbered_span(const struct tgl_gemm_a
  * takes the place of its chunk. */
 static __device__ __forceinline__ void store_spans(const struct tgl_gemm_args *args,
                                                    const struct epilogue_operands *with,
-                                                   float (*acc)[ACC], char *results,
+                                                   accumulate_t (*acc)[ACC], char *results,
                                                    const struct unit *u, int first_left)
 {
     char *span = results + (int)threadIdx.x / 32 % 4 * CHUNK_BYTES;

@@ -28,12 +28,19 @@
 #error "BN / CLUSTER_SPLITS, the columns that a block stores: 16 or a multiple of 32"
 #endif
 
+#if ACCUMULATE == TYPE_I32
+#define LOAD_SUM(sums, rank) __float_as_uint(cluster_load((const float *)(sums), rank))
+#else
+#define LOAD_SUM(sums, rank) cluster_load(sums, rank)
+#endif
+
 /* acc := the sum over the cluster's blocks, in the order of K, in the columns of this block. sums:
  * shared memory for the sums of the block, in place of the stages. Each block leaves there the sums
  * that the other blocks need. */
-static __device__ __forceinline__ void add_cluster(float (*acc)[ACC], float *sums, int rank)
+static __device__ __forceinline__ void add_cluster(accumulate_t (*acc)[ACC], accumulate_t *sums,
+                                                   int rank)
 {
-    float *own = sums + threadIdx.x;
+    accumulate_t *own = sums + threadIdx.x;
     ALL_CONSUMERS_BARRIER(); /* the other consumer has read its last stage */
 #pragma unroll
     for (int i = 0; i < M_STEPS * ACC; i++)
@@ -43,11 +50,11 @@ static __device__ __forceinline__ void add_cluster(float (*acc)[ACC], float *sum
 #pragma unroll
     for (int i = 0; i < M_STEPS * ACC; i++) {
         if (i % ACC / (BLOCK_COLUMNS / 2) != rank) continue;
-        float sum = 0.0f;
+        accumulate_t sum = 0;
 #pragma unroll
         for (int split = 0; split < CLUSTER_SPLITS; split++)
-            sum += split == rank ? acc[i / ACC][i % ACC]
-                                 : cluster_load(&own[i * CONSUMER_THREADS], split);
+            sum +=
+                split == rank ? acc[i / ACC][i % ACC] : LOAD_SUM(&own[i * CONSUMER_THREADS], split);
         acc[i / ACC][i % ACC] = sum;
     }
 }

@@ -18,7 +18,7 @@
  * computed once before them it costs registers, and NVRTC 13.0 spilled some with tiles of 256x144.
  */
 static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_args *args,
-                                                        float (*acc)[ACC], char *results,
+                                                        accumulate_t (*acc)[ACC], char *results,
                                                         const struct tgl_tensor_map *d_map,
                                                         const struct unit *u, int group)
 {
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_ar
     }
 #endif
     (void)d_map;
-    store_chunks(args, &with, acc, (float *)(results + warp * CHUNK_BYTES), u, first_left);
+    store_chunks(args, &with, acc, (accumulate_t *)(results + warp * CHUNK_BYTES), u, first_left);
 }
 
 #endif

@@ -82,7 +82,7 @@
 #error "CLUSTER_SPLITS: the blocks store BN / CLUSTER_SPLITS columns each, and share no operands"
 #endif
 
-#define ELEMENT_BYTES    (WGMMA_TYPE == TYPE_F32 ? 4 : 2)
+#define ELEMENT_BYTES    (WGMMA_TYPE == TYPE_F32 ? 4 : WGMMA_TYPE == TYPE_I8 ? 1 : 2)
 #define BK               (128 / ELEMENT_BYTES)
 #define K_STEPS          4 /* wgmmas along a stage's K, 32 bytes each */
 #define WM               (ALTERNATE ? BM : BM / CONSUMERS)

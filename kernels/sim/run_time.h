@@ -313,7 +313,7 @@ TGL_SIM_CALL(tgl_sim_named_barrier, (int id, int threads), named_barrier, id, th
 
 /* ---- lib/mma.h and lib/ldmatrix.h ------------------------------------------------------------ */
 
-enum { TYPE_F32 = 1, TYPE_F64, TYPE_F16, TYPE_BF16 }; /* values of tgl_type */
+enum { TYPE_F32 = 1, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_I8 = 7 }; /* values of tgl_type */
 
 TGL_SIM_CALL(tgl_sim_mma_f16, (float *acc, const unsigned *a, const unsigned *b), mma, TYPE_F16,
              acc, a, b, TGL_SIM_PC)
@@ -323,6 +323,8 @@ TGL_SIM_CALL(tgl_sim_mma_tf32, (float *acc, const unsigned *a, const unsigned *b
              acc, a, b, TGL_SIM_PC)
 TGL_SIM_CALL(tgl_sim_mma_f64, (double *acc, const double *a, const double *b), mma, TYPE_F64, acc,
              a, b, TGL_SIM_PC)
+TGL_SIM_CALL(tgl_sim_mma_s8, (unsigned *acc, const unsigned *a, const unsigned *b), mma, TYPE_I8,
+             acc, a, b, TGL_SIM_PC)
 
 unsigned tgl_sim_round_to_tf32(unsigned bits)
 {

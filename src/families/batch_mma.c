@@ -199,13 +199,19 @@ static bool batch_mma_example(int index, tgl_type type, bool trans_a, bool trans
     return batch_mma_rows[index].is_f64 == (type == TGL_F64);
 }
 
+static const char *batch_mma_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
+{
+    if (s->type_a == TGL_I8) return "it multiplies f16, bf16, tf32 and f64";
+    return tgl_unsupported_by_mma_sync(s, chip);
+}
+
 const tgl_family tgl_family_batch_mma = {
     .name = "batch_mma",
     .summary = "batches of products of at most 64 rows and columns on tensor cores",
     .options = batch_mma_options,
     .may_overlap = true,
     TGL_ROWS(batch_mma_rows),
-    .unsupported_reason = tgl_unsupported_by_mma_sync,
+    .unsupported_reason = batch_mma_unsupported_reason,
     .search = batch_mma_search,
     .predict = batch_mma_predict,
     .launch = batch_mma_launch,

@@ -27,7 +27,8 @@ void tgl_reject(tgl_candidate *c, const char *why)
 tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, bool trans_b)
 {
     const int64_t side = TGL_EXAMPLE_SIDE;
-    const tgl_type sums = type == TGL_F64 ? TGL_F64 : TGL_F32;
+    const tgl_type sums = type == TGL_F64 ? TGL_F64 : type == TGL_I8 ? TGL_I32 : TGL_F32;
+    const tgl_type result = type == TGL_I8 ? TGL_I32 : type;
     return (tgl_shape){
         .m = m,
         .n = n,
@@ -37,8 +38,8 @@ tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, b
         .in_place = true,
         .type_a = type,
         .type_b = type,
-        .type_c = type,
-        .type_d = type,
+        .type_c = result,
+        .type_d = result,
         .type_accumulate = sums,
         .lda = side,
         .ldb = side,
@@ -46,7 +47,7 @@ tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, b
         .ldd = side,
         .batch = 1,
         .type_scale = TGL_F32,
-        .epilogue = {.type_bias = type, .type_residual = type},
+        .epilogue = {.type_bias = result, .type_residual = result},
     };
 }
 

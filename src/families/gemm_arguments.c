@@ -136,16 +136,23 @@ static void patch_matrices(tgl_list_builder *builder, const tgl_gemm_step *step,
 static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
     const tgl_type type = step->of->shape->type_accumulate;
-    const bool is_f64 = type == TGL_F64;
+    const bool is_f64 = type == TGL_F64, is_i32 = type == TGL_I32;
     if (step->of->shape->device_scalars) {
         patch_operand(builder, step, TGL_AT_ALPHA, AT(alpha_at), type, 0, 0);
         patch_operand(builder, step, TGL_AT_BETA, AT(beta_at), type, 0, 0);
         return;
     }
     if (has_product)
-        tgl_list_patch_value(builder, is_f64 ? TGL_VALUE_ALPHA_F64 : TGL_VALUE_ALPHA_F32, 0,
-                             AT(alpha), 0);
-    tgl_list_patch_value(builder, is_f64 ? TGL_VALUE_BETA_F64 : TGL_VALUE_BETA_F32, 0, AT(beta), 0);
+        tgl_list_patch_value(builder,
+                             is_f64   ? TGL_VALUE_ALPHA_F64
+                             : is_i32 ? TGL_VALUE_ALPHA_I32
+                                      : TGL_VALUE_ALPHA_F32,
+                             0, AT(alpha), 0);
+    tgl_list_patch_value(builder,
+                         is_f64   ? TGL_VALUE_BETA_F64
+                         : is_i32 ? TGL_VALUE_BETA_I32
+                                  : TGL_VALUE_BETA_F32,
+                         0, AT(beta), 0);
 }
 
 static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)

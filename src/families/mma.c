@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/mma.cu: products on the tensor cores by mma.sync, of f16, bf16, FP32 as TF32, and f64, of
- * any shape and alignment. A block computes a tile of D. If the tiles are few, or do not fill the
- * last wave, some of them are split over K (split-K).
+ * gemm/mma.cu: products on the tensor cores by mma.sync, of f16, bf16, FP32 as TF32, f64, and int8,
+ * of any shape and alignment. A block computes a tile of D. If the tiles are few, or do not fill
+ * the last wave, some of them are split over K (split-K).
  */
 #include "families/mma_geometry.h"
 #include "families/unsupported.h"
@@ -104,6 +104,13 @@ static bool is_crowded(const mma_geometry *g, int vec_a, int vec_b)
     return g->row->registers >= CROWDED && g->size * tgl_min64(vec_a, vec_b) < 16;
 }
 
+/* Elements of a copy of an operand. An MN-major operand of int8 is transposed on its way to shared
+ * memory: its elements are copied one by one (lib/mma_gathered_copies.h). */
+static int mma_copy_width(const tgl_shape *s, bool is_mn_major, int64_t ld, int64_t stride)
+{
+    return s->type_a == TGL_I8 && is_mn_major ? 1 : tgl_copy_width(s, 0, ld, stride);
+}
+
 /* NULL, or why the choice cannot compute the product. */
 static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
 {
@@ -116,8 +123,8 @@ static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choic
                                  .symbol = "gemm_mma",
                                  .threads = t->bm / t->wm * (t->bn / t->wn) * 32 * t->slices,
                                  .registers = t->registers,
-                                 .vec_a = tgl_copy_width(s, 0, s->lda, s->stride_a),
-                                 .vec_b = tgl_copy_width(s, 0, s->ldb, s->stride_b),
+                                 .vec_a = mma_copy_width(s, s->trans_a, s->lda, s->stride_a),
+                                 .vec_b = mma_copy_width(s, !s->trans_b, s->ldb, s->stride_b),
                                  .args = {.splits = 1, .cluster = 1}}};
     if (t->is_f64 != (s->type_a == TGL_F64))
         return t->is_f64 ? "it is for f64" : "it is for types other than f64";
@@ -238,7 +245,8 @@ static void mma_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_
 static bool mma_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     const bool is_f64 = type == TGL_F64;
-    if (type != TGL_F16 && type != TGL_BF16 && type != TGL_F32 && !is_f64) return false;
+    if (type != TGL_F16 && type != TGL_BF16 && type != TGL_F32 && type != TGL_I8 && !is_f64)
+        return false;
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (type == TGL_F32) shape->compute = TGL_COMPUTE_TF32;
     return mma_rows[index].is_f64 == is_f64;
@@ -246,7 +254,7 @@ static bool mma_example(int index, tgl_type type, bool trans_a, bool trans_b, tg
 
 const tgl_family tgl_family_mma = {
     .name = "mma",
-    .summary = "f16, bf16, tf32 and f64 on tensor cores, any shape",
+    .summary = "f16, bf16, tf32, f64 and i8 on tensor cores, any shape",
     .options = mma_options,
     TGL_ROWS(mma_rows),
     .tile = mma_tile,

@@ -22,6 +22,7 @@ enum {
     COPY_BYTES_A_CLOCK = 32,   /* rate of cp.async, during which shared memory is not read */
     COPY_4_BYTES_A_CLOCK = 20, /* rate of cp.async of 4 bytes per thread */
     PLAIN_BYTES_A_CLOCK = 14,  /* rate of copies through registers */
+    SINGLE_COPY_BYTES_A_CLOCK = 7, /* the same of 8-bit elements one by one: estimated */
 };
 static const double LOOP_SHARE = 0.95; /* fraction of these rates that the main loop reaches */
 /* Fraction of the copy rate that the main loop reaches; and with tiles of 16 rows or columns. */
@@ -37,7 +38,7 @@ static double mma_rate(const tgl_chip *chip, tgl_type type)
                                                                               : 1;
     const double half = share * chip->tensor_flops / 2, f64 = chip->tensor_f64_flops / 2.0;
     if (type == TGL_F64) return f64 > 0 ? f64 : 2;
-    return type == TGL_F32 ? half / 2 : half;
+    return type == TGL_F32 ? half / 2 : type == TGL_I8 ? 2 * half : half;
 }
 
 /* Cycles of an SM to copy a tile of `edge` rows or columns of one operand, with `vec` elements in a
@@ -48,6 +49,7 @@ static double mma_copy_cycles(const mma_geometry *g, int edge, int vec)
     const int width = g->size * vec;
     return bytes / (width > 4    ? COPY_BYTES_A_CLOCK
                     : width == 4 ? COPY_4_BYTES_A_CLOCK
+                    : width == 1 ? SINGLE_COPY_BYTES_A_CLOCK
                                  : PLAIN_BYTES_A_CLOCK);
 }
 

@@ -90,6 +90,7 @@ static const tgl_kernel *repack_kernel_of(const tgl_repack *repacks, int count,
                                .parameters = "struct tgl_repack_args"};
     tgl_list_macro(builder, "ELEMENT_BYTES", (int64_t)tgl_type_size(repacks[0].type));
     tgl_list_macro(builder, "ROUND_TF32", repacks[0].rounds_to_tf32);
+    if (repacks[0].type == TGL_I8) tgl_list_macro(builder, "INTEGER_ALPHA", 1);
     tgl_list_macro(builder, "TRANSPOSED_0", repacks[0].transposes);
     tgl_list_macro(builder, "TRANSPOSED_1", count > 1 && repacks[1].transposes);
     return tgl_list_kernel(builder, &kernel);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pre-pass gemm/repack.cu: copies of A and B that TMA and wgmma can read. TMA needs strides
- * that are multiples of 16 bytes; wgmma needs K-major TF32.
+ * that are multiples of 16 bytes; wgmma needs K-major TF32 and int8.
  */
 #ifndef TGL_REPACK_H
 #define TGL_REPACK_H

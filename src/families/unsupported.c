@@ -4,6 +4,19 @@
  */
 #include "families/unsupported.h"
 
+const char *tgl_i8_unsupported_reason(const tgl_shape *s)
+{
+    const tgl_shape_epilogue *e = &s->epilogue;
+    if (s->type_accumulate != TGL_I32 || s->type_c != TGL_I32 || s->type_d != TGL_I32)
+        return "its products of i8 have results of i32";
+    if (e->activation > TGL_ACTIVATION_RELU || e->expression != NULL)
+        return "products of i8 have RELU or no activation, and no expression";
+    if ((e->bias != TGL_BIAS_NONE && e->type_bias != TGL_I32) ||
+        (e->residual && e->type_residual != TGL_I32))
+        return "bias and residual of products of i8 must be i32";
+    return NULL;
+}
+
 static bool has_f32_epilogue(const tgl_shape_epilogue *e)
 {
     return (e->bias == TGL_BIAS_NONE || e->type_bias == TGL_F32) &&
@@ -59,13 +72,15 @@ const char *tgl_unsupported_by_mma_sync(const tgl_shape *s, const tgl_chip *chip
 {
     const bool is_half = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
     const bool is_tf32 = s->type_a == TGL_F32 && s->compute == TGL_COMPUTE_TF32;
-    const bool is_f64 = s->type_a == TGL_F64;
+    const bool is_f64 = s->type_a == TGL_F64, is_i8 = s->type_a == TGL_I8;
     if (chip->capability < 80) return "its instructions need compute capability 8.0";
     if (s->type_a != s->type_b) return "it multiplies matrices of one type";
     if (s->type_a == TGL_F32 && !is_tf32) return "it multiplies FP32 in compute mode tf32 only";
-    if (!is_half && !is_tf32 && !is_f64) return "it multiplies f16, bf16, tf32 and f64";
-    if (s->type_accumulate != (is_f64 ? TGL_F64 : TGL_F32))
-        return "it accumulates in FP32, and f64 in f64";
+    if (!is_half && !is_tf32 && !is_f64 && !is_i8)
+        return "it multiplies f16, bf16, tf32, f64 and i8";
+    if (s->type_accumulate != (is_f64 ? TGL_F64 : is_i8 ? TGL_I32 : TGL_F32))
+        return "it accumulates in FP32, f64 in f64, and i8 in i32";
+    if (is_i8 && tgl_i8_unsupported_reason(s) != NULL) return tgl_i8_unsupported_reason(s);
     return tgl_gemm_unsupported_reason(s);
 }
 

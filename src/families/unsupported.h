@@ -19,8 +19,12 @@ const char *tgl_unsupported_unless_f32(const tgl_shape *shape, const tgl_chip *c
  * If it is F16 or BF16, the sums are F32, and C and D have the type of A and B, or F32. */
 const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip *chip);
 
-/* Kernels that multiply by mma.sync: F16, BF16, F32 in compute mode TF32, F64. */
+/* Kernels that multiply by mma.sync: F16, BF16, F32 in compute mode TF32, F64, I8 with results
+ * of I32. */
 const char *tgl_unsupported_by_mma_sync(const tgl_shape *shape, const tgl_chip *chip);
+
+/* Kernels that multiply I8 with results of I32: whether they have the epilogue. */
+const char *tgl_i8_unsupported_reason(const tgl_shape *shape);
 
 /* The maximum stride of a tensor map, in elements (it is below 2^40 bytes: CUDA driver API,
  * cuTensorMapEncodeTiled); and whether the strides of A and B are within it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/wgmma.cu: products of f16, bf16 and TF32 on Hopper's tensor cores. A pre-pass repacks
+ * gemm/wgmma.cu: products of f16, bf16, TF32 and int8 on Hopper's tensor cores. A pre-pass repacks
  * operands that TMA cannot read.
  */
 #include "families/gemm_arguments.h"
@@ -57,13 +57,17 @@ static const char *const wgmma_options[] = {"splits",     "exchanged",      "clu
 static bool has_types(const tgl_shape *s)
 {
     const bool is_half = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
-    if (s->type_a != s->type_b || s->type_accumulate != TGL_F32) return false;
+    if (s->type_a != s->type_b) return false;
+    if (s->type_a == TGL_I8) return true;
+    if (s->type_accumulate != TGL_F32) return false;
     return is_half || (wgmma_is_tf32(s) && s->compute == TGL_COMPUTE_TF32);
 }
 
 static const char *wgmma_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
-    if (!has_types(s)) return "it multiplies f16, bf16, and FP32 as TF32";
+    if (!has_types(s)) return "it multiplies f16, bf16, FP32 as TF32, and i8 with results of i32";
+    if (s->type_a == TGL_I8 && tgl_i8_unsupported_reason(s) != NULL)
+        return tgl_i8_unsupported_reason(s);
     if ((chip->features & TGL_HAS_WGMMA) == 0) return "the chip has no wgmma";
     if ((chip->features & TGL_HAS_TMA) == 0) return "the chip or its driver has no TMA";
     if (s->pointers) return "tensor maps describe no batches of pointers";
@@ -227,12 +231,13 @@ static bool wgmma_example(int index, tgl_type type, bool trans_a, bool trans_b, 
         shape->compute = TGL_COMPUTE_TF32;
         return !trans_a && trans_b; /* other layouts become this one */
     }
+    if (type == TGL_I8) return !trans_a && trans_b;
     return type == TGL_F16 || type == TGL_BF16;
 }
 
 const tgl_family tgl_family_wgmma = {
     .name = "wgmma",
-    .summary = "f16, bf16 and TF32 on the tensor cores of sm_90a",
+    .summary = "f16, bf16, TF32 and i8 on the tensor cores of sm_90a",
     .options = wgmma_options,
     TGL_ROWS(wgmma_rows),
     .unsupported_reason = wgmma_unsupported_reason,

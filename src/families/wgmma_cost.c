@@ -119,7 +119,8 @@ static double wgmma_copy_cycles(const tgl_shape *s, const wgmma_geometry *g)
 static double product_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;
-    const double rate = wgmma_is_tf32(s) ? chip->tensor_flops / 2.0 : chip->tensor_flops;
+    const int size = (int)tgl_type_size(s->type_a); /* 8-bit types: twice the rate of 16 bits */
+    const double rate = chip->tensor_flops * 2.0 / size;
     const double flops = 2.0 * t->bm * t->bn * g->bk;
     const int right_reads = t->bm / 64; /* each wgmma of 64 rows reads the right tile */
     const double bytes = WGMMA_LINE_BYTES * (t->bm + (double)t->bn * right_reads);

@@ -23,12 +23,13 @@ bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
 }
 
 /* Whether TMA can read the operand: the strides of lines and of matrices, if there are several, are
- * multiples of 16 bytes. wgmma needs TF32 that is K-major or goes through registers. */
+ * multiples of 16 bytes. wgmma needs TF32 that is K-major or goes through registers, and 8-bit
+ * types that are K-major. */
 static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
     const int64_t lines_of_x = x->along_k ? x->edge : x->k;
-    if (wgmma_is_tf32(s) && !x->along_k && !in_registers) return x->k == 0;
+    if (wgmma_is_k_major_only(s) && !x->along_k && !in_registers) return x->k == 0;
     if (x->k == 0) return true; /* it is not read */
     if (s->unaligned) return false;
     return (lines_of_x == 1 || x->ld * size % TGL_MAP_ALIGNMENT == 0) &&
@@ -61,15 +62,15 @@ static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is
     x.count = x.stride == 0 ? 1 : s->batch;
     x.is_direct = is_direct(s, &x, in_registers);
     const bool becomes_k_major =
-        !wgmma_is_tf32(s) && should_be_k_major(&x, is_a ? part->n : part->m);
+        !wgmma_is_k_major_only(s) && should_be_k_major(&x, is_a ? part->n : part->m);
     if (becomes_k_major) x.is_direct = false;
-    x.is_k_major =
-        x.along_k || becomes_k_major || (wgmma_is_tf32(s) && !(in_registers && x.is_direct));
+    x.is_k_major = x.along_k || becomes_k_major ||
+                   (wgmma_is_k_major_only(s) && !(in_registers && x.is_direct));
     return x;
 }
 
-/* The pre-pass of an operand. TF32 becomes K-major, unless it goes through registers; 16-bit
- * operands keep their major dimension, unless they are slivers. */
+/* The pre-pass of an operand. 8-bit types become K-major, and TF32, unless it goes through
+ * registers; 16-bit operands keep their major dimension, unless they are slivers. */
 static tgl_repack repack_of(const tgl_shape *s, const wgmma_side *x)
 {
     return (tgl_repack){

@@ -84,6 +84,12 @@ static inline bool wgmma_is_tf32(const tgl_shape *s)
     return s->type_a == TGL_F32;
 }
 
+/* Whether wgmma takes the type only K-major from shared memory. */
+static inline bool wgmma_is_k_major_only(const tgl_shape *s)
+{
+    return wgmma_is_tf32(s) || tgl_type_size(s->type_a) == 1;
+}
+
 /* Elements of a line of an MN-major tile: LINE() of the kernel. */
 static inline int wgmma_line_of(const tgl_shape *s, int edge)
 {

@@ -17,6 +17,8 @@ static int value_bytes(tgl_value value)
         return POINTER_BYTES;
     case TGL_VALUE_ALPHA_F32:
     case TGL_VALUE_BETA_F32:
+    case TGL_VALUE_ALPHA_I32:
+    case TGL_VALUE_BETA_I32:
     case TGL_VALUE_COUNT:
         return 4;
     case TGL_VALUE_ALPHA_F64:

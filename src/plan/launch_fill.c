@@ -7,6 +7,7 @@
 #include "plan/launch_list.h"
 #include "plan/limits.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool holds(const tgl_condition *c, const tgl_run *run)
@@ -72,6 +73,13 @@ static void put_f32(unsigned char *to, double value)
 {
     const float narrow = (float)value;
     memcpy(to, &narrow, sizeof narrow);
+}
+
+/* value: NaN (the scalars of a run that reads them from device memory) or an integer of 32 bits. */
+static void put_i32(unsigned char *to, double value)
+{
+    const int32_t integer = isnan(value) ? 0 : (int32_t)value;
+    memcpy(to, &integer, sizeof integer);
 }
 
 /* Bytes of the results of an operand's pre-pass in the scratch of a run; 0: the run does not
@@ -145,6 +153,12 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             break;
         case TGL_VALUE_BETA_F64:
             memcpy(to, &run->beta, sizeof run->beta);
+            break;
+        case TGL_VALUE_ALPHA_I32:
+            put_i32(to, alpha);
+            break;
+        case TGL_VALUE_BETA_I32:
+            put_i32(to, run->beta);
             break;
         case TGL_VALUE_COUNT:
             memcpy(to, &count, sizeof count);

@@ -35,6 +35,8 @@ typedef enum tgl_value {
     TGL_VALUE_BETA_F32,  /* float: run.beta */
     TGL_VALUE_ALPHA_F64, /* double */
     TGL_VALUE_BETA_F64,  /* double */
+    TGL_VALUE_ALPHA_I32, /* int32_t */
+    TGL_VALUE_BETA_I32,  /* int32_t */
     TGL_VALUE_COUNT, /* int: the number of products that this repetition of the launch computes */
     TGL_VALUE_TENSOR_MAP, /* 128 bytes: list.maps[index], encoded for the pointers of the run */
 } tgl_value;

@@ -8,6 +8,7 @@
  * fraction bits; the exponent of a product is the sum of the exponents of its factors. The aligned
  * terms are summed exactly, and the sum is truncated to FP32. A sum that is NaN is 0x7fffffff.
  * f64: a sequence of IEEE fused multiply-adds, with ascending k.
+ * s8: exact modulo 2^32.
  */
 #ifndef TGL_SIM_TENSOR_CORES_H
 #define TGL_SIM_TENSOR_CORES_H
@@ -29,7 +30,7 @@ typedef struct tgl_tensor_model {
 extern const tgl_tensor_model tgl_tensor_hopper; /* wgmma and mma.sync on sm_90 */
 extern const tgl_tensor_model tgl_tensor_ampere; /* mma.sync on sm_80 to sm_89 with 32 bytes of K */
 
-enum { TGL_TENSOR_K_MAX = 16 }; /* maximum K of an instruction, in elements */
+enum { TGL_TENSOR_K_MAX = 32 }; /* maximum K of an instruction, in elements */
 
 /* sums (m x n) += a (m x k) * b (k x n), all row-major and contiguous. Each number of a and b has
  * the bits of one element. k is a multiple of the model's steps, at most TGL_TENSOR_K_MAX. */
@@ -38,6 +39,11 @@ void tgl_tensor_multiply(const tgl_tensor_model *model, tgl_tensor_type type, in
 
 /* Like tgl_tensor_multiply(), for f64. */
 void tgl_tensor_multiply_f64(int m, int n, int k, const double *a, const double *b, double *sums);
+
+/* Like tgl_tensor_multiply(), for signed 8-bit integers, whose bits are the low ones of the numbers
+ * of a and b. */
+void tgl_tensor_multiply_s8(int m, int n, int k, const uint32_t *a, const uint32_t *b,
+                            uint32_t *sums);
 
 /* cvt.rna.tf32: rounds to nearest, ties away from zero, so that the last 13 bits are 0. Inf and NaN
  * are unchanged. */

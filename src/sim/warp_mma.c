@@ -14,7 +14,7 @@
 
 enum { ROW = 16 /* bytes of a matrix of ldmatrix */ };
 
-typedef enum warp_instruction { MMA, MMA_F64, LDMATRIX, STMATRIX } warp_instruction;
+typedef enum warp_instruction { MMA, MMA_F64, MMA_S8, LDMATRIX, STMATRIX } warp_instruction;
 
 /* The operands of a lane, on its stack until the instruction is done. */
 typedef struct tgl_warp_operands {
@@ -67,7 +67,8 @@ static bool meet_lanes(tgl_machine *machine, tgl_warp_operands *own,
 
 /* ---- mma.sync -------------------------------------------------------------------------------- */
 
-/* Tiles are m16n8k16 (16-bit types) and m16n8k8. kernels/lib/mma.h describes the fragments. */
+/* Tiles are m16n8k32 (I8), m16n8k16 (16-bit types) and m16n8k8. kernels/lib/mma.h describes the
+ * fragments. */
 enum { M = 16, N = 8 };
 
 static uint32_t half_of(const void *registers, int number)
@@ -87,6 +88,19 @@ static void collect_16_bit(tgl_warp_operands *lanes[TGL_WARP], uint32_t a[M][16]
             a[g + i / 2 % 2 * 8][2 * t + i % 2 + i / 4 * 8] = half_of(lanes[lane]->a, i);
         for (int i = 0; i < 4; i++)
             b[2 * t + i % 2 + i / 2 * 8][g] = half_of(lanes[lane]->b, i);
+    }
+}
+
+/* A register of a lane has four neighbours in K. */
+static void collect_s8(tgl_warp_operands *lanes[TGL_WARP], uint32_t a[M][32], uint32_t b[32][N])
+{
+    for (int lane = 0; lane < TGL_WARP; lane++) {
+        const int g = lane / 4, t = lane % 4;
+        const unsigned *of_a = lanes[lane]->a, *of_b = lanes[lane]->b;
+        for (int i = 0; i < 16; i++)
+            a[g + i / 4 % 2 * 8][4 * t + i % 4 + i / 8 * 16] = of_a[i / 4] >> i % 4 * 8 & 0xff;
+        for (int i = 0; i < 8; i++)
+            b[4 * t + i % 4 + i / 4 * 16][g] = of_b[i / 4] >> i % 4 * 8 & 0xff;
     }
 }
 
@@ -130,6 +144,19 @@ static void multiply_to_f32(tgl_warp_operands *lanes[TGL_WARP])
             ((float *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
 }
 
+static void multiply_s8(tgl_warp_operands *lanes[TGL_WARP])
+{
+    uint32_t a[M][32], b[32][N], sums[M][N];
+    collect_s8(lanes, a, b);
+    for (int lane = 0; lane < TGL_WARP; lane++)
+        for (int i = 0; i < 4; i++)
+            sums[row_of(lane, i)][column_of(lane, i)] = ((const uint32_t *)lanes[lane]->to)[i];
+    tgl_tensor_multiply_s8(M, N, 32, a[0], b[0], sums[0]);
+    for (int lane = 0; lane < TGL_WARP; lane++)
+        for (int i = 0; i < 4; i++)
+            ((uint32_t *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
+}
+
 static void multiply_f64(tgl_warp_operands *lanes[TGL_WARP])
 {
     double a[M][8], b[8][N], sums[M][N];
@@ -153,7 +180,8 @@ void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
 {
     uint32_t numbers[TGL_WARP][4];
     tgl_warp_operands operands[TGL_WARP], *lanes[TGL_WARP];
-    const uint32_t each = type == TGL_F32 ? 1 : 0x10001; /* a register has two elements */
+    /* A register has one, four or two elements. */
+    const uint32_t each = type == TGL_F32 ? 1 : type == TGL_I8 ? 0x1010101 : 0x10001;
     for (int lane = 0; lane < TGL_WARP; lane++) {
         for (int i = 0; i < 4; i++) {
             const uint32_t number = (uint32_t)(lane + TGL_WARP * i);
@@ -165,6 +193,8 @@ void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
     }
     if (type == TGL_F32)
         collect_tf32(lanes, (uint32_t(*)[8])fragments->a, (uint32_t(*)[N])fragments->b);
+    else if (type == TGL_I8)
+        collect_s8(lanes, (uint32_t(*)[32])fragments->a, (uint32_t(*)[N])fragments->b);
     else
         collect_16_bit(lanes, (uint32_t(*)[16])fragments->a, (uint32_t(*)[N])fragments->b);
 }
@@ -178,7 +208,7 @@ static void count_mma(tgl_machine *machine, int type, const void *pc)
     step->type = type;
     step->m = M;
     step->n = N;
-    step->k = type == TGL_F16 || type == TGL_BF16 ? 16 : 8;
+    step->k = type == TGL_I8 ? 32 : type == TGL_F16 || type == TGL_BF16 ? 16 : 8;
 }
 
 void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, const void *b,
@@ -187,8 +217,11 @@ void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, cons
     static const tgl_tensor_type types[] = {[TGL_F16] = TGL_TENSOR_F16,
                                             [TGL_BF16] = TGL_TENSOR_BF16,
                                             [TGL_F32] = TGL_TENSOR_TF32,
-                                            [TGL_F64] = TGL_TENSOR_TF32};
-    tgl_warp_operands own = {.instruction = type == TGL_F64 ? MMA_F64 : MMA,
+                                            [TGL_F64] = TGL_TENSOR_TF32,
+                                            [TGL_I8] = TGL_TENSOR_TF32};
+    tgl_warp_operands own = {.instruction = type == TGL_F64  ? MMA_F64
+                                            : type == TGL_I8 ? MMA_S8
+                                                             : MMA,
                              .type = types[type],
                              .to = acc,
                              .a = a,
@@ -201,6 +234,8 @@ void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, cons
     count_mma(machine, type, pc);
     if (own.instruction == MMA_F64)
         multiply_f64(lanes);
+    else if (own.instruction == MMA_S8)
+        multiply_s8(lanes);
     else
         multiply_to_f32(lanes);
 }

@@ -8,9 +8,9 @@
 #include "sim/machine.h"
 
 /* The lane that holds each element of a (16 x k), b (k x 8) and the sums (16 x 8), plus 32 times
- * the number of its register. k is 16, or 8 for TF32. */
+ * the number of its register. k is 16, 8 for TF32, 32 for I8. */
 typedef struct tgl_fragments {
-    uint32_t a[16 * 16], b[16 * 8], sums[16 * 8];
+    uint32_t a[16 * 32], b[32 * 8], sums[16 * 8];
 } tgl_fragments;
 
 /* Finds the fragments of mma.sync. type: a tgl_type except TGL_F64; TGL_F32 means TF32. */

@@ -32,7 +32,10 @@ typedef struct tile {
     int missing;               /* number of threads that do not have their elements */
     int64_t group;             /* group of the latest wgmma */
     const void *pc;            /* source location of the latest wgmma */
-    float sums[M * N_MAX];
+    union {
+        float sums[M * N_MAX];
+        uint32_t integers[M * N_MAX]; /* of I8 */
+    };
 } tile;
 
 typedef struct tgl_sim_warpgroup {
@@ -236,7 +239,7 @@ static void trace_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, uin
 /* Executes the instruction for the whole warpgroup, once. */
 static void issue_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
 {
-    const unsigned element = own->type == TGL_F32 ? 4 : 2;
+    const unsigned element = (unsigned)tgl_type_size((tgl_type)own->type);
     const int k = TGL_WGMMA_K_BYTES / (int)element;
     const tgl_tensor_type type = own->type == TGL_F32   ? TGL_TENSOR_TF32
                                  : own->type == TGL_F16 ? TGL_TENSOR_F16
@@ -268,7 +271,11 @@ static void issue_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, con
         tgl_wgmma_read_matrix(machine, &left, &access, known, group->left, k, 1, pc);
     tgl_wgmma_read_matrix(machine, &right, &access, known, group->right, 1, own->n, pc);
     if (!own->scale_d) memset(t->sums, 0, sizeof *t->sums * (size_t)(M * own->n));
-    tgl_tensor_multiply(&tgl_tensor_hopper, type, M, own->n, k, group->left, group->right, t->sums);
+    if (own->type == TGL_I8)
+        tgl_tensor_multiply_s8(M, own->n, k, group->left, group->right, t->integers);
+    else
+        tgl_tensor_multiply(&tgl_tensor_hopper, type, M, own->n, k, group->left, group->right,
+                            t->sums);
     t->group = number;
     t->pc = pc;
 }
@@ -287,6 +294,11 @@ void tgl_wgmma(tgl_machine *machine, float *acc, const unsigned *left_fragment,
         tgl_machine_fault(machine, pc,
                           "the left fragments of a wgmma are not in registers: they must "
                           "be an array of the thread");
+    if (type == TGL_I8 && (!left_k_major || !right_k_major))
+        tgl_machine_fault(machine, pc, "wgmma of 8-bit types with an operand that is not K-major");
+    if (type == TGL_I8 && n > 32 && n % 16 != 0)
+        tgl_machine_fault(machine, pc,
+                          "wgmma of int8 with %d columns, not a multiple of 16 above 32", n);
     if (n < 8 || n > N_MAX || n % 8 != 0)
         tgl_machine_fault(machine, pc, "wgmma of %d columns, not a multiple of 8 from 8 to 256", n);
     if (!tgl_machine_is_register(machine, acc))
@@ -312,7 +324,7 @@ static void deliver_tile(tgl_sim_thread *thread, tile *t)
 {
     const unsigned own = thread->index % TGL_WARPGROUP;
     for (int i = 0; i < t->n / 2; i++)
-        t->acc[own][i] = t->sums[row_of(own, i) * t->n + column_of(own, i)];
+        memcpy(&t->acc[own][i], &t->sums[row_of(own, i) * t->n + column_of(own, i)], sizeof(float));
     t->acc[own] = NULL;
     thread->wgmmas.in_flight--;
     if (--t->missing == 0) t->n = 0;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies of 8-bit operands that cp.async cannot copy, into the K-major tiles of lib/mma_tiles.h,
+ * through registers: operands that are MN-major, or whose lines begin at odd addresses. A thread
+ * reads the 16 elements of a place (lib/mma_tiles.h) one by one, and stores them at once.
+ */
+#ifndef TGL_MMA_GATHERED_COPIES_H
+#define TGL_MMA_GATHERED_COPIES_H
+
+#include "lib/mma_tiles.h"
+
+/* What a thread holds between load_places() and store_places(): nothing. */
+struct loaded {
+    char unused;
+};
+
+/* Where a tile is in global memory. X: the matrix, whose lines are ld elements apart. begin: its
+ * element at which the tile begins. k_major: the operand's layout in global memory. All threads
+ * have the same origin. */
+static __device__ __forceinline__ struct mma_origin
+gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, const bool k_major)
+{
+    struct mma_origin from;
+    from.from = (const char *)X + begin;
+    from.line = k_major ? ld : 1;
+    from.tile = k_major ? BK : BK * ld;
+    from.edge_left = edge_left;
+    from.matrix = (const char *)X;
+    return from;
+}
+
+/* The row or column, and the first k, of the thread's place number i. Neighbouring lanes read
+ * neighbouring elements of global memory. */
+static __device__ __forceinline__ int gathered_edge(int i, const int edge, const bool k_major)
+{
+    const int number = (int)threadIdx.x + i * THREADS;
+    return k_major ? number / (BK / 16) : number % edge;
+}
+
+static __device__ __forceinline__ int gathered_k(int i, const int edge, const bool k_major)
+{
+    const int number = (int)threadIdx.x + i * THREADS;
+    return (k_major ? number % (BK / 16) : number / edge) * 16;
+}
+
+/* Reads place number i, with zeros for elements outside of the matrix. k_left: K of the matrix from
+ * the beginning of the tile on. k_major: the operand's layout in global memory. */
+static __device__ __forceinline__ uint4 gather_place(const struct mma_origin *from, int k_left,
+                                                     int i, const int edge, const bool k_major)
+{
+    const long long apart = k_major ? 1 : from->tile / BK; /* bytes from a k to the next */
+    const int e = gathered_edge(i, edge, k_major), p = gathered_k(i, edge, k_major);
+    const char *at = from->from + e * from->line + p * apart;
+    const int count = has_place(i, edge, 1) && e < from->edge_left ? k_left - p : 0;
+    unsigned w[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int j = 0; j < 16; j++, at += apart)
+        if (j < count) w[j / 4] |= (unsigned)__ldca((const unsigned char *)at) << j % 4 * 8;
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+static __device__ __forceinline__ void put_place(char *tile, uint4 words, int i, const int edge,
+                                                 const bool k_major)
+{
+    const int e = gathered_edge(i, edge, k_major), p = gathered_k(i, edge, k_major);
+    const unsigned swizzle = swizzle_of((unsigned)e, edge, true);
+    if (has_place(i, edge, 1)) *(uint4 *)(tile + e * BK + (p ^ (int)swizzle)) = words;
+}
+
+/* Does nothing: store_places() loads each place just before it stores it. If a thread held all its
+ * places, their addresses would take more registers than NVRTC 13.0 has left. */
+static __device__ __forceinline__ void load_places(struct loaded *in, char *tile,
+                                                   const struct mma_origin *from, int k_left,
+                                                   const int edge, const bool k_major)
+{
+    (void)in, (void)tile, (void)from, (void)k_left, (void)edge, (void)k_major;
+}
+
+/* Copies all places of a tile. */
+static __device__ __forceinline__ void store_places(char *tile, const struct loaded *in,
+                                                    const struct mma_origin *from, int k_left,
+                                                    const int edge, const bool k_major)
+{
+    (void)in;
+#pragma unroll 1
+    for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++)
+        put_place(tile, gather_place(from, k_left, i, edge, k_major), i, edge, k_major);
+}
+
+#endif
