@@ -92,9 +92,8 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
     NAME(finish_tile)
     (mr, whole, masked, mask, c, x->ldc, complex_alpha, complex_beta, x->complex, acc);
 #ifdef HALF_V
-    if (half)
-        NAME(finish_half)
-        (mr, mask, c + whole * VLEN, x->ldc, complex_alpha, complex_beta, x->complex, half_acc);
+    if (half) NAME(finish_half)
+    (mr, mask, c + whole * VLEN, x->ldc, complex_alpha, complex_beta, x->complex, half_acc);
 #endif
 #endif
     if (PARTS == 1 && x->has_beta) {

@@ -227,9 +227,10 @@ static void test_environment(void **state)
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "faster", computes), "");
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "measured", computes), "");
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "", computes), "");
-    assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "yes", computes),
-                        "tegula_cublas: TEGULA_CUBLAS_SERVE is \"yes\"; it must be faster, measured, "
-                        "all or none. It is taken for faster.\n");
+    assert_string_equal(
+        clean_output_of("TEGULA_CUBLAS_SERVE", "yes", computes),
+        "tegula_cublas: TEGULA_CUBLAS_SERVE is \"yes\"; it must be faster, measured, "
+        "all or none. It is taken for faster.\n");
     const char *text = clean_output_of("TEGULA_NVRTC", "/nonexistent/libnvrtc.so", leaves_all);
     const char *end = ". cuBLAS computes all products.\n"; /* once */
     assert_true(strncmp(text, "tegula_cublas: ", strlen("tegula_cublas: ")) == 0);
