@@ -146,7 +146,7 @@ static gemm_case random_case(uint64_t *seed, tgl_type type, int64_t largest)
 static void random_products(void **state)
 {
     uint64_t seed = 44;
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 1000; i++) {
         gemm_case c = random_case(&seed, types[i % 2], i % 40 == 0 ? 150 : i % 3 ? 20 : 70);
         if (i % 5 == 0)
             c.epilogue =
@@ -221,7 +221,7 @@ static tgl_status run_by_blas_call(tgl_device *dev, const tgl_problem *p, const 
 static void blas_calls(void **state)
 {
     uint64_t seed = 47;
-    for (int i = 0; i < 800; i++) {
+    for (int i = 0; i < 300; i++) {
         gemm_case c = random_case(&seed, types[i % 2], i % 20 == 0 ? 100 : 20);
         c.pointers = false;
         c.gives_workspace = false;
@@ -274,7 +274,7 @@ static void infinities_give_what_real_products_give(void **state)
 static void conjugates_of_real_matrices_are_the_matrices(void **state)
 {
     uint64_t seed = 48;
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 100; i++) {
         gemm_case c = {.problem = random_problem(&seed, i % 2 ? TGL_F32 : TGL_F64, 40),
                        .alpha = 2,
                        .beta = -1,
