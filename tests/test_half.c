@@ -339,8 +339,8 @@ static void unsupported_types_are_named(void **state)
     problem = problem_of(TGL_F8_E4M3, 4, 4, 4);
     problem.type_c = TGL_BF16;
     assert_status(tgl_plan_create(*state, &problem, NULL, &plan), TGL_UNSUPPORTED);
-    assert_sentence(
-        "the cpu device has kernels for f32, f64, f16, bf16, and i8 with results of i32 only");
+    assert_sentence("the cpu device has kernels for f32, f64, c64, c128, f16, bf16, and i8 with "
+                    "results of i32 only");
 }
 
 int main(void)
