@@ -214,7 +214,7 @@ static bool result_overlaps(const operands *x)
 /* *re, *im := a factor. float() of NumPy's complex numbers would drop the imaginary part. */
 static void read_factor(PyObject *x, double *re, double *im)
 {
-    if (PyFloat_CheckExact(x) || PyLong_CheckExact(x)) {
+    if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyUnicode_Check(x)) { /* no text */
         *re = PyFloat_AsDouble(x);
         return;
     }

@@ -130,8 +130,7 @@ class Check(Folder):
             self.assertEqual((result.code, result.err), (0, ""), options)
             self.assertRegex(result.out, r"\n[1-9]\d* passed, 0 failed on cpu; max error 0\.000, ")
         result = tegula("check", "--device", "sim", "--type", "i8", "--cases", 3, "--kernel", "auto")
-        self.assertEqual(result.code, 1)
-        self.assertIn("no kernel takes these problems; the last one: TGL_UNSUPPORTED, ", result.err)
+        self.assertEqual((result.code, result.err), (0, ""))
         for options, message in ((["--accuracy"], "products of i8 are exact"),
                                  (["--type-c", "f32"], "C is f32: that needs a scale")):
             result = tegula("check", "--type", "i8", *options)

@@ -147,6 +147,9 @@ class Tensor:
     def is_neg(self):
         return self.is_negative
 
+    def resolve_conj(self):
+        return self
+
     def resolve_neg(self):
         return Tensor(-self.host, self.device.type) if self.is_negative else self
 
