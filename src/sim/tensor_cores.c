@@ -226,13 +226,19 @@ void tgl_tensor_multiply_f64(int m, int n, int k, const double *a, const double 
                 sums[i * n + j] = fma(a[i * k + p], b[p * n + j], sums[i * n + j]);
 }
 
+/* The number whose two's complement the lowest byte is. */
+static int signed_byte(uint32_t bits)
+{
+    return (int)((bits & 0xff) ^ 0x80) - 0x80;
+}
+
 void tgl_tensor_multiply_s8(int m, int n, int k, const uint32_t *a, const uint32_t *b,
                             uint32_t *sums)
 {
     for (int i = 0; i < m; i++)
         for (int p = 0; p < k; p++) {
-            const int own = (int8_t)a[i * k + p];
+            const int own = signed_byte(a[i * k + p]);
             for (int j = 0; j < n; j++)
-                sums[i * n + j] += (uint32_t)(own * (int8_t)b[p * n + j]);
+                sums[i * n + j] += (uint32_t)(own * signed_byte(b[p * n + j]));
         }
 }
