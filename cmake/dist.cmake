@@ -32,6 +32,9 @@ set(TEGULA_DIST_SOURCES
   ${dist}/dist_arguments.c ${dist}/dist_axis.c ${dist}/dist_comm.c ${dist}/dist_copy.c ${dist}/dist_cost.c
   ${dist}/dist_error.c ${dist}/dist_explain.c ${dist}/dist_layout.c ${dist}/dist_plan.c ${dist}/dist_planner.c
   ${dist}/dist_product.c ${dist}/dist_run.c ${dist}/dist_spread.c ${dist}/dist_task.c ${dist}/dist_transfer.c)
+if(NOT TEGULA_TOP_LEVEL)
+  return() # a project that takes the program in, such as the wheel, has no use for the libraries
+endif()
 tgl_dist_library(tegula_dist dist.h ${TEGULA_DIST_SOURCES})
 target_link_libraries(tegula_dist PRIVATE m)
 if(TEGULA_MPI)
