@@ -190,6 +190,13 @@ static void shorter_panels(void **state)
         assert_int_equal(results[rank], TGL_OK);
 }
 
+/* The buffers of messages that are under way when a rank is lost stay allocated on purpose. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:allocate_panels\nleak:allocate_slots\n";
+}
+
 /* Rank ODD plans, and then does not run. */
 static void stay_away(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
 {
@@ -198,7 +205,11 @@ static void stay_away(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
     correct(g);
     tgl_dist_plan *plan;
     results[rank] = tgl_dist_plan_create(dist, &g->problem, &g->a, &g->b, &g->c, NULL, &plan);
-    if (results[rank] != TGL_OK || rank == ODD) return;
+    if (results[rank] != TGL_OK) return;
+    if (rank == ODD) {
+        tgl_dist_plan_destroy(plan);
+        return;
+    }
     results[rank] = tgl_dist_plan_run(plan, 1, g->A, g->B, 0, g->C, NULL);
     if (results[rank] == TGL_COMMUNICATION) { /* from now on without waiting */
         results[rank] = tgl_dist_plan_run(plan, 1, g->A, g->B, 0, g->C, NULL);
