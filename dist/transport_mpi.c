@@ -20,6 +20,7 @@ enum {
 typedef struct group {
     MPI_Request *requests; /* NULL: free */
     int count;
+    char *copies; /* of an all-gather: what each rank gives, and then what this one does */
 } group;
 
 typedef struct state {
@@ -91,7 +92,7 @@ static group *new_group(state *s, size_t requests)
         tgl_dist_set_error("no memory for the requests of MPI");
         return NULL;
     }
-    *g = (group){list, 0};
+    *g = (group){list, 0, NULL};
     return g;
 }
 
@@ -120,15 +121,37 @@ static tgl_status mpi_wait(void *given, void *begun)
     return TGL_OK;
 }
 
+/* A group with room for the bytes that each rank gives, and for its own; NULL: no memory. */
+static group *new_gathering(state *s, int ranks, size_t bytes)
+{
+    group *g = new_group(s, 1);
+    if (g == NULL) return NULL;
+    g->copies = malloc(bytes * ((size_t)ranks + 1));
+    if (g->copies != NULL) return g;
+    s->is_broken = true;
+    tgl_dist_set_error("no memory for an all-gather of MPI");
+    return NULL;
+}
+
+/* MPI gets copies of both buffers: after a failure it may still use them, and the group keeps them,
+ * while the caller's are the caller's again. */
 static tgl_status mpi_gather(void *given, const void *mine, void *all, size_t bytes)
 {
     state *s = given;
-    group *g = new_group(s, 1);
+    int ranks = 0;
+    MPI_Comm_size(s->comm, &ranks);
+    group *g = new_gathering(s, ranks, bytes);
     if (g == NULL) return TGL_NO_MEMORY;
-    if (MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, s->comm,
+    char *copies = g->copies, *own = copies + bytes * (size_t)ranks;
+    memcpy(own, mine, bytes);
+    if (MPI_Iallgather(own, (int)bytes, MPI_BYTE, copies, (int)bytes, MPI_BYTE, s->comm,
                        &g->requests[g->count++]) != MPI_SUCCESS)
         return fail(s, failed);
-    return mpi_wait(s, g);
+    const tgl_status status = mpi_wait(s, g);
+    if (status != TGL_OK) return status;
+    memcpy(all, copies, bytes * (size_t)ranks);
+    free(copies);
+    return TGL_OK;
 }
 
 /* MPI moves messages while one of its functions is called. */

@@ -110,7 +110,8 @@ typedef struct tgl_dist_transport {
     void *state;  /* passed to each function */
     void *stream; /* of the products and copies; NULL: host memory, or the default stream */
 
-    /* Collective. all[r*bytes] := mine of rank r, in host memory. Waits. */
+    /* Collective. all[r*bytes] := mine of rank r, in host memory. Waits. Neither buffer is used
+     * after the return, also not after a failure. */
     tgl_status (*gather)(void *state, const void *mine, void *all, size_t bytes);
 
     /* Begins a group of messages. Messages between two ranks arrive in the order in which both list

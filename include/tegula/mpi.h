@@ -16,7 +16,8 @@ extern "C" {
 
 typedef struct tgl_mpi_options {
     size_t size;              /* sizeof(tgl_mpi_options) */
-    double timeout_s;         /* how long a rank waits for another one; 0: 300 seconds */
+    double timeout_s;         /* how long a rank waits for another one; 0: 300 seconds;
+                                 INFINITY: without limit */
     tgl_dist_machine machine; /* zeros: the defaults */
 } tgl_mpi_options;
 
