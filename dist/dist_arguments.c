@@ -5,6 +5,7 @@
 #include "dist_arguments.h"
 
 #include "dist_error.h"
+#include "dist_task.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,8 @@ static void add_problem(list *l, const tgl_problem *p)
     add(l, "n", of, TGL_BAD_N, p->n);
     add(l, "k", of, TGL_BAD_K, p->k);
     add(l, "order", of, TGL_BAD_ORDER, p->order);
-    add(l, "trans_a", of, TGL_BAD_TRANS_A, p->trans_a != TGL_NO_TRANS);
-    add(l, "trans_b", of, TGL_BAD_TRANS_B, p->trans_b != TGL_NO_TRANS);
+    add(l, "trans_a", of, TGL_BAD_TRANS_A, dist_transpose(p->trans_a));
+    add(l, "trans_b", of, TGL_BAD_TRANS_B, dist_transpose(p->trans_b));
     add(l, "type_a", of, TGL_BAD_TYPE, p->type_a);
     add(l, "type_b", of, TGL_BAD_TYPE, p->type_b);
     add(l, "type_c", of, TGL_BAD_TYPE, p->type_c);

@@ -46,13 +46,19 @@ static tgl_status check_sizes(const char *what, const tgl_dist_layout *layout, i
 
 static tgl_status check_layouts(const tgl_problem *p, const tgl_dist_layout *const x[OPERANDS])
 {
-    const bool a = p->trans_a != TGL_NO_TRANS, b = p->trans_b != TGL_NO_TRANS;
+    const bool a = dist_transpose(p->trans_a) == TGL_TRANS;
+    const bool b = dist_transpose(p->trans_b) == TGL_TRANS;
     DIST_TRY(check_sizes("A", x[OPERAND_A], a ? p->k : p->m, a ? p->m : p->k));
     DIST_TRY(check_sizes("B", x[OPERAND_B], b ? p->n : p->k, b ? p->k : p->n));
     return check_sizes("C", x[OPERAND_C], p->m, p->n);
 }
 
 /* ---- Conversion ------------------------------------------------------------------------------ */
+
+tgl_transpose dist_transpose(tgl_transpose trans)
+{
+    return trans == TGL_CONJ_TRANS ? TGL_TRANS : trans == TGL_CONJ_NO_TRANS ? TGL_NO_TRANS : trans;
+}
 
 /* The product of the transposed matrices. */
 static void exchange(dist_task *task)
@@ -72,7 +78,7 @@ static void exchange(dist_task *task)
 static void set_axes(dist_task *task)
 {
     const tgl_problem *p = &task->problem;
-    const int trans_a = p->trans_a != TGL_NO_TRANS, trans_b = p->trans_b != TGL_NO_TRANS;
+    const int trans_a = p->trans_a == TGL_TRANS, trans_b = p->trans_b == TGL_TRANS;
     task->axis_of[OPERAND_A][trans_a] = AXIS_M;
     task->axis_of[OPERAND_A][1 - trans_a] = AXIS_K;
     task->axis_of[OPERAND_B][trans_b] = AXIS_K;
@@ -112,6 +118,8 @@ tgl_status dist_task_read(const tgl_problem *problem,
 {
     DIST_TRY(check_problem(problem));
     *task = (dist_task){.problem = *problem, .ranks = ranks};
+    task->problem.trans_a = dist_transpose(problem->trans_a);
+    task->problem.trans_b = dist_transpose(problem->trans_b);
     if (options != NULL && options->epilogue != NULL) {
         DIST_TRY(check_epilogue(options->epilogue));
         task->epilogue = *options->epilogue;

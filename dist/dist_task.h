@@ -14,7 +14,8 @@ enum { AXIS_M, AXIS_N, AXIS_K, AXES };
 enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };
 
 typedef struct dist_task {
-    tgl_problem problem; /* row-major: of a column-major one, A and B, m and n are exchanged */
+    tgl_problem problem; /* row-major: of a column-major one, A and B, m and n are exchanged;
+                            transposes are those of dist_transpose() */
     bool is_exchanged;
     tgl_epilogue epilogue;    /* size 0: none */
     int ranks;                /* of the communicator */
@@ -39,6 +40,10 @@ typedef struct dist_division {
 tgl_status dist_task_read(const tgl_problem *problem,
                           const tgl_dist_layout *const layouts[OPERANDS],
                           const tgl_dist_options *options, int rank, int ranks, dist_task *task);
+
+/* TGL_NO_TRANS or TGL_TRANS: elements are real, and thus their own conjugates. An invalid value
+ * stays as it is. */
+tgl_transpose dist_transpose(tgl_transpose trans);
 
 /* The extent of axis m, n or k. */
 int64_t dist_task_extent(const dist_task *task, int axis);

@@ -79,7 +79,7 @@ static bool is_replicated(const int *desc)
     return source[0] < 0 || source[1] < 0;
 }
 
-/* 0: not one of PBLAS's letters; it stays invalid in the problem. */
+/* Of real elements. 0: not one of PBLAS's letters; it stays invalid in the problem. */
 static tgl_transpose transpose_of(char letter)
 {
     switch (letter) {
@@ -88,10 +88,9 @@ static tgl_transpose transpose_of(char letter)
         return TGL_NO_TRANS;
     case 'T':
     case 't':
-        return TGL_TRANS;
     case 'C':
     case 'c':
-        return TGL_CONJ_TRANS;
+        return TGL_TRANS;
     default:
         return (tgl_transpose)0;
     }
@@ -117,7 +116,7 @@ static bool serve(const given_product *g, const scalapack_grid *grid)
     problem.order = TGL_COL_MAJOR;
     problem.trans_a = transpose_of(g->trans_a);
     problem.trans_b = transpose_of(g->trans_b);
-    const bool ta = problem.trans_a != TGL_NO_TRANS, tb = problem.trans_b != TGL_NO_TRANS;
+    const bool ta = problem.trans_a == TGL_TRANS, tb = problem.trans_b == TGL_TRANS;
     const void *A = read_part(&g->a, grid, g->type, ta ? g->k : g->m, ta ? g->m : g->k, &a);
     const void *B = read_part(&g->b, grid, g->type, tb ? g->n : g->k, tb ? g->k : g->n, &b);
     const void *C = read_part(&g->c, grid, g->type, g->m, g->n, &c);

@@ -192,17 +192,20 @@ static void draw_options(test_case *t)
 
 static void make(test_case *t)
 {
+    static const tgl_transpose trans[] = {TGL_TRANS, TGL_NO_TRANS, TGL_CONJ_TRANS,
+                                          TGL_CONJ_NO_TRANS};
     const int64_t m = draw_size(t), n = draw_size(t), k = draw_size(t);
     draw_types(t);
     tgl_problem *p = &t->problem;
     tgl_problem_init(p, sizeof *p, t->a.type, m, n, k);
     p->type_c = t->c.type;
     p->order = draw(t, 2) ? TGL_ROW_MAJOR : TGL_COL_MAJOR;
-    p->trans_a = draw(t, 2) ? TGL_NO_TRANS : TGL_TRANS;
-    p->trans_b = draw(t, 2) ? TGL_NO_TRANS : TGL_TRANS;
+    p->trans_a = trans[draw(t, 4)];
+    p->trans_b = trans[draw(t, 4)];
     t->alpha = (double)draw(t, 4) - 1;
     t->beta = (double)draw(t, 3) - 1;
-    const bool a = p->trans_a != TGL_NO_TRANS, b = p->trans_b != TGL_NO_TRANS;
+    const bool a = p->trans_a == TGL_TRANS || p->trans_a == TGL_CONJ_TRANS;
+    const bool b = p->trans_b == TGL_TRANS || p->trans_b == TGL_CONJ_TRANS;
     t->a.rows = a ? k : m, t->a.columns = a ? m : k;
     t->b.rows = b ? n : k, t->b.columns = b ? k : n;
     t->c.rows = m, t->c.columns = n;

@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -160,6 +161,33 @@ static void same_status(void **state)
     }
 }
 
+/* Real elements are their own conjugates: the ranks name the same transpose in different words. */
+static void other_words(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
+{
+    (void)dev;
+    given *g = &inputs[rank];
+    const bool transposed = *(const bool *)argument;
+    correct(g);
+    if (transposed) {
+        tgl_dist_rows(&g->b, sizeof g->b, N, K, RANKS);
+        g->problem.trans_b = rank == ODD ? TGL_CONJ_TRANS : TGL_TRANS;
+    } else {
+        g->problem.trans_b = rank == ODD ? TGL_CONJ_NO_TRANS : TGL_NO_TRANS;
+    }
+    results[rank] = multiply(dist, g);
+}
+
+static void conjugates(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        bool transposed = i == 1;
+        thread_run(RANKS, 60, other_words, &transposed);
+        for (int rank = 0; rank < RANKS; rank++)
+            assert_int_equal(results[rank], TGL_OK);
+    }
+}
+
 /* A limit on one rank's memory shortens the panels of all. */
 static void little_memory(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
 {
@@ -234,7 +262,7 @@ static void lost_rank(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_status),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_status), cmocka_unit_test(conjugates),
                                        cmocka_unit_test(shorter_panels),
                                        cmocka_unit_test(lost_rank)};
     return cmocka_run_group_tests(tests, NULL, NULL);
