@@ -8,10 +8,20 @@
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
+/* Whether sums over panels are in set_types()'s type. Each valid problem's B is of A's kind. */
+static bool is_served(tgl_type type)
+{
+    return type == TGL_F32 || type == TGL_F64 || type == TGL_F16 || type == TGL_BF16 ||
+           type == TGL_I8;
+}
+
 static tgl_status check_problem(const tgl_problem *p)
 {
     const tgl_status status = tgl_problem_check(p);
     if (status != TGL_OK) return dist_fail_local(status);
+    if (!is_served(p->type_a))
+        return dist_fail(TGL_UNSUPPORTED,
+                         "distributed products of complex types or of floats of 8 bits");
     if (p->batch != 1) return dist_fail(TGL_UNSUPPORTED, "batches of distributed matrices");
     if (p->lda != 0 || p->ldb != 0 || p->ldc != 0)
         return dist_fail(TGL_BAD_ARGUMENT,

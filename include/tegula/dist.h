@@ -189,6 +189,7 @@ typedef struct tgl_dist_options {
  *
  * problem: sizes, types, order, transposes and compute mode of the whole product. batch is 1, lda,
  *   ldb and ldc are 0, there is no D, scalars are on the host.
+ *   A and B are F32, F64, F16, BF16 or I8: other types give TGL_UNSUPPORTED.
  * a, b, c: the layouts of the stored matrices A (m x k, or k x m if it is transposed), B and C.
  * If the memory limit is too small, or a rank has less memory, panels are shorter.
  * Returns TGL_OK; what tgl_problem_check() returns; TGL_BAD_LDA, TGL_BAD_LDB, TGL_BAD_LDC (of a

@@ -61,6 +61,20 @@ static void other_type(given *g)
 {
     g->problem.type_a = g->problem.type_b = g->problem.type_c = TGL_F32;
 }
+static void complex_type(given *g)
+{
+    g->problem.type_a = g->problem.type_b = g->problem.type_c = TGL_C128;
+}
+static void single_complex_type(given *g)
+{
+    g->problem.type_a = g->problem.type_b = g->problem.type_c = TGL_C64;
+}
+static void float_of_8_bits(given *g)
+{
+    g->problem.type_a = TGL_F8_E4M3;
+    g->problem.type_b = TGL_F8_E5M2;
+    g->problem.type_c = TGL_F32;
+}
 static void other_block(given *g)
 {
     g->b.block_rows--;
@@ -106,6 +120,9 @@ static const fault faults[] = {
     {"m", other_m, TGL_BAD_M, "m of the problem is 24 on rank 0, and 23 on rank 1"},
     {"trans", other_trans, TGL_BAD_TRANS_B, "trans_b"},
     {"type", other_type, TGL_BAD_TYPE, "type_a"},
+    {"c128", complex_type, TGL_UNSUPPORTED, "rank 1: distributed products of complex types"},
+    {"c64", single_complex_type, TGL_UNSUPPORTED, "rank 1: distributed products of complex types"},
+    {"f8", float_of_8_bits, TGL_UNSUPPORTED, "rank 1: distributed products of complex types"},
     {"block", other_block, TGL_BAD_ARGUMENT, "block_rows of the layout of B"},
     {"panel", other_panel, TGL_BAD_ARGUMENT, "panel of the options"},
     {"problem", invalid_problem, TGL_BAD_K, "rank 1: "},
