@@ -162,23 +162,30 @@ static void mpi_progress(void *given)
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, s->comm, &flag, MPI_STATUS_IGNORE);
 }
 
+static bool mpi_is_initialized(void)
+{
+    int flag = 0;
+    MPI_Initialized(&flag);
+    return flag;
+}
+
+static bool mpi_is_finalized(void)
+{
+    int flag = 0;
+    MPI_Finalized(&flag);
+    return flag;
+}
+
 /* MPI_Comm_free() is collective: without a lost rank only. */
 static void mpi_close(void *given)
 {
     state *s = given;
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (!finalized && !s->is_broken) MPI_Comm_free(&s->comm);
-    if (!finalized && !s->is_broken && s->owns_mpi) MPI_Finalize();
-    if (!s->is_broken) free(s);
-}
-
-static bool mpi_runs(void)
-{
-    int initialized = 0, finalized = 0;
-    MPI_Initialized(&initialized);
-    MPI_Finalized(&finalized);
-    return initialized && !finalized;
+    if (s->is_broken) return;
+    if (!mpi_is_finalized()) {
+        MPI_Comm_free(&s->comm);
+        if (s->owns_mpi) MPI_Finalize();
+    }
+    free(s);
 }
 
 /* The transport of the ranks of a communicator, which is duplicated. */
@@ -210,7 +217,8 @@ static const char *argument_error(MPI_Comm comm, const tgl_device *dev,
                                   const tgl_mpi_options *options, tgl_dist **dist)
 {
     if (dist == NULL || dev == NULL) return "the device or dist is NULL";
-    if (!mpi_runs()) return "MPI is not initialised, or is finalised";
+    if (!mpi_is_initialized() || mpi_is_finalized())
+        return "MPI is not initialised, or is finalised";
     if (comm == MPI_COMM_NULL) return "the communicator is MPI_COMM_NULL";
     if (strcmp(tgl_device_name(dev), "cpu") != 0)
         return "MPI moves host memory: open the device cpu";
@@ -234,11 +242,18 @@ tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_optio
 
 tgl_status tgl_dist_mpi_world(double timeout_s, tgl_dist_transport *transport)
 {
-    int initialized = 0;
-    MPI_Initialized(&initialized);
-    if (!initialized && MPI_Init(NULL, NULL) != MPI_SUCCESS)
+    const char *error = transport == NULL    ? "the transport is NULL"
+                        : !(timeout_s >= 0)  ? "the timeout is negative"
+                        : mpi_is_finalized() ? "MPI is finalised, and cannot start again"
+                                             : NULL;
+    if (error != NULL) return tgl_dist_set_error(error), TGL_BAD_ARGUMENT;
+    const bool starts = !mpi_is_initialized();
+    if (starts && MPI_Init(NULL, NULL) != MPI_SUCCESS)
         return tgl_dist_set_error("MPI_Init() failed"), TGL_COMMUNICATION;
     const tgl_status status = make_transport(MPI_COMM_WORLD, timeout_s, transport);
-    if (status == TGL_OK) ((state *)transport->state)->owns_mpi = !initialized;
+    if (status == TGL_OK)
+        ((state *)transport->state)->owns_mpi = starts;
+    else if (starts)
+        MPI_Finalize();
     return status;
 }

@@ -30,7 +30,10 @@ TGL_API tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_m
 
 /* Fills *transport for the ranks of MPI_COMM_WORLD, for tgl_dist_open(); initialises MPI if the
  * program has not, and finalises it then when the transport is closed. Collective. For programs
- * that load this library at run time. timeout_s as in tgl_mpi_options. */
+ * that load this library at run time. timeout_s as in tgl_mpi_options. Returns TGL_OK;
+ * TGL_BAD_ARGUMENT (the transport is NULL, the timeout is negative, or MPI is finalised);
+ * TGL_NO_MEMORY; TGL_COMMUNICATION. After a failure MPI is finalised if this function had
+ * initialised it. */
 TGL_API tgl_status tgl_dist_mpi_world(double timeout_s, tgl_dist_transport *transport);
 
 #ifdef __cplusplus
