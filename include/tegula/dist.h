@@ -222,8 +222,8 @@ typedef struct tgl_dist_figures {
     int parts_m, parts_n, parts_k; /* the grid of the product */
     int64_t panel, panels;         /* length and number of the panels */
     double received_bytes;
-    double
-        bound_bytes; /* the least that any plan receives whose matrices lie as they suit it best */
+    double bound_bytes;   /* lower bound for any even distribution of the matrices
+                             (docs/distributed.md) */
     double memory_bytes;  /* beside the matrices */
     double seconds;       /* predicted */
     double local_seconds; /* predicted, of the products alone */
