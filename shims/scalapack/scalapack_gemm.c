@@ -3,13 +3,15 @@
  * pdgemm_() and psgemm_() of ScaLAPACK's PBLAS, computed by libtegula_dist. The ScaLAPACK beneath
  * gets every call that is not served: those with a replicated matrix, with matrices of different
  * grids, and with illegal arguments, which it reports. All ranks of the grid decide alike, because
- * plans are made by agreement. TEGULA_SCALAPACK_TRACE=1: rank 0 prints a line for each call.
+ * plans are made by agreement. A failure in the middle of a product ends the program, as errors of
+ * BLACS do. TEGULA_SCALAPACK_TRACE=1: rank 0 prints a line for each call.
  */
 #include "scalapack_grid.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A matrix as PBLAS is given it: the part of `whole` from row i and column j on, counted from 1. */
 typedef struct given_matrix {
@@ -106,7 +108,23 @@ static bool can_serve(const given_product *g)
     return true;
 }
 
-static bool serve(const given_product *g, const scalapack_grid *grid)
+/* C may be changed, or ranks may disagree: the next ScaLAPACK cannot compute the product. */
+static void end_program(const char *name, tgl_status status)
+{
+    char text[512];
+    tgl_dist_last_error(text, sizeof text);
+    fprintf(stderr, "tegula_scalapack: %s failed: %s: %s\n", name, tgl_status_name(status), text);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    abort();
+}
+
+/* A product that was refused: C is unchanged, and all ranks know. */
+static bool is_refused(tgl_status status)
+{
+    return strncmp(tgl_status_name(status), "TGL_BAD_", strlen("TGL_BAD_")) == 0;
+}
+
+static bool serve(const char *name, const given_product *g, const scalapack_grid *grid)
 {
     tgl_problem problem;
     tgl_dist_layout a, b, c;
@@ -120,8 +138,11 @@ static bool serve(const given_product *g, const scalapack_grid *grid)
     const void *A = read_part(&g->a, grid, g->type, ta ? g->k : g->m, ta ? g->m : g->k, &a);
     const void *B = read_part(&g->b, grid, g->type, tb ? g->n : g->k, tb ? g->k : g->n, &b);
     const void *C = read_part(&g->c, grid, g->type, g->m, g->n, &c);
-    if (tgl_dist_plan_create(grid->dist, &problem, &a, &b, &c, NULL, &plan) != TGL_OK) return false;
-    const tgl_status status = tgl_dist_plan_run(plan, g->alpha, A, B, g->beta, (void *)C, NULL);
+    tgl_status status = tgl_dist_plan_create(grid->dist, &problem, &a, &b, &c, NULL, &plan);
+    if (status == TGL_COMMUNICATION) end_program(name, status);
+    if (status != TGL_OK) return false;
+    status = tgl_dist_plan_run(plan, g->alpha, A, B, g->beta, (void *)C, NULL);
+    if (status != TGL_OK && !is_refused(status)) end_program(name, status);
     tgl_dist_plan_destroy(plan);
     return status == TGL_OK;
 }
@@ -138,7 +159,8 @@ static void trace(const char *name, const given_product *g, int rank, bool serve
 static bool multiply(const char *name, const given_product *g)
 {
     scalapack_grid grid = {.rank = 0};
-    const bool served = can_serve(g) && scalapack_grid_of(g->a.desc[1], &grid) && serve(g, &grid);
+    const bool served =
+        can_serve(g) && scalapack_grid_of(g->a.desc[1], &grid) && serve(name, g, &grid);
     trace(name, g, grid.rank, served);
     return served;
 }

@@ -8,6 +8,7 @@
 #include "scalapack_grid.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -70,7 +71,9 @@ bool scalapack_grid_of(int context, scalapack_grid *grid)
         grid->dist = attribute;
         return true;
     }
-    if (tgl_dist_open_mpi(comm, process.dev, NULL, &grid->dist) != TGL_OK) return false;
+    /* A rank may come as late as it likes: the functions of ScaLAPACK wait without limit. */
+    const tgl_mpi_options options = {.size = sizeof options, .timeout_s = INFINITY};
+    if (tgl_dist_open_mpi(comm, process.dev, &options, &grid->dist) != TGL_OK) return false;
     MPI_Comm_set_attr(comm, process.key, grid->dist);
     return true;
 }
