@@ -272,6 +272,16 @@ static void a_file_has_a_limit(void **state)
     tgl_wisdom_close(w);
 }
 
+/* Sets a variable to what it was, a text that is freed; NULL: it was not set. */
+static void restore(const char *name, char *value)
+{
+    if (value != NULL)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+    free(value);
+}
+
 static void settings_choose_the_file(void **state)
 {
     (void)state;
@@ -299,11 +309,45 @@ static void settings_choose_the_file(void **state)
     assert_int_equal(count_in_file(64), 0);
     unlink(text);
     assert_int_equal(rmdir(beside), 0);
-    if (cache != NULL)
-        setenv("TEGULA_CACHE", cache, 1);
-    else
+    restore("TEGULA_CACHE", cache);
+}
+
+/* Without TEGULA_WISDOM there is no file where the disk cache has no folder: a wisdom in a folder
+ * of others could be theirs, and root must not create folders in the home of the user who called
+ * sudo. */
+static void an_untrusted_folder_has_no_wisdom(void **state)
+{
+    (void)state;
+    char *cache = getenv("TEGULA_CACHE") != NULL ? strdup(getenv("TEGULA_CACHE")) : NULL;
+    char *home = getenv("HOME") != NULL ? strdup(getenv("HOME")) : NULL;
+    char *xdg = getenv("XDG_CACHE_HOME") != NULL ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
+    char beside[120], text[400];
+    const tgl_shape s = shape_of(1, 2, 3);
+    snprintf(beside, sizeof beside, "%s/tegula", folder);
+    assert_int_equal(mkdir(beside, 0700), 0);
+    assert_int_equal(chmod(beside, 0777), 0);
+    unsetenv("TEGULA_WISDOM");
+    setenv("TEGULA_CACHE", folder, 1);
+    tgl_wisdom *w = open_wisdom();
+    assert_int_equal(strncmp(tgl_wisdom_describe(w, text, sizeof text), "off (", 5), 0);
+    tgl_wisdom_add(w, &s, &measured);
+    tgl_wisdom_close(w);
+    assert_int_equal(rmdir(beside), 0); /* it is empty */
+    if (geteuid() == 0) {
         unsetenv("TEGULA_CACHE");
-    free(cache);
+        unsetenv("XDG_CACHE_HOME");
+        setenv("HOME", folder, 1);
+        assert_int_equal(chown(folder, 12345, (gid_t)-1), 0);
+        w = open_wisdom();
+        assert_int_equal(strncmp(tgl_wisdom_describe(w, text, sizeof text), "off (", 5), 0);
+        tgl_wisdom_add(w, &s, &measured);
+        tgl_wisdom_close(w);
+        snprintf(beside, sizeof beside, "%s/.cache", folder);
+        assert_int_equal(access(beside, F_OK), -1);
+    }
+    restore("TEGULA_CACHE", cache);
+    restore("HOME", home);
+    restore("XDG_CACHE_HOME", xdg);
 }
 
 /* Each process appends lines of its own, and reads those of all others. */
@@ -715,6 +759,7 @@ int main(void)
         TEST(other_files_are_not_read),
         TEST(a_file_has_a_limit),
         TEST(settings_choose_the_file),
+        TEST(an_untrusted_folder_has_no_wisdom),
         TEST(processes_append_at_the_same_time),
         TEST(the_file_is_read_when_it_is_opened),
         TEST(a_replaced_file_is_read_again),

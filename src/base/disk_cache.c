@@ -155,36 +155,42 @@ static bool read_size_max(uint64_t *size)
     return true;
 }
 
-static bool open_folder(tgl_cache *cache)
+static bool open_folder(tgl_cache *cache, cache_path *path)
 {
     static const char remark[] = " (TEGULA_CACHE_SIZE is not understood: 256M)";
-    cache_path path;
-    path.own = path.existing = 0;
-    if (!choose_folder(cache, &path) || !make_folders(cache, &path)) return false;
-    cache->folder = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (cache->folder < 0) return turn_off(cache, "%s: %s", path.text, strerror(errno));
+    path->own = path->existing = 0;
+    if (!choose_folder(cache, path) || !make_folders(cache, path)) return false;
+    cache->folder = open(path->text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (cache->folder < 0) return turn_off(cache, "%s: %s", path->text, strerror(errno));
 
     struct stat info;
     if (fstat(cache->folder, &info) != 0)
-        return turn_off(cache, "%s: %s", path.text, strerror(errno));
-    if (info.st_uid != geteuid()) return turn_off(cache, "%s belongs to another user", path.text);
+        return turn_off(cache, "%s: %s", path->text, strerror(errno));
+    if (info.st_uid != geteuid()) return turn_off(cache, "%s belongs to another user", path->text);
     if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return turn_off(cache, "%s: others may write to it; chmod 700 it", path.text);
-    snprintf(cache->description, sizeof cache->description, "%s%s", path.text,
+        return turn_off(cache, "%s: others may write to it; chmod 700 it", path->text);
+    snprintf(cache->description, sizeof cache->description, "%s%s", path->text,
              read_size_max(&cache->size_max) ? "" : remark);
     return true;
 }
 
-tgl_cache *tgl_cache_open(void)
+/* Opens a cache; *path := where it is. */
+static tgl_cache *open_cache(cache_path *path)
 {
     tgl_cache *cache = calloc(1, sizeof *cache);
     if (cache == NULL) return NULL;
     cache->folder = -1;
-    if (!open_folder(cache) && cache->folder >= 0) {
+    if (!open_folder(cache, path) && cache->folder >= 0) {
         close(cache->folder);
         cache->folder = -1;
     }
     return cache;
+}
+
+tgl_cache *tgl_cache_open(void)
+{
+    cache_path path;
+    return open_cache(&path);
 }
 
 void tgl_cache_close(tgl_cache *cache)
@@ -196,12 +202,11 @@ void tgl_cache_close(tgl_cache *cache)
 
 bool tgl_cache_path(const char *file, char *path, size_t size)
 {
-    cache_path folder = {.own = 0};
-    tgl_cache *cache = calloc(1, sizeof *cache);
-    if (cache == NULL) return false;
-    const bool is_found = choose_folder(cache, &folder);
-    free(cache);
-    return is_found && snprintf(path, size, "%s/%s", folder.text, file) < (int)size;
+    cache_path folder;
+    tgl_cache *cache = open_cache(&folder);
+    const bool is_on = tgl_cache_state_of(cache) == TGL_CACHE_ON;
+    tgl_cache_close(cache);
+    return is_on && snprintf(path, size, "%s/%s", folder.text, file) < (int)size;
 }
 
 const char *tgl_cache_describe(const tgl_cache *cache)

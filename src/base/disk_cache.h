@@ -37,8 +37,9 @@ typedef struct tgl_cache tgl_cache;
 tgl_cache *tgl_cache_open(void);
 void tgl_cache_close(tgl_cache *cache);
 
-/* path := the path of a file in the folder, which need not exist and is not created. False: the
- * cache is off, or the path is too long. */
+/* path := the path of a file in the folder, which need not exist and is not created. Finds, checks
+ * and creates the folder as tgl_cache_open() does. False: that cache is off, or the path is too
+ * long. */
 bool tgl_cache_path(const char *file, char *path, size_t size);
 
 /* The folder's path, or "off (reason)". Adds a remark if TEGULA_CACHE_SIZE is invalid, in which

@@ -208,7 +208,7 @@ static void choose_file(tgl_wisdom *w)
     else if (tgl_cache_path("wisdom", path, size))
         length = (int)strlen(path);
     else
-        w->off = "there is no folder of the cache, and TEGULA_WISDOM names no file";
+        w->off = "the disk cache is off, and TEGULA_WISDOM names no file";
     if (length >= (int)size) w->off = "the path is too long";
     if (w->off != NULL) path[0] = '\0';
 }
