@@ -486,6 +486,23 @@ static void threads_measure_a_product_once(void **state)
     tgl_device_close(dev);
 }
 
+/* The time in which another thread measures is not a part of the budget of the host's time. */
+static void a_thread_that_has_waited_still_compiles(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    setenv("FAKE_NVRTC_DELAY", "10", 1);
+    tgl_device *dev = open_device("cuda");
+    const int before = compilations();
+    pthread_mutex_lock(&dev->measuring);
+    assert_int_equal(pthread_create(&thread, NULL, measure_in_thread, dev), 0);
+    usleep(1300000); /* 1.3 s; the limit is 1 s */
+    pthread_mutex_unlock(&dev->measuring);
+    pthread_join(thread, NULL);
+    assert_true(compilations() - before > 2);
+    tgl_device_close(dev);
+}
+
 /* A device that was opened before another process has measured reads what that process wrote. */
 static void a_second_process_measures_nothing(void **state)
 {
@@ -565,6 +582,7 @@ int main(void)
         TEST(hostile_kernels_are_not_run),
         TEST(the_time_of_a_peer_is_remembered),
         TEST(threads_measure_a_product_once),
+        TEST(a_thread_that_has_waited_still_compiles),
         TEST(a_second_process_measures_nothing),
         TEST(the_environment_is_checked),
         TEST(options_are_checked),

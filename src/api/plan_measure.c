@@ -301,8 +301,8 @@ void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request
                    .workspace_limit = options->workspace_limit,
                    .budget = budget};
     m.best = INFINITY;
-    m.end = tgl_clock() + HOST_SECONDS * budget;
     pthread_mutex_lock(&dev->measuring);
+    m.end = tgl_clock() + HOST_SECONDS * budget; /* without the wait for other threads */
     measure_product(&m);
     pthread_mutex_unlock(&dev->measuring);
 }
