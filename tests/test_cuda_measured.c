@@ -164,7 +164,26 @@ static void the_budget_is_kept(void **state)
         if (used > budgets[i] + 0.0011) fail_msg("%g s were used of %g", used, budgets[i]);
         assert_true(used > 0.5 * budgets[i]);
     }
-    assert_int_equal(count_lines(), 0); /* there was no time for a sample */
+    assert_int_equal(count_lines(), 1); /* there was time for one run */
+}
+
+/* The first run takes the budget and is the only sample, so no later plan measures again. */
+static void a_large_product_is_measured_once(void **state)
+{
+    (void)state;
+    char kernel[200];
+    double budgets[] = {0.2, 4};
+    setenv("FAKE_CUDA_FAST", "0", 1);
+    for (size_t i = 0; i < COUNT_OF(budgets); i++) {
+        setenv("FAKE_CUDA_US", i == 0 ? "300000" : "5000000", 1);
+        unlink(wisdom_path());
+        choice_of(TGL_EFFORT_MEASURE, budgets[i], kernel);
+        assert_in_range(count_lines(), 1, 2);
+        assert_true(explains(", 1 sample, "));
+        const double used = device_seconds();
+        choice_of(TGL_EFFORT_MEASURE, budgets[i], kernel);
+        assert_true(device_seconds() == used);
+    }
 }
 
 /* 0.2 s: 200 launches of a millisecond. */
@@ -568,6 +587,7 @@ int main(void)
         TEST(the_fastest_is_chosen_and_remembered),
         TEST(a_measured_product_is_right),
         TEST(the_budget_is_kept),
+        TEST(a_large_product_is_measured_once),
         TEST(the_budget_is_a_fifth_of_a_second_by_default),
         TEST(compiling_is_bounded_as_well),
         TEST(what_is_compiled_comes_first),

@@ -54,17 +54,29 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Takes samples of a plan. *line := the median and the spread. TGL_OK with line->samples 0: the
- * budget is used up. */
+/* Runs the plan once, which loads the code and allocates workspace; the first candidate until the
+ * clock is up. *seconds := the time of the last run. */
+static tgl_status warm_up(measuring *m, const tgl_plan *plan, double *seconds)
+{
+    const double until = m->used == 0 ? fmin(WARM_UP_SECONDS, m->budget / 10) : 0;
+    do
+        TGL_TRY(run(m, plan, 1, seconds));
+    while (m->used < until);
+    return TGL_OK;
+}
+
+/* Takes samples of a plan. *line := the median and the spread. If the warm-up takes the rest of the
+ * budget, its last run is the only sample: else a large product would be measured again for each
+ * plan. TGL_OK with line->samples 0: the budget was used up. */
 static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured *line)
 {
-    double samples[SAMPLES], first, seconds;
+    double samples[SAMPLES], seconds;
     int count = 0;
     line->samples = 0;
     if (m->used >= m->budget) return TGL_OK;
-    TGL_TRY(run(m, plan, 1, &first)); /* loads the code, allocates workspace */
+    TGL_TRY(warm_up(m, plan, &samples[0]));
     for (; count < SAMPLES; count++) {
-        const int runs = runs_of_sample(m, count == 0 ? first : samples[count - 1]);
+        const int runs = runs_of_sample(m, samples[count == 0 ? 0 : count - 1]);
         if (runs == 0) break;
         TGL_TRY(run(m, plan, runs, &seconds));
         samples[count] = seconds / runs;
@@ -73,26 +85,30 @@ static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured 
             break;
         }
     }
+    if (count == 0) count = 1;
     line->samples = count;
-    if (count == 0) return TGL_OK;
     qsort(samples, (size_t)count, sizeof samples[0], by_value);
     line->seconds = samples[count / 2];
     line->spread = (samples[count - 1] - samples[0]) / line->seconds;
     return TGL_OK;
 }
 
-/* Runs the plan until the power limit holds the clock, then takes samples. */
+/* Runs the plan until the power limit holds the clock, then takes samples. If the budget ends
+ * before, the latest run is the only sample: it may be long enough by itself. */
 static tgl_status take_sustained(measuring *m, const tgl_plan *plan, tgl_measured *line)
 {
-    double seconds;
-    for (double start = m->used; m->used < start + SUSTAINED_SECONDS;) {
-        const int runs = runs_of_sample(m, line->seconds);
-        if (runs == 0) return TGL_OK;
+    const double end = m->used + SUSTAINED_SECONDS;
+    double seconds, each = line->seconds;
+    for (int runs; m->used < end && (runs = runs_of_sample(m, each)) > 0; each = seconds / runs)
         TGL_TRY(run(m, plan, runs, &seconds));
-    }
+    if (m->used < end && each < SUSTAINED_SECONDS) return TGL_OK;
     line->is_sustained = true;
     m->best = INFINITY; /* a burst */
-    return take_samples(m, plan, line);
+    TGL_TRY(take_samples(m, plan, line));
+    if (line->samples > 0) return TGL_OK;
+    line->seconds = each;
+    line->samples = 1;
+    return TGL_OK;
 }
 
 /* A plan of the candidate with this kernel string. */
@@ -105,19 +121,8 @@ static tgl_status make_plan(const measuring *m, const char *kernel, tgl_plan **p
     return tgl_plan_make(m->dev, m->shape, &options, plan);
 }
 
-/* Runs the first candidate until the clock is up. */
-static tgl_status warm_up(measuring *m, const tgl_plan *plan)
-{
-    double seconds;
-    do
-        TGL_TRY(run(m, plan, 1, &seconds));
-    while (m->used < fmin(WARM_UP_SECONDS, m->budget / 10));
-    return TGL_OK;
-}
-
 static tgl_status measure_plan(measuring *m, const tgl_plan *plan, tgl_measured *line)
 {
-    if (m->used == 0) TGL_TRY(warm_up(m, plan));
     tgl_wisdom_source(&plan->list, line->source);
     const tgl_status status =
         line->seconds > 0 ? take_sustained(m, plan, line) : take_samples(m, plan, line);
