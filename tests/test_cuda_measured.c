@@ -482,6 +482,42 @@ static void the_time_of_a_peer_is_remembered(void **state)
     assert_false(explains("\npeer "));
 }
 
+/* The ratio is that of the plan's kernel, also when another one is the fastest by now. */
+static void a_peer_is_compared_with_the_kernel_of_the_plan(void **state)
+{
+    (void)state;
+    double ratio = 0;
+    const tgl_problem problem = problem_of_size();
+    tgl_shape shape;
+    tgl_measured *lines;
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan = plan_with(dev, TGL_EFFORT_MEASURE, 0.1);
+    assert_status(tgl_plan_set_peer(plan, 2), TGL_OK);
+    assert_status(tgl_device_shape(dev, &problem, true, &shape), TGL_OK);
+    const int count = tgl_wisdom_find(dev->wisdom, &shape, &lines);
+    assert_true(count > 1 && strcmp(lines[0].kernel, tgl_plan_kernel(plan)) == 0);
+    tgl_measured faster = lines[1], own = lines[0];
+    free(lines);
+    faster.seconds = own.seconds / 8;
+    tgl_wisdom_add(dev->wisdom, &shape, &faster);
+    assert_status(tgl_plan_peer(plan, &ratio), TGL_OK);
+    assert_true(fabs(ratio - 2) < 1e-3);
+    tgl_plan *other = plan_with(dev, TGL_EFFORT_ESTIMATE, 0);
+    assert_string_not_equal(tgl_plan_kernel(other), tgl_plan_kernel(plan));
+    assert_status(tgl_plan_peer(other, &ratio), TGL_OK);
+    assert_true(fabs(ratio - 16) < 1e-2);
+    tgl_plan_destroy(other);
+    /* The clock at the power limit is another one. */
+    own.is_sustained = true;
+    tgl_wisdom_add(dev->wisdom, &shape, &own);
+    assert_status(tgl_plan_peer(plan, &ratio), TGL_UNSUPPORTED);
+    assert_status(tgl_plan_set_peer(plan, 3), TGL_OK);
+    assert_status(tgl_plan_peer(plan, &ratio), TGL_OK);
+    assert_true(fabs(ratio - 3) < 1e-3);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* ---- Several threads and processes ----------------------------------------------------------- */
 
 static void *measure_in_thread(void *dev)
@@ -601,6 +637,7 @@ int main(void)
         TEST(stale_lines_are_not_used),
         TEST(hostile_kernels_are_not_run),
         TEST(the_time_of_a_peer_is_remembered),
+        TEST(a_peer_is_compared_with_the_kernel_of_the_plan),
         TEST(threads_measure_a_product_once),
         TEST(a_thread_that_has_waited_still_compiles),
         TEST(a_second_process_measures_nothing),

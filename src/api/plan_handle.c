@@ -225,21 +225,25 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     return out.length;
 }
 
-/* *measured := the line of the plan's kernel in the wisdom. */
+/* *measured := the line of the plan's kernel in the wisdom. Another kernel may have become the
+ * fastest since the plan was made. */
 static tgl_status find_measured(const tgl_plan *plan, tgl_measured *measured)
 {
-    tgl_request request;
-    tgl_candidate choice;
-    tgl_consulted said = {.measured = 0};
-    if (plan->choice.is_measured && request_of(plan, &request)) {
-        const tgl_chip *chip = plan->dev->backend->chip(plan->dev);
-        TGL_TRY(tgl_planner_estimate(chip, &plan->shape, &request, &choice));
-        tgl_planner_consult(chip, &plan->shape, &request, false, &choice, &said);
+    char source[TGL_SOURCE_SIZE];
+    tgl_measured *lines = NULL;
+    bool is_found = false;
+    const int count = plan->asked == NULL && plan->choice.is_measured
+                          ? tgl_wisdom_find(plan->dev->wisdom, &plan->shape, &lines)
+                          : 0;
+    if (count > 0) tgl_wisdom_source(&plan->list, source);
+    for (int i = 0; i < count && !is_found; i++) {
+        is_found = lines[i].stale == NULL && strcmp(lines[i].kernel, plan->kernel) == 0 &&
+                   strcmp(lines[i].source, source) == 0;
+        if (is_found) *measured = lines[i];
     }
-    if (said.chosen.kernel == NULL)
-        return tgl_fail(TGL_UNSUPPORTED, "the kernel of this plan was not measured");
-    *measured = said.chosen;
-    return TGL_OK;
+    free(lines);
+    return is_found ? TGL_OK
+                    : tgl_fail(TGL_UNSUPPORTED, "the kernel of this plan was not measured");
 }
 
 tgl_status tgl_plan_set_peer(const tgl_plan *plan, double ratio)
@@ -265,7 +269,7 @@ tgl_status tgl_plan_peer(const tgl_plan *plan, double *ratio)
     if (plan == NULL || ratio == NULL)
         return tgl_fail(TGL_BAD_ARGUMENT, "%s is NULL", plan == NULL ? "the plan" : "ratio");
     TGL_TRY(find_measured(plan, &line));
-    if (!tgl_wisdom_peer(plan->dev->wisdom, &plan->shape, &peer))
+    if (!tgl_wisdom_peer(plan->dev->wisdom, &plan->shape, line.is_sustained, &peer))
         return tgl_fail(TGL_UNSUPPORTED, "no time of another library is known for this product");
     *ratio = peer.seconds / line.seconds;
     return TGL_OK;

@@ -182,7 +182,8 @@ void tgl_text_wisdom(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
             1e6 * said.chosen.seconds,
             said.chosen.is_sustained ? "at the power limit" : "in bursts", said.chosen.samples,
             said.chosen.samples == 1 ? "" : "s", 100 * said.chosen.spread, said.measured);
-    if (tgl_wisdom_peer(request->wisdom, s, &peer))
+    if (said.chosen.kernel != NULL &&
+        tgl_wisdom_peer(request->wisdom, s, said.chosen.is_sustained, &peer))
         tgl_text_add(out, "peer        %.2f us\n", 1e6 * peer.seconds);
     if (said.stale > 0)
         tgl_text_add(out, "stale       %d line%s of the wisdom not used: %s\n", said.stale,

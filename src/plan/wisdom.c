@@ -335,12 +335,15 @@ int tgl_wisdom_find(tgl_wisdom *w, const tgl_shape *shape, tgl_measured **found)
     return count;
 }
 
-bool tgl_wisdom_peer(tgl_wisdom *w, const tgl_shape *shape, tgl_measured *peer)
+bool tgl_wisdom_peer(tgl_wisdom *w, const tgl_shape *shape, bool is_sustained, tgl_measured *peer)
 {
     tgl_measured *lines;
+    bool is_found = false;
     const int count = find_lines(w, shape, true, &lines);
-    const bool is_found = count > 0 && lines[0].stale == NULL;
-    if (is_found) *peer = lines[0];
+    for (int i = 0; i < count && !is_found; i++) {
+        is_found = lines[i].stale == NULL && lines[i].is_sustained == is_sustained;
+        if (is_found) *peer = lines[i];
+    }
     free(lines);
     return is_found;
 }

@@ -64,8 +64,10 @@ bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
  * without memory. */
 int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
 
-/* *peer := the time of another library for the product. False: there is none. */
-bool tgl_wisdom_peer(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured *peer);
+/* *peer := the time of another library for the product, at the power limit or in bursts. False:
+ * there is none. */
+bool tgl_wisdom_peer(tgl_wisdom *wisdom, const tgl_shape *shape, bool is_sustained,
+                     tgl_measured *peer);
 
 /* The `kernel` of such a time, and its `source`. */
 extern const char tgl_wisdom_peer_kernel[];
