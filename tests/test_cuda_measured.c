@@ -262,17 +262,17 @@ static void a_named_kernel_is_not_measured(void **state)
     tgl_device_close(dev);
 }
 
-static void run_captured(tgl_device *dev, void *stream, void *captured)
+/* Calls tgl_gemm() in a stream, while a stream is captured; NULL: none is. */
+static void call_gemm(tgl_device *dev, void *stream, void *captured)
 {
     const size_t bytes = (size_t)SIZE * SIZE * sizeof(float);
     const tgl_problem problem = problem_of_size();
     void *memory;
     assert_status(tgl_alloc(dev, 3 * bytes, &memory), TGL_OK);
     char *at = memory;
-    begin_capture(captured);
+    if (captured != NULL) begin_capture(captured);
     assert_status(tgl_gemm(dev, &problem, 1, at, at + bytes, 0, at + 2 * bytes, stream), TGL_OK);
-    void *graph = end_capture(captured);
-    destroy_graph(graph);
+    if (captured != NULL) destroy_graph(end_capture(captured));
     tgl_free(dev, memory);
 }
 
@@ -283,7 +283,7 @@ static void nothing_is_measured_while_a_stream_is_captured(void **state)
     setenv("TEGULA_EFFORT", "measure", 1);
     tgl_device *dev = open_device("cuda");
     void *stream = create_stream();
-    run_captured(dev, stream, stream);
+    call_gemm(dev, stream, stream);
     assert_int_equal(count_lines(), 0);
     destroy_stream(stream);
     stream = create_blocking_stream(); /* tgl_plan_create() does not know the stream */
@@ -292,6 +292,27 @@ static void nothing_is_measured_while_a_stream_is_captured(void **state)
     destroy_graph(end_capture(stream));
     tgl_plan_destroy(plan);
     assert_int_equal(count_lines(), 0);
+    destroy_stream(stream);
+    tgl_device_close(dev);
+}
+
+/* A product whose first call was captured is measured by the next call that is not. */
+static void a_capture_only_delays_measuring(void **state)
+{
+    (void)state;
+    setenv("TEGULA_EFFORT", "measure:0.1", 1);
+    tgl_device *dev = open_device("cuda");
+    void *stream = create_stream();
+    call_gemm(dev, stream, stream);
+    assert_int_equal(count_lines(), 0);
+    call_gemm(dev, stream, NULL);
+    const int lines = count_lines();
+    assert_true(lines > 1);
+    const double used = device_seconds();
+    call_gemm(dev, stream, stream);
+    call_gemm(dev, stream, NULL);
+    assert_int_equal(count_lines(), lines);
+    assert_true(device_seconds() - used < 0.005);
     destroy_stream(stream);
     tgl_device_close(dev);
 }
@@ -630,6 +651,7 @@ int main(void)
         TEST(the_power_limit_takes_a_larger_budget),
         TEST(a_named_kernel_is_not_measured),
         TEST(nothing_is_measured_while_a_stream_is_captured),
+        TEST(a_capture_only_delays_measuring),
         TEST(a_read_only_wisdom_keeps_plans),
         TEST(without_memory_nothing_is_measured),
         TEST(failures_of_the_driver_are_no_failures_of_the_plan),

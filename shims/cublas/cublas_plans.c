@@ -192,16 +192,17 @@ static context_device *current_device(cublas_product *p)
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* Everything that a plan depends on. Expressions are constants: their addresses identify them. */
-static plan_key key_of(const context_device *device, const tgl_problem *q, const tgl_epilogue *e,
-                       int64_t workspace_limit, bool needs_proof)
+static plan_key key_of(const context_device *device, const tgl_problem *q,
+                       const tgl_plan_options *options, bool needs_proof)
 {
+    const tgl_epilogue *e = options->epilogue;
     const int64_t types = q->type_a | q->type_b << 8 | q->type_c << 16 | (int64_t)q->type_d << 24;
     const int64_t modes = q->trans_a | q->trans_b << 8 | q->compute << 16 |
                           (int64_t)q->scalars << 24 | (int64_t)q->batching << 32 |
-                          (int64_t)needs_proof << 40;
+                          (int64_t)needs_proof << 40 | (int64_t)options->effort << 48;
     plan_key key = {{(intptr_t)device, q->m, q->n, q->k, q->lda, q->ldb, q->ldc, q->ldd, q->batch,
                      q->stride_a, q->stride_b, q->stride_c, q->stride_d, types, modes,
-                     workspace_limit}};
+                     options->workspace_limit}};
     if (e == NULL) return key;
     const int64_t epilogue[] = {
         1, e->bias, e->activation, (intptr_t)e->expression, e->stride_bias, e->type_bias};
@@ -223,7 +224,7 @@ static cublas_plan **set_of(const plan_key *key)
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
 /* The plan of this key, with the caller as a new user, or NULL. The caller holds the lock. */
-static cublas_plan *find_plan(const plan_key *key)
+static cublas_plan *find_locked(const plan_key *key)
 {
     cublas_plan **set = set_of(key);
     for (int i = 0; i < WAYS; i++) {
@@ -234,6 +235,14 @@ static cublas_plan *find_plan(const plan_key *key)
         return plan;
     }
     return NULL;
+}
+
+static cublas_plan *find_plan(const plan_key *key)
+{
+    pthread_mutex_lock(&lock);
+    cublas_plan *plan = find_locked(key);
+    pthread_mutex_unlock(&lock);
+    return plan;
 }
 
 /* The place for a new plan in its set: a free place, or the place of the least recently used plan.
@@ -302,7 +311,7 @@ void cublas_release_plan(cublas_plan *plan)
 static void add_plan(cublas_plan *made)
 {
     pthread_mutex_lock(&lock);
-    cublas_plan *same = find_plan(&made->key), **place = place_of(&made->key);
+    cublas_plan *same = find_locked(&made->key), **place = place_of(&made->key);
     cublas_plan *replaced = same != NULL ? same : *place;
     if (same == NULL) {
         *place = made;
@@ -331,12 +340,15 @@ cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
     tgl_plan_options options = {.size = sizeof options,
                                 .epilogue = epilogue,
                                 .workspace_limit = workspace_limit(&p->workspace)};
-    const plan_key key = key_of(device, problem, epilogue, options.workspace_limit, p->needs_proof);
-    pthread_mutex_lock(&lock);
+    plan_key key = key_of(device, problem, &options, p->needs_proof);
     cublas_plan *plan = find_plan(&key);
-    pthread_mutex_unlock(&lock);
+    if (plan == NULL && is_captured(p->stream)) {
+        /* Nothing is measured now. The key of its own leaves that to products outside captures. */
+        options.effort = TGL_EFFORT_ESTIMATE;
+        key = key_of(device, problem, &options, p->needs_proof);
+        plan = find_plan(&key);
+    }
     if (plan == NULL) {
-        if (is_captured(p->stream)) options.effort = TGL_EFFORT_ESTIMATE;
         plan = make_plan(p, device, &key, problem, &options);
         if (plan == NULL) return NULL;
         add_plan(plan);

@@ -42,7 +42,8 @@ tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, 
     const bool is_captured = dev->effort == TGL_EFFORT_MEASURE && dev->wisdom != NULL &&
                              dev->backend->trials->is_captured(dev, stream);
     TGL_TRY(make_plan(dev, shape, is_captured ? &estimate : &no_options, plan));
-    tgl_plan_cache_keep(dev->plans, *plan);
+    /* Nothing was measured during the capture: the next call outside of it makes up for that. */
+    if (!is_captured) tgl_plan_cache_keep(dev->plans, *plan);
     return TGL_OK;
 }
 

@@ -145,6 +145,7 @@ tgl_status __wrap_tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
     rig.problem = *problem;
     rig.epilogue = options->epilogue != NULL ? *options->epilogue : (tgl_epilogue){.size = 0};
     rig.workspace_limit = options->workspace_limit;
+    rig.effort = options->effort;
     pthread_mutex_unlock(&rig_lock);
     if (rig_answer.create != TGL_OK) return rig_answer.create;
     return __real_tgl_plan_create(dev, problem, options, plan);

@@ -61,6 +61,7 @@ typedef struct rig_seen {
     tgl_problem problem;            /* of the latest tgl_plan_create() */
     tgl_epilogue epilogue;          /* its size is 0: none */
     int64_t workspace_limit;
+    tgl_effort effort;
     tgl_operands operands; /* of the latest tgl_plan_run_operands() */
     void *stream;
 } rig_seen;

@@ -459,6 +459,43 @@ static void test_many_plans(void **state)
     assert_false(rig.is_watched_gone); /* the graph needs it */
 }
 
+static void call_in_stream(const cublas_call *c, cudaStream_t stream)
+{
+    assert_int_equal(cublasSetStream_v2(handle, stream), CUBLAS_STATUS_SUCCESS);
+    assert_served(row_of("cublasSgemm_v2"), c);
+    assert_int_equal(cublasSetStream_v2(handle, NULL), CUBLAS_STATUS_SUCCESS);
+}
+
+/* A kind of product that begins in a capture may be measured later; its graphs share a plan. */
+static void test_captured_plans(void **state)
+{
+    (void)state;
+    cublas_call c = small_call();
+    c.k = 1;
+    c.lda = 77777; /* a kind of its own */
+    const cudaStream_t stream = rig_captured_stream();
+    rig_forget();
+    rig_answer.skips_run = true;
+    call_in_stream(&c, stream);
+    assert_int_equal(rig.effort, TGL_EFFORT_ESTIMATE);
+    const tgl_plan *estimate = rig.latest;
+    call_in_stream(&c, stream);
+    assert_ptr_equal(rig.latest, estimate);
+    assert_int_equal(rig.created, 1);
+    call_in_stream(&c, NULL);
+    assert_int_equal(rig.created, 2);
+    assert_int_equal(rig.effort, TGL_EFFORT_DEFAULT);
+    const tgl_plan *measured = rig.latest;
+    assert_ptr_not_equal(measured, estimate);
+    call_in_stream(&c, stream);
+    assert_ptr_equal(rig.latest, measured);
+    rig_end_capture(stream);
+    call_in_stream(&c, NULL);
+    assert_ptr_equal(rig.latest, measured);
+    assert_int_equal(rig.created, 2);
+    assert_int_equal(rig.destroyed, 0);
+}
+
 static void *multiply_shared(void *unused)
 {
     const cublas_call c = small_call();
@@ -663,21 +700,14 @@ static int set_up(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pass_through),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_handle_modes),
-        cmocka_unit_test(test_arithmetic),
-        cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_workspace),
-        cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_reentry),
-        cmocka_unit_test(test_faster),
-        cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_many_plans),
-        cmocka_unit_test(test_shared_handle),
-        cmocka_unit_test(test_device_fails_in_creation),
+        cmocka_unit_test(test_pass_through),   cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_types),          cmocka_unit_test(test_handle_modes),
+        cmocka_unit_test(test_arithmetic),     cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_workspace),      cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_failures),       cmocka_unit_test(test_reentry),
+        cmocka_unit_test(test_faster),         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_captured_plans), cmocka_unit_test(test_many_plans),
+        cmocka_unit_test(test_shared_handle),  cmocka_unit_test(test_device_fails_in_creation),
         cmocka_unit_test(test_device_fails),
     };
     const struct CMUnitTest tests_no_tf32[] = {cmocka_unit_test(test_no_tf32)};
