@@ -413,6 +413,26 @@ static void a_replaced_file_is_read_again(void **state)
     assert_int_equal(count_in_file(65), 1);
 }
 
+/* A tool writes a new file and renames it: it is another file even if it is not shorter. */
+static void a_renamed_file_is_read_from_its_start(void **state)
+{
+    (void)state;
+    char lines[2][600], text[1300], saved[120];
+    snprintf(saved, sizeof saved, "%s/saved", folder);
+    write_text(line_of(64, "simt_64x64x16", "1.5", "burst", lines[0]));
+    tgl_wisdom *w = open_wisdom();
+    assert_int_equal(rename(path, saved), 0);
+    line_of(65, "simt_64x64x16", "1.5", "burst", lines[0]);
+    line_of(66, "simt_64x64x16", "1.5", "burst", lines[1]);
+    snprintf(text, sizeof text, "%s%s", lines[0], lines[1]);
+    write_text(text);
+    tgl_wisdom_refresh(w);
+    assert_int_equal(count_of(w, 65), 1);
+    assert_int_equal(count_of(w, 66), 1);
+    tgl_wisdom_close(w);
+    unlink(saved);
+}
+
 /* Lines that no library has written. None may be understood, or do any harm. */
 static void hostile_lines_are_skipped(void **state)
 {
@@ -763,6 +783,7 @@ int main(void)
         TEST(processes_append_at_the_same_time),
         TEST(the_file_is_read_when_it_is_opened),
         TEST(a_replaced_file_is_read_again),
+        TEST(a_renamed_file_is_read_from_its_start),
         TEST(hostile_lines_are_skipped),
         TEST(the_fastest_line_is_chosen),
         TEST(lines_of_other_sources_are_stale),

@@ -58,7 +58,10 @@ static char *read_open(tgl_line_file *file, int descriptor, size_t *size)
     file->is_fixed =
         (info.st_mode & S_IWUSR) == 0 || faccessat(AT_FDCWD, file->path, W_OK, AT_EACCESS) != 0;
     const uint64_t end = (uint64_t)info.st_size;
-    if (end < file->read) file->read = 0; /* another file has the name now */
+    const bool is_same = info.st_dev == file->device && info.st_ino == file->inode;
+    if (!is_same || end < file->read) file->read = 0; /* it was replaced or written anew */
+    file->device = info.st_dev;
+    file->inode = info.st_ino;
     if (end == file->read) return NULL;
     char *text = read_lines(descriptor, file->read, end, size);
     if (text != NULL) file->read += *size;

@@ -15,18 +15,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { TGL_LINES_BYTES_MAX = 16 << 20 };
 
 typedef struct tgl_line_file {
     char path[PATH_MAX]; /* "": there is no file, nothing is read or appended */
-    uint64_t read;       /* bytes that tgl_line_file_read() has returned so far */
+    uint64_t read;       /* bytes that tgl_line_file_read() has returned so far, */
+    dev_t device;        /* of this file, */
+    ino_t inode;         /* which another one may replace */
     const char *problem; /* why the file is not used, static text; NULL: it may be */
     bool exists;         /* at the latest read */
     bool is_fixed;       /* at the latest read: the file exists, and may not be changed */
 } tgl_line_file;
 
-/* The lines that were added since the previous call, without an incomplete line at the end, in an
+/* The lines that were added since the previous call, or all lines of another file that has the path
+ * now, without an incomplete line at the end, in an
  * array that the caller frees, with a zero byte behind the last one. NULL: there are none, or
  * file->problem says why they cannot be read. */
 char *tgl_line_file_read(tgl_line_file *file, size_t *size);
