@@ -119,12 +119,12 @@ static tgl_status measure(tuner *t, int i)
     double ratio = 0;
     CLI_TRY(tgl_plan_create(t->dev, p, &options, &plan));
     const bool is_printed = print_plan(p, plan);
+    const bool has_peer = t->settings->has_peer && !has_epilogue &&
+                          p->scalars == TGL_SCALARS_HOST && make_tight(p, &tight);
+    const bool is_known = has_peer && tgl_plan_peer(plan, &ratio) == TGL_OK;
     tgl_plan_destroy(plan);
     if (!is_printed) return TGL_NO_MEMORY;
-    tgl_status status = TGL_OK;
-    if (t->settings->has_peer && !has_epilogue && p->scalars == TGL_SCALARS_HOST &&
-        make_tight(p, &tight))
-        status = compare(t, &tight, &ratio);
+    const tgl_status status = has_peer && !is_known ? compare(t, &tight, &ratio) : TGL_OK;
     if (ratio > 0) printf("; cuBLAS takes %.3f times as long", ratio);
     putchar('\n');
     return status;

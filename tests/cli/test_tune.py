@@ -117,6 +117,10 @@ class Tune(unittest.TestCase):
         peers = [line for line in self.lines() if " | peer | " in line]
         self.assertEqual(len(peers), 1)
         self.assertRegex(peers[0], r" \| 0000000000000000 \| f32,f32,f32,f32 NN 64x64x64x1 ieee \| peer \| [\d.]+ \| 0\.000 \| 1 \| burst$")
+        again = self.run_on_fakes("tune", "--suite", "s.csv", "--seconds", 0.05, "--peer", TEGULA_CUBLAS=cublas,
+                                  FAKE_CUDA_US="0")
+        self.assertEqual((again.code, again.out), (0, result.out)) # the time is known: it is not taken again
+        self.assertEqual([line for line in self.lines() if " | peer | " in line], peers)
         result = self.run_on_fakes("explain", "-m", 64, "-n", 64, "-k", 64)
         self.assertIn(", measured to be fastest\n", result.out)
         self.assertRegex(result.out, r"\npeer        \d+\.\d\d us\n")
