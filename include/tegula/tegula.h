@@ -38,10 +38,10 @@
  *   - Several threads may use a device or a plan at the same time. A timer belongs to one thread at
  *     a time. Closing a device or destroying an object must not overlap another use of it.
  *   - Results are bitwise the same from run to run on one device with one version of the library
- * and the same wisdom (docs/plans.md). A read-only wisdom keeps them the same. On cpu all threads
- * of a product compute in the caller's rounding mode and treatment of denormal numbers, and the
- * exceptions that they raise are raised in the caller. AMX, AVX512-BF16 and BFMMLA always round in
- * the same way.
+ *     and the same wisdom (docs/plans.md). A read-only wisdom keeps them the same. On cpu all
+ *     threads of a product compute in the caller's rounding mode and treatment of denormal numbers,
+ *     and the exceptions that they raise are raised in the caller. AMX, AVX512-BF16 and BFMMLA
+ *     always round in the same way.
  *   - cpu: a signal handler may leave a product by longjmp(). C is undefined then, the memory that
  *     the call has taken is lost, and threads of the device may use the matrices until
  *     tgl_device_sync() or tgl_device_close() returns. The calls after that are not affected. As
@@ -507,10 +507,10 @@ typedef struct tgl_epilogue {
  *     copies of it in another graph, must therefore not run at the same time. The runs of one
  *     capture on one stream share the memory, so their order must not be undone
  *     (cuStreamUpdateCaptureDependencies()), and the stream must live until the capture ends. If
- *     the memory of all graphs would be more than an eighth of the GPU's, memory nodes of the graph
- *     allocate and free the workspace: CUDA does not clone or embed such a graph and allows one
- *     executable. With a driver older than CUDA 11.4 such a run returns TGL_UNSUPPORTED, and the
- *     caller must pass a workspace.
+ *     the device has no room, or the memory of all graphs would be more than an eighth of the
+ *     GPU's, memory nodes of the graph allocate and free the workspace: CUDA does not clone or
+ *     embed such a graph and allows one executable. With a driver older than CUDA 11.4 such a run
+ *     returns TGL_UNSUPPORTED, and the caller must pass a workspace.
  *   - If the device has no memory left for the workspace, the run plans and compiles the product
  *     once more with kernels that need none, and uses those.
  *
