@@ -246,6 +246,25 @@ static void the_power_limit_takes_a_larger_budget(void **state)
     assert_int_equal(count_lines(), lines);
 }
 
+/* The number of lines is that of now, and asking leaves no error. */
+static void the_property_counts_what_was_measured(void **state)
+{
+    (void)state;
+    char expected[40], before[200], after[200];
+    tgl_device *dev = open_device("cuda");
+    tgl_alloc(dev, (size_t)-1, &(void *){NULL}); /* an error of before */
+    tgl_last_error(before, sizeof before);
+    const char *first = property_of(dev, "wisdom");
+    assert_non_null(strstr(first, "(0 lines of this chip)"));
+    tgl_last_error(after, sizeof after);
+    assert_string_equal(after, before);
+    tgl_plan_destroy(plan_with(dev, TGL_EFFORT_MEASURE, 0.1));
+    snprintf(expected, sizeof expected, "(%d lines of this chip)", count_lines());
+    assert_non_null(strstr(property_of(dev, "wisdom"), expected));
+    assert_non_null(strstr(first, "(0 lines of this chip)")); /* valid until the device is closed */
+    tgl_device_close(dev);
+}
+
 /* ---- When nothing is measured ---------------------------------------------------------------- */
 
 static void a_named_kernel_is_not_measured(void **state)
@@ -649,6 +668,7 @@ int main(void)
         TEST(compiling_is_bounded_as_well),
         TEST(what_is_compiled_comes_first),
         TEST(the_power_limit_takes_a_larger_budget),
+        TEST(the_property_counts_what_was_measured),
         TEST(a_named_kernel_is_not_measured),
         TEST(nothing_is_measured_while_a_stream_is_captured),
         TEST(a_capture_only_delays_measuring),

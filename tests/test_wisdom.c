@@ -209,7 +209,7 @@ static void a_torn_line_is_skipped_and_ended(void **state)
 static void other_files_are_not_read(void **state)
 {
     (void)state;
-    char line[600], other[120], text[400];
+    char line[600], other[120];
     line_of(64, "simt_64x64x16", "17.5", "burst", line);
     write_text(line);
     assert_int_equal(count_in_file(64), 1);
@@ -222,7 +222,7 @@ static void other_files_are_not_read(void **state)
         assert_int_equal(chown(path, 12345, (gid_t)-1), 0);
         tgl_wisdom *w = open_wisdom();
         assert_int_equal(count_of(w, 64), 0);
-        assert_non_null(strstr(tgl_wisdom_describe(w, text, sizeof text), "another user"));
+        assert_non_null(strstr(tgl_wisdom_describe(w), "another user"));
         tgl_wisdom_close(w);
         assert_int_equal(chown(path, 0, (gid_t)-1), 0);
     }
@@ -251,7 +251,7 @@ static void a_file_has_a_limit(void **state)
 {
     (void)state;
     enum { LIMIT = 16 << 20 };
-    char line[600], text[400];
+    char line[600];
     const tgl_shape s = shape_of(1, 2, 3);
     write_text(line_of(64, "simt_64x64x16", "17.5", "burst", line));
     assert_int_equal(truncate(path, LIMIT - 10), 0); /* zero bytes */
@@ -268,7 +268,7 @@ static void a_file_has_a_limit(void **state)
     assert_int_equal(truncate(path, LIMIT + 1), 0);
     w = open_wisdom();
     assert_int_equal(count_of(w, 64), 0);
-    assert_non_null(strstr(tgl_wisdom_describe(w, text, sizeof text), "too large"));
+    assert_non_null(strstr(tgl_wisdom_describe(w), "too large"));
     tgl_wisdom_close(w);
 }
 
@@ -292,8 +292,7 @@ static void settings_choose_the_file(void **state)
         setenv("TEGULA_WISDOM", off[i], 1);
         tgl_wisdom *w = open_wisdom();
         assert_int_equal(count_of(w, 64), 0);
-        assert_int_equal(
-            strncmp(tgl_wisdom_describe(w, text, sizeof text), "off (TEGULA_WISDOM", 18), 0);
+        assert_int_equal(strncmp(tgl_wisdom_describe(w), "off (TEGULA_WISDOM", 18), 0);
         tgl_wisdom_close(w);
     }
     char *cache = getenv("TEGULA_CACHE") != NULL ? strdup(getenv("TEGULA_CACHE")) : NULL;
@@ -321,7 +320,7 @@ static void an_untrusted_folder_has_no_wisdom(void **state)
     char *cache = getenv("TEGULA_CACHE") != NULL ? strdup(getenv("TEGULA_CACHE")) : NULL;
     char *home = getenv("HOME") != NULL ? strdup(getenv("HOME")) : NULL;
     char *xdg = getenv("XDG_CACHE_HOME") != NULL ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
-    char beside[120], text[400];
+    char beside[120];
     const tgl_shape s = shape_of(1, 2, 3);
     snprintf(beside, sizeof beside, "%s/tegula", folder);
     assert_int_equal(mkdir(beside, 0700), 0);
@@ -329,7 +328,7 @@ static void an_untrusted_folder_has_no_wisdom(void **state)
     unsetenv("TEGULA_WISDOM");
     setenv("TEGULA_CACHE", folder, 1);
     tgl_wisdom *w = open_wisdom();
-    assert_int_equal(strncmp(tgl_wisdom_describe(w, text, sizeof text), "off (", 5), 0);
+    assert_int_equal(strncmp(tgl_wisdom_describe(w), "off (", 5), 0);
     tgl_wisdom_add(w, &s, &measured);
     tgl_wisdom_close(w);
     assert_int_equal(rmdir(beside), 0); /* it is empty */
@@ -339,7 +338,7 @@ static void an_untrusted_folder_has_no_wisdom(void **state)
         setenv("HOME", folder, 1);
         assert_int_equal(chown(folder, 12345, (gid_t)-1), 0);
         w = open_wisdom();
-        assert_int_equal(strncmp(tgl_wisdom_describe(w, text, sizeof text), "off (", 5), 0);
+        assert_int_equal(strncmp(tgl_wisdom_describe(w), "off (", 5), 0);
         tgl_wisdom_add(w, &s, &measured);
         tgl_wisdom_close(w);
         snprintf(beside, sizeof beside, "%s/.cache", folder);
@@ -372,8 +371,7 @@ static void processes_append_at_the_same_time(void **state)
         assert_int_equal(code, 0);
     }
     tgl_wisdom *w = open_wisdom();
-    char text[400];
-    assert_non_null(strstr(tgl_wisdom_describe(w, text, sizeof text), "(1200 lines of this chip)"));
+    assert_non_null(strstr(tgl_wisdom_describe(w), "(1200 lines of this chip)"));
     for (int i = 0; i < PROCESSES; i++)
         for (int j = 0; j < LINES; j++) {
             const tgl_shape s = shape_of(i + 1, j + 1, 7);

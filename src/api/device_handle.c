@@ -119,9 +119,7 @@ static void open_wisdom(tgl_device *dev)
     if (dev->backend->trials == NULL) return;
     dev->backend->trials->describe(dev, chip, driver);
     dev->wisdom = tgl_wisdom_open(chip, driver);
-    if (dev->wisdom == NULL) return;
-    pthread_mutex_init(&dev->measuring, NULL);
-    tgl_wisdom_describe(dev->wisdom, dev->wisdom_text, sizeof dev->wisdom_text);
+    if (dev->wisdom != NULL) pthread_mutex_init(&dev->measuring, NULL);
 }
 
 static void close_wisdom(tgl_device *dev)
@@ -198,12 +196,13 @@ tgl_status tgl_device_property(const tgl_device *dev, int index, const char **ke
     if (index < 0)
         return tgl_fail(TGL_BAD_ARGUMENT, "the index of a property is %d; it must not be negative",
                         index);
-    const tgl_status status = dev->backend->property(dev, index, key, value);
-    const bool is_next = status != TGL_OK && dev->wisdom != NULL && index > 0 &&
-                         dev->backend->property(dev, index - 1, key, value) == TGL_OK;
-    if (!is_next) return status;
-    *key = "wisdom"; /* behind the properties of the backend */
-    *value = dev->wisdom_text;
+    const int count = dev->backend->property(dev, index, key, value);
+    if (index < count) return TGL_OK;
+    if (index > count || dev->wisdom == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the device %s has no property number %d", dev->name,
+                        index);
+    *key = "wisdom";
+    *value = tgl_wisdom_describe(dev->wisdom);
     return TGL_OK;
 }
 

@@ -106,7 +106,8 @@ typedef struct tgl_backend {
     /* The name of kernel number `index`, or NULL past the last one. kernel_name == NULL: the
      * kernels of the device are the configurations of all families (plan/family.h). */
     const char *(*kernel_name)(const tgl_device *dev, int index);
-    tgl_status (*property)(const tgl_device *dev, int index, const char **key, const char **value);
+    /* Returns the number of properties. If index is less, sets *key and *value. */
+    int (*property)(const tgl_device *dev, int index, const char **key, const char **value);
     double (*number)(const tgl_device *dev,
                      tgl_number number); /* 0: the device has no such number, or it is unknown */
     tgl_status (*measure)(tgl_device *dev, tgl_ceiling ceiling, double *value);
@@ -131,7 +132,6 @@ struct tgl_device {
     struct tgl_plan_cache *plans; /* the plans of tgl_gemm() and tgl_gemm_host() */
     tgl_wisdom *wisdom;           /* NULL: plans are not measured */
     pthread_mutex_t measuring;    /* held while plans are measured; if wisdom is not NULL */
-    char wisdom_text[400];        /* tgl_wisdom_describe() when the device was opened */
     tgl_effort effort;            /* of TEGULA_EFFORT; never TGL_EFFORT_DEFAULT */
     double measure_seconds;       /* the same */
 };

@@ -238,16 +238,13 @@ static const tgl_chip *cuda_chip(const tgl_device *dev)
     return &((const tgl_cuda *)dev->state)->chip;
 }
 
-static tgl_status cuda_property(const tgl_device *dev, int index, const char **key,
-                                const char **value)
+static int cuda_property(const tgl_device *dev, int index, const char **key, const char **value)
 {
     const tgl_cuda *cuda = dev->state;
-    if (index >= cuda->property_count)
-        return tgl_fail(TGL_BAD_ARGUMENT, "%s has %d properties; there is no number %d", dev->name,
-                        cuda->property_count, index);
+    if (index >= cuda->property_count) return cuda->property_count;
     *key = cuda->properties[index].key;
     *value = cuda->properties[index].value;
-    return TGL_OK;
+    return cuda->property_count;
 }
 
 /* ---- Timers ---------------------------------------------------------------------------------- */

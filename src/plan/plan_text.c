@@ -5,7 +5,6 @@
 #include "base/integers.h"
 #include "plan/planner.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -168,14 +167,13 @@ void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
 void tgl_text_wisdom(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
                      const tgl_request *request)
 {
-    char file[PATH_MAX + 200];
     tgl_candidate choice;
     tgl_consulted said;
     tgl_measured peer;
     if (request->wisdom == NULL || tgl_planner_estimate(chip, s, request, &choice) != TGL_OK)
         return;
     tgl_planner_consult(chip, s, request, true, &choice, &said);
-    tgl_text_add(out, "wisdom      %s\n", tgl_wisdom_describe(request->wisdom, file, sizeof file));
+    tgl_text_add(out, "wisdom      %s\n", tgl_wisdom_describe(request->wisdom));
     if (said.chosen.kernel != NULL)
         tgl_text_add(
             out, "measured    %.2f us %s, %d sample%s, spread %.1f %%; candidates measured: %d\n",

@@ -12,6 +12,7 @@
 #include "plan/sources.h"
 #include "tegula/tegula.h"
 
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ struct tgl_wisdom {
     const char *off; /* why there is no file, static text; NULL: there may be one */
     char chip[160], driver[160];
     chunk *chunks;
+    const char *description; /* the latest; NULL: there was none */
     known_line *lines;
     int count, room;
     long skipped; /* lines that are not understood */
@@ -165,16 +167,23 @@ static void take_line(tgl_wisdom *w, char *line)
     keep_line(w, fields[PRODUCT], &m);
 }
 
-/* Reads lines, which become a chunk of the wisdom. A line with a zero byte ends there. */
-static void take_text(tgl_wisdom *w, char *text, size_t size)
+/* Keeps a text until the wisdom is closed. False: no memory, and the text is freed. */
+static bool keep_text(tgl_wisdom *w, char *text)
 {
-    chunk *made = malloc(sizeof *made);
+    chunk *made = text != NULL ? malloc(sizeof *made) : NULL;
     if (made == NULL) {
         free(text);
-        return;
+        return false;
     }
     *made = (chunk){w->chunks, text};
     w->chunks = made;
+    return true;
+}
+
+/* Reads lines, which become a chunk of the wisdom. A line with a zero byte ends there. */
+static void take_text(tgl_wisdom *w, char *text, size_t size)
+{
+    if (!keep_text(w, text)) return;
     for (char *line = text, *end; line < text + size; line = end + 1) {
         end = memchr(line, '\n', (size_t)(text + size - line));
         if (end == NULL) end = text + size;
@@ -240,22 +249,30 @@ void tgl_wisdom_close(tgl_wisdom *w)
     free(w);
 }
 
-const char *tgl_wisdom_describe(tgl_wisdom *w, char *text, size_t size)
+static void describe(const tgl_wisdom *w, tgl_text *out)
 {
-    tgl_text out = {text, size, 0};
-    text[0] = '\0';
-    if (w == NULL) return text;
-    pthread_mutex_lock(&w->lock);
     if (w->off != NULL)
-        tgl_text_add(&out, "off (%s)", w->off);
+        tgl_text_add(out, "off (%s)", w->off);
     else if (w->file.problem != NULL)
-        tgl_text_add(&out, "off (%s: %s)", w->file.path, w->file.problem);
+        tgl_text_add(out, "off (%s: %s)", w->file.path, w->file.problem);
     else
-        tgl_text_add(&out, "%s (%d line%s of this chip%s)", w->file.path, w->count,
+        tgl_text_add(out, "%s (%d line%s of this chip%s)", w->file.path, w->count,
                      w->count == 1 ? "" : "s", w->file.is_fixed ? ", read-only" : "");
-    if (w->skipped > 0) tgl_text_add(&out, ", %ld lines are not understood", w->skipped);
+    if (w->skipped > 0) tgl_text_add(out, ", %ld lines are not understood", w->skipped);
+}
+
+const char *tgl_wisdom_describe(tgl_wisdom *w)
+{
+    char text[PATH_MAX + 200] = "", *copy;
+    tgl_text out = {text, sizeof text, 0};
+    if (w == NULL) return "";
+    pthread_mutex_lock(&w->lock);
+    describe(w, &out);
+    if (w->description == NULL || strcmp(w->description, text) != 0)
+        w->description = keep_text(w, copy = strdup(text)) ? copy : "off (out of memory)";
+    const char *description = w->description;
     pthread_mutex_unlock(&w->lock);
-    return text;
+    return description;
 }
 
 void tgl_wisdom_refresh(tgl_wisdom *w)
@@ -369,8 +386,7 @@ void tgl_wisdom_add(tgl_wisdom *w, const tgl_shape *shape, const tgl_measured *m
     if (tgl_line_file_append(&w->file, line)) {
         read_file(w);
     } else {
-        char *text = strdup(line);
-        if (text != NULL) take_text(w, text, (size_t)length);
+        take_text(w, strdup(line), (size_t)length);
     }
     pthread_mutex_unlock(&w->lock);
 }

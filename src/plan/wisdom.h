@@ -48,8 +48,9 @@ typedef struct tgl_wisdom tgl_wisdom;
 tgl_wisdom *tgl_wisdom_open(const char *chip, const char *driver);
 void tgl_wisdom_close(tgl_wisdom *wisdom);
 
-/* The file's path and the number of lines, or "off (reason)". Returns text. */
-const char *tgl_wisdom_describe(tgl_wisdom *wisdom, char *text, size_t size);
+/* The file's path and the number of lines, or "off (reason)". The text is valid until the wisdom is
+ * closed. */
+const char *tgl_wisdom_describe(tgl_wisdom *wisdom);
 
 /* Reads the lines that other processes have added. */
 void tgl_wisdom_refresh(tgl_wisdom *wisdom);

@@ -116,8 +116,7 @@ static const tgl_chip *sim_chip(const tgl_device *dev)
     return tgl_chip_find("h200");
 }
 
-static tgl_status sim_property(const tgl_device *dev, int index, const char **key,
-                               const char **value)
+static int sim_property(const tgl_device *dev, int index, const char **key, const char **value)
 {
     const tgl_sim *sim = dev->state;
     const struct {
@@ -130,11 +129,10 @@ static tgl_status sim_property(const tgl_device *dev, int index, const char **ke
         {"cache", tgl_cache_describe(sim->compiler.cache)},
     };
     const int count = sizeof properties / sizeof properties[0];
-    if (index >= count)
-        return tgl_fail(TGL_BAD_ARGUMENT, "the device sim has %d properties", count);
+    if (index >= count) return count;
     *key = properties[index].key;
     *value = properties[index].value;
-    return TGL_OK;
+    return count;
 }
 
 static double sim_number(const tgl_device *dev, tgl_number number)

@@ -324,15 +324,13 @@ static const char *cpu_kernel_name(const tgl_device *dev, int index)
     return index < cpu->tier_count ? cpu->tiers[index]->kernel : NULL;
 }
 
-static tgl_status cpu_property(const tgl_device *dev, int index, const char **key,
-                               const char **value)
+static int cpu_property(const tgl_device *dev, int index, const char **key, const char **value)
 {
     const cpu_device *cpu = dev->state;
-    if (index >= cpu->property_count)
-        return tgl_fail(TGL_BAD_ARGUMENT, "the cpu device has %d properties", cpu->property_count);
+    if (index >= cpu->property_count) return cpu->property_count;
     *key = cpu->properties[index].key;
     *value = cpu->properties[index].value;
-    return TGL_OK;
+    return cpu->property_count;
 }
 
 static double cpu_number(const tgl_device *dev, tgl_number number)
