@@ -3,6 +3,7 @@
  * Reads the effort from the environment and from options.
  */
 #include "api/effort.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,21 +11,13 @@
 
 static const double seconds_default = 0.2;
 
-/* Reads "0.25" with digits and one point, whatever the locale. False: it is no such number. */
+/* False: the text is no decimal number above 0. */
 static bool read_seconds(const char *text, double *seconds)
 {
-    const size_t whole = strspn(text, "0123456789");
-    const char *rest = text + whole;
-    const size_t decimals = *rest == '.' ? strspn(rest + 1, "0123456789") : 0;
-    double unit = 1;
-    *seconds = 0;
-    if (whole + decimals == 0 || whole > 6 || rest[*rest == '.' ? decimals + 1 : 0] != '\0')
-        return false;
-    for (size_t i = 0; i < whole; i++)
-        *seconds = 10 * *seconds + (text[i] - '0');
-    for (size_t i = 0; i < decimals; i++)
-        *seconds += (unit /= 10) * (rest[1 + i] - '0');
-    return *seconds > 0;
+    int64_t ns;
+    if (!tgl_read_decimal(text, 9, &ns) || ns == 0) return false;
+    *seconds = 1e-9 * (double)ns;
+    return true;
 }
 
 tgl_status tgl_effort_of_environment(tgl_device *dev)

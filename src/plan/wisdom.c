@@ -56,21 +56,10 @@ struct tgl_wisdom {
 enum { CHIP, DRIVER, LIBRARY, SOURCE, PRODUCT, KERNEL, US, SPREAD, SAMPLES, MODE, FIELDS };
 static const char separator[] = " | ";
 
-/* Reads a number with at most three decimals, as a number of thousandths. strtod() depends on the
- * locale. */
+/* Reads a number as the library writes it, as a number of thousandths. */
 static bool read_thousandths(const char *text, int64_t *value)
 {
-    enum { DIGITS_MAX = 12, DECIMALS = 3 };
-    const size_t digits = strspn(text, "0123456789");
-    const char *rest = text + digits;
-    *value = 0;
-    if (digits == 0 || digits > DIGITS_MAX) return false;
-    for (size_t i = 0; i < digits; i++)
-        *value = 10 * *value + (text[i] - '0');
-    if (*rest == '.') rest++;
-    for (int i = 0; i < DECIMALS; i++)
-        *value = 10 * *value + (*rest >= '0' && *rest <= '9' ? *rest++ - '0' : 0);
-    return *rest == '\0';
+    return text[0] != '.' && tgl_read_decimal(text, 3, value);
 }
 
 /* Splits a line in place. False: it does not have FIELDS fields, or bytes that are no ASCII. */
