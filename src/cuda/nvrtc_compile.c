@@ -34,12 +34,6 @@ static void free_compilation(compilation *job)
     free(job->option_text);
 }
 
-static bool is_header(const char *name)
-{
-    const size_t length = strlen(name);
-    return length > 2 && strcmp(name + length - 2, ".h") == 0;
-}
-
 static void add_source(compilation *job, const char *name, const char *text, const char *key)
 {
     job->names[job->sources] = name;
@@ -60,7 +54,7 @@ static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *
     if (job->names == NULL || job->texts == NULL || job->keys == NULL) return false;
     add_source(job, kernel->file, text, tgl_kernel_source_key(text));
     for (file = tgl_source_files; file->name != NULL; file++)
-        if (is_header(file->name)) add_source(job, file->name, file->text, file->digest);
+        if (tgl_source_is_header(file)) add_source(job, file->name, file->text, file->digest);
     if (kernel->expression != NULL)
         add_source(job, "lib/expression.h", kernel->expression, kernel->expression);
     return true;

@@ -90,3 +90,9 @@ const char *tgl_kernel_source_key(const char *text)
         if (source->text == text) return source->digest;
     return text;
 }
+
+bool tgl_source_is_header(const tgl_source_file *file)
+{
+    const size_t length = strlen(file->name);
+    return length > 2 && strcmp(file->name + length - 2, ".h") == 0;
+}

@@ -5,6 +5,7 @@
 #ifndef TGL_SOURCES_H
 #define TGL_SOURCES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct tgl_source_file {
@@ -15,5 +16,9 @@ typedef struct tgl_source_file {
 } tgl_source_file;
 
 extern const tgl_source_file tgl_source_files[];
+
+/* Whether NVRTC gets the file beside each kernel. The keys of compiled kernels and of measurements
+ * have the digests of all these. */
+bool tgl_source_is_header(const tgl_source_file *file);
 
 #endif

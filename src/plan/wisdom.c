@@ -390,10 +390,8 @@ static void add_text(tgl_sha256 *hash, const char *text)
 /* All headers, as in the key of a compiled kernel (nvrtc_compile.c). */
 static void add_headers(tgl_sha256 *hash)
 {
-    for (const tgl_source_file *file = tgl_source_files; file->name != NULL; file++) {
-        const char *end = strrchr(file->name, '.');
-        if (end != NULL && strcmp(end, ".h") == 0) add_text(hash, file->digest);
-    }
+    for (const tgl_source_file *file = tgl_source_files; file->name != NULL; file++)
+        if (tgl_source_is_header(file)) add_text(hash, file->digest);
 }
 
 void tgl_wisdom_source(const tgl_launch_list *list, char source[TGL_SOURCE_SIZE])
