@@ -15,8 +15,8 @@ static _Alignas(256) char workspace[4096];
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* A product of two 8 x 8 matrices of F32 that Tegula computes. */
-static float A[64], B[64], C[64];
+/* A product of two 8 x 8 matrices of F32 that Tegula computes. There is room for batches of two. */
+static float A[160], B[160], C[160];
 static cublas_call small_call(void)
 {
     return (cublas_call){.handle = handle,
