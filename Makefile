@@ -60,7 +60,7 @@ format: ## Formats the sources with clang-format
 	clang-format -i $(SOURCES)
 
 lint: ## Checks the format; clang-tidy, cppcheck, shellcheck, mypy
-	@sh tests/lint.sh $(BUILD)-lint "$(strip $(SOURCES))" "$(SCRIPTS)"
+	@ANALYZED=$(ANALYZED) sh tests/lint.sh $(BUILD)-lint "$(strip $(SOURCES))" "$(SCRIPTS)"
 
 # Debian's flags, but the optimisation of a release. The packages hold no rpath.
 deb: ## Debian packages of the library, the program and the drop-ins, in build-deb/packages
