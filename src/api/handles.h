@@ -37,8 +37,9 @@ void tgl_plan_retain(tgl_plan *plan);
 void tgl_plan_release(tgl_plan *plan);
 
 /* A plan for a shape without an epilogue, with the planner's choice, from the device's cache.
- * stream: the stream of its first run, or NULL: nothing is measured while it is captured. Release
- * the plan with tgl_plan_release(). On failure *plan is NULL. */
+ * stream: the stream of the plan's first run, or NULL for the default stream. While it is captured
+ * into a graph, no kernel is measured. Release the plan with tgl_plan_release(). On failure *plan
+ * is NULL. */
 tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, tgl_plan **plan);
 
 /* Runs the plan that tgl_plan_find() returns, and releases it. */

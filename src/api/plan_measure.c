@@ -13,11 +13,11 @@
 
 enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3 };
 
-static const double SAMPLE_SECONDS = 1e-3;    /* of the runs of one sample */
-static const double WARM_UP_SECONDS = 5e-3;   /* for the clock of an idle GPU */
-static const double HOPELESS = 1.3;           /* times the best: no further samples */
-static const double HOST_SECONDS = 10;        /* limit of the host's time, times the GPU's */
-static const double SUSTAINED_BUDGET = 2;     /* seconds from which finalists are sustained */
+static const double SAMPLE_SECONDS = 1e-3;    /* a sample has enough runs to take this long */
+static const double WARM_UP_SECONDS = 5e-3;   /* runs for so long raise the clock of an idle GPU */
+static const double HOPELESS = 1.3;           /* slower than this * best: no further samples */
+static const double HOST_SECONDS = 10;        /* limit of the host's time / budget of GPU time */
+static const double SUSTAINED_BUDGET = 2;     /* least budget for measurements at the power limit */
 static const double SUSTAINED_SECONDS = 0.25; /* until the power limit holds the clock */
 
 /* The measuring of one product. */
@@ -40,7 +40,7 @@ static tgl_status run(measuring *m, const tgl_plan *plan, int runs, double *seco
     return TGL_OK;
 }
 
-/* The number of runs of a sample whose runs take `each` seconds, so that the budget holds. */
+/* The number of runs of a sample whose runs take `each` seconds: as many as the budget allows. */
 static int runs_of_sample(const measuring *m, double each)
 {
     const double wanted = fmin(ceil(SAMPLE_SECONDS / each), RUNS_MAX);
@@ -54,8 +54,8 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Runs the plan once, which loads the code and allocates workspace; the first candidate until the
- * clock is up. *seconds := the time of the last run. */
+/* Runs the plan once, which loads the code and allocates workspace. Runs the first candidate for
+ * WARM_UP_SECONDS, until the GPU's clock is up. *seconds := the time of the last run. */
 static tgl_status warm_up(measuring *m, const tgl_plan *plan, double *seconds)
 {
     const double until = m->used == 0 ? fmin(WARM_UP_SECONDS, m->budget / 10) : 0;
@@ -103,7 +103,7 @@ static tgl_status take_sustained(measuring *m, const tgl_plan *plan, tgl_measure
         TGL_TRY(run(m, plan, runs, &seconds));
     if (m->used < end && each < SUSTAINED_SECONDS) return TGL_OK;
     line->is_sustained = true;
-    m->best = INFINITY; /* a burst */
+    m->best = INFINITY; /* the best time so far was that of a burst, not at the power limit */
     TGL_TRY(take_samples(m, plan, line));
     if (line->samples > 0) return TGL_OK;
     line->seconds = each;

@@ -37,7 +37,7 @@ typedef struct entry_header {
 } entry_header;
 
 static const char magic[8] = "tegula2";
-static const char writer[] = "tegula"; /* what the magic of all versions begins with */
+static const char writer[] = "tegula"; /* all versions of `magic` begin with this */
 
 /* A temporary file is called temporary_prefix, followed by TEMPORARY_DIGITS hexadecimal digits. */
 static const char temporary_prefix[] = "new-";
@@ -61,9 +61,9 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
     return false;
 }
 
-/* Where the cache is. The path's first `own` characters name what the environment names: the folder
- * of TEGULA_CACHE, $XDG_CACHE_HOME or $HOME. Its first `existing` characters name a folder that is
- * not created: a service account has no home directory on purpose. */
+/* The path of the cache's folder. Its first `own` characters are the folder that the environment
+ * names by TEGULA_CACHE, XDG_CACHE_HOME or HOME. Its first `existing` characters are a folder that
+ * must exist and is never created: a service account has no home directory on purpose. */
 typedef struct cache_path {
     char text[sizeof(((tgl_cache *)0)->description) - 128]; /* leaves room for a remark */
     size_t own, existing;

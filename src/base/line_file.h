@@ -21,18 +21,17 @@ enum { TGL_LINES_BYTES_MAX = 16 << 20 };
 
 typedef struct tgl_line_file {
     char path[PATH_MAX]; /* "": there is no file, nothing is read or appended */
-    uint64_t read;       /* bytes that tgl_line_file_read() has returned so far, */
-    dev_t device;        /* of this file, */
-    ino_t inode;         /* which another one may replace */
+    uint64_t read;       /* bytes that tgl_line_file_read() has returned of the file below */
+    dev_t device;        /* device of the file that was read last */
+    ino_t inode;         /* its inode: differs if another file has replaced it */
     const char *problem; /* why the file is not used, static text; NULL: it may be */
     bool exists;         /* at the latest read */
-    bool is_fixed;       /* at the latest read: the file exists, and may not be changed */
+    bool is_fixed;       /* at the latest read the file existed, but was not writable */
 } tgl_line_file;
 
-/* The lines that were added since the previous call, or all lines of another file that has the path
- * now, without an incomplete line at the end, in an
- * array that the caller frees, with a zero byte behind the last one. NULL: there are none, or
- * file->problem says why they cannot be read. */
+/* Returns the lines that were added to the file since the previous call; all lines, if another file
+ * has replaced it. An incomplete last line is left out. The caller frees the array, which ends with
+ * a zero byte. NULL: there are none, or file->problem says why they cannot be read. */
 char *tgl_line_file_read(tgl_line_file *file, size_t *size);
 
 /* Appends a line, which ends in '\n'. Creates the file with mode 0600 if it does not exist. False:

@@ -306,7 +306,7 @@ static void run_team(crew *c, thread_pool_task *task)
     run_member(task, 0);
     const double own_part = tgl_clock() - start;
 
-    /* Members that got no worker, because other callers have taken workers meanwhile. */
+    /* Runs the members that got no worker, because other callers have taken workers meanwhile. */
     for (; next < team; next++) {
         run_member(task, next);
         finish(task);

@@ -100,7 +100,7 @@ static uint64_t draw(uint64_t *state)
     return *state * 0x2545f4914f6cdd1du;
 }
 
-/* Writes a random element in (-1, 1), of integers any. */
+/* Writes a random element: a number in (-1, 1), or any value of an integer type. */
 static void draw_element(tgl_type type, uint64_t *state, void *element)
 {
     const uint64_t bits = draw(state) >> 11; /* 53 bits */
@@ -225,7 +225,7 @@ static void release(tgl_trial *t)
 static void trial_close(tgl_trial *t)
 {
     tgl_cuda_scope scope;
-    if (tgl_cuda_enter_relaxed(t->dev, &scope) == TGL_OK) { /* a lost context has freed it */
+    if (tgl_cuda_enter_relaxed(t->dev, &scope) == TGL_OK) { /* else it is freed already */
         release(t);
         tgl_cuda_leave(&scope);
     }

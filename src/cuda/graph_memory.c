@@ -11,19 +11,20 @@
 
 #include <stdlib.h>
 
-enum { UNIT = 64 << 10, SHARE = 8 }; /* of sizes; of the device's memory */
+enum { UNIT = 64 << 10, SHARE = 8 }; /* sizes: multiples of UNIT; in all: memory / SHARE */
 
 #define PER_THREAD ((CUstream)2) /* CU_STREAM_PER_THREAD */
 
-/* HELD: by a user object. UNUSED: the user object is destroyed. ORPHAN: the device is closed, and
- * the destructor of the user object frees the struct. */
+/* State of a graph_memory. HELD: a user object of a graph holds it. UNUSED: the user object is
+ * destroyed. ORPHAN: the device is closed, and the destructor of the user object frees the struct.
+ */
 enum { HELD, UNUSED, ORPHAN };
 
 typedef struct graph_memory {
     struct graph_memory *next;
     CUdeviceptr at;
     size_t bytes;
-    uint64_t capture, stream; /* of the runs that use it */
+    uint64_t capture, stream; /* the capture, and the stream in it, whose runs use the memory */
     atomic_int state;
 } graph_memory;
 
@@ -146,8 +147,9 @@ typedef struct capture {
     CUgraph graph;
 } capture;
 
-/* What tells the streams of one capture apart: the handle. The per-thread default stream has one
- * handle in all threads, so that the thread is taken. cuStreamGetId() invalidates a capture. */
+/* A number that differs from stream to stream of one capture: the stream's handle. The per-thread
+ * default stream has the same handle in all threads, so the thread's number is used for it.
+ * cuStreamGetId() invalidates a capture. */
 static uint64_t number_of_stream(CUstream stream)
 {
     return stream == PER_THREAD ? (uintptr_t)pthread_self() : (uintptr_t)stream;

@@ -30,7 +30,8 @@ typedef enum tgl_value {
     TGL_VALUE_OPERAND,   /* pointer: run.at[index] + offset bytes; NULL stays NULL */
     TGL_VALUE_SCRATCH,   /* pointer: the run's scratch + offset */
     TGL_VALUE_COUNTERS,  /* pointer: the run's counters + offset */
-    TGL_VALUE_KEPT,      /* pointer: run.kept[index], or else this block of the scratch, + offset */
+    TGL_VALUE_KEPT,      /* pointer + offset: run.kept[index], or if NULL the operand's pre-pass
+                            results in the scratch */
     TGL_VALUE_ALPHA_F32, /* float: run.alpha; 0 without a product */
     TGL_VALUE_BETA_F32,  /* float: run.beta */
     TGL_VALUE_ALPHA_F64, /* double */
@@ -81,7 +82,7 @@ typedef enum tgl_condition_kind {
     TGL_IF_MISALIGNED, /* the opposite of TGL_IF_ALIGNED */
     TGL_IF_NO_PRODUCT, /* the host knows that alpha is 0: A and B are not read */
     TGL_IF_PRODUCT,    /* the opposite of TGL_IF_NO_PRODUCT */
-    TGL_IF_NOT_KEPT,   /* the run computes the block of this operand, TGL_AT_A or TGL_AT_B */
+    TGL_IF_NOT_KEPT,   /* the run executes the pre-pass of this operand, TGL_AT_A or TGL_AT_B */
 } tgl_condition_kind;
 
 typedef struct tgl_condition {
@@ -214,7 +215,8 @@ const tgl_kernel *tgl_list_kernel(tgl_list_builder *builder, const tgl_kernel *k
 int64_t tgl_list_scratch(tgl_list_builder *builder, int64_t bytes);
 int64_t tgl_list_counters(tgl_list_builder *builder, int64_t bytes);
 
-/* Reserves the block of an operand, TGL_AT_A or TGL_AT_B, whose results can be kept. */
+/* Reserves scratch for the results of the pre-pass of TGL_AT_A or TGL_AT_B. Later runs can reuse
+ * them. */
 void tgl_list_keep(tgl_list_builder *builder, tgl_operand operand, int64_t bytes);
 
 /* Adds a step without launches. what: static text. */

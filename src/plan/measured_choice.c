@@ -43,7 +43,8 @@ bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape, const tgl_
     return true;
 }
 
-/* *c := the candidate of a line. False: the planner could not have chosen it for this request. */
+/* *c := the candidate that a line of the wisdom has measured. False: the planner could not have
+ * chosen it for this request. */
 static bool make_candidate(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                            const tgl_candidate *choice, const tgl_measured *line, tgl_candidate *c)
 {
@@ -57,15 +58,15 @@ static bool make_candidate(const tgl_chip *chip, const tgl_shape *shape, const t
            strcmp(tgl_candidate_string(c, kernel, sizeof kernel), line->kernel) == 0;
 }
 
-/* Notes a line that may not be used. */
+/* Counts a line of the wisdom that may not be used, and notes why. */
 static void note_stale(tgl_consulted *said, const char *why)
 {
     said->stale++;
     said->why_stale = why;
 }
 
-/* Considers a line, where the fastest come first. own: the kernel string of the choice without the
- * wisdom. */
+/* Considers a line of the wisdom. Is called for the fastest kernel first. own: the kernel string of
+ * the planner's choice without the wisdom. */
 static void consider(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                      const tgl_candidate *choice, const char *own, const tgl_measured *line,
                      tgl_consulted *said, tgl_candidate *best)
@@ -183,8 +184,8 @@ static void mark_first_of_families(candidate_list *list)
     }
 }
 
-/* Copies the candidates behind the `count` that are there, without a second one of a kernel string.
- * Returns their number. */
+/* Appends the candidates of the list to out[0..count-1], except those whose kernel string is there
+ * already. Returns the new number of candidates. */
 static int copy_list(const candidate_list *list, int count, tgl_candidate *out)
 {
     char other[TGL_KERNEL_STRING_SIZE];

@@ -56,9 +56,9 @@ typedef struct tgl_consulted {
     tgl_measured chosen;   /* the line that the choice is from; chosen.kernel NULL: none */
     int measured;          /* candidates with a line that may be used */
     int stale, unusable;   /* lines that are stale; lines of kernels that cannot be chosen */
-    const char *why_stale; /* of one of them */
+    const char *why_stale; /* why one of the stale lines is stale */
     bool has_choice;       /* the choice without the wisdom is among the measured candidates */
-    bool has_sustained;    /* and among those measured at the power limit */
+    bool has_sustained;    /* the choice without the wisdom was also measured at the power limit */
 } tgl_consulted;
 
 /* Replaces *choice, what the planner chooses without the wisdom, by the candidate that was measured

@@ -56,7 +56,7 @@ struct tgl_wisdom {
 enum { CHIP, DRIVER, LIBRARY, SOURCE, PRODUCT, KERNEL, US, SPREAD, SAMPLES, MODE, FIELDS };
 static const char separator[] = " | ";
 
-/* Reads a number as the library writes it, as a number of thousandths. */
+/* Reads a decimal number such as 12.345. *value := the number times 1000. */
 static bool read_thousandths(const char *text, int64_t *value)
 {
     return text[0] != '.' && tgl_read_decimal(text, 3, value);
@@ -303,8 +303,8 @@ static bool is_replaced(const tgl_measured *found, int count, const tgl_measured
     return false;
 }
 
-/* The lines of a product, the latest first: those of kernels, or those of peers. found: NULL: only
- * counts them. */
+/* The lines of a product, the latest first: those of kernels, or, if peers, those of other
+ * libraries. found: NULL: only counts them. */
 static int collect(const tgl_wisdom *w, const char *product, bool peers, tgl_measured *found)
 {
     const uint64_t hash = hash_of(product);

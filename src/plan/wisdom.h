@@ -70,7 +70,7 @@ int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **f
 bool tgl_wisdom_peer(tgl_wisdom *wisdom, const tgl_shape *shape, bool is_sustained,
                      tgl_measured *peer);
 
-/* The `kernel` of such a time, and its `source`. */
+/* The values of tgl_measured.kernel and .source in a line with the time of another library. */
 extern const char tgl_wisdom_peer_kernel[];
 extern const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE];
 

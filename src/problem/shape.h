@@ -72,7 +72,8 @@ const char *tgl_type_name(tgl_type type);
 /* "default", "ieee", ... Static text. */
 const char *tgl_compute_name(tgl_compute compute);
 
-/* Bytes of the numbers of an element, to which it is aligned: of a part of a complex element. */
+/* The alignment of an element in bytes: its size, or for complex types the size of its real part.
+ */
 size_t tgl_type_alignment(tgl_type type);
 
 static inline bool tgl_type_is_complex(tgl_type type)
@@ -80,7 +81,7 @@ static inline bool tgl_type_is_complex(tgl_type type)
     return type == TGL_C64 || type == TGL_C128;
 }
 
-/* Whether the numbers of this type are rounded to FP32. */
+/* Whether elements of this type consist of FP32 numbers: F32 and C64. */
 static inline bool tgl_type_is_single(tgl_type type)
 {
     return type == TGL_F32 || type == TGL_C64;

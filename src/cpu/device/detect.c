@@ -17,7 +17,7 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 
-/* The register state that the operating system saves: XCR0 (Intel SDM vol. 1, 13.3). */
+/* XCR0: a bit for each set of registers that the system saves (Intel SDM vol. 1, 13.3). */
 static uint64_t saved_state(void)
 {
     uint32_t eax, edx;

@@ -13,8 +13,8 @@ typedef enum cpu_feature {
     CPU_FMA = 1u << 1,
     CPU_AVX512 = 1u << 2, /* F, BW, DQ and VL: all processors with AVX-512 but Xeon Phi */
     CPU_NEON = 1u << 3,   /* NEON of aarch64, which has fused multiply-adds of f64 */
-    CPU_AMX = 1u << 4, /* AMX-TILE, -BF16 and -INT8, and AVX512-VNNI; Linux must permit it, too */
-    CPU_AVX512_BF16 = 1u << 5, /* VDPBF16PS at the rate of FMAs, and VNNI */
+    CPU_AMX = 1u << 4,    /* AMX-TILE, AMX-BF16, AMX-INT8, AVX512-VNNI; Linux must permit it, too */
+    CPU_AVX512_BF16 = 1u << 5, /* AVX512-VNNI, and AVX512-BF16 if VDPBF16PS is as fast as FMAs */
     CPU_AVX512_VNNI = 1u << 6,
 
     /* aarch64, from bit 16 on */

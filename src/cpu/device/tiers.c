@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* On other processors the tiers of x86 and aarch64 have names, so that they can be forbidden, but
- * no kernels. The same holds for instructions that the compiler does not know. The build defines
- * TGL_CPU_X86 and the like as 1 or 0. */
+/* A tier of another architecture, or with instructions that the compiler does not know, has a row
+ * without kernels (NULL), so that TEGULA_CPU may forbid it by name. The build defines TGL_CPU_X86
+ * and the like as 1 or 0. */
 #define IF_1(x)            (&(x))
 #define IF_0(x)            NULL
 #define IF_VALUE(value, x) IF_##value(x)
@@ -19,8 +19,7 @@
         IF(flag, tgl_cpu_kernels_##suffix##_c64), IF(flag, tgl_cpu_kernels_##suffix##_c128),       \
         IF(flag, tgl_cpu_conversions_##suffix)
 
-/* Best first. Columns: name, kernel, features that the processor must have, kernels of f32, f64,
- * c64 and c128, conversions, words, base. */
+/* Best tier first. Columns: the members of cpu_tier (tiers.h), in order. */
 static const cpu_tier tiers[] = {
     {"amx", "cpu/amx", CPU_AMX | CPU_AVX512 | CPU_FMA, KERNELS(TGL_CPU_AMX, avx512),
      IF(TGL_CPU_AMX, tgl_cpu_words_amx), "avx512"},
@@ -44,13 +43,13 @@ static const cpu_tier tiers[] = {
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
 _Static_assert(sizeof tiers / sizeof tiers[0] <= CPU_MAX_TIERS, "CPU_MAX_TIERS is too small");
 
-/* Whether the processor runs this tier. */
+/* Whether the build has the tier's kernels, and a processor with these features can run them. */
 static bool runs(int tier, unsigned features)
 {
     return tiers[tier].f32 != NULL && (tiers[tier].needs & ~features) == 0;
 }
 
-/* Whether the text is a name of `length` characters. */
+/* Whether `text` is the first `length` characters of `name`. */
 static bool is_name(const char *text, const char *name, size_t length)
 {
     return text != NULL && strlen(text) == length && memcmp(text, name, length) == 0;

@@ -16,7 +16,8 @@ typedef struct cpu_tier {
     const cpu_kernels *f32, *f64, *c64, *c128;
     const cpu_conversions *conversions;
     const cpu_words *words; /* kernels of words (cpu_words.h); NULL: the tier has none */
-    const char *base;       /* the tier whose kernels of numbers it uses; NULL: it has its own */
+    const char *base;       /* name of the tier whose f32 to c128 kernels it uses; NULL: it has its
+                               own */
 } cpu_tier;
 
 enum { CPU_MAX_TIERS = 9 };
@@ -30,9 +31,9 @@ static inline const cpu_kernels *tgl_cpu_kernels_of(const cpu_tier *tier, tgl_ty
 
 /* Fills `usable` with the tiers that a processor with these features runs and `setting` allows,
  * best first; *count: their number. setting: the value of TEGULA_CPU, or NULL. The name of a tier
- * allows only that tier, "-name" forbids one, which the processor need not have, and the tiers that
- * have its kernels; several are separated by commas. TGL_BAD_SETTING: an unknown name, a tier that
- * the processor does not run, or no tier is left. */
+ * allows only that tier. "-name" forbids that tier, which the processor need not support, and the
+ * tiers whose `base` it is. Commas separate several of these. TGL_BAD_SETTING: an unknown name, a
+ * tier that the processor does not run, or no tier is left. */
 tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
                                 const cpu_tier *usable[CPU_MAX_TIERS], int *count);
 

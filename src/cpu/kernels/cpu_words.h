@@ -43,7 +43,7 @@ enum {
     CPU_DIGIT_LEVELS = 5
 };
 
-/* The type of the elements that are multiplied, and how words or digits write an element. */
+/* The type of the elements that are multiplied, and what represents an element. */
 typedef enum cpu_word_kind {
     CPU_WORDS_BF16 = 0, /* bf16, one word */
     CPU_WORDS_F32 = 1,  /* f32, three words */
@@ -53,7 +53,7 @@ typedef enum cpu_word_kind {
     CPU_WORD_KINDS
 } cpu_word_kind;
 
-/* Steps of k in a row of a tile. */
+/* Steps of k in a row (64 bytes) of a packed tile. */
 static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
 {
     return kind == CPU_WORDS_I8 || kind == CPU_DIGITS_F32 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
@@ -77,11 +77,12 @@ static inline bool tgl_cpu_digits_in_range(cpu_exponents x)
     return x.least >= 127 - 40 && x.most <= 127 + 50;
 }
 
-/* A block of op(A) or op(B) as it is stored. */
+/* A block of op(A) or op(B) before packing. Its lines are rows of op(A) or columns of op(B). */
 typedef struct cpu_words_source {
     const void *from;
     int64_t ld; /* distance in elements from one line (k_contiguous) or step of k to the next */
-    bool k_contiguous; /* the steps of a line are contiguous; else the lines of a step are */
+    bool k_contiguous; /* true: the steps of k of a line are contiguous; false: the lines of a step
+                          are */
     int64_t lines, k;
 } cpu_words_source;
 
@@ -95,8 +96,8 @@ typedef struct cpu_words_next {
 typedef cpu_exponents cpu_pack_words_fn(void *to, const cpu_words_source *source);
 
 /* C := a*b, or C += a*b if `add`, for blocks of m x k and k x n. C is of f32, or of int32 modulo
- * 2^32. With three words the products low*middle, middle*low and low*low are left out, with
- * digits low*low. */
+ * 2^32. The products low*middle, middle*low and low*low of three words are left out, and low*low of
+ * digits. */
 typedef struct cpu_words_product {
     cpu_words_source a, b;     /* m is a.lines, n is b.lines */
     void *packed_a, *packed_b; /* the blocks as words */
@@ -108,22 +109,23 @@ typedef struct cpu_words_product {
 
 typedef void cpu_multiply_words_fn(const cpu_words_product *x);
 
-/* The words of a tier. Arrays are indexed by cpu_word_kind. Functions of a kind that the tier does
- * not multiply are NULL. */
+/* The functions of a tier that pack and multiply words and digits. Arrays are indexed by
+ * cpu_word_kind. Functions of a kind that the tier does not multiply are NULL. */
 typedef struct cpu_words {
     const char *name;           /* name of the instructions, as the user sees it: "AMX" */
     bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
-    const struct cpu_words *otherwise; /* used if these are not permitted; NULL: FMAs are used */
+    const struct cpu_words *otherwise; /* used if these words are not permitted; NULL: FMAs */
     int64_t steps[CPU_WORD_KINDS];     /* steps of k in a block of A or B */
     double cycles[CPU_WORD_KINDS];     /* cycles of one multiply-add of two elements by words */
     double fma_cycles;                 /* cycles of one multiply-add by f32 FMAs */
     bool rounds_to_odd;                /* sums of f32 are rounded to odd, else to nearest */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
-    cpu_multiply_words_fn *multiply_fewer; /* of digits, without A's middle times B's low digits */
+    cpu_multiply_words_fn *multiply_fewer; /* of digits, but not A's middle times B's low ones */
 
     /* multiply_unpacked: as multiply(), but reads in place an A that is contiguous along k and has
-     * whole panels and steps. exponents: of such an A of bf16. NULL: A is always packed. */
+     * whole panels and steps. exponents: returns the exponents of such an A of bf16. NULL: A is
+     * always packed. */
     cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 

@@ -15,7 +15,7 @@
 
 enum { CPU_MAX_MR = 8, CPU_MAX_NV = 3, CPU_MAX_SMALL_NV = 4 };
 
-/* The short types, which are converted to f32, as indices of tables. */
+/* Types shorter than f32, which are converted to f32. The values are indices of tables. */
 typedef enum cpu_short { CPU_SHORT_F16, CPU_SHORT_BF16, CPU_SHORT_I8, CPU_SHORTS } cpu_short;
 
 static inline cpu_short cpu_short_of(tgl_type type)
@@ -38,9 +38,9 @@ typedef enum cpu_layout {
 /* What a tile does with its panel of b. */
 typedef enum cpu_use {
     CPU_B_READ = 0,  /* reads it */
-    CPU_B_FETCH = 1, /* reads it and prefetches the same row of the next panel to L2 in each step
-                        of k; only for CPU_A_ROWS and whole vectors, and if there is a next panel */
-    CPU_B_COPY = 2,  /* reads it and copies it to cpu_beside.copy */
+    CPU_B_FETCH = 1, /* reads b, and in each step of k prefetches the same row of the next panel to
+                        L2; only for CPU_A_ROWS and whole vectors, and if there is a next panel */
+    CPU_B_COPY = 2,  /* reads b and copies it to cpu_beside.copy */
 } cpu_use;
 
 /* What a tile does in addition to multiplying. */
@@ -81,7 +81,7 @@ typedef void cpu_pack_fn(void *dst, int64_t width, const void *src, int64_t ld, 
 
 typedef struct cpu_kernels {
     size_t element; /* bytes of an element */
-    int parts;      /* numbers of an element: 2 if it is complex, else 1 */
+    int parts;      /* real numbers in an element: 2 if it is complex, else 1 */
     int vector;     /* elements of a vector register */
     int mr, nv;     /* the largest register tile: mr rows times nv vectors */
     int small_nv;   /* the most vectors of a panel of a small product */

@@ -58,15 +58,15 @@ static cpu_exponents exponents_f32(const magnitudes *seen)
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
-/* Rounds to bf16, halves away from zero, and leaves the word in the upper half of the f32. */
+/* Rounds to bf16, ties away from zero, and leaves the word in the upper half of the f32. */
 static inline __m512i upper_word(__m512 x)
 {
     const __m512i up = _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
     return _mm512_and_si512(up, _mm512_set1_epi32((int)0xffff0000));
 }
 
-/* Splits 16 f32 into `count` words each, in the upper halves of 32-bit lanes. The lower half of the
- * last word's lane is 0, too, because the word has at most 8 bits. */
+/* Splits each of 16 f32 into `count` bf16 words, in the upper halves of 32-bit lanes. The lower
+ * half of the last word's lane is 0, too, because the word has at most 8 bits. */
 static inline __attribute__((always_inline)) void split(__m512i x, const int count,
                                                         __m512i words[3])
 {

@@ -9,7 +9,8 @@
 #define CPU_PASTE_TOKENS(x, y) x##y
 #define CPU_PASTE(x, y)        CPU_PASTE_TOKENS(x, y)
 
-/* The vector z of n lanes with the two parts of each element exchanged. n: a number or a macro. */
+/* The vector z of n lanes, with the real and imaginary parts of each element exchanged. n: digits,
+ * or a macro that expands to digits. */
 #define CPU_EXCHANGED(n, z) CPU_PASTE(CPU_EXCHANGED_, n)(z)
 #define CPU_EXCHANGED_2(z)  __builtin_shufflevector(z, z, 1, 0)
 #define CPU_EXCHANGED_4(z)  __builtin_shufflevector(z, z, 1, 0, 3, 2)
@@ -17,7 +18,7 @@
 #define CPU_EXCHANGED_16(z)                                                                        \
     __builtin_shufflevector(z, z, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
 
-/* The even lanes of the vector x of n lanes, and the odd lanes of y. */
+/* A vector of n lanes: the even lanes are those of x, the odd lanes those of y. */
 #define CPU_PAIRS(n, x, y) CPU_PASTE(CPU_PAIRS_, n)(x, y)
 #define CPU_PAIRS_2(x, y)  __builtin_shufflevector(x, y, 0, 3)
 #define CPU_PAIRS_4(x, y)  __builtin_shufflevector(x, y, 0, 5, 2, 7)
@@ -25,7 +26,7 @@
 #define CPU_PAIRS_16(x, y)                                                                         \
     __builtin_shufflevector(x, y, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31)
 
-/* n / 2, as a number. */
+/* n / 2 as digits, which can be pasted into a name. */
 #define CPU_HALF(n)    CPU_PASTE(CPU_HALF_OF_, n)
 #define CPU_HALF_OF_4  2
 #define CPU_HALF_OF_8  4

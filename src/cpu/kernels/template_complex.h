@@ -45,8 +45,8 @@ INLINE int64_t NAME(least)(int64_t x, int64_t y)
 
 /* ---- The end of a tile ----------------------------------------------------------------------- */
 
-/* The signs that conjugates give to x and to y with its parts exchanged, of the real and imaginary
- * parts of a result. */
+/* The signs of x.im, y.re and y.im in the formulas for a*b at the head of this file: 1 or -1,
+ * depending on which operand is conjugated. */
 typedef struct NAME(signs) {
     T x_im, y_re, y_im;
 } NAME(signs);
@@ -107,7 +107,7 @@ INLINE void NAME(finish_tile)(const int mr, const int nv, const bool masked, MAS
 #define ADD(a, b, c) HALF_FMA(a, b, c)
 #include "cpu/kernels/template_pairs.h"
 
-/* As finish_tile(), for one column of half vectors. */
+/* As finish_tile(), for a tile of one column of half vectors. */
 INLINE void NAME(finish_half)(const int mr, MASK mask, const T *c, int64_t ldc, T alpha, T beta,
                               const tgl_complex_part *z, HALF_V acc[MR * PARTS])
 {
@@ -134,7 +134,8 @@ INLINE void NAME(finish_half)(const int mr, MASK mask, const T *c, int64_t ldc, 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
 #ifdef PACK_PAIRS
-static cpu_pack_fn PACK_PAIRS(interleave), PACK_PAIRS(copy); /* of the other real type */
+static cpu_pack_fn PACK_PAIRS(interleave), PACK_PAIRS(copy); /* f64 functions: they pack pairs of
+                                                                f32 */
 #else
 #define PACK_PAIRS(x) NAME(x)
 
@@ -174,7 +175,8 @@ static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t 
 
 /* ---- Lines of C ------------------------------------------------------------------------------ */
 
-/* z[0..1] := (re, im) * z; a real factor if im is 0. */
+/* z[0..1] := (re, im) * z, a product of complex numbers. If im is 0, both parts are multiplied by
+ * re. */
 INLINE void NAME(multiply_by)(T z[2], T re, T im)
 {
     const T x = z[0], y = z[1];

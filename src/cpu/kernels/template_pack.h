@@ -17,7 +17,7 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
 {
     T *dst = to;
     const T *src = from;
-    if (width <= VLEN) { /* rows of A: one vector a step */
+    if (width <= VLEN) { /* rows of A: a step is one vector */
         const MASK in = MASK_OF((int)count), out = MASK_OF((int)width);
         int64_t p = 0;
         /* Stores whole vectors: the next steps overwrite the surplus lanes. A masked store of AVX2
@@ -28,7 +28,7 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
             STORE_MASKED(dst + p * width, out, LOAD_MASKED(src + p * ld, in));
         return;
     }
-    if (width < 2 * VLEN && width == count) { /* more than one vector a step: two that overlap */
+    if (width < 2 * VLEN && width == count) { /* a step is two vectors that overlap */
         const int64_t second = width - VLEN;
         for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
             const V low = LOAD(src), high = LOAD(src + second);

@@ -8,26 +8,26 @@
  *   SET(x), ADD(a, b, c)    all lanes x; a*b + c
  */
 
-/* (re, im) in all elements. */
+/* A vector whose complex elements are all (re, im). */
 INLINE VECTOR ON_VECTOR(pairs)(T re, T im)
 {
     const VECTOR low = SET(re), high = SET(im);
     return CPU_PAIRS(LANES, low, high);
 }
 
-/* The elements with their parts exchanged. */
+/* The complex elements of z with real and imaginary parts exchanged. */
 INLINE VECTOR ON_VECTOR(exchanged)(VECTOR z)
 {
     return CPU_EXCHANGED(LANES, z);
 }
 
-/* The elements of a*b of the sums x and y (template_complex.h). */
+/* The elements of a*b, given the sums x and y of template_complex.h. */
 INLINE VECTOR ON_VECTOR(joined)(VECTOR x, VECTOR y, VECTOR x_signs, VECTOR y_signs)
 {
     return ADD(y_signs, ON_VECTOR(exchanged)(y), x_signs * x);
 }
 
-/* (re, im) * z; a real factor if im is 0. */
+/* Each complex element of z times (re, im). If im is 0, both parts are multiplied by re. */
 INLINE VECTOR ON_VECTOR(scaled)(VECTOR z, T re, T im)
 {
     const VECTOR product = SET(re) * z;

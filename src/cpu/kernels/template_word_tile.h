@@ -71,7 +71,7 @@ typedef struct target {
     int64_t ldc, rows;
     __mmask16 columns[2]; /* the valid lanes of each vector */
     bool add;             /* C += sums; else C := sums */
-    const char *offsets;  /* the data behind the panel of B, for FIRST_SUMS */
+    const char *offsets;  /* the data behind the panel of B, which FIRST_SUMS reads */
 } target;
 
 /* Multiplies MR rows of a panel of A, which begin at a, by `nv` tiles of a panel of B, one or two,

@@ -26,10 +26,11 @@
             _tile_dpbf16ps(sum, a, b);                                                             \
     } while (0)
 
-/* Multiply up to two tiles of A by two of B, after loading those of A, of B or of both. Tiles 0 to
- * 3 are sums, in two rows of two; 4 and 5 are tiles of A, 6 and 7 of B. Each tile is loaded right
- * before its first use, which is 5 % faster than loading all first. A panel of A stays in the L1
- * cache; B is read once for each panel of A, by loads that do not keep it there.
+/* These macros multiply up to two tiles of A by up to two tiles of B. MULTIPLY_A loads the tiles of
+ * A first, MULTIPLY_B those of B, MULTIPLY_BOTH all of them. Tiles 0 to 3 are sums, in two rows of
+ * two; 4 and 5 are tiles of A, 6 and 7 of B. Each tile is loaded right before its first use, which
+ * is 5 % faster than loading all first. A panel of A stays in the L1 cache; B is read once for each
+ * panel of A, by loads that do not keep it there.
  *
  * tall, wide: whether there are two tiles of A, of B; constants. row, second: bytes from one row of
  * a tile of A to the next row, and to the second tile. */
@@ -81,9 +82,9 @@
  * products. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
-/* If C has at most this many elements (256 KB), tiles are stored to C directly, not to a buffer:
- * 128 cubed takes 14 % less time. With a C of 1 MB, which is not in the L2 cache, direct stores
- * wait for it and take 10 % more time. */
+/* If C has at most this many elements (256 KB), tiles are stored to C directly, not to a buffer: a
+ * product of 128 cubed then takes 14 % less time. With a C of 1 MB, which is not in the L2 cache,
+ * direct stores wait for memory, and the product takes 10 % more time. */
 enum { MOST_TO_C = 256 * 256 };
 
 /* The sums of a panel of A and a panel of B. AVX-512 adds them to C while the next panels are
@@ -232,8 +233,8 @@ static inline __attribute__((always_inline)) void multiply_by_tiles(int64_t m, i
     add_sums_rows(&sums, LINES, kind == CPU_WORDS_I8);
 }
 
-/* The functions of a kind, for any tiles of A, and for packed tiles. They do not prefetch the next
- * blocks, which was slower. */
+/* Two functions for each kind of words: for tiles of A at any distances, and for packed tiles. They
+ * do not prefetch the next blocks, which was slower. */
 #define MULTIPLY_KIND(suffix, kind)                                                                \
     static __attribute__((noinline)) void multiply_tiles_##suffix(const cpu_words_product *x,      \
                                                                   const a_tiles *a)                \

@@ -33,8 +33,9 @@
 #define COMPLEX_ROWS          CPU_ROWS_3
 #define FOR_VECTORS           CPU_VECTORS_2
 
-/* With four steps instead of one, products of 64 to 1024 cubed are 5 to 10 % faster if another
- * hardware thread uses half of the core, else 1 % (Zen 3; docs/notes/2026-11-26-cpu-kernels.md). */
+/* Steps of k in an iteration of a tile's loop. With four instead of one, products of 64 to 1024
+ * cubed are 5 to 10 % faster if another hardware thread uses half of the core, else 1 % (Zen 3;
+ * docs/notes/2026-11-26-cpu-kernels.md). */
 #define STEPS 4
 /* With intrinsics gcc 12 moves the sums of an unrolled loop between registers and spills some. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \

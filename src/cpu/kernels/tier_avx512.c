@@ -33,9 +33,9 @@
 #define COMPLEX_TALLEST_TILES CPU_TALLEST_4x3
 #define COMPLEX_ROWS          CPU_ROWS_4
 #define COMPLEX_WIDE_MR       3
-/* Two steps instead of one are 3 % faster if another hardware thread uses half of the core, else
- * 0.5 to 1 %; four would be 0 to 1 % faster (Emerald Rapids; docs/notes/2026-11-26-cpu-kernels.md).
- */
+/* Steps of k in an iteration of a tile's loop. Two instead of one are 3 % faster if another
+ * hardware thread uses half of the core, else 0.5 to 1 %; four would be 0 to 1 % faster (Emerald
+ * Rapids; docs/notes/2026-11-26-cpu-kernels.md). */
 #define STEPS       2
 #define FOR_VECTORS CPU_VECTORS_4
 #define SMALL_NV    4

@@ -21,9 +21,9 @@
 #define STORE_C(c, mask, x)    _mm512_mask_storeu_ps(c, mask, x)
 #include "cpu/kernels/template_word_tile.h"
 
-/* Zen 4 executes 32 multiply-adds a cycle by VDPBF16PS, and 16 by FMAs, of which loads and packing
- * of f32 leave 14. Three words for f32 would take three times as long as FMAs, and two for f16
- * twice. */
+/* Zen 4 executes 32 multiply-adds a cycle by VDPBF16PS, and 16 by FMAs: 14 if loads and packing of
+ * f32 are counted. f32 as three words would take three times as long as FMAs, f16 as two words
+ * twice as long. */
 const cpu_words tgl_cpu_words_avx512_bf16 = {
     .name = "AVX512-BF16",
     .steps = {[CPU_WORDS_BF16] = 512, /* 256 steps: up to 4 % slower at 512 cubed and larger */

@@ -12,19 +12,20 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Expand f(rows, nv) for 1 to this many rows. */
+/* CPU_ROWS_r(f, nv) expands to f(1, nv) f(2, nv) ... f(r, nv). */
 #define CPU_ROWS_2(f, nv) f(1, nv) f(2, nv)
 #define CPU_ROWS_3(f, nv) CPU_ROWS_2(f, nv) f(3, nv)
 #define CPU_ROWS_4(f, nv) CPU_ROWS_3(f, nv) f(4, nv)
 #define CPU_ROWS_6(f, nv) CPU_ROWS_4(f, nv) f(5, nv) f(6, nv)
 #define CPU_ROWS_8(f, nv) CPU_ROWS_6(f, nv) f(7, nv) f(8, nv)
 
-/* Expand f(nv) for 1 to this many vectors. */
+/* CPU_VECTORS_v(f) expands to f(1) f(2) ... f(v). */
 #define CPU_VECTORS_2(f) f(1) f(2)
 #define CPU_VECTORS_3(f) f(1) f(2) f(3)
 #define CPU_VECTORS_4(f) f(1) f(2) f(3) f(4)
 
-/* Expand f(rows, nv) for all tiles up to this size; TALLEST: for those with the most rows. */
+/* CPU_TILES_rxv(f) expands to f(rows, nv) for all tiles of up to r rows and v vectors. TALLEST:
+ * only for the tiles of r rows. */
 #define CPU_TILES_2x2(f) CPU_ROWS_2(f, 1) CPU_ROWS_2(f, 2)
 #define CPU_TILES_3x2(f) CPU_ROWS_3(f, 1) CPU_ROWS_3(f, 2)
 #define CPU_TILES_3x3(f) CPU_ROWS_3(f, 1) CPU_ROWS_3(f, 2) CPU_ROWS_3(f, 3)

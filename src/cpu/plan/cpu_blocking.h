@@ -8,7 +8,7 @@
 
 #include "tegula/tegula.h"
 
-/* Both are maxima; 0: the planner's choice. */
+/* The maximum size of blocks in each dimension; 0: the planner chooses it. */
 typedef struct cpu_blocking {
     int kc; /* steps of k between two visits to a tile of C */
     int mc; /* rows of a block of A, rounded down to whole tiles, at least one tile */

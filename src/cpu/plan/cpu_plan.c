@@ -13,7 +13,7 @@ typedef struct plan_input {
     const tgl_shape *shape;
     const cpu_kernels *kernels;
     const cpu_model *model;
-    cpu_blocking blocking;   /* asked for, or measured; 0: to be computed */
+    cpu_blocking blocking;   /* asked for by the caller, or measured; 0: to be computed */
     int threads;             /* the largest team */
     int64_t l2, l3;          /* bytes */
     int64_t element, mr, nr; /* bytes of an element; rows and columns of the largest tile */
@@ -27,7 +27,7 @@ enum {
     LINE = 64,          /* F: bytes of a cache line */
     PAGE = 64 * LINE,   /* F: an L1 cache has 64 sets; addresses at this distance share one */
     L3_CORES = 8,       /* F: cores of an AMD chiplet, which share its L3 */
-    CORES_OF_BATCH = 3, /* C: a batch that fits in the L3 shares of so many cores is not fetched */
+    CORES_OF_BATCH = 3, /* C: no prefetch of a batch that fits in the L3 shares of so many cores */
 
     /* Packing and prefetching */
     NARROW_PANELS = 2,   /* C: C is narrow if B has at most this many panels */
@@ -83,8 +83,8 @@ static bool is_large_b(const plan_input *in, int64_t columns)
 }
 
 /* Whether the first panel of the next block of B is prefetched while the last one of a block is
- * multiplied. Short rows and single panels of B are one stream, which the hardware follows: they
- * would be slower (docs/notes/2026-11-26-cpu-planner.md). */
+ * multiplied. A B of short rows, or of one panel, is one stream that the hardware prefetches:
+ * software prefetches would make it slower (docs/notes/2026-11-26-cpu-planner.md). */
 static bool fetches_next_block(const plan_input *in, int64_t columns)
 {
     return !in->shape->trans_b && columns > in->nr && columns * in->element >= MIN_ROW_BYTES &&
@@ -94,8 +94,8 @@ static bool fetches_next_block(const plan_input *in, int64_t columns)
 /* ---- Packing --------------------------------------------------------------------------------- */
 
 /* Whether the rows of A lie in few sets of the caches and A is larger than L2. Rows lie in few sets
- * if their distance is a multiple of PAGE, or so close that a tile's rows drift by one cache line.
- */
+ * if their distance is a multiple of PAGE, or so close to one that a tile's rows drift by at most
+ * one cache line. */
 static bool rows_share_few_sets(const plan_input *in)
 {
     const int64_t step = in->shape->lda * in->element, beyond = step % PAGE;

@@ -69,8 +69,8 @@ typedef struct cpu_plan {
 void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
                   const cpu_machine *machine, cpu_plan *plan);
 
-/* The time of a multiply-add, in that of one of f32: f64 has half as many lanes, and a complex
- * multiply-add is four real ones. */
+/* The time of a multiply-add divided by the time of one of f32. One of f64 takes twice as long,
+ * because a vector has half as many lanes. A complex one consists of four real ones. */
 static inline double tgl_cpu_weight(const cpu_kernels *kernels)
 {
     return (double)kernels->element / sizeof(float) * kernels->parts;

@@ -6,30 +6,30 @@
 #include "cpu/plan/cpu_sharing.h"
 #include "cpu/kernels/shares.h"
 
-/* F, M and C say where a number comes from, as in cpu_plan.c. */
+/* F: from a formula; M: from a measurement; C: chosen, not measured alone (see cpu_plan.c). */
 enum {
     LARGE_PRODUCT =
-        256,            /* C: a product of a batch is shared if its work pays for so many threads */
+        256,            /* C: all threads share a product of a batch if its work pays for so many */
     DEEP = 16,          /* C: k is shared only if k >= DEEP * max(m, n) */
     FEW_TILES = 64,     /* C: k is shared only if C has fewer tiles than this for each thread */
     MAX_RECTANGLES = 8, /* M: the most rectangles of each thread */
-    RECTANGLES = 4,     /* M: threads with so many get more only if each then has LARGE_WORK */
-    MIN_SIDE = 48,      /* M: rows or columns of a rectangle: narrower ones are slower */
-    WIDE = 640,         /* M: a rectangle with so many columns is cut along n, not m */
-    SHORT_K = 128, /* M: steps of k; with fewer, packing a transposed B for rectangles is slow */
+    RECTANGLES = 4,     /* M: a thread gets more than so many only if each has LARGE_WORK */
+    MIN_SIDE = 48,      /* M: least rows or columns of a rectangle; narrower ones are slower */
+    WIDE = 640,         /* M: a rectangle with at least so many columns is cut along n, not m */
+    SHORT_K = 128, /* M: with fewer steps of k, packing a transposed B for each rectangle is slow */
 };
 
 /* Work, in multiply-adds. */
-static const double WORK_PER_THREAD = 1e5; /* M: work that pays for one more thread; 1 to 2 us */
+static const double WORK_PER_THREAD = 1e5; /* M: work that pays for one more thread: 1 to 2 us */
 static const double MIN_WORK = 2e6;   /* F: least work of a rectangle: MIN_WORK_B of cpu_plan.c */
-static const double LARGE_WORK = 6e7; /* M: least work of one that packs a transposed A */
+static const double LARGE_WORK = 6e7; /* M: least work of a rectangle that packs a transposed A */
 
 /* Costs of a rectangle. The unit is the time in which a tile of rows is multiplied by a vector. */
 static const double ONE_VECTOR = 1.1; /* C: factor for rectangles of one vector: loads limit it */
 static const double LOAD_B =
-    0.25; /* M: loading a vector of B; with this cost 12 rows are not cut, 4096 x 16 is */
+    0.25; /* M: loading a vector of B: a C of 12 rows is then not cut, one of 4096 x 16 is */
 static const double PACK_A = 1;   /* C: packing a tile of rows of a transposed A */
-static const double SIDE = 0.001; /* C: of a tile or vector of a side: prefers square grids */
+static const double SIDE = 0.001; /* C: per tile of rows and vector of columns: prefers squares */
 
 int tgl_cpu_threads_for(double work, int max)
 {

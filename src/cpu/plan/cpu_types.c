@@ -12,7 +12,7 @@ enum {
     C64 = CPU_BIT(TGL_C64),
     C128 = CPU_BIT(TGL_C128),
     ALL = CPU_BIT(TGL_COMPUTE_FAST + 1) - 1,
-    /* A product of two f16 is the sum of four exact products of words, which is rounded several
+    /* By words, a product of two f16 is the sum of four exact products of bf16, rounded several
      * times. IEEE requires one rounding. */
     NOT_IEEE = ALL & ~CPU_BIT(TGL_COMPUTE_IEEE),
     EXACT_STEPS = 1024, /* so many products of int8 have a sum of at most 2^24, exact in f32 */

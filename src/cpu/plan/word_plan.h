@@ -7,8 +7,8 @@
 
 #include "cpu/plan/block_plan.h"
 
-/* The words that compute the product; NULL: FMAs are faster, or the product or the system does not
- * permit words. */
+/* The kernels of words (cpu_words.h) that compute the product; NULL: FMAs are faster, or the
+ * product or the system does not permit words. */
 const cpu_words *tgl_cpu_words_for(const tgl_shape *shape, const cpu_tier *tier);
 
 /* Sets rows, columns, steps and parts of the blocks. */

@@ -18,10 +18,10 @@ typedef struct cpu_block_sums {
     void *line; /* memory for a row of f32 */
 } cpu_block_sums;
 
-/* Operations on sums of one type. add: true to add products to the sums; false to set the sums to
- * the products, which the first ones do. */
+/* Operations on sums of one type. add: true: the products are added to the sums; false: they
+ * overwrite the sums, as the first products of a block do. */
 typedef struct cpu_sum_functions {
-    /* Adds n products of f32. */
+    /* Adds n elements of a block's product, computed in f32. */
     void (*add_products)(const cpu_plan *plan, void *sums, const void *products, int64_t n,
                          bool add);
     /* Adds n products of cpu_block_plan.dot, which are of the sums' type. */

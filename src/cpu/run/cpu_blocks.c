@@ -35,7 +35,7 @@ typedef struct d_block {
     cpu_block_sums sums;
     bool is_result; /* the sums are the results, and are in D */
     float *a, *b;
-    float *products; /* of converted blocks; sums.sums if products need no own memory */
+    float *products; /* f32 product of blocks; sums.sums if it needs no own memory */
     int64_t products_ld;
     char *inner;    /* workspace of the f32 product */
     int64_t first;  /* the first step of k of the job, whose products overwrite the sums */

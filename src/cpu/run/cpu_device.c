@@ -130,7 +130,7 @@ static tgl_status cpu_sync(tgl_device *dev)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The tier asked for by its kernel's name, or the best. NULL: none has that name. */
+/* The tier whose kernel has this name; without a name the best tier. NULL: no tier has the name. */
 static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
 {
     if (kernel == NULL) return cpu->tiers[0];
@@ -232,8 +232,8 @@ static void cpu_unprepare(tgl_plan *plan)
     free_state(plan->state);
 }
 
-/* Reads a number of a scalar of this type: 0, or 1 for the imaginary part, which real types do not
- * have. 0 if `at` is NULL. */
+/* Reads a scalar of this type: its real part if number is 0, its imaginary part if it is 1. Returns
+ * 0 if `at` is NULL, and for the imaginary part of a real type. */
 static double scalar_at(tgl_type type, const void *at, int number)
 {
     if (at == NULL || (number == 1 && !tgl_type_is_complex(type))) return 0;

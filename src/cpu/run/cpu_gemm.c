@@ -55,7 +55,7 @@ typedef struct row_block {
     cpu_range rows, k;
     int64_t tiles, first, base, rest;
     const char *packed; /* NULL: A is read in place */
-    double beta;        /* 1 after the first block of k */
+    double beta;        /* beta of this block of k: the caller's in the first one, then 1 */
     tgl_complex_part complex;
 } row_block;
 

@@ -156,8 +156,8 @@ multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, ne
     multiply_small_panels(kernels, x, packed, next);
 }
 
-/* Whether the kernels do not multiply by alpha, so that scale_result() must. Those of complex types
- * always do. */
+/* Whether the kernels do not multiply by alpha, so that scale_result() must. The kernels of complex
+ * types always multiply by alpha. */
 static bool has_alpha_alone(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const bool f32 = kernels->element == sizeof(float);
@@ -180,7 +180,7 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
         multiply_small_packed(kernels, x, next);
     else
         multiply_small_panels(kernels, x, NULL, next);
-    /* With `next` the tiles have multiplied by alpha. */
+    /* If `next` is not NULL, the tiles have already multiplied by alpha. */
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 

@@ -46,7 +46,8 @@ static matvec matvec_of(const tgl_small_product *p)
                     .by_rows = p->trans_b};
 }
 
-/* The kernels multiply M by x as they lie. conj(M)*x is the conjugate of M*conj(x). */
+/* Whether the kernels get conj(x) instead of x. They conjugate neither M nor x: conj(M)*x is
+ * computed as the conjugate of M*conj(x), and conj(M)*conj(x) as that of M*x. */
 static bool has_other_x(const matvec *v)
 {
     return v->conj_m != v->conj_x;
@@ -138,8 +139,8 @@ void tgl_cpu_vector(const cpu_product *product)
 
 /* ---- Without a plan -------------------------------------------------------------------------- */
 
-/* Limits. SHORT_BYTES: of a vector on the stack. FOR_ONE_THREAD: multiply-adds for which a plan
- * would use one thread. */
+/* SHORT_BYTES: the largest vector that is copied to the stack. FOR_ONE_THREAD: up to this number of
+ * multiply-adds a plan would use one thread. */
 enum { SHORT_BYTES = 512 * sizeof(double), FOR_ONE_THREAD = 1 << 17 };
 
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product)
