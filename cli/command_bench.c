@@ -52,7 +52,7 @@ static const char help[] =
 typedef struct bench_options {
     problem_options common;
     const char *suite, *csv;
-    bool prepares[2]; /* whether A and B are prepared */
+    bool prepares[2]; /* whether A (index 0) and B (index 1) are prepared */
     bool one_shot, cpu_time, cliffs, host_overhead;
     const char *peers[PEERS_MAX];
     int peer_count;

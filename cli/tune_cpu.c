@@ -18,10 +18,11 @@
 
 enum { CANDIDATES = 12, ROUNDS = 9, NAME_SIZE = 64 };
 static const double sample_seconds = 4e-3;
-static const double least_gain = 1.01; /* a smaller gain may be noise */
+static const double least_gain = 1.01; /* least speed / planner's speed of a blocking that is
+                                          proposed; less may be noise */
 
 typedef struct candidate {
-    int kc, mc; /* K of a step; rows of A in a block; 0: the planner's choice */
+    int kc, mc; /* K and rows of a block of A; 0: the planner's choice */
     double log_gain;
 } candidate;
 
@@ -54,7 +55,7 @@ static tgl_status time_all(stopwatch *watch, tgl_plan *const *plans, int count, 
     return status;
 }
 
-/* Measures the candidates on one shape, and adds their gains. */
+/* Measures the candidates on one shape, and adds the gain of each over the planner's choice. */
 static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *all, int count)
 {
     operands matrices;

@@ -10,7 +10,7 @@
 typedef struct tune_settings {
     double minutes; /* no further product is begun after that time */
     double seconds; /* GPU time of the candidates of a product */
-    bool has_peer;  /* cuBLAS is timed beside the plan, and its time remembered */
+    bool has_peer;  /* cuBLAS is timed in turn with the plan, and its time is remembered */
 } tune_settings;
 
 /* Makes a plan with TGL_EFFORT_MEASURE of each product, and prints it. Returns an exit code;

@@ -27,7 +27,7 @@ static int64_t block_begin(const dist_axis *axis, int64_t block)
     return block == 0 ? 0 : axis->first + (block - 1) * axis->block;
 }
 
-/* The first block of a part. Its others follow at distances of axis->parts. */
+/* The number of a part's first block. Its other blocks follow, each axis->parts blocks later. */
 static int64_t first_block(const dist_axis *axis, int part)
 {
     return (part - axis->source + axis->parts) % axis->parts;
@@ -87,7 +87,7 @@ dist_overlap dist_overlap_start(dist_window x, dist_window y)
     return (dist_overlap){.x = x, .y = y, .at = x.begin};
 }
 
-/* The next run within one block of both axes. */
+/* *run := the next run of shared elements. It lies within one block of each axis. */
 static bool next_in_block(dist_overlap *o, dist_run *run)
 {
     const dist_window *x = &o->x, *y = &o->y;

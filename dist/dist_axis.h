@@ -45,14 +45,14 @@ typedef struct dist_window {
 /* All of a part. */
 dist_window dist_window_whole(const dist_axis *axis, int part);
 
-/* Elements that two windows of axes of the same size share: `length` consecutive ones, from x and y
- * on, counted from the beginnings of the windows. */
+/* `length` consecutive elements that two windows of axes of the same size share. They begin x
+ * elements behind the beginning of one window, and y behind that of the other. */
 typedef struct dist_run {
     int64_t x, y, length;
 } dist_run;
 
-/* The shared elements of two windows as the least number of runs, in ascending order. Calls
- * next_run() again with the same struct until it returns false. */
+/* The shared elements of two windows as the least number of runs, in ascending order. Call
+ * dist_overlap_next() with the same struct until it returns false. */
 typedef struct dist_overlap {
     dist_window x, y;
     int64_t at;       /* local index of x that comes next */
@@ -65,7 +65,7 @@ bool dist_overlap_next(dist_overlap *overlap, dist_run *run);
 /* The number of shared elements. */
 int64_t dist_overlap_count(dist_window x, dist_window y);
 
-/* Whether y has all of x, as one run; *offset := where in y. An empty x is always had. */
+/* Whether y contains all of x as one run; *offset := where x begins in y. True for an empty x. */
 bool dist_overlap_is_whole(dist_window x, dist_window y, int64_t *offset);
 
 #endif

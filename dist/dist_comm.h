@@ -13,19 +13,20 @@ struct tgl_dist {
     tgl_dist_transport transport;
     tgl_device *dev;
     tgl_dist_machine machine; /* complete */
-    bool is_broken;           /* a rank was lost: only to be closed */
+    bool is_broken;           /* a rank was lost: dist can only be closed */
 };
 
-/* The machine with the defaults for members that are 0. given may be NULL. */
+/* *given with defaults in place of the members that are 0. given NULL: all defaults. */
 tgl_dist_machine dist_machine_of(const tgl_dist_machine *given);
 
-/* Collective: the status of the first rank that has another one than TGL_OK, with its message. */
+/* Collective: the status, and the message, of the first rank whose status is not TGL_OK. */
 tgl_status dist_agree(tgl_dist *dist, tgl_status status);
 
 /* Collective: all[r*bytes] := mine of rank r. */
 tgl_status dist_gather(tgl_dist *dist, const void *mine, void *all, size_t bytes);
 
-/* Passes the status of an operation of the transport on. A failure breaks the communicator. */
+/* Returns `status`, the result of an operation of the transport. After a failure the communicator
+ * is broken. */
 tgl_status dist_check_link(tgl_dist *dist, tgl_status status);
 
 #endif

@@ -24,7 +24,7 @@ tgl_status dist_copy(const tgl_dist_transport *transport, void *target, size_t t
     return TGL_OK;
 }
 
-/* Lines of one type. Integers wrap around. */
+/* Adds lines of elements of type T. Sums of integers wrap around. */
 #define ADD_LINES(T)                                                                               \
     do {                                                                                           \
         T *to = target;                                                                            \

@@ -15,7 +15,8 @@ static bool axes_equal(const dist_axis *x, const dist_axis *y)
            x->parts == y->parts && x->source == y->source && x->stride == y->stride;
 }
 
-/* Whether the ranks of the division need or make exactly what they own of an operand. */
+/* Whether an operand stays: each rank needs exactly its own part of A or B, or computes exactly its
+ * own part of C. */
 static bool stays(const dist_task *task, const dist_division *division, int operand)
 {
     const dist_spread *own = &task->spread[operand];
@@ -26,7 +27,7 @@ static bool stays(const dist_task *task, const dist_division *division, int oper
            (operand != OPERAND_C || division->axis[AXIS_K].parts == 1);
 }
 
-/* Ranks from which a rank gets an operand: the parts that overlap its own ones, roughly. */
+/* About how many ranks own something of the part of an operand that a rank needs. */
 static double peers_of(const dist_task *task, const dist_division *division, int operand)
 {
     double peers = 1;
@@ -70,7 +71,7 @@ static void add_rank(const dist_task *task, const dist_spread needed[OPERANDS], 
     keep_larger(&v->multiplications, elements(&rect[OPERAND_C]) * (double)(k->end - k->begin));
 }
 
-/* Of many ranks a few, evenly chosen, stand for all. */
+/* If there are many ranks, only a few of them, evenly chosen, are evaluated. */
 dist_volumes dist_volumes_of(const dist_task *task, const dist_division *division)
 {
     enum { ALL_UP_TO = 16, SAMPLES = 8 };
@@ -104,8 +105,8 @@ double dist_cost_products(const dist_task *task, const dist_volumes *volumes,
     return 2 * volumes->multiplications / (rate * machine->flops_per_s);
 }
 
-/* Whether an operand is sent and received where it is: its lines are whole, and those that a rank
- * owns lie one behind the other. */
+/* Whether an operand is sent and received without packing: its lines are whole, and the lines that
+ * a rank owns are contiguous in memory. */
 static bool is_contiguous(const dist_task *task, const dist_division *division, int operand)
 {
     const dist_axis *outer = &task->spread[operand].axis[DIST_OUTER];
@@ -126,7 +127,8 @@ static double moving(const dist_task *task, const dist_division *division, const
            v->peers[operand] * (double)times * machine->latency_s;
 }
 
-/* The first panel is waited for; the others arrive beside the products, if these take longer. */
+/* The first product waits for its panel. The other panels arrive during products, if these take
+ * longer. */
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *v,
                const tgl_dist_machine *machine, tgl_dist_figures *figures)
 {
@@ -140,7 +142,7 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
         *(loops ? &in_loop : &outside) +=
             moving(task, division, v, x, loops ? division->panels : 1, machine);
         if (v->stays[x]) continue;
-        const double share = loops ? 2 / panels : 1; /* two panels at a time */
+        const double share = loops ? 2 / panels : 1; /* two panels are in memory at a time */
         memory += (v->needed[x] + 2 * v->received[x]) * share;
     }
     const double products = dist_cost_products(task, v, machine);

@@ -7,11 +7,11 @@
 
 #include "dist_task.h"
 
-/* What does not depend on the panels: each number is that of the rank for which it is largest. */
+/* The volumes of a division that do not depend on its panels: the maxima over all ranks. */
 typedef struct dist_volumes {
     double multiplications;
     double needed[OPERANDS];   /* bytes of A and B that a rank works with; of partial sums of C */
-    double received[OPERANDS]; /* bytes of them that come from other ranks */
+    double received[OPERANDS]; /* bytes of `needed` that come from other ranks */
     double peers[OPERANDS];    /* ranks from which they come */
     bool stays[OPERANDS];
 } dist_volumes;

@@ -12,7 +12,7 @@ enum { DIST_MESSAGE_SIZE = 400 };
 void dist_set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *dist_error(void);
 
-/* The message of tgl_last_error() becomes that of this library. */
+/* Copies the message of tgl_last_error() to this library's error message. Returns `status`. */
 tgl_status dist_fail_local(tgl_status status);
 
 /* Stores the error message and evaluates to `status`. */

@@ -26,7 +26,7 @@ static void print(output *o, const char *format, ...)
     if (length > 0) o->length += (size_t)length;
 }
 
-/* The axis of the loop as the caller calls it. */
+/* The letter (m, n or k) by which the caller calls the axis of the loop. */
 static char loop_name(const dist_task *task, int axis)
 {
     return task->is_exchanged ? "nmk"[axis] : "mnk"[axis];

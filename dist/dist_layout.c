@@ -50,7 +50,7 @@ tgl_status tgl_dist_replicated(tgl_dist_layout *layout, size_t size, int64_t row
     return TGL_OK;
 }
 
-/* An axis of one part is the same whatever its blocks are. */
+/* If an axis has one part, its block size means nothing: makes it one block. */
 static dist_axis simplified(dist_axis axis)
 {
     return axis.parts == 1 ? dist_axis_even(axis.size, 1, 1) : axis;
@@ -150,7 +150,8 @@ tgl_status tgl_dist_index(const tgl_dist_layout *layout, int rank, int64_t local
     return TGL_OK;
 }
 
-/* The axis of `size` indices from `index` on. *offset := the elements of a part before it. */
+/* A section of an axis: `size` indices from `index` on. *offset := the number of elements of the
+ * rank's part that lie before the section. */
 static dist_axis axis_from(const dist_axis *axis, int64_t index, int64_t size, int rank,
                            int64_t *offset)
 {

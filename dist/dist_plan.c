@@ -47,7 +47,7 @@ static tgl_status allocate(tgl_dist_plan *plan, size_t bytes, void *memory)
     return status == TGL_OK ? TGL_OK : dist_fail_local(status);
 }
 
-/* The buffers of an operand's panels, or of the partial sums: the largest of all steps. */
+/* Allocates the buffers of an operand's panels, or of the partial sums, for the largest step. */
 static tgl_status allocate_panels(tgl_dist_plan *plan, int operand, size_t element)
 {
     const int64_t steps = dist_plan_steps(plan, operand);
@@ -80,7 +80,7 @@ static tgl_status allocate_slots(tgl_dist_plan *plan, dist_transfer *t, int64_t 
     return TGL_OK;
 }
 
-/* Panels of A or B, and the transfer to them. */
+/* Allocates the panels of A or B, and the transfer to them. */
 static tgl_status allocate_gathering(tgl_dist_plan *plan, int operand)
 {
     const size_t element = dist_task_element(&plan->task, operand);
@@ -93,7 +93,8 @@ static tgl_status allocate_gathering(tgl_dist_plan *plan, int operand)
     return allocate_slots(plan, &plan->transfer[operand], dist_plan_steps(plan, operand));
 }
 
-/* Sums over panels are added up in C itself if it has the type of the sums. */
+/* Allocates memory for sums over panels, unless C itself can hold them: it has their type, and
+ * there is no epilogue. */
 static tgl_status allocate_sums(tgl_dist_plan *plan)
 {
     const dist_division *division = &plan->choice.division;
@@ -110,7 +111,8 @@ static tgl_status allocate_sums(tgl_dist_plan *plan)
                     &plan->sums);
 }
 
-/* Who adds up C, and the transfer of what he has made to the ranks that have a copy. */
+/* Sets which part of C this rank adds up, and allocates the transfer of these parts to all ranks if
+ * each has a copy of C. */
 static tgl_status allocate_copies(tgl_dist_plan *plan)
 {
     const int rank = plan->dist->transport.rank;
@@ -133,7 +135,7 @@ static tgl_status allocate_copies(tgl_dist_plan *plan)
     return allocate_slots(plan, &plan->copies, 1);
 }
 
-/* Partial sums, and the transfer to the owners of C. */
+/* Allocates partial sums, and the transfer to the owners of C. */
 static tgl_status allocate_delivery(tgl_dist_plan *plan)
 {
     DIST_TRY(allocate_copies(plan));
@@ -205,7 +207,7 @@ static tgl_status least_limit(tgl_dist *dist, int64_t mine, int64_t *least)
     return status;
 }
 
-/* Chooses a division; all ranks take that of rank 0, whose arithmetic may differ. */
+/* Chooses a division; all ranks take rank 0's choice, because their arithmetic may differ. */
 static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
 {
     tgl_dist *dist = plan->dist;
@@ -292,7 +294,7 @@ tgl_status tgl_dist_plan_create(tgl_dist *dist, const tgl_problem *problem,
     return TGL_OK;
 }
 
-/* Buffers of messages that are still under way are left to them. */
+/* Buffers of messages that are still under way are not freed. */
 void tgl_dist_plan_destroy(tgl_dist_plan *plan)
 {
     if (plan == NULL) return;

@@ -17,24 +17,25 @@ struct tgl_dist_plan {
     int32_t *start; /* dist_spread.start */
 
     dist_spread needed[OPERANDS];     /* panels of A and B; partial sums of C */
-    int64_t ld[OPERANDS];             /* of the buffers */
-    void *buffer[OPERANDS][2];        /* of two steps; NULL: not needed, or one is enough */
+    int64_t ld[OPERANDS];             /* leading dimensions of the buffers */
+    void *buffer[OPERANDS][2];        /* [1]: for every other step. NULL: not needed */
     dist_transfer transfer[OPERANDS]; /* of A and B to the panels; of partial sums to C */
 
-    /* Where sums over ranks are made: by the owners of C; if each rank has all of C, by shards of
-     * rows, which are then copied to the others (`copies`). first_row: of this rank's shard. */
+    /* Which rank adds up which part of C: the owners of C; if each rank has all of C, each rank
+     * adds up some rows, which `copies` then sends to the others. first_row: this rank's first row.
+     */
     dist_spread owned;
     int64_t first_row;
     bool has_copies;
     dist_transfer copies;
 
-    /* The sums of this rank's part of C, where they cannot be in C: it has 16 bits, or an epilogue
-     * follows. */
+    /* The sums of this rank's part of C, if C cannot hold them: its elements have 16 bits, or an
+     * epilogue follows. */
     bool has_sums;
     void *sums;
     int64_t ld_sums;
 
-    double memory_bytes; /* beside the matrices */
+    double memory_bytes; /* bytes of this rank beside the matrices */
     dist_products products;
 };
 

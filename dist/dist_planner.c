@@ -52,7 +52,7 @@ static void sort_down(double s[AXES])
             }
 }
 
-/* The elements that some rank must receive (docs/distributed.md). */
+/* A lower bound of the elements that some rank must receive (docs/distributed.md). */
 static double bound_elements(const dist_task *task)
 {
     double s[AXES];
@@ -222,7 +222,7 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
         return dist_fail(TGL_UNSUPPORTED,
                          "%d ranks cannot be divided into the parts of the options", task->ranks);
     tgl_dist_figures *f = &choice->figures;
-    if (task->is_exchanged) { /* as the caller calls them */
+    if (task->is_exchanged) { /* in the caller's order of A and B */
         const int parts_m = f->parts_m;
         f->parts_m = f->parts_n, f->parts_n = parts_m;
     }

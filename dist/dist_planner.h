@@ -12,12 +12,12 @@ typedef struct dist_choice {
     dist_division division;
     tgl_dist_figures figures;
     char stays[8];  /* the matrices that stay, such as "AC" */
-    int candidates; /* that were compared */
+    int candidates; /* number of divisions that were compared */
 } dist_choice;
 
-/* What the planner must not choose otherwise. */
+/* What the caller has fixed or limited. */
 typedef struct dist_limits {
-    double memory_bytes;      /* of a rank; 0: no limit */
+    double memory_bytes;      /* maximum memory of a rank; 0: no limit */
     int64_t panel, panel_max; /* 0: free */
     int parts[AXES];          /* 0: free */
 } dist_limits;
@@ -31,7 +31,8 @@ dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *option
 tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,
                                const dist_limits *limits, dist_choice *choice);
 
-/* The panel with which each rank begins: the one that has its own elements. start: task->ranks. */
+/* start[rank] := the number of the panel with which a rank begins, which has its own elements.
+ * start: array of task->ranks. */
 void dist_planner_start(const dist_task *task, const dist_division *division, int32_t *start);
 
 #endif

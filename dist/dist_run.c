@@ -35,7 +35,7 @@ static void *at(const void *base, int64_t elements, size_t element)
     return base == NULL ? NULL : (char *)base + elements * (int64_t)element;
 }
 
-/* This rank's part of C, to which it adds: of a copy of the whole its shard of rows. */
+/* The part of C that this rank adds up; if each rank has all of C, the rank's rows of it. */
 static void *own_c(const run *r)
 {
     const tgl_dist_plan *plan = r->plan;
@@ -43,7 +43,7 @@ static void *own_c(const run *r)
               dist_task_element(&plan->task, OPERAND_C));
 }
 
-/* A buffer of a step: of one that stays the same, the only one. */
+/* The buffer of an operand for a step. An operand without panels has only one. */
 static void *buffer_of(const run *r, int operand, int64_t step)
 {
     return r->plan->buffer[operand][dist_plan_loops(r->plan, operand) ? step & 1 : 0];
@@ -86,7 +86,8 @@ static tgl_status finish_operand(run *r, int operand, int64_t step)
                                                 step, r->matrix[operand], target));
 }
 
-/* What A and B move in a step: those with another panel, or before step 0 the others. */
+/* Calls move() for A and B in a step: for those that have panels (looping), or for the others,
+ * which move before step 0. */
 static tgl_status move_operands(run *r, tgl_status (*move)(run *, int, int64_t), bool looping,
                                 int64_t step)
 {
@@ -110,7 +111,7 @@ static tgl_status finish_delivery(run *r, int64_t step)
                                                 buffer_of(r, OPERAND_C, step), r->sums));
 }
 
-/* C for all, if each rank has a copy. */
+/* Sends the rows that this rank has added up to all ranks, if each has a copy of C. */
 static tgl_status copy_result(run *r)
 {
     tgl_dist *dist = r->plan->dist;
@@ -138,7 +139,7 @@ static const void *bias_from(const run *r, int64_t line, int64_t column)
     return at(r->bias, e->bias == TGL_BIAS_ROW ? line : column, tgl_type_size(type));
 }
 
-/* The product of the panels of a step. */
+/* Multiplies the panels of a step. */
 static void multiply_panels(run *r, int64_t step)
 {
     const dist_division *division = division_of(r);
@@ -177,7 +178,7 @@ static void multiply_panels(run *r, int64_t step)
     multiply(r, &p);
 }
 
-/* C := beta*C for this rank's part of a distributed C: a product without k. */
+/* The product that computes C := beta*C in this rank's part of C. Its k is 0. */
 static dist_product scaling(const run *r, const dist_spread *spread, void *C, double beta)
 {
     const dist_task *task = &r->plan->task;

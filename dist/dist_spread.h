@@ -15,10 +15,11 @@ typedef enum dist_side { DIST_OUTER = 0, DIST_INNER = 1, DIST_NEITHER = 2 } dist
 typedef struct dist_spread {
     dist_axis axis[2]; /* DIST_OUTER, DIST_INNER */
     int ranks;         /* the ranks 0 .. ranks-1 have a part */
-    bool replicated;   /* all have the whole matrix */
+    bool replicated;   /* all ranks have the whole matrix */
 
-    /* Panels: in a step, a rank has `panel` local indices of this axis only. It begins with panel
-     * start[rank] of its `panels`, and returns to panel 0 after the last one. */
+    /* Panels: the axis `loop` is cut into panels of `panel` local indices, and in each step a rank
+     * has one of them. It begins with panel start[rank] of its `panels`, and returns to panel 0
+     * after the last one. */
     dist_side loop;
     int64_t panel, panels;
     const int32_t *start;

@@ -70,7 +70,7 @@ tgl_transpose dist_transpose(tgl_transpose trans)
     return trans == TGL_CONJ_TRANS ? TGL_TRANS : trans == TGL_CONJ_NO_TRANS ? TGL_NO_TRANS : trans;
 }
 
-/* The product of the transposed matrices. */
+/* Exchanges A and B, and m and n: the row-major product of the transposed matrices. */
 static void exchange(dist_task *task)
 {
     tgl_problem *p = &task->problem;

@@ -10,7 +10,7 @@
 #include "dist_copy.h"
 #include "dist_error.h"
 
-enum { PIECE_ALIGNMENT = 64 }; /* bytes, of what is packed for one rank */
+enum { PIECE_ALIGNMENT = 64 }; /* bytes: alignment of the data that is packed for one rank */
 
 /* ---- Shared rectangles ----------------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ static bool shared_next(shared_rects *s)
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-/* What goes from one rank to another one in a step, as one of the two sees it. */
+/* What one rank sends to another in a step, from the view of the sender or of the receiver. */
 typedef struct piece {
     dist_rect mine, other;
     int64_t count;  /* elements; 0: nothing */

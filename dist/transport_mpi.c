@@ -14,13 +14,13 @@
 enum {
     MESSAGE_MOST = 1 << 30, /* bytes: MPI counts in int */
     TAG = 1,
-    GROUPS = 8, /* at a time: A, B and C in two steps */
+    GROUPS = 8, /* maximum number at a time: for A, B and C, in two steps */
 };
 
 typedef struct group {
     MPI_Request *requests; /* NULL: free */
     int count;
-    char *copies; /* of an all-gather: what each rank gives, and then what this one does */
+    char *copies; /* buffers of an all-gather: the data of all ranks, then that of this rank */
 } group;
 
 typedef struct state {
@@ -176,7 +176,7 @@ static bool mpi_is_finalized(void)
     return flag;
 }
 
-/* MPI_Comm_free() is collective: without a lost rank only. */
+/* MPI_Comm_free() is collective: it is called only if no rank was lost. */
 static void mpi_close(void *given)
 {
     state *s = given;

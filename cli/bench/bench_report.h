@@ -29,7 +29,7 @@ typedef struct bench_report {
  * reported. */
 bool report_start(bench_report *r, const contest_settings *settings, const char *csv_path);
 
-/* Adds a shape that was timed. */
+/* Prints the row of a shape that was timed, and adds its ratios to the means. */
 void report_add(bench_report *r, const contest *t);
 
 /* Writes a shape as "f32 1024x1024x1024 NN", with "x8" behind it for a batch of 8. */

@@ -26,13 +26,13 @@ typedef struct contestant {
     double samples[CONTEST_ROUNDS_MAX]; /* seconds a call, one for each round */
     double seconds;                     /* the median */
     double spread;                      /* (upper quartile - minimum) / median of the samples */
-    double ratio;                       /* median over the rounds of its time / Tegula's time */
+    double ratio;                       /* its time / Tegula's time, median over the rounds */
 } contestant;
 
 /* An element of the product at which the result of every contestant is checked. */
 typedef struct contest_check {
     int64_t b, i, j;
-    int part;                   /* of a complex element */
+    int part;                   /* part of a complex element: 0: real, 1: imaginary */
     reference_element expected; /* without an epilogue */
 } contest_check;
 

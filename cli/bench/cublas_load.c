@@ -61,7 +61,8 @@ static void *load_library(const char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* Loads libcublas from the folders that the pattern base/folder matches: the highest version. */
+/* Loads the libcublas of the highest version from the folders that match the pattern base/folder.
+ */
 static void *load_pattern(const char *base, const char *folder)
 {
     char pattern[PATH_MAX];

@@ -17,7 +17,7 @@ enum { BLOCKS = 101, CALLS = 20 };
 /* A way to call the product. */
 typedef struct way {
     const char *name;
-    bool is_kept; /* the plan was made before; else tgl_gemm() is called */
+    bool is_kept; /* true: a plan made before is run; false: tgl_gemm() is called */
     int splits;   /* split-K for the planner's kernel; 0: as the planner chooses */
     bool by_peer; /* calls cuBLAS */
 } way;

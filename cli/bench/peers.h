@@ -24,7 +24,7 @@ typedef struct peer {
     void *mkl_bf16, *mkl_f16; /* cblas_gemm_bf16bf16f32, cblas_gemm_f16f16f32: a result of f32 */
     void *onednn_bf16; /* tegula_peer_bf16 of bench/peers/onednn.c: a result of bf16 or f32 */
     void *onednn_i8;   /* dnnl_gemm_s8s8s32: i8 with a result of i32 */
-    cublas *cublas;    /* set for cuBLAS, which uses only `name` and `version` of the above */
+    cublas *cublas;    /* set if the peer is cuBLAS, which uses only `name` and `version` above */
     cublas_way way;
 } peer;
 

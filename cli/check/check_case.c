@@ -63,7 +63,7 @@ static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int6
                         X[i * ld + j]);
 }
 
-/* Whether alpha is 0, and whether beta is. */
+/* has_no_alpha(): whether alpha is 0. has_no_beta(): whether beta is 0. */
 static bool has_no_alpha(const check_case *c)
 {
     return c->alpha == 0 && c->alpha_imag == 0;
@@ -167,8 +167,8 @@ static void compute_reference(const check_case *c, int64_t batch, const operands
 }
 
 /* Draws A and B, and computes the reference. All products of a batch use the first matrix if the
- * stride is 0. Complex factors are those of a real product with m, 2n and 2k, of whose B every
- * other row is left out. */
+ * stride is 0. For complex types, A and B are drawn as the factors of a real product of m, 2n and
+ * 2k; every other row of its B is left out. */
 static void fill_products(check_case *c, random_state *r, const operands *o)
 {
     const tgl_problem *p = &c->problem;

@@ -12,8 +12,9 @@
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-/* Columns: the maximum of usual sizes, of the length of a long matrix, and of k of a deep product;
- * the maximum of m*n*k*batch for most cases, for one in ten, and for one in sixty. */
+/* Limits of random sizes. size: of m, n and k in usual cases; length: of the longest side of a long
+ * matrix; depth: of k of a deep product. Limits of m*n*k*batch: usual: in most cases; more: in one
+ * case of ten; most: in one of sixty. */
 typedef struct limits {
     int size, length, depth;
     double usual, more, most;
@@ -209,7 +210,7 @@ static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
 
 /* ---- Scalars and the rest -------------------------------------------------------------------- */
 
-/* Draws an integer scalar. The large ones make sums wrap modulo 2^32. */
+/* Draws an integer alpha or beta. Large ones make sums wrap modulo 2^32. */
 static double draw_integer(random_state *r)
 {
     static const double usual[] = {0, 1, 1, 1, -1, 2, -7, 65536, INT32_MAX, INT32_MIN};

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* An expression of the row, the column, the bias and the sum. If the sum or the bias changes, its
- * value changes by no more than that. */
+/* An expression of the row, the column, the bias and the sum. If the sum or the bias changes by x,
+ * the value of the expression changes by at most x. */
 static const char expression[] = "relu(acc + c) * 0.5f - bias + 0.25f * row - (col % 3)";
 
 static long double expression_value(long double sum, long double bias, int64_t row, int64_t column)
@@ -68,7 +68,7 @@ static void draw_function(random_state *r, check_case *c)
         return;
     }
     c->bound += EPILOGUE_ERRORS;
-    if (element_parts(c->problem.type_a) == 2) return; /* neither one nor the other */
+    if (element_parts(c->problem.type_a) == 2) return; /* complex: none of these */
     if (random_once_in(r, 5))
         c->epilogue.expression = expression;
     else

@@ -7,19 +7,19 @@
 
 #include "check_case.h"
 
-enum { CHECK_CELLS = 4 * 4 * 4 }; /* combinations of transposes; alignments of A; alignments of B */
+enum { CHECK_CELLS = 4 * 4 * 4 }; /* 4 combinations of transposes, 4 alignments of A, 4 of B */
 
-/* Options of kernel strings that are drawn; the properties of cases that the table counts. */
+/* Options of kernel strings that get random values. Below: properties of cases that are counted. */
 enum { CHECK_SPLITS, CHECK_WHOLE, CHECK_DEPTH, CHECK_BLOCKS, CHECK_STRIPS, CHECK_OPTIONS };
 enum {
     COUNT_SPLIT,     /* split-K */
     COUNT_TAIL,      /* split-K for the last tiles only */
     COUNT_STRIPS,    /* launches of their own for the last rows and columns */
     COUNT_BATCH,     /* a batch */
-    COUNT_TEN,       /* run ten times */
+    COUNT_TEN,       /* the product ran ten times */
     COUNT_SEPARATE,  /* a D other than C */
     COUNT_SCALARS,   /* scalars in memory of the device */
-    COUNT_WORKSPACE, /* a workspace of the caller's */
+    COUNT_WORKSPACE, /* a workspace that the caller provides */
     CHECK_COUNTS
 };
 

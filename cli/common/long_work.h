@@ -15,7 +15,7 @@ typedef struct long_work {
     progress line;
     double estimate; /* seconds */
     bool is_shown;   /* a thread writes the line */
-    bool is_over;    /* guarded by the lock, as is the line */
+    bool is_over;    /* the work has ended; guarded by the lock, as is the line */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;

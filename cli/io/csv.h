@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* The words of the command line behind the program's name, up to NULL. Keeps the pointer. */
+/* The words of the command line behind the program's name, up to NULL. Only the pointer is kept. */
 void csv_set_command(char **words);
 
 /* Writes the first line of a file of results, a comment with the keys of bench/results/README.md:

@@ -14,7 +14,7 @@
 enum { CALLS_MAX = 2000 };
 static const double sample_seconds = 2e-3; /* minimum duration of a sample */
 static const double rung_seconds = 0.4;    /* approximate time for the samples of a rung */
-static const double slow_seconds = 0.05;   /* a call of this duration needs no warm-up call */
+static const double slow_seconds = 0.05;   /* a call at least this long needs no warm-up call */
 static const double warm_up_seconds = 0.1; /* duration of the calls before the first round */
 
 /* ---- Chapters -------------------------------------------------------------------------------- */

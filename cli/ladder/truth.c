@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum { LINES_MAX = 8, TILE = 128 };
-static const double whole_up_to = 1 << 30; /* maximum number of multiplications: is_whole */
+static const double whole_up_to = 1 << 30; /* up to so many multiplications all elements are
+                                              computed (is_whole) */
 
 struct truth {
     int64_t m, n, k;
@@ -26,8 +27,8 @@ struct truth {
     bool is_whole;
     double seconds;
 
-    /* The rows and columns that are computed: all rows of a product up to the limit, or some rows
-     * and columns. */
+    /* The rows and columns that are computed: all rows if is_whole is set, else some rows and
+     * columns. */
     int64_t row_count, column_count;
     int64_t *rows, *columns;
     reference_element *row_elements, *column_elements; /* row_count x n, column_count x m */

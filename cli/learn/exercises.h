@@ -27,20 +27,20 @@ enum {
 typedef enum learn_figure {
     SECTORS_PER_LOAD, /* of global memory */
     LOADED_PER_NEEDED,
-    BYTES_PER_LANE, /* of a load of global memory: 16 for float4 */
+    BYTES_PER_LANE, /* bytes that a lane loads from global memory at once: 16 for float4 */
     CONFLICTS,
-    WAVEFRONTS_PER_FFMA, /* of shared loads, for an FFMA of a warp */
+    WAVEFRONTS_PER_FFMA, /* wavefronts of shared loads / FFMAs, by warps */
     BARRIERS_PER_BLOCK,
-    COPIED_BYTES, /* by cp.async, of the bytes that are loaded in all */
-    TMA_BYTES,    /* the same by TMA */
-    TMA_STORED,   /* bytes that TMA stores, of those that are stored in all */
+    COPIED_BYTES, /* bytes copied by cp.async / all bytes loaded */
+    TMA_BYTES,    /* bytes copied by TMA / all bytes loaded */
+    TMA_STORED,   /* bytes stored by TMA / all bytes stored */
     MMA_PER_NEEDED,
     TF32_PER_NEEDED,
     WGMMA_PER_NEEDED,
     LEARN_FIGURES
 } learn_figure;
 
-/* The figure must be at most `limit`, or at least `limit`. */
+/* A condition on a figure: it must be at least `limit` if at_least is set, else at most `limit`. */
 typedef struct learn_gate {
     learn_figure figure;
     double limit;
@@ -51,16 +51,17 @@ enum { GATES_MAX = 3, HINTS_MAX = 3 };
 
 typedef struct exercise {
     const char *name, *title; /* the name is also that of the kernel */
-    const char *rung;         /* of the ladder, that has the same idea; NULL: none */
+    const char *rung;         /* rung of the ladder with the same idea; NULL: none */
     tgl_type type;            /* F32, or F16 with sums in FP32 */
     int block_m, block_n, threads;
     bool is_split;      /* split-K, and the results must be the same in any order of the blocks */
     int dynamic_shared; /* bytes per block */
     int maps;           /* tensor maps: 2: of A and B; 3: of C, too */
     int cluster;        /* blocks of a cluster; 0: no clusters */
-    int blocks_max;     /* on the simulator, blocks that take tiles in turn; 0: all */
-    int columns;        /* of C; 0: any number */
-    int error_max;      /* in units of 2^-24 |A||B|; 0: only exact sums are checked */
+    int blocks_max;     /* number of blocks on the simulator, which take tiles in turn; 0: one per
+                           tile */
+    int columns;        /* columns of C; 0: any number */
+    int error_max;      /* maximum error in units of 2^-24 |A||B|; 0: only exact sums are checked */
     int gate_m, gate_k; /* the size at which the gates are measured; n is gate_m or `columns` */
     learn_gate gates[GATES_MAX];
     int gate_count;

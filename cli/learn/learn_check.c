@@ -33,14 +33,15 @@ enum { CASES = sizeof cases / sizeof cases[0] };
 typedef struct learner {
     const exercise *e;
     const char *file, *source, *device;
-    int side; /* of the product that is timed */
+    int side; /* m, n and k of the product that is timed on a GPU */
     tgl_device *dev;
     learn_case at; /* the size */
     tgl_problem problem;
     tgl_plan *plan;
     void *memory[3];            /* of A, B and C on the device */
-    char *host[3];              /* the same of the host */
-    const char *A, *B, *C, *C0; /* the first elements of the host; C0: C from before the run */
+    char *host[3];              /* A, B and C on the host */
+    const char *A, *B, *C, *C0; /* first elements of the matrices on the host; C0: C before the run
+                                 */
 } learner;
 
 /* Whether the device counts accesses; a GPU takes times instead. */
@@ -65,7 +66,8 @@ static double next_element(unsigned *state, bool is_exact)
     return is_exact ? (int)((*state >> 16) % 9) * 0.25 - 1 : (double)*state / 2147483648.0 - 1;
 }
 
-/* Allocates and fills a matrix, on the host and on the device. is_nan: with NaN. */
+/* Allocates and fills a matrix, on the host and on the device. is_nan: true: all elements are NaN.
+ */
 static tgl_status make_matrix(learner *l, int number, int64_t elements, bool is_exact, bool is_nan)
 {
     const tgl_type type = l->e->type;
@@ -88,7 +90,8 @@ static tgl_status make_matrices(learner *l, bool is_exact)
     CLI_TRY(make_matrix(l, 0, c->m * l->problem.lda, is_exact, false));
     CLI_TRY(make_matrix(l, 1, c->k * l->problem.ldb, is_exact, false));
     CLI_TRY(make_matrix(l, 2, elements, true, c->beta == 0));
-    const size_t bytes = (size_t)(elements + 1) * size; /* with the element behind them: not 0 */
+    const size_t bytes = (size_t)(elements + 1) * size; /* one more element, so that the size is not
+                                                           0 */
     char *before = malloc(bytes);
     if (before == NULL) return TGL_NO_MEMORY;
     memcpy(before, l->host[2] + skip, bytes);

@@ -14,7 +14,7 @@ typedef struct measured {
     learn_line lines[LINES_MAX];
     int count;
     tgl_counters totals;
-    double ffmas; /* executed by warps, if each multiplies in all lanes */
+    double ffmas; /* FFMAs by warps that the product needs, with all lanes active */
 } measured;
 
 static double count_of(const learn_line *line, size_t member)
@@ -75,21 +75,24 @@ static double stored_bytes(const measured *x, unsigned kinds)
     return sum_of(x, LEARN_STORES, AT(bytes));
 }
 
-/* mma.sync of m16n8k16 are 64 FFMAs of a warp. */
+/* The number of mma.sync.m16n8k16 that the product needs: one does the work of 64 FFMAs of a warp.
+ */
 static double needed_mmas(const measured *x, unsigned kinds)
 {
     (void)kinds;
     return x->ffmas / 64;
 }
 
-/* mma.sync of m16n8k8 are 32. */
+/* The number of mma.sync.m16n8k8 that the product needs: one does the work of 32 FFMAs of a warp.
+ */
 static double needed_tf32(const measured *x, unsigned kinds)
 {
     (void)kinds;
     return x->ffmas / 32;
 }
 
-/* wgmma of m64n64k16 are 2048. */
+/* The number of wgmma.m64n64k16 that the product needs: one does the work of 2048 FFMAs of a warp.
+ */
 static double needed_wgmmas(const measured *x, unsigned kinds)
 {
     (void)kinds;
@@ -185,7 +188,7 @@ static bool check_gate(const measured *x, const learn_gate *gate, const char *fi
     return ok;
 }
 
-/* Each element of A and B must be loaded once, or the figures miss loads. */
+/* Whether the counts have all loads: each element of A and B must be loaded at least once. */
 static bool counts_all_loads(const measured *x, const exercise *e, const tgl_problem *p)
 {
     const double least = (double)((p->m * p->k + p->k * p->n) * (int64_t)tgl_type_size(e->type));

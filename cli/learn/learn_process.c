@@ -49,7 +49,8 @@ static report *shared_report; /* for the signal handler */
 static void note_fault(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)context;
-    shared_report->fault = info->si_addr; /* SA_RESETHAND: the access is repeated, and ends it */
+    shared_report->fault = info->si_addr; /* SA_RESETHAND: the access is repeated and ends the
+                                             process */
 }
 
 static void limit(int resource, rlim_t most)
@@ -74,7 +75,7 @@ static void set_limits(bool limits_memory)
     alarm(WALL_SECONDS_MAX);
 }
 
-/* The handler has a stack of its own: the other one may be full. */
+/* Gives the signal handler a stack of its own, because the thread's stack may be full. */
 static void watch_faults(void)
 {
     static char stack[64 << 10];
@@ -90,7 +91,7 @@ _Noreturn static void run_child(bool limits_memory, bool (*check)(const void *),
                                 const void *context)
 {
     setsid();
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it ends with its parent */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the child is killed when its parent ends */
     set_limits(limits_memory);
     watch_faults();
     shared_report->is_solved = check(context);

@@ -50,8 +50,8 @@ double element_unit(tgl_type type);
  * for integers the negated least integer (128 for i8), so that all integers occur. */
 double element_scale(tgl_type type);
 
-/* Of the numbers of a type: the smallest positive one, a denormal; the smallest positive normal
- * one; the greatest. The first two are 1 for integers. */
+/* The smallest positive number of a type, which is denormal; below: the smallest positive normal
+ * number, and the greatest number. For integers the first two are 1. */
 double element_smallest(tgl_type type);
 double element_least_normal(tgl_type type);
 double element_greatest(tgl_type type);

@@ -105,7 +105,7 @@ static double draw_element(random_state *r, inputs kind, double parameter)
 static double fit_to_type(tgl_type type, double x)
 {
     const double greatest = element_greatest(type);
-    if (element_is_integer(type)) return element_round(type, x); /* the least is -greatest - 1 */
+    if (element_is_integer(type)) return element_round(type, x); /* the least: -greatest - 1 */
     if (isfinite(x) && fabs(x) > greatest) return copysign(greatest, x);
     return element_round(type, x);
 }

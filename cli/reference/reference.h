@@ -96,7 +96,8 @@ enum { EPILOGUE_ERRORS = 8 };
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
 /* The index of element (i, j) of op(X) in the stored matrix X, and the number of elements that a
- * batch of X spans. op(X) is rows x cols; ld is not 0. Written from the public header alone. */
+ * batch of X spans. op(X) is rows x cols; ld is not 0. They are written from the public header
+ * alone, so that they check the library's layouts. */
 int64_t stored_index(tgl_order order, tgl_transpose trans, int64_t ld, int64_t i, int64_t j);
 int64_t stored_extent(tgl_order order, tgl_transpose trans, int64_t rows, int64_t cols, int64_t ld,
                       int64_t batch, int64_t stride);
@@ -110,7 +111,7 @@ typedef struct error_summary {
     double max;            /* maximum of e */
     double max_over_bound; /* maximum of e / bound */
     double sum_squares;    /* sum of e^2 */
-    long double difference_squares, reference_squares; /* for ||d - ref||_F / ||ref||_F */
+    long double difference_squares, reference_squares; /* ||d - ref||_F^2 and ||ref||_F^2 */
 } error_summary;
 
 /* The bound of e for a sum of k products: that of any order of summation, or for long sums

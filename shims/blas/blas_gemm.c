@@ -40,7 +40,7 @@ static void exchange(blas_gemm *g)
     g->B = row_major.A, g->ldb = row_major.lda;
 }
 
-/* The argument that exchange() has moved to number `argument`: its number in the row-major call. */
+/* The number in the row-major call of the argument that exchange() has made number `argument`. */
 static int exchanged_argument(int argument)
 {
     const bool is_size = argument == 4 || argument == 5; /* m and n */
@@ -135,7 +135,7 @@ BLAS_ALIAS(scipy_cblas_dgemm, cblas_dgemm);
 BLAS_ALIAS(scipy_cblas_sgemm64_, cblas_sgemm64_);
 BLAS_ALIAS(scipy_cblas_dgemm64_, cblas_dgemm64_);
 
-/* Complex types. T: the type of a part of an element. */
+/* As FORTRAN_GEMM(), for complex types. T: the type of the real part of an element. */
 #define FORTRAN_COMPLEX(function, name, padded_name, T, I)                                         \
     BLAS_FUNCTION(function,                                                                        \
                   (const char *trans_a, const char *trans_b, const I *m, const I *n, const I *k,   \

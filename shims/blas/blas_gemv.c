@@ -43,7 +43,7 @@ static int check(const blas_gemv *v)
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* op(X) as op'(X^T), for a matrix of either order. */
+/* The op' with op'(X^T) = op(X). */
 static tgl_transpose turned(tgl_transpose trans)
 {
     return trans == TGL_NO_TRANS     ? TGL_TRANS
@@ -214,8 +214,8 @@ static inline void fortran_gemv(const char *name, const char *padded_name, bool 
         multiply_and_trace(name, v);
 }
 
-/* Turns a CBLAS call into the column-major one: a row-major matrix is the transpose of a
- * column-major one. Returns false and describes the first illegal argument. */
+/* Turns a CBLAS call into a column-major one: a row-major matrix is the transpose of a column-major
+ * one. Returns false and describes the first illegal argument. */
 static bool turn_column_major(int layout, int trans, blas_gemv *v, blas_error *error)
 {
     const bool is_row_major = layout == TGL_ROW_MAJOR;
@@ -296,7 +296,7 @@ BLAS_ALIAS(scipy_cblas_dgemv, cblas_dgemv);
 BLAS_ALIAS(scipy_cblas_sgemv64_, cblas_sgemv64_);
 BLAS_ALIAS(scipy_cblas_dgemv64_, cblas_dgemv64_);
 
-/* Complex types. T: the type of a part of an element. */
+/* As GEMV_ARGUMENTS(), for complex types. T: the type of the real part of an element. */
 #define COMPLEX_GEMV_ARGUMENTS(T, of)                                                              \
     .type = BLAS_COMPLEX_TYPE_OF(T), .m = of m, .n = of n, .alpha = BLAS_PART(T, alpha, 0),        \
     .beta = BLAS_PART(T, beta, 0), .A = (const char *)A, .x = (const char *)x, .y = (char *)y,     \

@@ -57,7 +57,7 @@ static inline bool blas_is_complex(tgl_type type)
     return type == TGL_C64 || type == TGL_C128;
 }
 
-/* Whether the numbers of this type, the parts of complex ones, are float. */
+/* Whether elements of this type consist of floats: TGL_F32 and TGL_C64. */
 static inline bool blas_is_single(tgl_type type)
 {
     return type == TGL_F32 || type == TGL_C64;
@@ -86,7 +86,8 @@ static inline bool blas_has_beta(const blas_gemm *g)
     .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .k = of k, .alpha = of alpha, .beta = of beta,  \
     .A = A, .B = B, .C = C, .lda = of lda, .ldb = of ldb, .ldc = of ldc
 
-/* The same of complex types: alpha and beta are addresses of two numbers. T: float or double. */
+/* As BLAS_GEMM_ARGUMENTS(), for complex types: alpha and beta are addresses of two numbers. T:
+ * float or double. */
 #define BLAS_COMPLEX_TYPE_OF(T)  (sizeof(T) == sizeof(float) ? TGL_C64 : TGL_C128)
 #define BLAS_PART(T, scalar, at) (((const T *)(scalar))[at])
 #define BLAS_COMPLEX_ARGUMENTS(T, of)                                                              \

@@ -29,9 +29,9 @@ static char *copy_of(const matrix *x, size_t element)
     return copy;
 }
 
-/* Replaces *operand by a copy if it is not aligned. element: bytes of an element; number: of an
- * element or, if it is complex, of its parts, to which it is aligned. *copy: what the caller frees.
- * False: no memory. */
+/* Replaces *operand by a copy if it is not aligned. element: bytes of an element; number: the
+ * required alignment, which is the bytes of an element, or of its real part if it is complex.
+ * *copy: what the caller frees. False: no memory. */
 static bool align(const void **operand, int64_t *ld, int64_t rows, int64_t columns, size_t element,
                   size_t number, char **copy)
 {

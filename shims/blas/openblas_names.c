@@ -32,7 +32,7 @@ int tegula_blas_get_num_threads(void);
     }                                                                                              \
     int prefix##openblas_get_parallel##suffix(void)                                                \
     {                                                                                              \
-        return 1; /* threads of its own, without OpenMP */                                         \
+        return 1; /* own threads, not those of OpenMP */                                           \
     }
 
 NAMES(, )

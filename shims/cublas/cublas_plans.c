@@ -26,7 +26,7 @@ typedef struct context_device {
     struct context_device *next;
     void *context;
     unsigned long long
-        id;             /* of the context: cudaDeviceReset() makes a new one at the same address */
+        id;             /* a context's ID: cudaDeviceReset() makes a new one at the same address */
     tgl_device *dev;    /* NULL: it cannot be opened */
     atomic_bool is_off; /* a product on it has failed: it is no longer used */
 } context_device;
@@ -47,7 +47,8 @@ struct cublas_plan {
     cublas_plan *next_orphan; /* in orphans */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the plans, and to add a device */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the plans, and is held while a
+                                                            device is added */
 static context_device *_Atomic devices;                  /* the latest first */
 static cublas_plan *plans[SETS][WAYS];
 static cublas_plan *orphans; /* captured plans that the table has lost */

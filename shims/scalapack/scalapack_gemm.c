@@ -17,7 +17,7 @@
 typedef struct given_matrix {
     const int *desc;
     int64_t i, j;
-    const char *memory; /* of the rank's part of the whole matrix */
+    const char *memory; /* memory of the rank's part of the whole matrix */
 } given_matrix;
 
 typedef struct given_product {
@@ -32,7 +32,8 @@ typedef struct given_product {
 
 enum { BLOCK_CYCLIC_2D = 1, BLOCK_CYCLIC_2D_INB = 2 };
 
-/* The layout of a descriptor of either kind; the second has first blocks of their own. */
+/* Sets *layout from a ScaLAPACK descriptor of either kind. Only the second kind states the sizes of
+ * the first blocks. */
 static void read_descriptor(const int *desc, const scalapack_grid *grid, tgl_dist_layout *layout)
 {
     const bool has_first = desc[0] == BLOCK_CYCLIC_2D_INB;
@@ -81,7 +82,8 @@ static bool is_replicated(const int *desc)
     return source[0] < 0 || source[1] < 0;
 }
 
-/* Of real elements. 0: not one of PBLAS's letters; it stays invalid in the problem. */
+/* The transpose of real elements that the letter means. 0: it is no letter of PBLAS, and the
+ * problem is invalid. */
 static tgl_transpose transpose_of(char letter)
 {
     switch (letter) {
