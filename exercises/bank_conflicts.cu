@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ __align__(16) float Bs[BK][BN];
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / 16 * 4, col = tid % 16 * 4; /* of the thread's 4 x 4 elements */
+    const int row = tid / 16 * 4, col = tid % 16 * 4; /* first of the thread's 4 x 4 elements */
 
     float acc[4][4] = {{0.0f}};
     for (int tile = 0; tile < k; tile += BK) {

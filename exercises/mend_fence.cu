@@ -18,12 +18,12 @@
 #define BN      64 /* columns */
 #define BK      64 /* depth of a tile in shared memory */
 #define THREADS 128
-#define CHUNKS  8 /* of 8 elements, 16 bytes, in a row of a tile */
+#define CHUNKS  8 /* 16-byte chunks (8 elements) in a row of a tile */
 
 #define WGMMA_TYPE          TYPE_F16
 #define WGMMA_N             BN
-#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
-#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#define WGMMA_LEFT_K_MAJOR  1 /* 1: a row of A's tile has one m and all its k */
+#define WGMMA_RIGHT_K_MAJOR 0 /* 0: a row of B's tile has one k and all its n */
 #include "lib/wgmma.h"
 
 /* The place of a chunk of a row in a tile: TMA's swizzle of 128 bytes. */
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(THREADS)
     const bool a_aligned = half_rows_are_aligned(A, lda, 16);
     const bool b_aligned = half_rows_are_aligned(B, ldb, 16);
 
-    float acc[BN / 2]; /* a warp has 16 rows */
+    float acc[BN / 2]; /* the thread's part of its warp's 16 rows */
     for (int i = 0; i < BN / 2; i++)
         acc[i] = 0.0f;
     for (int tile = 0; tile < k; tile += BK) {

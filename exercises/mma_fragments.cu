@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(THREADS)
     const int tid = (int)threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int g = lane / 4, t = lane % 4;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = warp / 2 * 32, col = warp % 2 * 32; /* of the warp's 32 x 32 elements */
+    const int row = warp / 2 * 32, col = warp % 2 * 32; /* first of the warp's 32 x 32 elements */
     const struct f16 zero = {0};
 
     float acc[2][4][4] = {{{0.0f}}};

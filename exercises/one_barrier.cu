@@ -55,14 +55,14 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ __align__(16) float As[BK][BM + 4], Bs[BK][BN]; /* As is transposed */
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / 16 * 4, col = tid % 16 * 4; /* of the thread's 4 x 4 elements */
+    const int row = tid / 16 * 4, col = tid % 16 * 4; /* first of the thread's 4 x 4 elements */
 
     float acc[4][4] = {{0.0f}};
     for (int tile = 0; tile < k; tile += BK) {
         load_tile(As, Bs, m, n, k, A, lda, B, ldb, tile);
         __syncthreads(); /* the tile is complete */
         multiply(acc, As, Bs, row, col);
-        __syncthreads(); /* all threads have read it */
+        __syncthreads(); /* all threads have read the tile */
     }
 
     for (int i = 0; i < 4; i++)

@@ -23,18 +23,18 @@
 #define STAGES    2
 #define CONSUMERS 2                      /* warpgroups that multiply */
 #define THREADS   (CONSUMERS * 128 + 32) /* the last warp is the producer */
-#define CHUNKS    8                      /* of 8 elements, 16 bytes, in a row of a tile */
+#define CHUNKS    8                      /* 16-byte chunks (8 elements) in a row of a tile */
 
 #define WGMMA_TYPE          TYPE_F16
 #define WGMMA_N             BN
-#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
-#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#define WGMMA_LEFT_K_MAJOR  1 /* 1: a row of A's tile has one m and all its k */
+#define WGMMA_RIGHT_K_MAJOR 0 /* 0: a row of B's tile has one k and all its n */
 #include "lib/wgmma.h"
 
 struct shared {
     uint4 A[STAGES][BM * CHUNKS], B[STAGES][BK * CHUNKS];
-    mbarrier full[STAGES];  /* the tiles of a stage have arrived */
-    mbarrier empty[STAGES]; /* all consumers have read them */
+    mbarrier full[STAGES];  /* phase complete: the tiles of a stage have arrived */
+    mbarrier empty[STAGES]; /* phase complete: all consumers have read these tiles */
 };
 
 /* acc += the product of the tiles, in the 64 rows of a consumer. */
@@ -50,7 +50,7 @@ static __device__ __forceinline__ void multiply(float *acc, const uint4 *As, con
     WGMMA_WAIT(acc, 0);
 }
 
-/* By one thread: requests tile number i into its stage. */
+/* Called by one thread: requests tile number i into its stage. */
 static __device__ __forceinline__ void request(struct shared *shared, int i,
                                                const struct tgl_tensor_map *a_map,
                                                const struct tgl_tensor_map *b_map, int block_row,
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
 
-    float acc[BN / 2]; /* a warp has 16 rows */
+    float acc[BN / 2]; /* the thread's part of its warp's 16 rows */
     for (int i = 0; i < BN / 2; i++)
         acc[i] = 0.0f;
     for (int i = 0; i < tiles; i++) {

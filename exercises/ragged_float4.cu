@@ -34,13 +34,13 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ __align__(16) float As[BK][BM + 4], Bs[BK][BN]; /* As is transposed */
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / 16 * 4, col = tid % 16 * 4; /* of the thread's 4 x 4 elements */
+    const int row = tid / 16 * 4, col = tid % 16 * 4; /* first of the thread's 4 x 4 elements */
     const bool a_aligned = false, b_aligned = false;
 
     float acc[4][4] = {{0.0f}};
     for (int tile = 0; tile < k; tile += BK) {
-        const int a_row = tid / 4, a_p = tid % 4 * 4;   /* of the four floats of A */
-        const int b_p = tid / 16, b_col = tid % 16 * 4; /* of the four floats of B */
+        const int a_row = tid / 4, a_p = tid % 4 * 4;   /* first of the four floats of A */
+        const int b_p = tid / 16, b_col = tid % 16 * 4; /* first of the four floats of B */
         const int a_count = block_row + a_row < m ? k - (tile + a_p) : 0;
         const int b_count = tile + b_p < k ? n - (block_col + b_col) : 0;
         float a4[4];

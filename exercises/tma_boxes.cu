@@ -23,7 +23,7 @@
 #define BN      64 /* columns */
 #define BK      64 /* depth of a tile in shared memory */
 #define THREADS 128
-#define CHUNKS  8 /* of 8 elements, 16 bytes, in a row of a tile */
+#define CHUNKS  8 /* 16-byte chunks (8 elements) in a row of a tile */
 
 /* The place of a chunk of a row in a tile: TMA's swizzle of 128 bytes. */
 static __device__ __forceinline__ int place_of(int row, int chunk)
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(THREADS)
     const int tid = (int)threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int g = lane / 4, t = lane % 4;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = warp / 2 * 32, col = warp % 2 * 32; /* of the warp's 32 x 32 elements */
+    const int row = warp / 2 * 32, col = warp % 2 * 32; /* first of the warp's 32 x 32 elements */
     const bool a_aligned = half_rows_are_aligned(A, lda, 16);
     const bool b_aligned = half_rows_are_aligned(B, ldb, 16);
     (void)a_map, (void)b_map;

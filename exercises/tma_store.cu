@@ -25,12 +25,12 @@
 #define BN      64 /* columns */
 #define BK      64 /* depth of a tile in shared memory */
 #define THREADS 128
-#define CHUNKS  8 /* of 8 elements, 16 bytes, in a row of a tile */
+#define CHUNKS  8 /* 16-byte chunks (8 elements) in a row of a tile */
 
 #define WGMMA_TYPE          TYPE_F16
 #define WGMMA_N             BN
-#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
-#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#define WGMMA_LEFT_K_MAJOR  1 /* 1: a row of A's tile has one m and all its k */
+#define WGMMA_RIGHT_K_MAJOR 0 /* 0: a row of B's tile has one k and all its n */
 #include "lib/wgmma.h"
 
 /* acc += the product of the tiles, by the warpgroup. */
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
 
-    float acc[BN / 2]; /* a warp has 16 rows */
+    float acc[BN / 2]; /* the thread's part of its warp's 16 rows */
     for (int i = 0; i < BN / 2; i++)
         acc[i] = 0.0f;
     for (int i = 0; i * BK < k; i++) {

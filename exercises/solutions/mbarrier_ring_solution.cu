@@ -16,14 +16,14 @@
 #define BN      64 /* columns */
 #define BK      64 /* depth of a tile in shared memory */
 #define THREADS 128
-#define CHUNKS  8 /* of 8 elements, 16 bytes, in a row of a tile */
+#define CHUNKS  8 /* 16-byte chunks (8 elements) in a row of a tile */
 
 #define STAGES 2
 
 struct ring {
     uint4 A[STAGES][BM * CHUNKS], B[STAGES][BK * CHUNKS];
-    mbarrier full[STAGES];  /* the tiles of a stage have arrived */
-    mbarrier empty[STAGES]; /* all threads have read them */
+    mbarrier full[STAGES];  /* phase complete: the tiles of a stage have arrived */
+    mbarrier empty[STAGES]; /* phase complete: all threads have read these tiles */
 };
 
 /* The place of a chunk of a row in a tile: TMA's swizzle of 128 bytes. */
@@ -50,7 +50,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[4][4], const uint4 
     }
 }
 
-/* By thread 0: requests tile number i into a stage of the ring. */
+/* Called by thread 0: requests tile number i into a stage of the ring. */
 static __device__ __forceinline__ void request(struct ring *ring, int i,
                                                const struct tgl_tensor_map *a_map,
                                                const struct tgl_tensor_map *b_map, int block_row,
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(THREADS)
     const int tid = (int)threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int g = lane / 4, t = lane % 4;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = warp / 2 * 32, col = warp % 2 * 32; /* of the warp's 32 x 32 elements */
+    const int row = warp / 2 * 32, col = warp % 2 * 32; /* first of the warp's 32 x 32 elements */
     const int tiles = (k + BK - 1) / BK;
     (void)A, (void)lda, (void)B, (void)ldb; /* the maps know them */
     if (tid == 0) {

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ __align__(16) float As[2][BK][BM + 4], Bs[2][BK][BN]; /* As is transposed */
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / 16 * 4, col = tid % 16 * 4; /* of the thread's 4 x 4 elements */
+    const int row = tid / 16 * 4, col = tid % 16 * 4; /* first of the thread's 4 x 4 elements */
 
     float acc[4][4] = {{0.0f}};
     load_tile(As[0], Bs[0], m, n, k, A, lda, B, ldb, 0);

@@ -15,18 +15,18 @@
 #define BK      64 /* depth of a tile in shared memory */
 #define THREADS 128
 #define STAGES  2
-#define CHUNKS  8 /* of 8 elements, 16 bytes, in a row of a tile */
+#define CHUNKS  8 /* 16-byte chunks (8 elements) in a row of a tile */
 
 #define WGMMA_TYPE          TYPE_F16
 #define WGMMA_N             BN
-#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
-#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#define WGMMA_LEFT_K_MAJOR  1 /* 1: a row of A's tile has one m and all its k */
+#define WGMMA_RIGHT_K_MAJOR 0 /* 0: a row of B's tile has one k and all its n */
 #include "lib/wgmma.h"
 
 struct ring {
     uint4 A[STAGES][BM * CHUNKS], B[STAGES][BK * CHUNKS];
-    mbarrier full[STAGES];  /* the tiles of a stage have arrived */
-    mbarrier empty[STAGES]; /* all threads have read them */
+    mbarrier full[STAGES];  /* phase complete: the tiles of a stage have arrived */
+    mbarrier empty[STAGES]; /* phase complete: all threads have read these tiles */
 };
 
 /* What a block does: tiles number first, first + stride, ... of C. Step s is part s % depth of K of
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void multiply(float *acc, const uint4 *As, con
     WGMMA_WAIT(acc, 0);
 }
 
-/* By thread 0: requests what step s multiplies. */
+/* Called by thread 0: requests what step s multiplies. */
 static __device__ __forceinline__ void request(struct ring *ring, const struct work *work, int s,
                                                const struct tgl_tensor_map *a_map,
                                                const struct tgl_tensor_map *b_map)
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(THREADS)
         request(&ring, &work, s, &a_map, &b_map);
     __syncwarp();
     for (int t = 0; t < work.count; t++) {
-        float acc[BN / 2]; /* a warp has 16 rows */
+        float acc[BN / 2]; /* the thread's part of its warp's 16 rows */
         for (int i = 0; i < BN / 2; i++)
             acc[i] = 0.0f;
         for (int i = 0; i < work.depth; i++) {

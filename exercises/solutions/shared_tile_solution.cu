@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads(); /* the tile is complete */
         for (int p = 0; p < TILE; p++)
             sum += As[r][p] * Bs[p][c];
-        __syncthreads(); /* all threads have read it */
+        __syncthreads(); /* all threads have read the tile */
     }
 
     if (row < m && col < n) store_float(&C[row * ldc + col], sum, alpha, beta);

@@ -16,7 +16,7 @@
 #define BN      64 /* columns */
 #define BK      64 /* depth of a tile in shared memory */
 #define THREADS 128
-#define CHUNKS  8 /* of 8 elements, 16 bytes, in a row of a tile */
+#define CHUNKS  8 /* 16-byte chunks (8 elements) in a row of a tile */
 
 /* The place of a chunk of a row in a tile: TMA's swizzle of 128 bytes. */
 static __device__ __forceinline__ int place_of(int row, int chunk)
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(THREADS)
     const int tid = (int)threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int g = lane / 4, t = lane % 4;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = warp / 2 * 32, col = warp % 2 * 32; /* of the warp's 32 x 32 elements */
+    const int row = warp / 2 * 32, col = warp % 2 * 32; /* first of the warp's 32 x 32 elements */
     (void)A, (void)lda, (void)B, (void)ldb;             /* the maps know them */
     if (tid == 0) {
         mbarrier_init(&full, 1);

@@ -33,7 +33,7 @@
 
 /* ---- Producer -------------------------------------------------------------------------------- */
 
-/* By one thread: fills the stages of all units of the block. */
+/* Called by one thread: fills the stages of all units of the block. */
 static __device__ __forceinline__ void accurate_produce(const struct tgl_gemm_args *args,
                                                         const struct tgl_tensor_map *left_map,
                                                         const struct tgl_tensor_map *right_map,

@@ -199,12 +199,13 @@ static __device__ __forceinline__ unsigned lanes_extent(unsigned x, int low, int
     return x;
 }
 
-/* Adds the thread's elements to the extents: to own[j] those of its line j if transposed, else to
- * own[0] those of its line. */
+/* Adds the thread's elements to the extents of their lines. transposed: the elements are of four
+ * lines with the extents own[0..3]; else of one line, own[0]. */
 static __device__ __forceinline__ void add_elements(unsigned *own, const float *x,
                                                     const bool transposed)
 {
-    unsigned others[4] = {0, 0, 0, 0}; /* not 0: several elements are not 0 */
+    unsigned others[4] = {0, 0, 0, 0}; /* nonzero elements beside the largest; not 0: there are any
+                                        */
 #pragma unroll
     for (int e = 0; e < 32; e++) {
         const int j = transposed ? e % 4 : 0;
@@ -264,7 +265,8 @@ static __device__ __forceinline__ int exponent_of(unsigned extent)
     return (extent & 1 ? TGL_TOP_EXPONENT : TGL_SINGLE_EXPONENT) - exponent;
 }
 
-/* By one thread for each line: stores its exponent, and adds its state to that of the panel. */
+/* Called by one thread for each line: stores its exponent, and adds its state to that of the panel.
+ */
 static __device__ __forceinline__ void record_line(const job_t *job, const struct decompose_work *w,
                                                    int line, unsigned extent)
 {
@@ -316,7 +318,8 @@ static __device__ __forceinline__ struct scale scale_of_line(const struct extent
     return scale_of(exponent_of(__float_as_uint(extents->of_line[slot])));
 }
 
-/* Makes the words of two elements. Returns whether two words cannot represent one of them. */
+/* Makes the words hi and lo (f16) of two elements. Returns whether two words cannot represent one
+ * of them. */
 static __device__ __forceinline__ bool split_two(float first, float second, struct scale scale,
                                                  unsigned *hi, unsigned *lo)
 {
@@ -340,8 +343,8 @@ static __device__ __forceinline__ bool split_two(float first, float second, stru
     return has_below;
 }
 
-/* Writes the words of the thread's elements, which are of one line. Returns whether two words
- * cannot represent one of these. */
+/* Writes the two words (f16, hi and lo) of each of the thread's elements, which are of one line.
+ * Returns whether two words cannot represent one of the elements. */
 static __device__ __forceinline__ bool split_line(const float *x, const job_t *job,
                                                   const struct decompose_work *w,
                                                   const struct decompose_place *at,

@@ -44,7 +44,7 @@ struct dmma_shared {
 
 /* ---- Producer -------------------------------------------------------------------------------- */
 
-/* By one thread: fills the stages of all units of the block. */
+/* Called by one thread: fills the stages of all units of the block. */
 static __device__ __forceinline__ void dmma_produce(const struct tgl_gemm_args *args,
                                                     const struct tgl_tensor_map *a_map,
                                                     const struct tgl_tensor_map *b_map,
@@ -121,8 +121,8 @@ static __device__ __forceinline__ int steps_of_slice(int slice, int before, int 
     return (rest + steps) / SLICES - rest / SLICES;
 }
 
-/* By a warp, after its last load from the stage: releases the stage. The arrival is ordered behind
- * the loads of all lanes (PTX ISA, mbarrier.arrive: release). */
+/* Called by a warp, after its last load from the stage: releases the stage. The arrival is ordered
+ * behind the loads of all lanes (PTX ISA, mbarrier.arrive: release). */
 static __device__ __forceinline__ void dmma_release(struct ring *ring, int stage)
 {
     __syncwarp();

@@ -235,7 +235,7 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
     }
 }
 
-/* acc += TURN packs from number `first` on, times the vectors. */
+/* acc += the products of TURN packs, from number `first` on, with the vectors. */
 static __device__ __forceinline__ void multiply_turn(accumulate_t (*acc)[COUNT][SUMS],
                                                      const struct step *s, int first)
 {
@@ -252,7 +252,7 @@ static __device__ __forceinline__ void multiply_turn(accumulate_t (*acc)[COUNT][
     }
 }
 
-/* acc += a step of which `left` of K exist. */
+/* acc += the products of a step, of whose K only `left` elements exist. */
 static __device__ __forceinline__ void gemv_multiply_step(accumulate_t (*acc)[COUNT][SUMS],
                                                           struct step *s, const struct cursor *c,
                                                           int left, const bool is_whole,

@@ -67,7 +67,8 @@ typedef unsigned short element;
 #define rounded(bits) (bits)
 #endif
 
-/* Reads 16 bytes of a line from element `first` on, one by one; zeros past its end. */
+/* Reads 16 bytes of a line from element `first` on, one element at a time; zeros past the end of
+ * the line. */
 static __device__ __forceinline__ uint4 read_end(const element *line, int first, int length)
 {
     unsigned w[4] = {0, 0, 0, 0};
@@ -88,7 +89,7 @@ copy_lines(const struct tgl_repack_job *job, const element *from, element *to, i
     uint4 *result = (uint4 *)(to + number * job->pitch);
     const int vectors = (job->length + PER_VECTOR - 1) / PER_VECTOR;
     const int first = along * 32 * PER_LANE + lane;
-    /* A vector begins at byte number `skip` of an aligned word. */
+    /* A vector (16 bytes) begins at byte number `skip` of an aligned 16-byte word. */
     const int skip = (int)((unsigned long long)line % 16), before = skip / ELEMENT_BYTES;
     const int reach = skip == 0 ? PER_VECTOR : 2 * PER_VECTOR - before;
     const uint4 zero = make_uint4(0, 0, 0, 0);

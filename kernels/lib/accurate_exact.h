@@ -19,7 +19,8 @@
 #define EXACT_LEFTS  (EXACT_K * 64 / 128)
 #define EXACT_RIGHTS (EXACT_K * BN / 128)
 
-/* The position of a thread's element number i in a tile. Returns its line as row, its k as col. */
+/* The position in a tile of a thread's element number i. In the result, row is the element's line
+ * (row of op(A) or column of op(B)) and col is its k. */
 static __device__ __forceinline__ struct fragment place_of(int thread, int i, const int edge,
                                                            const bool is_along_k)
 {
@@ -66,7 +67,8 @@ static __device__ __forceinline__ void put(float *left, float *right, const floa
     }
 }
 
-/* sum := the sums of a unit by FFMA. room: the consumer's chunks, for the tiles. */
+/* sum := the sums of a unit, computed by FFMA. room: shared memory for the tiles, in place of the
+ * consumer's chunks. */
 static __device__ __forceinline__ void multiply_exactly(float *sum,
                                                         const struct tgl_gemm_args *args,
                                                         const struct unit *u, int group, int depth,

@@ -9,9 +9,10 @@
 
 #include "lib/accurate_tiles.h"
 
-/* Divides the sums of a unit by the scales of their rows and columns. exponents: shared memory for
- * the exponents s of right. is_wide: some |s| exceeds TGL_MODEST_EXPONENT. If not, a sum is
- * multiplied by the two inverse scales in turn: the first product is then a normal number. */
+/* Divides the sums of a unit (a tile, or a part of its K) by the scales of their rows and columns.
+ * exponents: shared memory for the exponents s of right. is_wide: some |s| exceeds
+ * TGL_MODEST_EXPONENT. If not, a sum is multiplied by the two inverse scales in turn: the first
+ * product is then a normal number. */
 static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm_args *args,
                                                const struct lines *lines, const struct unit *u,
                                                int group, int *exponents, bool is_wide)
@@ -70,11 +71,11 @@ add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tg
 #pragma unroll 1
     for (int n = 0; n < (int)panel->count; n++) {
         const struct tgl_listed *x = &panel->listed[order[n]];
-        consumer_barrier(group); /* the row that the previous element met has been read */
+        consumer_barrier(group); /* all threads have read the previous element's row of op(B) */
         for (int i = (int)threadIdx.x % 128; i < BN; i += 128)
             met[i] = element_of_b(args, B, x->k, at_most(u->right + i, args->n - 1));
         consumer_barrier(group);
-        const int line = x->line + group * WM - f.row; /* 0 or 8 in the thread's two rows */
+        const int line = x->line + group * WM - f.row; /* 0 or 8: one of the thread's two rows */
         if (line != 0 && line != 8) continue;
 #pragma unroll
         for (int i = 0; i < ACC; i++)

@@ -71,7 +71,8 @@ static __device__ __forceinline__ void multiply_cross(float *acc, wgmma_tile lef
     wgmma_commit();
 }
 
-/* Lets the next consumer multiply, waits for this one's products, and releases their stage. */
+/* Lets the next consumer issue its wgmmas, waits for the wgmmas of this one, and releases their
+ * stage. */
 static __device__ __forceinline__ void end_phase(float *acc, struct accurate_shared *shared,
                                                  int group, int stage)
 {

@@ -15,7 +15,8 @@
 enum {
     TGL_TOP_EXPONENT = 14,     /* exponent of a line's largest element after scaling */
     TGL_LOW_EXPONENT = -13,    /* the least exponent of scaled elements that two words represent */
-    TGL_SINGLE_EXPONENT = -14, /* exponent of a line's only element != 0: too small for the words */
+    TGL_SINGLE_EXPONENT = -14, /* exponent after scaling of an element whose line is 0 elsewhere:
+                                  below the range of two words */
     TGL_WORD_EXPONENT = 11,    /* lo is scaled by 2^11, the precision of f16 */
     TGL_PANEL_LINES = 64,      /* lines that share a panel */
     TGL_LISTED_MAX = 127,      /* elements in a panel's list: a panel has 2048 bytes */

@@ -37,7 +37,7 @@
 #define SLICES 1 /* groups of warps that share the stages of a tile */
 #endif
 #ifndef AHEAD
-#define AHEAD 1 /* groups of 16 rows whose fragments of A are loaded before they are multiplied */
+#define AHEAD 1 /* how many groups of 16 rows of A a warp loads ahead of their multiplication */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
@@ -174,7 +174,7 @@ static __device__ __forceinline__ struct dmma_lane_source dmma_lane_source(int w
     return from;
 }
 
-/* The double `lines` lines behind an offset. */
+/* The double that lies `lines` lines behind offset `at` of the stage. */
 static __device__ __forceinline__ double double_at(const unsigned char *stage, unsigned at,
                                                    const int lines)
 {

@@ -229,7 +229,7 @@ static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const el
 #endif
 
 #if D_HAS_16_BITS
-/* Two neighbours of D as a word, rounded to its type. */
+/* Two adjacent elements of a row of D as a 32-bit word, rounded to D's type. */
 static __device__ __forceinline__ unsigned to_d_pair(float first, float second)
 {
     return TYPE_D == TYPE_F16 ? floats_to_f16(first, second) : floats_to_bf16(first, second);

@@ -43,8 +43,9 @@ static __device__ __forceinline__ int gathered_k(int i, const int edge, const bo
     return (k_major ? number % (BK / 16) : number / edge) * 16;
 }
 
-/* Reads place number i, with zeros for elements outside of the matrix. k_left: K of the matrix from
- * the beginning of the tile on. k_major: the operand's layout in global memory. */
+/* Reads the 16 bytes of the thread's place number i (mma_tiles.h), with zeros for elements outside
+ * of the matrix. k_left: K of the matrix from the beginning of the tile on. k_major: the operand's
+ * layout in global memory. */
 static __device__ __forceinline__ uint4 gather_place(const struct mma_origin *from, int k_left,
                                                      int i, const int edge, const bool k_major)
 {

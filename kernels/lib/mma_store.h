@@ -10,9 +10,9 @@
 #include "lib/epilogue.h"
 #include "lib/mma_tiles.h"
 
-/* PITCH: from a row to the next in shared memory; pairs of sums in four rows are in different
- * banks. COLUMN(col): the place of column `col` in a row. Lanes read four sums of f64 as two pairs,
- * so the second pair of each four columns is in the second half of the row. */
+/* PITCH: elements from one row of shared memory to the next, such that pairs of sums in four rows
+ * are in different banks. COLUMN(col): the place of column `col` in a row. Lanes read four sums of
+ * f64 as two pairs, so the second pair of each four columns is in the second half of the row. */
 #define PITCH       (WN + 8)
 #define COLUMN(col) (ACCUMULATE == TYPE_F64 ? (col) / 2 % 2 * (WN / 2 + 4) + (col) / 4 * 2 : (col))
 

@@ -35,7 +35,7 @@ typedef unsigned short chunk_t;
 #endif
 
 typedef struct pack {
-    chunk_t chunk[CHUNKS]; /* each has registers of its own: joining two would wait for the loads */
+    chunk_t chunk[CHUNKS]; /* separate registers for each: joining two would wait for the loads */
 } pack_t;
 
 /* Whether all rows of a matrix begin at multiples of 16 bytes. */
@@ -109,7 +109,7 @@ static __device__ __forceinline__ void convert_chunk(accumulate_t *to, chunk_t c
 #endif
 }
 
-/* Converts all elements of a pack. */
+/* Converts all elements of a pack (16 bytes of a matrix). */
 static __device__ __forceinline__ void unpack_all(accumulate_t *to, const pack_t *pack)
 {
 #pragma unroll

@@ -16,7 +16,7 @@
 struct simt_place {
     struct epilogue_operands with;
     int row, col;             /* the first result is D[row][col] */
-    int first_row, first_col; /* results above or left of these are another block's to store */
+    int first_row, first_col; /* another block stores results above or left of these */
     bool aligned;             /* ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4 */
 };
 

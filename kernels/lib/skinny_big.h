@@ -15,7 +15,7 @@
  * K-major; if it is MN-major, one for each pack, or for each copy to a ring. */
 #define POINTERS (ALONG_K ? RESULTS : STRAIGHT ? RESULTS / PACK : RESULTS / VEC)
 
-/* Packs that a thread loads in a step. */
+/* Packs (16 bytes each) that a thread loads in a step. */
 #define PACKS (ALONG_K ? RESULTS * UNROLL : GROUP_K * UNROLL * (RESULTS / PACK))
 
 /* LINE: floats in a line of a ring. If the big operand is K-major, a line is the K of a step,
@@ -28,8 +28,8 @@
 struct loader {
     const element_t *x[POINTERS]; /* what this thread loads next */
 #if STRAIGHT && CHUNKS > 1 && !ALONG_K
-    int room[POINTERS]; /* largest offset from x[i] at which a load ends inside the operand: the
-                           loads of further chunks go no further */
+    int room[POINTERS]; /* largest offset from x[i] at which a load ends inside the operand; larger
+                           offsets of chunks are reduced to it */
 #define ROOM(l, i) ((l)->room[i])
 #else
 #define ROOM(l, i) 0

@@ -23,7 +23,7 @@
 #define SUM_LINE (WIDTH == 8 ? 36 : 40)
 #define SUMS     (ALONG_K ? 0 : WARPS * SUM_ROWS * RESULTS * SUM_LINE) /* in shared memory */
 
-/* Where the sums of a tile go. */
+/* Where the sums of a tile are stored: in D, or in the workspace. */
 struct finisher {
     const struct tgl_gemm_args *args;
     const struct operands *o;
@@ -145,7 +145,7 @@ partial_of(const struct tgl_gemm_args *args, const struct skinny_work *w, int bl
     return (accumulate_t *)args->workspace + place * (TILE * COUNT);
 }
 
-/* Four sums that other blocks have stored. */
+/* Four adjacent sums in the workspace, which another block has stored. */
 #if ACCUMULATE == TYPE_F64
 typedef struct four_sums {
     double x, y, z, w;

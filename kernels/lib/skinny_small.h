@@ -85,7 +85,8 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
     }
 }
 
-/* Converts what copy_small() has copied. All threads call it when it has arrived. */
+/* Converts the elements that copy_small() has copied. All threads call it when these have arrived.
+ */
 static __device__ __forceinline__ void convert_small(accumulate_t *small, int depth)
 {
     const element_t *stored = (const element_t *)(small + PLACES * SMALL);

@@ -21,7 +21,7 @@ struct ring {
 /* A place in the ring. */
 struct ring_place {
     int stage;
-    unsigned parity; /* of the phase of its barriers that is waited for */
+    unsigned parity; /* parity of the phase of its barriers to wait for */
 };
 
 static __device__ __forceinline__ void advance(struct ring_place *at)

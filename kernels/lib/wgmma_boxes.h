@@ -28,8 +28,8 @@
 /* A barrier of the threads of one consumer. */
 #define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
 
-/* By all threads of a consumer: waits until TMA still reads at most the last `pending` groups of
- * the consumer's boxes. Each store_boxes() is a group. pending: a constant. */
+/* Called by all threads of a consumer: waits until TMA still reads at most the last `pending`
+ * groups of the consumer's boxes. Each store_boxes() is a group. pending: a constant. */
 #define WAIT_FOR_BOXES(pending)                                                                    \
     do {                                                                                           \
         if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(pending);                                  \
@@ -42,9 +42,9 @@
 #define ALL_BOXES     (M_STEPS * SPANS)
 #define BOXES_AT_ONCE (TMA_STORES >= ALL_BOXES ? ALL_BOXES : 1)
 
-/* By all threads of a consumer, which have written BOXES_AT_ONCE boxes of its rows from number
- * `first` on: lets TMA store them to D. row, col: where the consumer's rows begin in D. TMA does
- * not store elements outside of D, because the rows of D are multiples of 16 bytes long. */
+/* Called by all threads of a consumer, which have written BOXES_AT_ONCE boxes of its rows from
+ * number `first` on: lets TMA store them to D. row, col: where the consumer's rows begin in D. TMA
+ * does not store elements outside of D, because the rows of D are multiples of 16 bytes long. */
 static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *args,
                                                    const struct tgl_tensor_map *d_map,
                                                    const char *boxes, const int first, int row,
@@ -95,7 +95,7 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
 
 #endif
 
-/* By all threads of a consumer: waits until TMA has read its results from shared memory. */
+/* Called by all threads of a consumer: waits until TMA has read its results from shared memory. */
 static __device__ __forceinline__ void wait_until_results_are_read(void)
 {
 #if TMA_STORES

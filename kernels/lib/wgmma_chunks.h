@@ -27,7 +27,7 @@ typedef float2 sum_pair;
 #define MAKE_PAIR(x, y) make_float2(x, y)
 #endif
 
-/* Puts CHUNK columns of a warp's sums into shared memory, as lines of D. */
+/* Puts CHUNK columns of a warp's sums into shared memory. Lines there are lines of D. */
 static __device__ __forceinline__ void put_chunk(accumulate_t *chunk, const accumulate_t *acc)
 {
     const int lane = (int)threadIdx.x % 32, row = lane / 4, col = lane % 4 * 2;

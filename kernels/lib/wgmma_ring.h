@@ -47,9 +47,9 @@ static __device__ __forceinline__ void make_barriers(struct ring *ring)
 #endif
 }
 
-/* By all threads of a consumer, after the wait for the wgmmas that read the stage: arrives at
- * `empty` of all blocks that fill a part of the stage. The first threads of warp 0 arrive for the
- * warpgroup, one thread for each block: like CUTLASS, this relies on a wgmma completing for all
+/* Called by all threads of a consumer, after the wait for the wgmmas that read the stage: arrives
+ * at `empty` of all blocks that fill a part of the stage. The first threads of warp 0 arrive for
+ * the warpgroup, one thread for each block: like CUTLASS, this relies on a wgmma completing for all
  * four warps together. If threads load from the stage, each warp arrives after its own loads. */
 static __device__ __forceinline__ void wgmma_release(struct ring *ring, int stage)
 {

@@ -48,7 +48,7 @@ typedef uint4 d_word;
 typedef uint2 d_word;
 #endif
 
-/* The place of a piece of a line in a span. */
+/* The address of a 16-byte piece of a line in a span (SPAN columns of results). */
 static __device__ __forceinline__ char *piece_of(char *span, int line, int piece)
 {
     return span + (line * PIECES + (piece ^ line / (8 / PIECES) % PIECES)) * 16;

@@ -17,7 +17,7 @@ struct turns {
 static __device__ __forceinline__ void make_turns(struct turns *turns)
 {
     for (int i = 0; i < CONSUMERS; i++)
-        mbarrier_init(&turns->of[i], 4); /* warps of the consumer before */
+        mbarrier_init(&turns->of[i], 4); /* arrivals: the 4 warps of the consumer before */
 }
 
 /* The parity of a consumer's first turn: consumer 0 waits for no one. */
@@ -34,7 +34,7 @@ static __device__ __forceinline__ void take_turn(struct turns *turns, int consum
     *parity ^= 1;
 }
 
-/* By all threads of a consumer: lets the next consumer issue. */
+/* Called by all threads of a consumer: lets the next consumer issue. */
 static __device__ __forceinline__ void pass_turn(struct turns *turns, int consumer)
 {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(&turns->of[(consumer + 1) % CONSUMERS]);

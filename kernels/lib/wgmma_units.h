@@ -12,7 +12,7 @@
 
 #include "lib/gemm_args.h"
 
-/* K steps [first, first + steps) of a tile. */
+/* A unit of work: K steps [first, first + steps) of a tile. */
 struct unit {
     int left, right;         /* the first row of left, and column of right, of the tile */
     int own_left, own_right; /* the first row and column that the unit stores */
@@ -43,7 +43,7 @@ static __device__ __forceinline__ int tile_columns(const struct tgl_gemm_args *a
     return (right_extent(args) + BN * CLUSTER_COLUMNS - 1) / (BN * CLUSTER_COLUMNS);
 }
 
-/* Clusters of tiles, of all problems. */
+/* The number of clusters of tiles, over all problems of the batch. */
 static __device__ __forceinline__ int tile_count(const struct tgl_gemm_args *args)
 {
     return tile_rows(args) * tile_columns(args) * args->batch;

@@ -48,7 +48,7 @@ typedef struct cublas_product {
     cublasMath_t math; /* of the handle */
     bool is_pointers;
     bool has_device_scalars;
-    tgl_compute mode;    /* of the problem, once cublas_serve() has chosen it */
+    tgl_compute mode;    /* compute mode of the problem, set by cublas_serve() */
     bool needs_proof;    /* Tegula computes it only if it was measured to be faster than cuBLAS */
     bool has_separate_c; /* cublas_serve() reads C and writes another matrix */
     cudaStream_t stream;

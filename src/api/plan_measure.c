@@ -307,7 +307,7 @@ void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request
                    .budget = budget};
     m.best = INFINITY;
     pthread_mutex_lock(&dev->measuring);
-    m.end = tgl_clock() + HOST_SECONDS * budget; /* without the wait for other threads */
+    m.end = tgl_clock() + HOST_SECONDS * budget; /* counted after the wait for other threads */
     measure_product(&m);
     pthread_mutex_unlock(&dev->measuring);
 }

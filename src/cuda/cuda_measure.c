@@ -21,7 +21,7 @@ typedef struct trial {
     CUresult (*work)(const struct trial *t);
     const tgl_module *module;
     CUdeviceptr src, dst;
-    size_t bytes; /* of the copy, in one direction */
+    size_t bytes; /* bytes that the copy reads; it writes as many */
     int iterations;
     bool is_f64;
 } trial;

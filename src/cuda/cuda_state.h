@@ -67,7 +67,7 @@ typedef struct tgl_cuda {
                           caller's */
     bool owns_context; /* the device has retained the primary context */
     cuda_facts facts;
-    tgl_chip chip;            /* the same properties for the planner */
+    tgl_chip chip;            /* the GPU's properties in the form that the planner uses */
     bool has_extended_launch; /* clusters and programmatic dependent launches, also in graphs */
     bool has_async_alloc;     /* cuMemAllocAsync() */
     tgl_arch arch;

@@ -14,7 +14,7 @@
 /* All inputs of a compilation. The cache key is the hash of these. */
 typedef struct compilation {
     char *wrapper;
-    const char **names, **texts; /* of the kernel file, followed by the headers */
+    const char **names, **texts; /* names and texts of the kernel file and then of the headers */
     const char **keys;           /* of the texts: tgl_kernel_source_key() */
     int sources;
     const char **options;

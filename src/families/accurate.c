@@ -177,7 +177,7 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
  * linear layers. Nearly all predictions are within a tenth. */
 enum {
     UNIT_CYCLES =
-        3100, /* of a tile before its first wgmma and after its last one, without stores */
+        3100, /* cycles of a tile before its first wgmma and after its last one, without stores */
     STORE_BYTES_A_CLOCK = 7, /* bytes of sums that an SM unscales and stores per clock */
 };
 static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate */

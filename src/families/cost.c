@@ -14,7 +14,7 @@ enum {
                                programming guide, compute capability 8.0 and later */
 };
 static const double MEMORY_LATENCY = 1000e-9; /* seconds that loads in flight must cover */
-static const double STREAM_SHARE = 1.10; /* rate of reading alone, relative to that of a copy */
+static const double STREAM_SHARE = 1.10;      /* rate of only reading memory / rate of a copy */
 
 const char tgl_grid_too_large[] = "its grid would be too large";
 

@@ -77,7 +77,7 @@ static int threads_of(const tgl_decompose *d)
     return d->length <= SMALL * VALUES ? SMALL : LARGE;
 }
 
-/* Whether there is a block for every SM. */
+/* Whether `blocks` blocks are at least one for every SM. */
 static bool is_enough(const tgl_chip *chip, int64_t blocks)
 {
     return blocks >= chip->sms;
@@ -196,7 +196,7 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
      * TB/s on an H200, for a matrix of 8192 x 8192. */
     static const double ROW_SHARE = 0.93, COLUMN_SHARE = 0.68;
     enum { READ_BYTES = 4, WRITTEN_BYTES = 4 };
-    double bytes = 0; /* that a plain copy would move in this time */
+    double bytes = 0; /* bytes that a plain copy would move in this time */
     for (int i = 0; i < BOTH; i++)
         if ((which >> i & 1) != 0)
             bytes += elements_of(&both[i]) *

@@ -168,26 +168,30 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * choices are 2.2 % slower than the best in geometric mean. Cycles are those of the clock in the
  * table of chips. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
-    TILE_CYCLES = 1000,       /* of a unit outside of its main loop, without slices and stores */
-    SLICE_CYCLES = 300,       /* to add the sums of a slice: assumed, not measured */
-    STORE_BYTES_A_CLOCK = 29, /* stores of D */
-    REDUCE_CYCLES = 1440,     /* of a split tile: fences and the counter, without copies of sums */
-    SUM_BYTES_A_CLOCK = 26,   /* sums that a block exchanges with the workspace */
+    TILE_CYCLES = 1000,         /* cycles of a unit outside of its main loop, without slices and
+                                   stores */
+    SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
+    STORE_BYTES_A_CLOCK = 29,   /* stores of D */
+    REDUCE_CYCLES = 1440,       /* cycles of a split tile for fences and the counter, without copies
+                                   of sums */
+    SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
     SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
     TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
-    LATENCY_CYCLES = 3940,      /* from the release of a stage until its next tile has arrived */
+    LATENCY_CYCLES = 3940,      /* cycles from the release of a stage until its next tile has
+                                   arrived */
 };
-static const double START_SECONDS = 1.6e-6; /* from the launch to the first tile */
+static const double START_SECONDS = 1.6e-6; /* seconds from the launch to the first tile */
 static const double LONE = 0.9;             /* factor on `share` if a scheduler has only one warp */
-static const double RESIDENT_TAIL = 1.45;   /* factor on the tail in full waves, if resident > 1 */
-static const double MEMORY_SHARE = 0.98;    /* fraction of the copy rate */
+static const double RESIDENT_TAIL = 1.45;   /* factor on the cycles after the main loop in full
+                                               waves, if several blocks are resident */
+static const double MEMORY_SHARE = 0.98;    /* fraction of the copy rate that the loads reach */
 /* Exponent p of (x^p + y^p)^(1/p), the time of arithmetic and memory that overlap: see
  * docs/notes/2026-11-26-gpu-planner.md. */
 static const double OVERLAP = 4;
 
-/* Cycles of an SM for BK of K of the tiles of `blocks` blocks: the longest of arithmetic, where a
- * warp multiplies at the rate of a scheduler; reads and writes of shared memory; copies by TMA; and
- * the latency of the next stage. */
+/* Cycles of an SM with `blocks` resident blocks, each of which multiplies one stage (BK of K). They
+ * are the maximum of four times: of arithmetic, where a warp multiplies at the rate of a scheduler;
+ * of reads and writes of shared memory; of copies by TMA; and of the latency of the next stage. */
 static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int blocks)
 {
     const dmma_row *t = g->row;
@@ -203,7 +207,8 @@ static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int
         longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
 
-/* Cycles from the end of the main loop of a unit to the next unit. splits: of its tile. */
+/* Cycles from the end of the main loop of a unit to the next unit. splits: number of splits of the
+ * unit's tile. */
 static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int splits)
 {
     const double elements = (double)g->row->bm * g->row->bn;
@@ -266,7 +271,7 @@ typedef struct dmma_bound {
     double tiles;         /* in the batch */
     int64_t depth;        /* steps of K of a tile */
     double step;          /* cycles of an SM for a step of K of a tile, at best */
-    double memory, start; /* seconds: of the operands and D; before the first tile */
+    double memory, start; /* seconds: to read the operands and store D; before the first tile */
 } dmma_bound;
 
 /* Returns false if all candidates are impossible. */
@@ -293,13 +298,13 @@ static double dmma_least_with(const dmma_bound *b, double cycles)
     return b->start + tgl_larger(cycles / (1e6 * b->chip->clock_mhz), b->memory);
 }
 
-/* The number of splits of this number of steps. */
+/* The number of splits of a tile if each has `chunk` steps of K; 1 if chunk is 0. */
 static int splits_of(const dmma_bound *b, int64_t chunk)
 {
     return chunk > 0 ? (int)tgl_ceil_div(b->depth, chunk) : 1;
 }
 
-/* With all tiles from `whole` on split. */
+/* A lower bound of the seconds if all tiles from number `whole` on are split into `splits`. */
 static double dmma_least_of_options(const dmma_bound *b, int splits, int64_t whole)
 {
     const int64_t chunk = tgl_ceil_div(b->depth, splits);
@@ -311,7 +316,7 @@ static double dmma_least_of_options(const dmma_bound *b, int splits, int64_t who
                                   dmma_tail_cycles(b->shape, &b->g, used));
 }
 
-/* With at least this number of splits. It grows with the number. */
+/* A lower bound of the seconds with at least this number of splits. It grows with the number. */
 static double dmma_least_of_splits(const dmma_bound *b, int splits)
 {
     const int used = splits_of(b, tgl_ceil_div(b->depth, splits));

@@ -202,8 +202,8 @@ static const char *gemv_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 enum {
     LAUNCH_CYCLES = 2500, /* of a launch */
     MORE_CYCLES = 2500,   /* additional cycles of a launch with several vectors */
-    SECTOR_BYTES = 32,    /* read from L2 for an element of a strided vector */
-    L1_LINE_BYTES = 128,  /* occupied in L1 by an element of a strided vector */
+    SECTOR_BYTES = 32,    /* bytes read from L2 for an element of a strided vector */
+    L1_LINE_BYTES = 128,  /* bytes of L1 that an element of a strided vector occupies */
 };
 static const double LOADS_SHARE = 0.75; /* fraction of the loads of a block that are in flight */
 static const double FFMA_SHARE = 0.55;  /* fraction of the FFMA time that loads do not hide */

@@ -9,19 +9,22 @@
 
 /* Fitted to measurements on an H200. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
-    LOOP_INSTRUCTIONS = 33, /* of a thread per tile of K: barriers, stages, addresses */
+    LOOP_INSTRUCTIONS = 33, /* instructions of a thread per tile: barriers, stages, addresses */
     COPY_INSTRUCTIONS = 8,  /* a copy takes as long as this many instructions */
     LATENCY_CYCLES = 4,     /* of a shared load and its use, which other FFMAs must hide */
-    TILE_CYCLES = 4000, /* of a tile before its first FFMA and after its last one, without stores */
+    TILE_CYCLES = 4000, /* cycles of a tile before its first FFMA and after its last, without stores
+                         */
     STORE_BYTES_A_CLOCK = 32, /* rate of stores of D as float4 */
     LINE_BYTES_A_CLOCK = 11,  /* rate of stores of D in unaligned rows */
     SINGLE_BYTES_A_CLOCK = 7, /* rate of stores of D as scalars */
-    REDUCE_CYCLES = 900,      /* of a split tile: fences, the counter, the last block's sum */
-    SPLIT_CYCLES = 130, /* for each cluster of a split tile: clusters add their sums in order */
+    REDUCE_CYCLES = 900,      /* cycles of a split tile: fences, the counter, the last block's sum
+                               */
+    SPLIT_CYCLES = 130, /* cycles for each cluster of a split tile: clusters add their sums in order
+                         */
     SLICE_BYTES_A_CLOCK = 100, /* sums that slices write to shared memory and add */
     BLOCK_BYTES_A_CLOCK = 26,  /* sums that one block exchanges with L2 */
     CLUSTER_BYTES_A_CLOCK = 7, /* sums that a block reads from shared memory of its cluster */
-    CLUSTER_CYCLES = 165,      /* for each slice of each block of the cluster */
+    CLUSTER_CYCLES = 165,      /* cycles for each slice of each block of the cluster */
 };
 static const double SHARED_COST = 0.18; /* issue cycles per wavefront of a shared load */
 static const double TILES_SHARE = 0.85; /* fraction of the copy rate that blocks of tiles reach */
@@ -33,7 +36,7 @@ static double issue_share(const simt_geometry *g)
     const double threads = g->step.threads, ffmas = t->tm * t->tn;
     const double copies = simt_depth_of_step(t) *
                           ((double)t->bm / g->step.vec_a + (double)t->bn / g->step.vec_b) / threads;
-    const double loads = (t->tm + t->tn) / 4.0; /* of 16 bytes: two wavefronts each */
+    const double loads = (t->tm + t->tn) / 4.0; /* loads of 16 bytes: two wavefronts each */
     const double all = t->bk * (ffmas + loads + SHARED_COST * 2 * TGL_SCHEDULERS * loads) +
                        COPY_INSTRUCTIONS * copies + LOOP_INSTRUCTIONS;
     return t->bk * ffmas / all;
@@ -196,7 +199,8 @@ void tgl_simt_bound_start(const tgl_chip *chip, const tgl_shape *s, const simt_g
     }
 }
 
-/* Cycles of an SM for a block, of `blocks` of an SM in all, that multiplies `depth` of K. */
+/* Cycles of an SM for one of `blocks` blocks that run on it, if the block multiplies `depth` of K.
+ */
 static double least_block_cycles(const simt_bound *b, double blocks, double depth)
 {
     const int together = blocks < b->resident ? (int)blocks : b->resident;

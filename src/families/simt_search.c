@@ -42,7 +42,7 @@ static void search_uneven(tgl_search *search, const simt_bound *bound, int64_t w
     const int step = simt_depth_of_step(g->row);
     if (early == 0) return;
     for (int i = 2; i <= SPLITS_UNEVEN_MAX; i++) {
-        const int64_t rounds = tgl_ceil_div(rest * (i - 1), early); /* of small splits */
+        const int64_t rounds = tgl_ceil_div(rest * (i - 1), early); /* rounds of small splits */
         const double depth = (double)search->shape->k - (double)(rounds - 1) * overhead;
         const int64_t most = (int64_t)(share * depth / (double)(rounds + i - 1));
         const int64_t chunk = most - most % step;

@@ -222,8 +222,8 @@ static const char *skinny_make_geometry(const tgl_shape *s, const tgl_choice *ch
 
 /* Fitted to measurements on an H200. */
 enum {
-    BLOCK_CYCLES = 10000, /* of a block before its first load and after its last one */
-    SUM_CYCLES = 2500,    /* to add partial sums */
+    BLOCK_CYCLES = 10000, /* cycles of a block before its first load and after its last one */
+    SUM_CYCLES = 2500,    /* cycles to add partial sums */
 };
 
 static const double LEAST_FFMA_SHARE = 0.5; /* see ffma_share() */
@@ -289,8 +289,8 @@ static void skinny_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candida
 typedef struct skinny_bound {
     const tgl_chip *chip;
     double batch, slots;     /* slots: room for blocks on the chip */
-    double bytes, in_flight; /* of the operands and D; requested by a block */
-    double ffma_seconds;     /* at the rate of the chip, as far as loads do not hide it */
+    double bytes, in_flight; /* bytes of the operands and D; bytes that a block requests at once */
+    double ffma_seconds;     /* seconds of FFMAs on the whole chip that loads do not hide */
 } skinny_bound;
 
 static skinny_bound skinny_bound_of(const tgl_chip *chip, const tgl_shape *s,
@@ -308,7 +308,8 @@ static skinny_bound skinny_bound_of(const tgl_chip *chip, const tgl_shape *s,
                               LEAST_FFMA_SHARE * ffmas / (lanes * 1e6 * chip->clock_mhz)};
 }
 
-/* With `blocks` blocks of each problem, whose sums take this number of bytes; 0: whole tiles. */
+/* A lower bound of the seconds with `blocks` blocks of each problem. sums: bytes of their partial
+ * sums; 0: no tile is split. */
 static double skinny_least_of(const skinny_bound *b, double blocks, double sums)
 {
     const double all = b->batch * blocks, active = all < b->slots ? all : b->slots;
@@ -320,7 +321,7 @@ static double skinny_least_of(const skinny_bound *b, double blocks, double sums)
            cycles / (1e6 * b->chip->clock_mhz);
 }
 
-/* With any number of blocks. */
+/* A lower bound of the seconds with any number of blocks. */
 static double skinny_least_of_all(const skinny_bound *b)
 {
     return skinny_least_of(b, b->slots, 0) - TGL_LATE_LAUNCH_SECONDS;
@@ -368,7 +369,7 @@ static void try_equal_splits(tgl_search *in, const skinny_geometry *g, const ski
  * the chip holds at once; and splits of equal size with a block each. */
 static void skinny_search(tgl_search *in)
 {
-    enum { UNITS = 24 }; /* of a block: with so many, one more or less makes little difference */
+    enum { UNITS = 24 }; /* per block: with so many, one more or less makes little difference */
     skinny_geometry g;
     if (skinny_make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
     const int64_t batch = in->shape->batch, tiles = g.step.blocks;

@@ -19,7 +19,7 @@ typedef struct tgl_chip {
     int fp32_lanes;       /* FFMAs per SM and clock */
     int tensor_flops;     /* FLOPs per SM and clock of dense products of 16-bit types with FP32
                              sums; half as many of TF32 from 8.0 on; 0: no tensor cores */
-    int tensor_f64_flops; /* the same for F64; 0: the tensor cores do not support it */
+    int tensor_f64_flops; /* FLOPs per SM and clock of F64; 0: the tensor cores do not support it */
     int threads_per_sm, registers_per_sm, shared_per_sm, shared_per_block; /* shared_...: bytes */
     int cluster_max; /* maximum blocks of a cluster; 1: the chip has no clusters */
     int64_t l2_bytes;

@@ -10,8 +10,8 @@
 
 typedef struct tgl_tuned {
     char chip[8];   /* as in tgl_chip: "h200" */
-    char type[5];   /* of A, B, C and D: "f32"; "tf32": F32 that may be rounded to TF32; "bf16": f16
-                       too */
+    char type[5];   /* type of A, B, C and D: "f32"; "tf32": F32 that may be rounded to TF32;
+                       "bf16": bf16 or f16 */
     char layout[3]; /* transposes of A and B: "NT" means that B is transposed */
     int m, n, k, batch;
     const char *kernel; /* a kernel string: "simt_128x256x8:splits=4,strips=0" */
