@@ -115,7 +115,8 @@ static const cli_mode modes[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .modes = modes};
 
-/* Whether a peer takes part: it was requested by name, or no peer was. */
+/* Whether a peer (another library) takes part: it was requested by name, or no peer was requested.
+ */
 static bool is_wanted(const bench_options *o, const char *name)
 {
     for (int i = 0; i < o->peer_count; i++)
@@ -211,8 +212,8 @@ static int open_cuda_peers(const bench_options *o, tgl_device *dev, peer peers[P
     return PARSED;
 }
 
-/* Opens the peers. Requested ones must be installed; if none is requested, all installed ones are
- * opened. Returns an exit code or PARSED. */
+/* Opens the peers, the libraries to compare with. Requested ones must be installed; if none is
+ * requested, all installed ones are opened. Returns an exit code or PARSED. */
 static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX], int *count,
                       cublas **lib)
 {

@@ -113,8 +113,8 @@ static reference_element apply_epilogue(const contest *t, const contest_check *c
     return x;
 }
 
-/* The greatest error that a contestant's element may have. A peer uses the arithmetic of the
- * problem's compute mode too, and may round partial sums. */
+/* The greatest error that a contestant's element may have. A peer (another library) uses the
+ * arithmetic of the problem's compute mode too, and may round partial sums. */
 static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 {
     const tgl_problem *p = &t->problem;

@@ -78,7 +78,7 @@ void contest_release(contest *t);
 #define CONTEST_UNSTABLE_SPREAD 0.25
 double contest_spread(const contest *t);
 
-/* The peer with the least ratio, or NULL. */
+/* The fastest peer (another library): the one with the least ratio. NULL: there is none. */
 const contestant *contest_best_peer(const contest *t);
 
 #endif

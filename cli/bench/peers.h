@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PEERS_MAX = 16 }; /* maximum number of peers in one run */
+enum { PEERS_MAX = 16 }; /* maximum number of peers (other libraries) in one run */
 
 typedef struct peer {
     char name[64];     /* "openblas", or the file's name for a path */
@@ -39,7 +39,7 @@ bool peer_is_name(const char *text);
  * run. */
 bool peer_open(const char *name_or_path, peer *p, char *message, size_t message_size);
 
-/* Makes a peer of cuBLAS on its CUDA device. The caller opens cuBLAS and closes it. */
+/* Sets *p to cuBLAS on its CUDA device. The caller opens cuBLAS and closes it. */
 void peer_from_cublas(peer *p, cublas *lib, cublas_way way);
 
 /* Sets the number of threads of every loaded library and OpenMP run-time. */

@@ -19,7 +19,8 @@ enum {
     LARGE_SIZE = 2048, /* rows of the system otherwise */
     STEPS_MAX = 30,    /* maximum number of steps of refinement */
 };
-static const double max_residual = 16; /* upper limit, that of the HPL benchmark */
+static const double max_residual = 16; /* upper limit of the scaled residual, as in the HPL
+                                          benchmark */
 static const double max_ratio = 2;     /* maximum of residual / residual of FFMA */
 
 typedef struct lu_system {
@@ -29,7 +30,7 @@ typedef struct lu_system {
     float *left, *right, *update;                     /* operands of a product, on the host */
     void *device_left, *device_right, *device_update; /* their copies on the device */
     int64_t *pivots;
-    double *b, *x, *residual; /* one allocation; another one holds A to update */
+    double *b, *x, *residual; /* one allocation; A, lu, left, right and update are another one */
 } lu_system;
 
 /* The quality of the factors. */

@@ -236,7 +236,7 @@ static tgl_status take_samples(ladder_size *s, void (*step)(void *, const char *
     return TGL_OK;
 }
 
-/* The median of peer's time / r's time over the rounds that have samples of both. */
+/* The median of (time of peer / time of r) over the rounds that have samples of both. */
 static double median_ratio(const ladder_size *s, const rung *peer, const rung *r)
 {
     double ratios[LADDER_ROUNDS_MAX];

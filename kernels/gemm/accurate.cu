@@ -65,8 +65,9 @@ static __device__ __forceinline__ void accurate_produce(const struct tgl_gemm_ar
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-/* sum := the sums of a unit, as FP32 numbers. The products of listed elements are added last. The
- * sum of the other products may overflow where the whole sum does not: FFMA then decides. */
+/* sum := the sums of a unit (a tile, or a part of its K), as FP32 numbers. The products of listed
+ * elements (which two words cannot represent) are added last. The sum of the other products may
+ * overflow where the whole sum does not: FFMA then decides. */
 static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl_gemm_args *args,
                                                     struct accurate_shared *shared, int number,
                                                     int group, int depth, struct progress *progress)

@@ -87,14 +87,14 @@ static __device__ __forceinline__ const float *matrix_of(const job_t *job,
     return job->from + w->matrix * job->stride;
 }
 
-/* The words hi of a matrix; the words lo follow them. */
+/* The address of the words hi of a matrix. The words lo follow them. */
 static __device__ __forceinline__ unsigned short *words_of(const job_t *job,
                                                            const struct decompose_work *w)
 {
     return job->to + w->matrix * 2 * job->words;
 }
 
-/* The number of the panel, among those of all matrices. */
+/* The number of the block's panel (a group of lines) among the panels of all matrices. */
 static __device__ __forceinline__ long long panel_of(const job_t *job,
                                                      const struct decompose_work *w)
 {
@@ -401,7 +401,8 @@ static __device__ __forceinline__ float element_of(const job_t *job, const struc
     return matrix_of(job, w)[transposed ? k * job->ld + line : line * job->ld + k];
 }
 
-/* Whether element number e, which is x, is to be listed. */
+/* Whether element number e, whose value is x, is to be listed, because two words cannot represent
+ * it. */
 static __device__ __forceinline__ bool is_listed(const struct extents *extents,
                                                  const struct decompose_place *at, int e, float x,
                                                  const bool transposed)

@@ -113,8 +113,8 @@ static __device__ __forceinline__ void advance_slice(struct ring_place *at)
     }
 }
 
-/* How many of a unit's `steps` stages belong to the slice. before: the number of stages of all
- * earlier units, modulo SLICES. */
+/* How many of the `steps` stages of a unit (a tile, or a part of its K) belong to the slice.
+ * before: the number of stages of all earlier units, modulo SLICES. */
 static __device__ __forceinline__ int steps_of_slice(int slice, int before, int steps)
 {
     const int rest = before + SLICES - 1 - slice;
@@ -154,7 +154,7 @@ dmma_multiply_stage(double (*acc)[NT][4], struct dmma_fragments *of, struct dmma
     }
 }
 
-/* acc := the sums of the slice's stages of a unit. */
+/* acc := the sums of a unit (a tile, or a part of its K) over the stages of this slice. */
 static __device__ __forceinline__ void dmma_multiply(double (*acc)[NT][4],
                                                      struct dmma_shared *shared,
                                                      const struct dmma_lane_source *from, int steps,

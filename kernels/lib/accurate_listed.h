@@ -59,8 +59,9 @@ static __device__ __forceinline__ void sort_list(int *order, const struct tgl_pa
     consumer_barrier(group);
 }
 
-/* Adds the products of listed elements of op(A). The consumer's rows are one panel. met: BN floats
- * of shared memory, for the row of op(B) that a listed element multiplies. */
+/* Adds the products of the listed elements of op(A), which two words cannot represent. The
+ * consumer's rows are one panel. met: BN floats of shared memory, for the row of op(B) that a
+ * listed element multiplies. */
 static __device__ __forceinline__ void
 add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
                    const struct unit *u, int group, float *met, int *order)
@@ -84,8 +85,8 @@ add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tg
     }
 }
 
-/* Adds the products of listed elements of op(B) in a panel. Products with elements of op(A) that
- * are listed themselves have already been added. */
+/* Adds the products of the listed elements of op(B) in a panel, which two words cannot represent.
+ * Products with elements of op(A) that are listed themselves have already been added. */
 static __device__ __forceinline__ void
 add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
                     const int *left_exponents, int first_column, const struct unit *u, int group,
@@ -114,7 +115,8 @@ add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct t
     }
 }
 
-/* Adds the products of all listed elements in the consumer's rows and columns of a unit. */
+/* Adds the products of all listed elements (which two words cannot represent) in the rows and
+ * columns of a unit that the consumer computes. */
 static __device__ __forceinline__ void add_listed(float *sum, const struct tgl_gemm_args *args,
                                                   const struct lines *lines, const struct unit *u,
                                                   int group, struct accurate_shared *shared)

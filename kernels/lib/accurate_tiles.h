@@ -122,7 +122,7 @@ static __device__ __forceinline__ unsigned states_of(const struct tgl_panel *pan
     return state;
 }
 
-/* The combined state of all panels with rows or columns of a unit's tile. */
+/* The combined state of all panels that contain rows or columns of the unit's tile. */
 static __device__ __forceinline__ unsigned
 state_of_unit(const struct tgl_gemm_args *args, const struct lines *lines, const struct unit *u)
 {

@@ -130,11 +130,12 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
 /* The rows and columns of the warp's part are permuted, so that the lanes of a load read different
- * banks. ROW(g, half): the row, of 16, that is row g (half 0) or g + 8 (half 1) of the instruction.
- * COLUMN(g, j): the column, of 32, that is column g of instruction number j, 0 to 3. In a K-major
- * tile lines are rows or columns: the lines of g = 0 to 3 differ in bits 1 and 2 of their number,
- * and so do those of g = 4 to 7. In an MN-major tile lines are k = t: the elements of g = 0 and 2,
- * of 1 and 3, and so on differ in bit 3 of their number. */
+ * banks. ROW(g, half): of 16 rows of the tile, the row that mma_f64 gets as its row g (half 0) or g
+ * + 8 (half 1). COLUMN(g, j): of 32 columns of the tile, the column that instruction number j, 0 to
+ * 3, gets as its column g. In a K-major tile a line is a row or column: the line numbers of g = 0
+ * to 3 differ in bits 1 and 2, and so do those of g = 4 to 7. In an MN-major tile a line is a k,
+ * and a lane reads k = t: the element numbers of g = 0 and 2, of g = 1 and 3, and so on differ in
+ * bit 3. */
 #define K_MAJOR_ROW(g, half)  ((g) % 4 * 2 + (g) / 4 + (half)*8)
 #define MN_MAJOR_ROW(g, half) ((g) / 2 % 2 * 8 + (g) / 4 * 2 + (g) % 2 + (half)*4)
 #define ROW(g, half)          (A_K_MAJOR ? K_MAJOR_ROW(g, half) : MN_MAJOR_ROW(g, half))

@@ -142,7 +142,8 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
 /* The state of the copies if the block needs more than DEPTH of K. */
 struct feeder {
     int k, to;     /* first k of the next copy; end of the segment's K */
-    int unit, end; /* first unit of the next segment; the unit after the block's last one */
+    int unit, end; /* first unit (skinny_work.h) of the next segment; the unit after the block's
+                      last one */
     int place;     /* the buffer to fill next */
 #if IS_16_BITS
     int copied; /* K that was copied last, to be converted */

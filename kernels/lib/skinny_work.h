@@ -35,7 +35,7 @@ static __device__ __forceinline__ int first_unit(const struct skinny_work *w, in
     return block * w->each + min(block, w->more);
 }
 
-/* The block that computes this unit. */
+/* The block that computes this unit (a part of a tile's K). */
 static __device__ __forceinline__ int block_of(const struct skinny_work *w, int unit)
 {
     const int longer = w->more * (w->each + 1);

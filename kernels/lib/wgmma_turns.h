@@ -34,7 +34,7 @@ static __device__ __forceinline__ void take_turn(struct turns *turns, int consum
     *parity ^= 1;
 }
 
-/* Called by all threads of a consumer: lets the next consumer issue. */
+/* Called by all threads of a consumer: lets the next consumer issue its wgmmas. */
 static __device__ __forceinline__ void pass_turn(struct turns *turns, int consumer)
 {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(&turns->of[(consumer + 1) % CONSUMERS]);

@@ -35,8 +35,8 @@ static __device__ __forceinline__ struct scale scale_of(int s)
     return scale;
 }
 
-/* x * 2^s. It is exact unless it is below the range of two words, because the first product lies
- * between x and x * 2^s. */
+/* x * 2^s. The result is exact unless it is below the range of two words of f16, because the first
+ * product lies between x and x * 2^s. */
 static __device__ __forceinline__ float scaled(float x, struct scale scale)
 {
     return x * scale.first * scale.second;
@@ -55,7 +55,8 @@ static __device__ __forceinline__ float unscaled(float sum, int s)
     return sum * power_of_two(first) * any_power_of_two(second);
 }
 
-/* Whether two words cannot represent x. scaled_x: its scaled value. (&: && would be a branch.) */
+/* Whether two words of f16 cannot represent x. scaled_x: its scaled value. (&: && would be a
+ * branch.) */
 static __device__ __forceinline__ bool is_below_words(float x, float scaled_x)
 {
     return (x != 0.0f) & (fabsf(scaled_x) < 1.0f / (1 << -TGL_LOW_EXPONENT));

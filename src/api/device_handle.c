@@ -112,7 +112,8 @@ static tgl_status check_options(const tgl_device_options *options)
     return TGL_OK;
 }
 
-/* Reads the wisdom of a device whose plans can be measured. Without memory it has none. */
+/* Reads the wisdom (the file of measured kernel times, plan/wisdom.h) of a device whose plans can
+ * be measured. If memory is exhausted, the device has no wisdom. */
 static void open_wisdom(tgl_device *dev)
 {
     char chip[TGL_NAME_SIZE], driver[TGL_NAME_SIZE];

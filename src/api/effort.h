@@ -13,9 +13,10 @@ tgl_status tgl_effort_of_environment(tgl_device *dev);
 /* Checks the effort of the options. TGL_BAD_ARGUMENT. */
 tgl_status tgl_effort_check(const tgl_plan_options *options);
 
-/* Measures candidates for the product and adds them to dev->wisdom, if the effort is
- * TGL_EFFORT_MEASURE, the choice is not among the measured candidates yet, and nothing prevents it.
- * A failure is no error: the planner then chooses without these measurements. */
+/* Measures candidates for the product and adds their times to dev->wisdom (plan/wisdom.h), if the
+ * effort is TGL_EFFORT_MEASURE, the planner's choice is not among the measured candidates yet, and
+ * nothing prevents it. A failure is no error: the planner then chooses without these measurements.
+ */
 void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
                       const tgl_plan_options *options);
 

@@ -187,7 +187,7 @@ static bool request_of(const tgl_plan *plan, tgl_request *request)
     return true;
 }
 
-/* What the wisdom says about the product of a plan. */
+/* Writes what the wisdom (the file of measured kernel times) says about the product of a plan. */
 static void explain_wisdom(const tgl_plan *plan, tgl_text *out)
 {
     const tgl_device *dev = plan->dev;
@@ -226,8 +226,8 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     return out.length;
 }
 
-/* *measured := the line of the plan's kernel in the wisdom. Another kernel may have become the
- * fastest since the plan was made. */
+/* *measured := the time of the plan's kernel in the wisdom (the file of measured kernel times).
+ * Another kernel may have become the fastest since the plan was made. */
 static tgl_status find_measured(const tgl_plan *plan, tgl_measured *measured)
 {
     char source[TGL_SOURCE_SIZE];

@@ -132,8 +132,8 @@ static tgl_status measure_plan(measuring *m, const tgl_plan *plan, tgl_measured 
     return TGL_OK;
 }
 
-/* Measures a kernel string and adds a line. seconds: 0: in bursts; else its time in bursts, and it
- * is measured at the power limit. Returns false if nothing more can be measured. */
+/* Measures a kernel string and adds its time to the wisdom. seconds: 0: in bursts; else its time in
+ * bursts, and it is measured at the power limit. Returns false if nothing more can be measured. */
 static bool measure_kernel(measuring *m, const char *kernel, double seconds)
 {
     tgl_plan *plan;
@@ -157,7 +157,8 @@ static bool is_compiled(const measuring *m, const tgl_candidate *c)
     return is;
 }
 
-/* Whether a candidate has a line that may be used. kernel: its kernel string. */
+/* Whether the wisdom has a usable time of a candidate. lines: its lines for the product; kernel:
+ * the candidate's kernel string. */
 static bool is_known(const measuring *m, const tgl_candidate *c, const char *kernel,
                      const tgl_measured *lines, int count)
 {
@@ -214,8 +215,9 @@ static void measure_finalists(measuring *m, const tgl_candidate *choice)
     free(lines);
 }
 
-/* Measures the candidates that have no line yet. has_choice: the first one is the planner's choice,
- * which is compiled in any case. Returns false if nothing more can be measured. */
+/* Measures the candidates that have no time in the wisdom yet. has_choice: the first one is the
+ * planner's choice, which is compiled in any case. Returns false if nothing more can be measured.
+ */
 static bool measure_list(measuring *m, const tgl_candidate *candidates, int count, bool has_choice)
 {
     bool *compiled = calloc((size_t)count, sizeof *compiled);
@@ -261,7 +263,8 @@ static void measure_all(measuring *m, const tgl_candidate *candidates, int count
 
 /* ---- Whether to measure ---------------------------------------------------------------------- */
 
-/* The planner's choice without the wisdom, and what the wisdom says. */
+/* *choice := what the planner would choose without the wisdom (the file of measured kernel times).
+ * *said := what the wisdom says about the product. */
 static tgl_status consult(const tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
                           tgl_candidate *choice, tgl_consulted *said)
 {

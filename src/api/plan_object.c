@@ -84,7 +84,7 @@ static tgl_status check_kernel(const tgl_device *dev, const char *kernel)
     return tgl_fail(TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name, kernel);
 }
 
-/* For a device with a planner of its own. */
+/* Makes the plan of a device without a chip (the cpu), which has a planner of its own. */
 static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
 {
     if (options->kernel != NULL) TGL_TRY(check_kernel(plan->dev, options->kernel));

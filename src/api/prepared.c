@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 /* How an operand of a normalised shape lies in memory, and whether it is A or B. Equal elements in
- * equal layouts give equal results of the pre-pass. */
+ * equal layouts give equal results of the pre-pass (the kernels that convert the operand before the
+ * main kernel). */
 typedef struct operand_layout {
     tgl_operand operand; /* TGL_AT_A or TGL_AT_B */
     bool transposed;
@@ -20,7 +21,8 @@ struct tgl_prepared {
     tgl_device *dev;
     operand_layout layout;
     const void *matrix;
-    void *memory; /* the result of the pre-pass; NULL: the plan has no pre-pass for the operand */
+    void *memory; /* result of the operand's pre-pass (conversion); NULL: the plan has no pre-pass
+                     for it */
     int64_t bytes;
 };
 
@@ -82,7 +84,7 @@ static tgl_status check(const tgl_plan *plan, tgl_side side, const void *matrix)
     return tgl_pointer_check(name, status_of(side), matrix, type);
 }
 
-/* Runs the pre-pass of the operand alone. */
+/* Runs only the pre-pass of the operand: the kernels that convert it. */
 static tgl_status fill(const tgl_plan *plan, tgl_prepared *prepared, void *stream)
 {
     const tgl_operand operand = prepared->layout.operand;

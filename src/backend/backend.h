@@ -28,8 +28,8 @@ enum { TGL_NAME_SIZE = 160 };
  * elements, and a stream of its own. It uses no memory of the caller. */
 typedef struct tgl_trial tgl_trial;
 typedef struct tgl_trials {
-    /* What the lines of the wisdom say of the device: its chip, and the versions of what compiles
-     * and runs kernels. */
+    /* What the file of measured times (plan/wisdom.h) states about the device: its chip, and the
+     * versions of the compiler and the driver. */
     void (*describe)(const tgl_device *dev, char chip[TGL_NAME_SIZE], char driver[TGL_NAME_SIZE]);
 
     /* Whether the calling thread must not measure now, because a stream is being captured into a

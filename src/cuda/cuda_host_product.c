@@ -235,7 +235,7 @@ static tgl_status wait_for_tiles(tiled_product *p)
 
 /* ---- A tile of D ----------------------------------------------------------------------------- */
 
-/* Where a tile of D of this type lies. */
+/* The address on the GPU of a tile of D: its copy that has this type. */
 static char *result_at(const tiled_product *p, const tile_result *result, tgl_type type)
 {
     return type == p->of->shape->type_accumulate ? result->sum : result->other;

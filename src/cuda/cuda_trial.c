@@ -35,7 +35,7 @@ struct tgl_trial {
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-/* Adds an operand with these lines behind the others of the set. */
+/* Adds an operand, `lines` lines of `length` elements, behind the other operands of the set. */
 static void add_operand(tgl_trial *t, tgl_operand which, tgl_type type, int64_t lines,
                         int64_t length, int64_t ld, int64_t stride)
 {
@@ -142,7 +142,7 @@ static CUresult fill_operand(const tgl_trial *t, const trial_operand *x, char *h
     return result;
 }
 
-/* Fills what is read of the first set, and copies it to the others. */
+/* Fills the operands of the first set that runs read, and copies them to the other sets. */
 static CUresult fill(const tgl_trial *t, char *host)
 {
     static const tgl_operand read[] = {TGL_AT_A, TGL_AT_B, TGL_AT_ALPHA, TGL_AT_BIAS,

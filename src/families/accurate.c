@@ -38,7 +38,7 @@ static const accurate_row accurate_rows[] = {
 // clang-format on
 
 /* chunks: the number of parts into which the columns of D are divided. They are computed one after
- * the other, with workspace for the words of all of A and of one part of B. */
+ * the other, with workspace for the words (hi and lo in f16) of all of A and of one part of B. */
 static const char *const accurate_options[] = {"chunks", NULL};
 enum { CHUNKS };
 
@@ -109,7 +109,8 @@ static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accu
     g->chunks = tgl_ceil_div(n, g->chunk);
 }
 
-/* Sets the operands of a chunk. The words are kept for later runs only if there is one chunk. */
+/* Sets the operands of a chunk. The operands' words (hi and lo in f16) are kept for later runs only
+ * if there is one chunk. */
 static void place_operands(const tgl_shape *s, const tgl_rectangle *part, accurate_geometry *g)
 {
     for (int i = 0; i < 2; i++) {
@@ -191,7 +192,8 @@ static double accurate_slowed(double seconds)
     return 1 + MOST * seconds / (seconds + HALF_SECONDS);
 }
 
-/* Cycles of an SM for BK of K of a tile at the peak rate, with three products of words. */
+/* Cycles of an SM for BK of K of a tile at the peak rate: three products of f16 (hi*hi, hi*lo and
+ * lo*hi). */
 static double least_cycles(const tgl_chip *chip, const accurate_row *t)
 {
     enum { PRODUCTS = 3 };
@@ -234,7 +236,7 @@ static void accurate_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candi
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* The map of an operand's words. edge: rows or columns of a tile. */
+/* The tensor map of an operand's words (hi and lo in f16). edge: rows or columns of a tile. */
 static tgl_tensor accurate_tensor_of(const tgl_decompose *d, int edge)
 {
     const int64_t size = (int64_t)tgl_type_size(TGL_F16), pitch = tgl_decompose_pitch(d);

@@ -218,8 +218,8 @@ static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int s
     return tail + REDUCE_CYCLES + (1 + splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
 }
 
-/* Cycles of the busiest SM for units that begin together, each with `depth` steps of K: full waves,
- * then one that may leave SMs idle. */
+/* Cycles of the busiest SM for units (tiles or splits of tiles) that begin together, each with
+ * `depth` steps of K: full waves, then one that may leave SMs idle. */
 static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
                                int64_t units, int resident, double depth, int splits)
 {

@@ -7,8 +7,8 @@
 
 #include "families/cost.h"
 
-/* The launch of a pre-pass: `blocks` blocks for the whole batch, which write only workspace. A run
- * without a product skips it. */
+/* The launch of a pre-pass, which converts operands before the main kernel: `blocks` blocks for the
+ * whole batch, which write only workspace. A run without a product skips it. */
 tgl_launch tgl_prepass_launch(const tgl_partition *of, const tgl_kernel *kernel, double blocks,
                               int threads);
 

@@ -28,10 +28,10 @@ int64_t tgl_repack_stride(const tgl_repack *repack);
 /* Bytes of all copies. */
 int64_t tgl_repack_bytes(const tgl_repack *repack);
 
-/* Predicted seconds of the pre-pass with its launch; 0 if count is 0. */
+/* Predicted seconds of the pre-pass, the launch that makes the copies; 0 if count is 0. */
 double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int count);
 
-/* NULL, or why the pre-pass cannot be launched. Static text. */
+/* NULL, or why the pre-pass, the launch that makes the copies, is impossible. Static text. */
 const char *tgl_repack_fault(const tgl_repack *repacks, int count);
 
 /* Adds the step: one launch for one or two operands. A run without a product skips it. */

@@ -11,8 +11,8 @@ enum {
     TILES_OF_SPLIT_MIN = 4, /* minimum depth of a split, in tiles of K */
 };
 
-/* Small splits should end before the large ones by this fraction of the time. If strips follow,
- * which run in that time, it is STRIP_EARLY_SHARE. */
+/* Small splits should end before the large ones by this fraction of the time. If strips (rows or
+ * columns beside the tiles) follow, which run in that time, it is STRIP_EARLY_SHARE. */
 static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
 
 /* The next number of splits to try: up to 8 all numbers, then steps of about a fifth, rounded up to

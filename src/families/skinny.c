@@ -182,7 +182,8 @@ static int64_t units_of_tile(const tgl_shape *s, const skinny_geometry *g)
     return s->k > chunk ? tgl_ceil_div(s->k, chunk) : 1;
 }
 
-/* Divides the tiles into units and sets the grid. NULL, or why the grid is impossible. */
+/* Divides the tiles into units of work (parts of K) and sets the grid. NULL, or why the grid is
+ * impossible. */
 static const char *share_work(const tgl_shape *s, const tgl_choice *choice, skinny_geometry *g)
 {
     const int64_t asked = tgl_option(choice, SPLITS, 1), blocks = tgl_option(choice, BLOCKS, 0);
@@ -365,8 +366,9 @@ static void try_equal_splits(tgl_search *in, const skinny_geometry *g, const ski
     }
 }
 
-/* Tries the same number of whole tiles for each block; the same number of units for all blocks that
- * the chip holds at once; and splits of equal size with a block each. */
+/* Tries three divisions of the work: each block gets the same number of whole tiles; all blocks
+ * that the chip holds at once get the same number of units (parts of a tile's K); each tile is
+ * split into equal parts, one for each block. */
 static void skinny_search(tgl_search *in)
 {
     enum { UNITS = 24 }; /* per block: with so many, one more or less makes little difference */

@@ -64,12 +64,13 @@ typedef struct tgl_candidate {
     int strip_count;
     bool may_have_strips; /* the shape leaves rows or columns for strips, used or not */
     bool is_tuned;        /* chosen by an entry of the tuned table */
-    bool is_measured;     /* chosen by a line of the wisdom */
+    bool is_measured;     /* chosen because of its measured time (wisdom.h) */
 } tgl_candidate;
 
 /* ---- The search for candidates --------------------------------------------------------------- */
 
-/* What all candidates of a configuration have in common. */
+/* The search for the best candidate of a configuration: what all of its candidates have in common,
+ * and the best so far. */
 typedef struct tgl_search {
     const tgl_chip *chip;
     const tgl_shape *shape; /* the product; with strips, the part of it that whole tiles compute */

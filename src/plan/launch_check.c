@@ -30,7 +30,8 @@ static int value_bytes(tgl_value value)
     return TGL_ARGUMENT_BYTES_MAX + 1;
 }
 
-/* Whether the operand has a block of results that can be kept, and the offset is within it. */
+/* Whether the operand has a pre-pass whose results later runs can reuse, and the offset is within
+ * these results. */
 static bool is_in_kept(const tgl_launch_list *list, int operand, int64_t offset)
 {
     return operand >= 0 && operand < TGL_KEPT_OPERANDS && offset >= 0 &&

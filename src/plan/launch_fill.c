@@ -82,8 +82,9 @@ static void put_i32(unsigned char *to, double value)
     memcpy(to, &integer, sizeof integer);
 }
 
-/* Bytes of the results of an operand's pre-pass in the scratch of a run; 0: the run does not
- * compute them. run == NULL: a run that computes them. */
+/* Bytes of the results of an operand's pre-pass (the kernels that convert it before the main
+ * kernel) in the scratch of a run; 0: the run does not compute them. run == NULL: a run that
+ * computes them. */
 static size_t computed_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
 {
     const bool is_computed = run == NULL || (run->kept[operand] == NULL && !run->is_preparation);
@@ -97,8 +98,8 @@ size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
            computed_bytes(list, run, TGL_AT_B);
 }
 
-/* The results of an operand's pre-pass, kept from an earlier run or in the scratch of this one.
- * NULL: the run does not use them. */
+/* The results of an operand's pre-pass (the kernels that convert it): those of an earlier run, or
+ * those in the scratch of this one. NULL: the run does not use them. */
 static const char *kept_block(const tgl_launch_list *list, const tgl_run *run, int operand,
                               const char *scratch)
 {

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <math.h>
 
-static const double STRIP_SECONDS = 1e-6; /* per launch of a strip */
+static const double STRIP_SECONDS = 1e-6; /* seconds that each strip's launch adds */
 /* If launches overlap, SMs without tiles hide a part of a strip's time. The strip adds this
  * fraction of the other part to the time of the product. */
 static const double STRIP_SHARE = 0.6;
@@ -91,8 +91,8 @@ static bool has_fixed_options(const tgl_choice *choice)
     return false;
 }
 
-/* The best candidate for a strip of this size, with this room for workspace. It is also the best
- * one with less room, as long as that holds its own workspace. */
+/* The best candidate for a strip (rows or columns beyond the whole tiles) of this size, if `room`
+ * bytes of workspace are free. It is also the best one for less room, if its workspace fits. */
 typedef struct kept_strip {
     int64_t m, n, room;
     tgl_choice choice;

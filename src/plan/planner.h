@@ -31,7 +31,8 @@ const char *tgl_candidate_string(const tgl_candidate *candidate, char *text, siz
 enum { TGL_KERNEL_STRING_SIZE = 160 };
 
 /* The best candidate for a request. Returns TGL_OK, TGL_GRID_TOO_LARGE or TGL_UNSUPPORTED.
- * tgl_planner_estimate() does not ask the wisdom. */
+ * tgl_planner_choose() also uses the measured times of the wisdom (wisdom.h);
+ * tgl_planner_estimate() does not. */
 tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *shape,
                                 const tgl_request *request, tgl_candidate *choice);
 tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
@@ -51,9 +52,10 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape,
 
 /* ---- measured_choice.c ----------------------------------------------------------------------- */
 
-/* What the wisdom says about a product. */
+/* What the wisdom (the file of measured kernel times, wisdom.h) says about a product. */
 typedef struct tgl_consulted {
-    tgl_measured chosen;   /* the line that the choice is from; chosen.kernel NULL: none */
+    tgl_measured chosen;   /* the line of the file that determined the choice; chosen.kernel NULL:
+                              none */
     int measured;          /* candidates with a line that may be used */
     int stale, unusable;   /* lines that are stale; lines of kernels that cannot be chosen */
     const char *why_stale; /* why one of the stale lines is stale */
@@ -61,9 +63,10 @@ typedef struct tgl_consulted {
     bool has_sustained;    /* the choice without the wisdom was also measured at the power limit */
 } tgl_consulted;
 
-/* Replaces *choice, what the planner chooses without the wisdom, by the candidate that was measured
- * to be fastest, if there is one for exactly this product with the same arithmetic that respects
- * the request. all: whether *said counts all lines, which takes longer. */
+/* Replaces *choice, which the planner has chosen without measured times, by the candidate that was
+ * measured to be fastest. Only candidates for exactly this product, with the arithmetic of *choice,
+ * that respect the request are considered. all: whether *said counts all lines, which takes longer.
+ */
 void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                          bool all, tgl_candidate *choice, tgl_consulted *said);
 
@@ -78,7 +81,8 @@ int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tg
 int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                          const tgl_candidate *choice, const char *kernel, tgl_candidate **list);
 
-/* tgl_wisdom_source() of a candidate that is not rejected. False: no memory. */
+/* source := tgl_wisdom_source() of the launches of a candidate that is not rejected. False: no
+ * memory. */
 bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape,
                         const tgl_candidate *candidate, char source[TGL_SOURCE_SIZE]);
 

@@ -24,7 +24,7 @@ const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE] = "0000000000000000";
 
 enum { BUCKETS = 1024, LINE_SIZE = 1024, NONE = -1 };
 
-/* A line of this chip. */
+/* A line of the file that is for this chip. */
 typedef struct known_line {
     uint64_t hash; /* of the product */
     const char *product;
@@ -169,7 +169,8 @@ static bool keep_text(tgl_wisdom *w, char *text)
     return true;
 }
 
-/* Reads lines, which become a chunk of the wisdom. A line with a zero byte ends there. */
+/* Reads lines of the file, whose text becomes a chunk of the wisdom. A line with a zero byte ends
+ * there. */
 static void take_text(tgl_wisdom *w, char *text, size_t size)
 {
     if (!keep_text(w, text)) return;

@@ -41,7 +41,8 @@ typedef struct tgl_measured {
     const char *stale; /* why the line is not used, static text; NULL: it may be used */
 } tgl_measured;
 
-/* Several threads may use it at the same time. All functions accept NULL as an empty wisdom. */
+/* The measured times of one chip that the file has. Several threads may use a wisdom at the same
+ * time. All functions accept NULL as an empty wisdom. */
 typedef struct tgl_wisdom tgl_wisdom;
 
 /* chip, driver: as in a line. NULL: no memory. */
@@ -60,9 +61,9 @@ void tgl_wisdom_refresh(tgl_wisdom *wisdom);
 bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
 
 /* *found := the lines of kernels for a product on this chip, in an array that the caller frees:
- * first those that may be used, with the sustained ones before the bursts, and the fastest first.
- * Kernel strings are valid as long as the wisdom is open. Returns the number of lines; 0 also
- * without memory. */
+ * first those that may be used. Among these, sustained ones (measured at the power limit) are
+ * before bursts, and faster ones before slower ones. Kernel strings are valid as long as the wisdom
+ * is open. Returns the number of lines; 0 also without memory. */
 int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
 
 /* *peer := the time of another library for the product, at the power limit or in bursts. False:

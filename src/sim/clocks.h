@@ -24,11 +24,12 @@ void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *fr
  * time advances. Returns its clock. */
 uint32_t *tgl_clock_release(tgl_machine *machine);
 
-/* These threads of the running block pass a barrier together: each is then ordered after all that
- * any of them did or is ordered after. */
+/* Records that these threads of the running block pass a barrier together. Each thread is then
+ * ordered after everything that any of them has done or is ordered after. */
 void tgl_clocks_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count);
 
-/* All threads of the running block, or of all blocks of the cluster, pass a barrier together. */
+/* Records that all threads of the running block, or of all blocks of the cluster, pass a barrier
+ * together. */
 void tgl_clocks_meet_block(tgl_machine *machine);
 void tgl_clocks_meet_cluster(tgl_machine *machine);
 

@@ -28,7 +28,8 @@ tgl_trace *tgl_record_launch(tgl_record *record, const tgl_sim_launch *launch);
 bool tgl_record_end(tgl_record *record);
 void tgl_record_free(tgl_record *record);
 
-/* Writes everything as JSON, which docs/simulator.md describes. report: that of the same run. */
+/* Writes everything as JSON, which docs/simulator.md describes. report: the report of the same run.
+ */
 void tgl_record_write(const tgl_record *record, const tgl_report *report, tgl_text *out);
 
 #endif

@@ -29,7 +29,7 @@ bool tgl_global_has_shadow(int region);
 void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsigned bytes,
                        bool is_write, bool is_atomic, const void *pc);
 
-/* These threads of the running block pass a named barrier together. */
+/* Records that these threads of the running block pass a named barrier together. */
 void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count);
 
 /* A fence by the current thread. */

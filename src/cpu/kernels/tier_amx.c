@@ -138,8 +138,8 @@ typedef struct a_tiles {
     int64_t row, second, step, panel;
 } a_tiles;
 
-/* Adds all products of words for one step of tiles, the smallest first, but not high*high of f16,
- * which multiply_panels_amx() adds last. */
+/* Adds all products of bf16 words (cpu_words.h) for one step of tiles, the smallest first, but not
+ * high*high of f16, which multiply_panels_amx() adds last. */
 static inline __attribute__((always_inline)) void
 multiply_word_steps(const a_tiles *x, const char *a, const char *b, const cpu_word_kind kind,
                     const bool tall, const bool wide)

@@ -33,7 +33,8 @@ typedef enum cpu_path {
     CPU_PATH_SMALL,  /* a few tiles, read in place */
     CPU_PATH_VECTOR, /* C has one row or one column */
     CPU_PATH_SCALE,  /* k == 0: D := beta*C */
-    CPU_PATH_BLOCKS, /* f16, bf16, int8 and words: blocks are converted to f32 or packed as words */
+    CPU_PATH_BLOCKS, /* f16, bf16, int8, and f32 by words (cpu_words.h): blocks are converted to f32
+                        or packed as words */
 } cpu_path;
 
 /* How the threads share a product. */

@@ -16,12 +16,13 @@ typedef struct cpu_type {
     unsigned results;               /* types that C and D may have */
     unsigned addends;               /* types that bias and residual may have */
     tgl_activation last_activation; /* values of tgl_activation up to this one are supported */
-    bool fits_tiles;        /* register tiles multiply the elements as they are stored; else blocks
-                               are converted to f32, or multiplied by words */
-    bool sums_are_integers; /* sums are int32 modulo 2^32, and words can multiply any elements. Else
-                               sums are f32 or f64, and words cannot multiply some blocks */
-    cpu_word_kind words;    /* how words (cpu_words.h) write an element */
-    unsigned word_modes;    /* set of the tgl_compute modes in which words are permitted */
+    bool fits_tiles;         /* register tiles multiply the elements as they are stored; else blocks
+                                are converted to f32, or multiplied by words */
+    bool sums_are_integers;  /* sums are int32 modulo 2^32, and kernels of words (cpu_words.h) can
+                                multiply any elements. Else sums are f32 or f64, and some blocks
+                                cannot be multiplied by words */
+    cpu_word_kind words;     /* how words (cpu_words.h) write an element */
+    unsigned word_modes;     /* set of the tgl_compute modes that permit kernels of words */
     int64_t steps_of_vector; /* GEMV that adds rows of a matrix in f32: the most steps of k */
 } cpu_type;
 

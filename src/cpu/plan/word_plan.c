@@ -27,7 +27,7 @@ enum { MIN_DIGITS_K = 256 };
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 1};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000, ADD_PART = 1;
 
-/* Cycles that words take for a block of D. */
+/* Cycles that a block of D takes by kernels of words (cpu_words.h). */
 static double cycles_by_words(const cpu_words *words, cpu_word_kind kind, int64_t rows,
                               int64_t columns, int64_t k)
 {
@@ -109,8 +109,8 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
     h->word_steps = even_steps(h->words, kind_of(s), h->steps);
 }
 
-/* Compares words with FMAs for a block of D. Words of int8 are faster from about 12 cubed on, and
- * hardly slower for smaller products. */
+/* Whether kernels of words (cpu_words.h) are faster than FMAs for a block of D. Those of int8 are
+ * faster from about 12 cubed on, and hardly slower for smaller products. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = first_kind(s, words);
@@ -123,7 +123,7 @@ static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
     return cycles_by_words(words, kind, m, n, s->k) < (fma + conversion) * (double)s->k;
 }
 
-/* Whether words may compute the product. */
+/* Whether the compute mode of the product permits these kernels of words (cpu_words.h). */
 static bool are_permitted(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_type *type = tgl_cpu_type_of(s);

@@ -149,7 +149,7 @@ static bool has_addend(unsigned types, bool is_there, tgl_type type)
 }
 
 /* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for products
- * by words that the mode permits (cpu_types.c). */
+ * of bf16 or int8 words (cpu_words.h) that the mode permits (cpu_types.c). */
 static tgl_status check_shape(const tgl_shape *s)
 {
     const cpu_type *type = tgl_cpu_type_of(s);

@@ -388,7 +388,7 @@ static void add_parts_of_rectangle(const cpu_product *product, const cpu_job *jo
     const cpu_plan *plan = product->plan;
     rectangle x = rectangle_of(product, job);
     const int64_t element = (int64_t)plan->kernels->element, n = product->shape->n;
-    x.complex.conj_a = false; /* the sums are those of the conjugates */
+    x.complex.conj_a = false; /* the sums are those of conjugated elements already */
     for (int64_t row = rows.begin; row < rows.end; row++)
         plan->kernels->reduce(x.C + row * x.ldc * element, 1, n, job->sums + row * n * element,
                               (int64_t)plan->part_bytes / element, plan->parts, x.alpha, x.beta,

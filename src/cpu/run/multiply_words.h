@@ -7,8 +7,8 @@
 
 #include "cpu/kernels/cpu_words.h"
 
-/* Packs the blocks of x and multiplies them. k: steps of the whole product. False: the elements are
- * not suited for this kind of words, and x->c is unchanged. */
+/* Packs the blocks of x and multiplies them. k: steps of the whole product. False: this kind of
+ * words (cpu_words.h) cannot represent the elements accurately, and x->c is unchanged. */
 bool tgl_cpu_multiply_words(const cpu_words *words, cpu_word_kind kind, int64_t k,
                             const cpu_words_product *x);
 
