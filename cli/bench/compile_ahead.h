@@ -9,7 +9,8 @@
 #include "contest.h"
 #include "suite.h"
 
-/* Returns nothing: a failure occurs again, and is reported, when the shape is timed. */
+/* Makes the plan of each shape, which compiles its kernels. Ignores failures: they occur again, and
+ * are reported, when the shape is timed. */
 void compile_ahead(const contest_settings *settings, const suite *s);
 
 #endif

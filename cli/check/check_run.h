@@ -26,8 +26,8 @@ typedef struct check_results {
     char unsupported[256]; /* why some kernel does not support some case; empty: all do */
 } check_results;
 
-/* Returns EXIT_DONE if all cases were run, whatever their results. The first SIGINT or SIGTERM ends
- * each case after its current kernel; the second ends the program. */
+/* Runs the cases. Returns EXIT_DONE if all were run, whatever their results. The first SIGINT or
+ * SIGTERM ends each case after its current kernel; the second ends the program. */
 int check_run(const check_settings *settings, check_results *results);
 void check_results_free(check_results *results);
 

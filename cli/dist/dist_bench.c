@@ -31,7 +31,7 @@ typedef struct bench {
     tgl_dist_plan *plan;
 } bench;
 
-/* An element of A (salt 1) or B (salt 2). */
+/* A pseudorandom element of A (salt 1) or of B (salt 2): an integer from -1 to 2. */
 static int element_at(int64_t row, int64_t column, unsigned salt)
 {
     uint64_t x =

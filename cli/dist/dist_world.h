@@ -8,7 +8,8 @@
 
 #include "tegula/dist.h"
 
-/* NULL: reported. The device must outlive *dist. */
+/* Opens the communicator of all MPI ranks. NULL: it cannot be opened, which is reported. The device
+ * must outlive the result. */
 tgl_dist *dist_world_open(tgl_device *dev);
 
 /* Prints the message of a failed call of tegula/dist.h, on rank 0. Returns EXIT_FAILED. */

@@ -82,7 +82,7 @@ static bool has_asked_type(const char *path, tgl_type type, tgl_type asked)
                           npy_type_name(asked));
 }
 
-/* false: op(A) and op(B) cannot be multiplied, which is reported. */
+/* Checks that op(A) and op(B) can be multiplied. false: they cannot, which is reported. */
 static bool check_factors(const mm_options *o, const mm_factor *a, const mm_factor *b)
 {
     const tgl_type type_a = a->header->type, type_b = b->header->type;

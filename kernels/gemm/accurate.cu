@@ -26,8 +26,9 @@
 #include "lib/dynamic_shared.h"
 #include "lib/launch_order.h"
 
-/* Registers of a thread. A block of 384 threads starts with 168 a thread, one of 512 with 128; the
- * producer gives most of its registers to the consumers. */
+/* Registers of a thread of the producer and of a thread of a consumer. A block of 384 threads
+ * starts with 168 a thread, one of 512 with 128; the producer gives most of its registers to the
+ * consumers. */
 #define PRODUCER_REGISTERS (CONSUMERS == 3 ? 32 : 24)
 #define CONSUMER_REGISTERS (CONSUMERS == 3 ? 160 : 240)
 

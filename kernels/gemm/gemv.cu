@@ -35,9 +35,9 @@
 #define COUNT 1 /* vectors: 1, 2 or 4; missing ones repeat the first and are not stored */
 #endif
 #ifndef VEC
-/* Elements of a load, up to 16 bytes: divides alignment, leading dimension and edge of the matrix.
- * If the matrix is K-major, COUNT is not 1, and VEC is 16 bytes, it divides those of the vectors
- * too. */
+/* The number of elements of a load, up to 16 bytes. It divides the alignment, leading dimension and
+ * edge of the matrix. If the matrix is K-major, COUNT is not 1, and VEC is 16 bytes, it divides
+ * those of the vectors too. */
 #define VEC 4
 #endif
 #ifndef WHOLE_PACKS
@@ -67,7 +67,7 @@
 #define TILE         (LANES_LENGTH * RESULTS)
 #define STEP         (LANES_K * UNROLL * (ALONG_K ? PACK : 1)) /* K of one iteration */
 
-/* This thread's index along K, and along the results. */
+/* This thread's index among the threads that share K, and its index along the results. */
 #define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
 #define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* K_LANE's bit 0 in the thread number */
@@ -82,8 +82,9 @@
  * whole, and with WHOLE_PACKS the last one is whole, too. */
 #define PACKS_OF_VECTOR (ALONG_K && CHUNKS == 1)
 
-/* Groups of sums that a thread has for each vector. ALONG_K: a group for each line, of up to four
- * sums. Else one group for the results of a pack, or two groups that are used alternately. */
+/* GROUPS: the number of groups of sums that a thread has for each vector. With ALONG_K: a group of
+ * up to four sums for each line. Else one group for the results of a pack, or two groups (CHAINS)
+ * that are used alternately. */
 #define CHAINS (ALONG_K || UNROLL < 2 ? 1 : 2)
 #define GROUPS (LINES * CHAINS)
 #define SUMS   (ALONG_K && PACK > 4 ? 4 : PACK)
@@ -101,7 +102,7 @@
 #define KEEP_ORDER() __syncwarp()
 #endif
 
-/* Warps that share K, whose sums are added through shared memory. */
+/* The number of warps that share K. Their sums are added through shared memory. */
 #define PARTS (LANES_K * K_BIT > 32 ? LANES_K * K_BIT / 32 : 1)
 
 #if THREADS % LANES_K || (!ALONG_K && LANES_LENGTH > 32)
@@ -114,7 +115,8 @@
 #error "LINES: 1 if the matrix is MN-major"
 #endif
 
-/* Pointers of a thread to the matrix: one for each line, or for each load of its pack. */
+/* The number of pointers of a thread to the matrix: one for each line, or for each load of its
+ * pack. */
 #define PLACES (ALONG_K ? LINES : CHUNKS)
 
 /* What a thread loads next. */
@@ -157,7 +159,8 @@ static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm
     return c;
 }
 
-/* Loads of a vector, which stay in L1: LOAD_VECTOR() of a pack, load_cached() of an element. */
+/* LOAD_VECTOR() loads a pack of a vector, load_cached() an element. Both keep what they load in L1.
+ */
 #if IS_16_BITS
 #define LOAD_VECTOR(to, at) convert_words(to, __ldca((const uint4 *)(at)))
 static __device__ __forceinline__ element_t load_cached(const element_t *at)
@@ -183,7 +186,8 @@ struct step {
     accumulate_t vector[TURN][COUNT][ALONG_K ? PACK : 1];
 };
 
-/* Loads the packs of a step. left: K from the thread's first element on. is_whole: all K exists. */
+/* Loads the packs of a step. left: the number of elements of K from the thread's first element on.
+ * is_whole: true: all elements of the packs exist. */
 static __device__ __forceinline__ void load_matrix(struct step *s, const struct cursor *c, int left,
                                                    const bool is_whole)
 {

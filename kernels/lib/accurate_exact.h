@@ -15,7 +15,7 @@
 #error "BN: tiles of EXACT_K must fit into the chunks of a consumer"
 #endif
 
-/* Elements of op(A) and of op(B) that each thread loads. */
+/* The number of elements of op(A) and of op(B) that each thread loads. */
 #define EXACT_LEFTS  (EXACT_K * 64 / 128)
 #define EXACT_RIGHTS (EXACT_K * BN / 128)
 

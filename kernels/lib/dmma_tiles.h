@@ -72,10 +72,9 @@
 #define SLICE_THREADS    (SLICE_WARPS * 32)
 #define CONSUMERS        (SLICE_WARPS * SLICES) /* warps that multiply */
 #define CONSUMER_THREADS (CONSUMERS * 32)
-/* Warps of 64 x 32 need more registers than a thread starts with: 168 in a block of 384 threads,
- * 128 in two blocks of 256. The producer is then a whole warpgroup, and gives up most of its
- * registers.
- */
+/* SETS_REGISTERS: whether warps change their number of registers. Warps of 64 x 32 need more
+ * registers than a thread starts with: 168 in a block of 384 threads, 128 in two blocks of 256. The
+ * producer is then a whole warpgroup, and gives up most of its registers. */
 #define SETS_REGISTERS     (WM == 64)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 8 ? 232 : 224)
@@ -98,7 +97,7 @@
 #error "AHEAD: at most a step, WM / 16; 2 * AHEAD divides the groups of a stage"
 #endif
 
-/* For lib/wgmma_units.h: blocks form no clusters. */
+/* Macros that lib/wgmma_units.h needs. Blocks form no clusters. */
 #define CLUSTER         1
 #define CLUSTER_ROWS    1
 #define CLUSTER_COLUMNS 1

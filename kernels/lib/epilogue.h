@@ -203,7 +203,7 @@ static __device__ __forceinline__ void epilogue_store(const struct tgl_gemm_args
 }
 
 #if !HAS_FLOAT4
-/* Loads four neighbours of C: 8 bytes at once, or 16, or twice 16. */
+/* Loads four adjacent elements of a row of C: by one load of 8 or 16 bytes, or by two of 16. */
 static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const element_c *c)
 {
 #if TYPE_C == TYPE_F32

@@ -140,7 +140,8 @@ struct mma_origin {
     const char *matrix; /* the first element of the matrix */
 };
 
-/* X: the matrix, whose lines are ld elements apart. begin: its element at which the tile begins. */
+/* Finds this thread's places of a tile in global memory. X: the matrix, whose lines are ld elements
+ * apart. begin: index of the element of X at which the tile begins. */
 static __device__ __forceinline__ struct mma_origin mma_origin_of(const void *X, long long ld,
                                                                   long long begin, int edge_left,
                                                                   const int edge, const int vec,
@@ -227,7 +228,8 @@ struct mma_lane_source {
                      own offset */
 };
 
-/* first: the warp's first row or column; depth: the slice's first k. */
+/* Finds where this lane reads an operand's fragments. first: the warp's first row or column of the
+ * tile; depth: the first k of the warp's slice. */
 static __device__ __forceinline__ struct mma_lane_source
 mma_lane_source(unsigned first, unsigned depth, const int edge, const bool k_major, const bool is_a)
 {

@@ -85,7 +85,7 @@
 #define WARPS_M       (BM / WM)
 #define SLICE_THREADS (WARPS_M * (BN / WN) * 32)
 #define THREADS       (SLICE_THREADS * SLICES)
-#define STEP          (BK * SLICES) /* K of one iteration, all slices */
+#define STEP          (BK * SLICES) /* K that all slices together multiply in an iteration */
 #define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N       (WN / TN)
 #define PAD           4 /* lanes of a transposing copy use different banks; rows are on 16 bytes */
@@ -94,7 +94,7 @@
 #define A_ALONG_K     (!TRANS_A)
 #define B_ALONG_K     TRANS_B
 
-/* Copies of a tile that a thread makes. */
+/* The number of copies that a thread makes of a tile of an operand. */
 #define COPIES(edge, vec) ((BK * (edge) / (vec) + SLICE_THREADS - 1) / SLICE_THREADS)
 #define A_COPIES          COPIES(BM, VEC_A)
 #define B_COPIES          COPIES(BN, VEC_B)

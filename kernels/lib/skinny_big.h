@@ -11,11 +11,11 @@
 #include "lib/async_copy.h"
 #include "lib/skinny_work.h"
 
-/* Pointers of a thread into the big operand: one for each of its rows or columns if the operand is
- * K-major; if it is MN-major, one for each pack, or for each copy to a ring. */
+/* The number of pointers of a thread into the big operand: one for each of its rows or columns if
+ * the operand is K-major; if it is MN-major, one for each pack, or for each copy to a ring. */
 #define POINTERS (ALONG_K ? RESULTS : STRAIGHT ? RESULTS / PACK : RESULTS / VEC)
 
-/* Packs (16 bytes each) that a thread loads in a step. */
+/* The number of packs (16 bytes each) that a thread loads in a step. */
 #define PACKS (ALONG_K ? RESULTS * UNROLL : GROUP_K * UNROLL * (RESULTS / PACK))
 
 /* LINE: floats in a line of a ring. If the big operand is K-major, a line is the K of a step,
@@ -74,7 +74,8 @@ static __device__ __forceinline__ void open_segment(struct loader *l,
 
 #if STRAIGHT
 
-/* Loads a step of this warp. is_whole: all of its K exists. Otherwise `left` of it exists. */
+/* Loads the elements of the big operand for a step of this warp. is_whole: true: all K of the step
+ * exists; false: only `left` elements of K exist. */
 static __device__ __forceinline__ void
 load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
 {
@@ -107,7 +108,7 @@ load_big(struct loader *l, float *ring, const struct operands *o, int left, cons
 
 #else
 
-/* Copies a step of this warp to its ring. */
+/* Copies the elements of the big operand for a step of this warp to its ring. */
 static __device__ __forceinline__ void
 load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
 {

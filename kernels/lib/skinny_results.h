@@ -14,7 +14,7 @@
 
 /* ---- Sums of a block ------------------------------------------------------------------------- */
 
-/* Neighbouring results of a lane where the big operand is MN-major. */
+/* The number of adjacent results that a lane has, if the big operand is MN-major. */
 #define WIDTH (STRAIGHT ? VEC : 4)
 
 /* SUM_ROWS: rows of the small operand whose sums are added over the warps at a time. SUM_LINE: the

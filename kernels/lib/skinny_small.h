@@ -18,8 +18,9 @@
 #define SMALL_LINE ((UNITS + 1 - UNITS % 2) * UNIT)
 #define SMALL      (DEPTH / GROUP_K * SMALL_LINE)
 
-/* Buffers of SMALL: one is multiplied while the other is filled. With elements of 16 bits the
- * second buffer holds them as they are stored in memory, in rows of STORED elements. */
+/* The number of buffers for the small operand: one is multiplied while the other is filled. With
+ * elements of 16 bits the second buffer holds them as they are stored in memory, in rows of STORED
+ * elements. */
 #define PLACES     (IS_16_BITS ? 1 : 2)
 #define STORED     (DEPTH + 8)
 #define RAW_FLOATS (IS_16_BITS ? COUNT * STORED / 2 : 0)

@@ -30,7 +30,7 @@
 #define UNROLL 1 /* groups of GROUP_K that a thread multiplies in a step */
 #endif
 #ifndef STAGES
-#define STAGES 3 /* steps in the ring of a warp, if there are rings (STRAIGHT is 0) */
+#define STAGES 3 /* stages of the ring of a warp; not used if STRAIGHT (no rings) */
 #endif
 #ifndef WARPS
 #define WARPS 8
@@ -42,7 +42,7 @@
 #define MIN_BLOCKS 2 /* minimum resident blocks of an SM, which limits the registers */
 #endif
 
-#define LOAD_SCALAR(at) (*(at)) /* few elements remain at the end of K: no cache hint */
+#define LOAD_SCALAR(at) (*(at)) /* for the few elements at the end of K, without a cache hint */
 #include "lib/packs.h"
 
 #define THREADS   (WARPS * 32)

@@ -251,7 +251,7 @@ void tgl_sim_wgmma_wait(int pending);
 #endif
 #endif
 
-/* scale_d: 1: the product is added to acc; 0: it replaces acc. */
+/* Issues a wgmma: acc += left * right if scale_d is 1, acc := left * right if it is 0. */
 static __device__ __forceinline__ void wgmma(accumulate_t *acc, wgmma_left left, wgmma_tile right,
                                              int scale_d)
 {

@@ -14,7 +14,7 @@
 /* A barrier of all consumers. */
 #define ALL_CONSUMERS_BARRIER() named_barrier(1, CONSUMER_THREADS)
 
-/* The macros of lib/split_units.h, whose sum_over_units() adds the sums in the workspace. */
+/* Macros that lib/split_units.h needs. Its sum_over_units() adds the sums in the workspace. */
 #define SUMS                 (M_STEPS * ACC)
 #define SUM_THREADS          CONSUMER_THREADS
 #define LAST_BLOCK_BARRIER() ALL_CONSUMERS_BARRIER()

@@ -117,7 +117,7 @@ typedef struct cublas_function {
     void *_Atomic address;
 } cublas_function;
 
-/* NULL: the process has no such function. */
+/* The address of a function of cuBLAS; NULL: the process has no such function. */
 void *cublas_find(cublas_function *function);
 
 /* The address of the function of cuBLAS that has this name, with its type. */

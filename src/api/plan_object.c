@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL: no memory; the error message is set. */
+/* Allocates a plan without kernels. NULL: no memory; the error message is set. */
 static tgl_plan *new_plan(tgl_device *dev, const tgl_shape *shape)
 {
     tgl_plan *plan = calloc(1, sizeof *plan);

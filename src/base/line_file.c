@@ -14,7 +14,7 @@
 
 enum { SAFELY = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
 
-/* NULL: the file may be used; else the reason why not. */
+/* The reason why a file with this status must not be used; NULL: it may be. */
 static const char *distrust(const struct stat *info)
 {
     if (!S_ISREG(info->st_mode)) return "it is no regular file";

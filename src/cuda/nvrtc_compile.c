@@ -41,7 +41,7 @@ static void add_source(compilation *job, const char *name, const char *text, con
     job->keys[job->sources++] = key;
 }
 
-/* False: no memory. text: the kernel's file. */
+/* Adds the kernel's file, whose text is given, and the headers to the job. False: no memory. */
 static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *text)
 {
     const tgl_source_file *file;

@@ -65,16 +65,16 @@ static int gemv_pack_of(const gemv_geometry *g)
     return 16 / g->size;
 }
 
-/* Loads of 16 bytes of the matrix that a thread issues at once. */
+/* The number of 16-byte loads of the matrix that a thread issues at once. */
 static int loads_of(const gemv_geometry *g)
 {
     const struct gemv_layout *l = g->layout;
     return g->k_major ? l->lines * l->unroll_k_major : l->unroll_mn_major;
 }
 
-/* Lines of the matrix that a thread multiplies. Each element of a strided vector takes a load of
- * its own and a line of L1, so it is used for as many lines of the matrix as the thread has loads
- * in flight. */
+/* The number of lines of the matrix that a thread multiplies. Each element of a strided vector
+ * takes a load of its own and a line of L1, so it is used for as many lines of the matrix as the
+ * thread has loads in flight. */
 static int lines_of(const gemv_geometry *g)
 {
     if (g->is_strided) return loads_of(g);
@@ -132,9 +132,9 @@ static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
         g->threads = resident / 2;
 }
 
-/* Elements in a load of the matrix; for F32 4 or 1. If the matrix is K-major and its loads have 16
- * bytes, the loads of several vectors must be as wide. The kernel itself finds out whether a single
- * vector is aligned. */
+/* The number of elements in a load of the matrix; 4 or 1 for F32. If the matrix is K-major and its
+ * loads have 16 bytes, the loads of several vectors must be as wide. The kernel itself finds out
+ * whether a single vector is aligned. */
 static int width_of(const tgl_shape *s, const gemv_geometry *g)
 {
     const int64_t edge = g->k_major ? 0 : g->length;

@@ -33,7 +33,7 @@ typedef struct ladder_row {
     ladder_grid layout;
     int shared;            /* bytes of dynamic shared memory */
     int maps;              /* tensor maps behind the arguments: 2: of A and B; 3: of D as well */
-    int cluster;           /* blocks that share the tile of B */
+    int cluster;           /* number of blocks that share the tile of B */
     int products, promote; /* macros PRODUCTS and PROMOTE of chapter 3 */
 } ladder_row;
 

@@ -117,7 +117,8 @@ static int skinny_unroll_of(const skinny_geometry *g, int width)
     return g->size == 2 && width == 1 && unroll > 1 ? unroll / 2 : unroll;
 }
 
-/* Floats of a step in the ring of a warp, with padding. Steps are not unrolled. */
+/* The number of floats of a stage of a warp's ring, which holds one step, with padding. Steps are
+ * not unrolled. */
 static int stage_floats(const skinny_geometry *g)
 {
     const skinny_layout *l = g->layout;
@@ -149,7 +150,8 @@ static const skinny_layout *layout_of(const skinny_geometry *g)
     return g->k_major ? &row->f32.k_major : &row->f32.mn_major;
 }
 
-/* Sets which operand is big, its layout, the width of its copies, and what follows from these. */
+/* Sets which operand is the big one (with more rows or columns), its layout, the width of its
+ * copies, and the members that follow from these. */
 static void skinny_look_at_operands(const tgl_shape *s, skinny_geometry *g)
 {
     g->size = (int)tgl_type_size(s->type_a);

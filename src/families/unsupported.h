@@ -8,22 +8,23 @@
 
 #include "plan/family.h"
 
-/* All kernels of kernels/gemm/: they have no scales, and count m, n and k in 31 bits. The functions
- * below include this one. */
+/* Why no kernel of kernels/gemm/ supports the problem. These kernels have no scales, and count m, n
+ * and k in 31 bits. The functions below call this one, too. */
 const char *tgl_gemm_unsupported_reason(const tgl_shape *shape);
 
-/* Kernels that compute FP32 products only. */
+/* Why kernels that compute only FP32 products do not support the problem. */
 const char *tgl_unsupported_unless_f32(const tgl_shape *shape, const tgl_chip *chip);
 
-/* Kernels on CUDA cores. A and B have one type. If it is F32 or F64, C, D and the sums have it too.
- * If it is F16 or BF16, the sums are F32, and C and D have the type of A and B, or F32. */
+/* Why kernels on CUDA cores do not support the problem. In these kernels A and B have one type. If
+ * it is F32 or F64, C, D and the sums have it too. If it is F16 or BF16, the sums are F32, and C
+ * and D have the type of A and B, or F32. */
 const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip *chip);
 
-/* Kernels that multiply by mma.sync: F16, BF16, F32 in compute mode TF32, F64, I8 with results
- * of I32. */
+/* Why kernels that multiply by mma.sync do not support the problem. They support F16, BF16, F32 in
+ * compute mode TF32, F64, I8 with results of I32. */
 const char *tgl_unsupported_by_mma_sync(const tgl_shape *shape, const tgl_chip *chip);
 
-/* Kernels that multiply I8 with results of I32: whether they have the epilogue. */
+/* Why kernels that multiply I8 with results of I32 do not support the problem's epilogue. */
 const char *tgl_i8_unsupported_reason(const tgl_shape *shape);
 
 /* The maximum stride of a tensor map, in elements (it is below 2^40 bytes: CUDA driver API,

@@ -202,7 +202,8 @@ static bool can_be_shared(const tgl_machine *machine)
            shadow->counts[0] + shadow->counts[TGL_SIM_SCRATCH - TGL_SIM_D] <= SHADOW_WORDS_MAX;
 }
 
-/* False: the launch must be run on one thread. */
+/* Runs a launch on several threads. False: nothing has changed, and the launch must be run on one
+ * thread. */
 static bool run_shared(tgl_host_threads *threads, tgl_machine *machine)
 {
     const uint64_t clusters = tgl_machine_clusters(machine->launch);

@@ -30,7 +30,7 @@ bool tgl_mbarrier_is_open(const tgl_machine *machine, const tgl_sim_thread *thre
 /* Reports a copy that is still in flight when all threads of the block have finished. */
 void tgl_mbarriers_check_end(tgl_machine *machine);
 
-/* Describes what the phase that a thread waits for still needs. */
+/* Writes to `text` which arrivals and bytes the phase that a thread waits for still needs. */
 void tgl_mbarrier_describe_wait(const tgl_machine *machine, const tgl_sim_block *block,
                                 const tgl_sim_thread *thread, char *text, size_t size);
 

@@ -19,7 +19,8 @@ typedef struct tgl_trace_step {
     tgl_access_kind kind;
     int target, warp;               /* target: as in tgl_site */
     tgl_warp_access shared, global; /* lanes is 0: not accessed */
-    int64_t rows, row_bytes;        /* size of a TMA box, whose address one lane has; 0: no box */
+    int64_t rows, row_bytes;        /* size of a TMA box; `shared` and `global` have its address in
+                                       one lane; 0: no box */
     uintptr_t tiles[2];             /* addresses of wgmma's operands in shared memory */
     int m, n, k, type;              /* shape and type (a tgl_type) of mma and wgmma */
 } tgl_trace_step;

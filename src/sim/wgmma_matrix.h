@@ -22,10 +22,10 @@ typedef struct tgl_wgmma_matrix {
     int edge; /* size in M or N, in elements */
 } tgl_wgmma_matrix;
 
-/* The base of the addresses of matrices. */
+/* The address to which the addresses in matrix descriptors are relative. */
 uintptr_t tgl_wgmma_window(const tgl_machine *machine);
 
-/* The hook that makes a descriptor. */
+/* The kernels' hook that makes a matrix descriptor: make_wgmma_tile() of lib/wgmma.h calls it. */
 unsigned long long tgl_wgmma_tile(tgl_machine *machine, const void *shared, int swizzle,
                                   int atom_bytes, int group_bytes, const void *pc);
 

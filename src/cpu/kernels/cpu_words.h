@@ -166,8 +166,8 @@ cpu_pack_words_fn tgl_pack_a_i8, tgl_pack_b_i8, tgl_pack_a_u8, tgl_pack_b_i8_wit
 /* Functions of pack_digits.c, which use AVX512BW and AVX512-VNNI. */
 cpu_pack_words_fn tgl_pack_a_digits, tgl_pack_b_digits;
 
-/* tier_avx512_vnni.c, for int8 that tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets() have packed.
- * Zen 4 can execute 64 multiply-adds a cycle, but 56 with the loads. */
+/* Functions of tier_avx512_vnni.c, for int8 that tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets()
+ * have packed. Zen 4 executes up to 64 multiply-adds a cycle, 56 if the loads are counted. */
 cpu_multiply_words_fn tgl_cpu_multiply_vnni;
 cpu_dot_fn tgl_cpu_dot_vnni;
 enum { CPU_STEPS_VNNI = 1024 };

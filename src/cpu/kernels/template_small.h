@@ -25,7 +25,7 @@ typedef struct NAME(small_operands) {
     T *c;
     MASK mask;
     bool has_beta; /* known before the sums, so that the branch on it never waits for them */
-    /* Pointers, because values would take registers that the sums of the largest tile need. */
+    /* Not values, which would take registers that the sums of the largest tile need. */
     const double *alpha, *beta;
 #if PARTS == 2
     const tgl_complex_part *complex;

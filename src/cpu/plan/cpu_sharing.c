@@ -27,7 +27,7 @@ static const double LARGE_WORK = 6e7; /* M: least work of a rectangle that packs
 /* Costs of a rectangle. The unit is the time in which a tile of rows is multiplied by a vector. */
 static const double ONE_VECTOR = 1.1; /* C: factor for rectangles of one vector: loads limit it */
 static const double LOAD_B =
-    0.25; /* M: loading a vector of B: a C of 12 rows is then not cut, one of 4096 x 16 is */
+    0.25; /* M: loading a vector of B; 0.25 cuts a C of 4096 x 16, but not one of 12 rows */
 static const double PACK_A = 1;   /* C: packing a tile of rows of a transposed A */
 static const double SIDE = 0.001; /* C: per tile of rows and vector of columns: prefers squares */
 

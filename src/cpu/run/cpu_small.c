@@ -35,7 +35,8 @@ static int quotient(int x, int y)
     return x * reciprocals[y] >> 16;
 }
 
-/* Vectors that contain n elements. A vector has a power of two of elements. */
+/* The number of vectors that contain n elements. The number of elements of a vector is a power of
+ * two. */
 static int vectors_of(const cpu_kernels *kernels, int n)
 {
     return (n + kernels->vector - 1) >> __builtin_ctz((unsigned)kernels->vector);
@@ -77,7 +78,7 @@ static cpu_beside next_part(next_product *next, int64_t width)
 /* ---- One product -------------------------------------------------------------------------------
  */
 
-/* columns: the number of valid columns in the last vector. */
+/* The cpu_tail of a last vector with this number of valid columns. */
 static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
 {
     return columns == kernels->vector       ? CPU_TAIL_WHOLE
