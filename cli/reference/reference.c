@@ -232,7 +232,8 @@ void reference_saturate(tgl_type accumulator, reference_element *x)
     if (isinf(x->value)) x->magnitude = 0;
 }
 
-/* The slope of an activation is below 2, and its own rounding errors are in proportion to its
+/* The new magnitude covers the error of the argument, which grows by less than 2, the maximum slope
+ * of an activation, and the activation's own rounding errors, which are in proportion to its
  * argument and value. */
 void reference_epilogue(tgl_type accumulator, const tgl_epilogue *epilogue, long double bias,
                         long double residual, reference_element *x)

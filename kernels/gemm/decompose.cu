@@ -105,7 +105,7 @@ static __device__ __forceinline__ long long panel_of(const job_t *job,
  * lines are columns in memory, else to line `line`. */
 struct decompose_place {
     int line, k;  /* the line and k of element 0 */
-    int distance; /* along K, from four elements to the next four */
+    int distance; /* elements along K from four of the thread's elements to the next four */
     int slot;     /* the number of `line` among the lines of the block */
 };
 
@@ -412,7 +412,8 @@ static __device__ __forceinline__ bool is_listed(const struct extents *extents,
            is_below_words(x, scaled(x, scale_of_line(extents, slot)));
 }
 
-/* Adds the thread's elements that two words cannot represent to the panel's list. Rare. */
+/* Adds the thread's elements that two words cannot represent to the panel's list. This is rarely
+ * called. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
                                                   const struct decompose_place *at,
                                                   const struct extents *extents,

@@ -24,9 +24,9 @@ struct progress {
     unsigned turn;
 };
 
-/* The left tile of a stage, of consumer 0. The descriptors of all other tiles of the stage differ
- * by a constant. The compiler computes them in uniform registers, because it can prove that this
- * one is equal in all lanes (lib/shuffle.h). */
+/* The descriptor of consumer 0's left tile of a stage. The descriptors of all other tiles of the
+ * stage differ from it by constants. The compiler computes them in uniform registers, because
+ * uniform() (lib/shuffle.h) lets it prove that this one is equal in all lanes. */
 static __device__ __forceinline__ wgmma_tile tile_of_stage(struct accurate_shared *shared,
                                                            int stage)
 {

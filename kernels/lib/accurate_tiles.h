@@ -79,7 +79,7 @@ static __device__ __forceinline__ int at_most(int x, int most)
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* The tables of one problem of the batch. */
+/* The panels and scales' exponents of left and right, for one problem of the batch. */
 struct lines {
     const struct tgl_panel *left_panels, *right_panels;
     const int *left_exponents, *right_exponents;

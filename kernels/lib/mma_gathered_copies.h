@@ -14,9 +14,9 @@ struct loaded {
     char unused;
 };
 
-/* Where a tile is in global memory. X: the matrix, whose lines are ld elements apart. begin: its
- * element at which the tile begins. k_major: the operand's layout in global memory. All threads
- * have the same origin. */
+/* Sets where a tile is in global memory. X: the matrix, whose lines are ld elements apart. begin:
+ * index of the element of X at which the tile begins. k_major: the operand's layout in global
+ * memory. All threads have the same origin. */
 static __device__ __forceinline__ struct mma_origin
 gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, const bool k_major)
 {
@@ -29,8 +29,9 @@ gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, 
     return from;
 }
 
-/* The row or column, and the first k, of the thread's place number i. Neighbouring lanes read
- * neighbouring elements of global memory. */
+/* Two functions: the row or column, and the first k, of the thread's place number i in a tile (a
+ * place is the destination of a copy). Neighbouring lanes read neighbouring elements of global
+ * memory. */
 static __device__ __forceinline__ int gathered_edge(int i, const int edge, const bool k_major)
 {
     const int number = (int)threadIdx.x + i * THREADS;

@@ -17,9 +17,9 @@ struct loaded {
     unsigned is_stored;         /* bit i: place number i is in shared memory already */
 };
 
-/* A thread's places are in one column of a tile, LINES_APART lines from each other. This is a
- * multiple of 8, so that they have the same swizzle, and begin at the same byte of a 16-byte word.
- */
+/* A thread's places (destinations of its copies, mma_tiles.h) are in one column of a tile,
+ * LINES_APART lines from each other. This is a multiple of 8, so that they have the same swizzle,
+ * and begin at the same byte of a 16-byte word. */
 #define LINES_APART(edge, k_major) (THREADS / PLACES_OF_LINE(edge, k_major, 1))
 #define IS_IN_COLUMNS(edge, k_major)                                                               \
     (THREADS % PLACES_OF_LINE(edge, k_major, 1) == 0 && LINES_APART(edge, k_major) % 8 == 0)

@@ -41,8 +41,8 @@ struct loader {
     pack_t next[STRAIGHT ? PACKS : 1]; /* the step to be multiplied next */
 };
 
-/* Moves to the next segment: points to this thread's rows or columns. The last row or column
- * replaces those past the end. */
+/* Moves to the next segment (the part of a tile that a block computes): sets the pointers to this
+ * thread's rows or columns. For those past the end it takes the last row or column. */
 static __device__ __forceinline__ void open_segment(struct loader *l,
                                                     const struct tgl_gemm_args *args,
                                                     const struct operands *o,

@@ -167,7 +167,7 @@ static __device__ __forceinline__ void feed(struct feeder *f, accumulate_t *smal
     f->copied = min(DEPTH, f->to - f->k);
 #endif
     copy_small(small + f->place * SMALL, o, f->k, min(DEPTH, f->to - f->k));
-    f->k += min(DEPTH, f->to - f->k); /* k may be as large as an int allows */
+    f->k += min(DEPTH, f->to - f->k); /* not beyond `to`: k may be as large as an int allows */
     f->place ^= PLACES - 1;
 }
 

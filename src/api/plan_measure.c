@@ -275,7 +275,8 @@ static tgl_status consult(const tgl_device *dev, const tgl_shape *shape, const t
     return TGL_OK;
 }
 
-/* The caller holds dev->measuring: another thread may have measured the product meanwhile. */
+/* Measures the product, unless another thread has done so before the caller got the lock
+ * dev->measuring, which it holds. */
 static void measure_product(measuring *m)
 {
     const tgl_trials *trials = m->dev->backend->trials;

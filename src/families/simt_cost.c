@@ -113,7 +113,7 @@ static double simt_reduce_cycles(const simt_geometry *g)
            (1 + groups) * bytes / cluster / BLOCK_BYTES_A_CLOCK;
 }
 
-/* Cycles of tiles with splits of equal depth. */
+/* Cycles of an SM for tiles with splits of equal depth. */
 static double even_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
                           double tiles, int resident)
 {
@@ -232,15 +232,16 @@ static int largest_cluster(const tgl_chip *chip, int splits)
     return most > 1 ? most : 1;
 }
 
-/* Seconds of a candidate with this number of blocks. */
+/* The seconds of a launch of this number of blocks that takes an SM `cycles` cycles. */
 static double least_with(const simt_bound *b, double cycles, double blocks)
 {
     const double late = blocks > b->chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0;
     return TGL_LAUNCH_SECONDS + late + cycles / (1e6 * b->chip->clock_mhz);
 }
 
-/* Cycles of tiles that are not split, apart from the start of the first one. The launch may split
- * a few of them, whose splits fill clusters. */
+/* A lower bound of the cycles of an SM for the tiles that are not split, without the start of the
+ * first one. It leaves out TGL_CLUSTER_MAX tiles, because the launch may split a few more tiles to
+ * fill clusters. */
 static double least_whole_cycles(const simt_bound *b, double tiles)
 {
     const double blocks = (tiles - TGL_CLUSTER_MAX) / b->chip->sms;
@@ -290,8 +291,8 @@ double tgl_simt_least_of_uneven(const simt_bound *b, int splits, int64_t whole, 
                       b->tiles);
 }
 
-/* Whole tiles: a block has all of K. Split tiles: at best, their blocks share the work evenly, and
- * no block has less than the minimum depth. */
+/* The smaller of two bounds. Whole tiles: each block has all of K. Split tiles: at best, blocks
+ * share the work evenly, and each block has at least the minimum depth. */
 double tgl_simt_least_of_all(const simt_bound *b)
 {
     const tgl_chip *chip = b->chip;

@@ -260,7 +260,8 @@ static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const 
     c->blocks = batch * (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    /* The idle time of blocks with fewer units than others, and of the last round. */
+    /* balance: the fraction of the time that blocks work. Blocks with fewer units than others are
+     * idle at the end, and so is room for blocks in the last round. */
     const double most = (double)tgl_ceil_div(units, g->step.blocks);
     const double balance = batch * (double)units / (rounds * active * most);
     const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;

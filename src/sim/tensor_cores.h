@@ -21,7 +21,8 @@ typedef enum tgl_tensor_type {
     TGL_TENSOR_TF32, /* bits of a float, of which the last 13 are ignored */
 } tgl_tensor_type;
 
-/* The parameters of a chip's sums. */
+/* How the tensor cores of a chip add products: in fused sums, whose terms are aligned to the
+ * largest exponent and cut to some fraction bits. */
 typedef struct tgl_tensor_model {
     int fraction_bits; /* number of fraction bits of an aligned term */
     int steps;         /* fused sums that an instruction computes one after the other along K */
