@@ -68,10 +68,10 @@ typedef struct exercise {
     const char *hints[HINTS_MAX]; /* a question first, then more and more of the answer */
 } exercise;
 
-/* Index 0, 1, ... until NULL. */
+/* The exercises: index 0, 1, ... until NULL. */
 const exercise *exercise_at(int index);
 
-/* NULL: there is none of that name. */
+/* The exercise of this name; NULL: there is none. */
 const exercise *exercise_find(const char *name);
 
 /* The embedded files. */

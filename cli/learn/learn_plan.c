@@ -33,7 +33,7 @@ static ladder_row row_of(const exercise *e, const char *file)
                         .cluster = e->cluster > 0 ? e->cluster : 1};
 }
 
-/* Builds the list of a partition that is the whole product. */
+/* Builds the launch list of the partition *all, which is the whole product. */
 static tgl_status make_list(const tgl_partition *all, const char *file, const char *source,
                             tgl_launch_list *list)
 {

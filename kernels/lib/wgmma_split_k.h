@@ -41,7 +41,7 @@ static __device__ __forceinline__ void add_cluster(accumulate_t (*acc)[ACC], acc
                                                    int rank)
 {
     accumulate_t *own = sums + threadIdx.x;
-    ALL_CONSUMERS_BARRIER(); /* the other consumer has read its last stage */
+    ALL_CONSUMERS_BARRIER(); /* sums overwrite the stages: all consumers have read their last one */
 #pragma unroll
     for (int i = 0; i < M_STEPS * ACC; i++)
         if (i % ACC / (BLOCK_COLUMNS / 2) != rank)

@@ -73,7 +73,7 @@ typedef struct accurate_geometry {
 enum {
     LINE_BYTES = 128,
     BK = 64,          /* elements of K in a stage */
-    CHUNKS_MAX = 256, /* a launch list has two launches for each */
+    CHUNKS_MAX = 256, /* maximum number of chunks: each takes two launches of the list */
 };
 
 /* Bytes of struct accurate_shared of the kernel. */

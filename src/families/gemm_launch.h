@@ -27,7 +27,7 @@ typedef struct tgl_gemm_step {
     int static_shared, dynamic_shared, dynamic_shared_unaligned;
     int vec_a, vec_b;      /* elements of A and B in a copy of the aligned kernel */
     int64_t blocks;        /* gridDim.x */
-    int64_t tiles;         /* tiles of D: the blocks of a run without a product; 0: as `blocks` */
+    int64_t tiles;         /* tiles of D: gridDim.x of a run without a product; 0: as `blocks` */
     int batch_step;        /* number of problems of the batch in a launch */
     bool loops_over_batch; /* each block loops over the batch; else gridDim.z counts the problems */
     bool is_persistent;    /* each block takes tiles in turn: a device may reduce gridDim.x */

@@ -199,7 +199,7 @@ static int copy_list(const candidate_list *list, int count, tgl_candidate *out)
     return count;
 }
 
-/* Makes room in a list and in the caller's array. False: no memory. */
+/* Allocates a list and the caller's array, for `room` candidates each. False: no memory. */
 static bool allocate(int room, candidate_list *list, tgl_candidate **out)
 {
     *list = (candidate_list){.items = calloc((size_t)room + 1, sizeof *list->items), .room = room};

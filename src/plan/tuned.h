@@ -17,7 +17,7 @@ typedef struct tgl_tuned {
     const char *kernel; /* a kernel string: "simt_128x256x8:splits=4,strips=0" */
 } tgl_tuned;
 
-/* Index 0, 1, ... until NULL. */
+/* The entries of the table: index 0, 1, ... until NULL. */
 const tgl_tuned *tgl_tuned_at(int index);
 
 /* The entry for this chip whose shape is most similar, without considering the entry `except`

@@ -14,8 +14,8 @@ const cpu_words *tgl_cpu_words_for(const tgl_shape *shape, const cpu_tier *tier)
 /* Sets rows, columns, steps and parts of the blocks. */
 void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_block_plan *h);
 
-/* The number of parts of k, so that threads have work if there are fewer blocks of D than threads.
- * Each part has at least `steps` steps. */
+/* The number of parts into which k is cut, so that all threads have work if there are fewer blocks
+ * of D than threads. Each part has at least `steps` steps of k. */
 int64_t tgl_cpu_parts_of_k(int64_t blocks, int threads, int64_t k, int64_t steps);
 
 #endif
