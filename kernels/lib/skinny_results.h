@@ -84,7 +84,8 @@ static __device__ __forceinline__ int skinny_add_lanes(accumulate_t *sums, const
     return first;
 }
 
-/* Adds the sums of the lanes that share K. Warps have different results. */
+/* Adds the sums of the lanes that share K, and finishes the results. Warps have different results,
+ * so there is no sum over warps. */
 static __device__ __forceinline__ void
 finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
 {
@@ -106,7 +107,8 @@ finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t
 
 #else
 
-/* Adds the sums of the warps, which share K, in the order of the warps. */
+/* Adds the sums of the warps, which share K, in the order of the warps, and finishes the results.
+ */
 static __device__ __forceinline__ void
 finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
 {
