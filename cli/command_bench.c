@@ -115,8 +115,7 @@ static const cli_mode modes[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .modes = modes};
 
-/* Whether a peer (another library) takes part: it was requested by name, or no peer was requested.
- */
+/* Whether a peer (another library) takes part: it was requested by name, or none was. */
 static bool is_wanted(const bench_options *o, const char *name)
 {
     for (int i = 0; i < o->peer_count; i++)

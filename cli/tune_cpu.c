@@ -18,8 +18,7 @@
 
 enum { CANDIDATES = 12, ROUNDS = 9, NAME_SIZE = 64 };
 static const double sample_seconds = 4e-3;
-static const double least_gain = 1.01; /* least speed / planner's speed of a blocking that is
-                                          proposed; less may be noise */
+static const double least_gain = 1.01; /* least speedup that is reported; less may be noise */
 
 typedef struct candidate {
     int kc, mc; /* K and rows of a block of A; 0: the planner's choice */

@@ -25,8 +25,7 @@ tgl_status dist_agree(tgl_dist *dist, tgl_status status);
 /* Collective: all[r*bytes] := mine of rank r. */
 tgl_status dist_gather(tgl_dist *dist, const void *mine, void *all, size_t bytes);
 
-/* Returns `status`, the result of an operation of the transport. After a failure the communicator
- * is broken. */
+/* Returns `status`, the result of a transport operation. A failure breaks the communicator. */
 tgl_status dist_check_link(tgl_dist *dist, tgl_status status);
 
 #endif

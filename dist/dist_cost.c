@@ -127,8 +127,7 @@ static double moving(const dist_task *task, const dist_division *division, const
            v->peers[operand] * (double)times * machine->latency_s;
 }
 
-/* The first product waits for its panel. The other panels arrive during products, if these take
- * longer. */
+/* The first product waits for its panel. Others arrive during products, if these take longer. */
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *v,
                const tgl_dist_machine *machine, tgl_dist_figures *figures)
 {

@@ -22,8 +22,7 @@ struct tgl_dist_plan {
     dist_transfer transfer[OPERANDS]; /* of A and B to the panels; of partial sums to C */
 
     /* Which rank adds up which part of C: the owners of C; if each rank has all of C, each rank
-     * adds up some rows, which `copies` then sends to the others. first_row: this rank's first row.
-     */
+     * adds up some rows, which `copies` then sends to the others. first_row: this rank's. */
     dist_spread owned;
     int64_t first_row;
     bool has_copies;

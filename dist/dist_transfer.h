@@ -10,8 +10,7 @@
 
 #include <stddef.h>
 
-/* The buffers of a step. There are two slots: one step's data move while another step is computed.
- */
+/* The buffers of a step. Two slots: one step's data move while another step is computed. */
 typedef struct dist_slot {
     char *packed, *staged; /* copies of what is sent and received */
     tgl_dist_message *messages;

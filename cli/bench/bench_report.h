@@ -19,8 +19,7 @@ typedef struct bench_report {
     int unstable;                      /* number of rows with a spread above the limit */
     int slow;                          /* number of rows far below the FMA rate */
     type_label types[REPORT_TYPES];    /* in order of appearance */
-    geometric_mean best[REPORT_TYPES]; /* by type: mean of the ratios of each shape's fastest peer
-                                        */
+    geometric_mean best[REPORT_TYPES]; /* by type: mean ratio of each shape's fastest peer */
     double worst[REPORT_TYPES];        /* by type: the least of these ratios (contestant.ratio) */
     char worst_shape[REPORT_TYPES][64];
     geometric_mean peers[REPORT_TYPES][PEERS_MAX];

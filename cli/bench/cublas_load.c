@@ -61,8 +61,7 @@ static void *load_library(const char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* Loads the libcublas of the highest version from the folders that match the pattern base/folder.
- */
+/* Loads the libcublas of the highest version in the folders that match base/folder. */
 static void *load_pattern(const char *base, const char *folder)
 {
     char pattern[PATH_MAX];

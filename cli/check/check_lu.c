@@ -19,8 +19,7 @@ enum {
     LARGE_SIZE = 2048, /* rows of the system otherwise */
     STEPS_MAX = 30,    /* maximum number of steps of refinement */
 };
-static const double max_residual = 16; /* upper limit of the scaled residual, as in the HPL
-                                          benchmark */
+static const double max_residual = 16; /* limit of the scaled residual, as in HPL */
 static const double max_ratio = 2;     /* maximum of residual / residual of FFMA */
 
 typedef struct lu_system {

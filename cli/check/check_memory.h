@@ -13,8 +13,7 @@ typedef struct case_memory {
     void *at[BUFFERS];           /* buffers in device memory; NULL: the case has no such operand */
     void *arrays[ARRAYS];        /* arrays of pointers to the matrices of A, B, C and D */
     void *scalars;               /* alpha and beta */
-    unsigned char *back, *first; /* on the host: the latest result; the first one, if the product
-                                    runs ten times */
+    unsigned char *back, *first; /* on the host: the latest result; the first of ten results */
 } case_memory;
 
 /* Allocates and fills the memory of a case. *memory must be all zeros; it must be released even

@@ -18,8 +18,8 @@ typedef struct dist_layouts {
     tgl_dist_layout a, b, c;
 } dist_layouts;
 
-/* Reads the layouts of A, B and C from a text; NULL: the default layouts. false: the text is
- * invalid, which is reported. */
+/* Reads the layouts of A, B and C from a text; NULL: the default layouts. false: it is invalid,
+ * which is reported. */
 bool dist_layouts_parse(const char *text, const tgl_problem *problem, int ranks,
                         dist_layouts *layouts);
 

@@ -15,8 +15,7 @@
 #include <string.h>
 
 enum { LINES_MAX = 8, TILE = 128 };
-static const double whole_up_to = 1 << 30; /* up to so many multiplications all elements are
-                                              computed (is_whole) */
+static const double whole_up_to = 1 << 30; /* for so many multiplications, is_whole is set */
 
 struct truth {
     int64_t m, n, k;
@@ -27,8 +26,7 @@ struct truth {
     bool is_whole;
     double seconds;
 
-    /* The rows and columns that are computed: all rows if is_whole is set, else some rows and
-     * columns. */
+    /* The rows and columns that are computed: all rows if is_whole, else some rows and columns. */
     int64_t row_count, column_count;
     int64_t *rows, *columns;
     reference_element *row_elements, *column_elements; /* row_count x n, column_count x m */

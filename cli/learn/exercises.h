@@ -58,8 +58,7 @@ typedef struct exercise {
     int dynamic_shared; /* bytes per block */
     int maps;           /* tensor maps: 2: of A and B; 3: of C, too */
     int cluster;        /* blocks of a cluster; 0: no clusters */
-    int blocks_max;     /* number of blocks on the simulator, which take tiles in turn; 0: one per
-                           tile */
+    int blocks_max;     /* blocks on the simulator, which take tiles in turn; 0: one per tile */
     int columns;        /* columns of C; 0: any number */
     int error_max;      /* maximum error in units of 2^-24 |A||B|; 0: only exact sums are checked */
     int gate_m, gate_k; /* the size at which the gates are measured; n is gate_m or `columns` */

@@ -40,8 +40,7 @@ typedef struct learner {
     tgl_plan *plan;
     void *memory[3];            /* of A, B and C on the device */
     char *host[3];              /* A, B and C on the host */
-    const char *A, *B, *C, *C0; /* first elements of the matrices on the host; C0: C before the run
-                                 */
+    const char *A, *B, *C, *C0; /* first elements on the host; C0: C before the run */
 } learner;
 
 /* Whether the device counts accesses; a GPU takes times instead. */
@@ -66,8 +65,7 @@ static double next_element(unsigned *state, bool is_exact)
     return is_exact ? (int)((*state >> 16) % 9) * 0.25 - 1 : (double)*state / 2147483648.0 - 1;
 }
 
-/* Allocates and fills a matrix, on the host and on the device. is_nan: true: all elements are NaN.
- */
+/* Allocates and fills a matrix, on the host and on the device. is_nan: all elements are NaN. */
 static tgl_status make_matrix(learner *l, int number, int64_t elements, bool is_exact, bool is_nan)
 {
     const tgl_type type = l->e->type;
@@ -90,8 +88,7 @@ static tgl_status make_matrices(learner *l, bool is_exact)
     CLI_TRY(make_matrix(l, 0, c->m * l->problem.lda, is_exact, false));
     CLI_TRY(make_matrix(l, 1, c->k * l->problem.ldb, is_exact, false));
     CLI_TRY(make_matrix(l, 2, elements, true, c->beta == 0));
-    const size_t bytes = (size_t)(elements + 1) * size; /* one more element, so that the size is not
-                                                           0 */
+    const size_t bytes = (size_t)(elements + 1) * size; /* + 1, so that the size is not 0 */
     char *before = malloc(bytes);
     if (before == NULL) return TGL_NO_MEMORY;
     memcpy(before, l->host[2] + skip, bytes);

@@ -75,24 +75,21 @@ static double stored_bytes(const measured *x, unsigned kinds)
     return sum_of(x, LEARN_STORES, AT(bytes));
 }
 
-/* The number of mma.sync.m16n8k16 that the product needs: one does the work of 64 FFMAs of a warp.
- */
+/* The number of mma.sync.m16n8k16 that the product needs: one equals 64 FFMAs of a warp. */
 static double needed_mmas(const measured *x, unsigned kinds)
 {
     (void)kinds;
     return x->ffmas / 64;
 }
 
-/* The number of mma.sync.m16n8k8 that the product needs: one does the work of 32 FFMAs of a warp.
- */
+/* The number of mma.sync.m16n8k8 that the product needs: one equals 32 FFMAs of a warp. */
 static double needed_tf32(const measured *x, unsigned kinds)
 {
     (void)kinds;
     return x->ffmas / 32;
 }
 
-/* The number of wgmma.m64n64k16 that the product needs: one does the work of 2048 FFMAs of a warp.
- */
+/* The number of wgmma.m64n64k16 that the product needs: one equals 2048 FFMAs of a warp. */
 static double needed_wgmmas(const measured *x, unsigned kinds)
 {
     (void)kinds;

@@ -49,8 +49,7 @@ static report *shared_report; /* for the signal handler */
 static void note_fault(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)context;
-    shared_report->fault = info->si_addr; /* SA_RESETHAND: the access is repeated and ends the
-                                             process */
+    shared_report->fault = info->si_addr; /* SA_RESETHAND: when repeated, it ends the process */
 }
 
 static void limit(int resource, rlim_t most)

@@ -204,8 +204,7 @@ static __device__ __forceinline__ unsigned lanes_extent(unsigned x, int low, int
 static __device__ __forceinline__ void add_elements(unsigned *own, const float *x,
                                                     const bool transposed)
 {
-    unsigned others[4] = {0, 0, 0, 0}; /* nonzero elements beside the largest; not 0: there are any
-                                        */
+    unsigned others[4] = {0, 0, 0, 0}; /* not 0: nonzero elements beside the largest */
 #pragma unroll
     for (int e = 0; e < 32; e++) {
         const int j = transposed ? e % 4 : 0;
@@ -265,8 +264,7 @@ static __device__ __forceinline__ int exponent_of(unsigned extent)
     return (extent & 1 ? TGL_TOP_EXPONENT : TGL_SINGLE_EXPONENT) - exponent;
 }
 
-/* Called by one thread for each line: stores its exponent, and adds its state to that of the panel.
- */
+/* Called by one thread for each line: stores its exponent, adds its state to the panel's. */
 static __device__ __forceinline__ void record_line(const job_t *job, const struct decompose_work *w,
                                                    int line, unsigned extent)
 {
@@ -318,8 +316,7 @@ static __device__ __forceinline__ struct scale scale_of_line(const struct extent
     return scale_of(exponent_of(__float_as_uint(extents->of_line[slot])));
 }
 
-/* Makes the words hi and lo (f16) of two elements. Returns whether two words cannot represent one
- * of them. */
+/* Makes the words hi, lo (f16) of two elements. Returns whether they cannot represent one. */
 static __device__ __forceinline__ bool split_two(float first, float second, struct scale scale,
                                                  unsigned *hi, unsigned *lo)
 {
@@ -401,8 +398,7 @@ static __device__ __forceinline__ float element_of(const job_t *job, const struc
     return matrix_of(job, w)[transposed ? k * job->ld + line : line * job->ld + k];
 }
 
-/* Whether element number e, whose value is x, is to be listed, because two words cannot represent
- * it. */
+/* Whether element number e, with value x, is to be listed: two words cannot represent it. */
 static __device__ __forceinline__ bool is_listed(const struct extents *extents,
                                                  const struct decompose_place *at, int e, float x,
                                                  const bool transposed)
@@ -412,8 +408,7 @@ static __device__ __forceinline__ bool is_listed(const struct extents *extents,
            is_below_words(x, scaled(x, scale_of_line(extents, slot)));
 }
 
-/* Adds the thread's elements that two words cannot represent to the panel's list. This is rarely
- * called. */
+/* Adds the thread's elements that two words cannot represent (rare) to the panel's list. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
                                                   const struct decompose_place *at,
                                                   const struct extents *extents,

@@ -115,8 +115,7 @@
 #error "LINES: 1 if the matrix is MN-major"
 #endif
 
-/* The number of pointers of a thread to the matrix: one for each line, or for each load of its
- * pack. */
+/* Number of pointers of a thread to the matrix: one for each line, or for each load of its pack. */
 #define PLACES (ALONG_K ? LINES : CHUNKS)
 
 /* What a thread loads next. */
@@ -159,8 +158,7 @@ static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm
     return c;
 }
 
-/* LOAD_VECTOR() loads a pack of a vector, load_cached() an element. Both keep what they load in L1.
- */
+/* LOAD_VECTOR() loads a pack of a vector, load_cached() an element. The data stay in L1. */
 #if IS_16_BITS
 #define LOAD_VECTOR(to, at) convert_words(to, __ldca((const uint4 *)(at)))
 static __device__ __forceinline__ element_t load_cached(const element_t *at)

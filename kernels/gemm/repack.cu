@@ -67,8 +67,7 @@ typedef unsigned short element;
 #define rounded(bits) (bits)
 #endif
 
-/* Reads 16 bytes of a line from element `first` on, one element at a time; zeros past the end of
- * the line. */
+/* Reads 16 bytes of a line from element `first` on, one by one; zeros past the line's end. */
 static __device__ __forceinline__ uint4 read_end(const element *line, int first, int length)
 {
     unsigned w[4] = {0, 0, 0, 0};

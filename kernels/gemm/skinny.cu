@@ -26,9 +26,8 @@
 #include "lib/skinny_results.h"
 #include "lib/skinny_small.h"
 
-/* acc += the products of a step of this warp. The step's elements of the big operand are in `now`,
- * or in `slot`, a stage of the warp's ring. small: the small operand from the first k of the step
- * on. */
+/* acc += the products of a step of this warp. Its elements of the big operand are in `now`, or in
+ * `slot`, a stage of the warp's ring. small: the small operand from the first k of the step on. */
 static __device__ __forceinline__ void skinny_multiply_step(accumulate_t (*acc)[RESULTS],
                                                             const pack_t *now, const float *slot,
                                                             const accumulate_t *small)

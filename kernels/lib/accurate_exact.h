@@ -67,8 +67,7 @@ static __device__ __forceinline__ void put(float *left, float *right, const floa
     }
 }
 
-/* sum := the sums of a unit, computed by FFMA. room: shared memory for the tiles, in place of the
- * consumer's chunks. */
+/* sum := the sums of a unit, computed by FFMA. room: the chunks' memory, for tiles. */
 static __device__ __forceinline__ void multiply_exactly(float *sum,
                                                         const struct tgl_gemm_args *args,
                                                         const struct unit *u, int group, int depth,

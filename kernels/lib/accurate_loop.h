@@ -71,8 +71,7 @@ static __device__ __forceinline__ void multiply_cross(float *acc, wgmma_tile lef
     wgmma_commit();
 }
 
-/* Lets the next consumer issue its wgmmas, waits for the wgmmas of this one, and releases their
- * stage. */
+/* Lets the next consumer issue wgmmas, waits for those of this one, and releases their stage. */
 static __device__ __forceinline__ void end_phase(float *acc, struct accurate_shared *shared,
                                                  int group, int stage)
 {

@@ -133,8 +133,7 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
  * + 8 (half 1). COLUMN(g, j): of 32 columns of the tile, the column that instruction number j, 0 to
  * 3, gets as its column g. In a K-major tile a line is a row or column: the line numbers of g = 0
  * to 3 differ in bits 1 and 2, and so do those of g = 4 to 7. In an MN-major tile a line is a k,
- * and a lane reads k = t: the element numbers of g = 0 and 2, of g = 1 and 3, and so on differ in
- * bit 3. */
+ * and a lane reads k = t: element numbers of g = 0 and 2, of 1 and 3, and so on differ in bit 3. */
 #define K_MAJOR_ROW(g, half)  ((g) % 4 * 2 + (g) / 4 + (half)*8)
 #define MN_MAJOR_ROW(g, half) ((g) / 2 % 2 * 8 + (g) / 4 * 2 + (g) % 2 + (half)*4)
 #define ROW(g, half)          (A_K_MAJOR ? K_MAJOR_ROW(g, half) : MN_MAJOR_ROW(g, half))

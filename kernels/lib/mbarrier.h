@@ -39,8 +39,8 @@ void tgl_sim_mbarrier_wait(const void *barrier, unsigned parity);
 
 #else
 
-/* Initialises an mbarrier. arrivals: the number of arrivals that complete a phase. One thread calls
- * this, before all other uses. */
+/* Initialises an mbarrier. arrivals: their number per phase. One thread calls this before all other
+ * uses. */
 static __device__ __forceinline__ void mbarrier_init(mbarrier *barrier, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(

@@ -29,9 +29,8 @@ gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, 
     return from;
 }
 
-/* Two functions: the row or column, and the first k, of the thread's place number i in a tile (a
- * place is the destination of a copy). Neighbouring lanes read neighbouring elements of global
- * memory. */
+/* The row or column, and the first k, of the thread's place number i (destination of a copy).
+ * Neighbouring lanes read neighbouring elements of global memory. */
 static __device__ __forceinline__ int gathered_edge(int i, const int edge, const bool k_major)
 {
     const int number = (int)threadIdx.x + i * THREADS;
@@ -44,9 +43,9 @@ static __device__ __forceinline__ int gathered_k(int i, const int edge, const bo
     return (k_major ? number % (BK / 16) : number / edge) * 16;
 }
 
-/* Reads the 16 bytes of the thread's place number i (mma_tiles.h), with zeros for elements outside
- * of the matrix. k_left: K of the matrix from the beginning of the tile on. k_major: the operand's
- * layout in global memory. */
+/* Reads the 16 bytes of the thread's place number i, with zeros for elements outside of the matrix.
+ * k_left: K of the matrix from the beginning of the tile on. k_major: the operand's layout in
+ * global memory. */
 static __device__ __forceinline__ uint4 gather_place(const struct mma_origin *from, int k_left,
                                                      int i, const int edge, const bool k_major)
 {

@@ -7,8 +7,8 @@
 
 #include "lib/element.h"
 
-/* The value that another lane passes. Its number is this lane's number XOR `lanes`. The simulator's
- * shuffles move 4 bytes. */
+/* The value that lane number (this lane's number XOR `lanes`) passes. The simulator's shuffles move
+ * 4 bytes. */
 #if ACCUMULATE == TYPE_F64 && defined(TGL_SIM)
 static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 {

@@ -102,8 +102,7 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
 struct simt_origin {
     const char
         *at[COPIES_MAX]; /* with FEW_ADDRESSES: address of each copy, advanced from tile to tile */
-    const char *tile;    /* without FEW_ADDRESSES: address of the tile, advanced from tile to tile
-                          */
+    const char *tile;    /* without FEW_ADDRESSES: the tile's address, also advanced */
     tile_offset offsets[COPIES_MAX]; /* constant distance of each copy from `tile`, in bytes */
 };
 

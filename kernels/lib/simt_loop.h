@@ -101,8 +101,8 @@ simt_multiply_step(float (*acc)[TN], const float *a, const float *b, const int p
     }
 }
 
-/* Commits the group of copies. Returns when the next tile to multiply has arrived and all threads
- * have read the previous one. */
+/* Commits the group of copies. Returns when the next tile to multiply has arrived and all have read
+ * the previous one. */
 static __device__ __forceinline__ void await_tile(void)
 {
     async_commit();

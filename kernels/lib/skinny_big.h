@@ -35,8 +35,7 @@ struct loader {
 #define ROOM(l, i) 0
 #endif
     int k, to;     /* k of the next step to load; end of the segment's K */
-    int unit, end; /* first unit (skinny_work.h) of the next segment; the unit after the block's
-                      last one */
+    int unit, end; /* first unit of the next segment; end of the block's units (skinny_work.h) */
     int stage;     /* the stage of the ring to fill next */
     pack_t next[STRAIGHT ? PACKS : 1]; /* the step to be multiplied next */
 };

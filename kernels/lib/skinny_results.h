@@ -107,8 +107,7 @@ finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t
 
 #else
 
-/* Adds the sums of the warps, which share K, in the order of the warps, and finishes the results.
- */
+/* Adds the sums of the warps, which share K, in the order of the warps; finishes the results. */
 static __device__ __forceinline__ void
 finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
 {

@@ -18,9 +18,8 @@
 #define SMALL_LINE ((UNITS + 1 - UNITS % 2) * UNIT)
 #define SMALL      (DEPTH / GROUP_K * SMALL_LINE)
 
-/* The number of buffers for the small operand: one is multiplied while the other is filled. With
- * elements of 16 bits the second buffer holds them as they are stored in memory, in rows of STORED
- * elements. */
+/* Buffers for the small operand: one is multiplied while the other is filled. With elements of 16
+ * bits the second buffer holds them as they are stored in memory, in rows of STORED elements. */
 #define PLACES     (IS_16_BITS ? 1 : 2)
 #define STORED     (DEPTH + 8)
 #define RAW_FLOATS (IS_16_BITS ? COUNT * STORED / 2 : 0)
@@ -86,8 +85,7 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
     }
 }
 
-/* Converts the elements that copy_small() has copied. All threads call it when these have arrived.
- */
+/* Converts the elements that copy_small() has copied. All threads call it after their arrival. */
 static __device__ __forceinline__ void convert_small(accumulate_t *small, int depth)
 {
     const element_t *stored = (const element_t *)(small + PLACES * SMALL);
@@ -143,8 +141,7 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
 /* The state of the copies if the block needs more than DEPTH of K. */
 struct feeder {
     int k, to;     /* first k of the next copy; end of the segment's K */
-    int unit, end; /* first unit (skinny_work.h) of the next segment; the unit after the block's
-                      last one */
+    int unit, end; /* first unit of the next segment; end of the block's units (skinny_work.h) */
     int place;     /* the buffer to fill next */
 #if IS_16_BITS
     int copied; /* K that was copied last, to be converted */

@@ -49,8 +49,7 @@ static __device__ __forceinline__ int tile_count(const struct tgl_gemm_args *arg
     return tile_rows(args) * tile_columns(args) * args->batch;
 }
 
-/* The number of units: one for each of the first tiles_whole tiles, `splits` for each other tile.
- */
+/* The number of units: one for each of the first tiles_whole tiles, `splits` for every other. */
 static __device__ __forceinline__ int unit_count(const struct tgl_gemm_args *args)
 {
 #if CLUSTER_SPLITS > 1

@@ -55,8 +55,7 @@ static __device__ __forceinline__ float unscaled(float sum, int s)
     return sum * power_of_two(first) * any_power_of_two(second);
 }
 
-/* Whether two words of f16 cannot represent x. scaled_x: its scaled value. (&: && would be a
- * branch.) */
+/* Whether two words of f16 cannot represent x. scaled_x: x scaled. (&: && would be a branch.) */
 static __device__ __forceinline__ bool is_below_words(float x, float scaled_x)
 {
     return (x != 0.0f) & (fabsf(scaled_x) < 1.0f / (1 << -TGL_LOW_EXPONENT));

@@ -109,8 +109,8 @@ static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accu
     g->chunks = tgl_ceil_div(n, g->chunk);
 }
 
-/* Sets the operands of a chunk. The operands' words (hi and lo in f16) are kept for later runs only
- * if there is one chunk. */
+/* Sets the operands of a chunk. Words (hi and lo) are kept for later runs only if there is one
+ * chunk. */
 static void place_operands(const tgl_shape *s, const tgl_rectangle *part, accurate_geometry *g)
 {
     for (int i = 0; i < 2; i++) {
@@ -192,8 +192,7 @@ static double accurate_slowed(double seconds)
     return 1 + MOST * seconds / (seconds + HALF_SECONDS);
 }
 
-/* Cycles of an SM for BK of K of a tile at the peak rate: three products of f16 (hi*hi, hi*lo and
- * lo*hi). */
+/* Cycles of an SM for BK of K of a tile at the peak rate: hi*hi, hi*lo and lo*hi in f16. */
 static double least_cycles(const tgl_chip *chip, const accurate_row *t)
 {
     enum { PRODUCTS = 3 };

@@ -70,8 +70,7 @@ void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* The number of threads of a block: 256; 512 only if a cluster of 8 blocks of 256 cannot hold 8
- * columns. */
+/* Threads per block: 256; 512 only if a cluster of 8 blocks of 256 cannot hold 8 columns. */
 static int threads_of(const tgl_decompose *d)
 {
     enum { SMALL = 256, LARGE = 512 };
@@ -138,8 +137,7 @@ static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], in
     return parts;
 }
 
-/* The number of blocks of a cluster. These share a line. The lines of both operands have the same
- * length. */
+/* The number of blocks of a cluster, which share a line. Both operands' lines are equally long. */
 static int decompose_cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     const int a = wanted_parts(chip, both, 0), b = wanted_parts(chip, both, 1);

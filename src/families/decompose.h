@@ -9,8 +9,7 @@
 
 #include "plan/family.h"
 
-/* op(A) or op(B) split into words of f16 (hi and lo): `lines` rows of op(A) or columns of op(B), of
- * `length` elements. */
+/* op(A) or op(B) split into words of f16 (hi, lo). Lines: rows of op(A) or columns of op(B). */
 typedef struct tgl_decompose {
     tgl_operand operand;   /* TGL_AT_A or TGL_AT_B */
     bool transposes;       /* lines are columns in memory */
@@ -42,8 +41,7 @@ int64_t tgl_decompose_counter_bytes(const tgl_decompose *d);
 void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,
                          tgl_list_builder *builder);
 
-/* Which operands a pre-pass (a launch of gemm/decompose.cu) reads: the parameter `which` of the
- * functions below. */
+/* Which operands a pre-pass (gemm/decompose.cu) reads: parameter `which` of the functions below. */
 enum { TGL_DECOMPOSE_A = 1, TGL_DECOMPOSE_B = 2, TGL_DECOMPOSE_BOTH = 3 };
 
 /* Predicted seconds of the pre-pass of these operands, with its launch. */

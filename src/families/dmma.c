@@ -168,17 +168,14 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * choices are 2.2 % slower than the best in geometric mean. Cycles are those of the clock in the
  * table of chips. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
-    TILE_CYCLES = 1000,         /* cycles of a unit outside of its main loop, without slices and
-                                   stores */
+    TILE_CYCLES = 1000,         /* cycles of a unit outside its loop, without slices, stores */
     SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
     STORE_BYTES_A_CLOCK = 29,   /* stores of D */
-    REDUCE_CYCLES = 1440,       /* cycles of a split tile for fences and the counter, without copies
-                                   of sums */
+    REDUCE_CYCLES = 1440,       /* cycles of a split tile: fences, counter; without copies */
     SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
     SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
     TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
-    LATENCY_CYCLES = 3940,      /* cycles from the release of a stage until its next tile has
-                                   arrived */
+    LATENCY_CYCLES = 3940,      /* cycles from a stage's release to its next tile's arrival */
 };
 static const double START_SECONDS = 1.6e-6; /* seconds from the launch to the first tile */
 static const double LONE = 0.9;             /* factor on `share` if a scheduler has only one warp */
@@ -207,8 +204,7 @@ static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int
         longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
 
-/* Cycles from the end of the main loop of a unit to the next unit. splits: number of splits of the
- * unit's tile. */
+/* Cycles from the end of a unit's main loop to the next unit. splits: those of its tile. */
 static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int splits)
 {
     const double elements = (double)g->row->bm * g->row->bn;

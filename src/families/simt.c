@@ -62,8 +62,7 @@ static const simt_schedule schedules[] = {
 #include "families/simt_schedules.inc"
 };
 
-/* Names of the options, in the order of the enum in simt_geometry.h, whose comment explains them.
- */
+/* Names of the options, in the order of the enum in simt_geometry.h, which explains them. */
 static const char *const simt_options[] = {"splits",     "whole",        "depth",
                                            "copy_from",  "copy_every",   "load_from",
                                            "load_every", "column_order", NULL};

@@ -12,15 +12,12 @@ enum {
     LOOP_INSTRUCTIONS = 33, /* instructions of a thread per tile: barriers, stages, addresses */
     COPY_INSTRUCTIONS = 8,  /* a copy takes as long as this many instructions */
     LATENCY_CYCLES = 4,     /* of a shared load and its use, which other FFMAs must hide */
-    TILE_CYCLES = 4000, /* cycles of a tile before its first FFMA and after its last, without stores
-                         */
+    TILE_CYCLES = 4000, /* cycles of a tile before its first and after its last FFMA, no stores */
     STORE_BYTES_A_CLOCK = 32, /* rate of stores of D as float4 */
     LINE_BYTES_A_CLOCK = 11,  /* rate of stores of D in unaligned rows */
     SINGLE_BYTES_A_CLOCK = 7, /* rate of stores of D as scalars */
-    REDUCE_CYCLES = 900,      /* cycles of a split tile: fences, the counter, the last block's sum
-                               */
-    SPLIT_CYCLES = 130, /* cycles for each cluster of a split tile: clusters add their sums in order
-                         */
+    REDUCE_CYCLES = 900,      /* cycles of a split tile: fences, counter, the last block's sum */
+    SPLIT_CYCLES = 130, /* cycles per cluster of a split tile: clusters add their sums in order */
     SLICE_BYTES_A_CLOCK = 100, /* sums that slices write to shared memory and add */
     BLOCK_BYTES_A_CLOCK = 26,  /* sums that one block exchanges with L2 */
     CLUSTER_BYTES_A_CLOCK = 7, /* sums that a block reads from shared memory of its cluster */
@@ -199,8 +196,7 @@ void tgl_simt_bound_start(const tgl_chip *chip, const tgl_shape *s, const simt_g
     }
 }
 
-/* Cycles of an SM for one of `blocks` blocks that run on it, if the block multiplies `depth` of K.
- */
+/* Cycles of an SM for one of the `blocks` blocks that run on it; it multiplies `depth` of K. */
 static double least_block_cycles(const simt_bound *b, double blocks, double depth)
 {
     const int together = blocks < b->resident ? (int)blocks : b->resident;

@@ -117,8 +117,7 @@ static int skinny_unroll_of(const skinny_geometry *g, int width)
     return g->size == 2 && width == 1 && unroll > 1 ? unroll / 2 : unroll;
 }
 
-/* The number of floats of a stage of a warp's ring, which holds one step, with padding. Steps are
- * not unrolled. */
+/* Floats of a stage of a warp's ring: one step, with padding. Steps are not unrolled. */
 static int stage_floats(const skinny_geometry *g)
 {
     const skinny_layout *l = g->layout;
@@ -184,8 +183,7 @@ static int64_t units_of_tile(const tgl_shape *s, const skinny_geometry *g)
     return s->k > chunk ? tgl_ceil_div(s->k, chunk) : 1;
 }
 
-/* Divides the tiles into units of work (parts of K) and sets the grid. NULL, or why the grid is
- * impossible. */
+/* Divides the tiles into units (parts of K), and sets the grid. NULL, or why it is impossible. */
 static const char *share_work(const tgl_shape *s, const tgl_choice *choice, skinny_geometry *g)
 {
     const int64_t asked = tgl_option(choice, SPLITS, 1), blocks = tgl_option(choice, BLOCKS, 0);

@@ -83,8 +83,8 @@ static void put_i32(unsigned char *to, double value)
 }
 
 /* Bytes of the results of an operand's pre-pass (the kernels that convert it before the main
- * kernel) in the scratch of a run; 0: the run does not compute them. run == NULL: a run that
- * computes them. */
+ * kernel) in the scratch of a run; 0: the run does not compute them. NULL for run: it computes
+ * them. */
 static size_t computed_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
 {
     const bool is_computed = run == NULL || (run->kept[operand] == NULL && !run->is_preparation);

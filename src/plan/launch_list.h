@@ -30,8 +30,7 @@ typedef enum tgl_value {
     TGL_VALUE_OPERAND,   /* pointer: run.at[index] + offset bytes; NULL stays NULL */
     TGL_VALUE_SCRATCH,   /* pointer: the run's scratch + offset */
     TGL_VALUE_COUNTERS,  /* pointer: the run's counters + offset */
-    TGL_VALUE_KEPT,      /* pointer + offset: run.kept[index], or if NULL the operand's pre-pass
-                            results in the scratch */
+    TGL_VALUE_KEPT,      /* pointer: run.kept[index], else this pre-pass's scratch, + offset */
     TGL_VALUE_ALPHA_F32, /* float: run.alpha; 0 without a product */
     TGL_VALUE_BETA_F32,  /* float: run.beta */
     TGL_VALUE_ALPHA_F64, /* double */
@@ -215,8 +214,7 @@ const tgl_kernel *tgl_list_kernel(tgl_list_builder *builder, const tgl_kernel *k
 int64_t tgl_list_scratch(tgl_list_builder *builder, int64_t bytes);
 int64_t tgl_list_counters(tgl_list_builder *builder, int64_t bytes);
 
-/* Reserves scratch for the results of the pre-pass of TGL_AT_A or TGL_AT_B. Later runs can reuse
- * them. */
+/* Reserves scratch for the results of a pre-pass of A or B, which later runs can reuse. */
 void tgl_list_keep(tgl_list_builder *builder, tgl_operand operand, int64_t bytes);
 
 /* Adds a step without launches. what: static text. */

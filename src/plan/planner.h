@@ -54,8 +54,7 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape,
 
 /* What the wisdom (the file of measured kernel times, wisdom.h) says about a product. */
 typedef struct tgl_consulted {
-    tgl_measured chosen;   /* the line of the file that determined the choice; chosen.kernel NULL:
-                              none */
+    tgl_measured chosen;   /* the line that determined the choice; chosen.kernel NULL: none */
     int measured;          /* candidates with a line that may be used */
     int stale, unusable;   /* lines that are stale; lines of kernels that cannot be chosen */
     const char *why_stale; /* why one of the stale lines is stale */
@@ -64,9 +63,8 @@ typedef struct tgl_consulted {
 } tgl_consulted;
 
 /* Replaces *choice, which the planner has chosen without measured times, by the candidate that was
- * measured to be fastest. Only candidates for exactly this product, with the arithmetic of *choice,
- * that respect the request are considered. all: whether *said counts all lines, which takes longer.
- */
+ * measured to be fastest. Considers only candidates for exactly this product, with the arithmetic
+ * of *choice, that respect the request. all: whether *said counts all lines, which takes longer. */
 void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                          bool all, tgl_candidate *choice, tgl_consulted *said);
 
@@ -81,8 +79,7 @@ int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tg
 int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                          const tgl_candidate *choice, const char *kernel, tgl_candidate **list);
 
-/* source := tgl_wisdom_source() of the launches of a candidate that is not rejected. False: no
- * memory. */
+/* source := tgl_wisdom_source() of a candidate's launches (not rejected). False: no memory. */
 bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape,
                         const tgl_candidate *candidate, char source[TGL_SOURCE_SIZE]);
 

@@ -169,8 +169,7 @@ static bool keep_text(tgl_wisdom *w, char *text)
     return true;
 }
 
-/* Reads lines of the file, whose text becomes a chunk of the wisdom. A line with a zero byte ends
- * there. */
+/* Reads lines, whose text becomes a chunk of the wisdom. A line with a zero byte ends there. */
 static void take_text(tgl_wisdom *w, char *text, size_t size)
 {
     if (!keep_text(w, text)) return;

@@ -16,8 +16,7 @@ typedef struct cpu_tier {
     const cpu_kernels *f32, *f64, *c64, *c128;
     const cpu_conversions *conversions;
     const cpu_words *words; /* kernels of words (cpu_words.h); NULL: the tier has none */
-    const char *base;       /* name of the tier whose f32 to c128 kernels it uses; NULL: it has its
-                               own */
+    const char *base;       /* the tier whose f32 to c128 kernels it uses; NULL: it has its own */
 } cpu_tier;
 
 enum { CPU_MAX_TIERS = 9 };

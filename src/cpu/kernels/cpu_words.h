@@ -81,8 +81,7 @@ static inline bool tgl_cpu_digits_in_range(cpu_exponents x)
 typedef struct cpu_words_source {
     const void *from;
     int64_t ld; /* distance in elements from one line (k_contiguous) or step of k to the next */
-    bool k_contiguous; /* true: the steps of k of a line are contiguous; false: the lines of a step
-                          are */
+    bool k_contiguous; /* true: steps of a line are contiguous; false: lines of a step are */
     int64_t lines, k;
 } cpu_words_source;
 
@@ -96,8 +95,8 @@ typedef struct cpu_words_next {
 typedef cpu_exponents cpu_pack_words_fn(void *to, const cpu_words_source *source);
 
 /* C := a*b, or C += a*b if `add`, for blocks of m x k and k x n. C is of f32, or of int32 modulo
- * 2^32. The products low*middle, middle*low and low*low of three words are left out, and low*low of
- * digits. */
+ * 2^32. The products low*middle, middle*low and low*low of three words, and low*low of digits, are
+ * left out. */
 typedef struct cpu_words_product {
     cpu_words_source a, b;     /* m is a.lines, n is b.lines */
     void *packed_a, *packed_b; /* the blocks as words */
@@ -124,8 +123,8 @@ typedef struct cpu_words {
     cpu_multiply_words_fn *multiply_fewer; /* of digits, but not A's middle times B's low ones */
 
     /* multiply_unpacked: as multiply(), but reads in place an A that is contiguous along k and has
-     * whole panels and steps. exponents: returns the exponents of such an A of bf16. NULL: A is
-     * always packed. */
+     * whole panels and steps. exponents: finds those of such an A of bf16. NULL: A is always
+     * packed. */
     cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 

@@ -44,8 +44,7 @@ static inline uint8x16_t load_bytes(const uint8_t *from, int64_t bytes, const in
     return vld1q_u8(some);
 }
 
-/* Stores a chunk, which has CPU_NEON_CHUNK bytes of each of 8 lines. lines[i]: the bytes of line i.
- */
+/* Stores a chunk: CPU_NEON_CHUNK bytes of each of 8 lines. lines[i]: the bytes of line i. */
 static inline void store_lines(uint8_t *to, const uint8x16_t lines[LINES], const int group)
 {
     UNROLL
@@ -67,8 +66,7 @@ static inline void store_lines(uint8_t *to, const uint8x16_t lines[LINES], const
     }
 }
 
-/* Stores a chunk, which has CPU_NEON_CHUNK bytes of each of 8 lines. units[i]: bytes 2i and 2i + 1
- * of each line. */
+/* Stores a chunk: CPU_NEON_CHUNK bytes of 8 lines. units[i]: bytes 2i and 2i + 1 of each line. */
 static inline void store_units(uint8_t *to, const uint16x8_t units[UNITS], const int group)
 {
     uint16_t *at = (void *)to;

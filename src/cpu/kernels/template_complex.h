@@ -134,8 +134,7 @@ INLINE void NAME(finish_half)(const int mr, MASK mask, const T *c, int64_t ldc, 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
 #ifdef PACK_PAIRS
-static cpu_pack_fn PACK_PAIRS(interleave), PACK_PAIRS(copy); /* f64 functions: they pack pairs of
-                                                                f32 */
+static cpu_pack_fn PACK_PAIRS(interleave), PACK_PAIRS(copy); /* f64 packs pairs of f32 */
 #else
 #define PACK_PAIRS(x) NAME(x)
 
@@ -175,8 +174,7 @@ static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t 
 
 /* ---- Lines of C ------------------------------------------------------------------------------ */
 
-/* z[0..1] := (re, im) * z, a product of complex numbers. If im is 0, both parts are multiplied by
- * re. */
+/* z[0..1] := (re, im) * z, a complex product. If im is 0, both parts are multiplied by re. */
 INLINE void NAME(multiply_by)(T z[2], T re, T im)
 {
     const T x = z[0], y = z[1];

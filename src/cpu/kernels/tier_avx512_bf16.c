@@ -22,8 +22,7 @@
 #include "cpu/kernels/template_word_tile.h"
 
 /* Zen 4 executes 32 multiply-adds a cycle by VDPBF16PS, and 16 by FMAs: 14 if loads and packing of
- * f32 are counted. f32 as three words would take three times as long as FMAs, f16 as two words
- * twice as long. */
+ * f32 are counted. Three words per f32 would take 3 times as long as FMAs, two per f16 twice. */
 const cpu_words tgl_cpu_words_avx512_bf16 = {
     .name = "AVX512-BF16",
     .steps = {[CPU_WORDS_BF16] = 512, /* 256 steps: up to 4 % slower at 512 cubed and larger */

@@ -94,8 +94,8 @@ static bool fetches_next_block(const plan_input *in, int64_t columns)
 /* ---- Packing --------------------------------------------------------------------------------- */
 
 /* Whether the rows of A lie in few sets of the caches and A is larger than L2. Rows lie in few sets
- * if their distance is a multiple of PAGE, or so close to one that a tile's rows drift by at most
- * one cache line. */
+ * if their distance is a multiple of PAGE, or so close that a tile's rows drift by one cache line
+ * at most. */
 static bool rows_share_few_sets(const plan_input *in)
 {
     const int64_t step = in->shape->lda * in->element, beyond = step % PAGE;

@@ -38,8 +38,7 @@ static double cycles_by_words(const cpu_words *words, cpu_word_kind kind, int64_
            m * n * (ADD * blocks + EPILOGUE) + CALL;
 }
 
-/* The number of lines of a block, if `total` lines are cut into `blocks` blocks of nearly equal
- * size. */
+/* Lines per block if `total` lines are cut into `blocks` blocks of nearly equal size. */
 static int64_t even_lines(int64_t total, int64_t blocks)
 {
     return tgl_min64(total, tgl_round_up(cpu_ceil_div(total, blocks), CPU_WORDS_LINES));

@@ -100,8 +100,7 @@ static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
 }
 
 /* Adds the products of k steps from `first` on to the sums; the first steps of a job set the sums.
- * False: this kind of words (cpu_words.h) cannot represent the elements of these steps accurately.
- */
+ * False: this kind of words (cpu_words.h) cannot represent the elements accurately. */
 static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_kind kind)
 {
     const tgl_shape *s = x->product->shape;
@@ -168,8 +167,7 @@ static void add_by_vector(const d_block *x, int64_t first, int64_t k)
     }
 }
 
-/* Multiplies k steps by kernels of words (cpu_words.h) or, if the elements do not permit these, by
- * f32 FMAs. */
+/* Multiplies k steps by words (cpu_words.h) or, if the elements do not permit that, by f32 FMAs. */
 static void multiply_steps(const d_block *x, int64_t first, int64_t k)
 {
     if (x->plan->is_vector)

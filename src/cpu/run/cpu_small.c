@@ -35,8 +35,7 @@ static int quotient(int x, int y)
     return x * reciprocals[y] >> 16;
 }
 
-/* The number of vectors that contain n elements. The number of elements of a vector is a power of
- * two. */
+/* The number of vectors that contain n elements. A vector has a power of two of elements. */
 static int vectors_of(const cpu_kernels *kernels, int n)
 {
     return (n + kernels->vector - 1) >> __builtin_ctz((unsigned)kernels->vector);

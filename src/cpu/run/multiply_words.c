@@ -52,10 +52,10 @@ bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_
  * integers costs at most half the sum of the magnitudes of A's and of B's line, and 1/4 for each
  * step. Each product that is left out is at most 2^14 (low*low) or 2^22 (A's middle times B's low).
  *
- * It is divided by u S (multiply_words.h). A lower bound of S: the magnitude of an integer is at
- * least the sum of the widths of the levels that its highest digit reaches. In any pair of lines at
- * least large_a[s] + large_b[t] - k steps have both an element of A of level s and an element of B
- * of level t. */
+ * It is divided by u S (multiply_words.h). Bound of S: the magnitude of an integer is at least the
+ * sum of the widths of the levels that its highest digit reaches. In any pair of lines at least
+ * large_a[s] + large_b[t] - k steps have both an element of A of level s and an element of B of
+ * level t. */
 double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
 {
     /* The lower digits together are at most 0.51 units of the highest digit. */
