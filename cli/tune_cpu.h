@@ -16,7 +16,7 @@ enum { TUNE_CPU_ROW = 200 };
 int tune_cpu(tgl_device *dev, const char *model, const suite *s, double minutes,
              char row[TUNE_CPU_ROW]);
 
-/* Writes the beginning of such a row, for this device and type. */
+/* Writes the beginning of a row of cpu_models.c for this device and type. */
 void tune_cpu_key(const tgl_device *dev, const char *model, tgl_type type, char key[TUNE_CPU_ROW]);
 
 #endif

@@ -31,7 +31,7 @@ static void swap(int64_t *x, int64_t *y)
     *y = z;
 }
 
-/* The row-major problem with the same matrices in memory. */
+/* *p if it is row-major; else the row-major problem that has the same matrices in memory. */
 static tgl_problem row_major_of(const tgl_problem *p)
 {
     tgl_problem row = *p;

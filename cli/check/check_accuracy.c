@@ -264,7 +264,8 @@ static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, inputs k
     return TGL_OK;
 }
 
-/* Prints the conclusion. Returns an exit code. */
+/* Prints the mean and the worst ratio of errors, and the number of wrong products. Returns an exit
+ * code. */
 static int conclude_shapes(const accuracy_run *run)
 {
     const double mean = geometric_mean_value(&run->mean);
@@ -279,7 +280,8 @@ static int conclude_shapes(const accuracy_run *run)
     return run->failed == 0 && mean <= max_mean_ratio ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* Runs the first part. Returns an exit code. */
+/* Runs the first part: compares the errors with those of cuBLAS and of a sequential sum. Returns an
+ * exit code. */
 static int check_shapes(accuracy_run *run, bool small)
 {
     progress line;
@@ -310,7 +312,8 @@ static void write_heading(FILE *csv, const tgl_device *dev)
     fputs(",ieee_rms,ieee_max,kernel\n", csv);
 }
 
-/* Runs the other parts, which are for F32 products within the error bound of FP32 sums. */
+/* Runs the second part (check_classes()) and the third (check_lu()), for F32 products within the
+ * error bound of FP32 sums. */
 static int check_f32(accuracy_run *run, const char *kernel, bool small)
 {
     const class_settings settings = {.dev = run->dev,

@@ -273,7 +273,7 @@ static tgl_status compute_trial(const class_settings *s, trial *t)
     return TGL_OK;
 }
 
-/* Applies the rules for one product. */
+/* Applies the rules at the head of this file to one product. */
 static void judge_product(trial *t)
 {
     const double most = fmax(max_error_floor, max_error_ratio * t->all.errors[FFMA].max);
@@ -392,7 +392,7 @@ static tgl_status try_class(class_run *run, const input_class *c)
     return (c->flags & CLASS_DEPTHS) != 0 ? try_depths(run, c, max) : TGL_OK;
 }
 
-/* Whether the rules about all classes hold. */
+/* Whether the rules at the head of this file that concern all classes together hold. */
 static bool conclude_classes(const class_run *run)
 {
     const double mean = geometric_mean_value(&run->mean);

@@ -16,7 +16,7 @@ typedef struct class_inputs {
     float *A, *B, *C;
 } class_inputs;
 
-/* The rules for the results of a class, besides that for the greatest error. */
+/* Flags of a class: which rules hold for its results, besides the limit of the greatest error. */
 enum {
     CLASS_IN_MEAN = 1, /* the RMS error counts in the geometric mean */
     CLASS_DEPTHS = 2,  /* the class is tried with all depths k */

@@ -16,8 +16,8 @@ typedef struct gemv_row {
     struct gemv_layout {
         int registers;       /* per thread; an SM holds as many threads as these allow */
         int lines;           /* lines of a K-major matrix per thread */
-        int unroll_k_major;  /* 16-byte loads that a thread issues at once for each such line */
-        int unroll_mn_major; /* 16-byte loads that a thread issues at once if it is MN-major */
+        int unroll_k_major;  /* 16-byte loads that a thread issues at once per line, if K-major */
+        int unroll_mn_major; /* 16-byte loads that a thread issues at once if MN-major */
     } f32, bits16, f64;
 } gemv_row;
 

@@ -41,7 +41,7 @@ typedef struct tgl_measured {
     const char *stale; /* why the line is not used, static text; NULL: it may be used */
 } tgl_measured;
 
-/* The measured times of one chip that the file has. Several threads may use a wisdom at the same
+/* The measured times in the file that are of one chip. Several threads may use a wisdom at the same
  * time. All functions accept NULL as an empty wisdom. */
 typedef struct tgl_wisdom tgl_wisdom;
 

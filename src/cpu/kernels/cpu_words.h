@@ -123,8 +123,7 @@ typedef struct cpu_words {
     cpu_multiply_words_fn *multiply_fewer; /* of digits, but not A's middle times B's low ones */
 
     /* multiply_unpacked: as multiply(), but reads in place an A that is contiguous along k and has
-     * whole panels and steps. exponents: finds those of such an A of bf16. NULL: A is always
-     * packed. */
+     * whole panels and steps. exponents(): of such an A of bf16. NULL: A is always packed. */
     cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 

@@ -35,7 +35,7 @@ const cpu_model tgl_cpu_models[] = {
 
     /* Emerald Rapids: xeon-emerald-rapids/cpu.csv, cpu_random.csv */
     {"GenuineIntel 6.207", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
-    /* Sapphire Rapids, which has the same core: copied from 6.207 */
+    /* Sapphire Rapids, which has the core of 6.207: copied from there */
     {"GenuineIntel 6.143", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
     /* Intel's other models and tiers: copied from 6.207, without bands */
     {"GenuineIntel",       ANY,    {2,  48}, NEVER, {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},

@@ -31,14 +31,14 @@ typedef struct cpu_model {
     cpu_beyond bands; /* if C exceeds this cache and k is short, C is computed in bands of rows */
 
     cpu_fraction a_block;     /* a block of A as a fraction of L2, if A has several blocks */
-    int a_block_min_kb;       /* the least KB of such a block, but at most L2 / 3 */
+    int a_block_min_kb;       /* least KB of a block of A, if A has several; at most L2 / 3 */
     cpu_fraction a_one_block; /* A is one block if it fits in this share of L2 */
     int a_block_max_rows;     /* rows of a block of A, at most */
 
     bool copies_few_sets;  /* rows of A are copied if they lie in few sets of the caches */
     int copy_min_columns;  /* rows of A are copied if C has at least this many columns; 0: never */
     cpu_beyond batches;    /* a batch of small products is prefetched if it exceeds this cache */
-    int batch_min_kb;      /* the least KB of each product of such a batch */
+    int batch_min_kb;      /* least KB of each product of a batch that is prefetched */
     cpu_blocking f32, f64; /* what `tegula tune` found to be faster; 0: cpu_plan.c computes it */
 } cpu_model;
 
