@@ -125,10 +125,9 @@ struct cursor {
     long long step; /* distance between two elements of a vector */
 };
 
-/* What a thread loads first. Rows or columns past the last one repeat it, and vectors past the last
- * one repeat the first. If the matrix is K-major and there are several vectors, these are
- * contiguous.
- */
+/* Returns what a thread loads first. For rows or columns past the last one it loads the last one
+ * again, for vectors past the last one the first vector. If the matrix is K-major and there are
+ * several vectors, these are contiguous. */
 static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;

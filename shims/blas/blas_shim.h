@@ -160,8 +160,8 @@ void blas_gpu_configure(const char *device, const tgl_device *cpu);
 /* Whether a product is to run on the GPU that blas_gpu_configure() has allowed. */
 bool blas_is_for_gpu(const blas_gemm *g);
 
-/* Runs the product on the GPU. False: it cannot run there, and C is unchanged, or must not be
- * read. */
+/* Runs the product on the GPU. False: it could not run there, and C is unchanged. Ends the program
+ * if the GPU has left C undefined. */
 bool blas_multiply_by_gpu(const blas_gemm *g);
 
 /* ---- Device and tracing ---------------------------------------------------------------------- */
