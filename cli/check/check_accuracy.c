@@ -264,8 +264,7 @@ static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, inputs k
     return TGL_OK;
 }
 
-/* Prints the mean and the worst ratio of errors, and the number of wrong products. Returns an exit
- * code. */
+/* Prints mean and worst ratio of errors, and the count of wrong products. Returns an exit code. */
 static int conclude_shapes(const accuracy_run *run)
 {
     const double mean = geometric_mean_value(&run->mean);

@@ -36,8 +36,8 @@ typedef struct check_subject {
     check_tally tally;
 } check_subject;
 
-/* Checks that `asked` names a kernel of the device. Returns EXIT_DONE if it does; else reports an
- * error and returns its exit code. */
+/* Returns EXIT_DONE if `asked` names a kernel of the device; else reports an error and returns its
+ * exit code. */
 int check_find_kernel(const tgl_device *dev, const char *asked);
 
 /* Lists the requested kernels, first the planner's choice if it is one of them. Returns an exit
