@@ -175,6 +175,26 @@ class Bindings(unittest.TestCase):
 
 
 @unittest.skipUnless(os.path.exists(os.path.join(ROOT, ".git")), "no checkout")
+class DebianSource(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("dpkg-source"), "no dpkg-source")
+    def test_content(self):
+        """The source package unpacks, and its control file names the packages that CMake describes."""
+        with tempfile.TemporaryDirectory() as folder:
+            made = subprocess.run([sys.executable, os.path.join(ROOT, "packaging", "make_dsc.py"), folder],
+                                  capture_output=True, text=True, check=True).stdout.strip()
+            tree = os.path.join(folder, "unpacked")
+            subprocess.run(["dpkg-source", "--extract", made, tree], capture_output=True, check=True)
+            self.assertTrue(os.access(os.path.join(tree, "debian", "rules"), os.X_OK))
+            with open(os.path.join(tree, "debian", "control"), encoding="utf-8") as file:
+                control = file.read()
+            with open(os.path.join(tree, "debian", "changelog"), encoding="utf-8") as file:
+                self.assertTrue(file.read().startswith(f"tegula ({VERSION}-1) "))
+        described = re.findall(r"^describe\(([\w-]+)", read("cmake", "debian.cmake"), re.M)
+        self.assertEqual(re.findall(r"^Package: (.*)$", control, re.M), described)
+        self.assertNotIn("@", re.sub(r"<\S+@\S+>", "", control))
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(ROOT, ".git")), "no checkout")
 class SourceDistribution(unittest.TestCase):
     def test_content(self):
         with tempfile.TemporaryDirectory() as folder:
