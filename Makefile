@@ -14,7 +14,7 @@ TESTS = -DTEGULA_TESTS=ON $(CMAKE_FLAGS)
 CTEST = ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS)
 INSTALL = cmake --install $(BUILD) $(if $(PREFIX),--prefix "$$(realpath -ms -- "$(PREFIX)")")
 
-.PHONY: build help run test test-all test-aarch64 bench check performance gpu fuzz format lint deb wheel sdist notebook site install uninstall clean
+.PHONY: build help run test test-all test-aarch64 bench check performance gpu fuzz format lint deb dsc wheel sdist notebook site install uninstall clean
 
 build: ## The library and the program
 	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) >/dev/null
@@ -72,6 +72,9 @@ deb: ## Debian packages of the library, the program and the drop-ins, in build-d
 	@cmake --build $(BUILD)-deb --target debian_files
 	@rm -rf $(BUILD)-deb/packages
 	@cd $(BUILD)-deb && cpack -B packages
+
+dsc: ## The Debian source package, in build/dsc (needs dpkg-dev)
+	@$(PYTHON) packaging/make_dsc.py $(BUILD)/dsc
 
 wheel: ## The Python package as a wheel, in build/wheel (needs Python 3.9 with pip; uses auditwheel)
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PYTHON) -m pip wheel --no-deps --wheel-dir $(BUILD)/wheel ./python

@@ -4,6 +4,7 @@
  * are exact and the result must be equal to the reference, whatever the order of summation.
  */
 #include "learn_check.h"
+#include "cublas.h"
 #include "elements.h"
 #include "learn_gates.h"
 #include "learn_process.h"
@@ -314,15 +315,31 @@ static bool check_error(learner *l)
 
 /* ---- Times ----------------------------------------------------------------------------------- */
 
+enum { TIMED_RUNS = 7 };
+
 /* *seconds := the least time of a run of the plan with the matrices of the case. */
 static tgl_status time_plan(const learner *l, tgl_plan *plan, tgl_timer *timer, double *seconds)
 {
-    enum { RUNS = 7 };
     *seconds = INFINITY;
-    for (int i = 0; i < RUNS; i++) {
+    for (int i = 0; i < TIMED_RUNS; i++) {
         double now;
         CLI_TRY(tgl_timer_start(timer, NULL));
         CLI_TRY(tgl_plan_run(plan, 1, operand(l, 0), operand(l, 1), 0, operand(l, 2), NULL));
+        CLI_TRY(tgl_timer_stop(timer, NULL, &now));
+        if (now < *seconds) *seconds = now;
+    }
+    return TGL_OK;
+}
+
+/* The same of a product of cuBLAS. */
+static tgl_status time_cublas(const cublas_product *x, operand_set set, tgl_timer *timer,
+                              double *seconds)
+{
+    *seconds = INFINITY;
+    for (int i = 0; i < TIMED_RUNS; i++) {
+        double now;
+        CLI_TRY(tgl_timer_start(timer, NULL));
+        if (!cublas_run(x, set)) return TGL_DRIVER;
         CLI_TRY(tgl_timer_stop(timer, NULL, &now));
         if (now < *seconds) *seconds = now;
     }
@@ -336,25 +353,58 @@ static void say_time(const learner *l, const char *name, double seconds)
            flops / seconds / 1e12);
 }
 
-/* Times the kernel and the rung of the ladder that has the same idea. */
-static tgl_status compare_times(learner *l, tgl_timer *timer)
+/* Times cuBLAS with the same problem and random matrices, and says why if it cannot. */
+static tgl_status compare_cublas(const learner *l, tgl_timer *timer)
 {
-    const learn_case c = {l->side, l->side, l->side, 0, 0, 1, 0};
+    char message[1024];
+    cublas *library = cublas_open(l->dev, message, sizeof message);
+    if (library == NULL) {
+        printf("time      %-28s %s\n", "cuBLAS", message);
+        return TGL_OK;
+    }
+    operands o;
+    double seconds;
+    tgl_status status = operands_make(&o, l->dev, &l->problem, false);
+    cublas_product *product =
+        status == TGL_OK ? cublas_prepare(library, CUBLAS_DEFAULT, &o, message, sizeof message)
+                         : NULL;
+    if (product != NULL) {
+        status = time_cublas(product, operands_for(&o, 0), timer, &seconds);
+        if (status == TGL_OK) say_time(l, "cuBLAS", seconds);
+    } else if (status == TGL_OK) {
+        printf("time      %-28s %s\n", "cuBLAS", message);
+    }
+    cublas_release(product);
+    operands_release(&o);
+    cublas_close(library);
+    return status;
+}
+
+static tgl_status compare_rung(learner *l, tgl_timer *timer)
+{
     char kernel[64];
     double seconds;
-    CLI_TRY(run_case(l, &c, true));
-    CLI_TRY(time_plan(l, l->plan, timer, &seconds));
-    printf("times     at m = %d, n = %d, k = %d\n", l->at.m, l->at.n, l->at.k);
-    say_time(l, l->file, seconds);
-    if (l->e->rung == NULL) return TGL_OK;
     snprintf(kernel, sizeof kernel, "ladder/%s", l->e->rung);
-    if (l->e->error_max > 0) l->problem.compute = TGL_COMPUTE_TF32;
     tgl_plan *rung;
     CLI_TRY(cli_plan(l->dev, &l->problem, kernel, &rung));
     const tgl_status status = time_plan(l, rung, timer, &seconds);
     if (status == TGL_OK) say_time(l, kernel, seconds);
     tgl_plan_destroy(rung);
     return status;
+}
+
+/* Times the kernel, the rung of the ladder that has the same idea, and cuBLAS. */
+static tgl_status compare_times(learner *l, tgl_timer *timer)
+{
+    const learn_case c = {l->side, l->side, l->side, 0, 0, 1, 0};
+    double seconds;
+    CLI_TRY(run_case(l, &c, true));
+    CLI_TRY(time_plan(l, l->plan, timer, &seconds));
+    printf("times     at m = %d, n = %d, k = %d\n", l->at.m, l->at.n, l->at.k);
+    say_time(l, l->file, seconds);
+    if (l->e->error_max > 0) l->problem.compute = TGL_COMPUTE_TF32;
+    if (l->e->rung != NULL) CLI_TRY(compare_rung(l, timer));
+    return compare_cublas(l, timer);
 }
 
 static bool check_times(learner *l)

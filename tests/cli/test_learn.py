@@ -337,7 +337,7 @@ class Learn(unittest.TestCase):
     def test_on_a_gpu(self):
         """A driver that computes the kernel `coalesce`, and no other exercise."""
         env = {"TEGULA_LIBCUDA": os.environ["FAKE_LIBCUDA"], "TEGULA_NVRTC": os.environ["FAKE_LIBNVRTC"],
-               "TEGULA_CACHE": self.folder}
+               "TEGULA_CACHE": self.folder, "TEGULA_CUBLAS": os.environ["FAKE_LIBCUBLAS"]}
         self.check(solution("coalesce"))
         self.check(solution("shared_tile"), "other.cu")
         result = tegula("learn", "check", "--device", "cuda", "--size", 48, "own.cu", cwd=self.folder, env=env)
@@ -345,6 +345,11 @@ class Learn(unittest.TestCase):
         self.assertIn("results   right at 8 sizes\ntimes     at m = 48, n = 48, k = 48\n", result.out)
         self.assertRegex(result.out, r"time +own.cu +[0-9.]+ ms, +[0-9.]+ TFLOP/s\ntime +ladder/coalesced +[0-9.]+ ms")
         self.assertNotIn("solved", result.out)
+        self.assertRegex(result.out, r"\ntime +cuBLAS +[0-9.]+ ms, +[0-9.]+ TFLOP/s\n")
+        env["TEGULA_CUBLAS"] = "/nothing"
+        result = tegula("learn", "check", "--device", "cuda", "--size", 48, "own.cu", cwd=self.folder, env=env)
+        self.assertEqual((result.code, errors_of(result)), (0, ""), result.out)
+        self.assertRegex(result.out, r"\ntime +cuBLAS .*/nothing")
         result = tegula("learn", "check", "--device", "cuda", "--size", 48, "other.cu", cwd=self.folder, env=env)
         self.assertEqual(result.code, 1)
         self.assertIn("WRONG at m = 64", result.out)

@@ -2,6 +2,7 @@
 """The recipes of packaging/recipes and the bindings of packaging/bindings agree with the project: versions, options
 of CMake, installed files. What a recipe runs is run as far as this machine has the tools. The argument is the build folder."""
 
+import ctypes
 import importlib.util
 import json
 import os
@@ -152,6 +153,45 @@ class Bindings(unittest.TestCase):
                                  env={**os.environ, "TEGULA_LIB_DIR": BUILD, "CARGO_TARGET_DIR": os.path.join(folder, "target")})
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         self.assertIn("2 passed", ran.stdout)
+
+    def test_functions_of_julia(self):
+        """Each function that is forwarded is one that the drop-in exports, for 32-bit and 64-bit integers."""
+        library = os.path.join(BUILD, "libtegula_blas.so")
+        if not os.path.exists(library):
+            self.skipTest("no drop-in of BLAS in the build")
+        text = read("packaging", "bindings", "julia", "tegula_blas.jl")
+        letters, names = re.search(r'for letter in "(\w+)" for name in \((.*?)\)', text).groups()
+        blas = ctypes.CDLL(library)
+        for name in [letter + name for letter in letters for name in re.findall(r'"(\w+)"', names)]:
+            for suffix in re.findall(r'\("(\w*)", BLAS\.LBT_INTERFACE', text):
+                self.assertTrue(hasattr(blas, name + suffix), name + suffix)
+
+    @unittest.skipUnless(shutil.which("julia"), "no Julia")
+    def test_julia(self):
+        ran = subprocess.run(["julia", "--startup-file=no", os.path.join(ROOT, "packaging", "bindings", "julia", "test.jl")],
+                             capture_output=True, text=True, check=False,
+                             env={**os.environ, "TEGULA_BLAS": os.path.join(BUILD, "libtegula_blas.so")})
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(ROOT, ".git")), "no checkout")
+class DebianSource(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("dpkg-source"), "no dpkg-source")
+    def test_content(self):
+        """The source package unpacks, and its control file names the packages that CMake describes."""
+        with tempfile.TemporaryDirectory() as folder:
+            made = subprocess.run([sys.executable, os.path.join(ROOT, "packaging", "make_dsc.py"), folder],
+                                  capture_output=True, text=True, check=True).stdout.strip()
+            tree = os.path.join(folder, "unpacked")
+            subprocess.run(["dpkg-source", "--extract", made, tree], capture_output=True, check=True)
+            self.assertTrue(os.access(os.path.join(tree, "debian", "rules"), os.X_OK))
+            with open(os.path.join(tree, "debian", "control"), encoding="utf-8") as file:
+                control = file.read()
+            with open(os.path.join(tree, "debian", "changelog"), encoding="utf-8") as file:
+                self.assertTrue(file.read().startswith(f"tegula ({VERSION}-1) "))
+        described = re.findall(r"^describe\(([\w-]+)", read("cmake", "debian.cmake"), re.M)
+        self.assertEqual(re.findall(r"^Package: (.*)$", control, re.M), described)
+        self.assertNotIn("@", re.sub(r"<\S+@\S+>", "", control))
 
 
 @unittest.skipUnless(os.path.exists(os.path.join(ROOT, ".git")), "no checkout")
