@@ -10,9 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The default: each rank is one core of a server processor, and the ranks share its memory. */
-static const tgl_dist_machine default_machine = {
-    .flops_per_s = 50e9, .bytes_per_s = 4e9, .latency_s = 5e-6, .memory_per_s = 8e9};
+/* One core of a server processor, and ranks that share its memory. */
+static const tgl_dist_machine default_machine = {.flops_per_s = 50e9,
+                                                 .f32_rate = 2,
+                                                 .half_rate = 4,
+                                                 .bytes_per_s = 4e9,
+                                                 .latency_s = 5e-6,
+                                                 .memory_per_s = 8e9};
 
 static double given_or(double given, double otherwise)
 {
@@ -24,6 +28,10 @@ tgl_dist_machine dist_machine_of(const tgl_dist_machine *given)
     const tgl_dist_machine none = {0}, *m = given != NULL ? given : &none;
     return (tgl_dist_machine){.size = sizeof(tgl_dist_machine),
                               .flops_per_s = given_or(m->flops_per_s, default_machine.flops_per_s),
+                              .f32_rate = given_or(m->f32_rate, default_machine.f32_rate),
+                              .half_rate = given_or(m->half_rate, default_machine.half_rate),
+                              .operand_bytes_per_s = given_or(m->operand_bytes_per_s, 0),
+                              .product_s = given_or(m->product_s, 0),
                               .bytes_per_s = given_or(m->bytes_per_s, default_machine.bytes_per_s),
                               .latency_s = given_or(m->latency_s, default_machine.latency_s),
                               .memory_per_s =
@@ -38,6 +46,7 @@ static const char *transport_error(const tgl_dist_transport *t)
     if (t->rank < 0 || t->rank >= t->ranks) return "the rank is outside the communicator";
     if (t->gather == NULL || t->begin == NULL || t->wait == NULL || t->close == NULL)
         return "the transport lacks a function";
+    if ((t->allocate == NULL) != (t->release == NULL)) return "allocate() or release() is missing";
     return NULL;
 }
 
@@ -74,6 +83,15 @@ int tgl_dist_rank(const tgl_dist *dist)
 int tgl_dist_ranks(const tgl_dist *dist)
 {
     return dist->transport.ranks;
+}
+
+tgl_status tgl_dist_synchronize(tgl_dist *dist)
+{
+    if (dist == NULL) return dist_fail(TGL_BAD_ARGUMENT, "dist is NULL");
+    if (dist->is_broken) return dist_fail(TGL_COMMUNICATION, "the communicator lost a rank before");
+    if (dist->transport.synchronize == NULL) return TGL_OK;
+    const tgl_status status = dist->transport.synchronize(dist->transport.state);
+    return status == TGL_COMMUNICATION ? dist_check_link(dist, status) : status;
 }
 
 /* ---- Agreements ------------------------------------------------------------------------------ */

@@ -100,8 +100,8 @@ double dist_cost_products(const dist_task *task, const dist_volumes *volumes,
                           const tgl_dist_machine *machine)
 {
     const double rate = task->type[OPERAND_A] == TGL_F64   ? 1
-                        : task->type[OPERAND_A] == TGL_F32 ? 2
-                                                           : 4;
+                        : task->type[OPERAND_A] == TGL_F32 ? machine->f32_rate
+                                                           : machine->half_rate;
     return 2 * volumes->multiplications / (rate * machine->flops_per_s);
 }
 

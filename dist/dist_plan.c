@@ -42,12 +42,23 @@ bool dist_plan_in_place(const tgl_dist_plan *plan, int operand, int64_t step, in
 static tgl_status allocate(tgl_dist_plan *plan, size_t bytes, void *memory)
 {
     void **at = memory;
+    const tgl_dist_transport *t = &plan->dist->transport;
     plan->memory_bytes += (double)bytes;
+    if (t->allocate != NULL) return t->allocate(t->state, bytes, at);
     const tgl_status status = tgl_alloc(plan->dist->dev, bytes, at);
     return status == TGL_OK ? TGL_OK : dist_fail_local(status);
 }
 
-/* Allocates the buffers of an operand's panels, or of the partial sums, for the largest step. */
+static void release(tgl_dist_plan *plan, void *memory)
+{
+    const tgl_dist_transport *t = &plan->dist->transport;
+    if (t->allocate != NULL)
+        t->release(t->state, memory);
+    else
+        tgl_free(plan->dist->dev, memory);
+}
+
+/* The buffers of an operand's panels, or of the partial sums: the largest of all steps. */
 static tgl_status allocate_panels(tgl_dist_plan *plan, int operand, size_t element)
 {
     const int64_t steps = dist_plan_steps(plan, operand);
@@ -131,7 +142,8 @@ static tgl_status allocate_copies(tgl_dist_plan *plan)
                                    .ld_from = plan->task.ld[OPERAND_C],
                                    .ld_to = plan->task.ld[OPERAND_C],
                                    .element = dist_task_element(&plan->task, OPERAND_C),
-                                   .keeps_own = true};
+                                   .keeps_own = true,
+                                   .stages = plan->dist->transport.allocate != NULL};
     return allocate_slots(plan, &plan->copies, 1);
 }
 
@@ -157,8 +169,8 @@ static void free_slots(tgl_dist_plan *plan, dist_transfer *transfer)
 {
     for (int i = 0; i < 2; i++) {
         dist_slot *slot = &transfer->slot[i];
-        tgl_free(plan->dist->dev, slot->packed);
-        tgl_free(plan->dist->dev, slot->staged);
+        release(plan, slot->packed);
+        release(plan, slot->staged);
         free(slot->messages);
         *slot = (dist_slot){.packed = NULL};
     }
@@ -169,12 +181,12 @@ static void free_memory(tgl_dist_plan *plan)
     for (int x = 0; x < OPERANDS; x++) {
         free_slots(plan, &plan->transfer[x]);
         for (int i = 0; i < 2; i++) {
-            tgl_free(plan->dist->dev, plan->buffer[x][i]);
+            release(plan, plan->buffer[x][i]);
             plan->buffer[x][i] = NULL;
         }
     }
     free_slots(plan, &plan->copies);
-    tgl_free(plan->dist->dev, plan->sums);
+    release(plan, plan->sums);
     plan->sums = NULL;
     plan->memory_bytes = 0;
 }

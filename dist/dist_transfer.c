@@ -78,7 +78,7 @@ static piece piece_received(const dist_transfer *t, int rank, int other, int64_t
 {
     if (t->from->replicated && rank != other) return (piece){.count = 0};
     piece p = piece_of(t->to, rank, t->ld_to, t->from, other, step);
-    if (t->adds) p.is_direct = false;
+    if (t->adds || t->stages) p.is_direct = false;
     return p;
 }
 

@@ -130,6 +130,14 @@ typedef struct tgl_dist_transport {
     tgl_status (*add)(void *state, tgl_type type, void *target, int64_t target_stride,
                       const void *source, int64_t source_stride, int64_t lines, int64_t count);
 
+    /* Memory of the device into which other ranks send; NULL: that of tgl_alloc(), and messages
+     * arrive in any memory. 0 bytes give NULL. */
+    tgl_status (*allocate)(void *state, size_t bytes, void **memory);
+    void (*release)(void *state, void *memory);
+
+    /* Waits for the work in `stream`; NULL: a run is complete when it returns. */
+    tgl_status (*synchronize)(void *state);
+
     void (*close)(void *state);
 } tgl_dist_transport;
 
@@ -140,17 +148,21 @@ typedef struct tgl_dist tgl_dist;
 
 /* The machine that plans are made for. 0: the default of the transport. */
 typedef struct tgl_dist_machine {
-    size_t size;         /* sizeof(tgl_dist_machine) */
-    double flops_per_s;  /* of a rank's device, in F64; F32 counts twice, 16-bit types four times */
-    double bytes_per_s;  /* that a rank receives while it sends as many */
-    double latency_s;    /* of a message */
-    double memory_per_s; /* bytes/s of a copy in a rank's memory */
+    size_t size;                /* sizeof(tgl_dist_machine) */
+    double flops_per_s;         /* of a rank's device, in F64 */
+    double f32_rate;            /* F32 is so many times faster; 0: twice */
+    double half_rate;           /* 16-bit types and I8; 0: four times */
+    double operand_bytes_per_s; /* at which a product reads and writes its matrices; 0: no limit */
+    double product_s;           /* that each product takes besides */
+    double bytes_per_s;         /* that a rank receives while it sends as many */
+    double latency_s;           /* of a message */
+    double memory_per_s;        /* bytes/s of a copy in a rank's memory */
 } tgl_dist_machine;
 
 /* Makes *dist of a transport, whose table is copied, and a device. Takes the transport over: it is
  * closed by tgl_dist_close(), and after a failure by this function. The device stays the caller's
  * and is closed after *dist. Libraries of transports call this function; programs call
- * tgl_dist_open_mpi() of tegula/mpi.h. Collective.
+ * tgl_dist_open_mpi() of tegula/mpi.h or tgl_dist_open_nccl() of tegula/nccl.h. Collective.
  * machine may be NULL. Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_MEMORY; TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
                                  const tgl_dist_machine *machine, tgl_dist **dist);
@@ -160,6 +172,12 @@ TGL_API void tgl_dist_close(tgl_dist *dist);
 
 TGL_API int tgl_dist_rank(const tgl_dist *dist);
 TGL_API int tgl_dist_ranks(const tgl_dist *dist);
+
+/* Waits for the work of all runs so far. Host memory: there is none, and the call returns at once.
+ * Returns TGL_OK; TGL_COMMUNICATION (it is not complete within the timeout, or NCCL reported an
+ * error: the communicator can only be closed, results are undefined, the device stays usable);
+ * TGL_DRIVER; TGL_UNSUPPORTED (the stream is being captured). */
+TGL_API tgl_status tgl_dist_synchronize(tgl_dist *dist);
 
 /* The message of the calling thread's latest failure in a function of this header, as
  * tgl_last_error() gives it for tegula.h. */
@@ -204,9 +222,10 @@ TGL_API void tgl_dist_plan_destroy(tgl_dist_plan *plan);
 
 /* Runs the plan: A, B and C are the rank's parts, NULL where they have no element. bias: as the
  * epilogue says, else NULL. BLAS semantics as in tgl_gemm(): alpha == 0 reads neither A nor B,
- * beta == 0 does not read C. Collective. Host memory: complete when the call returns. Returns
- * TGL_OK; TGL_BAD_A; TGL_BAD_B; TGL_BAD_C; TGL_BAD_BIAS; TGL_BAD_SCALAR; TGL_COMMUNICATION; what
- * tgl_plan_run_operands() returns. C is unchanged after a TGL_BAD_*. */
+ * beta == 0 does not read C. Collective. Host memory: complete when the call returns. Device
+ * memory: enqueued in the stream of the communicator. Returns TGL_OK; TGL_BAD_A; TGL_BAD_B;
+ * TGL_BAD_C; TGL_BAD_BIAS; TGL_BAD_SCALAR; TGL_COMMUNICATION; what tgl_plan_run_operands() returns.
+ * C is unchanged after a TGL_BAD_*. */
 TGL_API tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A,
                                      const void *B, double beta, void *C, const void *bias);
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums of matrices in device memory, by products without k: target := 1*target + source, where the
+ * source is the residual of the epilogue.
+ */
+#ifndef GPU_ADD_H
+#define GPU_ADD_H
+
+#include "tegula/dist.h"
+
+typedef struct gpu_sum gpu_sum;
+
+/* The plans of the sums that have run. */
+typedef struct gpu_sums {
+    tgl_device *dev;
+    void *stream;
+    gpu_sum *list;
+    int count, room;
+} gpu_sums;
+
+/* As tgl_dist_transport.add. */
+tgl_status gpu_add(gpu_sums *sums, tgl_type type, void *target, int64_t target_stride,
+                   const void *source, int64_t source_stride, int64_t lines, int64_t count);
+void gpu_sums_free(gpu_sums *sums);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The part of the CUDA driver API that moves data between GPUs. It is declared here, and libcuda is
+ * loaded at run time, as in src/cuda/driver.h, which belongs to another library. Types, names and
+ * values follow the public documentation of the driver API.
+ */
+#ifndef GPU_DRIVER_H
+#define GPU_DRIVER_H
+
+#include "tegula/dist.h"
+
+#include <stdint.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef void *CUdeviceptr; /* documented as an integer of the same 64 bits */
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUuuid {
+    unsigned char bytes[16];
+} CUuuid;
+typedef struct CUipcMemHandle {
+    unsigned char bytes[64];
+} CUipcMemHandle;
+
+enum { CUDA_SUCCESS = 0, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_READY = 600 };
+enum { CU_EVENT_DISABLE_TIMING = 2 };
+enum { CU_STREAM_NON_BLOCKING = 1 };
+enum { CU_STREAM_WAIT_VALUE_EQ = 1 };
+enum { CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1 };
+enum { CU_MEMORYTYPE_DEVICE = 2 };
+
+typedef struct CUmemcpy2D {
+    size_t source_x, source_y;
+    int source_type;
+    const void *source_host;
+    const void *source;
+    void *source_array;
+    size_t source_pitch;
+    size_t target_x, target_y;
+    int target_type;
+    void *target_host;
+    void *target;
+    void *target_array;
+    size_t target_pitch;
+    size_t width_bytes, height;
+} CUmemcpy2D;
+
+typedef struct gpu_driver {
+    CUresult (*cuInit)(unsigned flags);
+    CUresult (*cuGetErrorName)(CUresult error, const char **name);
+    CUresult (*cuDeviceGet)(CUdevice *device, int ordinal);
+    CUresult (*cuDeviceGetUuid)(CUuuid *uuid, CUdevice device);
+    CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *context, CUdevice device);
+    CUresult (*cuDevicePrimaryCtxRelease)(CUdevice device);
+    CUresult (*cuCtxPushCurrent)(CUcontext context);
+    CUresult (*cuCtxPopCurrent)(CUcontext *context);
+    CUresult (*cuMemAlloc)(CUdeviceptr *memory, size_t bytes);
+    CUresult (*cuMemFree)(CUdeviceptr memory);
+    CUresult (*cuMemHostAlloc)(void **memory, size_t bytes, unsigned flags);
+    CUresult (*cuMemFreeHost)(void *memory);
+    CUresult (*cuMemcpyHtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);
+    CUresult (*cuMemcpyDtoHAsync)(void *dst, const void *src, size_t bytes, CUstream stream);
+    CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);
+    CUresult (*cuMemcpy2DAsync)(const CUmemcpy2D *copy, CUstream stream);
+    CUresult (*cuMemsetD32Async)(CUdeviceptr dst, unsigned value, size_t count, CUstream stream);
+    CUresult (*cuStreamCreate)(CUstream *stream, unsigned flags);
+    CUresult (*cuStreamDestroy)(CUstream stream);
+    CUresult (*cuStreamQuery)(CUstream stream);
+    CUresult (*cuStreamIsCapturing)(CUstream stream, int *status);
+    CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
+    CUresult (*cuStreamWaitValue32)(CUstream stream, CUdeviceptr address, uint32_t value,
+                                    unsigned flags);
+    CUresult (*cuStreamWriteValue32)(CUstream stream, CUdeviceptr address, uint32_t value,
+                                     unsigned flags);
+    CUresult (*cuEventCreate)(CUevent *event, unsigned flags);
+    CUresult (*cuEventDestroy)(CUevent event);
+    CUresult (*cuEventRecord)(CUevent event, CUstream stream);
+    CUresult (*cuIpcGetMemHandle)(CUipcMemHandle *handle, CUdeviceptr memory);
+    CUresult (*cuIpcOpenMemHandle)(CUdeviceptr *memory, CUipcMemHandle handle, unsigned flags);
+    CUresult (*cuIpcCloseMemHandle)(CUdeviceptr memory);
+} gpu_driver;
+
+/* Loads libcuda ($TEGULA_LIBCUDA, else libcuda.so.1) and finds its functions. TGL_NO_DEVICE. */
+tgl_status gpu_driver_open(gpu_driver *driver);
+
+/* TGL_OK; else TGL_NO_MEMORY or TGL_DRIVER, with a message about `what`. */
+tgl_status gpu_driver_check(const gpu_driver *driver, CUresult result, const char *what);
+
+/* Columns of a table of functions: the place in a struct of pointers, and the name in a library. */
+typedef struct library_entry {
+    size_t offset;
+    const char *name;
+} library_entry;
+
+/* Fills *functions, whose table ends with a NULL name. Returns NULL, or the name that is missing.
+ */
+const char *library_find(void *library, const library_entry *table, void *functions);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the planner assumes of a GPU.
+ */
+#include "gpu_machine.h"
+
+/* Columns: the least compute capability; the part of the peak of FP32 that its products reach; how
+ * much faster F64 and 16-bit types are than that; bytes/s between two GPUs of a host.
+ * 90: H100 and H200 with NVLink 4 (bench/results); the others follow from the data sheets. */
+static const struct {
+    double capability, f32_part, f64_rate, half_rate, link;
+} chips[] = {
+    {100, 0.75, 0.6, 25, 700e9}, {90, 0.78, 1.1, 13, 300e9}, {89, 0.7, 0.02, 3, 20e9},
+    {80, 0.8, 1, 14, 200e9},     {0, 0.7, 0.03, 4, 10e9},
+};
+
+static double number_of(const tgl_device *dev, tgl_number number, double otherwise)
+{
+    double value = 0;
+    return tgl_device_number(dev, number, &value) == TGL_OK && value > 0 ? value : otherwise;
+}
+
+static double given_or(double given, double otherwise)
+{
+    return given > 0 ? given : otherwise;
+}
+
+tgl_dist_machine gpu_machine_of(const tgl_device *dev, const tgl_dist_machine *given)
+{
+    const double f32 = 2 * number_of(dev, TGL_NUMBER_PROCESSORS, 100) *
+                       number_of(dev, TGL_NUMBER_FP32_LANES, 128) *
+                       number_of(dev, TGL_NUMBER_CLOCK_HZ, 1.5e9);
+    const double memory = number_of(dev, TGL_NUMBER_MEMORY_BYTES_PER_S, 1e12);
+    const double capability = number_of(dev, TGL_NUMBER_CAPABILITY, 80);
+    int chip = 0;
+    while (chips[chip].capability > capability)
+        chip++;
+    const double f64 = f32 * chips[chip].f32_part * chips[chip].f64_rate;
+    return (tgl_dist_machine){
+        .size = sizeof(tgl_dist_machine),
+        .flops_per_s = given_or(given->flops_per_s, f64),
+        .f32_rate = given_or(given->f32_rate, 1 / chips[chip].f64_rate),
+        .half_rate = given_or(given->half_rate, chips[chip].half_rate / chips[chip].f64_rate),
+        .operand_bytes_per_s = given_or(given->operand_bytes_per_s, 0.85 * memory),
+        .product_s = given_or(given->product_s, 4e-6),
+        .bytes_per_s = given_or(given->bytes_per_s, chips[chip].link),
+        .latency_s = given_or(given->latency_s, 10e-6),
+        .memory_per_s = given_or(given->memory_per_s, 0.4 * memory)};
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opens and closes the transport between GPUs. The ranks introduce themselves by an all-gather of
+ * NCCL; if all are processes of one host, they then share memory, and map each other's flags.
+ */
+#include "dist_error.h"
+#include "gpu_machine.h"
+#include "tegula/nccl.h"
+#include "transport_nccl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The device and the communicator --------------------------------------------------------- */
+
+/* Retains the primary context and makes it current. */
+static tgl_status open_context(nccl_transport *t, int ordinal)
+{
+    gpu_driver *d = &t->driver;
+    DIST_TRY(gpu_driver_open(d));
+    DIST_TRY(gpu_driver_check(d, d->cuDeviceGet(&t->device, ordinal), "cuDeviceGet()"));
+    DIST_TRY(gpu_driver_check(d, d->cuDevicePrimaryCtxRetain(&t->context, t->device),
+                              "cuDevicePrimaryCtxRetain()"));
+    return gpu_driver_check(d, d->cuCtxPushCurrent(t->context), "cuCtxPushCurrent()");
+}
+
+static tgl_status open_streams(nccl_transport *t)
+{
+    gpu_driver *d = &t->driver;
+    CUstream *const streams[] = {&t->announcing, &t->sending, &t->rescuing};
+    for (int i = 0; i < 3; i++)
+        DIST_TRY(gpu_driver_check(d, d->cuStreamCreate(streams[i], CU_STREAM_NON_BLOCKING),
+                                  "cuStreamCreate()"));
+    DIST_TRY(gpu_driver_check(d, d->cuEventCreate(&t->before, CU_EVENT_DISABLE_TIMING),
+                              "cuEventCreate()"));
+    for (int i = 0; i < NCCL_GROUPS; i++) {
+        nccl_group *g = &t->groups[i];
+        DIST_TRY(gpu_driver_check(d, d->cuEventCreate(&g->announced, CU_EVENT_DISABLE_TIMING),
+                                  "cuEventCreate()"));
+        DIST_TRY(gpu_driver_check(d, d->cuEventCreate(&g->sent, CU_EVENT_DISABLE_TIMING),
+                                  "cuEventCreate()"));
+    }
+    return TGL_OK;
+}
+
+/* A caller's communicator: its rank and its GPU. */
+static tgl_status take_comm(nccl_transport *t, ncclComm_t comm, int ordinal)
+{
+    int device = -1;
+    t->comm = comm;
+    DIST_TRY(nccl_settle(t, t->nccl.ncclCommCount(comm, &t->ranks)));
+    DIST_TRY(nccl_settle(t, t->nccl.ncclCommUserRank(comm, &t->rank)));
+    DIST_TRY(nccl_settle(t, t->nccl.ncclCommCuDevice(comm, &device)));
+    if (device == ordinal) return TGL_OK;
+    return dist_fail(TGL_BAD_ARGUMENT, "the communicator is of GPU %d, and the device is cuda:%d",
+                     device, ordinal);
+}
+
+static tgl_status make_comm(nccl_transport *t, const tgl_nccl_options *o)
+{
+    ncclUniqueId id;
+    ncclConfig config = {.size = sizeof config,
+                         .magic = NCCL_CONFIG_MAGIC,
+                         .version = NCCL_CONFIG_VERSION,
+                         .blocking = 0};
+    t->rank = o->rank;
+    t->ranks = o->ranks;
+    memcpy(id.internal, o->id, sizeof id.internal);
+    const ncclResult_t result =
+        t->nccl.ncclCommInitRankConfig(&t->comm, o->ranks, id, o->rank, &config);
+    t->owns_comm = t->comm != NULL;
+    const tgl_status status = nccl_settle(t, result);
+    if (status == TGL_COMMUNICATION && result == ncclInvalidUsage)
+        return dist_fail(TGL_BAD_ARGUMENT, "NCCL refuses the ranks: each needs a GPU of its own");
+    return status;
+}
+
+static tgl_status open_comm(nccl_transport *t, const tgl_nccl_options *o, int ordinal)
+{
+    DIST_TRY(nccl_library_open(&t->nccl));
+    DIST_TRY(o->comm != NULL ? take_comm(t, o->comm, ordinal) : make_comm(t, o));
+    const size_t bytes = NCCL_ROUND_BYTES * ((size_t)t->ranks + 1);
+    gpu_driver *d = &t->driver;
+    t->peers = calloc((size_t)t->ranks, sizeof *t->peers);
+    if (t->peers == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for %d ranks", t->ranks);
+    DIST_TRY(gpu_driver_check(d, d->cuMemHostAlloc((void **)&t->round_host, bytes, 0),
+                              "cuMemHostAlloc()"));
+    return gpu_driver_check(d, d->cuMemAlloc((CUdeviceptr *)&t->round_device, bytes),
+                            "cuMemAlloc()");
+}
+
+/* ---- Introductions --------------------------------------------------------------------------- */
+
+/* What a rank tells the others. */
+typedef struct introduction {
+    char host[40]; /* the kernel's boot id; empty: unknown, or only NCCL is wanted */
+    CUuuid gpu;
+    char meeting[RENDEZVOUS_NAME]; /* of rank 0; empty: none */
+    int has_flags;
+    CUipcMemHandle flags;
+} introduction;
+
+static void read_host(char host[40])
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file == NULL) return;
+    if (fgets(host, 40, file) == NULL) host[0] = '\0';
+    fclose(file);
+}
+
+/* The flags, all 0. Whatever fails here leaves the work to NCCL. */
+static void make_flags(nccl_transport *t, introduction *own)
+{
+    enum { BYTES = 2 << 20 }; /* an allocation of the driver, for IPC */
+    gpu_driver *d = &t->driver;
+    CUdeviceptr flags = NULL;
+    if (nccl_flag_count(t) * sizeof *t->flags > BYTES ||
+        d->cuMemAlloc(&flags, BYTES) != CUDA_SUCCESS)
+        return;
+    t->flags = (uint32_t *)flags;
+    own->has_flags = d->cuMemsetD32Async(flags, 0, nccl_flag_count(t), t->sending) == 0 &&
+                     d->cuIpcGetMemHandle(&own->flags, flags) == CUDA_SUCCESS;
+}
+
+static introduction introduce(nccl_transport *t, bool uses_nccl)
+{
+    introduction own = {.has_flags = 0};
+    t->driver.cuDeviceGetUuid(&own.gpu, t->device);
+    if (uses_nccl) return own;
+    read_host(own.host);
+    make_flags(t, &own);
+    if (t->rank == 0 && t->ranks > 1) {
+        t->meeting = rendezvous_make(t->ranks, t->timeout_s, own.meeting);
+        if (t->meeting == NULL) own.meeting[0] = '\0';
+    }
+    return own;
+}
+
+static tgl_status check_gpus(const nccl_transport *t, const introduction *all)
+{
+    for (int i = 0; i < t->ranks; i++)
+        for (int j = 0; j < i; j++)
+            if (memcmp(&all[i].gpu, &all[j].gpu, sizeof all[i].gpu) == 0)
+                return dist_fail(TGL_BAD_ARGUMENT,
+                                 "ranks %d and %d have the same GPU: each needs one of its own", j,
+                                 i);
+    return TGL_OK;
+}
+
+/* Whether this rank can use the copy engines: it has the shared memory and all flags. */
+static bool meet(nccl_transport *t, const introduction *all)
+{
+    for (int rank = 0; rank < t->ranks; rank++)
+        if (!all[rank].has_flags || all[rank].host[0] == '\0' ||
+            strcmp(all[rank].host, all[0].host) != 0)
+            return false;
+    if (t->rank != 0) t->meeting = rendezvous_join(t->rank, t->ranks, t->timeout_s, all[0].meeting);
+    if (t->meeting == NULL) return false;
+    for (int rank = 0; rank < t->ranks; rank++) {
+        CUdeviceptr flags = (CUdeviceptr)t->flags;
+        if (rank != t->rank &&
+            t->driver.cuIpcOpenMemHandle(&flags, all[rank].flags,
+                                         CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS)
+            return false;
+        t->peers[rank].flags = (uint32_t *)flags;
+    }
+    return true;
+}
+
+/* Copy engines for all ranks, or for none. */
+static tgl_status choose_engine(nccl_transport *t, bool can_meet)
+{
+    const int mine = can_meet;
+    bool all_can = true;
+    int *all = calloc((size_t)t->ranks, sizeof *all);
+    if (all == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for %d ranks", t->ranks);
+    const tgl_status status = nccl_gather(t, &mine, all, sizeof mine);
+    for (int rank = 0; rank < t->ranks; rank++)
+        all_can = all_can && all[rank];
+    free(all);
+    if (status == TGL_OK && all_can) return TGL_OK;
+    rendezvous_close(t->meeting);
+    t->meeting = NULL;
+    return status;
+}
+
+static tgl_status introduce_all(nccl_transport *t, bool uses_nccl)
+{
+    const introduction own = introduce(t, uses_nccl);
+    introduction *all = calloc((size_t)t->ranks, sizeof *all);
+    tgl_status status = all != NULL ? nccl_gather(t, &own, all, sizeof own)
+                                    : dist_fail(TGL_NO_MEMORY, "no memory for %d ranks", t->ranks);
+    if (status == TGL_OK && all != NULL) status = check_gpus(t, all);
+    if (status == TGL_OK && all != NULL) status = choose_engine(t, meet(t, all));
+    if (own.meeting[0] != '\0') rendezvous_unlink(own.meeting);
+    free(all);
+    return status;
+}
+
+/* ---- Closing --------------------------------------------------------------------------------- */
+
+static void unmap_peers(nccl_transport *t)
+{
+    for (int rank = 0; t->peers != NULL && rank < t->ranks; rank++) {
+        nccl_peer *peer = &t->peers[rank];
+        for (int i = 0; i < peer->room; i++)
+            if (peer->mapped[i] != NULL) t->driver.cuIpcCloseMemHandle(peer->mapped[i]);
+        if (peer->flags != NULL && rank != t->rank)
+            t->driver.cuIpcCloseMemHandle((CUdeviceptr)peer->flags);
+        free(peer->mapped);
+    }
+}
+
+/* The memory that others have mapped is freed after they have unmapped it. A lost rank may never
+ * do so: then the memory stays. */
+static void close_memory(nccl_transport *t)
+{
+    char mine = 0, *all = malloc((size_t)t->ranks);
+    unmap_peers(t);
+    const bool is_free =
+        t->meeting == NULL || (!t->is_lost && all != NULL &&
+                               rendezvous_gather(t->meeting, &mine, all, sizeof mine) == TGL_OK);
+    free(all);
+    if (is_free) gpu_pool_free(&t->pool);
+    if (is_free && t->flags != NULL) t->driver.cuMemFree((CUdeviceptr)t->flags);
+    if (t->round_device != NULL) t->driver.cuMemFree((CUdeviceptr)t->round_device);
+    if (t->round_host != NULL) t->driver.cuMemFreeHost(t->round_host);
+}
+
+static void close_streams(nccl_transport *t)
+{
+    CUstream const streams[] = {t->announcing, t->sending, t->rescuing};
+    for (int i = 0; i < NCCL_GROUPS; i++) {
+        if (t->groups[i].announced != NULL) t->driver.cuEventDestroy(t->groups[i].announced);
+        if (t->groups[i].sent != NULL) t->driver.cuEventDestroy(t->groups[i].sent);
+        free(t->groups[i].received);
+    }
+    if (t->before != NULL) t->driver.cuEventDestroy(t->before);
+    for (int i = 0; i < 3; i++)
+        if (streams[i] != NULL) t->driver.cuStreamDestroy(streams[i]);
+}
+
+void nccl_transport_close(nccl_transport *t)
+{
+    CUcontext popped;
+    if (t->context != NULL && t->driver.cuCtxPushCurrent(t->context) == CUDA_SUCCESS) {
+        nccl_wait_for_work(t);
+        gpu_sums_free(&t->sums);
+        close_memory(t);
+        if (t->owns_comm && t->comm != NULL) t->nccl.ncclCommDestroy(t->comm);
+        close_streams(t);
+        t->driver.cuCtxPopCurrent(&popped);
+        t->driver.cuDevicePrimaryCtxRelease(t->device);
+    }
+    rendezvous_close(t->meeting);
+    free(t->peers);
+    free(t);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* The device "cuda:N"; -1: another one. */
+static int ordinal_of(const tgl_device *dev)
+{
+    int ordinal = -1, end = 0;
+    const char *name = dev != NULL ? tgl_device_name(dev) : "";
+    if (sscanf(name, "cuda:%d%n", &ordinal, &end) != 1 || name[end] != '\0') return -1;
+    return ordinal;
+}
+
+static const char *argument_error(const tgl_nccl_options *o, const tgl_device *dev, tgl_dist **dist)
+{
+    if (dist == NULL || dev == NULL) return "the device or dist is NULL";
+    if (ordinal_of(dev) < 0) return "the device is not a cuda device";
+    if (o == NULL || o->size < sizeof *o) return "the options are NULL, or their size is wrong";
+    if (!(o->timeout_s >= 0)) return "the timeout is negative";
+    if (o->engine != TGL_NCCL_ENGINE_AUTO && o->engine != TGL_NCCL_ENGINE_NCCL)
+        return "the engine is not of its enum";
+    if ((o->comm == NULL) == (o->id == NULL)) return "give a communicator or an id";
+    if (o->id != NULL && (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks))
+        return "the rank is outside the communicator";
+    return NULL;
+}
+
+/* All of the transport; the context is current afterwards if t->context is set. */
+static tgl_status open_transport(nccl_transport *t, const tgl_nccl_options *o, int ordinal)
+{
+    DIST_TRY(open_context(t, ordinal));
+    tgl_status status = open_streams(t);
+    if (status == TGL_OK) status = open_comm(t, o, ordinal);
+    if (status == TGL_OK) status = introduce_all(t, o->engine == TGL_NCCL_ENGINE_NCCL);
+    CUcontext popped;
+    t->driver.cuCtxPopCurrent(&popped);
+    return status;
+}
+
+tgl_status tgl_dist_open_nccl(const tgl_nccl_options *options, tgl_device *dev, tgl_dist **dist)
+{
+    const char *error = argument_error(options, dev, dist);
+    if (dist != NULL) *dist = NULL;
+    if (error != NULL) return dist_fail(TGL_BAD_ARGUMENT, "%s", error);
+    nccl_transport *t = calloc(1, sizeof *t);
+    if (t == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for a transport");
+    t->stream = options->stream;
+    t->timeout_s = options->timeout_s > 0 ? options->timeout_s : 300;
+    t->pool.driver = &t->driver;
+    t->sums = (gpu_sums){.dev = dev, .stream = options->stream};
+    const tgl_status status = open_transport(t, options, ordinal_of(dev));
+    if (status != TGL_OK) {
+        nccl_transport_close(t);
+        return status;
+    }
+    const tgl_dist_transport table = nccl_transport_table(t);
+    const tgl_dist_machine machine = gpu_machine_of(dev, &options->machine);
+    return tgl_dist_open(&table, dev, &machine, dist);
+}
+
+tgl_status tgl_dist_nccl_id(unsigned char *id)
+{
+    nccl_library nccl;
+    ncclUniqueId made;
+    if (id == NULL) return dist_fail(TGL_BAD_ARGUMENT, "the id is NULL");
+    DIST_TRY(nccl_library_open(&nccl));
+    const ncclResult_t result = nccl.ncclGetUniqueId(&made);
+    if (result != ncclSuccess)
+        return dist_fail(TGL_COMMUNICATION, "ncclGetUniqueId() failed: %s",
+                         nccl.ncclGetErrorString(result));
+    memcpy(id, made.internal, TGL_NCCL_ID_BYTES);
+    return TGL_OK;
+}
