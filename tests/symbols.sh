@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# symbols.sh LIBRARY HEADER [VERSION]: the shared library exports exactly the functions of the header, all of
+# symbols.sh LIBRARY "HEADER..." [VERSION]: the shared library exports exactly the functions of the headers, all of
 # one version, and calls none of them through the loader, which could find another copy of the library.
 set -eu
 version=${3:-TEGULA_0}
@@ -12,7 +12,8 @@ test -z "$bound_by_loader" || {
   echo "found by the loader:" "$bound_by_loader"
   exit 1
 }
-declared=$(awk '/^TGL_API/ { on = 1 } on { print } /;/ { on = 0 }' "$2" | grep -o 'tgl_[a-z0-9_]*(' | tr -d '(' | sort -u)
+# shellcheck disable=SC2086
+declared=$(awk '/^TGL_API/ { on = 1 } on { print } /;/ { on = 0 }' $2 | grep -o 'tgl_[a-z0-9_]*(' | tr -d '(' | sort -u)
 test "$exported" = "$declared" && echo "$(echo "$exported" | wc -l) functions" && exit 0
 echo "exported:" "$exported"
 echo "declared:" "$declared"

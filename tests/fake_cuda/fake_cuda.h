@@ -21,6 +21,7 @@
  *   - a module unloaded, or left in a context that is released, while its kernels may run
  *   - counters that are not zero when a list begins
  *   - a call in the destructor of a user object
+ *   - a stream that waits for a word of memory that nobody writes (fake_peers.c)
  *
  * Environment variables, read at each call, select properties and failures:
  *   FAKE_CUDA_DEVICES     number of devices (1)
@@ -39,6 +40,7 @@
  *   FAKE_CUDA_US          microseconds that a launch takes between two events (0: the host's time)
  *   FAKE_CUDA_FAST        launches of kernels with this BM take a tenth of it (0: none)
  *   FAKE_CUDA_WRONG       how much the elements of products are too large (0)
+ *   FAKE_CUDA_SAME_GPU    1: all devices have the same UUID (0)
  *   FAKE_NVRTC_VERSION    of the compiler, 1000*major + 10*minor (13000)
  *   FAKE_NVRTC_ARCHS      supported architectures ("75,80,86,90,100,120")
  *   FAKE_NVRTC_OUTPUT     compiles for this architecture instead of the requested one
@@ -84,6 +86,7 @@ typedef int fake_number_function(void);
  *   fake_cuda_encoded()  tensor maps encoded so far
  *   fake_cuda_uploaded() bytes copied to devices so far
  *   fake_cuda_downloaded() bytes copied from devices so far
+ *   fake_cuda_mapped()   memory of other processes that is mapped
  * libfake_nvrtc.so:
  *   fake_nvrtc_count()   compilations so far
  *   fake_nvrtc_options() options of the latest compilation */

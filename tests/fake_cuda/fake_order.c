@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACCESSES_MAX = 4096, COPIES_MAX = 256, UNDELIVERED = 0x5a };
+enum { ACCESSES_MAX = 4096, COPIES_MAX = 256, SIGNALS_MAX = 1024, UNDELIVERED = 0x5a };
 
 typedef uint64_t order_clock[FAKE_STREAMS_MAX];
 
@@ -231,6 +231,39 @@ void fake_order_wait(CUstream stream, CUevent event)
 {
     pthread_mutex_lock(&fake_lock);
     merge(clock_of(stream), event->passed);
+    pthread_mutex_unlock(&fake_lock);
+}
+
+/* The work before the latest write of a word by a stream. */
+typedef struct signal {
+    const void *address;
+    uint64_t *passed; /* order_clock */
+} signal;
+
+static signal signals[SIGNALS_MAX];
+
+static uint64_t *signal_of(const void *address)
+{
+    signal *s = signals;
+    while (s->address != NULL && s->address != address)
+        s++;
+    if (s == signals + SIGNALS_MAX - 1) abort(); /* more words than any test has */
+    s->address = address;
+    if (s->passed == NULL) s->passed = calloc(1, sizeof(order_clock));
+    return s->passed;
+}
+
+void fake_order_signal(const void *address, CUstream stream)
+{
+    pthread_mutex_lock(&fake_lock);
+    memcpy(signal_of(address), clock_of(stream), sizeof(order_clock));
+    pthread_mutex_unlock(&fake_lock);
+}
+
+void fake_order_await(CUstream stream, const void *address)
+{
+    pthread_mutex_lock(&fake_lock);
+    merge(clock_of(stream), signal_of(address));
     pthread_mutex_unlock(&fake_lock);
 }
 

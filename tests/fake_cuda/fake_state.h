@@ -158,6 +158,10 @@ void fake_order_work(CUstream stream);
 void fake_order_record(CUevent event, CUstream stream);
 void fake_order_wait(CUstream stream, CUevent event);
 
+/* A stream writes a word of memory that another stream waits for. */
+void fake_order_signal(const void *address, CUstream stream);
+void fake_order_await(CUstream stream, const void *address);
+
 /* The host waits for a stream, an event or everything. */
 void fake_host_waits_for_stream(CUstream stream);
 void fake_host_waits_for_event(CUevent event);
