@@ -32,6 +32,7 @@ tgl_dist_machine dist_machine_of(const tgl_dist_machine *given)
                               .half_rate = given_or(m->half_rate, default_machine.half_rate),
                               .operand_bytes_per_s = given_or(m->operand_bytes_per_s, 0),
                               .product_s = given_or(m->product_s, 0),
+                              .moves_alone = m->moves_alone,
                               .bytes_per_s = given_or(m->bytes_per_s, default_machine.bytes_per_s),
                               .latency_s = given_or(m->latency_s, default_machine.latency_s),
                               .memory_per_s =
@@ -92,6 +93,16 @@ tgl_status tgl_dist_synchronize(tgl_dist *dist)
     if (dist->transport.synchronize == NULL) return TGL_OK;
     const tgl_status status = dist->transport.synchronize(dist->transport.state);
     return status == TGL_COMMUNICATION ? dist_check_link(dist, status) : status;
+}
+
+tgl_status tgl_dist_set_stream(tgl_dist *dist, void *stream)
+{
+    if (dist == NULL) return dist_fail(TGL_BAD_ARGUMENT, "dist is NULL");
+    if (dist->transport.set_stream == NULL)
+        return dist_fail(TGL_UNSUPPORTED, "this transport has no streams");
+    dist->transport.set_stream(dist->transport.state, stream);
+    dist->transport.stream = stream;
+    return TGL_OK;
 }
 
 /* ---- Agreements ------------------------------------------------------------------------------ */

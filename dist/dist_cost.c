@@ -127,7 +127,38 @@ static double moving(const dist_task *task, const dist_division *division, const
            v->peers[operand] * (double)times * machine->latency_s;
 }
 
-/* The first product waits for its panel. Others arrive during products, if these take longer. */
+/* Seconds of the local products in `panels` panels. Each reads and writes its part of the operands
+ * that have the axis of the loop, and all of the others. */
+static double multiplying(const dist_task *task, const dist_division *division,
+                          const dist_volumes *v, double panels, const tgl_dist_machine *machine)
+{
+    const double computing = dist_cost_products(task, v, machine) / panels;
+    double bytes = 0;
+    for (int x = 0; x < OPERANDS; x++) {
+        const int *axes = task->axis_of[x];
+        const bool loops = axes[0] == division->loop || axes[1] == division->loop;
+        bytes += v->needed[x] / (loops ? panels : 1);
+    }
+    const double reading =
+        machine->operand_bytes_per_s > 0 ? bytes / machine->operand_bytes_per_s : 0;
+    return panels * (machine->product_s + (reading > computing ? reading : computing));
+}
+
+/* Whether a rank begins with panels that it has itself: the axis of the loop is divided in what it
+ * receives. */
+static bool has_first_panel(const dist_task *task, const dist_division *division,
+                            const dist_volumes *v)
+{
+    for (int x = OPERAND_A; x <= OPERAND_B; x++)
+        for (int side = 0; side < 2; side++)
+            if (task->axis_of[x][side] == division->loop && !v->stays[x])
+                return task->spread[x].axis[side].parts > 1 &&
+                       division->panels >= task->spread[x].axis[side].parts;
+    return false;
+}
+
+/* The first panel is waited for, unless the rank has it; the others arrive beside the products, if
+ * these take longer. */
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *v,
                const tgl_dist_machine *machine, tgl_dist_figures *figures)
 {
@@ -144,11 +175,13 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
         const double share = loops ? 2 / panels : 1; /* two panels are in memory at a time */
         memory += (v->needed[x] + 2 * v->received[x]) * share;
     }
-    const double products = dist_cost_products(task, v, machine);
+    const double products = multiplying(task, division, v, panels, machine);
+    const bool waits = !machine->moves_alone || !has_first_panel(task, division, v);
+    const double waiting = waits ? in_loop / panels : 0;
     const double hidden = in_loop * (1 - 1 / panels);
-    figures->local_seconds = products;
-    figures->seconds = products * slowdown + outside + in_loop / panels +
-                       (hidden > products ? hidden - products : 0);
+    figures->local_seconds = multiplying(task, division, v, 1, machine);
+    figures->seconds =
+        products * slowdown + outside + waiting + (hidden > products ? hidden - products : 0);
     figures->memory_bytes = memory;
     figures->received_bytes = v->received[0] + v->received[1] + v->received[2];
     figures->panel = division->panel;

@@ -277,10 +277,8 @@ static tgl_dist_plan *begin_plan(tgl_dist *dist, const tgl_problem *problem,
     }
     plan->dist = dist;
     plan->start = start;
-    plan->products =
-        (dist_products){.dev = dist->dev,
-                        .epilogue = plan->task.epilogue.size > 0 ? &plan->task.epilogue : NULL,
-                        .stream = dist->transport.stream};
+    plan->products = (dist_products){
+        .dev = dist->dev, .epilogue = plan->task.epilogue.size > 0 ? &plan->task.epilogue : NULL};
     return plan;
 }
 

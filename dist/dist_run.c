@@ -341,6 +341,7 @@ tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A, c
     r.matrix[plan->task.is_exchanged] = A;
     r.matrix[1 - plan->task.is_exchanged] = B;
     r.sums = plan->has_sums ? plan->sums : own_c(&r);
+    plan->products.stream = plan->dist->transport.stream;
     DIST_TRY(agree_to_run(&r));
     if (reads_operands(&r))
         DIST_TRY(run_panels(&r));

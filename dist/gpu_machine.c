@@ -42,6 +42,7 @@ tgl_dist_machine gpu_machine_of(const tgl_device *dev, const tgl_dist_machine *g
         .f32_rate = given_or(given->f32_rate, 1 / chips[chip].f64_rate),
         .half_rate = given_or(given->half_rate, chips[chip].half_rate / chips[chip].f64_rate),
         .operand_bytes_per_s = given_or(given->operand_bytes_per_s, 0.85 * memory),
+        .moves_alone = 1,
         .product_s = given_or(given->product_s, 4e-6),
         .bytes_per_s = given_or(given->bytes_per_s, chips[chip].link),
         .latency_s = given_or(given->latency_s, 10e-6),

@@ -326,6 +326,13 @@ static tgl_status transport_wait(void *state, void *group)
     return leave(t, wait(t, group));
 }
 
+static void transport_set_stream(void *state, void *stream)
+{
+    nccl_transport *t = state;
+    t->stream = stream;
+    t->sums.stream = stream;
+}
+
 static tgl_status transport_synchronize(void *state)
 {
     nccl_transport *t = state;
@@ -414,6 +421,7 @@ tgl_dist_transport nccl_transport_table(nccl_transport *t)
                                 .add = transport_add,
                                 .allocate = transport_allocate,
                                 .release = transport_release,
+                                .set_stream = transport_set_stream,
                                 .synchronize = transport_synchronize,
                                 .close = transport_close};
 }

@@ -135,6 +135,9 @@ typedef struct tgl_dist_transport {
     tgl_status (*allocate)(void *state, size_t bytes, void **memory);
     void (*release)(void *state, void *memory);
 
+    /* Changes `stream`, which the library does in its copy of the table, too; NULL: it stays. */
+    void (*set_stream)(void *state, void *stream);
+
     /* Waits for the work in `stream`; NULL: a run is complete when it returns. */
     tgl_status (*synchronize)(void *state);
 
@@ -154,6 +157,7 @@ typedef struct tgl_dist_machine {
     double half_rate;           /* 16-bit types and I8; 0: four times */
     double operand_bytes_per_s; /* at which a product reads and writes its matrices; 0: no limit */
     double product_s;           /* that each product takes besides */
+    int moves_alone;            /* 1: data moves beside the products, and does not slow them down */
     double bytes_per_s;         /* that a rank receives while it sends as many */
     double latency_s;           /* of a message */
     double memory_per_s;        /* bytes/s of a copy in a rank's memory */
@@ -178,6 +182,10 @@ TGL_API int tgl_dist_ranks(const tgl_dist *dist);
  * error: the communicator can only be closed, results are undefined, the device stays usable);
  * TGL_DRIVER; TGL_UNSUPPORTED (the stream is being captured). */
 TGL_API tgl_status tgl_dist_synchronize(tgl_dist *dist);
+
+/* Later runs enqueue their work in this stream of the device; the caller orders it after the work
+ * of earlier runs. Returns TGL_OK; TGL_UNSUPPORTED (host memory). */
+TGL_API tgl_status tgl_dist_set_stream(tgl_dist *dist, void *stream);
 
 /* The message of the calling thread's latest failure in a function of this header, as
  * tgl_last_error() gives it for tegula.h. */

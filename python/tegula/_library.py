@@ -174,6 +174,7 @@ _FUNCTIONS = {
     "tgl_upload": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p]),
     "tgl_download": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p]),
     "tgl_kernel_name": (c_char_p, [c_void_p, c_int]),
+    "tgl_problem_init": (c_int, [POINTER(Problem), c_size_t, c_int, c_int64, c_int64, c_int64]),
     "tgl_plan_create": (c_int, [c_void_p, POINTER(Problem), POINTER(PlanOptions),
                                 POINTER(c_void_p)]),
     "tgl_plan_destroy": (None, [c_void_p]),

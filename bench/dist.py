@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributed products on the GPUs of this host: Tegula beside PyTorch + NCCL, PyTorch's async-TP
+and the local products alone. bench/dist.sh starts it.
+
+    PYTHONPATH=python TEGULA_LIBRARY=build/libtegula.so python3 bench/dist.py [--gpus N] [--quick]
+
+Each time is the median over samples of the slowest rank, of products that are enqueued one after the
+other. "share" is the time of PyTorch's local product alone, divided by that time.
+"""
+
+import argparse
+import csv
+import os
+import statistics
+import sys
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+class Case(NamedTuple):
+    """What is measured: a product of whole matrices and how the result lies."""
+
+    name: str
+    kind: str  # all-gather, reduce-scatter or all-reduce
+    m: int
+    n: int
+    k: int
+    dtype: str
+    compute: str = "default"
+
+
+LAYOUTS = {"all-gather": ("rows", "columns", "columns"),
+           "reduce-scatter": ("columns", "rows", "rows"),
+           "all-reduce": ("columns", "rows", "copy")}
+TOKENS = (64, 256, 512, 2048, 4096, 16384)
+
+
+def cases(quick: bool) -> List[Case]:
+    """Squares, and the two products of Llama-3 70B's feed-forward layer."""
+    found = []
+    for side in (8192, 16384) if quick else (8192, 16384, 32768):
+        found.append(Case("square", "all-gather", side, side, side, "bfloat16"))
+    for side in (8192,) if quick else (8192, 16384):
+        found.append(Case("square", "all-gather", side, side, side, "float32", "ieee"))
+    if not quick:
+        found.append(Case("square", "all-gather", 16384, 16384, 16384, "float32", "accurate"))
+    for tokens in TOKENS:
+        found.append(Case("layer", "all-gather", tokens, 28672, 8192, "bfloat16"))
+        found.append(Case("layer", "reduce-scatter", tokens, 8192, 28672, "bfloat16"))
+        found.append(Case("layer", "all-reduce", tokens, 8192, 28672, "bfloat16"))
+    return found
+
+
+# ---- Matrices -----------------------------------------------------------------------------------
+
+
+def part(whole: torch.Tensor, layout: str, rank: int, ranks: int) -> torch.Tensor:
+    if layout == "copy":
+        return whole
+    return whole.chunk(ranks, 0 if layout == "rows" else 1)[rank].contiguous()
+
+
+def shape_of_part(rows: int, columns: int, layout: str, ranks: int) -> List[int]:
+    return [rows // ranks if layout == "rows" else rows,
+            columns // ranks if layout == "columns" else columns]
+
+
+def random_part(rows: int, columns: int, layout: str, ranks: int, dtype: Any) -> torch.Tensor:
+    return torch.randn(shape_of_part(rows, columns, layout, ranks), device="cuda").to(dtype)
+
+
+def check(comm: Any, case: Case) -> str:
+    """Small integers, whose sums are exact in any order."""
+    torch.manual_seed(7)
+    dtype = getattr(torch, case.dtype)
+    a = torch.randint(-2, 3, (case.m, case.k), device="cuda").double()
+    b = torch.randint(-2, 3, (case.k, case.n), device="cuda").double()
+    bias = torch.randint(-2, 3, (case.n,), device="cuda").double()
+    layouts = LAYOUTS[case.kind]
+    x = part(a, layouts[0], comm.rank, comm.ranks).to(dtype)
+    y = part(b, layouts[1], comm.rank, comm.ranks).to(dtype)
+    s = part(bias[None], "columns" if layouts[2] == "columns" else "copy", comm.rank,
+             comm.ranks)[0].to(dtype)
+    wanted = part(a @ b + bias, layouts[2], comm.rank, comm.ranks).to(dtype)
+    for _ in range(3):
+        got = comm.matmul(x, y, layouts, bias=s, compute=case.compute)
+    comm.synchronize()
+    wrong = int((got != wanted).sum())
+    return "right" if wrong == 0 else f"WRONG: {wrong} of {got.numel()} elements"
+
+
+# ---- Peers --------------------------------------------------------------------------------------
+
+
+def sequence(case: Case, a: torch.Tensor, b: torch.Tensor) -> Callable[[], Any]:
+    """PyTorch's product with NCCL's collective before or after it."""
+    ranks = dist.get_world_size()
+    if case.kind == "all-gather":
+        whole = a.new_empty((case.m, case.k))
+        out = a.new_empty((case.m, case.n // ranks))
+
+        def gather() -> None:
+            dist.all_gather_into_tensor(whole, a)
+            torch.mm(whole, b, out=out)
+        return gather
+    partial = a.new_empty((case.m, case.n))
+    out = a.new_empty((case.m // ranks, case.n))
+
+    def reduce() -> None:
+        torch.mm(a, b, out=partial)
+        if case.kind == "all-reduce":
+            dist.all_reduce(partial)
+        else:
+            dist.reduce_scatter_tensor(out, partial)
+    return reduce
+
+
+def async_tp(case: Case, a: torch.Tensor, b: torch.Tensor) -> Optional[Callable[[], Any]]:
+    """torch.distributed._symmetric_memory; None: PyTorch has no such product."""
+    name = dist.group.WORLD.group_name
+    if case.kind == "all-gather":
+        return lambda: torch.ops.symm_mem.fused_all_gather_matmul(a, [b], 0, name)
+    if case.kind == "reduce-scatter":
+        return lambda: torch.ops.symm_mem.fused_matmul_reduce_scatter(a, b, "sum", 0, name)
+    return None
+
+
+# ---- Times --------------------------------------------------------------------------------------
+
+
+def seconds_of(run: Callable[[], Any], budget: float) -> float:
+    """Of one product, by events; the same number of runs on all ranks."""
+    run()
+    torch.cuda.synchronize()
+    dist.barrier()
+    start = time.perf_counter()
+    run()
+    torch.cuda.synchronize()
+    once = torch.tensor([time.perf_counter() - start], device="cuda")
+    dist.all_reduce(once, dist.ReduceOp.MAX)
+    runs = max(2, min(50, int(budget / 5 / max(float(once), 1e-5))))
+    times = []
+    for _ in range(5):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        dist.barrier()
+        begin.record()
+        for _ in range(runs):
+            run()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end) / 1e3 / runs)
+    mine = torch.tensor([statistics.median(times)], device="cuda")
+    dist.all_reduce(mine, dist.ReduceOp.MAX)
+    return float(mine)
+
+
+class Captured:
+    """A product as a CUDA graph of several runs."""
+
+    def __init__(self, run: Callable[[], Any]) -> None:
+        run()
+        torch.cuda.synchronize()
+        dist.barrier()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
+            run()
+
+    def __call__(self) -> None:
+        self.graph.replay()
+
+
+def measure(comm: Any, case: Case, budget: float, with_async_tp: bool) -> Dict[str, float]:
+    dtype = getattr(torch, case.dtype)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    layouts = LAYOUTS[case.kind]
+    a = random_part(case.m, case.k, layouts[0], comm.ranks, dtype)
+    b = random_part(case.k, case.n, layouts[1], comm.ranks, dtype)
+    rows, columns = case.m, case.n // (comm.ranks if case.kind == "all-gather" else 1)
+    whole = random_part(case.m, case.k, "copy", 1, dtype) if case.kind == "all-gather" else a
+    local = a.new_empty((rows, columns))
+    out = a.new_empty(shape_of_part(case.m, case.n, layouts[2], comm.ranks))
+    runs: Dict[str, Optional[Callable[[], Any]]] = {
+        "local": lambda: torch.mm(whole, b, out=local),
+        "nccl": sequence(case, a, b),
+        "async_tp": async_tp(case, a, b) if with_async_tp else None,
+        "tegula": lambda: comm.matmul(a, b, layouts, out=out, compute=case.compute)}
+    return {name: seconds_of(run, budget) for name, run in runs.items() if run is not None}
+
+
+# ---- The table ----------------------------------------------------------------------------------
+
+COLUMNS = ("name", "kind", "m", "n", "k", "dtype", "compute", "gpus", "local", "nccl", "async_tp",
+           "tegula", "panels")
+
+
+def share(times: Dict[str, float], name: str) -> str:
+    return f"{100 * times['local'] / times[name]:5.0f}" if name in times else "    -"
+
+
+def report(case: Case, times: Dict[str, float], comm: Any, writer: Any) -> None:
+    figures = comm.figures()
+    print(f"{case.name:6} {case.kind:14} {case.m:5} {case.n:5} {case.k:5} {case.dtype:8} "
+          f"{case.compute:8} {1e6 * times['local']:9.1f} {1e6 * times['tegula']:9.1f} "
+          f"{share(times, 'nccl')} {share(times, 'async_tp')} {share(times, 'tegula')} "
+          f"{figures['panels']:4}", flush=True)
+    if writer is not None:
+        row = {**case._asdict(), "gpus": comm.ranks, "panels": figures["panels"]}
+        row.update({name: f"{seconds:.9f}" for name, seconds in times.items()})
+        writer.writerow(row)
+
+
+def run_table(comm: Any, options: argparse.Namespace, with_async_tp: bool) -> None:
+    first = comm.rank == 0
+    file = open(options.csv, "w", newline="", encoding="utf-8") if options.csv and first else None
+    writer = csv.DictWriter(file, COLUMNS) if file else None
+    if writer:
+        writer.writeheader()
+    if first:
+        print(f"{comm.ranks} x {torch.cuda.get_device_name()}; PyTorch {torch.__version__}; times "
+              "in us, shares in % of PyTorch's local product\nwhat   kind           m     n     k  "
+              "   type     compute      local    tegula  nccl async tegula panels")
+    for case in cases(options.quick):
+        if time.monotonic() > options.end:
+            if first:
+                print("the time is up: the other rows are not measured")
+            break
+        if options.only and options.only not in case:
+            continue
+        try:
+            times = measure(comm, case, options.seconds, with_async_tp)
+        except Exception as error:  # another row may work
+            print(f"rank {comm.rank}: {case}: {error}", flush=True)
+            raise
+        if first:
+            report(case, times, comm, writer)
+    if file:
+        file.close()
+
+
+CHECKS = [Case("check", kind, 256, 512, 384, dtype, compute)
+          for kind in LAYOUTS for dtype, compute in (("bfloat16", "default"), ("float32", "ieee"))]
+
+
+def rank_main(rank: int, options: argparse.Namespace) -> None:
+    import tegula.dist
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=options.gpus,
+                            device_id=torch.device("cuda", rank))
+    with_async_tp = not options.no_async_tp
+    try:
+        from torch.distributed._symmetric_memory import enable_symm_mem_for_group
+        enable_symm_mem_for_group(dist.group.WORLD.group_name)
+    except Exception as error:  # an old PyTorch, or no peer access
+        with_async_tp = False
+        if rank == 0:
+            print(f"PyTorch's async-TP is not measured: {error}")
+    with tegula.dist.Communicator(engine=options.engine, timeout=30) as comm:
+        for case in CHECKS:
+            verdict = check(comm, case)
+            if rank == 0 or verdict != "right":
+                print(f"rank {rank}: {case.kind}, {case.dtype} {case.compute}: {verdict}",
+                      flush=True)
+        if not options.check:
+            run_table(comm, options, with_async_tp)
+    dist.destroy_process_group()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--gpus", type=int, default=torch.cuda.device_count())
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller squares")
+    parser.add_argument("--check", action="store_true", help="only whether results are right")
+    parser.add_argument("--only", help="rows with this name, kind or type")
+    parser.add_argument("--engine", default="auto", choices=("auto", "nccl"))
+    parser.add_argument("--no-async-tp", action="store_true")
+    parser.add_argument("--seconds", type=float, default=0.2, help="for each time")
+    parser.add_argument("--limit", type=float, default=600, help="seconds of the whole table")
+    parser.add_argument("--csv", help="where to write the times")
+    options = parser.parse_args()
+    if options.gpus < 2:
+        print("two GPUs are needed: nothing is measured")
+        return 0
+    options.end = time.monotonic() + options.limit
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29555")
+    os.environ["NCCL_NVLS_ENABLE"] = "0"  # NVLink multicast
+    mp.spawn(rank_main, (options,), options.gpus)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

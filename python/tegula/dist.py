@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices that are distributed over processes: include/tegula/dist.h in Python.
+
+    import tegula.dist
+    comm = tegula.dist.Communicator()                # the ranks of torch.distributed, a GPU each
+    y = comm.all_gather_matmul(x, w)                 # x: this rank's rows, w: its columns
+    z = comm.matmul_reduce_scatter(y, v)             # z: this rank's rows of the sum over ranks
+
+    comm = tegula.dist.Communicator(mpi4py.MPI.COMM_WORLD)         # NumPy arrays, or GPUs
+
+docs/distributed.md describes how the data moves.
+"""
+
+import ctypes
+import os
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_ubyte, c_void_p
+from pathlib import Path
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ._arrays import Operand, describe
+from ._devices import device
+from ._library import (ACTIVATIONS, BIAS_COLUMN, BIAS_NONE, COMPUTE, NO_TRANS, TRANS, TYPE_NAMES,
+                       Epilogue, Problem, Sized, TegulaError, _error_class, lib, usual_result)
+
+__all__ = ["Communicator"]
+
+ID_BYTES = 128
+ENGINES = {"auto": 0, "nccl": 1}
+
+
+class _Layout(Sized):
+    _fields_ = [("size", c_size_t)] + [(name, c_int64) for name in (
+        "rows", "columns", "block_rows", "block_columns", "first_rows", "first_columns")] + [
+            (name, c_int) for name in ("grid_rows", "grid_columns", "source_row",
+                                       "source_column", "grid_order", "replicated")] + [
+                                           ("ld", c_int64)]
+
+
+class _Machine(Sized):
+    _fields_ = [("size", c_size_t)] + [(name, c_double) for name in (
+        "flops_per_s", "f32_rate", "half_rate", "operand_bytes_per_s", "product_s")] + [
+            ("moves_alone", c_int)] + [(name, c_double) for name in (
+                "bytes_per_s", "latency_s", "memory_per_s")]
+
+
+class _NcclOptions(Sized):
+    _fields_ = [("size", c_size_t), ("comm", c_void_p), ("id", c_void_p), ("rank", c_int),
+                ("ranks", c_int), ("stream", c_void_p), ("timeout_s", c_double),
+                ("engine", c_int), ("machine", _Machine)]
+
+
+class _MpiOptions(Sized):
+    _fields_ = [("size", c_size_t), ("timeout_s", c_double), ("machine", _Machine)]
+
+
+class _Options(Sized):
+    _fields_ = [("size", c_size_t), ("epilogue", POINTER(Epilogue)), ("memory_limit", c_int64),
+                ("panel", c_int64), ("parts_m", c_int), ("parts_n", c_int), ("parts_k", c_int)]
+
+
+class _Figures(Sized):
+    _fields_ = [("size", c_size_t), ("parts_m", c_int), ("parts_n", c_int), ("parts_k", c_int),
+                ("panel", c_int64), ("panels", c_int64)] + [(name, c_double) for name in (
+                    "received_bytes", "bound_bytes", "memory_bytes", "seconds", "local_seconds")]
+
+
+_LAYOUT = (c_int, [POINTER(_Layout), c_size_t, c_int64, c_int64, c_int])
+_FUNCTIONS: Dict[str, Tuple[Any, Sequence[Any]]] = {
+    "tgl_dist_rows": _LAYOUT,
+    "tgl_dist_columns": _LAYOUT,
+    "tgl_dist_replicated": (c_int, _LAYOUT[1][:4]),
+    "tgl_dist_local": (c_int, [POINTER(_Layout), c_int, POINTER(c_int64), POINTER(c_int64)]),
+    "tgl_dist_close": (None, [c_void_p]),
+    "tgl_dist_last_error": (c_size_t, [c_char_p, c_size_t]),
+    "tgl_dist_synchronize": (c_int, [c_void_p]),
+    "tgl_dist_set_stream": (c_int, [c_void_p, c_void_p]),
+    "tgl_dist_nccl_id": (c_int, [POINTER(c_ubyte)]),
+    "tgl_dist_open_nccl": (c_int, [POINTER(_NcclOptions), c_void_p, POINTER(c_void_p)]),
+    "tgl_dist_plan_create": (c_int, [c_void_p, POINTER(Problem)] + [POINTER(_Layout)] * 3 +
+                             [POINTER(_Options), POINTER(c_void_p)]),
+    "tgl_dist_plan_destroy": (None, [c_void_p]),
+    "tgl_dist_plan_run": (c_int, [c_void_p, c_double, c_void_p, c_void_p, c_double, c_void_p,
+                                  c_void_p]),
+    "tgl_dist_plan_figures": (c_int, [c_void_p, POINTER(_Figures)]),
+}
+
+
+# ---- Libraries ----------------------------------------------------------------------------------
+
+
+def _load(name: str) -> ctypes.CDLL:
+    """A library beside that of the package, or where the loader finds it."""
+    own = os.environ.get("TEGULA_LIBRARY")
+    folder = Path(own).resolve().parent if own else Path(__file__).parent
+    for path in folder / f"{name}.so", folder / f"{name}.so.0", Path(f"{name}.so.0"):
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError as error:
+            failure = error
+    raise ImportError(f"{name} cannot be loaded: {failure}")
+
+
+_dist = _load("libtegula_dist")
+for _name, (_result, _arguments) in _FUNCTIONS.items():
+    _function = getattr(_dist, _name)
+    _function.restype, _function.argtypes = _result, _arguments
+
+
+def _check(status: int) -> None:
+    if status == 0:
+        return
+    name = lib.tgl_status_name(status).decode()
+    text = ctypes.create_string_buffer(512)
+    _dist.tgl_dist_last_error(text, len(text))
+    message = text.value.decode(errors="replace") or lib.tgl_status_text(status).decode()
+    raise _error_class(name)(name, message)
+
+
+# ---- Ranks --------------------------------------------------------------------------------------
+
+
+class _Ranks(NamedTuple):
+    """Who takes part, and how an object of rank 0 comes to all."""
+
+    rank: int
+    ranks: int
+    broadcast: Callable[[Any], Any]
+    mpi: Any  # of mpi4py; None: torch.distributed
+
+
+def _torch_ranks(group: Any) -> _Ranks:
+    import torch.distributed as torch_dist
+    if not torch_dist.is_initialized():
+        raise RuntimeError("torch.distributed is not initialised: call init_process_group() first")
+    first = torch_dist.get_process_group_ranks(group)[0] if group is not None else 0
+
+    def broadcast(value: Any) -> Any:
+        values = [value]
+        torch_dist.broadcast_object_list(values, src=first, group=group)
+        return values[0]
+    return _Ranks(torch_dist.get_rank(group), torch_dist.get_world_size(group), broadcast, None)
+
+
+def _ranks_of(group: Any) -> _Ranks:
+    if hasattr(group, "Get_rank"):
+        return _Ranks(group.Get_rank(), group.Get_size(), group.bcast, group)
+    return _torch_ranks(group)
+
+
+def _open_nccl(ranks: _Ranks, place: str, stream: int, engine: str, timeout: float) -> c_void_p:
+    made = (c_ubyte * ID_BYTES)()
+    failure = None
+    if ranks.rank == 0:
+        try:
+            _check(_dist.tgl_dist_nccl_id(made))
+        except TegulaError as error:
+            failure = error
+    sent = ranks.broadcast((bytes(made), failure))
+    if sent[1] is not None:
+        raise sent[1]
+    made = (c_ubyte * ID_BYTES).from_buffer_copy(sent[0])
+    options = _NcclOptions(id=ctypes.cast(made, c_void_p), rank=ranks.rank, ranks=ranks.ranks,
+                           stream=stream, timeout_s=timeout, engine=ENGINES[engine])
+    handle = c_void_p()
+    _check(_dist.tgl_dist_open_nccl(byref(options), device(place, 0).handle, byref(handle)))
+    return handle
+
+
+def _open_mpi(ranks: _Ranks, threads: int, timeout: float) -> c_void_p:
+    """The handle of MPI is an integer or a pointer, as the MPI library has it."""
+    from mpi4py import MPI
+    kind: Any = c_int if MPI._sizeof(MPI.Comm) == ctypes.sizeof(c_int) else c_void_p
+    function = _load("libtegula_mpi").tgl_dist_open_mpi
+    function.restype = c_int
+    function.argtypes = [kind, c_void_p, POINTER(_MpiOptions), POINTER(c_void_p)]
+    comm = kind.from_address(MPI._addressof(ranks.mpi))
+    handle = c_void_p()
+    options = _MpiOptions(timeout_s=timeout)
+    _check(function(comm, device("cpu", threads).handle, byref(options), byref(handle)))
+    return handle
+
+
+# ---- Matrices -----------------------------------------------------------------------------------
+
+
+class _Part(NamedTuple):
+    """A rank's part of a matrix as the library stores it: row-major, or transposed."""
+
+    layout: str  # "rows", "columns" or "copy", of the matrix itself
+    shape: Tuple[int, int]
+    transposed: bool
+    ld: int
+    type: int
+
+
+def _part(name: str, x: Operand, layout: str) -> _Part:
+    if len(x.form.shape) != 2 or not x.form.usable:
+        raise ValueError(f"{name} has the shape {x.form.shape}; it must be a matrix")
+    if layout not in ("rows", "columns", "copy"):
+        raise ValueError(f"the layout of {name} is {layout!r}; it must be rows, columns or copy")
+    rows, columns = x.form.shape
+    down, right = x.form.strides
+    if right == 1 or columns <= 1:
+        return _Part(layout, (rows, columns), False, max(down if rows > 1 else columns, columns),
+                     x.form.type)
+    if down == 1 or rows <= 1:
+        return _Part(layout, (rows, columns), True, max(right, rows), x.form.type)
+    raise ValueError(f"{name} has the strides {x.form.strides}: its rows or its columns must be "
+                     "contiguous")
+
+
+def _whole(part: _Part, ranks: int) -> Tuple[int, int]:
+    rows, columns = part.shape
+    return (rows * ranks if part.layout == "rows" else rows,
+            columns * ranks if part.layout == "columns" else columns)
+
+
+def _layout(part: _Part, ranks: int) -> _Layout:
+    rows, columns = _whole(part, ranks)
+    kind = part.layout
+    if part.transposed:
+        rows, columns = columns, rows
+        kind = {"rows": "columns", "columns": "rows"}.get(kind, kind)
+    layout = _Layout()
+    size = ctypes.sizeof(layout)
+    if kind == "copy":
+        _check(_dist.tgl_dist_replicated(byref(layout), size, rows, columns))
+    elif kind == "rows":
+        _check(_dist.tgl_dist_rows(byref(layout), size, rows, columns, ranks))
+    else:
+        _check(_dist.tgl_dist_columns(byref(layout), size, rows, columns, ranks))
+    layout.ld = part.ld
+    return layout
+
+
+class _Recipe(NamedTuple):
+    a: _Part
+    b: _Part
+    c: _Part
+    bias: int  # the type; 0: none
+    activation: Optional[str]
+    compute: str
+
+
+class _Plan:
+    """A plan of libtegula_dist."""
+
+    def __init__(self, comm: c_void_p, ranks: int, recipe: _Recipe) -> None:
+        self.handle = c_void_p()
+        (m, k), (k_b, n) = _whole(recipe.a, ranks), _whole(recipe.b, ranks)
+        if k != k_b:
+            raise ValueError(f"a is {m} x {k} and b is {k_b} x {n}")
+        problem = Problem()
+        _check(lib.tgl_problem_init(byref(problem), ctypes.sizeof(problem), recipe.a.type, m, n, k))
+        problem.type_c = recipe.c.type
+        problem.trans_a = TRANS if recipe.a.transposed else NO_TRANS
+        problem.trans_b = TRANS if recipe.b.transposed else NO_TRANS
+        problem.compute = COMPUTE[recipe.compute]
+        options = _Options()
+        epilogue = Epilogue(bias=BIAS_COLUMN if recipe.bias else BIAS_NONE,
+                            activation=ACTIVATIONS[recipe.activation], type_bias=recipe.bias)
+        if recipe.bias or recipe.activation is not None:
+            options.epilogue = ctypes.pointer(epilogue)
+        layouts = [byref(_layout(x, ranks)) for x in (recipe.a, recipe.b, recipe.c)]
+        _check(_dist.tgl_dist_plan_create(comm, byref(problem), *layouts, byref(options),
+                                          byref(self.handle)))
+
+    def figures(self) -> Dict[str, float]:
+        figures = _Figures()
+        _check(_dist.tgl_dist_plan_figures(self.handle, byref(figures)))
+        return {name: getattr(figures, name) for name, *_ in _Figures._fields_[1:]}
+
+
+# ---- Communicators ------------------------------------------------------------------------------
+
+
+class Communicator:
+    """The ranks of a torch.distributed process group (None: all), or of an mpi4py communicator.
+
+    With GPUs, each rank has one of its own: the current one of PyTorch, or `place`, "cuda:1". With
+    place "cpu" and mpi4py, arrays are in host memory. All methods except close() are collective.
+    engine: "auto" or "nccl", as in tegula/nccl.h; timeout: seconds that a rank waits for another
+    one, 0: 300; threads: of a rank on the CPU, 0: all.
+    """
+
+    def __init__(self, group: Any = None, *, place: Optional[str] = None, engine: str = "auto",
+                 timeout: float = 0, threads: int = 0) -> None:
+        self._handle: Optional[c_void_p] = None
+        self._plans: Dict[_Recipe, _Plan] = {}
+        if engine not in ENGINES:
+            raise ValueError(f"engine is {engine!r}; it must be one of {', '.join(ENGINES)}")
+        ranks = _ranks_of(group)
+        self.rank, self.ranks = ranks.rank, ranks.ranks
+        self.stream = 0
+        if place is None:
+            place = "cpu" if ranks.mpi is not None else _current_gpu()
+        self.place = place
+        if place == "cpu" and ranks.mpi is None:
+            raise ValueError("host memory moves by MPI only: give an mpi4py communicator")
+        if place == "cpu":
+            self._handle = _open_mpi(ranks, threads, timeout)
+        else:
+            self._handle = _open_nccl(ranks, place, self.stream, engine, timeout)
+
+    def close(self) -> None:
+        """Collective. The communicator is not used afterwards."""
+        handle, self._handle = self._handle, None
+        for plan in self._plans.values():
+            _dist.tgl_dist_plan_destroy(plan.handle)
+        self._plans.clear()
+        if handle is not None:
+            _dist.tgl_dist_close(handle)
+
+    def __enter__(self) -> "Communicator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def synchronize(self) -> None:
+        """Waits for the products so far, and raises what has failed meanwhile."""
+        _check(_dist.tgl_dist_synchronize(self._open_handle()))
+
+    def _open_handle(self) -> c_void_p:
+        if self._handle is None:
+            raise ValueError("the communicator is closed")
+        return self._handle
+
+    # ---- Products ----
+
+    def matmul(self, a: Any, b: Any, layouts: Tuple[str, str, str], *, out: Any = None,
+               bias: Any = None, activation: Optional[str] = None, alpha: float = 1,
+               beta: float = 0, compute: str = "default") -> Any:
+        """out := activation(alpha*A*B + beta*out + bias), of which a, b and out are this rank's parts.
+
+        layouts: of A, B and out: "rows" or "columns", of which each rank has as many, or "copy",
+        the whole matrix on each rank. bias: an element for each column of this rank's out.
+        """
+        x, y = describe("a", a), describe("b", b)
+        parts = _part("a", x, layouts[0]), _part("b", y, layouts[1])
+        if out is None:
+            if beta != 0:
+                raise ValueError("beta is not 0: give out")
+            out = _empty(a, self._result_shape(parts, layouts[2]), parts[0].type)
+        z = describe("out", out)
+        part_out = _part("out", z, layouts[2])
+        if part_out.transposed or not z.writable:
+            raise ValueError("out must be writable, with contiguous rows")
+        shift = describe("bias", bias) if bias is not None else None
+        for operand in (x, y, z) + ((shift,) if shift is not None else ()):
+            if operand.device != self.place:
+                raise ValueError(f"an array is on {operand.device}, and the communicator on "
+                                 f"{self.place}")
+        if shift is not None and shift.form.shape != (part_out.shape[1],):
+            raise ValueError(f"the bias has the shape {shift.form.shape}, and not "
+                             f"{(part_out.shape[1],)}")
+        recipe = _Recipe(*parts, part_out, shift.form.type if shift is not None else 0, activation,
+                         compute)
+        plan = self._plan(recipe)
+        self._follow(z.stream)
+        _check(_dist.tgl_dist_plan_run(plan.handle, alpha, x.pointer, y.pointer, beta, z.pointer,
+                                       shift.pointer if shift is not None else None))
+        return out
+
+    def all_gather_matmul(self, a: Any, b: Any, **options: Any) -> Any:
+        """This rank's columns of A*B. a: its rows of A; b: its columns of B."""
+        return self.matmul(a, b, ("rows", "columns", "columns"), **options)
+
+    def matmul_reduce_scatter(self, a: Any, b: Any, **options: Any) -> Any:
+        """This rank's rows of A*B. a: its columns of A; b: its rows of B."""
+        return self.matmul(a, b, ("columns", "rows", "rows"), **options)
+
+    def matmul_all_reduce(self, a: Any, b: Any, **options: Any) -> Any:
+        """A*B. a: this rank's columns of A; b: its rows of B."""
+        return self.matmul(a, b, ("columns", "rows", "copy"), **options)
+
+    def figures(self, index: int = -1) -> Dict[str, float]:
+        """What the latest new plan moves and predicts: tgl_dist_figures."""
+        return list(self._plans.values())[index].figures()
+
+    def _result_shape(self, parts: Tuple[_Part, _Part], layout: str) -> Tuple[int, int]:
+        rows, columns = _whole(parts[0], self.ranks)[0], _whole(parts[1], self.ranks)[1]
+        if (layout == "rows" and rows % self.ranks) or (layout == "columns" and
+                                                        columns % self.ranks):
+            raise ValueError(f"{rows} x {columns} is not divisible into {layout} of "
+                             f"{self.ranks} ranks")
+        return (rows // self.ranks if layout == "rows" else rows,
+                columns // self.ranks if layout == "columns" else columns)
+
+    def _plan(self, recipe: _Recipe) -> _Plan:
+        plan = self._plans.get(recipe)
+        if plan is None:
+            plan = self._plans[recipe] = _Plan(self._open_handle(), self.ranks, recipe)
+        return plan
+
+    def _follow(self, stream: Optional[int]) -> None:
+        """Products run in the stream in which their arrays are up to date."""
+        if stream is None or stream == self.stream:
+            return
+        _order_streams(self.stream, stream)
+        _check(_dist.tgl_dist_set_stream(self._open_handle(), stream))
+        self.stream = stream
+
+
+def _current_gpu() -> str:
+    import torch
+    return f"cuda:{torch.cuda.current_device()}"
+
+
+def _order_streams(before: int, after: int) -> None:
+    """Later work of one stream comes after the earlier work of the other one."""
+    import torch
+    if torch.cuda.is_current_stream_capturing():
+        return  # which begins after all other work
+    streams = [torch.cuda.ExternalStream(s) if s else torch.cuda.default_stream()
+               for s in (before, after)]
+    streams[1].wait_stream(streams[0])
+
+
+def _empty(like: Any, shape: Tuple[int, int], number: int) -> Any:
+    name = TYPE_NAMES[usual_result(number)]
+    if hasattr(like, "new_empty"):
+        import torch
+        return like.new_empty(shape, dtype=getattr(torch, name))
+    if isinstance(like, np.ndarray):
+        return np.empty(shape, like.dtype if name == "bfloat16" else name)
+    raise TypeError(f"give out: an array like {type(like).__name__} is not made here")
