@@ -16,6 +16,8 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
+import tegula
+import tegula.dist
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
@@ -36,6 +38,7 @@ class Case(NamedTuple):
 LAYOUTS = {"all-gather": ("rows", "columns", "columns"),
            "reduce-scatter": ("columns", "rows", "rows"),
            "all-reduce": ("columns", "rows", "copy")}
+CAPTURED_UP_TO = 2048  # rows: above, the host's time does not matter
 TOKENS = (64, 256, 512, 2048, 4096, 16384)
 
 
@@ -159,7 +162,7 @@ def seconds_of(run: Callable[[], Any], budget: float) -> float:
 
 
 class Captured:
-    """A product as a CUDA graph of several runs."""
+    """A product as a CUDA graph, which takes less time of the host."""
 
     def __init__(self, run: Callable[[], Any]) -> None:
         run()
@@ -187,14 +190,20 @@ def measure(comm: Any, case: Case, budget: float, with_async_tp: bool) -> Dict[s
         "local": lambda: torch.mm(whole, b, out=local),
         "nccl": sequence(case, a, b),
         "async_tp": async_tp(case, a, b) if with_async_tp else None,
+        "tegula_local": lambda: tegula.matmul(whole, b, out=local, compute=case.compute),
         "tegula": lambda: comm.matmul(a, b, layouts, out=out, compute=case.compute)}
-    return {name: seconds_of(run, budget) for name, run in runs.items() if run is not None}
+    times = {name: seconds_of(run, budget) for name, run in runs.items() if run is not None}
+    for name in ("nccl", "tegula"):
+        run = runs[name]
+        if case.m <= CAPTURED_UP_TO and run is not None:
+            times[f"{name}_graph"] = seconds_of(Captured(run), budget)
+    return times
 
 
 # ---- The table ----------------------------------------------------------------------------------
 
-COLUMNS = ("name", "kind", "m", "n", "k", "dtype", "compute", "gpus", "local", "nccl", "async_tp",
-           "tegula", "panels")
+TIMES = ("local", "nccl", "nccl_graph", "async_tp", "tegula_local", "tegula", "tegula_graph")
+COLUMNS = ("name", "kind", "m", "n", "k", "dtype", "compute", "gpus", *TIMES, "panels")
 
 
 def share(times: Dict[str, float], name: str) -> str:
@@ -204,9 +213,9 @@ def share(times: Dict[str, float], name: str) -> str:
 def report(case: Case, times: Dict[str, float], comm: Any, writer: Any) -> None:
     figures = comm.figures()
     print(f"{case.name:6} {case.kind:14} {case.m:5} {case.n:5} {case.k:5} {case.dtype:8} "
-          f"{case.compute:8} {1e6 * times['local']:9.1f} {1e6 * times['tegula']:9.1f} "
-          f"{share(times, 'nccl')} {share(times, 'async_tp')} {share(times, 'tegula')} "
-          f"{figures['panels']:4}", flush=True)
+          f"{case.compute:8} {1e6 * times['local']:9.1f} " +
+          " ".join(share(times, name) for name in TIMES[1:]) + f" {figures['panels']:4}",
+          flush=True)
     if writer is not None:
         row = {**case._asdict(), "gpus": comm.ranks, "panels": figures["panels"]}
         row.update({name: f"{seconds:.9f}" for name, seconds in times.items()})
@@ -220,15 +229,16 @@ def run_table(comm: Any, options: argparse.Namespace, with_async_tp: bool) -> No
     if writer:
         writer.writeheader()
     if first:
-        print(f"{comm.ranks} x {torch.cuda.get_device_name()}; PyTorch {torch.__version__}; times "
-              "in us, shares in % of PyTorch's local product\nwhat   kind           m     n     k  "
-              "   type     compute      local    tegula  nccl async tegula panels")
+        print(f"{comm.ranks} x {torch.cuda.get_device_name()}; PyTorch {torch.__version__}; local: "
+              "PyTorch's local product alone in us, then shares in % of it\n"
+              "what   kind               m     n     k type     compute      local  nccl graph async "
+              "tgl_l   tgl graph panels")
     for case in cases(options.quick):
         if time.monotonic() > options.end:
             if first:
                 print("the time is up: the other rows are not measured")
             break
-        if options.only and options.only not in case:
+        if options.only and not all(word in map(str, case) for word in options.only):
             continue
         try:
             times = measure(comm, case, options.seconds, with_async_tp)
@@ -246,18 +256,16 @@ CHECKS = [Case("check", kind, 256, 512, 384, dtype, compute)
 
 
 def rank_main(rank: int, options: argparse.Namespace) -> None:
-    import tegula.dist
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", rank=rank, world_size=options.gpus,
                             device_id=torch.device("cuda", rank))
     with_async_tp = not options.no_async_tp
-    try:
-        from torch.distributed._symmetric_memory import enable_symm_mem_for_group
-        enable_symm_mem_for_group(dist.group.WORLD.group_name)
-    except Exception as error:  # an old PyTorch, or no peer access
+    if with_async_tp:
+        import torch.distributed._symmetric_memory  # pylint: disable=unused-import
+    if with_async_tp and not hasattr(torch.ops.symm_mem, "fused_all_gather_matmul"):
         with_async_tp = False
         if rank == 0:
-            print(f"PyTorch's async-TP is not measured: {error}")
+            print("PyTorch has no async-TP: it is not measured")
     with tegula.dist.Communicator(engine=options.engine, timeout=30) as comm:
         for case in CHECKS:
             verdict = check(comm, case)
@@ -274,7 +282,7 @@ def main() -> int:
     parser.add_argument("--gpus", type=int, default=torch.cuda.device_count())
     parser.add_argument("--quick", action="store_true", help="fewer and smaller squares")
     parser.add_argument("--check", action="store_true", help="only whether results are right")
-    parser.add_argument("--only", help="rows with this name, kind or type")
+    parser.add_argument("--only", nargs="*", help="rows with this name, kind or type")
     parser.add_argument("--engine", default="auto", choices=("auto", "nccl"))
     parser.add_argument("--no-async-tp", action="store_true")
     parser.add_argument("--seconds", type=float, default=0.2, help="for each time")

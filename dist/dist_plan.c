@@ -39,17 +39,16 @@ bool dist_plan_in_place(const tgl_dist_plan *plan, int operand, int64_t step, in
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static tgl_status allocate(tgl_dist_plan *plan, size_t bytes, void *memory)
+tgl_status dist_plan_allocate(tgl_dist_plan *plan, size_t bytes, void **memory)
 {
-    void **at = memory;
     const tgl_dist_transport *t = &plan->dist->transport;
     plan->memory_bytes += (double)bytes;
-    if (t->allocate != NULL) return t->allocate(t->state, bytes, at);
-    const tgl_status status = tgl_alloc(plan->dist->dev, bytes, at);
+    if (t->allocate != NULL) return t->allocate(t->state, bytes, memory);
+    const tgl_status status = tgl_alloc(plan->dist->dev, bytes, memory);
     return status == TGL_OK ? TGL_OK : dist_fail_local(status);
 }
 
-static void release(tgl_dist_plan *plan, void *memory)
+void dist_plan_release(tgl_dist_plan *plan, void *memory)
 {
     const tgl_dist_transport *t = &plan->dist->transport;
     if (t->allocate != NULL)
@@ -72,7 +71,8 @@ static tgl_status allocate_panels(tgl_dist_plan *plan, int operand, size_t eleme
     }
     plan->ld[operand] = width;
     for (int slot = 0; slot < (steps > 1 ? 2 : 1); slot++)
-        DIST_TRY(allocate(plan, (size_t)(lines * width) * element, &plan->buffer[operand][slot]));
+        DIST_TRY(dist_plan_allocate(plan, (size_t)(lines * width) * element,
+                                    &plan->buffer[operand][slot]));
     return TGL_OK;
 }
 
@@ -82,8 +82,8 @@ static tgl_status allocate_slots(tgl_dist_plan *plan, dist_transfer *t, int64_t 
     dist_transfer_measure(t, plan->dist->transport.rank, ranks, steps);
     for (int i = 0; i < (steps > 1 ? 2 : 1); i++) {
         dist_slot *slot = &t->slot[i];
-        DIST_TRY(allocate(plan, t->packed_bytes, &slot->packed));
-        DIST_TRY(allocate(plan, t->staged_bytes, &slot->staged));
+        DIST_TRY(dist_plan_allocate(plan, t->packed_bytes, &slot->packed));
+        DIST_TRY(dist_plan_allocate(plan, t->staged_bytes, &slot->staged));
         slot->messages = malloc(sizeof *slot->messages * 2 * (size_t)ranks);
         if (slot->messages == NULL)
             return dist_fail(TGL_NO_MEMORY, "no memory for the messages to %d ranks", ranks);
@@ -117,9 +117,9 @@ static tgl_status allocate_sums(tgl_dist_plan *plan)
         !is_complete && (task->type[OPERAND_C] != task->type_sum || task->epilogue.size > 0);
     plan->ld_sums = plan->has_sums ? dist_rect_width(&own) : task->ld[OPERAND_C];
     if (!plan->has_sums) return TGL_OK;
-    return allocate(plan,
-                    (size_t)(dist_rect_lines(&own) * plan->ld_sums) * dist_task_sum_element(task),
-                    &plan->sums);
+    return dist_plan_allocate(
+        plan, (size_t)(dist_rect_lines(&own) * plan->ld_sums) * dist_task_sum_element(task),
+        &plan->sums);
 }
 
 /* Sets which part of C this rank adds up, and allocates the transfer of these parts to all ranks if
@@ -144,7 +144,7 @@ static tgl_status allocate_copies(tgl_dist_plan *plan)
                                    .element = dist_task_element(&plan->task, OPERAND_C),
                                    .keeps_own = true,
                                    .stages = plan->dist->transport.allocate != NULL};
-    return allocate_slots(plan, &plan->copies, 1);
+    return plan->choice.ring != RING_NONE ? TGL_OK : allocate_slots(plan, &plan->copies, 1);
 }
 
 /* Allocates partial sums, and the transfer to the owners of C. */
@@ -169,8 +169,8 @@ static void free_slots(tgl_dist_plan *plan, dist_transfer *transfer)
 {
     for (int i = 0; i < 2; i++) {
         dist_slot *slot = &transfer->slot[i];
-        release(plan, slot->packed);
-        release(plan, slot->staged);
+        dist_plan_release(plan, slot->packed);
+        dist_plan_release(plan, slot->staged);
         free(slot->messages);
         *slot = (dist_slot){.packed = NULL};
     }
@@ -181,21 +181,27 @@ static void free_memory(tgl_dist_plan *plan)
     for (int x = 0; x < OPERANDS; x++) {
         free_slots(plan, &plan->transfer[x]);
         for (int i = 0; i < 2; i++) {
-            release(plan, plan->buffer[x][i]);
+            dist_plan_release(plan, plan->buffer[x][i]);
             plan->buffer[x][i] = NULL;
         }
     }
     free_slots(plan, &plan->copies);
-    release(plan, plan->sums);
+    dist_ring_free(plan);
+    dist_plan_release(plan, plan->sums);
     plan->sums = NULL;
     plan->memory_bytes = 0;
 }
 
 static tgl_status allocate_all(tgl_dist_plan *plan, int64_t limit)
 {
-    DIST_TRY(allocate_gathering(plan, OPERAND_A));
-    DIST_TRY(allocate_gathering(plan, OPERAND_B));
-    DIST_TRY(allocate_delivery(plan));
+    if (plan->choice.ring != RING_NONE) {
+        DIST_TRY(allocate_copies(plan));
+        DIST_TRY(dist_ring_allocate(plan));
+    } else {
+        DIST_TRY(allocate_gathering(plan, OPERAND_A));
+        DIST_TRY(allocate_gathering(plan, OPERAND_B));
+        DIST_TRY(allocate_delivery(plan));
+    }
     if (limit > 0 && plan->memory_bytes > (double)limit)
         return dist_fail(TGL_NO_MEMORY,
                          "the product takes %.0f bytes beside its matrices; the limit is %lld",
@@ -219,12 +225,21 @@ static tgl_status least_limit(tgl_dist *dist, int64_t mine, int64_t *least)
     return status;
 }
 
-/* Chooses a division; all ranks take rank 0's choice, because their arithmetic may differ. */
+/* The ring, unless it has not enough memory or the caller wants other panels. */
+static void choose_ring(tgl_dist_plan *plan, const dist_limits *limits)
+{
+    plan->choice.ring = RING_NONE;
+    if (limits->panel == 0 && limits->panel_max == 0 && limits->memory_bytes <= 0)
+        dist_ring_choose(&plan->task, &plan->dist->machine, &plan->choice);
+}
+
+/* Chooses a division; all ranks take that of rank 0, whose arithmetic may differ. */
 static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
 {
     tgl_dist *dist = plan->dist;
     tgl_status status = dist_planner_choose(&plan->task, &dist->machine, limits, &plan->choice);
     dist_choice *all = malloc(sizeof *all * (size_t)dist->transport.ranks);
+    if (status == TGL_OK) choose_ring(plan, limits);
     if (all == NULL) status = dist_fail(TGL_NO_MEMORY, "no memory to choose a plan");
     status = dist_agree(dist, status);
     if (status == TGL_OK && all != NULL) {

@@ -8,6 +8,7 @@
 #include "dist_comm.h"
 #include "dist_planner.h"
 #include "dist_product.h"
+#include "dist_ring.h"
 #include "dist_transfer.h"
 
 struct tgl_dist_plan {
@@ -34,9 +35,15 @@ struct tgl_dist_plan {
     void *sums;
     int64_t ld_sums;
 
-    double memory_bytes; /* bytes of this rank beside the matrices */
+    dist_ring ring; /* if choice.ring is not RING_NONE: instead of panels and transfers */
+
+    double memory_bytes; /* beside the matrices */
     dist_products products;
 };
+
+/* Memory of the plan, in which other ranks' messages may arrive. */
+tgl_status dist_plan_allocate(tgl_dist_plan *plan, size_t bytes, void **memory);
+void dist_plan_release(tgl_dist_plan *plan, void *memory);
 
 /* Whether A, B or the partial sums of C have another panel in each step. */
 bool dist_plan_loops(const tgl_dist_plan *plan, int operand);

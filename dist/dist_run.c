@@ -263,6 +263,20 @@ static tgl_status run_panels(run *r)
     return r->plan->has_copies ? copy_result(r) : TGL_OK;
 }
 
+static tgl_status run_ring(run *r)
+{
+    dist_ring_call call = {.alpha = r->alpha,
+                           .beta = r->beta,
+                           .A = r->matrix[OPERAND_A],
+                           .B = r->matrix[OPERAND_B],
+                           .bias = r->bias,
+                           .C = r->C,
+                           .product = r->product};
+    const tgl_status status = dist_ring_run(r->plan, &call);
+    r->product = call.product;
+    return status;
+}
+
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
 static bool is_bad(const void *pointer, size_t element)
@@ -344,7 +358,7 @@ tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A, c
     plan->products.stream = plan->dist->transport.stream;
     DIST_TRY(agree_to_run(&r));
     if (reads_operands(&r))
-        DIST_TRY(run_panels(&r));
+        DIST_TRY(plan->choice.ring != RING_NONE ? run_ring(&r) : run_panels(&r));
     else
         scale_only(&r);
     return dist_agree(plan->dist, r.product);

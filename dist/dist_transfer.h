@@ -12,7 +12,7 @@
 
 /* The buffers of a step. Two slots: one step's data move while another step is computed. */
 typedef struct dist_slot {
-    char *packed, *staged; /* copies of what is sent and received */
+    void *packed, *staged; /* copies of what is sent and received */
     tgl_dist_message *messages;
     void *group; /* the transport's group of messages; NULL: none is under way */
 } dist_slot;

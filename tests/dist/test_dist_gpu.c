@@ -58,7 +58,12 @@ static void *run_rank(void *argument)
                                       .rank = s->rank,
                                       .ranks = s->ranks,
                                       .timeout_s = s->timeout_s,
-                                      .engine = s->engine};
+                                      .engine = s->engine,
+                                      .machine = {.flops_per_s = 1e9,
+                                                  .operand_bytes_per_s = 1e12,
+                                                  .bytes_per_s = 1e6,
+                                                  .latency_s = 1e-9,
+                                                  .product_s = 1e-9}};
     s->status = tgl_dist_open_nccl(&options, s->dev, &s->dist);
     if (s->status == TGL_OK) s->function(s);
     if (s->status != TGL_OK) tgl_dist_last_error(s->error, sizeof s->error);
@@ -130,11 +135,178 @@ static void by_nccl(void **state)
     random_products(TGL_NCCL_ENGINE_NCCL);
 }
 
+/* ---- The ring -------------------------------------------------------------------------------- */
+
+/* A product of small integers whose partial sums go around the ranks. */
+typedef struct ring_case {
+    int64_t m, n, k;
+    tgl_order order;
+    bool is_replicated; /* all-reduce; else reduce-scatter */
+    double beta;
+    bool has_bias;
+    int chunks; /* that the plan must have for all shards; 1: one product */
+} ring_case;
+
+static const ring_case ring_cases[] = {
+    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2},  {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2},
+    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8}, {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8},
+    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2}, {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2},
+    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0},  {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0},
+    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0}, {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0},
+};
+
+static float small(int64_t i, int64_t salt)
+{
+    return (float)((i * 7 + salt * 13 + i / 5) % 5 - 2);
+}
+
+/* C[i][j] of the whole result. */
+static float expected(const ring_case *c, int64_t i, int64_t j)
+{
+    float sum = (float)c->beta * small(i + 3 * j, 4) + (c->has_bias ? small(j, 3) : 0);
+    for (int64_t p = 0; p < c->k; p++)
+        sum += small(i * c->k + p, 1) * small(p * c->n + j, 2);
+    return sum;
+}
+
+typedef struct ring_part {
+    tgl_dist_layout layout;
+    int64_t rows, columns;
+    size_t bytes;
+    float *host;
+    void *memory;
+} ring_part;
+
+/* salt 1: A, 2: B, 4: C. */
+static void make_ring_part(rank_state *s, const ring_case *c, ring_part *x, int salt)
+{
+    const bool by_rows = c->order == TGL_ROW_MAJOR;
+    tgl_dist_local(&x->layout, s->rank, &x->rows, &x->columns);
+    x->bytes = sizeof(float) * (size_t)(x->rows * x->columns);
+    x->host = malloc(x->bytes + 1);
+    for (int64_t i = 0; i < x->rows; i++)
+        for (int64_t j = 0; j < x->columns; j++) {
+            int64_t row, column;
+            tgl_dist_index(&x->layout, s->rank, i, j, &row, &column);
+            x->host[by_rows ? i * x->columns + j : i + j * x->rows] =
+                small(salt == 4 ? row + 3 * column : row * x->layout.columns + column, salt);
+        }
+    if (tgl_alloc(s->dev, x->bytes, &x->memory) != TGL_OK ||
+        (x->bytes > 0 && tgl_upload(s->dev, x->memory, x->host, x->bytes, NULL) != TGL_OK))
+        abort();
+}
+
+static bool is_right(rank_state *s, const ring_case *c, ring_part *x)
+{
+    const bool by_rows = c->order == TGL_ROW_MAJOR;
+    if (x->bytes > 0 && tgl_download(s->dev, x->host, x->memory, x->bytes, NULL) != TGL_OK)
+        return false;
+    for (int64_t i = 0; i < x->rows; i++)
+        for (int64_t j = 0; j < x->columns; j++) {
+            int64_t row, column;
+            tgl_dist_index(&x->layout, s->rank, i, j, &row, &column);
+            const float got = x->host[by_rows ? i * x->columns + j : i + j * x->rows];
+            if (got == expected(c, row, column)) continue;
+            fprintf(stderr, "rank %d of %d, %lld x %lld: C[%lld][%lld] is %g and not %g\n", s->rank,
+                    s->ranks, (long long)c->m, (long long)c->n, (long long)row, (long long)column,
+                    (double)got, (double)expected(c, row, column));
+            return false;
+        }
+    return true;
+}
+
+static void *make_bias(rank_state *s, const ring_case *c)
+{
+    float bias[64];
+    void *memory = NULL;
+    for (int64_t j = 0; c->has_bias && j < c->n; j++)
+        bias[j] = small(j, 3);
+    if (c->has_bias && (tgl_alloc(s->dev, sizeof bias, &memory) != TGL_OK ||
+                        tgl_upload(s->dev, memory, bias, sizeof bias, NULL) != TGL_OK))
+        abort();
+    return memory;
+}
+
+/* Of a plan, a run on freshly made parts. The second run uses all buffers and flags again. */
+static bool run_ring_plan(rank_state *s, const ring_case *c, tgl_dist_plan *plan, ring_part part[3])
+{
+    bool ok = true;
+    for (int run = 0; run < 2 && ok; run++) {
+        for (int x = 0; x < 3; x++)
+            make_ring_part(s, c, &part[x], x == 2 ? 4 : x + 1);
+        void *bias = make_bias(s, c);
+        ok = tgl_dist_plan_run(plan, 1, part[0].memory, part[1].memory, c->beta, part[2].memory,
+                               bias) == TGL_OK &&
+             tgl_dist_synchronize(s->dist) == TGL_OK && is_right(s, c, &part[2]);
+        tgl_free(s->dev, bias);
+        for (int x = 0; x < 3; x++)
+            free(part[x].host), tgl_free(s->dev, part[x].memory);
+    }
+    return ok;
+}
+
+static bool run_ring_case(rank_state *s, const ring_case *c)
+{
+    tgl_problem problem;
+    tgl_dist_plan *plan;
+    ring_part part[3];
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, c->m, c->n, c->k);
+    problem.order = c->order;
+    tgl_dist_layout *of_a = &part[0].layout, *of_b = &part[1].layout, *of_c = &part[2].layout;
+    tgl_dist_columns(of_a, sizeof *of_a, c->m, c->k, s->ranks);
+    tgl_dist_rows(of_b, sizeof *of_b, c->k, c->n, s->ranks);
+    if (c->is_replicated)
+        tgl_dist_replicated(of_c, sizeof *of_c, c->m, c->n);
+    else if (c->order == TGL_ROW_MAJOR)
+        tgl_dist_rows(of_c, sizeof *of_c, c->m, c->n, s->ranks);
+    else
+        tgl_dist_columns(of_c, sizeof *of_c, c->m, c->n, s->ranks);
+    const tgl_epilogue epilogue = {.size = sizeof epilogue, .bias = TGL_BIAS_COLUMN};
+    const tgl_dist_options options = {.size = sizeof options,
+                                      .epilogue = c->has_bias ? &epilogue : NULL,
+                                      .parts_m = 1,
+                                      .parts_n = 1,
+                                      .parts_k = s->ranks};
+    if (tgl_dist_plan_create(s->dist, &problem, of_a, of_b, of_c, &options, &plan) != TGL_OK)
+        return false;
+    tgl_dist_figures figures = {.size = sizeof figures};
+    tgl_dist_plan_figures(plan, &figures);
+    const bool is_cut =
+        figures.panels == (c->chunks > 0 && s->ranks == 2 ? 2 * c->chunks : figures.panels);
+    if (!is_cut) fprintf(stderr, "the plan has %lld panels\n", (long long)figures.panels);
+    const bool ok = run_ring_plan(s, c, plan, part);
+    tgl_dist_plan_destroy(plan);
+    return ok && is_cut;
+}
+
+static void run_rings(rank_state *s)
+{
+    s->ok = true;
+    for (size_t i = 0; i < sizeof ring_cases / sizeof ring_cases[0] && s->ok; i++)
+        s->ok = run_ring_case(s, &ring_cases[i]);
+}
+
+/* Slow links, so that shards are cut into as many chunks as possible. */
+static void rings(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= RANKS; ranks++)
+        for (int engine = TGL_NCCL_ENGINE_AUTO; engine <= TGL_NCCL_ENGINE_NCCL; engine++) {
+            rank_state states[RANKS];
+            run_ranks(states, ranks, (tgl_nccl_engine)engine, TIMEOUT, run_rings);
+            for (int rank = 0; rank < ranks; rank++) {
+                assert_int_equal(states[rank].status, TGL_OK);
+                assert_true(states[rank].ok);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(by_copy_engines, check_fakes),
         cmocka_unit_test_teardown(by_nccl, check_fakes),
+        cmocka_unit_test_teardown(rings, check_fakes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

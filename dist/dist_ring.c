@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GEMM + reduce-scatter and GEMM + all-reduce in a ring.
+ */
+#include "dist_ring.h"
+
+#include "dist_copy.h"
+#include "dist_cost.h"
+#include "dist_error.h"
+#include "dist_plan.h"
+
+#include <stdlib.h>
+
+enum { CHUNKS_MOST = 8, CHUNK_GRAIN = 128 };
+
+/* ---- Choosing -------------------------------------------------------------------------------- */
+
+/* The axis of C that is divided over all ranks in one block each; AXES: none. Of a replicated C the
+ * rows are. */
+static int ring_axis(const dist_task *task)
+{
+    const dist_spread *c = &task->spread[OPERAND_C];
+    if (c->replicated) return AXIS_M;
+    for (int side = 0; side < 2; side++) {
+        const dist_axis *x = &c->axis[side], *other = &c->axis[1 - side];
+        if (x->parts == task->ranks && other->parts == 1 && x->source == 0 &&
+            x->first == x->block && x->block * x->parts >= x->size)
+            return task->axis_of[OPERAND_C][side];
+    }
+    return AXES;
+}
+
+static bool ring_serves(const dist_task *task, const dist_division *division)
+{
+    const dist_volumes v = dist_volumes_of(task, division);
+    const dist_axis *k = &division->axis[AXIS_K];
+    return task->ranks > 1 && k->parts == task->ranks && division->ranks == task->ranks &&
+           v.stays[OPERAND_A] && v.stays[OPERAND_B] && !task->spread[OPERAND_A].replicated &&
+           !task->spread[OPERAND_B].replicated && ring_axis(task) != AXES;
+}
+
+/* Seconds of a number of chunks for each shard; 0: of one product. */
+static double ring_seconds(const dist_task *task, const tgl_dist_machine *machine, int axis,
+                           int chunks)
+{
+    const double ranks = task->ranks, products = chunks > 0 ? ranks * chunks : 1;
+    const double k = (double)dist_task_extent(task, AXIS_K) / ranks;
+    const double mn =
+        (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
+    const dist_volumes v = {.multiplications = mn * k};
+    const int other = axis == AXIS_M ? OPERAND_B : OPERAND_A, kept = 1 - other;
+    const double sum = (double)dist_task_sum_element(task);
+    const double moved = mn * sum * (ranks - 1) / ranks / machine->bytes_per_s;
+    const double extent = (double)dist_task_extent(task, axis == AXIS_M ? AXIS_N : AXIS_M);
+    const double whole = extent * k * (double)dist_task_element(task, other);
+    const double cut = mn / extent * k * (double)dist_task_element(task, kept) + 2 * mn * sum;
+    const double reading = machine->operand_bytes_per_s > 0
+                               ? (whole + cut / products) / machine->operand_bytes_per_s
+                               : 0;
+    const double computing = dist_cost_products(task, &v, machine) / products;
+    const double each = (reading > computing ? reading : computing) + machine->product_s;
+    if (chunks == 0)
+        return each + moved + machine->latency_s + 2 * mn / ranks * sum / machine->memory_per_s;
+    const double move = moved / (products - chunks) + machine->latency_s;
+    const double multiplying = products * each + (chunks == 1 ? (products - 1) * move : 0);
+    const double moving = (products - chunks) * move + 2 * each;
+    return multiplying > moving ? multiplying : moving;
+}
+
+void dist_ring_choose(const dist_task *task, const tgl_dist_machine *machine, dist_choice *choice)
+{
+    choice->ring = RING_NONE;
+    if (!machine->moves_alone || !ring_serves(task, &choice->division)) return;
+    const int axis = ring_axis(task);
+    const int64_t shard = (dist_task_extent(task, axis) - 1) / task->ranks + 1;
+    double best = ring_seconds(task, machine, axis, 0);
+    choice->ring = 0;
+    for (int chunks = 1; chunks <= CHUNKS_MOST && shard / chunks >= CHUNK_GRAIN; chunks *= 2) {
+        const double seconds = ring_seconds(task, machine, axis, chunks);
+        if (seconds >= best) continue;
+        best = seconds;
+        choice->ring = chunks;
+    }
+    choice->figures.seconds = best;
+    choice->figures.panels = choice->ring > 0 ? (int64_t)task->ranks * choice->ring : 1;
+    choice->figures.panel = choice->ring > 0 ? (shard - 1) / choice->ring + 1 : shard;
+}
+
+/* ---- Chunks ---------------------------------------------------------------------------------- */
+
+/* A rectangle of C: `length` from `first` on along the axis of the ring. */
+typedef struct chunk {
+    int64_t first, length; /* in the whole matrix */
+    int64_t at;            /* in the shard of its owner */
+} chunk;
+
+static const dist_axis *shards_of(const tgl_dist_plan *plan)
+{
+    const int axis = ring_axis(&plan->task);
+    return &plan->owned.axis[plan->task.axis_of[OPERAND_C][0] == axis ? 0 : 1];
+}
+
+/* Chunks begin at multiples of CHUNK_GRAIN, if they are longer. */
+static int64_t chunk_length(const tgl_dist_plan *plan)
+{
+    const int64_t shard = shards_of(plan)->block;
+    const int chunks = plan->choice.ring > 0 ? plan->choice.ring : 1;
+    const int64_t length = (shard - 1) / chunks + 1;
+    return length > CHUNK_GRAIN ? (length + CHUNK_GRAIN - 1) / CHUNK_GRAIN * CHUNK_GRAIN : length;
+}
+
+static chunk chunk_of(const tgl_dist_plan *plan, int owner, int64_t index)
+{
+    const dist_axis *shards = shards_of(plan);
+    const int64_t shard = dist_axis_length(shards, owner), length = chunk_length(plan);
+    int64_t rest;
+    chunk c = {.at = index * length};
+    if (c.at >= shard) return (chunk){.length = 0};
+    c.length = shard - c.at < length ? shard - c.at : length;
+    c.first = dist_axis_index(shards, owner, c.at, &rest);
+    return c;
+}
+
+/* The extent of C across the axis of the ring. */
+static int64_t across(const tgl_dist_plan *plan)
+{
+    return dist_task_extent(&plan->task, ring_axis(&plan->task) == AXIS_M ? AXIS_N : AXIS_M);
+}
+
+static size_t chunk_bytes(const tgl_dist_plan *plan, const chunk *c, size_t element)
+{
+    return (size_t)(c->length * across(plan)) * element;
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static tgl_status make_list(int count, void ***list)
+{
+    *list = calloc((size_t)count, sizeof **list);
+    return *list != NULL ? TGL_OK : dist_fail(TGL_NO_MEMORY, "no memory for %d buffers", count);
+}
+
+static int chunks_of(const tgl_dist_plan *plan)
+{
+    return plan->choice.ring > 0 ? plan->choice.ring : 1;
+}
+
+tgl_status dist_ring_allocate(tgl_dist_plan *plan)
+{
+    dist_ring *ring = &plan->ring;
+    const int ranks = plan->task.ranks, chunks = chunks_of(plan), most = (ranks - 1) * chunks;
+    const size_t sum = dist_task_sum_element(&plan->task);
+    const chunk longest = {.length = chunk_length(plan)};
+    const size_t bytes = chunk_bytes(plan, &longest, sum);
+    const size_t whole =
+        (size_t)(dist_task_extent(&plan->task, AXIS_M) * dist_task_extent(&plan->task, AXIS_N)) *
+        sum;
+    ring->slots = plan->choice.ring > 0 && most > chunks + 2 ? chunks + 2 : most;
+    DIST_TRY(make_list(ring->slots, &ring->received));
+    for (int i = 0; i < ring->slots; i++)
+        DIST_TRY(dist_plan_allocate(plan, bytes, &ring->received[i]));
+    for (int i = 0; i < (plan->choice.ring > 0 ? 2 : 1); i++)
+        DIST_TRY(dist_plan_allocate(plan, plan->choice.ring > 0 ? bytes : whole, &ring->made[i]));
+    DIST_TRY(dist_plan_allocate(plan, bytes, &ring->scratch));
+    ring->messages = malloc(sizeof *ring->messages * 2 * (size_t)ranks);
+    if (ring->messages == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for messages");
+    if (!plan->has_copies) return TGL_OK;
+    DIST_TRY(make_list(ranks * chunks, &ring->staged));
+    for (int i = 0; i < ranks * chunks; i++)
+        if (i / chunks != plan->dist->transport.rank)
+            DIST_TRY(dist_plan_allocate(
+                plan, chunk_bytes(plan, &longest, dist_task_element(&plan->task, OPERAND_C)),
+                &ring->staged[i]));
+    return TGL_OK;
+}
+
+void dist_ring_free(tgl_dist_plan *plan)
+{
+    dist_ring *ring = &plan->ring;
+    for (int i = 0; ring->received != NULL && i < ring->slots; i++)
+        dist_plan_release(plan, ring->received[i]);
+    for (int i = 0; ring->staged != NULL && i < plan->task.ranks * chunks_of(plan); i++)
+        dist_plan_release(plan, ring->staged[i]);
+    dist_plan_release(plan, ring->made[0]);
+    dist_plan_release(plan, ring->made[1]);
+    dist_plan_release(plan, ring->scratch);
+    free(ring->received), free(ring->staged), free(ring->messages);
+    *ring = (dist_ring){.slots = 0};
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+static void *at(const void *base, int64_t elements, size_t element)
+{
+    return base == NULL ? NULL : (char *)base + elements * (int64_t)element;
+}
+
+static void multiply(tgl_dist_plan *plan, dist_ring_call *call, const dist_product *product)
+{
+    const tgl_status status = dist_multiply(&plan->products, product);
+    if (call->product == TGL_OK) call->product = status;
+}
+
+/* alpha*A*B for a range of C along the axis of the ring, without C and D. */
+static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *call, int64_t first,
+                               int64_t length)
+{
+    const dist_task *task = &plan->task;
+    const bool by_rows = ring_axis(task) == AXIS_M;
+    const int operand = by_rows ? OPERAND_A : OPERAND_B;
+    const dist_rect own = dist_rect_at(&task->spread[OPERAND_A], plan->dist->transport.rank, 0);
+    dist_product p = {.problem = task->problem, .alpha = call->alpha, .A = call->A, .B = call->B};
+    const int k_side = task->axis_of[OPERAND_A][DIST_OUTER] == AXIS_K ? DIST_OUTER : DIST_INNER;
+    p.problem.k = own.window[k_side].end - own.window[k_side].begin;
+    p.problem.lda = task->ld[OPERAND_A];
+    p.problem.ldb = task->ld[OPERAND_B];
+    *(by_rows ? &p.problem.m : &p.problem.n) = length;
+    const bool is_outer = task->axis_of[operand][DIST_OUTER] == (by_rows ? AXIS_M : AXIS_N);
+    const int64_t offset = is_outer ? first * task->ld[operand] : first;
+    const void **from = by_rows ? &p.A : &p.B;
+    *from = at(*from, offset, dist_task_element(task, operand));
+    if (p.problem.k == 0) p.A = p.B = NULL;
+    p.problem.type_c = task->type_sum;
+    p.problem.ldc = by_rows ? across(plan) : length;
+    return p;
+}
+
+/* Where a chunk of this rank's shard is in C. */
+static void *own_chunk(const tgl_dist_plan *plan, const dist_ring_call *call, const chunk *c)
+{
+    const dist_task *task = &plan->task;
+    const int64_t ld = task->ld[OPERAND_C];
+    const int64_t line = plan->first_row + (ring_axis(task) == AXIS_M ? c->at : 0);
+    const int64_t column = ring_axis(task) == AXIS_M ? 0 : c->at;
+    return at(call->C, line * ld + column, dist_task_element(task, OPERAND_C));
+}
+
+/* The part of the bias that belongs to a chunk of this rank's shard. */
+static const void *bias_of(const tgl_dist_plan *plan, const dist_ring_call *call, const chunk *c)
+{
+    const dist_task *task = &plan->task;
+    const tgl_epilogue *e = &task->epilogue;
+    const tgl_type type = e->type_bias != 0 ? e->type_bias : task->type[OPERAND_C];
+    if (e->bias == TGL_BIAS_NONE) return NULL;
+    const bool is_along = (e->bias == TGL_BIAS_ROW) == (ring_axis(task) == AXIS_M);
+    const int64_t first = is_along ? plan->first_row + c->at : 0;
+    return at(call->bias, first, tgl_type_size(type));
+}
+
+/* received += beta*C, for a chunk of this rank's shard. */
+static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
+                            void *received)
+{
+    const dist_task *task = &plan->task;
+    dist_product p = product_of(plan, call, c->first, c->length);
+    const int64_t ld = p.problem.ldc;
+    p.problem.k = 0;
+    p.beta = call->beta;
+    p.problem.type_c = task->type[OPERAND_C];
+    p.problem.ldc = task->ld[OPERAND_C];
+    p.problem.type_d = task->type_sum;
+    p.problem.ldd = ld;
+    p.C = own_chunk(plan, call, c);
+    p.D = plan->ring.scratch;
+    multiply(plan, call, &p);
+    return dist_add(&plan->dist->transport, task->type_sum, received, ld, plan->ring.scratch, ld,
+                    p.problem.m, p.problem.n);
+}
+
+/* C := activation(product + received + bias), for a chunk of this rank's shard. */
+static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
+                               void *received, bool multiplies)
+{
+    const dist_task *task = &plan->task;
+    if (call->beta != 0) DIST_TRY(add_own_c(plan, call, c, received));
+    dist_product p = product_of(plan, call, c->first, c->length);
+    if (!multiplies) p.problem.k = 0;
+    p.beta = 1;
+    p.C = received;
+    p.problem.type_d = task->type[OPERAND_C];
+    p.problem.ldd = task->ld[OPERAND_C];
+    p.D = own_chunk(plan, call, c);
+    p.has_epilogue = task->epilogue.size > 0;
+    p.bias = bias_of(plan, call, c);
+    multiply(plan, call, &p);
+    return TGL_OK;
+}
+
+/* ---- Groups ---------------------------------------------------------------------------------- */
+
+static tgl_status begin(tgl_dist_plan *plan, int count, void **group)
+{
+    tgl_dist *dist = plan->dist;
+    *group = NULL;
+    if (count == 0) return TGL_OK;
+    return dist_check_link(
+        dist, dist->transport.begin(dist->transport.state, plan->ring.messages, count, group));
+}
+
+static tgl_status wait(tgl_dist_plan *plan, void **group)
+{
+    tgl_dist *dist = plan->dist;
+    void *begun = *group;
+    *group = NULL;
+    if (begun == NULL) return TGL_OK;
+    return dist_check_link(dist, dist->transport.wait(dist->transport.state, begun));
+}
+
+static void add_message(tgl_dist_plan *plan, int *count, int rank, const void *send, void *receive,
+                        size_t bytes)
+{
+    if (bytes > 0) plan->ring.messages[(*count)++] = (tgl_dist_message){rank, send, receive, bytes};
+}
+
+/* ---- Copies of C for all ranks --------------------------------------------------------------- */
+
+/* Sends a chunk of this rank's shard to all ranks, and receives theirs. */
+static tgl_status begin_copies(tgl_dist_plan *plan, const dist_ring_call *call, int64_t index,
+                               void **group)
+{
+    const tgl_dist_transport *t = &plan->dist->transport;
+    const size_t element = dist_task_element(&plan->task, OPERAND_C);
+    const chunk own = chunk_of(plan, t->rank, index);
+    int count = 0;
+    for (int i = 1; i < t->ranks; i++) {
+        const int to = (t->rank + i) % t->ranks, from = (t->rank + t->ranks - i) % t->ranks;
+        const chunk other = chunk_of(plan, from, index);
+        add_message(plan, &count, from, NULL, plan->ring.staged[from * chunks_of(plan) + index],
+                    chunk_bytes(plan, &other, element));
+        add_message(plan, &count, to, own_chunk(plan, call, &own), NULL,
+                    chunk_bytes(plan, &own, element));
+    }
+    return begin(plan, count, group);
+}
+
+static tgl_status finish_copies(tgl_dist_plan *plan, const dist_ring_call *call, int64_t index,
+                                void **group)
+{
+    const tgl_dist_transport *t = &plan->dist->transport;
+    const size_t element = dist_task_element(&plan->task, OPERAND_C);
+    const size_t line = (size_t)across(plan) * element;
+    const int64_t ld = plan->task.ld[OPERAND_C];
+    DIST_TRY(wait(plan, group));
+    for (int rank = 0; rank < t->ranks; rank++) {
+        const chunk other = chunk_of(plan, rank, index);
+        if (rank == t->rank || other.length == 0) continue;
+        DIST_TRY(dist_copy(t, at(call->C, other.first * ld, element), (size_t)ld * element,
+                           plan->ring.staged[rank * chunks_of(plan) + index], line, other.length,
+                           line));
+    }
+    return TGL_OK;
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+/* Sends the chunk t of the ring to the next rank, and receives that of the rank before. */
+static tgl_status begin_chunk(tgl_dist_plan *plan, int64_t t, const void *made, void **group)
+{
+    const tgl_dist_transport *transport = &plan->dist->transport;
+    const int ranks = transport->ranks, before = (transport->rank + ranks - 1) % ranks;
+    const int step = (int)(t / plan->choice.ring) + 1;
+    const int64_t index = t % plan->choice.ring;
+    const size_t sum = dist_task_sum_element(&plan->task);
+    const chunk sent = chunk_of(plan, (transport->rank + ranks - step) % ranks, index);
+    const chunk received = chunk_of(plan, (before + ranks - step) % ranks, index);
+    int count = 0;
+    add_message(plan, &count, before, NULL, plan->ring.received[t % plan->ring.slots],
+                chunk_bytes(plan, &received, sum));
+    add_message(plan, &count, (transport->rank + 1) % ranks, made, NULL,
+                chunk_bytes(plan, &sent, sum));
+    return begin(plan, count, group);
+}
+
+/* The chunk t, which is sent on. Returns where the sum is. */
+static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, const chunk *c)
+{
+    const dist_ring *ring = &plan->ring;
+    const int64_t chunks = plan->choice.ring;
+    dist_product p = product_of(plan, call, c->first, c->length);
+    p.C = t < chunks ? ring->made[t & 1] : ring->received[(t - chunks) % ring->slots];
+    p.beta = t < chunks ? 0 : 1;
+    if (c->length > 0) multiply(plan, call, &p);
+    return p.C;
+}
+
+/* Buffers are used again two chunks later. */
+static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
+{
+    const int ranks = plan->task.ranks, rank = plan->dist->transport.rank;
+    const int64_t chunks = plan->choice.ring, sent = (ranks - 1) * chunks,
+                  late = chunks > 1 ? 2 : 1;
+    void *group[2] = {NULL, NULL}, *copies[CHUNKS_MOST] = {NULL};
+    for (int64_t t = 0; t < sent + chunks; t++) {
+        const int owner = (int)((rank + ranks - 1 - t / chunks) % ranks);
+        const chunk c = chunk_of(plan, owner, t % chunks);
+        if (t >= late) DIST_TRY(wait(plan, &group[(t - late) & 1]));
+        if (t < sent) {
+            const void *made = make_chunk(plan, call, t, &c);
+            DIST_TRY(begin_chunk(plan, t, made, &group[t & 1]));
+            continue;
+        }
+        if (c.length > 0)
+            DIST_TRY(finish_chunk(plan, call, &c,
+                                  plan->ring.received[(t - chunks) % plan->ring.slots], true));
+        if (plan->has_copies) DIST_TRY(begin_copies(plan, call, t - sent, &copies[t - sent]));
+        if (plan->has_copies && t > sent)
+            DIST_TRY(finish_copies(plan, call, t - sent - 1, &copies[t - sent - 1]));
+    }
+    return plan->has_copies ? finish_copies(plan, call, chunks - 1, &copies[chunks - 1]) : TGL_OK;
+}
+
+/* One product. The shards of the other ranks are sent; what they send is added by rank. */
+static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
+{
+    const tgl_dist_transport *t = &plan->dist->transport;
+    const dist_task *task = &plan->task;
+    const size_t sum = dist_task_sum_element(task);
+    const bool by_rows = ring_axis(task) == AXIS_M;
+    const chunk own = chunk_of(plan, t->rank, 0);
+    void *group = NULL, *copies = NULL, *first = NULL;
+    int count = 0;
+    for (int rank = 0; rank < t->ranks; rank++) { /* columns: a product for each shard */
+        const chunk c = chunk_of(plan, rank, 0);
+        dist_product p =
+            product_of(plan, call, by_rows ? 0 : c.first, by_rows ? task->problem.m : c.length);
+        p.C = at(plan->ring.made[0], by_rows ? 0 : c.first * across(plan), sum);
+        if (rank == 0 || !by_rows) multiply(plan, call, &p);
+    }
+    for (int i = 1; i < t->ranks; i++) {
+        const int to = (t->rank + i) % t->ranks, from = (t->rank + t->ranks - i) % t->ranks;
+        const chunk other = chunk_of(plan, to, 0);
+        add_message(plan, &count, from, NULL, plan->ring.received[from - (from > t->rank)],
+                    chunk_bytes(plan, &own, sum));
+        add_message(plan, &count, to, at(plan->ring.made[0], other.first * across(plan), sum), NULL,
+                    chunk_bytes(plan, &other, sum));
+    }
+    DIST_TRY(begin(plan, count, &group));
+    DIST_TRY(wait(plan, &group));
+    first = at(plan->ring.made[0], own.first * across(plan), sum);
+    const int64_t width = by_rows ? across(plan) : own.length;
+    const int64_t lines = by_rows ? own.length : across(plan);
+    for (int i = 0; own.length > 0 && i < t->ranks - 1; i++)
+        DIST_TRY(
+            dist_add(t, task->type_sum, first, width, plan->ring.received[i], width, lines, width));
+    if (own.length > 0) DIST_TRY(finish_chunk(plan, call, &own, first, false));
+    if (!plan->has_copies) return TGL_OK;
+    DIST_TRY(begin_copies(plan, call, 0, &copies));
+    return finish_copies(plan, call, 0, &copies);
+}
+
+tgl_status dist_ring_run(tgl_dist_plan *plan, dist_ring_call *call)
+{
+    return plan->choice.ring > 0 ? run_chunks(plan, call) : run_whole(plan, call);
+}
