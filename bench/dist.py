@@ -10,6 +10,7 @@ other. "share" is the time of PyTorch's local product alone, divided by that tim
 
 import argparse
 import csv
+import importlib
 import os
 import statistics
 import sys
@@ -261,7 +262,7 @@ def rank_main(rank: int, options: argparse.Namespace) -> None:
                             device_id=torch.device("cuda", rank))
     with_async_tp = not options.no_async_tp
     if with_async_tp:
-        import torch.distributed._symmetric_memory  # pylint: disable=unused-import
+        importlib.import_module("torch.distributed._symmetric_memory")
     if with_async_tp and not hasattr(torch.ops.symm_mem, "fused_all_gather_matmul"):
         with_async_tp = False
         if rank == 0:

@@ -4,6 +4,7 @@
  * exist.
  */
 #include "dist_bench.h"
+#include "dist_gpus.h"
 #include "dist_layouts.h"
 #include "dist_mm.h"
 #include "dist_world.h"
@@ -15,6 +16,7 @@
 
 static const char help[] =
     "Usage: mpirun -n RANKS tegula dist bench -m M -n N -k K [OPTIONS]\n"
+    "       tegula dist bench --gpus GPUS -m M -n N -k K [OPTIONS]\n"
     "       mpirun -n RANKS tegula dist mm A.npy B.npy -o C.npy\n"
     "\n"
     "Products of matrices that are distributed over the ranks of an MPI program. bench times a "
@@ -27,6 +29,7 @@ static const char help[] =
     "  --type TYPE       type of A and B: f32, f64, f16, bf16, i8 (f64)\n"
     "  --trans-a         A is stored transposed\n"
     "  --trans-b         B is stored transposed\n" HELP_LAYOUTS
+    "  --gpus N          bench: a process for each of N GPUs of this host, without MPI\n"
     "  --repeats N       bench: runs (5)\n"
     "  --threads N       threads of a rank (OMP_NUM_THREADS, or all)\n"
     "  -o, --output FILE  mm: where C goes\n"
@@ -37,7 +40,7 @@ static const char help[] =
 typedef struct dist_options {
     problem_options common;
     const char *layouts, *output;
-    int64_t repeats;
+    int64_t repeats, gpus;
 } dist_options;
 
 static const cli_option option_table[] = {
@@ -47,6 +50,7 @@ static const cli_option option_table[] = {
     {.name = "threads", .kind = CLI_THREADS, .at = CLI_AT(int, problem_options, threads)},
     OPTION_TEXT(dist_options, layouts, "layouts"),
     OPTION_INT(dist_options, repeats, "repeats", 1, 1000),
+    OPTION_INT(dist_options, gpus, "gpus", 1, 64),
     {"output", 'o', CLI_TEXT, CLI_AT(const char *, dist_options, output), 0, 0, NULL, NULL},
     {0},
 };
@@ -79,6 +83,18 @@ static int run_on_ranks(const dist_options *o, const tgl_problem *problem, char 
     return code;
 }
 
+/* A rank of --gpus. */
+typedef struct gpu_job {
+    const dist_options *options;
+    const tgl_problem *problem;
+} gpu_job;
+
+static int run_on_gpu(tgl_dist *dist, tgl_device *dev, const void *given)
+{
+    const gpu_job *job = given;
+    return run_bench(job->options, job->problem, dist, dev);
+}
+
 int command_dist(int argc, char **argv)
 {
     dist_options o = {.common = problem_options_start(), .repeats = 5};
@@ -97,5 +113,7 @@ int command_dist(int argc, char **argv)
     if (o.common.type == 0) o.common.type = TGL_F64;
     tgl_problem problem = problem_of_options(&o.common);
     problem.lda = problem.ldb = problem.ldc = 0;
+    const gpu_job job = {&o, &problem};
+    if (o.gpus > 0) return dist_gpus_run((int)o.gpus, run_on_gpu, &job);
     return run_on_ranks(&o, &problem, NULL);
 }

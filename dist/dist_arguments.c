@@ -7,7 +7,6 @@
 #include "dist_error.h"
 #include "dist_task.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { NUMBERS = 64 };
@@ -93,22 +92,15 @@ tgl_status dist_arguments_agree(tgl_dist *dist, tgl_status status, const tgl_pro
                                 const tgl_dist_layout *const layouts[3],
                                 const tgl_dist_options *options)
 {
-    const int ranks = dist->transport.ranks;
-    int64_t *all = malloc(sizeof *all * NUMBERS * (size_t)ranks);
-    if (all == NULL && status == TGL_OK)
-        status = dist_fail(TGL_NO_MEMORY, "no memory for the arguments of %d ranks", ranks);
-    status = dist_agree(dist, status);
-    if (status == TGL_OK) {
-        list mine = {.count = 0};
-        add_problem(&mine, problem);
-        add_layout(&mine, "the layout of A", layouts[0]);
-        add_layout(&mine, "the layout of B", layouts[1]);
-        add_layout(&mine, "the layout of C", layouts[2]);
-        const tgl_dist_options none = {.size = sizeof none};
-        add_options(&mine, options != NULL ? options : &none);
-        status = dist_gather(dist, mine.number, all, sizeof mine.number);
-        if (status == TGL_OK) status = compare(&mine, all, ranks);
-    }
-    free(all);
-    return status;
+    const void *all;
+    DIST_TRY(dist_agree(dist, status));
+    list mine = {.count = 0};
+    add_problem(&mine, problem);
+    add_layout(&mine, "the layout of A", layouts[0]);
+    add_layout(&mine, "the layout of B", layouts[1]);
+    add_layout(&mine, "the layout of C", layouts[2]);
+    const tgl_dist_options none = {.size = sizeof none};
+    add_options(&mine, options != NULL ? options : &none);
+    DIST_TRY(dist_gather(dist, mine.number, sizeof mine.number, &all));
+    return compare(&mine, all, dist->transport.ranks);
 }

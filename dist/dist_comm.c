@@ -59,12 +59,15 @@ tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
     const char *error = transport_error(transport);
     if (error == NULL && (dev == NULL || dist == NULL)) error = "the device or dist is NULL";
     tgl_dist *made = error == NULL ? malloc(sizeof *made) : NULL;
-    if (made == NULL) {
+    void *room = made != NULL ? malloc((size_t)DIST_ROOM * (size_t)transport->ranks) : NULL;
+    if (made == NULL || room == NULL) {
+        free(made);
         if (transport->close != NULL) transport->close(transport->state);
         if (error != NULL) return dist_fail(TGL_BAD_ARGUMENT, "%s", error);
         return dist_fail(TGL_NO_MEMORY, "no memory for a communicator");
     }
-    *made = (tgl_dist){*transport, dev, dist_machine_of(machine), false};
+    *made = (tgl_dist){
+        .transport = *transport, .dev = dev, .machine = dist_machine_of(machine), .room = room};
     *dist = made;
     return TGL_OK;
 }
@@ -73,6 +76,7 @@ void tgl_dist_close(tgl_dist *dist)
 {
     if (dist == NULL) return;
     dist->transport.close(dist->transport.state);
+    free(dist->room);
     free(dist);
 }
 
@@ -113,12 +117,14 @@ tgl_status dist_check_link(tgl_dist *dist, tgl_status status)
     return status;
 }
 
-tgl_status dist_gather(tgl_dist *dist, const void *mine, void *all, size_t bytes)
+tgl_status dist_gather(tgl_dist *dist, const void *mine, size_t bytes, const void **all)
 {
+    *all = dist->room;
     if (dist->is_broken)
         return dist_fail(TGL_COMMUNICATION,
                          "the communicator lost a rank before: it can only be closed");
-    return dist_check_link(dist, dist->transport.gather(dist->transport.state, mine, all, bytes));
+    return dist_check_link(dist,
+                           dist->transport.gather(dist->transport.state, mine, dist->room, bytes));
 }
 
 typedef struct verdict {
@@ -130,27 +136,16 @@ typedef struct verdict {
 tgl_status dist_agree(tgl_dist *dist, tgl_status status)
 {
     const int ranks = dist->transport.ranks, mine = (int)status;
+    const void *all;
     int first = 0;
-    verdict *all = malloc(sizeof *all * (size_t)(ranks + 1));
-    if (all == NULL) {
-        dist->is_broken = true; /* the others wait until their timeout */
-        return dist_fail(TGL_NO_MEMORY, "no memory for an agreement of %d ranks", ranks);
-    }
-    int *statuses = (int *)all;
-    tgl_status link = dist_gather(dist, &mine, statuses, sizeof mine);
-    while (link == TGL_OK && first < ranks && statuses[first] == TGL_OK)
+    DIST_TRY(dist_gather(dist, &mine, sizeof mine, &all));
+    while (first < ranks && ((const int *)all)[first] == TGL_OK)
         first++;
-    if (link == TGL_OK && first < ranks) {
-        verdict *own = all + ranks;
-        memset(own, 0, sizeof *own);
-        own->status = mine;
-        snprintf(own->message, sizeof own->message, "%s", mine == TGL_OK ? "" : dist_error());
-        link = dist_gather(dist, own, all, sizeof *own);
-    }
-    if (link == TGL_OK && first < ranks) {
-        link = (tgl_status)all[first].status;
-        dist_set_error("rank %d: %.370s", first, all[first].message);
-    }
-    free(all);
-    return link;
+    if (first == ranks) return TGL_OK;
+    verdict own = {.status = mine};
+    snprintf(own.message, sizeof own.message, "%s", mine == TGL_OK ? "" : dist_error());
+    DIST_TRY(dist_gather(dist, &own, sizeof own, &all));
+    const verdict *failed = (const verdict *)all + first;
+    dist_set_error("rank %d: %.370s", first, failed->message);
+    return (tgl_status)failed->status;
 }

@@ -13,17 +13,23 @@ struct tgl_dist {
     tgl_dist_transport transport;
     tgl_device *dev;
     tgl_dist_machine machine; /* complete */
-    bool is_broken;           /* a rank was lost: dist can only be closed */
+    bool is_broken;           /* a rank was lost: only to be closed */
+    void *room;               /* DIST_ROOM bytes for each rank: what a gather gives all */
 };
 
-/* *given with defaults in place of the members that are 0. given NULL: all defaults. */
+/* What agreements need is allocated with the communicator: a rank that has no memory later takes
+ * part in them, and tells the others. */
+enum { DIST_ROOM = 1024 };
+
+/* The machine with the defaults for members that are 0. given may be NULL. */
 tgl_dist_machine dist_machine_of(const tgl_dist_machine *given);
 
 /* Collective: the status, and the message, of the first rank whose status is not TGL_OK. */
 tgl_status dist_agree(tgl_dist *dist, tgl_status status);
 
-/* Collective: all[r*bytes] := mine of rank r. */
-tgl_status dist_gather(tgl_dist *dist, const void *mine, void *all, size_t bytes);
+/* Collective: *all := what each rank gives, one behind the other, in dist->room until the next
+ * agreement. At most DIST_ROOM bytes. */
+tgl_status dist_gather(tgl_dist *dist, const void *mine, size_t bytes, const void **all);
 
 /* Returns `status`, the result of a transport operation. A failure breaks the communicator. */
 tgl_status dist_check_link(tgl_dist *dist, tgl_status status);

@@ -214,15 +214,14 @@ static tgl_status allocate_all(tgl_dist_plan *plan, int64_t limit)
 /* Collective: the least limit of all ranks; 0: no rank has one. */
 static tgl_status least_limit(tgl_dist *dist, int64_t mine, int64_t *least)
 {
-    const int ranks = dist->transport.ranks;
-    int64_t *all = malloc(sizeof *all * (size_t)ranks);
-    if (all == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for the limits of %d ranks", ranks);
-    const tgl_status status = dist_gather(dist, &mine, all, sizeof mine);
+    const void *all;
     *least = 0;
-    for (int rank = 0; status == TGL_OK && rank < ranks; rank++)
-        if (all[rank] > 0 && (*least == 0 || all[rank] < *least)) *least = all[rank];
-    free(all);
-    return status;
+    DIST_TRY(dist_gather(dist, &mine, sizeof mine, &all));
+    for (int rank = 0; rank < dist->transport.ranks; rank++) {
+        const int64_t limit = ((const int64_t *)all)[rank];
+        if (limit > 0 && (*least == 0 || limit < *least)) *least = limit;
+    }
+    return TGL_OK;
 }
 
 /* The ring, unless it has not enough memory or the caller wants other panels. */
@@ -237,17 +236,14 @@ static void choose_ring(tgl_dist_plan *plan, const dist_limits *limits)
 static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
 {
     tgl_dist *dist = plan->dist;
-    tgl_status status = dist_planner_choose(&plan->task, &dist->machine, limits, &plan->choice);
-    dist_choice *all = malloc(sizeof *all * (size_t)dist->transport.ranks);
+    const void *all;
+    const tgl_status status =
+        dist_planner_choose(&plan->task, &dist->machine, limits, &plan->choice);
     if (status == TGL_OK) choose_ring(plan, limits);
-    if (all == NULL) status = dist_fail(TGL_NO_MEMORY, "no memory to choose a plan");
-    status = dist_agree(dist, status);
-    if (status == TGL_OK && all != NULL) {
-        status = dist_gather(dist, &plan->choice, all, sizeof plan->choice);
-        if (status == TGL_OK) plan->choice = all[0];
-    }
-    free(all);
-    return status;
+    DIST_TRY(dist_agree(dist, status));
+    DIST_TRY(dist_gather(dist, &plan->choice, sizeof plan->choice, &all));
+    memcpy(&plan->choice, all, sizeof plan->choice);
+    return TGL_OK;
 }
 
 /* Chooses, and allocates what the choice needs. Shortens the panels as long as a rank has not

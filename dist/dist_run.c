@@ -11,7 +11,7 @@
 #include "dist_error.h"
 #include "dist_plan.h"
 
-#include <stdlib.h>
+#include <math.h>
 
 typedef struct run {
     tgl_dist_plan *plan;
@@ -313,6 +313,23 @@ static tgl_status check_pointers(const run *r)
     return TGL_OK;
 }
 
+/* Sums in int32 take whole numbers, as in tgl_gemm(). */
+static tgl_status check_scalar(const run *r, const char *name, double value)
+{
+    if (r->plan->task.type_sum != TGL_I32 ||
+        (value >= INT32_MIN && value <= INT32_MAX && value == trunc(value)))
+        return TGL_OK;
+    return dist_fail(TGL_BAD_SCALAR, "%s is %.9g; products of i8 take integers of 32 bits", name,
+                     value);
+}
+
+static tgl_status check_arguments(const run *r)
+{
+    DIST_TRY(check_scalar(r, "alpha", r->alpha));
+    DIST_TRY(check_scalar(r, "beta", r->beta));
+    return check_pointers(r);
+}
+
 /* Collective: all ranks are ready, and have the same alpha and beta. */
 static tgl_status agree_to_run(const run *r)
 {
@@ -325,26 +342,21 @@ static tgl_status agree_to_run(const run *r)
         uint64_t bits;
     } alpha = {r->alpha}, beta = {r->beta};
     tgl_dist *dist = r->plan->dist;
-    const int ranks = dist->transport.ranks;
-    struct scalars mine = {alpha.bits, beta.bits, check_pointers(r)},
-                   *all = malloc(sizeof *all * (size_t)ranks);
-    if (all == NULL) {
-        dist->is_broken = true;
-        return dist_fail(TGL_NO_MEMORY, "no memory for the scalars of %d ranks", ranks);
-    }
-    tgl_status status = dist_gather(dist, &mine, all, sizeof mine);
+    const struct scalars mine = {alpha.bits, beta.bits, check_arguments(r)};
+    const void *gathered;
+    DIST_TRY(dist_gather(dist, &mine, sizeof mine, &gathered));
+    const struct scalars *all = gathered;
     bool failed = false;
     int other = 0;
-    for (int rank = 0; status == TGL_OK && rank < ranks; rank++) {
+    for (int rank = 0; rank < dist->transport.ranks; rank++) {
         failed |= all[rank].status != TGL_OK;
         if (all[rank].alpha != all[0].alpha || all[rank].beta != all[0].beta) other = rank;
     }
-    free(all);
     if (failed) return dist_agree(dist, (tgl_status)mine.status);
     if (other > 0)
         return dist_fail(TGL_BAD_SCALAR, "alpha or beta of rank %d differs from that of rank 0",
                          other);
-    return status;
+    return TGL_OK;
 }
 
 tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A, const void *B,

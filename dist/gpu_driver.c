@@ -34,7 +34,7 @@ static const library_entry table[] = {
     ENTRY(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2"),
     ENTRY(cuMemcpy2DAsync, "cuMemcpy2DAsync_v2"),
     ENTRY(cuMemsetD32Async, "cuMemsetD32Async"),
-    ENTRY(cuStreamCreate, "cuStreamCreate"),
+    ENTRY(cuStreamCreateWithPriority, "cuStreamCreateWithPriority"),
     ENTRY(cuStreamDestroy, "cuStreamDestroy_v2"),
     ENTRY(cuStreamQuery, "cuStreamQuery"),
     ENTRY(cuStreamIsCapturing, "cuStreamIsCapturing"),

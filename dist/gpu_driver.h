@@ -65,7 +65,7 @@ typedef struct gpu_driver {
     CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);
     CUresult (*cuMemcpy2DAsync)(const CUmemcpy2D *copy, CUstream stream);
     CUresult (*cuMemsetD32Async)(CUdeviceptr dst, unsigned value, size_t count, CUstream stream);
-    CUresult (*cuStreamCreate)(CUstream *stream, unsigned flags);
+    CUresult (*cuStreamCreateWithPriority)(CUstream *stream, unsigned flags, int priority);
     CUresult (*cuStreamDestroy)(CUstream stream);
     CUresult (*cuStreamQuery)(CUstream stream);
     CUresult (*cuStreamIsCapturing)(CUstream stream, int *status);

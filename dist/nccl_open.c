@@ -28,16 +28,16 @@ static tgl_status open_context(nccl_transport *t, int ordinal)
 static tgl_status open_streams(nccl_transport *t)
 {
     gpu_driver *d = &t->driver;
-    CUstream *const streams[] = {&t->announcing, &t->sending, &t->rescuing};
-    for (int i = 0; i < 3; i++)
-        DIST_TRY(gpu_driver_check(d, d->cuStreamCreate(streams[i], CU_STREAM_NON_BLOCKING),
-                                  "cuStreamCreate()"));
+    enum { HIGHEST = -5 }; /* before products that wait for what is sent */
+    CUstream *const streams[] = {&t->sending, &t->rescuing};
+    for (int i = 0; i < 2; i++)
+        DIST_TRY(gpu_driver_check(
+            d, d->cuStreamCreateWithPriority(streams[i], CU_STREAM_NON_BLOCKING, HIGHEST),
+            "cuStreamCreateWithPriority()"));
     DIST_TRY(gpu_driver_check(d, d->cuEventCreate(&t->before, CU_EVENT_DISABLE_TIMING),
                               "cuEventCreate()"));
     for (int i = 0; i < NCCL_GROUPS; i++) {
         nccl_group *g = &t->groups[i];
-        DIST_TRY(gpu_driver_check(d, d->cuEventCreate(&g->announced, CU_EVENT_DISABLE_TIMING),
-                                  "cuEventCreate()"));
         DIST_TRY(gpu_driver_check(d, d->cuEventCreate(&g->sent, CU_EVENT_DISABLE_TIMING),
                                   "cuEventCreate()"));
     }
@@ -194,6 +194,10 @@ static tgl_status introduce_all(nccl_transport *t, bool uses_nccl)
     if (status == TGL_OK && all != NULL) status = check_gpus(t, all);
     if (status == TGL_OK && all != NULL) status = choose_engine(t, meet(t, all));
     if (own.meeting[0] != '\0') rendezvous_unlink(own.meeting);
+    if (status != TGL_OK) { /* no rank waits for this one */
+        rendezvous_close(t->meeting);
+        t->meeting = NULL;
+    }
     free(all);
     return status;
 }
@@ -219,8 +223,9 @@ static void close_memory(nccl_transport *t)
     char mine = 0, *all = malloc((size_t)t->ranks);
     unmap_peers(t);
     const bool is_free =
-        t->meeting == NULL || (!t->is_lost && all != NULL &&
-                               rendezvous_gather(t->meeting, &mine, all, sizeof mine) == TGL_OK);
+        !t->is_lost &&
+        (t->meeting == NULL ||
+         (all != NULL && rendezvous_gather(t->meeting, &mine, all, sizeof mine) == TGL_OK));
     free(all);
     if (is_free) gpu_pool_free(&t->pool);
     if (is_free && t->flags != NULL) t->driver.cuMemFree((CUdeviceptr)t->flags);
@@ -230,14 +235,13 @@ static void close_memory(nccl_transport *t)
 
 static void close_streams(nccl_transport *t)
 {
-    CUstream const streams[] = {t->announcing, t->sending, t->rescuing};
+    CUstream const streams[] = {t->sending, t->rescuing};
     for (int i = 0; i < NCCL_GROUPS; i++) {
-        if (t->groups[i].announced != NULL) t->driver.cuEventDestroy(t->groups[i].announced);
         if (t->groups[i].sent != NULL) t->driver.cuEventDestroy(t->groups[i].sent);
         free(t->groups[i].received);
     }
     if (t->before != NULL) t->driver.cuEventDestroy(t->before);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         if (streams[i] != NULL) t->driver.cuStreamDestroy(streams[i]);
 }
 

@@ -191,13 +191,16 @@ static void mpi_close(void *given)
 /* The transport of the ranks of a communicator, which is duplicated. */
 static tgl_status make_transport(MPI_Comm comm, double timeout_s, tgl_dist_transport *transport)
 {
-    state *s = calloc(1, sizeof *s);
-    if (s == NULL) return tgl_dist_set_error("no memory for a transport"), TGL_NO_MEMORY;
-    s->timeout_s = timeout_s > 0 ? timeout_s : 300;
-    if (MPI_Comm_dup(comm, &s->comm) != MPI_SUCCESS) {
-        free(s);
+    MPI_Comm own; /* before anything that may fail on one rank only: collective */
+    if (MPI_Comm_dup(comm, &own) != MPI_SUCCESS)
         return tgl_dist_set_error("MPI_Comm_dup() failed"), TGL_COMMUNICATION;
+    state *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        MPI_Comm_free(&own);
+        return tgl_dist_set_error("no memory for a transport"), TGL_NO_MEMORY;
     }
+    s->comm = own;
+    s->timeout_s = timeout_s > 0 ? timeout_s : 300;
     MPI_Comm_set_errhandler(s->comm, MPI_ERRORS_RETURN);
     *transport = (tgl_dist_transport){.size = sizeof *transport,
                                       .name = "mpi",

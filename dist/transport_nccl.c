@@ -55,7 +55,6 @@ static double now(void)
 static bool is_idle(nccl_transport *t)
 {
     return t->driver.cuStreamQuery(t->stream) != CUDA_ERROR_NOT_READY &&
-           t->driver.cuStreamQuery(t->announcing) != CUDA_ERROR_NOT_READY &&
            t->driver.cuStreamQuery(t->sending) != CUDA_ERROR_NOT_READY;
 }
 
@@ -114,8 +113,8 @@ static tgl_status wait_for_stream(nccl_transport *t, CUstream stream)
 
 void nccl_wait_for_work(nccl_transport *t)
 {
-    CUstream const streams[] = {t->stream, t->announcing, t->sending};
-    for (int i = 0; i < 3 && !t->is_lost; i++)
+    CUstream const streams[] = {t->stream, t->sending};
+    for (int i = 0; i < 2 && !t->is_lost; i++)
         (void)wait_for_stream(t, streams[i]);
 }
 
@@ -211,7 +210,7 @@ static tgl_status announce(nccl_transport *t, const tgl_dist_message *m, nccl_gr
         return dist_fail(TGL_DRIVER, "a receive buffer cannot be mapped by other processes");
     DIST_TRY(rendezvous_post(t->meeting, m->rank, &buffer, &slot));
     g->received[g->count++] = (nccl_received){m->rank, slot};
-    return raise_flag(t, t->announcing, m->rank, slot, false);
+    return raise_flag(t, t->stream, m->rank, slot, false);
 }
 
 static tgl_status send(nccl_transport *t, const tgl_dist_message *m)
@@ -287,13 +286,8 @@ static tgl_status begin(nccl_transport *t, const tgl_dist_message *messages, int
     DIST_TRY(take_group(t, count, &g));
     GPU_TRY(t, cuEventRecord(t->before, t->stream));
     GPU_TRY(t, cuStreamWaitEvent(t->sending, t->before, 0));
-    if (t->meeting != NULL) {
-        GPU_TRY(t, cuStreamWaitEvent(t->announcing, t->before, 0));
-        DIST_TRY(begin_copies(t, messages, count, g));
-        GPU_TRY(t, cuEventRecord(g->announced, t->announcing));
-    } else {
-        DIST_TRY(begin_nccl(t, messages, count));
-    }
+    DIST_TRY(t->meeting != NULL ? begin_copies(t, messages, count, g)
+                                : begin_nccl(t, messages, count));
     GPU_TRY(t, cuEventRecord(g->sent, t->sending));
     *begun = g;
     return TGL_OK;
@@ -313,7 +307,6 @@ static tgl_status wait(nccl_transport *t, nccl_group *g)
 {
     for (int i = 0; i < g->count; i++)
         DIST_TRY(await_flag(t, t->stream, g->received[i].rank, g->received[i].slot, true));
-    if (t->meeting != NULL) GPU_TRY(t, cuStreamWaitEvent(t->stream, g->announced, 0));
     GPU_TRY(t, cuStreamWaitEvent(t->stream, g->sent, 0));
     g->is_used = false;
     return TGL_OK;

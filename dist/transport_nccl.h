@@ -23,7 +23,7 @@ typedef struct nccl_received {
 
 typedef struct nccl_group {
     bool is_used;
-    CUevent announced, sent;
+    CUevent sent;
     int count, room;
     nccl_received *received;
 } nccl_group;
@@ -46,7 +46,7 @@ typedef struct nccl_transport {
     bool owns_comm, is_lost;
 
     CUstream stream; /* of the products */
-    CUstream announcing, sending, rescuing;
+    CUstream sending, rescuing;
     CUevent before; /* the work in `stream` at begin() */
     nccl_group groups[NCCL_GROUPS];
 

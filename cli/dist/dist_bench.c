@@ -14,13 +14,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 typedef struct bench_part {
     const tgl_dist_layout *layout;
     tgl_type type;
     int64_t rows, columns; /* of this rank's part */
-    char *memory;          /* tight, row-major */
+    char *host;            /* tight, row-major */
+    void *memory;          /* of the device; on the cpu the same */
 } bench_part;
 
 typedef struct bench {
@@ -31,14 +33,55 @@ typedef struct bench {
     tgl_dist_plan *plan;
 } bench;
 
-/* A pseudorandom element of A (salt 1) or of B (salt 2): an integer from -1 to 2. */
+enum { ROWS = 61 }; /* the elements repeat after so many rows: large matrices are made by copies */
+
+/* An element of A (salt 1) or B (salt 2). */
 static int element_at(int64_t row, int64_t column, unsigned salt)
 {
-    uint64_t x =
-        (uint64_t)row * 0x9e3779b97f4a7c15u + (uint64_t)column * 0xc2b2ae3d27d4eb4fu + salt;
+    uint64_t x = (uint64_t)(row % ROWS) * 0x9e3779b97f4a7c15u +
+                 (uint64_t)column * 0xc2b2ae3d27d4eb4fu + salt;
     x ^= x >> 29;
     x *= 0xbf58476d1ce4e5b9u;
     return (int)(x >> 40 & 3) - 1;
+}
+
+static bool is_cpu(const tgl_device *dev)
+{
+    return strcmp(tgl_device_name(dev), "cpu") == 0;
+}
+
+/* Memory of the device with this content. */
+static bool to_device(tgl_device *dev, char *host, size_t size, void **memory)
+{
+    *memory = host;
+    return is_cpu(dev) || size == 0 ||
+           (tgl_alloc(dev, size, memory) == TGL_OK &&
+            tgl_upload(dev, *memory, host, size, NULL) == TGL_OK);
+}
+
+static void free_part(tgl_device *dev, bench_part *x)
+{
+    if (x->memory != x->host) tgl_free(dev, x->memory);
+    free(x->host);
+}
+
+/* Row i of a part. */
+static bool make_row(const bench *s, const bench_part *x, unsigned salt, int64_t i)
+{
+    const size_t size = tgl_type_size(x->type), line = (size_t)x->columns * size;
+    const int rank = tgl_dist_rank(s->dist);
+    int64_t row, before = 0, column;
+    if (tgl_dist_index(x->layout, rank, i, 0, &row, &column) != TGL_OK) return false;
+    if (i >= ROWS && tgl_dist_index(x->layout, rank, i - ROWS, 0, &before, &column) == TGL_OK &&
+        before % ROWS == row % ROWS) {
+        memcpy(x->host + (size_t)i * line, x->host + (size_t)(i - ROWS) * line, line);
+        return true;
+    }
+    for (int64_t j = 0; j < x->columns; j++) {
+        if (tgl_dist_index(x->layout, rank, i, j, &row, &column) != TGL_OK) return false;
+        element_set(x->type, x->host, i * x->columns + j, element_at(row, column, salt));
+    }
+    return true;
 }
 
 static bool make_part(const bench *s, bench_part *x, unsigned salt)
@@ -46,15 +89,11 @@ static bool make_part(const bench *s, bench_part *x, unsigned salt)
     const int rank = tgl_dist_rank(s->dist);
     if (tgl_dist_local(x->layout, rank, &x->rows, &x->columns) != TGL_OK) return false;
     const size_t size = tgl_type_size(x->type), count = (size_t)(x->rows * x->columns);
-    x->memory = calloc(count + 1, size);
-    if (x->memory == NULL) return false;
-    for (int64_t i = 0; salt > 0 && i < x->rows; i++)
-        for (int64_t j = 0; j < x->columns; j++) {
-            int64_t row, column;
-            if (tgl_dist_index(x->layout, rank, i, j, &row, &column) != TGL_OK) return false;
-            element_set(x->type, x->memory, i * x->columns + j, element_at(row, column, salt));
-        }
-    return true;
+    x->host = calloc(count + 1, size);
+    if (x->host == NULL) return false;
+    for (int64_t i = 0; salt > 0 && x->columns > 0 && i < x->rows; i++)
+        if (!make_row(s, x, salt, i)) return false;
+    return to_device(s->dev, x->host, count * size, &x->memory);
 }
 
 /* Whether some elements of this rank's C are right. */
@@ -64,6 +103,10 @@ static bool check_result(const bench *s)
     const tgl_problem *p = s->problem;
     const bool a = p->trans_a != TGL_NO_TRANS, b = p->trans_b != TGL_NO_TRANS;
     const int64_t count = s->c.rows * s->c.columns;
+    if (s->c.memory != s->c.host &&
+        tgl_download(s->dev, s->c.host, s->c.memory, (size_t)count * tgl_type_size(s->c.type),
+                     NULL) != TGL_OK)
+        return false;
     for (int64_t sample = 0; sample < SAMPLES && count > 0; sample++) {
         const int64_t at = count / SAMPLES * sample + sample % (count / SAMPLES + 1);
         int64_t row, column;
@@ -74,7 +117,7 @@ static bool check_result(const bench *s)
         for (int64_t k = 0; k < p->k; k++)
             sum += element_at(a ? k : row, a ? row : k, 1) *
                    element_at(b ? column : k, b ? k : column, 2);
-        const double unit = element_unit(s->c.type), got = element_get(s->c.type, s->c.memory, at);
+        const double unit = element_unit(s->c.type), got = element_get(s->c.type, s->c.host, at);
         if (!(got - sum <= unit * (sum < 0 ? -sum : sum) &&
               sum - got <= unit * (sum < 0 ? -sum : sum)))
             return false;
@@ -97,9 +140,31 @@ static tgl_status run(const bench *s)
 }
 
 /* The product that the busiest rank computes, alone: nothing moves. */
-static tgl_status run_local(const bench *s, const tgl_problem *local, char *const memory[3])
+static tgl_status run_local(const bench *s, const tgl_problem *local, const bench_part part[3])
 {
-    return tgl_gemm(s->dev, local, 1, memory[0], memory[1], 0, memory[2], NULL);
+    return tgl_gemm(s->dev, local, 1, part[0].memory, part[1].memory, 0, part[2].memory, NULL);
+}
+
+/* The operands of the local product. */
+static bool make_local(const bench *s, const tgl_problem *local, bench_part part[3])
+{
+    part[0] = (bench_part){.type = local->type_a, .rows = local->m, .columns = local->k};
+    part[1] = (bench_part){.type = local->type_b, .rows = local->k, .columns = local->n};
+    part[2] = (bench_part){.type = local->type_c, .rows = local->m, .columns = local->n};
+    for (int x = 0; x < 3; x++) {
+        const size_t size = tgl_type_size(part[x].type);
+        const int64_t count = part[x].rows * part[x].columns;
+        part[x].host = calloc((size_t)count + 1, size);
+        if (part[x].host == NULL) return false;
+        for (int64_t i = 0; x < 2 && i < count; i++)
+            if (i < (1 << 20))
+                element_set(part[x].type, part[x].host, i, element_at(i, x + 1, (unsigned)x + 1));
+            else
+                memcpy(part[x].host + (size_t)i * size,
+                       part[x].host + (size_t)(i % (1 << 20)) * size, size);
+        if (!to_device(s->dev, part[x].host, (size_t)count * size, &part[x].memory)) return false;
+    }
+    return true;
 }
 
 static tgl_problem local_problem(const bench *s, const tgl_dist_figures *f)
@@ -111,37 +176,53 @@ static tgl_problem local_problem(const bench *s, const tgl_dist_figures *f)
     return local;
 }
 
+/* Products that are enqueued one after the other, and waited for together: on the cpu one. */
+static int runs_of(const bench *s)
+{
+    return is_cpu(s->dev) ? 1 : 10;
+}
+
+static tgl_status time_product(const bench *s, double *seconds)
+{
+    const double start = now();
+    for (int i = 0; i < runs_of(s); i++)
+        CLI_TRY(run(s));
+    CLI_TRY(tgl_dist_synchronize(s->dist));
+    *seconds = (now() - start) / runs_of(s);
+    return TGL_OK;
+}
+
+static tgl_status time_local(const bench *s, const tgl_problem *local, const bench_part part[3],
+                             double *seconds)
+{
+    const double start = now();
+    for (int i = 0; i < runs_of(s); i++)
+        CLI_TRY(run_local(s, local, part));
+    CLI_TRY(tgl_device_sync(s->dev));
+    *seconds = (now() - start) / runs_of(s);
+    return TGL_OK;
+}
+
 /* Medians of alternating runs. Between two runs of the product all ranks wait for each other, and
  * so they do in its agreements. */
 static tgl_status measure(const bench *s, const tgl_dist_figures *f, int repeats, double *product,
                           double *alone)
 {
     const tgl_problem local = local_problem(s, f);
-    char *memory[3] = {calloc((size_t)(local.m * local.k) + 1, tgl_type_size(local.type_a)),
-                       calloc((size_t)(local.k * local.n) + 1, tgl_type_size(local.type_b)),
-                       calloc((size_t)(local.m * local.n) + 1, tgl_type_size(local.type_c))};
+    bench_part part[3] = {{.host = NULL}};
     double *times = malloc(sizeof *times * 2 * (size_t)repeats);
-    tgl_status status = TGL_OK;
-    if (memory[0] == NULL || memory[1] == NULL || memory[2] == NULL || times == NULL)
-        status = TGL_NO_MEMORY;
-    for (int64_t i = 0; status == TGL_OK && i < local.m * local.k; i++)
-        element_set(local.type_a, memory[0], i, element_at(i, 1, 1));
-    for (int64_t i = 0; status == TGL_OK && i < local.k * local.n; i++)
-        element_set(local.type_b, memory[1], i, element_at(i, 2, 2));
+    tgl_status status = times != NULL && make_local(s, &local, part) ? TGL_OK : TGL_NO_MEMORY;
+    if (status == TGL_OK && !is_cpu(s->dev)) status = time_local(s, &local, part, alone);
     for (int i = 0; status == TGL_OK && i < repeats; i++) {
-        const double start = now();
-        status = run(s);
-        const double middle = now();
-        if (status == TGL_OK) status = run_local(s, &local, memory);
-        times[i] = middle - start;
-        times[repeats + i] = now() - middle;
+        status = time_product(s, &times[i]);
+        if (status == TGL_OK) status = time_local(s, &local, part, &times[repeats + i]);
     }
     if (status == TGL_OK) {
         *product = stats_quantile(times, repeats, 0.5);
         *alone = stats_quantile(times + repeats, repeats, 0.5);
     }
     for (int i = 0; i < 3; i++)
-        free(memory[i]);
+        free_part(s->dev, &part[i]);
     free(times);
     return status;
 }
@@ -166,6 +247,7 @@ static tgl_status bench_run(bench *s, int repeats)
     CLI_TRY(tgl_dist_plan_create(s->dist, s->problem, s->a.layout, s->b.layout, s->c.layout, NULL,
                                  &s->plan));
     CLI_TRY(run(s));
+    CLI_TRY(tgl_dist_synchronize(s->dist));
     if (!check_result(s)) {
         cli_fail("rank %d: an element of the product is wrong", tgl_dist_rank(s->dist));
         return TGL_KERNEL_FAULT;
@@ -193,6 +275,6 @@ int dist_bench(tgl_dist *dist, tgl_device *dev, const tgl_problem *problem,
         code = status == TGL_OK ? EXIT_DONE : dist_fail_status(dist, status);
     }
     tgl_dist_plan_destroy(s.plan);
-    free(s.a.memory), free(s.b.memory), free(s.c.memory);
+    free_part(dev, &s.a), free_part(dev, &s.b), free_part(dev, &s.c);
     return code;
 }

@@ -16,7 +16,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static struct {
     tgl_device *dev; /* never closed; NULL: does not open */
-    int key;         /* of the attribute */
+    bool has_blacs;
+    int key; /* of the attribute */
     void (*get)(const int *context, const int *what, int *value);
     void (*grid_info)(const int *context, int *rows, int *columns, int *row, int *column);
 } process;
@@ -34,10 +35,9 @@ static void start(void)
     process.grid_info =
         (void (*)(const int *, int *, int *, int *, int *))dlsym(RTLD_DEFAULT, "blacs_gridinfo_");
     if (process.get == NULL || process.grid_info == NULL) return;
-    if (tgl_device_open("cpu", NULL, &process.dev) != TGL_OK) {
+    process.has_blacs = true;
+    if (tgl_device_open("cpu", NULL, &process.dev) != TGL_OK)
         fprintf(stderr, "tegula_scalapack: the device cpu does not open\n");
-        return;
-    }
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_dist, &process.key, NULL);
 }
 
@@ -55,25 +55,42 @@ static MPI_Comm communicator_of(int context, const scalapack_grid *grid)
     return rank == grid->rank && ranks == grid->rows * grid->columns ? comm : MPI_COMM_NULL;
 }
 
+/* Whether all ranks say yes. */
+static bool all_of(MPI_Comm comm, bool mine)
+{
+    int own = mine, all = 0;
+    return MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all != 0;
+}
+
+/* Collective: a communicator on all ranks, or NULL on all: one of them may have no device or no
+ * memory. A rank may come as late as it likes: the functions of ScaLAPACK wait without limit. */
+static tgl_dist *open_dist(MPI_Comm comm)
+{
+    const tgl_mpi_options options = {.size = sizeof options, .timeout_s = INFINITY};
+    tgl_dist *dist = NULL;
+    if (!all_of(comm, process.dev != NULL)) return NULL;
+    const tgl_status status = tgl_dist_open_mpi(comm, process.dev, &options, &dist);
+    if (all_of(comm, status == TGL_OK)) return dist;
+    tgl_dist_close(dist);
+    return NULL;
+}
+
 bool scalapack_grid_of(int context, scalapack_grid *grid)
 {
     pthread_once(&once, start);
-    if (process.dev == NULL) return false;
+    if (!process.has_blacs) return false;
     int row, column, found = 0;
     process.grid_info(&context, &grid->rows, &grid->columns, &row, &column);
     if (row < 0 || column < 0) return false;
     grid->rank = row * grid->columns + column;
     const MPI_Comm comm = communicator_of(context, grid);
     if (comm == MPI_COMM_NULL) return false;
-    void *attribute;
+    void *attribute = NULL;
     MPI_Comm_get_attr(comm, process.key, &attribute, &found);
-    if (found) {
-        grid->dist = attribute;
-        return true;
+    if (!found) {
+        attribute = open_dist(comm);
+        MPI_Comm_set_attr(comm, process.key, attribute);
     }
-    /* A rank may come as late as it likes: the functions of ScaLAPACK wait without limit. */
-    const tgl_mpi_options options = {.size = sizeof options, .timeout_s = INFINITY};
-    if (tgl_dist_open_mpi(comm, process.dev, &options, &grid->dist) != TGL_OK) return false;
-    MPI_Comm_set_attr(comm, process.key, grid->dist);
-    return true;
+    grid->dist = attribute;
+    return attribute != NULL;
 }

@@ -5,6 +5,7 @@
  */
 #include "thread_transport.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -235,6 +236,90 @@ static void shorter_panels(void **state)
         assert_int_equal(results[rank], TGL_OK);
 }
 
+/* Sums in int32 take whole numbers only. C is as it was. */
+static void half_of_int8(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
+{
+    (void)dev, (void)argument;
+    given *g = &inputs[rank];
+    correct(g);
+    g->problem.type_a = g->problem.type_b = TGL_I8;
+    g->problem.type_c = TGL_I32;
+    g->alpha = 0.5;
+    results[rank] = multiply(dist, g);
+    tgl_dist_last_error(messages[rank], sizeof messages[rank]);
+    if (g->C[0] != 7) results[rank] = TGL_OK;
+}
+
+static void whole_numbers(void **state)
+{
+    (void)state;
+    thread_run(RANKS, 60, half_of_int8, NULL);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(results[rank], TGL_BAD_SCALAR);
+        assert_non_null(strstr(messages[rank], "alpha is 0.5"));
+    }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* One rank has no memory any more: all know, and none waits. */
+static _Thread_local int mallocs_left = -1; /* -1: no limit */
+
+/* For calls of libtegula_dist only. */
+static bool is_exhausted(const void *caller)
+{
+    Dl_info info;
+    if (mallocs_left < 0 || dladdr(caller, &info) == 0 || info.dli_fname == NULL ||
+        strstr(info.dli_fname, "libtegula_dist") == NULL)
+        return false;
+    return mallocs_left == 0 || mallocs_left-- == 0;
+}
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *malloc(size_t size);
+void *calloc(size_t count, size_t size);
+__attribute__((visibility("default"))) void *malloc(size_t size)
+{
+    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
+{
+    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+}
+
+static void run_without_memory(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
+{
+    (void)dev;
+    given *g = &inputs[rank];
+    correct(g);
+    if (rank == ODD) mallocs_left = *(const int *)argument;
+    results[rank] = multiply(dist, g);
+    mallocs_left = -1;
+    correct(g);
+    if (multiply(dist, g) != TGL_OK) results[rank] = TGL_COMMUNICATION;
+}
+
+static void no_malloc(void **state)
+{
+    (void)state;
+    int failures = 0;
+    for (int left = 0; left < 40; left++) {
+        thread_run(RANKS, 10, run_without_memory, &left);
+        for (int rank = 0; rank < RANKS; rank++) {
+            assert_int_equal(results[rank], results[0]);
+            assert_true(results[rank] == TGL_OK || results[rank] == TGL_NO_MEMORY);
+        }
+        failures += results[0] != TGL_OK;
+    }
+    assert_true(failures >= 3);
+}
+#else
+static void no_malloc(void **state)
+{
+    (void)state; /* the sanitizer has its own allocator */
+}
+#endif
+
 /* The buffers of messages that are under way when a rank is lost stay allocated on purpose. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
@@ -279,8 +364,9 @@ static void lost_rank(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_status), cmocka_unit_test(conjugates),
-                                       cmocka_unit_test(shorter_panels),
-                                       cmocka_unit_test(lost_rank)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_status),    cmocka_unit_test(conjugates),
+        cmocka_unit_test(shorter_panels), cmocka_unit_test(whole_numbers),
+        cmocka_unit_test(no_malloc),      cmocka_unit_test(lost_rank)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void *run_rank(void *argument)
                                                   .product_s = 1e-9}};
     s->status = tgl_dist_open_nccl(&options, s->dev, &s->dist);
     if (s->status == TGL_OK) s->function(s);
-    if (s->status != TGL_OK) tgl_dist_last_error(s->error, sizeof s->error);
+    if (s->status != TGL_OK && s->error[0] == '\0') tgl_dist_last_error(s->error, sizeof s->error);
     tgl_dist_close(s->dist);
     tgl_device_close(s->dev);
     return NULL;
@@ -301,12 +301,143 @@ static void rings(void **state)
         }
 }
 
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+static void no_work(rank_state *s)
+{
+    s->ok = true;
+}
+
+static void assert_all_fail(const rank_state *states, int ranks, tgl_status status,
+                            const char *words)
+{
+    for (int rank = 0; rank < ranks; rank++)
+        if (states[rank].status != status || strstr(states[rank].error, words) == NULL)
+            fail_msg("rank %d: %s: %s", rank, tgl_status_name(states[rank].status),
+                     states[rank].error);
+}
+
+static void shared_gpu(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    setenv("FAKE_CUDA_SAME_GPU", "1", 1);
+    run_ranks(states, 3, TGL_NCCL_ENGINE_AUTO, TIMEOUT, no_work);
+    assert_all_fail(states, 3, TGL_BAD_ARGUMENT, "ranks 0 and 1 have the same GPU");
+}
+
+static void no_nccl(void **state)
+{
+    (void)state;
+    unsigned char id[TGL_NCCL_ID_BYTES];
+    char text[400], own[400];
+    snprintf(own, sizeof own, "%s", getenv("TEGULA_LIBNCCL"));
+    setenv("TEGULA_LIBNCCL", "/nonexistent/libnccl.so", 1);
+    assert_int_equal(tgl_dist_nccl_id(id), TGL_UNSUPPORTED);
+    setenv("TEGULA_LIBNCCL", own, 1);
+    tgl_dist_last_error(text, sizeof text);
+    assert_non_null(strstr(text, "NCCL was not found"));
+    assert_non_null(strstr(text, "install"));
+}
+
+/* A rank has another m: all get the status of m. */
+static void differ(rank_state *s)
+{
+    tgl_problem problem;
+    tgl_dist_layout a, b, c;
+    tgl_dist_plan *plan;
+    const int64_t m = s->rank == 1 ? 7 : 8;
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, m, 4, 4);
+    tgl_dist_rows(&a, sizeof a, m, 4, s->ranks);
+    tgl_dist_columns(&b, sizeof b, 4, 4, s->ranks);
+    tgl_dist_columns(&c, sizeof c, m, 4, s->ranks);
+    s->status = tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &plan);
+}
+
+static void different_shapes(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, differ);
+    assert_all_fail(states, 2, TGL_BAD_M, "m of the problem is 8 on rank 0, and 7 on rank 1");
+}
+
+/* Rank 1 makes a plan and does not run it. The device of rank 0 works as before. */
+static void stay_away(rank_state *s)
+{
+    tgl_problem problem;
+    tgl_dist_layout a, b, c;
+    tgl_dist_plan *plan;
+    void *memory;
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, 8, 8, 8);
+    tgl_dist_rows(&a, sizeof a, 8, 8, s->ranks);
+    tgl_dist_columns(&b, sizeof b, 8, 8, s->ranks);
+    tgl_dist_columns(&c, sizeof c, 8, 8, s->ranks);
+    if (tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &plan) != TGL_OK ||
+        tgl_alloc(s->dev, 8 * 8 * sizeof(float), &memory) != TGL_OK)
+        abort();
+    s->ok = true;
+    if (s->rank == 0) {
+        s->status = tgl_dist_plan_run(plan, 1, memory, memory, 0, memory, NULL);
+        tgl_dist_last_error(s->error, sizeof s->error);
+        s->ok = tgl_gemm(s->dev, &problem, 0, memory, memory, 0, memory, NULL) == TGL_OK &&
+                tgl_device_sync(s->dev) == TGL_OK &&
+                tgl_dist_synchronize(s->dist) == TGL_COMMUNICATION;
+    }
+    tgl_free(s->dev, memory);
+    tgl_dist_plan_destroy(plan);
+}
+
+static void lost_rank(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, 0.5, stay_away);
+    assert_int_equal(states[0].status, TGL_COMMUNICATION);
+    assert_int_equal(states[1].status, TGL_OK);
+    assert_true(states[0].ok && states[1].ok);
+}
+
+/* Memory that a lost rank may have mapped is not freed. */
+static int check_misuses(void **state)
+{
+    (void)state;
+    return fake_number("fake_cuda_misuses") + fake_number("fake_cuda_mapped");
+}
+
+/* A stream that does not come to an end, with an error of NCCL, or without one until the timeout.
+ */
+static void wait_for_nccl(rank_state *s)
+{
+    setenv("FAKE_NCCL_ERROR", s->timeout_s < 1 ? "0" : "6", 1);
+    setenv("FAKE_CUDA_FAIL", "cuStreamQuery=600", 1);
+    s->status = tgl_dist_synchronize(s->dist);
+    tgl_dist_last_error(s->error, sizeof s->error);
+    unsetenv("FAKE_NCCL_ERROR");
+    unsetenv("FAKE_CUDA_FAIL");
+}
+
+static void failed_link(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    run_ranks(states, 1, TGL_NCCL_ENGINE_NCCL, TIMEOUT, wait_for_nccl);
+    assert_all_fail(states, 1, TGL_COMMUNICATION, "remote process exited");
+    run_ranks(states, 1, TGL_NCCL_ENGINE_NCCL, 0.3, wait_for_nccl);
+    assert_all_fail(states, 1, TGL_COMMUNICATION, "did not answer within the timeout");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(by_copy_engines, check_fakes),
         cmocka_unit_test_teardown(by_nccl, check_fakes),
         cmocka_unit_test_teardown(rings, check_fakes),
+        cmocka_unit_test_teardown(shared_gpu, check_fakes),
+        cmocka_unit_test_teardown(no_nccl, check_fakes),
+        cmocka_unit_test_teardown(different_shapes, check_fakes),
+        cmocka_unit_test_teardown(failed_link, check_fakes),
+        cmocka_unit_test_teardown(lost_rank, check_misuses), /* the last one: it leaves memory */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

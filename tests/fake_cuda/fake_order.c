@@ -184,10 +184,42 @@ static void forget_copies(const block *it, bool is_lost)
     copy_count = kept;
 }
 
+/* The work before the latest write of a word by a stream. */
+typedef struct signal {
+    const void *address;
+    uint64_t *passed; /* order_clock */
+} signal;
+
+static signal signals[SIGNALS_MAX];
+
+static uint64_t *signal_of(const void *address)
+{
+    signal *s = signals, *end = signals + SIGNALS_MAX, *unused = NULL;
+    while (s < end && s->address != address) {
+        if (s->address == NULL && unused == NULL) unused = s;
+        s++;
+    }
+    if (s == end) s = unused;
+    if (s == NULL) abort(); /* more words than any test has */
+    s->address = address;
+    if (s->passed == NULL) s->passed = calloc(1, sizeof(order_clock));
+    return s->passed;
+}
+
+static void forget_signals(const block *it)
+{
+    for (int i = 0; i < SIGNALS_MAX; i++)
+        if (is_in(it, signals[i].address)) {
+            free(signals[i].passed);
+            signals[i] = (signal){NULL, NULL};
+        }
+}
+
 void fake_forget(const block *it)
 {
     pthread_mutex_lock(&fake_lock);
     forget_accesses(it);
+    forget_signals(it);
     forget_copies(it, false);
     pthread_mutex_unlock(&fake_lock);
 }
@@ -232,25 +264,6 @@ void fake_order_wait(CUstream stream, CUevent event)
     pthread_mutex_lock(&fake_lock);
     merge(clock_of(stream), event->passed);
     pthread_mutex_unlock(&fake_lock);
-}
-
-/* The work before the latest write of a word by a stream. */
-typedef struct signal {
-    const void *address;
-    uint64_t *passed; /* order_clock */
-} signal;
-
-static signal signals[SIGNALS_MAX];
-
-static uint64_t *signal_of(const void *address)
-{
-    signal *s = signals;
-    while (s->address != NULL && s->address != address)
-        s++;
-    if (s == signals + SIGNALS_MAX - 1) abort(); /* more words than any test has */
-    s->address = address;
-    if (s->passed == NULL) s->passed = calloc(1, sizeof(order_clock));
-    return s->passed;
 }
 
 void fake_order_signal(const void *address, CUstream stream)

@@ -112,6 +112,14 @@ FAKE_CUDA_API CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t 
 
 /* ---- Words that streams wait for ------------------------------------------------------------- */
 
+CUresult cuStreamCreate(CUstream *stream, unsigned flags);
+
+FAKE_CUDA_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
+{
+    (void)priority;
+    return cuStreamCreate(stream, flags);
+}
+
 FAKE_CUDA_API CUresult cuStreamQuery(CUstream stream)
 {
     BEGIN();

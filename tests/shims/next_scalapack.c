@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A ScaLAPACK for tests, with BLACS: a grid of one process, and a product that only counts calls.
+ * A ScaLAPACK for tests, with BLACS: a grid of all processes in one column, and a product that only
+ * counts calls.
  */
 #include "next_scalapack.h"
 
@@ -17,8 +18,10 @@ void blacs_get_(const int *context, const int *what, int *value)
 void blacs_gridinfo_(const int *context, int *rows, int *columns, int *row, int *column)
 {
     (void)context;
-    *rows = *columns = 1;
-    *row = *column = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, rows);
+    MPI_Comm_rank(MPI_COMM_WORLD, row);
+    *columns = 1;
+    *column = 0;
 }
 
 void pdgemm_(const char *trans_a, const char *trans_b, const int *m, const int *n, const int *k,

@@ -17,7 +17,7 @@
 
 static tgl_status fails_creation, fails_run; /* TGL_OK: does not fail */
 static double timeout_s;
-static bool aborted;
+static bool aborted, fails_open;
 static jmp_buf after_abort;
 
 tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_options *options,
@@ -25,7 +25,12 @@ tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_optio
 {
     typedef tgl_status function(MPI_Comm, tgl_device *, const tgl_mpi_options *, tgl_dist **);
     timeout_s = options != NULL ? options->timeout_s : 0;
-    return ((function *)dlsym(RTLD_NEXT, "tgl_dist_open_mpi"))(comm, dev, options, dist);
+    const tgl_status status =
+        ((function *)dlsym(RTLD_NEXT, "tgl_dist_open_mpi"))(comm, dev, options, dist);
+    if (!fails_open) return status;
+    tgl_dist_close(*dist);
+    *dist = NULL;
+    return TGL_NO_MEMORY;
 }
 
 tgl_status tgl_dist_plan_create(tgl_dist *dist, const tgl_problem *problem,
@@ -93,10 +98,32 @@ static bool run(const struct expected *e)
     return false;
 }
 
+/* With two processes, of which one cannot open a communicator: both call the next ScaLAPACK. */
+static int run_two(int rank)
+{
+    const int one = 1, two = 2, desc[] = {1, 0, 2, 2, 1, 1, 0, 0, 1};
+    const double factor = 1, A[] = {1, 2}, B[] = {1, 0};
+    double C[] = {1, 1};
+    fails_open = rank == 1;
+    for (int call = 1; call <= 2; call++) {
+        pdgemm_("N", "N", &two, &two, &two, &factor, A, &one, &one, desc, B, &one, &one, desc,
+                &factor, C, &one, &one, desc);
+        if (next_scalapack_calls != call) return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
-    int failures = 0;
+    int failures = 0, rank, ranks;
     MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks == 2) {
+        const int code = run_two(rank);
+        MPI_Finalize();
+        return code;
+    }
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         failures += !run(&cases[i]);
     if (!isinf(timeout_s)) failures++, fprintf(stderr, "a timeout of %g seconds\n", timeout_s);
