@@ -4,12 +4,13 @@
 #   libtegula0        the shared library
 #   libtegula-dev     the header, the static library, the files of pkg-config and find_package()
 #   tegula            the program, its manual page and completions
+#   libtegula-dist    libtegula_dist.so and its headers: products over several processes and GPUs
 #   libtegula-blas    libtegula_blas.so, for LD_PRELOAD. It has a part of the names of BLAS only, and
 #                     therefore provides neither libblas.so.3 nor libblas3
 #   libtegula-blas3   a whole BLAS, by Debian's alternative of libblas.so.3: these functions, and OpenBLAS
 #   libtegula-cublas  libtegula_cublas.so, for LD_PRELOAD. It passes calls on to the program's cuBLAS
 # The rules of this file are excluded from `cmake --install`.
-set(packages libtegula0 libtegula-dev tegula)
+set(packages libtegula0 libtegula-dev tegula libtegula-dist)
 if(TARGET tegula_blas)
   list(APPEND packages libtegula-blas libtegula-cublas)
 endif()
@@ -70,6 +71,10 @@ programs that use libtegula0.")
 describe(tegula science "" "multiply matrices on CPUs and NVIDIA GPUs (program)"
 "The program multiplies matrices in NumPy's files, checks the library and
 compares its speed with others, and explains how a product is computed.")
+describe(libtegula-dist libs "${library_depends}" "matrix multiplication over several processes and GPUs"
+"A library over libtegula0, and its headers, for matrices that are distributed
+over the processes of a program. Between GPUs it needs NVIDIA's driver, NVRTC
+and NCCL.")
 describe(libtegula-blas libs "${library_depends}" "SGEMM and DGEMM of a program's BLAS computed by Tegula"
 "A library for LD_PRELOAD that serves SGEMM, DGEMM, SGEMV, DGEMV and batches
 of them. All other functions stay with the BLAS of the program. It is not a
@@ -84,6 +89,8 @@ on NVIDIA GPUs. All other functions, and products that cuBLAS computes
 faster, stay with the cuBLAS of the program. It needs NVIDIA's driver and
 NVRTC.")
 set(CPACK_DEBIAN_TEGULA_PACKAGE_SUGGESTS "gcc | c-compiler") # the simulator compiles kernels with it
+
+set(CPACK_DEBIAN_LIBTEGULA-DIST_PACKAGE_SUGGESTS libnccl2)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tegula)

@@ -33,12 +33,12 @@ echo "== the packages"
 mkdir later && mv ./libtegula-blas3*.deb later
 apt-get install -y -q --no-install-recommends ./*.deb >log 2>&1 || { cat log; exit 1; }
 version=$(dpkg-query -W -f '${Version}' tegula)
-packages="libtegula0 libtegula-dev tegula libtegula-blas libtegula-cublas"
+packages="libtegula0 libtegula-dev tegula libtegula-dist libtegula-blas libtegula-cublas"
 for package in $packages; do
   test "$(dpkg-query -W -f '${Version}' "$package")" = "$version" || fail "$package is not installed"
   test -s "/usr/share/doc/$package/copyright" || fail "$package has no licence"
 done
-for package in libtegula-dev libtegula-blas libtegula-cublas; do # the dependency on the library
+for package in libtegula-dev libtegula-dist libtegula-blas libtegula-cublas; do # the dependency on the library
   apt-get -s -q remove libtegula0 | grep "^Remv $package " || fail "$package does not need libtegula0"
 done
 test -z "$(dpkg-query -W -f '${Provides}' libtegula-blas)" || fail "libtegula-blas offers a whole BLAS"

@@ -25,9 +25,9 @@ done
 # The public headers, and no other. mpi.h comes with MPI, tegula_blas.h with the drop-ins.
 headers=$(find "$prefix/include" -type f -printf '%P\n' | sort | tr '\n' ' ')
 case $headers in
-  "tegula/dist.h tegula/tegula.h " | "tegula/dist.h tegula/mpi.h tegula/tegula.h ") ;;
-  "tegula/dist.h tegula/tegula.h tegula/tegula_blas.h ") ;;
-  "tegula/dist.h tegula/mpi.h tegula/tegula.h tegula/tegula_blas.h ") ;;
+  "tegula/dist.h tegula/nccl.h tegula/tegula.h " | "tegula/dist.h tegula/mpi.h tegula/nccl.h tegula/tegula.h ") ;;
+  "tegula/dist.h tegula/nccl.h tegula/tegula.h tegula/tegula_blas.h ") ;;
+  "tegula/dist.h tegula/mpi.h tegula/nccl.h tegula/tegula.h tegula/tegula_blas.h ") ;;
   *) echo "these headers are installed: $headers"; exit 1 ;;
 esac
 ldd "$libdir/libtegula_dist.so" | grep -F "$libdir/libtegula.so.0"
