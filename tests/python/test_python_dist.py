@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tegula.dist on the replacements of the CUDA driver and of NCCL. The ranks are threads."""
+
+import os
+import threading
+import unittest
+
+import numpy as np
+from stand_ins import CudaArray, is_replaced
+
+import tegula
+
+RANKS = 2
+
+
+class Group:
+    """What tegula.dist uses of an mpi4py communicator."""
+
+    box: dict = {}
+    barrier = threading.Barrier(RANKS)
+
+    def __init__(self, rank):
+        self.rank = rank
+
+    def Get_rank(self):
+        return self.rank
+
+    def Get_size(self):
+        return RANKS
+
+    def bcast(self, value):
+        if self.rank == 0:
+            self.box["value"] = value
+        self.barrier.wait()
+        value = self.box["value"]
+        self.barrier.wait()
+        return value
+
+
+class Part(CudaArray):
+    """An array on the GPU of a rank."""
+
+    def __init__(self, x, rank):
+        super().__init__(x)
+        self.rank = rank
+
+    def __dlpack_device__(self):
+        return 2, self.rank
+
+
+def numbers(rows, columns, seed):
+    return np.random.default_rng(seed).integers(-2, 3, (rows, columns)).astype(np.float32)
+
+
+def rows_of(x, rank):
+    return np.ascontiguousarray(np.split(x, RANKS)[rank])
+
+
+def columns_of(x, rank):
+    return np.ascontiguousarray(np.split(x, RANKS, 1)[rank])
+
+
+@unittest.skipUnless(is_replaced() and os.environ.get("TEGULA_LIBNCCL"),
+                     "needs the replacements of the CUDA driver and of NCCL")
+class Dist(unittest.TestCase):
+    def on_ranks(self, function):
+        """Runs function(communicator, rank) on all ranks."""
+        import tegula.dist
+        failures = []
+
+        def run(rank):
+            try:
+                with tegula.dist.Communicator(Group(rank), place=f"cuda:{rank}", timeout=10) as comm:
+                    function(comm, rank)
+            except BaseException as error:  # of another thread: for the test's own
+                failures.append(error)
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in range(RANKS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+    def test_layers(self):
+        a, b, bias = numbers(64, 32, 1), numbers(32, 48, 2), numbers(1, 48, 3)[0]
+        whole = a @ b
+
+        def layers(comm, rank):
+            out = np.zeros((64, 24), np.float32)
+            comm.all_gather_matmul(Part(rows_of(a, rank), rank), Part(columns_of(b, rank), rank),
+                                   bias=Part(columns_of(bias[None], rank)[0], rank),
+                                   out=Part(out, rank))
+            comm.synchronize()
+            np.testing.assert_array_equal(out, columns_of(whole + bias, rank))
+            self.assertEqual(comm.figures()["parts_n"], RANKS)
+            x, y = Part(columns_of(a, rank), rank), Part(rows_of(b, rank), rank)
+            out = np.ones((32, 48), np.float32)
+            comm.matmul_reduce_scatter(x, y, alpha=2, beta=1, out=Part(out, rank))
+            comm.synchronize()
+            np.testing.assert_array_equal(out, rows_of(2 * whole + 1, rank))
+            out = np.zeros((64, 48), np.float32)
+            comm.matmul_all_reduce(x, y, out=Part(out, rank))
+            comm.synchronize()
+            np.testing.assert_array_equal(out, whole)
+        self.on_ranks(layers)
+
+    def test_transposed(self):
+        a, b = numbers(64, 32, 1), numbers(32, 48, 2)
+
+        def linear(comm, rank):  # a weight is stored as PyTorch does
+            weight = rows_of(np.ascontiguousarray(b.T), rank)
+            out = np.zeros((64, 24), np.float32)
+            comm.all_gather_matmul(Part(rows_of(a, rank), rank), Part(weight.T, rank),
+                                   out=Part(out, rank))
+            comm.synchronize()
+            np.testing.assert_array_equal(out, columns_of(a @ b, rank))
+        self.on_ranks(linear)
+
+    def test_errors(self):
+        x = numbers(8, 8, 1)
+
+        def wrong(comm, rank):
+            part = Part(x, rank)
+            with self.assertRaisesRegex(ValueError, "must be rows, columns or copy"):
+                comm.matmul(part, part, ("rows", "row", "rows"), out=part)
+            with self.assertRaisesRegex(ValueError, "a is 16 x 8 and b is 16 x 8"):
+                comm.matmul(part, part, ("rows", "rows", "rows"), out=part)
+            with self.assertRaisesRegex(ValueError, "beta is not 0"):
+                comm.all_gather_matmul(part, part, beta=1)
+            with self.assertRaisesRegex(ValueError, "on cpu"):
+                comm.all_gather_matmul(x, part, out=part)
+            with self.assertRaises(tegula.ArgumentError):  # C is 16 x 16
+                comm.all_gather_matmul(part, part, out=part)
+        self.on_ranks(wrong)
+
+    def test_closed(self):
+        import tegula.dist
+        closed = []
+        self.on_ranks(lambda comm, rank: closed.append(comm))
+        with self.assertRaisesRegex(ValueError, "closed"):
+            closed[0].synchronize()
+        with self.assertRaisesRegex(ValueError, "engine"):
+            tegula.dist.Communicator(Group(0), engine="fast")
+
+
+if __name__ == "__main__":
+    unittest.main()
