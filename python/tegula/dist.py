@@ -12,10 +12,11 @@ docs/distributed.md describes how the data moves.
 """
 
 import ctypes
+import importlib
 import os
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_ubyte, c_void_p
 from pathlib import Path
-from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, cast
 
 import numpy as np
 
@@ -48,11 +49,11 @@ class _Machine(Sized):
 class _NcclOptions(Sized):
     _fields_ = [("size", c_size_t), ("comm", c_void_p), ("id", c_void_p), ("rank", c_int),
                 ("ranks", c_int), ("stream", c_void_p), ("timeout_s", c_double),
-                ("engine", c_int), ("machine", _Machine)]
+                ("engine", c_int), ("machine", cast(Any, _Machine))]
 
 
 class _MpiOptions(Sized):
-    _fields_ = [("size", c_size_t), ("timeout_s", c_double), ("machine", _Machine)]
+    _fields_ = [("size", c_size_t), ("timeout_s", c_double), ("machine", cast(Any, _Machine))]
 
 
 class _Options(Sized):
@@ -170,7 +171,7 @@ def _open_nccl(ranks: _Ranks, place: str, stream: int, engine: str, timeout: flo
 
 def _open_mpi(ranks: _Ranks, threads: int, timeout: float) -> c_void_p:
     """The handle of MPI is an integer or a pointer, as the MPI library has it."""
-    from mpi4py import MPI
+    MPI = importlib.import_module("mpi4py.MPI")
     kind: Any = c_int if MPI._sizeof(MPI.Comm) == ctypes.sizeof(c_int) else c_void_p
     function = _load("libtegula_mpi").tgl_dist_open_mpi
     function.restype = c_int

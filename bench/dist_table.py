@@ -2,7 +2,7 @@
 """Distributed products on the GPUs of this host: Tegula beside PyTorch + NCCL, PyTorch's async-TP
 and the local products alone. bench/dist.sh starts it.
 
-    PYTHONPATH=python TEGULA_LIBRARY=build/libtegula.so python3 bench/dist.py [--gpus N] [--quick]
+    PYTHONPATH=python TEGULA_LIBRARY=build/libtegula.so python3 bench/dist_table.py [--gpus N] [--quick]
 
 Each time is the median over samples of the slowest rank, of products that are enqueued one after the
 other. "share" is the time of PyTorch's local product alone, divided by that time.
