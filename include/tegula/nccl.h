@@ -33,8 +33,9 @@ typedef enum tgl_nccl_engine {
 } tgl_nccl_engine;
 
 typedef struct tgl_nccl_options {
-    size_t size; /* sizeof(tgl_nccl_options) */
-    void *comm;  /* a caller's ncclComm_t, which is not closed; NULL: one is made from the id */
+    size_t size;             /* sizeof(tgl_nccl_options) */
+    void *comm;              /* a caller's ncclComm_t, which is not closed, but is aborted after a
+                                TGL_COMMUNICATION and never used again; NULL: one is made from the id */
     const unsigned char *id; /* of tgl_dist_nccl_id() on one rank */
     int rank, ranks;         /* with an id */
     void *stream;            /* of the products, a CUstream of the device's primary context;
@@ -52,11 +53,10 @@ TGL_API tgl_status tgl_dist_nccl_id(unsigned char *id);
 /* *dist := a communicator of GPUs, one for each rank. dev: a cuda device of the primary context,
  * which stays the caller's. Each rank is a process or, without copy engines, a thread. Runs of its
  * plans are asynchronous: they enqueue work in the stream, and tgl_dist_synchronize() waits for it
- * and reports what fails meanwhile. Between the ranks of one host a run can be captured into a CUDA
- * graph, by all ranks together.
- * Collective. Returns TGL_OK; TGL_BAD_ARGUMENT (options; not a cuda device; two ranks have the same
- * GPU); TGL_NO_DEVICE; TGL_UNSUPPORTED (no NCCL, or an old one); TGL_NO_MEMORY; TGL_DRIVER;
- * TGL_COMMUNICATION. */
+ * and reports what fails meanwhile. Between the ranks of one host a run of a plan that has run
+ * before can be captured into a CUDA graph, by all ranks together. Collective. Returns TGL_OK;
+ * TGL_BAD_ARGUMENT (options; not a cuda device; two ranks have the same GPU); TGL_NO_DEVICE;
+ * TGL_UNSUPPORTED (no NCCL, or an old one); TGL_NO_MEMORY; TGL_DRIVER; TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_open_nccl(const tgl_nccl_options *options, tgl_device *dev,
                                       tgl_dist **dist);
 
