@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One core of a server processor, and ranks that share its memory. */
+/* The default: each rank is one core of a server processor, and the ranks share its memory. */
 static const tgl_dist_machine default_machine = {.flops_per_s = 50e9,
                                                  .f32_rate = 2,
                                                  .half_rate = 4,

@@ -13,7 +13,7 @@ struct tgl_dist {
     tgl_dist_transport transport;
     tgl_device *dev;
     tgl_dist_machine machine; /* complete */
-    bool is_broken;           /* a rank was lost: only to be closed */
+    bool is_broken;           /* a rank was lost: dist can only be closed */
     void *room;               /* DIST_ROOM bytes for each rank: what a gather gives all */
 };
 
@@ -21,7 +21,7 @@ struct tgl_dist {
  * part in them, and tells the others. */
 enum { DIST_ROOM = 1024 };
 
-/* The machine with the defaults for members that are 0. given may be NULL. */
+/* *given with defaults in place of the members that are 0. given NULL: all defaults. */
 tgl_dist_machine dist_machine_of(const tgl_dist_machine *given);
 
 /* Collective: the status, and the message, of the first rank whose status is not TGL_OK. */

@@ -157,7 +157,7 @@ static bool has_first_panel(const dist_task *task, const dist_division *division
     return false;
 }
 
-/* The first panel is waited for, unless the rank has it; the others arrive beside the products, if
+/* The first product waits for its panel, unless the rank has it. Others arrive during products, if
  * these take longer. */
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *v,
                const tgl_dist_machine *machine, tgl_dist_figures *figures)

@@ -57,7 +57,7 @@ void dist_plan_release(tgl_dist_plan *plan, void *memory)
         tgl_free(plan->dist->dev, memory);
 }
 
-/* The buffers of an operand's panels, or of the partial sums: the largest of all steps. */
+/* Allocates the buffers of an operand's panels, or of the partial sums, for the largest step. */
 static tgl_status allocate_panels(tgl_dist_plan *plan, int operand, size_t element)
 {
     const int64_t steps = dist_plan_steps(plan, operand);
@@ -232,7 +232,7 @@ static void choose_ring(tgl_dist_plan *plan, const dist_limits *limits)
         dist_ring_choose(&plan->task, &plan->dist->machine, &plan->choice);
 }
 
-/* Chooses a division; all ranks take that of rank 0, whose arithmetic may differ. */
+/* Chooses a division; all ranks take rank 0's choice, because their arithmetic may differ. */
 static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
 {
     tgl_dist *dist = plan->dist;

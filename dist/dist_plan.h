@@ -37,7 +37,7 @@ struct tgl_dist_plan {
 
     dist_ring ring; /* if choice.ring is not RING_NONE: instead of panels and transfers */
 
-    double memory_bytes; /* beside the matrices */
+    double memory_bytes; /* bytes of this rank beside the matrices */
     dist_products products;
 };
 

@@ -14,7 +14,7 @@ typedef struct dist_choice {
     dist_division division;
     tgl_dist_figures figures;
     char stays[8];  /* the matrices that stay, such as "AC" */
-    int candidates; /* that were compared */
+    int candidates; /* number of divisions that were compared */
     int ring;       /* dist_ring.h: chunks of a shard of C; 0: one product; RING_NONE: not used */
 } dist_choice;
 

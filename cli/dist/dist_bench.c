@@ -35,7 +35,7 @@ typedef struct bench {
 
 enum { ROWS = 61 }; /* the elements repeat after so many rows: large matrices are made by copies */
 
-/* An element of A (salt 1) or B (salt 2). */
+/* A pseudorandom element of A (salt 1) or of B (salt 2): an integer from -1 to 2. */
 static int element_at(int64_t row, int64_t column, unsigned salt)
 {
     uint64_t x = (uint64_t)(row % ROWS) * 0x9e3779b97f4a7c15u +
