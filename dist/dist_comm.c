@@ -127,6 +127,15 @@ tgl_status dist_gather(tgl_dist *dist, const void *mine, size_t bytes, const voi
                            dist->transport.gather(dist->transport.state, mine, dist->room, bytes));
 }
 
+tgl_status dist_exchange(tgl_dist *dist, const tgl_dist_message *messages, int count)
+{
+    const tgl_dist_transport *t = &dist->transport;
+    void *group;
+    if (t->exchange != NULL) return dist_check_link(dist, t->exchange(t->state, messages, count));
+    DIST_TRY(dist_check_link(dist, t->begin(t->state, messages, count, &group)));
+    return dist_check_link(dist, t->wait(t->state, group));
+}
+
 typedef struct verdict {
     int status;
     char message[DIST_MESSAGE_SIZE];

@@ -31,6 +31,9 @@ tgl_status dist_agree(tgl_dist *dist, tgl_status status);
  * agreement. At most DIST_ROOM bytes. */
 tgl_status dist_gather(tgl_dist *dist, const void *mine, size_t bytes, const void **all);
 
+/* A group of messages, from its begin to its end. */
+tgl_status dist_exchange(tgl_dist *dist, const tgl_dist_message *messages, int count);
+
 /* Returns `status`, the result of a transport operation. A failure breaks the communicator. */
 tgl_status dist_check_link(tgl_dist *dist, tgl_status status);
 

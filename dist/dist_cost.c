@@ -163,7 +163,10 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
                const tgl_dist_machine *machine, tgl_dist_figures *figures)
 {
     const double panels = division->panels > 0 ? (double)division->panels : 1;
-    const double short_panel = 16; /* a panel of this length runs at half the speed */
+    /* On a processor a panel of this length runs at half the speed. */
+    const double short_panel = machine->moves_alone ? 0 : 16;
+    /* The part of the time of hidden messages that products lose: they share the memory. */
+    const double interference = machine->moves_alone ? 0.1 : 0;
     const double slowdown = 1 + short_panel / (division->panel > 0 ? (double)division->panel : 1);
     double in_loop = 0, outside = 0, memory = 0;
     for (int x = 0; x < OPERANDS; x++) {
@@ -180,8 +183,8 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
     const double waiting = waits ? in_loop / panels : 0;
     const double hidden = in_loop * (1 - 1 / panels);
     figures->local_seconds = multiplying(task, division, v, 1, machine);
-    figures->seconds =
-        products * slowdown + outside + waiting + (hidden > products ? hidden - products : 0);
+    figures->seconds = products * slowdown + outside + waiting +
+                       (hidden > products ? hidden - products : 0) + interference * hidden;
     figures->memory_bytes = memory;
     figures->received_bytes = v->received[0] + v->received[1] + v->received[2];
     figures->panel = division->panel;

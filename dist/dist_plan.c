@@ -100,7 +100,8 @@ static tgl_status allocate_gathering(tgl_dist_plan *plan, int operand)
                                               .to = &plan->needed[operand],
                                               .ld_from = plan->task.ld[operand],
                                               .ld_to = plan->ld[operand],
-                                              .element = element};
+                                              .element = element,
+                                              .at_once = plan->choice.division.panels == 1};
     return allocate_slots(plan, &plan->transfer[operand], dist_plan_steps(plan, operand));
 }
 
@@ -229,7 +230,7 @@ static void choose_ring(tgl_dist_plan *plan, const dist_limits *limits)
 {
     plan->choice.ring = RING_NONE;
     if (limits->panel == 0 && limits->panel_max == 0 && limits->memory_bytes <= 0)
-        dist_ring_choose(&plan->task, &plan->dist->machine, &plan->choice);
+        dist_ring_choose(&plan->task, &plan->dist->machine, limits, &plan->choice);
 }
 
 /* Chooses a division; all ranks take rank 0's choice, because their arithmetic may differ. */

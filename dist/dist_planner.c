@@ -144,17 +144,17 @@ static void consider_panels(search *s, dist_division *division, const dist_volum
         }
 }
 
-static bool has_wanted_parts(const search *s, const dist_division *division)
+bool dist_planner_allows(const dist_limits *limits, const dist_division *division)
 {
     for (int axis = 0; axis < AXES; axis++)
-        if (s->limits->parts[axis] > 0 && s->limits->parts[axis] != division->axis[axis].parts)
+        if (limits->parts[axis] > 0 && limits->parts[axis] != division->axis[axis].parts)
             return false;
     return true;
 }
 
 static void consider_division(search *s, dist_division *division)
 {
-    if (!has_wanted_parts(s, division)) return;
+    if (!dist_planner_allows(s->limits, division)) return;
     const dist_volumes v = dist_volumes_of(s->task, division);
     division->c_stays = v.stays[OPERAND_C];
     const double products = dist_cost_products(s->task, &v, s->machine);
@@ -165,16 +165,21 @@ static void consider_division(search *s, dist_division *division)
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
-/* The division in which an operand stays: its two axes are divided as the operand is. */
-static void consider_staying(search *s, int operand)
+dist_division dist_planner_staying(const dist_task *task, int operand)
 {
-    const dist_spread *own = &s->task->spread[operand];
-    if (own->replicated) return;
+    const dist_spread *own = &task->spread[operand];
     dist_division division = {.ranks = own->ranks};
     for (int axis = 0; axis < AXES; axis++)
-        division.axis[axis] = dist_axis_even(dist_task_extent(s->task, axis), 1, 1);
+        division.axis[axis] = dist_axis_even(dist_task_extent(task, axis), 1, 1);
     for (int side = 0; side < 2; side++)
-        division.axis[s->task->axis_of[operand][side]] = own->axis[side];
+        division.axis[task->axis_of[operand][side]] = own->axis[side];
+    return division;
+}
+
+static void consider_staying(search *s, int operand)
+{
+    if (s->task->spread[operand].replicated) return;
+    dist_division division = dist_planner_staying(s->task, operand);
     consider_division(s, &division);
 }
 

@@ -34,6 +34,12 @@ dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *option
 tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,
                                const dist_limits *limits, dist_choice *choice);
 
+/* The division in which an operand stays: its two axes are divided as the operand is. */
+dist_division dist_planner_staying(const dist_task *task, int operand);
+
+/* Whether it has the parts that the limits want. */
+bool dist_planner_allows(const dist_limits *limits, const dist_division *division);
+
 /* start[rank] := the number of the panel with which a rank begins, which has its own elements.
  * start: array of task->ranks. */
 void dist_planner_start(const dist_task *task, const dist_division *division, int32_t *start);

@@ -59,31 +59,62 @@ static double ring_seconds(const dist_task *task, const tgl_dist_machine *machin
                                : 0;
     const double computing = dist_cost_products(task, &v, machine) / products;
     const double each = (reading > computing ? reading : computing) + machine->product_s;
+    const double parts = task->spread[OPERAND_C].replicated ? ranks : 1; /* that a rank sums */
     if (chunks == 0)
-        return each + moved + machine->latency_s + 2 * mn / ranks * sum / machine->memory_per_s;
+        return each + parts * moved + machine->latency_s + machine->product_s * ranks +
+               2 * mn / ranks * parts * (ranks - 1) * sum / machine->memory_per_s;
     const double move = moved / (products - chunks) + machine->latency_s;
-    const double multiplying = products * each + (chunks == 1 ? (products - 1) * move : 0);
-    const double moving = (products - chunks) * move + 2 * each;
+    const double copying = /* the last chunk */
+        task->spread[OPERAND_C].replicated ? 2 * moved / chunks / ranks + 2 * machine->latency_s
+                                           : 0;
+    const double multiplying =
+        products * each + (chunks == 1 ? (products - 1) * move : 0) + copying;
+    const double moving = (products - chunks) * move + 2 * each + copying;
     return multiplying > moving ? multiplying : moving;
 }
 
-void dist_ring_choose(const dist_task *task, const tgl_dist_machine *machine, dist_choice *choice)
+/* The figures of the ring that choice->ring says. */
+static void set_choice(const dist_task *task, dist_division *division, double seconds,
+                       dist_choice *choice)
 {
+    tgl_dist_figures *f = &choice->figures;
+    const double ranks = task->ranks, sum = (double)dist_task_sum_element(task);
+    const double mn =
+        (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
+    const double copies =
+        task->spread[OPERAND_C].replicated ? (double)dist_task_element(task, OPERAND_C) : 0;
+    const int64_t shard = (dist_task_extent(task, ring_axis(task)) - 1) / task->ranks + 1;
+    division->loop = ring_axis(task);
+    division->panels = choice->ring > 0 ? (int64_t)task->ranks * choice->ring : 1;
+    division->panel = (dist_task_extent(task, division->loop) - 1) / division->panels + 1;
+    choice->division = *division;
+    f->parts_m = f->parts_n = 1;
+    f->parts_k = task->ranks;
+    f->seconds = seconds;
+    f->received_bytes = mn * (sum + copies) * (ranks - 1) / ranks;
+    f->panels = division->panels;
+    f->panel = choice->ring > 0 ? (shard - 1) / choice->ring + 1 : division->panel;
+    choice->stays[0] = 'A', choice->stays[1] = 'B', choice->stays[2] = '\0';
+}
+
+void dist_ring_choose(const dist_task *task, const tgl_dist_machine *machine,
+                      const dist_limits *limits, dist_choice *choice)
+{
+    dist_division division = dist_planner_staying(task, OPERAND_A);
     choice->ring = RING_NONE;
-    if (!machine->moves_alone || !ring_serves(task, &choice->division)) return;
+    if (!machine->moves_alone || task->spread[OPERAND_A].replicated ||
+        !dist_planner_allows(limits, &division) || !ring_serves(task, &division))
+        return;
     const int axis = ring_axis(task);
     const int64_t shard = (dist_task_extent(task, axis) - 1) / task->ranks + 1;
-    double best = ring_seconds(task, machine, axis, 0);
-    choice->ring = 0;
-    for (int chunks = 1; chunks <= CHUNKS_MOST && shard / chunks >= CHUNK_GRAIN; chunks *= 2) {
+    double best = choice->figures.seconds;
+    for (int chunks = 0; chunks <= CHUNKS_MOST; chunks = chunks > 0 ? 2 * chunks : 1) {
         const double seconds = ring_seconds(task, machine, axis, chunks);
-        if (seconds >= best) continue;
+        if (seconds >= best || (chunks > 1 && shard / chunks < CHUNK_GRAIN)) continue;
         best = seconds;
         choice->ring = chunks;
     }
-    choice->figures.seconds = best;
-    choice->figures.panels = choice->ring > 0 ? (int64_t)task->ranks * choice->ring : 1;
-    choice->figures.panel = choice->ring > 0 ? (shard - 1) / choice->ring + 1 : shard;
+    if (choice->ring != RING_NONE) set_choice(task, &division, best, choice);
 }
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
@@ -150,7 +181,8 @@ tgl_status dist_ring_allocate(tgl_dist_plan *plan)
     dist_ring *ring = &plan->ring;
     const int ranks = plan->task.ranks, chunks = chunks_of(plan), most = (ranks - 1) * chunks;
     const size_t sum = dist_task_sum_element(&plan->task);
-    const chunk longest = {.length = chunk_length(plan)};
+    const bool sums_all = plan->has_copies && plan->choice.ring == 0;
+    const chunk longest = {.length = sums_all ? plan->task.problem.m : chunk_length(plan)};
     const size_t bytes = chunk_bytes(plan, &longest, sum);
     const size_t whole =
         (size_t)(dist_task_extent(&plan->task, AXIS_M) * dist_task_extent(&plan->task, AXIS_N)) *
@@ -164,7 +196,7 @@ tgl_status dist_ring_allocate(tgl_dist_plan *plan)
     DIST_TRY(dist_plan_allocate(plan, bytes, &ring->scratch));
     ring->messages = malloc(sizeof *ring->messages * 2 * (size_t)ranks);
     if (ring->messages == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for messages");
-    if (!plan->has_copies) return TGL_OK;
+    if (!plan->has_copies || plan->choice.ring == 0) return TGL_OK;
     DIST_TRY(make_list(ranks * chunks, &ring->staged));
     for (int i = 0; i < ranks * chunks; i++)
         if (i / chunks != plan->dist->transport.rank)
@@ -225,12 +257,19 @@ static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *
     return p;
 }
 
+/* Of the shard in the memory of C: if each rank has all of C, the shard is a part of it. Of one
+ * product all ranks sum all of such a C. */
+static int64_t first_row(const tgl_dist_plan *plan)
+{
+    return plan->choice.ring > 0 ? plan->first_row : 0;
+}
+
 /* Where a chunk of this rank's shard is in C. */
 static void *own_chunk(const tgl_dist_plan *plan, const dist_ring_call *call, const chunk *c)
 {
     const dist_task *task = &plan->task;
     const int64_t ld = task->ld[OPERAND_C];
-    const int64_t line = plan->first_row + (ring_axis(task) == AXIS_M ? c->at : 0);
+    const int64_t line = first_row(plan) + (ring_axis(task) == AXIS_M ? c->at : 0);
     const int64_t column = ring_axis(task) == AXIS_M ? 0 : c->at;
     return at(call->C, line * ld + column, dist_task_element(task, OPERAND_C));
 }
@@ -243,7 +282,7 @@ static const void *bias_of(const tgl_dist_plan *plan, const dist_ring_call *call
     const tgl_type type = e->type_bias != 0 ? e->type_bias : task->type[OPERAND_C];
     if (e->bias == TGL_BIAS_NONE) return NULL;
     const bool is_along = (e->bias == TGL_BIAS_ROW) == (ring_axis(task) == AXIS_M);
-    const int64_t first = is_along ? plan->first_row + c->at : 0;
+    const int64_t first = is_along ? first_row(plan) + c->at : 0;
     return at(call->bias, first, tgl_type_size(type));
 }
 
@@ -409,43 +448,66 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
     return plan->has_copies ? finish_copies(plan, call, chunks - 1, &copies[chunks - 1]) : TGL_OK;
 }
 
-/* One product. The shards of the other ranks are sent; what they send is added by rank. */
-static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
+/* The one product, into ring->made[0]: rows of C, or one shard of columns behind the other. */
+static void make_whole(tgl_dist_plan *plan, dist_ring_call *call)
+{
+    const size_t sum = dist_task_sum_element(&plan->task);
+    const bool by_rows = ring_axis(&plan->task) == AXIS_M;
+    for (int rank = 0; rank < (by_rows ? 1 : plan->task.ranks); rank++) {
+        const chunk c = by_rows ? (chunk){.length = plan->task.problem.m} : chunk_of(plan, rank, 0);
+        dist_product p = product_of(plan, call, c.first, c.length);
+        p.C = at(plan->ring.made[0], c.first * across(plan), sum);
+        multiply(plan, call, &p);
+    }
+}
+
+/* What this rank sums: its shard of C, or all of a C that each rank has. */
+static chunk summed_by(const tgl_dist_plan *plan, int rank)
+{
+    return plan->has_copies ? (chunk){.length = plan->task.problem.m} : chunk_of(plan, rank, 0);
+}
+
+/* Sends to each rank its part of the product, and receives the parts of this one. */
+static tgl_status exchange_parts(tgl_dist_plan *plan)
 {
     const tgl_dist_transport *t = &plan->dist->transport;
-    const dist_task *task = &plan->task;
-    const size_t sum = dist_task_sum_element(task);
-    const bool by_rows = ring_axis(task) == AXIS_M;
-    const chunk own = chunk_of(plan, t->rank, 0);
-    void *group = NULL, *copies = NULL, *first = NULL;
+    const size_t sum = dist_task_sum_element(&plan->task);
+    const chunk own = summed_by(plan, t->rank);
     int count = 0;
-    for (int rank = 0; rank < t->ranks; rank++) { /* columns: a product for each shard */
-        const chunk c = chunk_of(plan, rank, 0);
-        dist_product p =
-            product_of(plan, call, by_rows ? 0 : c.first, by_rows ? task->problem.m : c.length);
-        p.C = at(plan->ring.made[0], by_rows ? 0 : c.first * across(plan), sum);
-        if (rank == 0 || !by_rows) multiply(plan, call, &p);
-    }
     for (int i = 1; i < t->ranks; i++) {
         const int to = (t->rank + i) % t->ranks, from = (t->rank + t->ranks - i) % t->ranks;
-        const chunk other = chunk_of(plan, to, 0);
+        const chunk other = summed_by(plan, to);
         add_message(plan, &count, from, NULL, plan->ring.received[from - (from > t->rank)],
                     chunk_bytes(plan, &own, sum));
         add_message(plan, &count, to, at(plan->ring.made[0], other.first * across(plan), sum), NULL,
                     chunk_bytes(plan, &other, sum));
     }
-    DIST_TRY(begin(plan, count, &group));
-    DIST_TRY(wait(plan, &group));
-    first = at(plan->ring.made[0], own.first * across(plan), sum);
+    return count > 0 ? dist_exchange(plan->dist, plan->ring.messages, count) : TGL_OK;
+}
+
+/* One product, and one exchange. Each sum begins with rank 0's part: copies of C are equal. */
+static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
+{
+    const tgl_dist_transport *t = &plan->dist->transport;
+    const dist_task *task = &plan->task;
+    const chunk own = summed_by(plan, t->rank);
+    make_whole(plan, call);
+    DIST_TRY(exchange_parts(plan));
+    if (own.length == 0) return TGL_OK;
+    const bool by_rows = ring_axis(task) == AXIS_M;
     const int64_t width = by_rows ? across(plan) : own.length;
     const int64_t lines = by_rows ? own.length : across(plan);
-    for (int i = 0; own.length > 0 && i < t->ranks - 1; i++)
-        DIST_TRY(
-            dist_add(t, task->type_sum, first, width, plan->ring.received[i], width, lines, width));
-    if (own.length > 0) DIST_TRY(finish_chunk(plan, call, &own, first, false));
-    if (!plan->has_copies) return TGL_OK;
-    DIST_TRY(begin_copies(plan, call, 0, &copies));
-    return finish_copies(plan, call, 0, &copies);
+    void *sum = NULL;
+    for (int rank = 0; rank < t->ranks; rank++) {
+        void *part = rank == t->rank ? at(plan->ring.made[0], own.first * across(plan),
+                                          dist_task_sum_element(task))
+                                     : plan->ring.received[rank - (rank > t->rank)];
+        if (rank == 0)
+            sum = part;
+        else
+            DIST_TRY(dist_add(t, task->type_sum, sum, width, part, width, lines, width));
+    }
+    return finish_chunk(plan, call, &own, sum, false);
 }
 
 tgl_status dist_ring_run(tgl_dist_plan *plan, dist_ring_call *call)

@@ -13,8 +13,9 @@
  *     step 3      0's chunks        1's chunks        2's chunks      activation(... + bias): C
  *
  * While a chunk is multiplied, the chunk before it moves. Few rows are not worth that, because each
- * product reads all of B: then there is one product, and the other ranks' shards of it are received
- * and added.
+ * product reads all of B: then there is one product, each rank receives the parts of the others of
+ * what it sums, and adds them in the order of the ranks. An all-reduce has one exchange then: each
+ * rank sums all of C.
  */
 #ifndef DIST_RING_H
 #define DIST_RING_H
@@ -38,12 +39,13 @@ typedef struct dist_ring {
     void **received; /* chunks that come from the rank before */
     void *made[2];   /* chunks that begin here; or of the one product, all of C */
     void *scratch;   /* a chunk of beta*C */
-    void **staged;   /* with copies: chunks of C of all ranks */
+    void **staged;   /* in a ring with copies: chunks of C of all ranks */
     tgl_dist_message *messages;
 } dist_ring;
 
-/* Sets choice->ring, and its predicted figures, if the ring serves the division. */
-void dist_ring_choose(const dist_task *task, const tgl_dist_machine *machine, dist_choice *choice);
+/* Sets choice->ring, and changes the choice, if the ring is predicted to be faster. */
+void dist_ring_choose(const dist_task *task, const tgl_dist_machine *machine,
+                      const dist_limits *limits, dist_choice *choice);
 
 /* With `owned` and `has_copies` of the plan complete. */
 tgl_status dist_ring_allocate(struct tgl_dist_plan *plan);

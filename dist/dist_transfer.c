@@ -209,7 +209,9 @@ tgl_status dist_transfer_begin(dist_transfer *t, const tgl_dist_transport *trans
     int count = list_received(t, transport->rank, transport->ranks, step, target, slot);
     DIST_TRY(list_sent(t, transport, step, source, slot, &count));
     slot->group = NULL;
-    if (count > 0)
+    if (count > 0 && t->at_once && transport->exchange != NULL)
+        DIST_TRY(transport->exchange(transport->state, slot->messages, count));
+    else if (count > 0)
         DIST_TRY(transport->begin(transport->state, slot->messages, count, &slot->group));
     if (t->adds || t->keeps_own || target == NULL) return TGL_OK;
     return move_own(t, transport, step, source, target);

@@ -25,6 +25,7 @@ typedef struct dist_transfer {
     bool adds; /* several ranks send the same element: it is added to the target, in the order of
                   ranks */
     bool keeps_own;                    /* what a rank has itself is already where it belongs */
+    bool at_once;                      /* nothing is computed between begin and finish */
     bool stages;                       /* the target is not memory into which other ranks send */
     size_t packed_bytes, staged_bytes; /* of a slot */
     dist_slot slot[2];

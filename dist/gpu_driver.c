@@ -39,7 +39,7 @@ static const library_entry table[] = {
     ENTRY(cuStreamQuery, "cuStreamQuery"),
     ENTRY(cuStreamIsCapturing, "cuStreamIsCapturing"),
     ENTRY(cuStreamWaitEvent, "cuStreamWaitEvent"),
-    ENTRY(cuStreamWaitValue32, "cuStreamWaitValue32_v2"), /* since 11.7 */
+    ENTRY(cuStreamBatchMemOp, "cuStreamBatchMemOp_v2"), /* since 11.7 */
     ENTRY(cuStreamWriteValue32, "cuStreamWriteValue32_v2"),
     ENTRY(cuEventCreate, "cuEventCreate"),
     ENTRY(cuEventDestroy, "cuEventDestroy_v2"),

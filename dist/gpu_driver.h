@@ -47,6 +47,17 @@ typedef struct CUmemcpy2D {
     size_t width_bytes, height;
 } CUmemcpy2D;
 
+enum { CU_STREAM_MEM_OP_WAIT_VALUE_32 = 1, CU_STREAM_MEM_OP_WRITE_VALUE_32 = 2 };
+typedef union CUmemoryOperation {
+    struct {
+        int kind;
+        CUdeviceptr address;
+        uint64_t value; /* of which 32 bits count */
+        unsigned flags;
+    };
+    uint64_t pad[6];
+} CUmemoryOperation;
+
 typedef struct gpu_driver {
     CUresult (*cuInit)(unsigned flags);
     CUresult (*cuGetErrorName)(CUresult error, const char **name);
@@ -70,8 +81,8 @@ typedef struct gpu_driver {
     CUresult (*cuStreamQuery)(CUstream stream);
     CUresult (*cuStreamIsCapturing)(CUstream stream, int *status);
     CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
-    CUresult (*cuStreamWaitValue32)(CUstream stream, CUdeviceptr address, uint32_t value,
-                                    unsigned flags);
+    CUresult (*cuStreamBatchMemOp)(CUstream stream, unsigned count, CUmemoryOperation *operations,
+                                   unsigned flags);
     CUresult (*cuStreamWriteValue32)(CUstream stream, CUdeviceptr address, uint32_t value,
                                      unsigned flags);
     CUresult (*cuEventCreate)(CUevent *event, unsigned flags);

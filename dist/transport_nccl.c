@@ -175,8 +175,12 @@ static tgl_status raise_flag(nccl_transport *t, CUstream stream, int rank, int s
 static tgl_status await_flag(nccl_transport *t, CUstream stream, int rank, int slot, bool arrived)
 {
     uint32_t *own = flag(t->flags, rank, slot, arrived);
-    GPU_TRY(t, cuStreamWaitValue32(stream, own, 1, CU_STREAM_WAIT_VALUE_EQ));
-    GPU_TRY(t, cuStreamWriteValue32(stream, own, 0, 0));
+    CUmemoryOperation two[2] = {{.kind = CU_STREAM_MEM_OP_WAIT_VALUE_32,
+                                 .address = own,
+                                 .value = 1,
+                                 .flags = CU_STREAM_WAIT_VALUE_EQ},
+                                {.kind = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = own}};
+    GPU_TRY(t, cuStreamBatchMemOp(stream, 2, two, 0));
     return TGL_OK;
 }
 
@@ -213,7 +217,7 @@ static tgl_status announce(nccl_transport *t, const tgl_dist_message *m, nccl_gr
     return raise_flag(t, t->stream, m->rank, slot, false);
 }
 
-static tgl_status send(nccl_transport *t, const tgl_dist_message *m)
+static tgl_status send(nccl_transport *t, const tgl_dist_message *m, CUstream stream)
 {
     rendezvous_buffer buffer;
     char *target = NULL;
@@ -223,25 +227,34 @@ static tgl_status send(nccl_transport *t, const tgl_dist_message *m)
         return dist_fail(TGL_COMMUNICATION, "rank %d expects %llu bytes, and %zu are sent", m->rank,
                          (unsigned long long)buffer.bytes, m->bytes);
     DIST_TRY(map_buffer(t, m->rank, &buffer, &target));
-    DIST_TRY(await_flag(t, t->sending, m->rank, slot, false));
-    GPU_TRY(t, cuMemcpyDtoDAsync(target, (CUdeviceptr)m->send, m->bytes, t->sending));
-    return raise_flag(t, t->sending, m->rank, slot, true);
+    DIST_TRY(await_flag(t, stream, m->rank, slot, false));
+    GPU_TRY(t, cuMemcpyDtoDAsync(target, (CUdeviceptr)m->send, m->bytes, stream));
+    return raise_flag(t, stream, m->rank, slot, true);
 }
 
-/* All announcements come before the first wait, on the host and on the GPU. */
+/* Sends in this stream. All announcements come before the first wait, on the host and on the GPU.
+ */
 static tgl_status begin_copies(nccl_transport *t, const tgl_dist_message *messages, int count,
-                               nccl_group *g)
+                               nccl_group *g, CUstream stream)
 {
     for (int i = 0; i < count; i++)
         if (messages[i].receive != NULL) DIST_TRY(announce(t, &messages[i], g));
     for (int i = 0; i < count; i++)
-        if (messages[i].send != NULL) DIST_TRY(send(t, &messages[i]));
+        if (messages[i].send != NULL) DIST_TRY(send(t, &messages[i], stream));
+    return TGL_OK;
+}
+
+static tgl_status await_copies(nccl_transport *t, const nccl_group *g)
+{
+    for (int i = 0; i < g->count; i++)
+        DIST_TRY(await_flag(t, t->stream, g->received[i].rank, g->received[i].slot, true));
     return TGL_OK;
 }
 
 /* ---- NCCL ------------------------------------------------------------------------------------ */
 
-static tgl_status begin_nccl(nccl_transport *t, const tgl_dist_message *messages, int count)
+static tgl_status begin_nccl(nccl_transport *t, const tgl_dist_message *messages, int count,
+                             CUstream stream)
 {
     DIST_TRY(nccl_settle(t, t->nccl.ncclGroupStart()));
     ncclResult_t result = ncclSuccess;
@@ -249,8 +262,8 @@ static tgl_status begin_nccl(nccl_transport *t, const tgl_dist_message *messages
         const tgl_dist_message *m = &messages[i];
         const ncclResult_t one =
             m->send != NULL
-                ? t->nccl.ncclSend(m->send, m->bytes, ncclChar, m->rank, t->comm, t->sending)
-                : t->nccl.ncclRecv(m->receive, m->bytes, ncclChar, m->rank, t->comm, t->sending);
+                ? t->nccl.ncclSend(m->send, m->bytes, ncclChar, m->rank, t->comm, stream)
+                : t->nccl.ncclRecv(m->receive, m->bytes, ncclChar, m->rank, t->comm, stream);
         if (one != ncclSuccess && one != ncclInProgress) result = one;
     }
     const ncclResult_t end = t->nccl.ncclGroupEnd();
@@ -286,8 +299,8 @@ static tgl_status begin(nccl_transport *t, const tgl_dist_message *messages, int
     DIST_TRY(take_group(t, count, &g));
     GPU_TRY(t, cuEventRecord(t->before, t->stream));
     GPU_TRY(t, cuStreamWaitEvent(t->sending, t->before, 0));
-    DIST_TRY(t->meeting != NULL ? begin_copies(t, messages, count, g)
-                                : begin_nccl(t, messages, count));
+    DIST_TRY(t->meeting != NULL ? begin_copies(t, messages, count, g, t->sending)
+                                : begin_nccl(t, messages, count, t->sending));
     GPU_TRY(t, cuEventRecord(g->sent, t->sending));
     *begun = g;
     return TGL_OK;
@@ -305,8 +318,7 @@ static tgl_status transport_begin(void *state, const tgl_dist_message *messages,
 
 static tgl_status wait(nccl_transport *t, nccl_group *g)
 {
-    for (int i = 0; i < g->count; i++)
-        DIST_TRY(await_flag(t, t->stream, g->received[i].rank, g->received[i].slot, true));
+    DIST_TRY(await_copies(t, g));
     GPU_TRY(t, cuStreamWaitEvent(t->stream, g->sent, 0));
     g->is_used = false;
     return TGL_OK;
@@ -317,6 +329,27 @@ static tgl_status transport_wait(void *state, void *group)
     nccl_transport *t = state;
     DIST_TRY(enter(t));
     return leave(t, wait(t, group));
+}
+
+/* All in the stream of the products: nothing could run beside it, and streams that wait for each
+ * other take time. */
+static tgl_status exchange(nccl_transport *t, const tgl_dist_message *messages, int count)
+{
+    nccl_group *g = NULL;
+    if (t->meeting == NULL) return begin_nccl(t, messages, count, t->stream);
+    DIST_TRY(take_group(t, count, &g));
+    DIST_TRY(begin_copies(t, messages, count, g, t->stream));
+    g->is_used = false;
+    return await_copies(t, g);
+}
+
+static tgl_status transport_exchange(void *state, const tgl_dist_message *messages, int count)
+{
+    nccl_transport *t = state;
+    DIST_TRY(enter(t));
+    const tgl_status status = exchange(t, messages, count);
+    if (status != TGL_OK) nccl_lose(t);
+    return leave(t, status);
 }
 
 static void transport_set_stream(void *state, void *stream)
@@ -410,6 +443,7 @@ tgl_dist_transport nccl_transport_table(nccl_transport *t)
                                 .gather = transport_gather,
                                 .begin = transport_begin,
                                 .wait = transport_wait,
+                                .exchange = transport_exchange,
                                 .copy = transport_copy,
                                 .add = transport_add,
                                 .allocate = transport_allocate,

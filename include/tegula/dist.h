@@ -119,6 +119,9 @@ typedef struct tgl_dist_transport {
     tgl_status (*begin)(void *state, const tgl_dist_message *messages, int count, void **group);
     tgl_status (*wait)(void *state, void *group);
 
+    /* begin() and wait() in one, where nothing is computed meanwhile; NULL: these are called. */
+    tgl_status (*exchange)(void *state, const tgl_dist_message *messages, int count);
+
     /* Lets begun groups move on, between two parts of a product; NULL: they do so by themselves. */
     void (*progress)(void *state);
 

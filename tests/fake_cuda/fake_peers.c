@@ -143,13 +143,11 @@ FAKE_CUDA_API CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr
     return CUDA_SUCCESS;
 }
 
-FAKE_CUDA_API CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, uint32_t value,
-                                              unsigned flags)
+static CUresult wait_for_value(CUstream stream, CUdeviceptr address, uint32_t value, unsigned flags)
 {
     enum { EQUAL = 1, SECONDS = 20 };
     CUgraph graph;
-    BEGIN();
-    CUresult result = fake_give_work(__func__, &stream, &graph);
+    CUresult result = fake_give_work("cuStreamBatchMemOp", &stream, &graph);
     if (result != CUDA_SUCCESS || graph != NULL || flags != EQUAL) return INVALID_VALUE;
     const time_t end = time(NULL) + SECONDS;
     while (atomic_load((_Atomic uint32_t *)address) != value && time(NULL) < end)
@@ -158,4 +156,26 @@ FAKE_CUDA_API CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addre
         fake_misuse("stream %d waits for a word that nobody writes", (int)stream->id);
     fake_order_await(stream, address);
     return CUDA_SUCCESS;
+}
+
+typedef struct fake_operation {
+    int kind; /* 1: wait, 2: write */
+    void *address;
+    uint64_t value;
+    unsigned flags;
+    uint64_t pad[2];
+} fake_operation;
+
+FAKE_CUDA_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned count,
+                                             const fake_operation *list, unsigned flags)
+{
+    CUresult result = flags == 0 ? CUDA_SUCCESS : INVALID_VALUE;
+    BEGIN();
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++)
+        result =
+            list[i].kind == 1
+                ? wait_for_value(stream, list[i].address, (uint32_t)list[i].value, list[i].flags)
+                : cuStreamWriteValue32_v2(stream, list[i].address, (uint32_t)list[i].value,
+                                          list[i].flags);
+    return result;
 }
