@@ -4,7 +4,7 @@
  */
 #include "dist_comm.h"
 #include "dist_error.h"
-#include "dist_planner.h"
+#include "dist_ring.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ tgl_status tgl_dist_explain(const tgl_problem *problem, const tgl_dist_layout *a
     DIST_TRY(dist_task_read(problem, layouts, options, 0, ranks, &task));
     const dist_limits limits =
         dist_limits_of(&task, options, options != NULL ? options->memory_limit : 0);
-    DIST_TRY(dist_planner_choose(&task, &complete, &limits, &choice));
+    DIST_TRY(dist_choose(&task, &complete, &limits, &choice));
     output o = {text, size, 0};
     describe(&o, &task, &choice, &complete);
     *length = o.length;

@@ -225,23 +225,12 @@ static tgl_status least_limit(tgl_dist *dist, int64_t mine, int64_t *least)
     return TGL_OK;
 }
 
-/* The ring, unless it has not enough memory or the caller wants other panels. */
-static void choose_ring(tgl_dist_plan *plan, const dist_limits *limits)
-{
-    plan->choice.ring = RING_NONE;
-    if (limits->panel == 0 && limits->panel_max == 0 && limits->memory_bytes <= 0)
-        dist_ring_choose(&plan->task, &plan->dist->machine, limits, &plan->choice);
-}
-
 /* Chooses a division; all ranks take rank 0's choice, because their arithmetic may differ. */
 static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
 {
     tgl_dist *dist = plan->dist;
     const void *all;
-    const tgl_status status =
-        dist_planner_choose(&plan->task, &dist->machine, limits, &plan->choice);
-    if (status == TGL_OK) choose_ring(plan, limits);
-    DIST_TRY(dist_agree(dist, status));
+    DIST_TRY(dist_agree(dist, dist_choose(&plan->task, &dist->machine, limits, &plan->choice)));
     DIST_TRY(dist_gather(dist, &plan->choice, sizeof plan->choice, &all));
     memcpy(&plan->choice, all, sizeof plan->choice);
     return TGL_OK;

@@ -97,11 +97,10 @@ static void set_choice(const dist_task *task, dist_division *division, double se
     choice->stays[0] = 'A', choice->stays[1] = 'B', choice->stays[2] = '\0';
 }
 
-void dist_ring_choose(const dist_task *task, const tgl_dist_machine *machine,
-                      const dist_limits *limits, dist_choice *choice)
+static void consider_ring(const dist_task *task, const tgl_dist_machine *machine,
+                          const dist_limits *limits, dist_choice *choice)
 {
     dist_division division = dist_planner_staying(task, OPERAND_A);
-    choice->ring = RING_NONE;
     if (!machine->moves_alone || task->spread[OPERAND_A].replicated ||
         !dist_planner_allows(limits, &division) || !ring_serves(task, &division))
         return;
@@ -115,6 +114,16 @@ void dist_ring_choose(const dist_task *task, const tgl_dist_machine *machine,
         choice->ring = chunks;
     }
     if (choice->ring != RING_NONE) set_choice(task, &division, best, choice);
+}
+
+tgl_status dist_choose(const dist_task *task, const tgl_dist_machine *machine,
+                       const dist_limits *limits, dist_choice *choice)
+{
+    DIST_TRY(dist_planner_choose(task, machine, limits, choice));
+    choice->ring = RING_NONE;
+    if (limits->panel == 0 && limits->panel_max == 0 && limits->memory_bytes <= 0)
+        consider_ring(task, machine, limits, choice);
+    return TGL_OK;
 }
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */

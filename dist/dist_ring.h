@@ -43,9 +43,10 @@ typedef struct dist_ring {
     tgl_dist_message *messages;
 } dist_ring;
 
-/* Sets choice->ring, and changes the choice, if the ring is predicted to be faster. */
-void dist_ring_choose(const dist_task *task, const tgl_dist_machine *machine,
-                      const dist_limits *limits, dist_choice *choice);
+/* The faster one of dist_planner_choose() and the ring, which needs a caller who does not limit the
+ * panels or the memory. Returns what dist_planner_choose() returns. */
+tgl_status dist_choose(const dist_task *task, const tgl_dist_machine *machine,
+                       const dist_limits *limits, dist_choice *choice);
 
 /* With `owned` and `has_copies` of the plan complete. */
 tgl_status dist_ring_allocate(struct tgl_dist_plan *plan);

@@ -301,6 +301,56 @@ static void rings(void **state)
         }
 }
 
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* The layers of Llama-3 70B on two GPUs with the constants of an H200: what stays, and when panels
+ * are worth it. */
+static void plans_of_layers(void **state)
+{
+    (void)state;
+    static const struct {
+        bool gathers;
+        int64_t tokens, panels_min, panels_max;
+    } layers[] = {{true, 64, 1, 1},   {true, 4096, 2, 4},   {true, 16384, 2, 4},  {false, 64, 1, 1},
+                  {false, 256, 1, 1}, {false, 2048, 4, 16}, {false, 16384, 4, 16}};
+    const tgl_dist_machine h200 = {.size = sizeof h200,
+                                   .flops_per_s = 57e12,
+                                   .f32_rate = 0.9,
+                                   .half_rate = 11.8,
+                                   .operand_bytes_per_s = 3.7e12,
+                                   .product_s = 4e-6,
+                                   .moves_alone = 1,
+                                   .bytes_per_s = 350e9,
+                                   .latency_s = 10e-6,
+                                   .memory_per_s = 1.7e12};
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        const int64_t m = layers[i].tokens, n = layers[i].gathers ? 28672 : 8192;
+        const int64_t k = layers[i].gathers ? 8192 : 28672;
+        tgl_problem problem;
+        tgl_dist_layout a, b, c;
+        tgl_dist_figures f = {.size = sizeof f};
+        char text[2000];
+        size_t length;
+        tgl_problem_init(&problem, sizeof problem, TGL_BF16, m, n, k);
+        if (layers[i].gathers) {
+            tgl_dist_rows(&a, sizeof a, m, k, 2);
+            tgl_dist_columns(&b, sizeof b, k, n, 2);
+            tgl_dist_columns(&c, sizeof c, m, n, 2);
+        } else {
+            tgl_dist_columns(&a, sizeof a, m, k, 2);
+            tgl_dist_rows(&b, sizeof b, k, n, 2);
+            tgl_dist_rows(&c, sizeof c, m, n, 2);
+        }
+        assert_int_equal(
+            tgl_dist_explain(&problem, &a, &b, &c, 2, &h200, NULL, &f, text, sizeof text, &length),
+            TGL_OK);
+        const bool stays = layers[i].gathers ? f.parts_n == 2 : f.parts_k == 2;
+        if (!stays || f.panels < layers[i].panels_min || f.panels > layers[i].panels_max)
+            fail_msg("%s with %lld tokens: %s", layers[i].gathers ? "all-gather" : "reduce-scatter",
+                     (long long)m, text);
+    }
+}
+
 /* ---- Failures -------------------------------------------------------------------------------- */
 
 static void no_work(rank_state *s)
@@ -433,6 +483,7 @@ int main(void)
         cmocka_unit_test_teardown(by_copy_engines, check_fakes),
         cmocka_unit_test_teardown(by_nccl, check_fakes),
         cmocka_unit_test_teardown(rings, check_fakes),
+        cmocka_unit_test(plans_of_layers),
         cmocka_unit_test_teardown(shared_gpu, check_fakes),
         cmocka_unit_test_teardown(no_nccl, check_fakes),
         cmocka_unit_test_teardown(different_shapes, check_fakes),
