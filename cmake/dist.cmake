@@ -16,7 +16,7 @@ function(tgl_dist_library name headers)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_compile_options(${name} PRIVATE "SHELL:-include ${PROJECT_SOURCE_DIR}/src/base/strict_math.h")
   target_link_libraries(${name} PUBLIC tegula_shared PRIVATE tegula_warnings)
-  target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,--version-script=${dist}/dist_exports.map)
+  target_link_options(${name} PRIVATE -Wl,-Bsymbolic -Wl,--version-script=${dist}/dist_exports.map)
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${dist}/dist_exports.map
     LIBRARY_OUTPUT_DIRECTORY $<TARGET_FILE_DIR:tegula_shared>
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN"

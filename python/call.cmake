@@ -1,6 +1,9 @@
-# The compiled path of the package, tegula_call (call.c, read_array.c). It is left out where Python's headers are missing:
-# ctypes makes all calls then. From Python 3.11 on it uses the stable ABI, and one file serves all versions,
+# The compiled path of the package, tegula_call (call.c, read_array.c). It is left out where Python's headers are missing,
+# such as those of another machine: ctypes makes all calls then. From Python 3.11 on it uses the stable ABI, and one file serves all versions,
 # also the older ones. Without the lock of the interpreter (3.13t) it cannot be used.
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
+  return()
+endif()
 find_package(Python COMPONENTS Interpreter Development.Module QUIET)
 if(NOT Python_Development.Module_FOUND OR NOT Python_INTERPRETER_ID STREQUAL "Python" OR
    Python_SOABI MATCHES "^cpython-[0-9]+t")

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The disk cache. The parts of this file: the folder, keys, entries, the size limit, storing.
+ * The disk cache. The parts of this file: the folder, keys, entries, storing.
  */
 #include "base/disk_cache.h"
+#include "base/disk_cache_limit.h"
 #include "base/error.h"
 #include "base/file_write.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 struct tgl_cache {
@@ -36,12 +35,7 @@ typedef struct entry_header {
     unsigned char key[TGL_SHA256_BYTES];
 } entry_header;
 
-static const char magic[8] = "tegula2";
-static const char writer[] = "tegula"; /* all versions of `magic` begin with this */
-
-/* A temporary file is called temporary_prefix, followed by TEMPORARY_DIGITS hexadecimal digits. */
-static const char temporary_prefix[] = "new-";
-enum { TEMPORARY_DIGITS = 16 };
+static const char magic[8] = TGL_CACHE_WRITER "2";
 
 enum { LARGEST_ENTRY = 1 << 28 }; /* limit in bytes; all kernels are much smaller */
 
@@ -347,134 +341,6 @@ bool tgl_cache_has(const tgl_cache *cache, const tgl_cache_key *key)
     return faccessat(cache->folder, name.text, R_OK, AT_EACCESS) == 0;
 }
 
-/* ---- Limit of the cache size ----------------------------------------------------------------- */
-
-/* A file of the folder. */
-typedef struct file_fact {
-    char name[2 * TGL_SHA256_BYTES + 1];
-    struct timespec used;
-    uint64_t size;
-} file_fact;
-
-/* Whether a name is `prefix` followed by exactly `digits` hexadecimal digits. */
-static bool is_name(const char *name, const char *prefix, size_t digits)
-{
-    const size_t length = strlen(prefix);
-    if (strncmp(name, prefix, length) != 0) return false;
-    return strspn(name + length, "0123456789abcdef") == digits && name[length + digits] == '\0';
-}
-
-/* Whether the cache has written a file, which then begins with `writer`. A killed process may have
- * written only a part of `writer`. */
-static bool is_written_here(int folder, const char *name)
-{
-    char start[sizeof writer - 1];
-    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return false;
-    const ssize_t got = read(file, start, sizeof start);
-    close(file);
-    return got >= 0 && memcmp(start, writer, (size_t)got) == 0;
-}
-
-/* Removes a temporary file that its writer has left behind. */
-static void remove_if_stale(int folder, const char *name, const struct stat *info)
-{
-    enum { DAY = 24 * 60 * 60 };
-    if (is_name(name, temporary_prefix, TEMPORARY_DIGITS) && time(NULL) - info->st_mtime > DAY &&
-        is_written_here(folder, name))
-        unlinkat(folder, name, 0);
-}
-
-/* The files of an open folder that have the name of an entry, in an array that the caller frees.
- * NULL: there are none, or no memory. */
-static file_fact *list_entries(DIR *folder, size_t *count)
-{
-    file_fact *files = NULL;
-    size_t room = 0;
-    const struct dirent *entry;
-    *count = 0;
-    while ((entry = readdir(folder)) != NULL) {
-        struct stat info;
-        if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISREG(info.st_mode))
-            continue;
-        if (!is_name(entry->d_name, "", 2 * TGL_SHA256_BYTES)) {
-            remove_if_stale(dirfd(folder), entry->d_name, &info);
-            continue;
-        }
-        if (*count == room) {
-            room = 2 * room + 64;
-            file_fact *more = realloc(files, room * sizeof *files);
-            if (more == NULL) break; /* the others are found at a later store */
-            files = more;
-        }
-        file_fact *file = &files[(*count)++];
-        memcpy(file->name, entry->d_name, sizeof file->name);
-        file->used = info.st_mtim;
-        file->size = (uint64_t)info.st_size;
-    }
-    return files;
-}
-
-/* The order of qsort(): the file that was used longest ago comes first. */
-static int by_time(const void *x, const void *y)
-{
-    const file_fact *a = x, *b = y;
-    if (a->used.tv_sec != b->used.tv_sec) return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
-    if (a->used.tv_nsec != b->used.tv_nsec) return a->used.tv_nsec < b->used.tv_nsec ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
-
-static uint64_t sum_sizes(const file_fact *files, size_t count)
-{
-    uint64_t total = 0;
-    for (size_t i = 0; i < count; i++)
-        total += files[i].size;
-    return total;
-}
-
-/* Removes from the list the files that have an entry's name, but that the cache did not write.
- * Returns how many are left. Opens all files, which would take too long in every store. */
-static size_t keep_written_here(int folder, file_fact *files, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (is_written_here(folder, files[i].name)) files[kept++] = files[i];
-    return kept;
-}
-
-/* Removes the entries that were used longest ago, but not `newest`, until size_max suffices. */
-static void remove_oldest(const tgl_cache *cache, DIR *folder, const char *newest)
-{
-    size_t count;
-    file_fact *files = list_entries(folder, &count);
-    uint64_t total = sum_sizes(files, count);
-    if (total > cache->size_max) {
-        count = keep_written_here(cache->folder, files, count);
-        total = sum_sizes(files, count);
-        qsort(files, count, sizeof *files, by_time);
-    }
-    for (size_t i = 0; i < count && total > cache->size_max; i++) {
-        if (strcmp(files[i].name, newest) == 0) continue;
-        unlinkat(cache->folder, files[i].name, 0);
-        total -= files[i].size;
-    }
-    free(files);
-}
-
-static void bound_size(const tgl_cache *cache, const char *newest)
-{
-    const int file = openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file < 0) return;
-    DIR *folder = fdopendir(file);
-    if (folder == NULL) {
-        close(file);
-        return;
-    }
-    remove_oldest(cache, folder, newest);
-    closedir(folder);
-}
-
 /* ---- Storing --------------------------------------------------------------------------------- */
 
 /* A name that no other writer uses at the same time. */
@@ -483,7 +349,7 @@ static void make_temporary_name(char *name, size_t size)
     uint64_t number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         number = (uint64_t)getpid() << 32 ^ (uintptr_t)name;
-    snprintf(name, size, "%s%0*llx", temporary_prefix, TEMPORARY_DIGITS,
+    snprintf(name, size, "%s%0*llx", TGL_CACHE_TEMPORARY, TGL_CACHE_TEMPORARY_DIGITS,
              (unsigned long long)number);
 }
 
@@ -506,6 +372,6 @@ bool tgl_cache_store(const tgl_cache *cache, const tgl_cache_key *key, const voi
     done = close(file) == 0 && done;
     done = done && renameat(cache->folder, temporary, cache->folder, name.text) == 0;
     if (!done) unlinkat(cache->folder, temporary, 0);
-    if (done) bound_size(cache, name.text);
+    if (done) tgl_cache_bound_size(cache->folder, cache->size_max, name.text);
     return done;
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The limit of the disk cache's size, and the names and the first bytes of the cache's files, by
+ * which it recognises what it may remove.
+ */
+#ifndef TGL_DISK_CACHE_LIMIT_H
+#define TGL_DISK_CACHE_LIMIT_H
+
+#include <stdint.h>
+
+/* What each file of the cache begins with, in all versions of its format. */
+#define TGL_CACHE_WRITER "tegula"
+
+/* A temporary file is called TGL_CACHE_TEMPORARY, followed by hexadecimal digits. */
+#define TGL_CACHE_TEMPORARY "new-"
+enum { TGL_CACHE_TEMPORARY_DIGITS = 16 };
+
+/* Removes the entries that were used longest ago, but not the entry named `newest`, until the
+ * others have at most size_max bytes; and temporary files older than a day. folder: its file
+ * descriptor. */
+void tgl_cache_bound_size(int folder, uint64_t size_max, const char *newest);
+
+#endif
