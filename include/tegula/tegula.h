@@ -358,8 +358,8 @@ typedef enum tgl_scaling {
  *                       k: of all groups together. A group of size 0 gives beta*C[i], or 0.
  *                       stride_a and stride_b are 0.
  *
- * ROWS and MASKED are for TGL_ROW_MAJOR. A column-major product whose groups are columns of D is the
- * row-major product of the transposed matrices. */
+ * ROWS and MASKED are for TGL_ROW_MAJOR. A column-major product whose groups are columns of D is
+ * the row-major product of the transposed matrices. */
 typedef enum tgl_grouping {
     TGL_GROUPED_NONE = 0,
     TGL_GROUPED_ROWS = 1,
@@ -407,8 +407,8 @@ typedef struct tgl_problem {
     int64_t alignment;
     tgl_scaling scaling_a, scaling_b, scaling_d; /* not supported by the kernels of this version */
     tgl_type type_scale;                         /* of all scale factors; 0: TGL_F32 */
-    tgl_grouping grouping;     /* not with TGL_POINTERS or scales */
-    tgl_group_form group_form; /* of a problem with a grouping; else 0 */
+    tgl_grouping grouping;                       /* not with TGL_POINTERS or scales */
+    tgl_group_form group_form;                   /* of a problem with a grouping; else 0 */
 } tgl_problem;
 
 /* Fills *problem with C := alpha*A*B + beta*C: A, B and C of `type` (I8: C of I32), row-major, not
@@ -658,8 +658,8 @@ TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operand
  * cuda, sim: no size makes a kernel access memory outside of the matrices. A negative size counts
  * as 0; an end before that of an earlier group makes the group empty; what exceeds m (DEPTH: k) is
  * left out. cpu returns TGL_BAD_GROUPS for such sizes and computes nothing.
- * Products of F32 are computed in IEEE arithmetic, or in TF32 if the compute mode permits it. Types:
- * those of tgl_type except C64, C128 and 8-bit types on cuda and sim.
+ * Products of F32 are computed in IEEE arithmetic, or in TF32 if the compute mode permits it.
+ * Types: those of tgl_type except C64, C128 and 8-bit types on cuda and sim.
  *
  * tgl_grouped_gemm(): the one-shot call, as tgl_gemm() with the groups. groups: as in tgl_operands.
  * Returns what tgl_gemm() returns, or TGL_BAD_GROUPS. */
@@ -667,10 +667,10 @@ TGL_API tgl_status tgl_grouped_gemm(tgl_device *dev, const tgl_problem *problem,
                                     const void *A, const void *B, double beta, void *C,
                                     const int32_t *groups, void *stream);
 
-/* `count` products of unrelated sizes, given by the host: product i is problems[i] with operands[i],
- * as for tgl_plan_run_operands(). All of them are checked and planned before the first one starts;
- * the device caches the plans as those of tgl_gemm(). They then run one after the other in the
- * stream, each in launches of its own. No result may overlap an operand of another product.
+/* `count` products of unrelated sizes, given by the host: product i is problems[i] with
+ * operands[i], as for tgl_plan_run_operands(). All of them are checked and planned before the first
+ * one starts; the device caches the plans as those of tgl_gemm(). They then run one after the other
+ * in the stream, each in launches of its own. No result may overlap an operand of another product.
  * count 0: nothing happens. Returns TGL_OK; TGL_BAD_ARGUMENT; the status of the first product that
  * fails. If that is a TGL_BAD_* or TGL_UNSUPPORTED, no result has changed. */
 TGL_API tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_problem *problems,

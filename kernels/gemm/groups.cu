@@ -43,7 +43,8 @@ struct group_chunk {
     int spans[THREADS];               /* of this and all earlier groups of the chunk */
 };
 
-/* By all threads: the first and end of each group of a chunk. carry: the end of the chunk before. */
+/* By all threads: the first and end of each group of a chunk. carry: the end of the chunk before.
+ */
 static __device__ __forceinline__ void find_groups(const struct tgl_groups_args *args,
                                                    struct group_chunk *chunk, int group, int carry)
 {

@@ -37,13 +37,13 @@
  * parameters.
  */
 #include "lib/dynamic_shared.h"
+#include "lib/group_tiles.h"
 #include "lib/launch_order.h"
 #include "lib/operands.h"
 #include "lib/shuffle.h"
 #include "lib/simt_lines.h"
 #include "lib/simt_loop.h"
 #include "lib/simt_results.h"
-#include "lib/group_tiles.h"
 #include "lib/split_k.h"
 
 /* The first row and column of a tile. The order of tiles: whole tiles, in bands; then the tiles of

@@ -216,10 +216,11 @@ struct corner {
 
 static __device__ __forceinline__ struct corner corner_of(const struct unit *u)
 {
-    const struct corner corner = {EXCHANGED ? u->own_right : u->own_left,
-                                  EXCHANGED ? u->own_left : u->own_right,
+    const struct corner corner = {
+        EXCHANGED ? u->own_right : u->own_left,
+        EXCHANGED ? u->own_left : u->own_right,
 #if GROUPED == 1
-                                  u->end
+        u->end
 #endif
     };
     return corner;

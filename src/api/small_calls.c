@@ -138,8 +138,8 @@ void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
     const tgl_shape *s = &plan->shape;
     const bool has_type = is_multiplied(s->type_a) && tgl_shape_is_all(s, s->type_a);
     if (plan->dev->backend->run_small == NULL || options->kernel != NULL || !has_type ||
-        s->batch != 1 || s->grouping != TGL_GROUPED_NONE || !s->in_place || s->pointers || s->device_scalars ||
-        !tgl_epilogue_is_none(&s->epilogue))
+        s->batch != 1 || s->grouping != TGL_GROUPED_NONE || !s->in_place || s->pointers ||
+        s->device_scalars || !tgl_epilogue_is_none(&s->epilogue))
         return;
     plan->small = tgl_small_product_of(s);
 }
@@ -153,8 +153,8 @@ enum {
 /* Whether a run has only A, B, C and scalars. */
 static bool has_matrices_only(const tgl_operands *o)
 {
-    const bool is_known = (o->size == sizeof *o) | (o->size == SIZE_BEFORE_GROUPS) |
-                          (o->size == SIZE_WITHOUT_IMAG);
+    const bool is_known =
+        (o->size == sizeof *o) | (o->size == SIZE_BEFORE_GROUPS) | (o->size == SIZE_WITHOUT_IMAG);
     if (o->size == sizeof *o && o->groups != NULL) return false;
     return is_known && o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL &&
            o->A_array == NULL && o->B_array == NULL && o->C_array == NULL && o->D_array == NULL &&

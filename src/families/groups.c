@@ -60,8 +60,7 @@ int64_t tgl_groups_add_step(const tgl_partition *of, int tile, tgl_list_builder 
                                .file = "gemm/groups.cu",
                                .symbol = "groups",
                                .parameters = "struct tgl_groups_args"};
-    tgl_launch launch =
-        tgl_prepass_launch(of, tgl_list_kernel(builder, &kernel), 1, THREADS);
+    tgl_launch launch = tgl_prepass_launch(of, tgl_list_kernel(builder, &kernel), 1, THREADS);
     launch.condition_count = 0; /* without a product, too: D := beta*C of the groups' rows */
     tgl_list_step(builder, "groups");
     tgl_list_launch(builder, &launch, &args, sizeof args);
