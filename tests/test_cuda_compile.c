@@ -223,7 +223,7 @@ static void grouped_kernels_fit_the_registers(void **state)
     } rows[] = {{TGL_GROUPED_ROWS, 65536, 1536, 2048, "wgmma_128x256"},
                 {TGL_GROUPED_ROWS, 4096, 1536, 2048, "wgmma_64x32:exchanged=1"},
                 {TGL_GROUPED_DEPTH, 2048, 1536, 65536, "wgmma_128x256"},
-                {TGL_GROUPED_DEPTH, 2048, 1536, 65536, "wgmma_128x128_alt"},
+                {TGL_GROUPED_ROWS, 65536, 1536, 2048, "wgmma_128x128_alt"},
                 {TGL_GROUPED_ROWS, 65536, 1536, 2048, "mma_128x128x64"}};
     (void)state;
     const tgl_chip *chip = chip_of("h200");
