@@ -44,6 +44,7 @@ static void groups_of_rows(void **state)
                 {"wgmma_64x32:exchanged=1,cluster=2", TGL_F16},
                 {"wgmma_64x64:columns=2", TGL_BF16},
                 {"mma_64x64x128", TGL_F16},
+                {"wgmma_64x64", TGL_I8},
                 {"mma_64x64x128_f64", TGL_F64},
                 {NULL, TGL_F32},
                 {"simt_64x64x16", TGL_F32}};
@@ -56,6 +57,7 @@ static void groups_of_rows(void **state)
             c.trans_b = way != 0;
             c.beta = way != 0 && i % 3 == 0 ? -1 : 0;
             c.bias = way != 0 ? TGL_BIAS_COLUMN : TGL_BIAS_NONE;
+            if (c.type == TGL_I8) c.result = TGL_I32;
             c.seed = 10 * i + (unsigned)way;
             draw_groups(&c, 5, c.rows, c.seed);
             run(state, &c);

@@ -659,7 +659,7 @@ TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operand
  * as 0; an end before that of an earlier group makes the group empty; what exceeds m (DEPTH: k) is
  * left out. cpu returns TGL_BAD_GROUPS for such sizes and computes nothing.
  * Products of F32 are computed in IEEE arithmetic, or in TF32 if the compute mode permits it.
- * Types: those of tgl_type except C64, C128 and 8-bit types on cuda and sim.
+ * Types: on cuda and sim those of tgl_type that have kernels there, without scales.
  *
  * tgl_grouped_gemm(): the one-shot call, as tgl_gemm() with the groups. groups: as in tgl_operands.
  * Returns what tgl_gemm() returns, or TGL_BAD_GROUPS. */
