@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pre-pass of grouped products: makes the table of lib/groups.h from the ends or sizes of the
- * groups. One block. It takes THREADS groups at a time, a group each thread, and finds where they
- * begin by prefix scans in shared memory.
+ * A pre-pass of grouped products: makes the table of lib/group_table.h from the ends or sizes of
+ * the groups. One block. It takes THREADS groups at a time, a group each thread, and finds where
+ * they begin by prefix scans in shared memory.
  *
  * Nothing is assumed about the sizes. Ends are replaced by the maximum of all ends so far, sizes
  * below 0 by 0, and everything is cut off at `limit`. The spans are therefore disjoint and within
  * the matrices, and not more of them than the table has room for.
  */
-#include "lib/groups.h"
+#include "lib/group_table.h"
 #include "lib/launch_order.h"
 
 #define THREADS  256

@@ -38,8 +38,8 @@
  *   epilogue      Each warp moves its sums through shared memory of its own, or TMA stores boxes of
  *                 results: lib/wgmma_store.h.
  *
- *   groups        With GROUPED, tiles and units are those of the table of lib/groups.h. A unit has
- *                 the rows of one group, or K of one group.
+ *   groups        With GROUPED, tiles and units are those of the table of lib/group_table.h. A unit
+ * has the rows of one group, or K of one group.
  *
  * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages.
  *

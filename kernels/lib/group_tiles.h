@@ -7,7 +7,7 @@
 #define TGL_GROUP_TILES_H
 
 #include "lib/gemm_args.h"
-#include "lib/groups.h"
+#include "lib/group_table.h"
 
 #ifndef GROUPED
 #define GROUPED 0

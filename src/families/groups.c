@@ -5,7 +5,7 @@
 #include "families/groups.h"
 #include "families/prepass.h"
 
-#include "../../kernels/lib/groups.h"
+#include "../../kernels/lib/group_table.h"
 
 #include <stddef.h>
 

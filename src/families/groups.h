@@ -2,8 +2,8 @@
  *
  * Grouped products (tgl_grouping) of the families with serves_groups. The planner chooses a kernel
  * for groups of equal size, a plain batch (tgl_shape_of_even_groups()). The launch list then has a
- * pre-pass, gemm/groups.cu, which makes the table of kernels/lib/groups.h in the scratch, and the
- * tiles, whose kernel has the macro GROUPED and reads the table.
+ * pre-pass, gemm/groups.cu, which makes the table of kernels/lib/group_table.h in the scratch, and
+ * the tiles, whose kernel has the macro GROUPED and reads the table.
  */
 #ifndef TGL_FAMILY_GROUPS_H
 #define TGL_FAMILY_GROUPS_H

@@ -9,8 +9,8 @@
  *                      row of D; with TGL_GROUPS_MASKED, of D[group].
  *   TGL_GROUPS_DEPTH   a span for each group, those of the largest groups first: K [first, end).
  */
-#ifndef TGL_GROUPS_H
-#define TGL_GROUPS_H
+#ifndef TGL_GROUP_TABLE_H
+#define TGL_GROUP_TABLE_H
 
 enum { TGL_GROUPS_ROWS = 1, TGL_GROUPS_DEPTH = 2, TGL_GROUPS_MASKED = 3 }; /* as tgl_grouping */
 
