@@ -59,7 +59,7 @@ tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_problem *p
     if (count == 0) return TGL_OK;
     if (problems == NULL || operands == NULL)
         return tgl_fail(TGL_BAD_ARGUMENT, "%s is NULL", problems == NULL ? "problems" : "operands");
-    tgl_plan **plans = calloc((size_t)count, sizeof *plans);
+    tgl_plan **plans = calloc((size_t)count, sizeof(void *));
     if (plans == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for %lld plans", (long long)count);
     tgl_status status = plan_list(dev, count, problems, operands, stream, plans);
     for (int64_t i = 0; i < count && status == TGL_OK; i++)

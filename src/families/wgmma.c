@@ -199,8 +199,6 @@ static void set_groups(const tgl_partition *of, wgmma_geometry *g)
     const int64_t spans = tgl_group_spans_max(s, g->step.group_tile);
     g->step.blocks = tgl_persistent_blocks(of->chip, g->row->min_blocks, g->cluster_blocks,
                                            spans * others * g->cluster_blocks);
-    if (!g->exchanged)
-        g->step.args.raster = tgl_square_raster(of->chip, g->row->bm, g->row->bn, 1, spans);
 }
 
 static void wgmma_launch(const tgl_partition *of, tgl_list_builder *builder)

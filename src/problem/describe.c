@@ -16,11 +16,11 @@ static double bytes_moved(const tgl_shape *given)
 }
 
 /* A complex multiply-add is four real ones. */
-double tgl_shape_flops(const tgl_shape *given)
+double tgl_shape_flops(const tgl_shape *shape)
 {
-    const tgl_shape even = tgl_shape_of_even_groups(given), *s = &even;
-    return (tgl_type_is_complex(s->type_a) ? 8.0 : 2.0) * (double)s->batch * (double)s->m *
-           (double)s->n * (double)s->k;
+    const tgl_shape s = tgl_shape_of_even_groups(shape);
+    return (tgl_type_is_complex(s.type_a) ? 8.0 : 2.0) * (double)s.batch * (double)s.m *
+           (double)s.n * (double)s.k;
 }
 
 static void add_types(tgl_text *out, const tgl_shape *s)
