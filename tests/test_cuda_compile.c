@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include "cuda/nvrtc_compile.h"
+#include "plan_shape.h"
 
 static tgl_nvrtc nvrtc;
 
@@ -209,6 +210,52 @@ static void left_registers_are_not_written_in_flight(void **state)
     }
 }
 
+/* ---- Grouped products ------------------------------------------------------------------------ */
+
+/* All kernels of the lists are compiled; those of tiles do not spill more than the same kernels
+ * without groups may. */
+static void grouped_kernels_fit_the_registers(void **state)
+{
+    static const struct {
+        tgl_grouping grouping;
+        int64_t m, n, k;
+        const char *kernel;
+    } rows[] = {{TGL_GROUPED_ROWS, 65536, 1536, 2048, "wgmma_128x256"},
+                {TGL_GROUPED_ROWS, 4096, 1536, 2048, "wgmma_64x32:exchanged=1"},
+                {TGL_GROUPED_DEPTH, 2048, 1536, 65536, "wgmma_128x256"},
+                {TGL_GROUPED_ROWS, 65536, 1536, 2048, "wgmma_128x128_alt"},
+                {TGL_GROUPED_ROWS, 65536, 1536, 2048, "mma_128x128x64"}};
+    (void)state;
+    const tgl_chip *chip = chip_of("h200");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const bool depth = rows[i].grouping == TGL_GROUPED_DEPTH;
+        tgl_problem p;
+        tgl_shape shape;
+        tgl_binary binary;
+        assert_status(tgl_problem_init(&p, sizeof p, TGL_BF16, rows[i].m, rows[i].n, rows[i].k),
+                      TGL_OK);
+        p.grouping = rows[i].grouping;
+        p.trans_a = depth ? TGL_TRANS : TGL_NO_TRANS;
+        p.batch = 128;
+        p.stride_b = depth ? 0 : p.n * p.k;
+        p.stride_c = depth ? p.m * p.n : 0;
+        assert_status(tgl_shape_make(&p, true, &shape), TGL_OK);
+        const tgl_candidate choice = choose_on(chip, &shape, rows[i].kernel);
+        tgl_launch_list list = list_of(chip, &shape, &choice);
+        assert_int_equal(list.step_count, 2);
+        for (int j = 0; j < list.kernel_count; j++) {
+            const tgl_kernel *kernel = list.kernels[j];
+            assert_status(tgl_cuda_compile(&nvrtc, NULL, kernel, "sm_90a", true, &binary), TGL_OK);
+            if (binary.uses.local_bytes > kernel->local_bytes || binary.uses.serialises)
+                fail_msg("%s of %s: %d bytes of local memory, %d spilled, serialised %d",
+                         kernel->name, rows[i].kernel, binary.uses.local_bytes,
+                         binary.uses.spill_bytes, binary.uses.serialises);
+            free(binary.image);
+        }
+        tgl_list_free(&list);
+    }
+}
+
 /* ---- Epilogues of the production family ------------------------------------------------------ */
 
 static tgl_status compile_epilogue(const char *macros, const char *expression, tgl_binary *binary)
@@ -355,6 +402,7 @@ int main(void)
         cmocka_unit_test(ptx_is_for_chips_to_come),
         cmocka_unit_test(illegal_tiles_are_refused_by_the_file),
         cmocka_unit_test(left_registers_are_not_written_in_flight),
+        cmocka_unit_test(grouped_kernels_fit_the_registers),
         cmocka_unit_test(epilogues_fit_the_registers),
         cmocka_unit_test(expressions_are_compiled_in),
         cmocka_unit_test(a_file_that_is_not_embedded),

@@ -7,7 +7,7 @@
 static void every_status_has_a_name_and_a_sentence(void **state)
 {
     (void)state;
-    for (int i = TGL_OK; i <= TGL_COMMUNICATION; i++) {
+    for (int i = TGL_OK; i <= TGL_BAD_GROUPS; i++) {
         const char *name = tgl_status_name((tgl_status)i), *text = tgl_status_text((tgl_status)i);
         assert_memory_equal(name, "TGL_", 4);
         assert_true(strlen(text) > 3);
@@ -67,7 +67,8 @@ static void values_are_pinned(void **state)
                   {40, "TGL_BAD_SCALAR"},
                   {41, "TGL_BAD_SCALE"},
                   {42, "TGL_BAD_WORKSPACE"},
-                  {43, "TGL_COMMUNICATION"}};
+                  {43, "TGL_COMMUNICATION"},
+                  {44, "TGL_BAD_GROUPS"}};
     for (size_t i = 0; i < COUNT_OF(pinned); i++)
         assert_string_equal(tgl_status_name((tgl_status)pinned[i].value), pinned[i].name);
 }
@@ -75,7 +76,7 @@ static void values_are_pinned(void **state)
 static void unknown_values_are_named_so(void **state)
 {
     (void)state;
-    static const int values[] = {-1, TGL_COMMUNICATION + 1, INT32_MAX, INT32_MIN};
+    static const int values[] = {-1, TGL_BAD_GROUPS + 1, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         assert_string_equal(tgl_status_name((tgl_status)values[i]), "TGL_UNKNOWN_STATUS");
         assert_non_null(tgl_status_text((tgl_status)values[i]));

@@ -120,6 +120,8 @@ typedef enum tgl_status {
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
+    TGL_BAD_GROUPS = 44,     /* an invalid grouping; the groups are NULL or not aligned, or the
+                                problem has none; cpu: sizes that are negative or exceed the rows */
 } tgl_status;
 
 /* The identifier of a status, such as "TGL_BAD_LDA", and one sentence that explains it.
@@ -336,6 +338,42 @@ typedef enum tgl_scaling {
     TGL_SCALING_BLOCK = 3,  /* one factor for each block: 1 x 128 of A, 128 x 128 of B */
 } tgl_scaling;
 
+/* Products whose sizes differ from group to group, such as those of the experts of a mixture of
+ * experts. batch is the number of groups. Group i has size(i) rows, or size(i) of the depth k. The
+ * sizes are read from memory of the device when the product runs (tgl_operands.groups), so that one
+ * plan serves all sizes. Any size may be 0.
+ *
+ *   TGL_GROUPED_ROWS    A (m x k) and D (m x n) have the rows of all groups one behind the other.
+ *                       Group i has rows first(i) to first(i) + size(i) - 1, and a B of its own:
+ *                           D[rows of i] := alpha * A[rows of i] * op(B[i]) + beta * C[rows of i]
+ *                       m: the number of rows of A and D. Rows behind the last group are not
+ *                       computed, and D keeps its elements there. stride_a, stride_c and stride_d
+ *                       are 0. A row bias and a residual have m rows, and stride 0; a column bias
+ *                       has n elements for each group, stride_bias apart.
+ *   TGL_GROUPED_MASKED  A batch of which only the first size(i) rows of product i are computed. The
+ *                       other rows of D[i] keep their elements. m: the rows of each A[i] and D[i].
+ *   TGL_GROUPED_DEPTH   op(A) (m x k) and op(B) (k x n) have the columns and rows of all groups one
+ *                       behind the other, and each group a D of its own:
+ *                           D[i] := alpha * op(A)[:, part i] * op(B)[part i, :] + beta * C[i]
+ *                       k: of all groups together. A group of size 0 gives beta*C[i], or 0.
+ *                       stride_a and stride_b are 0.
+ *
+ * ROWS and MASKED are for TGL_ROW_MAJOR. A column-major product whose groups are columns of D is
+ * the row-major product of the transposed matrices. */
+typedef enum tgl_grouping {
+    TGL_GROUPED_NONE = 0,
+    TGL_GROUPED_ROWS = 1,
+    TGL_GROUPED_DEPTH = 2,
+    TGL_GROUPED_MASKED = 3,
+} tgl_grouping;
+
+/* What tgl_operands.groups has: an int32_t for each group. */
+typedef enum tgl_group_form {
+    TGL_GROUP_ENDS = 0, /* where the group ends: first(i) is the end of group i-1, or 0. Not for
+                           TGL_GROUPED_MASKED */
+    TGL_GROUP_SIZES = 1 /* size(i): first(i) is the sum of the sizes before */
+} tgl_group_form;
+
 /* One matrix product or a batch of them,
  *     D[i] := alpha * op(A[i]) * op(B[i]) + beta * C[i],   i = 0 .. batch-1
  * with op(A): m x k, op(B): k x n, C and D: m x n, op(X) = X, X^T, X^H or conj(X). If type_d is 0,
@@ -369,6 +407,8 @@ typedef struct tgl_problem {
     int64_t alignment;
     tgl_scaling scaling_a, scaling_b, scaling_d; /* not supported by the kernels of this version */
     tgl_type type_scale;                         /* of all scale factors; 0: TGL_F32 */
+    tgl_grouping grouping;                       /* not with TGL_POINTERS or scales */
+    tgl_group_form group_form;                   /* of a problem with a grouping; else 0 */
 } tgl_problem;
 
 /* Fills *problem with C := alpha*A*B + beta*C: A, B and C of `type` (I8: C of I32), row-major, not
@@ -598,6 +638,8 @@ typedef struct tgl_operands {
     size_t workspace_bytes;
     const tgl_prepared *prepared_a, *prepared_b; /* of A and B, which are given as well; or NULL */
     double alpha_imag, beta_imag; /* TGL_SCALARS_HOST, complex types: the imaginary parts; else 0 */
+    const int32_t *groups; /* if the problem has a grouping: problem.batch ends or sizes, in memory
+                              of the device, read when the product runs */
 } tgl_operands;
 
 /* Runs any plan. Returns what tgl_gemm() returns, or TGL_BAD_BIAS; TGL_BAD_RESIDUAL; TGL_BAD_D;
@@ -605,6 +647,34 @@ typedef struct tgl_operands {
  * plan with TGL_POINTERS, or arrays of pointers for a plan with TGL_STRIDED). */
 TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands,
                                          void *stream);
+
+/* ---- Grouped products ------------------------------------------------------------------------ */
+
+/* A product whose problem has a grouping (tgl_grouping) is planned by tgl_plan_create() and run by
+ * tgl_plan_run_operands() as any other. The plan is chosen for groups of equal size. The host does
+ * not read the sizes, except on cpu, so that a run can be captured into a CUDA graph and replayed
+ * with other sizes.
+ *
+ * cuda, sim: no size makes a kernel access memory outside of the matrices. A negative size counts
+ * as 0; an end before that of an earlier group makes the group empty; what exceeds m (DEPTH: k) is
+ * left out. cpu returns TGL_BAD_GROUPS for such sizes and computes nothing.
+ * Products of F32 are computed in IEEE arithmetic, or in TF32 if the compute mode permits it.
+ * Types: on cuda and sim those of tgl_type that have kernels there, without scales.
+ *
+ * tgl_grouped_gemm(): the one-shot call, as tgl_gemm() with the groups. groups: as in tgl_operands.
+ * Returns what tgl_gemm() returns, or TGL_BAD_GROUPS. */
+TGL_API tgl_status tgl_grouped_gemm(tgl_device *dev, const tgl_problem *problem, double alpha,
+                                    const void *A, const void *B, double beta, void *C,
+                                    const int32_t *groups, void *stream);
+
+/* `count` products of unrelated sizes, given by the host: product i is problems[i] with
+ * operands[i], as for tgl_plan_run_operands(). All of them are checked and planned before the first
+ * one starts; the device caches the plans as those of tgl_gemm(). They then run one after the other
+ * in the stream, each in launches of its own. No result may overlap an operand of another product.
+ * count 0: nothing happens. Returns TGL_OK; TGL_BAD_ARGUMENT; the status of the first product that
+ * fails. If that is a TGL_BAD_* or TGL_UNSUPPORTED, no result has changed. */
+TGL_API tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_problem *problems,
+                                    const tgl_operands *operands, void *stream);
 
 /* ---- Matrices in host memory ----------------------------------------------------------------- */
 

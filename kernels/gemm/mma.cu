@@ -18,6 +18,8 @@
  *                 the workspace, and the last block to finish adds them, always in the same order.
  *   epilogue      lib/mma_store.h
  *
+ *   groups        GROUPED: lib/group_tiles.h
+ *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
  */
 #define ASYNC_COPY_L2 ".L2::128B" /* a miss loads 128 bytes into L2 */
@@ -53,6 +55,8 @@
  * steps of B. 0: 32 rows of A and one step of B. */
 #define FRAGMENTS 2
 #endif
+
+#include "lib/group_tiles.h"
 
 #define WARPS_M       (BM / WM)
 #define SLICE_THREADS (WARPS_M * (BN / WN) * 32)
@@ -288,8 +292,16 @@ static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args
 }
 
 /* Launch bounds of one block an SM: without them ptxas saves registers by spilling some. */
-__global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_args args)
+#if GROUPED
+#define PARAMETER given /* args is a copy that the block changes */
+#else
+#define PARAMETER args
+#endif
+__global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_args PARAMETER)
 {
+#if GROUPED
+    struct tgl_gemm_args args = given;
+#endif
     DYNAMIC_SHARED(char, shared, SHARED_BYTES);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
@@ -307,14 +319,24 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
             k = split < args.splits - 1 ? args.k_chunk : k - first;
         }
     }
-    int block_row, block_col;
+    int block_row, block_col, batch = (int)blockIdx.z;
+#if GROUPED == 1
+    if (!group_rows(&args, tile)) return;
+#endif
     mma_place_tile(&args, tile, &block_row, &block_col);
+#if GROUPED == 1
+    batch = group_of_rows(&args, &block_row);
+#elif GROUPED == 2
+    const struct tgl_group_span span = group_table(&args)->spans[batch];
+    batch = span.group;
+    first = span.first;
+    k = k > 0 ? span.end - span.first : 0;
+#endif
 
     const int warp = uniform((int)threadIdx.x / 32);
     const int slice = warp / (SLICE_THREADS / 32), in_slice = warp % (SLICE_THREADS / 32);
     const int warp_row = in_slice % WARPS_M * WM, warp_col = in_slice / WARPS_M * WN;
 
-    const int batch = (int)blockIdx.z;
     accumulate_t acc[MT][NT][4] = {{{0}}};
     if (k > 0) {
         struct mma_arrival next = {

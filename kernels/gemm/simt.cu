@@ -37,6 +37,7 @@
  * parameters.
  */
 #include "lib/dynamic_shared.h"
+#include "lib/group_tiles.h"
 #include "lib/launch_order.h"
 #include "lib/operands.h"
 #include "lib/shuffle.h"
@@ -70,8 +71,17 @@ static __device__ __forceinline__ void simt_place_tile(const struct tgl_gemm_arg
     *col = tile_n * BN;
 }
 
-__global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_simt(const struct tgl_gemm_args args)
+#if GROUPED
+#define PARAMETER given /* args is a copy that the block changes */
+#else
+#define PARAMETER args
+#endif
+__global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+    sgemm_simt(const struct tgl_gemm_args PARAMETER)
 {
+#if GROUPED
+    struct tgl_gemm_args args = given;
+#endif
     DYNAMIC_SHARED(struct stage, stages, SLICES * STAGES_HELD);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
@@ -89,12 +99,25 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_simt(const struct t
         if (split > 0) first = k + (split - 1) * args.k_chunk, k = args.k_chunk;
     }
     int block_row, block_col;
+#if GROUPED == 1
+    if (!group_rows(&args, tile)) return;
+#endif
     simt_place_tile(&args, tile, &block_row, &block_col);
+#if GROUPED == 1
+    const int batch = group_of_rows(&args, &block_row);
+#elif GROUPED == 2
+    const struct tgl_group_span span = group_table(&args)->spans[blockIdx.z];
+    const int batch = span.group;
+    first = span.first;
+    k = k > 0 ? span.end - span.first : 0;
+#endif
     /* The tile that the block computes. */
     const int tile_row = max(0, min(block_row, args.m - BM));
     const int tile_col = max(0, min(block_col, args.n - BN));
 
+#if !GROUPED
     const int batch = (int)blockIdx.z;
+#endif
     const element_a *A = A_OF(&args, batch);
     const element_b *B = B_OF(&args, batch);
     element_d *D = D_OF(&args, batch);

@@ -38,6 +38,9 @@
  *   epilogue      Each warp moves its sums through shared memory of its own, or TMA stores boxes of
  *                 results: lib/wgmma_store.h.
  *
+ *   groups        With GROUPED, tiles and units are those of the table of lib/group_table.h. A unit
+ * has the rows of one group, or K of one group.
+ *
  * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages.
  *
  * The tensor maps are three-dimensional: the contiguous dimension, the other one, and the batch.
@@ -103,6 +106,39 @@ static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_a
     fence_proxy_async();
 }
 
+#if GROUPED == 2
+#if LEFT_ALONG_K || RIGHT_ALONG_K
+#error "GROUPED: groups along K need operands that are contiguous in their rows and columns"
+#endif
+#define FIRST_K(u)    ((u)->k)
+#define CLEAR_THREADS (ALTERNATE ? 128 : CONSUMER_THREADS) /* that share a stage */
+
+/* Sets K of an operand in a stage from `first` on to 0. LINE(edge) rows or columns lie in memory
+ * together, a line of them for each K. */
+static __device__ __forceinline__ void clear_after(unsigned char *tile, const int edge, int first)
+{
+    const int column = LINE(edge) * 128, from = first * LINE(edge) * 2, each = column - from;
+    const uint4 zeros = make_uint4(0, 0, 0, 0);
+    for (int i = (int)threadIdx.x % CLEAR_THREADS * 16; i < edge / LINE(edge) * each;
+         i += CLEAR_THREADS * 16)
+        *(uint4 *)&tile[i / each * column + from + i % each] = zeros;
+}
+
+/* By the consumers, when a unit's last stage has arrived: K behind the end of the group becomes 0,
+ * in both operands, because the next group may have infinities there. */
+static __device__ __forceinline__ void clear_other_groups(unsigned char *stage,
+                                                          const struct unit *u, int step)
+{
+    if (step + 1 < u->steps || u->last == BK) return;
+    clear_after(stage, BM, u->last);
+    clear_after(stage + LEFT_BYTES, BN, u->last);
+    fence_proxy_async();
+    named_barrier(ALTERNATE ? 2 + (int)threadIdx.x / 128 : 1, CLEAR_THREADS);
+}
+#else
+#define FIRST_K(u) 0
+#endif
+
 /* ---- Producer -------------------------------------------------------------------------------- */
 
 /* By one thread: fills the stages of all units of the block. */
@@ -130,8 +166,8 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
             mbarrier *full = &shared->ring.full[at.stage];
             mbarrier_wait(&shared->ring.empty[at.stage], at.parity ^ 1);
             mbarrier_arrive_and_expect(full, (unsigned)(left.lines + right.lines) * 128);
-            load_left(stage, &left, step * BK, full);
-            load_right(stage + LEFT_BYTES, &right, step * BK, full);
+            load_left(stage, &left, FIRST_K(&u) + step * BK, full);
+            load_right(stage + LEFT_BYTES, &right, FIRST_K(&u) + step * BK, full);
             advance(&at);
         }
     }
@@ -261,6 +297,9 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
     for (int step = 0; step < u->steps; step++) {
         const unsigned offset = stage_offset(at->stage);
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+#if GROUPED == 2
+        clear_other_groups(shared->stages[at->stage], u, step);
+#endif
         wgmma_multiply_stage(acc, moved_tile(left, offset), moved_tile(right, offset), step == 0);
         WGMMA_WAIT(acc, 1);
         if (step > 0) wgmma_release(&shared->ring, before);
@@ -273,6 +312,27 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
 #endif
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
+
+#if GROUPED_LEFT && !ALTERNATE
+/* Whether the unit stores no row of the consumer. That is frequent, because each group ends in a
+ * tile. The other consumer multiplies faster then. */
+static __device__ __forceinline__ bool has_no_rows(const struct unit *u, int group)
+{
+    const int first = u->left + group * WM;
+    return uniform(first >= u->end || first + WM <= u->own_left);
+}
+
+/* Releases the stages of a unit as they arrive. */
+static __device__ __forceinline__ void release_unit(struct wgmma_shared *shared,
+                                                    const struct unit *u, struct ring_place *at)
+{
+    for (int step = 0; step < u->steps; step++) {
+        mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+        wgmma_release(&shared->ring, at->stage);
+        advance(at);
+    }
+}
+#endif
 
 static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args *args,
                                                      const struct tgl_tensor_map *d_map,
@@ -301,6 +361,12 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
         /* A wait names a phase by its parity only. Until the other consumer has waited for all
          * stages of its unit, the parity that this one waits for could match an earlier phase. */
         take_turn(&shared->turns, consumer, &turn);
+#endif
+#if GROUPED_LEFT && !ALTERNATE
+        if (has_no_rows(&u, group)) {
+            release_unit(shared, &u, &at);
+            continue;
+        }
 #endif
         accumulate_t acc[M_STEPS][ACC];
         wgmma_multiply(acc, shared, &u, group, &at);

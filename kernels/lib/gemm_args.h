@@ -50,6 +50,7 @@ struct tgl_gemm_args {
     union {
         void *workspace; /* partial sums: batch * split tiles * (splits / cluster) * BM * BN */
         const void *left_tables; /* for gemm/accurate.cu: see lib/accurate_tiles.h */
+        const void *groups;      /* with GROUPED: struct tgl_group_table of lib/group_table.h */
     };
     union {
         unsigned *counters; /* batch * split tiles * cluster: zero before and after a launch */

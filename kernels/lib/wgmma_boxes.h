@@ -74,7 +74,10 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
 {
     const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* the warp's, in a box */
     const struct corner corner = corner_of(u);
-    const bool is_whole = u->left == u->own_left && u->right == u->own_right;
+    bool is_whole = u->left == u->own_left && u->right == u->own_right;
+#if GROUPED == 1
+    is_whole = is_whole && u->end - u->left >= BM; /* the next rows are those of another group */
+#endif
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
         const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
@@ -84,7 +87,7 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
         if (is_whole) {
             if ((i + 1) % BOXES_AT_ONCE == 0)
                 store_boxes(args, d_map, boxes, i + 1 - BOXES_AT_ONCE, first_left - first_line,
-                            u->right, u->batch);
+                            u->right, GROUPED && args->stride_d == 0 ? 0 : u->batch);
         } else {
             __syncwarp();
             store_span(args, &corner, with->D, lines, left, right);

@@ -11,6 +11,13 @@
 #define TGL_WGMMA_UNITS_H
 
 #include "lib/gemm_args.h"
+#include "lib/group_table.h"
+
+#ifndef GROUPED
+#define GROUPED 0 /* lib/group_table.h: 1: groups of rows of D; 2: groups along K */
+#endif
+#define GROUPED_LEFT  (GROUPED == 1 && !EXCHANGED) /* the groups are rows of left */
+#define GROUPED_RIGHT (GROUPED == 1 && EXCHANGED)  /* the groups are columns of right */
 
 /* A unit of work: K steps [first, first + steps) of a tile. */
 struct unit {
@@ -20,7 +27,20 @@ struct unit {
     int split, splits; /* its number among the units of its tile; how many units the tile has */
     int first, steps;
     int tile; /* its number among the tiles of the batch that have several units */
+#if GROUPED
+    int end;  /* GROUPED 1: the end of the group's rows */
+    int k;    /* GROUPED 2: where K of the group begins */
+    int last; /* GROUPED 2: K of the last step that belongs to the group */
+#endif
 };
+
+#if GROUPED
+static __device__ __forceinline__ const struct tgl_group_table *
+group_table(const struct tgl_gemm_args *args)
+{
+    return (const struct tgl_group_table *)args->groups;
+}
+#endif
 
 static __device__ __forceinline__ int left_extent(const struct tgl_gemm_args *args)
 {
@@ -35,18 +55,26 @@ static __device__ __forceinline__ int right_extent(const struct tgl_gemm_args *a
 /* tile_rows(), tile_columns(): the number of rows and of columns of clusters of tiles. */
 static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args)
 {
+#if GROUPED_LEFT
+    return group_table(args)->head.group;
+#else
     return (left_extent(args) + BM * CLUSTER_ROWS - 1) / (BM * CLUSTER_ROWS);
+#endif
 }
 
 static __device__ __forceinline__ int tile_columns(const struct tgl_gemm_args *args)
 {
+#if GROUPED_RIGHT
+    return group_table(args)->head.group;
+#else
     return (right_extent(args) + BN * CLUSTER_COLUMNS - 1) / (BN * CLUSTER_COLUMNS);
+#endif
 }
 
 /* The number of clusters of tiles, over all problems of the batch. */
 static __device__ __forceinline__ int tile_count(const struct tgl_gemm_args *args)
 {
-    return tile_rows(args) * tile_columns(args) * args->batch;
+    return tile_rows(args) * tile_columns(args) * (GROUPED == 1 ? 1 : args->batch);
 }
 
 /* The number of units: one for each of the first tiles_whole tiles, `splits` for every other. */
@@ -98,6 +126,34 @@ static __device__ __forceinline__ void find_steps(const struct tgl_gemm_args *ar
     }
 }
 
+#if GROUPED == 1
+/* The unit has the number of a span as its row, or with EXCHANGED column, of tiles. */
+static __device__ __forceinline__ void find_rows(const struct tgl_gemm_args *args, struct unit *u)
+{
+    const struct tgl_group_span span =
+        group_table(args)->spans[EXCHANGED ? u->right / BN : u->left / BM];
+    if (EXCHANGED)
+        u->right = u->own_right = span.first;
+    else
+        u->left = u->own_left = span.first;
+    u->batch = span.group;
+    u->end = span.end;
+}
+#elif GROUPED == 2
+/* The unit has the number of a span as its number in the batch. */
+static __device__ __forceinline__ void find_depth(const struct tgl_gemm_args *args, int depth,
+                                                  struct unit *u)
+{
+    const struct tgl_group_span span = group_table(args)->spans[u->batch];
+    const int length = depth > 0 ? span.end - span.first : 0;
+    u->batch = span.group;
+    u->first = 0;
+    u->steps = (length + BK - 1) / BK;
+    u->k = span.first;
+    u->last = length - (u->steps - 1) * BK;
+}
+#endif
+
 static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_args *args,
                                                         int number, int depth)
 {
@@ -107,7 +163,7 @@ static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_ar
     struct unit u;
     number = find_tile(args, number, &u);
     u.batch = 0;
-    if (args->batch > 1) {
+    if (args->batch > 1 && GROUPED != 1) {
         u.batch = number / tiles;
         number -= u.batch * tiles;
     }
@@ -118,6 +174,11 @@ static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_ar
         ((first_row + in_band % band_rows) * CLUSTER_ROWS + rank % CLUSTER_ROWS) * BM;
     u.right = u.own_right = (in_band / band_rows * CLUSTER_COLUMNS + rank / CLUSTER_ROWS) * BN;
     find_steps(args, depth, &u);
+#if GROUPED == 1
+    find_rows(args, &u);
+#elif GROUPED == 2
+    find_depth(args, depth, &u);
+#endif
     return u;
 }
 
@@ -148,19 +209,31 @@ static __device__ __forceinline__ struct unit find_unit_inside(const struct tgl_
 /* The first element of D that a unit stores. */
 struct corner {
     int row, col;
+#if GROUPED == 1
+    int end; /* of the rows */
+#endif
 };
 
 static __device__ __forceinline__ struct corner corner_of(const struct unit *u)
 {
-    const struct corner corner = {EXCHANGED ? u->own_right : u->own_left,
-                                  EXCHANGED ? u->own_left : u->own_right};
+    const struct corner corner = {
+        EXCHANGED ? u->own_right : u->own_left,
+        EXCHANGED ? u->own_left : u->own_right,
+#if GROUPED == 1
+        u->end
+#endif
+    };
     return corner;
 }
 
 static __device__ __forceinline__ bool is_own_row(const struct tgl_gemm_args *args,
                                                   const struct corner *corner, int row)
 {
+#if GROUPED == 1
+    return row >= corner->row && row < corner->end;
+#else
     return row >= corner->row && row < args->m;
+#endif
 }
 
 /* Whether the unit stores nothing of a part of the tile: `lefts` rows from `left` on, and `rights`
@@ -169,8 +242,14 @@ static __device__ __forceinline__ bool is_foreign(const struct tgl_gemm_args *ar
                                                   const struct unit *u, int left, int lefts,
                                                   int right, int rights)
 {
-    return left + lefts <= u->own_left || left >= left_extent(args) ||
-           right + rights <= u->own_right || right >= right_extent(args);
+#if GROUPED == 1
+    const int left_end = EXCHANGED ? left_extent(args) : u->end;
+    const int right_end = EXCHANGED ? u->end : right_extent(args);
+#else
+    const int left_end = left_extent(args), right_end = right_extent(args);
+#endif
+    return left + lefts <= u->own_left || left >= left_end || right + rights <= u->own_right ||
+           right >= right_end;
 }
 
 #endif

@@ -11,6 +11,7 @@ docs/python.md describes the package.
 from typing import List
 
 from ._devices import Device, DeviceArray, device
+from ._grouped import grouped_matmul
 from ._library import (ArgumentError, OutOfMemoryError, TegulaError, TypeCombinationError,
                        UnsupportedError, lib)
 from ._matmul import Plan, explain, matmul, plan, prepare
@@ -21,7 +22,7 @@ __version__: str = lib.tgl_version().decode()
 
 __all__ = ["ArgumentError", "Device", "DeviceArray", "OutOfMemoryError", "Plan", "Prepared",
            "Table", "TegulaError", "TypeCombinationError", "UnsupportedError", "bench", "chips",
-           "device", "explain", "ladder", "matmul", "plan", "prepare"]
+           "device", "explain", "grouped_matmul", "ladder", "matmul", "plan", "prepare"]
 
 
 def chips() -> List[str]:

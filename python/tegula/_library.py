@@ -111,7 +111,8 @@ class Problem(Sized):
         ("ldd", c_int64), ("batch", c_int64), ("stride_a", c_int64), ("stride_b", c_int64),
         ("stride_c", c_int64), ("stride_d", c_int64), ("batching", c_int),
         ("alignment", c_int64), ("scaling_a", c_int), ("scaling_b", c_int),
-        ("scaling_d", c_int), ("type_scale", c_int)]
+        ("scaling_d", c_int), ("type_scale", c_int),
+        ("grouping", c_int), ("group_form", c_int)]
 
 
 class Epilogue(Sized):
@@ -135,7 +136,7 @@ class Operands(Sized):
         ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_d", c_void_p),
         ("workspace", c_void_p), ("workspace_bytes", c_size_t),
         ("prepared_a", c_void_p), ("prepared_b", c_void_p),
-        ("alpha_imag", c_double), ("beta_imag", c_double)]
+        ("alpha_imag", c_double), ("beta_imag", c_double), ("groups", c_void_p)]
 
 
 class Counters(Sized):

@@ -42,6 +42,9 @@ void tgl_plan_release(tgl_plan *plan);
  * is NULL. */
 tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, tgl_plan **plan);
 
+/* Returns an error for problems that only plans support: device scalars, a D other than C. */
+tgl_status tgl_check_one_shot(const tgl_shape *shape);
+
 /* Runs the plan that tgl_plan_find() returns, and releases it. */
 tgl_status tgl_run_once(tgl_device *dev, const tgl_shape *shape, const tgl_operands *operands,
                         void *stream);

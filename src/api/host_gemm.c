@@ -168,6 +168,8 @@ tgl_status tgl_gemm_host_in_tiles(tgl_device *dev, const tgl_problem *problem,
         return tgl_fail(TGL_UNSUPPORTED,
                         "alpha and beta are in device memory, and all operands of tgl_gemm_host() "
                         "are in host memory");
+    if (shape.grouping != TGL_GROUPED_NONE)
+        return tgl_fail(TGL_UNSUPPORTED, "tgl_gemm_host() computes no grouped products");
     TGL_TRY(tgl_run_make(&shape, operands, &run));
     if (run.workspace != NULL)
         return tgl_fail(TGL_BAD_WORKSPACE,

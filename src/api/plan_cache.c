@@ -50,7 +50,8 @@ static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
            x->stride_d == y->stride_d && x->pointers == y->pointers &&
            x->unaligned == y->unaligned && x->alignment == y->alignment &&
            x->scaling_a == y->scaling_a && x->scaling_b == y->scaling_b &&
-           x->scaling_d == y->scaling_d && x->type_scale == y->type_scale;
+           x->scaling_d == y->scaling_d && x->type_scale == y->type_scale &&
+           x->grouping == y->grouping && x->group_form == y->group_form;
 }
 
 /* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. The shift moves

@@ -3,6 +3,7 @@
  * The public functions of plans: creating, running and describing them.
  */
 #include "api/handles.h"
+#include "api/host_groups.h"
 #include "api/plan_cache.h"
 #include "api/prepared.h"
 #include "api/small_calls.h"
@@ -148,6 +149,7 @@ tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *opera
     tgl_run run;
     TGL_TRY(tgl_run_make(&plan->shape, operands, &run));
     TGL_TRY(tgl_prepared_take(plan, operands, &run));
+    if (tgl_host_has_groups(plan)) return tgl_host_groups_run(plan, &run);
     if (plan->state == NULL) return TGL_OK;
     TGL_TRY(check_workspace(plan, &run));
     if (!tgl_list_takes(&plan->list, &run)) TGL_TRY(take_unaligned(&plan, &run));
@@ -217,7 +219,9 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     tgl_text out = {text, text != NULL ? size : 0, 0};
     if (out.size > 0) text[0] = '\0';
     if (plan == NULL) return 0;
-    if (plan->state == NULL)
+    if (tgl_host_has_groups(plan))
+        tgl_text_add(&out, "groups      a product of its own for each group\n");
+    else if (plan->state == NULL)
         tgl_text_add(&out, "nothing to do: C has no elements\n");
     else if (plan->dev->backend->chip == NULL)
         plan->dev->backend->explain(plan, &out);

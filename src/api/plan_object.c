@@ -4,6 +4,7 @@
  * device without a chip has a planner of its own.
  */
 #include "api/effort.h"
+#include "api/host_groups.h"
 #include "api/small_calls.h"
 #include "base/no_cancel.h"
 
@@ -92,6 +93,7 @@ static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
         return tgl_fail(TGL_BAD_ARGUMENT, "workspace_limit is %lld; it must be at least -1",
                         (long long)options->workspace_limit);
     if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
+    if (plan->shape.grouping != TGL_GROUPED_NONE) return tgl_host_groups_prepare(plan);
     return plan->dev->backend->prepare(plan, options->kernel);
 }
 

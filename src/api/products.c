@@ -6,13 +6,8 @@
 #include "api/handles.h"
 #include "api/small_calls.h"
 
-/* Returns an error for problems that these functions do not support. */
-static tgl_status check_call(const tgl_shape *shape, tgl_batching batching)
+tgl_status tgl_check_one_shot(const tgl_shape *shape)
 {
-    if (shape->pointers != (batching == TGL_POINTERS))
-        return tgl_fail(TGL_BAD_BATCHING, "batching is %s; use %s",
-                        shape->pointers ? "TGL_POINTERS" : "TGL_STRIDED",
-                        shape->pointers ? "tgl_gemm_batched()" : "tgl_gemm()");
     if (shape->device_scalars)
         return tgl_fail(TGL_UNSUPPORTED,
                         "alpha and beta are in device memory: make a plan with tgl_plan_create()");
@@ -20,6 +15,16 @@ static tgl_status check_call(const tgl_shape *shape, tgl_batching batching)
         return tgl_fail(TGL_UNSUPPORTED,
                         "D is another matrix than C: make a plan with tgl_plan_create()");
     return TGL_OK;
+}
+
+/* Returns an error for problems that these functions do not support. */
+static tgl_status check_call(const tgl_shape *shape, tgl_batching batching)
+{
+    if (shape->pointers != (batching == TGL_POINTERS))
+        return tgl_fail(TGL_BAD_BATCHING, "batching is %s; use %s",
+                        shape->pointers ? "TGL_POINTERS" : "TGL_STRIDED",
+                        shape->pointers ? "tgl_gemm_batched()" : "tgl_gemm()");
+    return tgl_check_one_shot(shape);
 }
 
 tgl_status tgl_run_once(tgl_device *dev, const tgl_shape *shape, const tgl_operands *operands,

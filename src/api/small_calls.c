@@ -95,9 +95,13 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
 }
 
 /* Whether all members that a product need not set have their defaults. */
+enum { SIZE_WITHOUT_GROUPS = offsetof(tgl_problem, grouping) }; /* of earlier versions */
+
 static bool is_plain(const tgl_problem *p)
 {
-    if (p->size != sizeof *p || !is_multiplied(p->type_a)) return false;
+    const bool is_known = (p->size == SIZE_WITHOUT_GROUPS) | (p->size == sizeof *p);
+    if (!is_known || !is_multiplied(p->type_a)) return false;
+    if (p->size == sizeof *p && p->grouping != TGL_GROUPED_NONE) return false;
     const unsigned types = (p->type_b ^ p->type_a) | (p->type_c ^ p->type_a) | p->type_d |
                            p->type_accumulate | p->type_scale;
     const unsigned modes = (p->compute ^ TGL_COMPUTE_DEFAULT) | (p->scalars ^ TGL_SCALARS_HOST) |
@@ -134,19 +138,24 @@ void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
     const tgl_shape *s = &plan->shape;
     const bool has_type = is_multiplied(s->type_a) && tgl_shape_is_all(s, s->type_a);
     if (plan->dev->backend->run_small == NULL || options->kernel != NULL || !has_type ||
-        s->batch != 1 || !s->in_place || s->pointers || s->device_scalars ||
-        !tgl_epilogue_is_none(&s->epilogue))
+        s->batch != 1 || s->grouping != TGL_GROUPED_NONE || !s->in_place || s->pointers ||
+        s->device_scalars || !tgl_epilogue_is_none(&s->epilogue))
         return;
     plan->small = tgl_small_product_of(s);
 }
 
 /* Programs that were compiled before there were complex types pass a struct of this size. */
-enum { SIZE_WITHOUT_IMAG = offsetof(tgl_operands, alpha_imag) };
+enum {
+    SIZE_WITHOUT_IMAG = offsetof(tgl_operands, alpha_imag),
+    SIZE_BEFORE_GROUPS = offsetof(tgl_operands, groups)
+};
 
 /* Whether a run has only A, B, C and scalars. */
 static bool has_matrices_only(const tgl_operands *o)
 {
-    const bool is_known = (o->size == sizeof *o) | (o->size == SIZE_WITHOUT_IMAG);
+    const bool is_known =
+        (o->size == sizeof *o) | (o->size == SIZE_BEFORE_GROUPS) | (o->size == SIZE_WITHOUT_IMAG);
+    if (o->size == sizeof *o && o->groups != NULL) return false;
     return is_known && o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL &&
            o->A_array == NULL && o->B_array == NULL && o->C_array == NULL && o->D_array == NULL &&
            o->bias == NULL && o->residual == NULL && o->scale_a == NULL && o->scale_b == NULL &&

@@ -69,6 +69,8 @@ static const struct {
     [TGL_BAD_SCALE] = {"TGL_BAD_SCALE", "a scale is NULL, not aligned, or not part of the problem"},
     [TGL_BAD_WORKSPACE] = {"TGL_BAD_WORKSPACE",
                            "the workspace is too small or not aligned to 256 bytes"},
+    [TGL_BAD_GROUPS] = {"TGL_BAD_GROUPS",
+                        "the grouping is invalid, or the groups are missing or out of range"},
     [TGL_COMMUNICATION] = {"TGL_COMMUNICATION",
                            "another rank did not answer in time, or a link between ranks failed"},
 };

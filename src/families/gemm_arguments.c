@@ -191,6 +191,8 @@ void tgl_gemm_add_arguments(const tgl_gemm_step *step, bool has_product, const g
     tgl_list_patch_value(builder, TGL_VALUE_COUNT, 0, AT(batch), 0);
     if (step->scratch_bytes > 0)
         tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(workspace), step->scratch_at);
+    if (step->of->shape->grouping != TGL_GROUPED_NONE)
+        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(groups), step->groups_at);
     if (step->tables != NULL) {
         tgl_decompose_patch(&step->tables[0], AT(left_tables), step->tables[0].panels, builder);
         tgl_decompose_patch(&step->tables[1], AT(right_tables), step->tables[1].panels, builder);

@@ -4,6 +4,7 @@
  */
 #include "families/gemm_launch.h"
 #include "families/gemm_arguments.h"
+#include "families/groups.h"
 
 #include <limits.h>
 #include <string.h>
@@ -59,6 +60,7 @@ static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
                   {"EXPRESSION", e->expression != NULL, 0},
                   {"SEPARATE_D", !s->in_place, 0},
                   {"DEVICE_SCALARS", s->device_scalars, 0},
+                  {"GROUPED", tgl_grouped_macro(s), 0},
                   {"TYPE_A", s->type_a, TGL_F32},
                   {"TYPE_B", s->type_b, TGL_F32},
                   {"TYPE_C", s->type_c, TGL_F32},
@@ -208,6 +210,8 @@ void tgl_gemm_launch(const tgl_partition *of, tgl_gemm_step *step, tgl_macros_fn
 {
     const tgl_shape part = tgl_part_shape(of->shape, &of->part);
     step->of = of;
+    if (of->shape->grouping != TGL_GROUPED_NONE)
+        step->groups_at = tgl_groups_add_step(of, step->group_tile, builder);
     add_macros(geometry, &part, false, builder);
     step->aligned = add_kernel(step, false, builder);
     if (has_unaligned(step)) {

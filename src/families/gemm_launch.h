@@ -46,7 +46,10 @@ typedef struct tgl_gemm_step {
      * computes, and scratch_bytes and counter_bytes are 0. NULL: there are no tables. */
     const struct tgl_decompose *tables;
 
+    int group_tile; /* grouped products (groups.h): rows of D of a tile */
+
     /* Set by tgl_gemm_launch(). */
+    int64_t groups_at; /* offset of the table of groups in the scratch */
     const tgl_partition *of;
     const tgl_kernel *aligned, *unaligned; /* unaligned: NULL: `aligned` takes all matrices */
     int64_t scratch_at, counters_at;       /* offsets in the workspace */

@@ -4,6 +4,7 @@
  * of any shape and alignment. A block computes a tile of D. If the tiles are few, or do not fill
  * the last wave, some of them are split over K (split-K).
  */
+#include "families/groups.h"
 #include "families/mma_geometry.h"
 #include "families/unsupported.h"
 
@@ -126,6 +127,7 @@ static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choic
                                  .vec_a = mma_copy_width(s, s->trans_a, s->lda, s->stride_a),
                                  .vec_b = mma_copy_width(s, !s->trans_b, s->ldb, s->stride_b),
                                  .args = {.splits = 1, .cluster = 1}}};
+    if (is_split && s->grouping != TGL_GROUPED_NONE) return tgl_no_splits_of_groups;
     if (t->is_f64 != (s->type_a == TGL_F64))
         return t->is_f64 ? "it is for f64" : "it is for types other than f64";
     const char *why = tgl_gemm_cut_tiles(s, t->bm, t->bn, is_split, &g->step);
@@ -205,6 +207,7 @@ static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_una
     const mma_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const int fragments = is_crowded(g, vec_a, vec_b) ? 0 : t->fragments;
+    const bool is_cut = s->trans_a && vec_a > 1 && tgl_has_groups_of_rows(s); /* by a group's end */
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"BK", t->bk_bytes / g->size},
@@ -217,7 +220,7 @@ static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_una
                                 {"TRANS_B", s->trans_b},
                                 {"VEC_A", vec_a},
                                 {"VEC_B", vec_b},
-                                {"TAIL_A", (s->trans_a ? s->m : s->k) % vec_a != 0},
+                                {"TAIL_A", is_cut || (s->trans_a ? s->m : s->k) % vec_a != 0},
                                 {"TAIL_B", (s->trans_b ? s->k : s->n) % vec_b != 0}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
@@ -225,8 +228,10 @@ static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_una
 static void mma_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     mma_geometry g;
-    const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    if (tgl_gemm_fails(mma_make_geometry(&own, &of->choice, &g), builder)) return;
+    const tgl_shape own = tgl_groups_part_shape(of);
+    if (tgl_gemm_fails(mma_make_geometry(&own, &of->choice, &g), builder) ||
+        tgl_gemm_fails(tgl_groups_set_grid(of->shape, g.row->bm, g.row->bn, &g.step), builder))
+        return;
     tgl_gemm_launch(of, &g.step, mma_add_macros, &g, builder);
 }
 
@@ -257,6 +262,7 @@ const tgl_family tgl_family_mma = {
     .summary = "f16, bf16, tf32, f64 and i8 on tensor cores, any shape",
     .options = mma_options,
     TGL_ROWS(mma_rows),
+    .serves_groups = true,
     .tile = mma_tile,
     .unsupported_reason = tgl_unsupported_by_mma_sync,
     .search = mma_search,

@@ -3,6 +3,7 @@
  * gemm/simt.cu: FP32 products of any shape on CUDA cores. A block computes a tile of D. If the
  * tiles are few, or do not fill the last wave, some of them are split over K (split-K).
  */
+#include "families/groups.h"
 #include "families/simt_geometry.h"
 #include "families/unsupported.h"
 
@@ -149,9 +150,11 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
 static void simt_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     simt_geometry g;
-    const tgl_shape own = tgl_part_shape(of->shape, &of->part);
+    const tgl_shape own = tgl_groups_part_shape(of);
     const char *why = tgl_simt_make_geometry(of->chip, &own, &of->choice, &g);
-    if (tgl_gemm_fails(why, builder)) return;
+    if (tgl_gemm_fails(why, builder) ||
+        tgl_gemm_fails(tgl_groups_set_grid(of->shape, g.row->bm, g.row->bn, &g.step), builder))
+        return;
     tgl_gemm_launch(of, &g.step, simt_add_macros, &g, builder);
 }
 
@@ -178,6 +181,7 @@ const tgl_family tgl_family_simt = {
     .summary = "FP32 products of any shape",
     .options = simt_options,
     TGL_ROWS(simt_rows),
+    .serves_groups = true,
     .tile = simt_tile,
     .unsupported_reason = tgl_unsupported_unless_f32,
     .search = tgl_simt_search,

@@ -4,6 +4,7 @@
  * are split over K by how many blocks and clusters.
  */
 #include "families/simt_geometry.h"
+#include "families/groups.h"
 
 #include <math.h>
 
@@ -111,6 +112,7 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .vec_a = s->trans_a ? tgl_copy_width(s, s->m, s->lda, s->stride_a) : 1,
                  .vec_b = s->trans_b ? 1 : tgl_copy_width(s, s->n, s->ldb, s->stride_b),
                  .args = {.splits = 1, .cluster = 1}}};
+    if (is_split && s->grouping != TGL_GROUPED_NONE) return tgl_no_splits_of_groups;
     if (t->min_blocks > 1 && !s->trans_a && s->trans_b)
         return "copies of two K-major operands need more registers than it has";
     const char *why = tgl_gemm_cut_tiles(s, t->bm, t->bn, is_split, &g->step);

@@ -4,8 +4,11 @@
  * operands that TMA cannot read.
  */
 #include "families/gemm_arguments.h"
+#include "families/groups.h"
 #include "families/unsupported.h"
 #include "families/wgmma_geometry.h"
+
+#include <string.h>
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
@@ -135,8 +138,9 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int
         .offset = (part->row * s->ldd + part->col) * size,
         .type = s->type_d,
         .rank = 3,
-        .size = {part->n, part->m, s->batch},
-        .stride = {size, s->ldd * size, s->batch > 1 ? s->stride_d * size : TGL_MAP_ALIGNMENT},
+        .size = {part->n, part->m, s->stride_d > 0 ? s->batch : 1},
+        .stride = {size, s->ldd * size,
+                   s->batch > 1 && s->stride_d > 0 ? s->stride_d * size : TGL_MAP_ALIGNMENT},
         .box = {columns, WGMMA_BOX_ROWS, 1},
         .swizzle_bytes = columns * WGMMA_RESULT_BYTES,
         .is_optional = true,
@@ -177,11 +181,35 @@ static void wgmma_add_macros(const void *geometry, const tgl_shape *s, bool is_u
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
+/* Completes the geometry, which is that of groups of equal size: the operands as they lie, and the
+ * grid for any sizes. */
+static void set_groups(const tgl_partition *of, wgmma_geometry *g)
+{
+    const tgl_shape *s = of->shape;
+    wgmma_geometry all = {.row = g->row};
+    if (tgl_wgmma_set_operands(s, &of->part, &of->choice, &all) != NULL) return;
+    g->left = all.left;
+    g->right = all.right;
+    memcpy(g->repacks, all.repacks, sizeof all.repacks);
+    g->repack_count = all.repack_count;
+    g->repacked_bytes = all.repacked_bytes;
+    g->step.group_tile = g->exchanged ? g->row->bn : g->row->bm;
+    if (!tgl_has_groups_of_rows(s)) return;
+    const int64_t others = g->exchanged ? g->tile_rows : g->tile_columns;
+    const int64_t spans = tgl_group_spans_max(s, g->step.group_tile);
+    g->step.blocks = tgl_persistent_blocks(of->chip, g->row->min_blocks, g->cluster_blocks,
+                                           spans * others * g->cluster_blocks);
+}
+
 static void wgmma_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     wgmma_geometry g;
-    const char *why = tgl_wgmma_make_geometry(of->chip, of->shape, &of->part, &of->choice, &g);
+    const bool is_grouped = of->shape->grouping != TGL_GROUPED_NONE;
+    const tgl_shape even = tgl_shape_of_even_groups(of->shape);
+    const tgl_rectangle part = is_grouped ? tgl_whole(&even) : of->part;
+    const char *why = tgl_wgmma_make_geometry(of->chip, &even, &part, &of->choice, &g);
     if (tgl_gemm_fails(why, builder)) return;
+    if (is_grouped) set_groups(of, &g);
     const int64_t scratch = tgl_list_scratch(builder, g.repacked_bytes);
     for (int i = 0; i < g.repack_count; i++)
         g.repacks[i].scratch += scratch;
@@ -238,6 +266,7 @@ static bool wgmma_example(int index, tgl_type type, bool trans_a, bool trans_b, 
 const tgl_family tgl_family_wgmma = {
     .name = "wgmma",
     .summary = "f16, bf16, TF32 and i8 on the tensor cores of sm_90a",
+    .serves_groups = true,
     .options = wgmma_options,
     TGL_ROWS(wgmma_rows),
     .unsupported_reason = wgmma_unsupported_reason,

@@ -5,6 +5,7 @@
  */
 #include "families/wgmma_geometry.h"
 #include "families/gemm_arguments.h"
+#include "families/groups.h"
 #include "families/unsupported.h"
 
 #include <limits.h>
@@ -178,6 +179,24 @@ static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
     return NULL;
 }
 
+/* NULL, or why the choice does not compute grouped products. */
+static const char *group_fault(const tgl_shape *s, const tgl_choice *choice,
+                               const wgmma_geometry *g)
+{
+    const wgmma_side *rows = g->exchanged ? &g->right : &g->left;
+    if (s->grouping == TGL_GROUPED_NONE) return NULL;
+    if (tgl_option(choice, WGMMA_SPLITS, 1) > 1) return tgl_no_splits_of_groups;
+    if (s->grouping == TGL_GROUPED_DEPTH)
+        return g->left.along_k || g->right.along_k || g->left.is_k_major || g->right.is_k_major
+                   ? "groups along K begin at any K: that must be a row of A's transpose and of B"
+                   : NULL;
+    if (s->grouping == TGL_GROUPED_ROWS && !(rows->along_k && rows->is_k_major))
+        return "groups of rows begin at any row: A must be contiguous along K";
+    if ((g->exchanged ? g->cluster_columns : g->cluster_rows) > 1)
+        return "the rows of a cluster's tiles would be of different groups";
+    return NULL;
+}
+
 /* Sets tiles and units. */
 static const char *count_units(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
 {
@@ -254,6 +273,7 @@ const char *tgl_wgmma_set_options(const tgl_chip *chip, const tgl_shape *s,
     g->cluster_columns = (int)tgl_min64(tgl_option(choice, WGMMA_COLUMNS, 1), INT_MAX);
     g->in_cluster = tgl_option(choice, WGMMA_IN_CLUSTER, 0) != 0;
     const char *fault = cluster_fault(chip, choice, g);
+    if (fault == NULL) fault = group_fault(s, choice, g);
     if (fault != NULL) return fault;
     g->cluster_blocks = g->cluster_rows * g->cluster_columns;
     wgmma_split(choice, g);

@@ -112,6 +112,7 @@ struct tgl_family {
     const char *const *options; /* names, ended by NULL */
     bool is_on_request;         /* the planner does not choose it unless the user names it */
     bool serves_strips;         /* it can compute strips beside the tiles of another family */
+    bool serves_groups;         /* its kernels have GROUPED: see families/groups.h */
     bool is_emulation;          /* only TGL_COMPUTE_ACCURATE permits its arithmetic */
     bool may_overlap;           /* its launches may start before the launch before them has ended,
                                    even with more blocks than SMs: see gemm_launch.c */
@@ -129,7 +130,8 @@ struct tgl_family {
     /* The tile of a configuration, beside which strips may lie; NULL: the family has no strips. */
     void (*tile)(int configuration, int *rows, int *columns);
 
-    /* NULL: the family supports the problem on the chip; else the reason why not, static text. */
+    /* NULL: the family supports the problem on the chip; else the reason why not, static text. It
+     * is called by tgl_family_unsupported(). */
     const char *(*unsupported_reason)(const tgl_shape *shape, const tgl_chip *chip);
 
     /* Calls tgl_search_try() for the options that are worth trying with
@@ -161,6 +163,15 @@ struct tgl_family {
      * has no kernel for the type, or if another layout's kernel serves this one. */
     bool (*example)(int configuration, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape);
 };
+
+/* NULL, or why the family does not support the problem on the chip, static text. */
+static inline const char *tgl_family_unsupported(const tgl_family *family, const tgl_shape *shape,
+                                                 const tgl_chip *chip)
+{
+    if (shape->grouping != TGL_GROUPED_NONE && !family->serves_groups)
+        return "it has no products of groups of rows or of K";
+    return family->unsupported_reason(shape, chip);
+}
 
 /* The members of tgl_family that describe a table of configurations. */
 #define TGL_ROWS(table)                                                                            \

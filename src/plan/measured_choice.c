@@ -20,7 +20,7 @@ static bool is_rounding(const tgl_family *family, const tgl_shape *shape, const 
     if (shape->compute != TGL_COMPUTE_TF32) return false;
     tgl_shape exact = *shape;
     exact.compute = TGL_COMPUTE_IEEE;
-    return family->unsupported_reason(&exact, chip) != NULL;
+    return tgl_family_unsupported(family, &exact, chip) != NULL;
 }
 
 static bool has_same_arithmetic(const tgl_chip *chip, const tgl_shape *shape,

@@ -128,7 +128,7 @@ static void choose_whole(const planning *p, const tgl_shape *shape, const tgl_ch
 {
     tgl_search search = {p->chip, shape, *asked, has_strips, workspace_max, best, p->limit};
     *best = (tgl_candidate){.choice.family = NULL};
-    const char *reason = asked->family->unsupported_reason(shape, p->chip);
+    const char *reason = tgl_family_unsupported(asked->family, shape, p->chip);
     if (reason != NULL) {
         *best = (tgl_candidate){
             .choice = *asked, .rejected = reason, .rejected_status = TGL_UNSUPPORTED};
@@ -147,6 +147,7 @@ static void choose_whole(const planning *p, const tgl_shape *shape, const tgl_ch
 static const char *no_strips_reason(const tgl_family *family, const tgl_shape *s)
 {
     if (family->tile == NULL) return "this kernel does not support strips";
+    if (s->grouping != TGL_GROUPED_NONE) return "strips are not supported for groups";
     if (s->pointers) return "strips are not supported for arrays of pointers";
     if (s->epilogue.expression != NULL)
         return "strips are not supported with an epilogue expression";
@@ -307,8 +308,9 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
                          int strips, int64_t workspace_max, tgl_candidate *best)
 {
     const tgl_chip known = with_usual_rates(chip);
+    const tgl_shape even = tgl_shape_of_even_groups(shape);
     planning p = {.chip = &known, .workspace_max = workspace_max, .limit = INFINITY};
-    choose_of(&p, shape, choice, strips, best);
+    choose_of(&p, &even, choice, strips, best);
 }
 
 /* ---- The choice ------------------------------------------------------------------------------ */
@@ -334,7 +336,7 @@ static double least_of(const planning *p, const tgl_shape *shape, const tgl_choi
 {
     tgl_rectangle tiles, strips[TGL_STRIPS_MAX];
     const char *why;
-    if (choice->family->unsupported_reason(shape, p->chip) != NULL) return INFINITY;
+    if (tgl_family_unsupported(choice->family, shape, p->chip) != NULL) return INFINITY;
     const double whole = least_seconds(p->chip, shape, choice);
     const int count = find_strips(choice, shape, &tiles, strips, &why);
     if (count == 0) return whole;
@@ -386,7 +388,7 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
     int next;
     for (int i = 0, first = 0; (family = tgl_family_at(i)) != NULL;
          first += family->row_count, i++) {
-        if (family->unsupported_reason(shape, p->chip) != NULL) continue;
+        if (tgl_family_unsupported(family, shape, p->chip) != NULL) continue;
         next = take_first(r, first, first + family->row_count, p->limit);
         if (next >= 0) compare(p, shape, next, &c, best, best_index);
     }
@@ -446,7 +448,7 @@ static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *sha
     *said_by = NULL;
     for (int i = 0; (family = tgl_family_at(i)) != NULL; i++) {
         if (family->is_on_request) continue;
-        const char *reason = family->unsupported_reason(shape, chip);
+        const char *reason = tgl_family_unsupported(family, shape, chip);
         if (reason == NULL) return NULL;
         if (first != NULL) continue;
         first = reason;
@@ -455,9 +457,10 @@ static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *sha
     return first;
 }
 
-tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *shape,
+tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *given,
                                 const tgl_request *request, tgl_candidate *choice)
 {
+    const tgl_shape even = tgl_shape_of_even_groups(given), *shape = &even;
     const tgl_chip known = with_usual_rates(chip);
     planning p = {.chip = &known, .workspace_max = request->workspace_max, .limit = INFINITY};
     const tgl_family *family;
@@ -472,7 +475,7 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *shape,
         choose_of(&p, shape, &request->choice, request->strips, choice);
     } else {
         choose_predicted(&p, shape, choice);
-        consult_tuned(&p, shape, choice);
+        if (shape->grouping == TGL_GROUPED_NONE) consult_tuned(&p, shape, choice);
     }
     if (choice->rejected != NULL)
         return tgl_fail(choice->rejected_status, "%s cannot serve m=%lld n=%lld k=%lld: %s",

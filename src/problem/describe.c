@@ -5,8 +5,9 @@
 #include "problem/describe.h"
 
 /* Bytes of all matrices if each is moved once. C counts only if D is another matrix. */
-static double bytes_moved(const tgl_shape *s)
+static double bytes_moved(const tgl_shape *given)
 {
+    const tgl_shape even = tgl_shape_of_even_groups(given), *s = &even;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
     return (double)s->batch *
            (m * k * (double)tgl_type_size(s->type_a) + k * n * (double)tgl_type_size(s->type_b) +
@@ -15,10 +16,11 @@ static double bytes_moved(const tgl_shape *s)
 }
 
 /* A complex multiply-add is four real ones. */
-double tgl_shape_flops(const tgl_shape *s)
+double tgl_shape_flops(const tgl_shape *shape)
 {
-    return (tgl_type_is_complex(s->type_a) ? 8.0 : 2.0) * (double)s->batch * (double)s->m *
-           (double)s->n * (double)s->k;
+    const tgl_shape s = tgl_shape_of_even_groups(shape);
+    return (tgl_type_is_complex(s.type_a) ? 8.0 : 2.0) * (double)s.batch * (double)s.m *
+           (double)s.n * (double)s.k;
 }
 
 static void add_types(tgl_text *out, const tgl_shape *s)
@@ -39,6 +41,12 @@ static void add_operand(tgl_text *out, const char *name, bool transposed, bool c
         tgl_text_add(out, "%s%s", name, conjugated ? "^H" : transposed ? "^T" : "");
 }
 
+static const char *const of_groups[] = {
+    [TGL_GROUPED_ROWS] = " of rows",
+    [TGL_GROUPED_DEPTH] = " along k",
+    [TGL_GROUPED_MASKED] = " of up to m rows",
+};
+
 void tgl_text_problem(tgl_text *out, const tgl_shape *s)
 {
     char epilogue[120];
@@ -50,7 +58,10 @@ void tgl_text_problem(tgl_text *out, const tgl_shape *s)
     add_types(out, s);
     tgl_text_add(out, ", row-major, m=%lld n=%lld k=%lld", (long long)s->m, (long long)s->n,
                  (long long)s->k);
-    if (s->batch > 1) tgl_text_add(out, ", batch of %lld", (long long)s->batch);
+    if (s->grouping != TGL_GROUPED_NONE)
+        tgl_text_add(out, ", %lld groups%s", (long long)s->batch, of_groups[s->grouping]);
+    else if (s->batch > 1)
+        tgl_text_add(out, ", batch of %lld", (long long)s->batch);
     if (s->pointers) tgl_text_add(out, " by pointers");
     if (s->device_scalars) tgl_text_add(out, ", alpha and beta in device memory");
     tgl_text_add(out, "%s\n",

@@ -142,6 +142,14 @@ static tgl_status check_scales(const tgl_shape *s, const tgl_operands *o)
     return check_scale("scale_d", o->scale_d, s->scaling_d, s->type_scale);
 }
 
+static tgl_status check_groups(const tgl_shape *s, const tgl_operands *o)
+{
+    if (s->grouping != TGL_GROUPED_NONE)
+        return tgl_pointer_check("groups", TGL_BAD_GROUPS, o->groups, TGL_I32);
+    if (o->groups == NULL) return TGL_OK;
+    return tgl_fail(TGL_BAD_GROUPS, "groups is given, and the problem has no grouping");
+}
+
 static tgl_status check_pointers_array(const char *name, tgl_status status, const void *array)
 {
     if (array == NULL) return tgl_fail(status, "%s is NULL", name);
@@ -200,6 +208,7 @@ static void take_pointers(const tgl_shape *s, const tgl_operands *o, bool reads_
     run->at[TGL_AT_BIAS] = o->bias;
     run->at[TGL_AT_RESIDUAL] = o->residual;
     run->at[TGL_AT_SCALE_D] = o->scale_d;
+    run->at[TGL_AT_GROUPS] = o->groups;
     run->workspace = o->workspace;
     run->workspace_bytes = o->workspace_bytes;
     run->kept[TGL_AT_A] = run->kept[TGL_AT_B] = NULL;
@@ -220,6 +229,7 @@ tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_ru
     TGL_TRY(check_kinds(s, o));
     TGL_TRY(check_scalars(s, o));
     TGL_TRY(check_scales(s, o));
+    TGL_TRY(check_groups(s, o));
     const bool reads_c = take_scalars(s, o, run);
     TGL_TRY(check_used(s, o, run->has_product, reads_c));
     take_pointers(s, o, reads_c, run); /* sets every member, so *run need not be cleared */

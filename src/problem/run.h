@@ -24,6 +24,7 @@ typedef enum tgl_operand {
     TGL_AT_SCALE_A,
     TGL_AT_SCALE_B,
     TGL_AT_SCALE_D,
+    TGL_AT_GROUPS,
     TGL_OPERANDS
 } tgl_operand;
 

@@ -269,6 +269,67 @@ static tgl_status check_scales(const tgl_problem *p)
     return TGL_OK;
 }
 
+/* ---- Groups ---------------------------------------------------------------------------------- */
+
+static const char *grouping_fault(const tgl_problem *p)
+{
+    const bool is_masked = p->grouping == TGL_GROUPED_MASKED;
+    if ((int)p->grouping < TGL_GROUPED_NONE || p->grouping > TGL_GROUPED_MASKED)
+        return "grouping is not a tgl_grouping";
+    if (p->group_form != TGL_GROUP_ENDS && p->group_form != TGL_GROUP_SIZES)
+        return "group_form is not a tgl_group_form";
+    if (p->grouping == TGL_GROUPED_NONE)
+        return p->group_form != 0 ? "group_form is given, and the problem has no grouping" : NULL;
+    if (is_masked && p->group_form != TGL_GROUP_SIZES)
+        return "TGL_GROUPED_MASKED takes TGL_GROUP_SIZES";
+    if (p->grouping != TGL_GROUPED_DEPTH && p->order != TGL_ROW_MAJOR)
+        return "groups of rows are for TGL_ROW_MAJOR: describe the transposed product";
+    if (p->batching != TGL_STRIDED) return "a grouping is for TGL_STRIDED";
+    if (has_scale(p)) return "there are no scales in products with a grouping";
+    return NULL;
+}
+
+/* Checks the grouping, and that matrices which have all groups have no stride. */
+static tgl_status check_grouping(const tgl_problem *p)
+{
+    const char *fault = grouping_fault(p);
+    const bool rows = p->grouping == TGL_GROUPED_ROWS, depth = p->grouping == TGL_GROUPED_DEPTH;
+    const struct {
+        const char *name;
+        int64_t stride;
+        bool is_common;
+        tgl_status status;
+    } strides[] = {{"stride_a", p->stride_a, rows || depth, TGL_BAD_STRIDE_A},
+                   {"stride_b", p->stride_b, depth, TGL_BAD_STRIDE_B},
+                   {"stride_c", p->stride_c, rows, TGL_BAD_STRIDE_C},
+                   {"stride_d", p->stride_d, rows, TGL_BAD_STRIDE_D}};
+    if (fault != NULL) return tgl_fail(TGL_BAD_GROUPS, "%s", fault);
+    for (size_t i = 0; i < COUNT_OF(strides); i++)
+        if (strides[i].is_common && strides[i].stride != 0)
+            return tgl_fail(strides[i].status,
+                            "%s is %lld; it must be 0, because one matrix has all groups",
+                            strides[i].name, (long long)strides[i].stride);
+    return TGL_OK;
+}
+
+tgl_shape tgl_shape_of_even_groups(const tgl_shape *s)
+{
+    /* A stride that is odd says that groups may begin at any element of a contiguous dimension. */
+    tgl_shape even = *s;
+    if (s->batch < 1) return even;
+    if (s->grouping == TGL_GROUPED_ROWS) {
+        even.m = (s->m - 1) / s->batch + 1;
+        even.stride_a = s->trans_a ? even.m | 1 : even.m * s->lda;
+        even.stride_c = even.m * s->ldc;
+        even.stride_d = even.m * s->ldd;
+    } else if (s->grouping == TGL_GROUPED_DEPTH && s->k > 0) {
+        even.k = (s->k - 1) / s->batch + 1;
+        even.stride_a = s->trans_a ? even.k * s->lda : even.k | 1;
+        even.stride_b = s->trans_b ? even.k | 1 : even.k * s->ldb;
+    }
+    return even;
+}
+
 /* ---- Matrices as they are stored ------------------------------------------------------------- */
 
 /* A stored matrix: `rows` lines of `row` elements each, which begin `ld` elements apart. The
@@ -385,7 +446,8 @@ static tgl_status check_extents(const tgl_problem *p, const stored x[MATRICES])
             return tgl_fail(TGL_TOO_LARGE, "the bytes of matrix %c do not fit in 63 bits",
                             matrices[i].name);
     const int result = p->type_d == 0 ? C : D;
-    return check_overlap(result, &x[result], batch);
+    const bool is_one = p->grouping == TGL_GROUPED_ROWS; /* one matrix has all results */
+    return check_overlap(result, &x[result], is_one ? 1 : batch);
 }
 
 /* ---- The shape ------------------------------------------------------------------------------- */
@@ -430,6 +492,8 @@ static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
         .scaling_b = swapped ? p->scaling_a : p->scaling_b,
         .scaling_d = p->scaling_d,
         .type_scale = TGL_F32,
+        .grouping = p->grouping,
+        .group_form = p->group_form,
         .epilogue = {.type_bias = p->type_d == 0 ? p->type_c : p->type_d,
                      .type_residual = p->type_d == 0 ? p->type_c : p->type_d},
     };
@@ -450,6 +514,7 @@ tgl_status tgl_shape_make(const tgl_problem *problem, bool zero_is_tight, tgl_sh
     TGL_TRY(check_leading_dimensions(p, x));
     TGL_TRY(check_batch(p));
     TGL_TRY(check_scales(p));
+    TGL_TRY(check_grouping(p));
     TGL_TRY(check_extents(p, x));
     *shape = normalise(p, x);
     return TGL_OK;

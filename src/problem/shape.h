@@ -50,8 +50,13 @@ typedef struct tgl_shape {
                           guarantees; 0: no guarantee */
     tgl_scaling scaling_a, scaling_b, scaling_d;
     tgl_type type_scale;
+    tgl_grouping grouping; /* ROWS, MASKED: of the rows of D, never swapped */
+    tgl_group_form group_form;
     tgl_shape_epilogue epilogue;
 } tgl_shape;
+
+/* A grouped product as a batch of groups of equal size, for predictions. Others: unchanged. */
+tgl_shape tgl_shape_of_even_groups(const tgl_shape *shape);
 
 static inline bool tgl_epilogue_is_none(const tgl_shape_epilogue *e)
 {

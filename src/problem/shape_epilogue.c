@@ -66,6 +66,12 @@ static tgl_status check_layout(const tgl_shape *s)
         return tgl_fail(TGL_BAD_EPILOGUE, "epilogue.stride_%s is %lld; it must not be negative",
                         e->stride_bias < 0 ? "bias" : "residual",
                         (long long)(e->stride_bias < 0 ? e->stride_bias : e->stride_residual));
+    if (s->grouping == TGL_GROUPED_ROWS &&
+        (e->stride_residual != 0 || (e->bias == TGL_BIAS_ROW && e->stride_bias != 0)))
+        return tgl_fail(TGL_BAD_EPILOGUE,
+                        "epilogue.stride_%s must be 0, because one matrix has the rows of all "
+                        "groups",
+                        e->stride_residual != 0 ? "residual" : "bias");
     if (tgl_shape_is_empty(s)) return TGL_OK;
     const int64_t residual = tgl_extent(s->m, s->n, e->ld_residual);
     const int64_t bias = e->bias == TGL_BIAS_ROW ? s->m : s->n;

@@ -181,6 +181,8 @@ void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_
                   &regions[TGL_SIM_C_POINTERS]);
     set_epilogue(s, run, e, regions);
     set_scalars(s, run, regions);
+    regions[TGL_SIM_GROUPS] =
+        vector_region("the groups", "groups", run->at[TGL_AT_GROUPS], s->batch, 4, 0, &once);
     set_workspace(memory, regions);
     set_kept(&plan->list, run, regions);
 }

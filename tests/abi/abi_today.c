@@ -30,5 +30,14 @@ PIN(TGL_CONJ_NO_TRANS, 114);
 AT(tgl_operands, alpha_imag, 176, 8);
 AT(tgl_operands, beta_imag, 184, 8);
 
+/* Groups, which came later. */
+PIN(TGL_BAD_GROUPS, 44);
+PIN(TGL_GROUPED_ROWS, 1);
+PIN(TGL_GROUPED_DEPTH, 2);
+PIN(TGL_GROUPED_MASKED, 3);
+PIN(TGL_GROUP_SIZES, 1);
+PIN(offsetof(tgl_problem, grouping), sizeof(tgl_problem) - 8);
+AT(tgl_operands, groups, 192, 8);
+
 extern const int abi_is_pinned;
 const int abi_is_pinned = 1;

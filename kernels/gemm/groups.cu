@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pre-pass of grouped products: makes the table of lib/group_table.h from the ends or sizes of
+ * the groups. One block. It takes THREADS groups at a time, a group each thread, and finds where
+ * they begin by prefix scans in shared memory.
+ *
+ * Nothing is assumed about the sizes. Ends are replaced by the maximum of all ends so far, sizes
+ * below 0 by 0, and everything is cut off at `limit`. The spans are therefore disjoint and within
+ * the matrices, and not more of them than the table has room for.
+ */
+#include "lib/group_table.h"
+#include "lib/launch_order.h"
+
+#define THREADS  256
+#define SORT_MAX 4096 /* groups: the time to sort grows with the square of their number */
+
+static __device__ __forceinline__ int clamped(int value, int limit)
+{
+    return value < 0 ? 0 : value < limit ? value : limit;
+}
+
+/* *value := the sum of the values of this and all earlier threads, at most `limit`; with is_max
+ * their maximum. at: THREADS ints of shared memory, which have the results of all threads then. */
+static __device__ __forceinline__ void scan(int *value, int *at, int limit, bool is_max)
+{
+    const int t = (int)threadIdx.x;
+    at[t] = *value;
+    __syncthreads();
+    for (int distance = 1; distance < THREADS; distance *= 2) {
+        const int other = t >= distance ? at[t - distance] : 0;
+        __syncthreads();
+        if (is_max)
+            *value = other > *value ? other : *value;
+        else /* without overflow */
+            *value = other > limit - *value ? limit : *value + other;
+        at[t] = *value;
+        __syncthreads();
+    }
+}
+
+struct group_chunk {
+    int first[THREADS], end[THREADS]; /* of each group */
+    int spans[THREADS];               /* of this and all earlier groups of the chunk */
+};
+
+/* By all threads: the first and end of each group of a chunk. carry: the end of the chunk before.
+ */
+static __device__ __forceinline__ void find_groups(const struct tgl_groups_args *args,
+                                                   struct group_chunk *chunk, int group, int carry)
+{
+    const int t = (int)threadIdx.x;
+    const bool is_masked = args->grouping == TGL_GROUPS_MASKED;
+    int end = group < args->count ? clamped(args->groups[group], args->limit) : 0;
+    if (!is_masked) {
+        if (t == 0) {
+            if (!args->has_sizes)
+                end = end > carry ? end : carry;
+            else
+                end = end > args->limit - carry ? args->limit : end + carry;
+        }
+        scan(&end, chunk->end, args->limit, !args->has_sizes);
+    }
+    chunk->end[t] = end;
+    __syncthreads();
+    chunk->first[t] = is_masked ? 0 : t > 0 ? chunk->end[t - 1] : carry;
+}
+
+/* The number of the first group of the chunk whose spans end behind span number `span`. */
+static __device__ __forceinline__ int group_of_span(const struct group_chunk *chunk, int span)
+{
+    int low = 0, high = THREADS - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (chunk->spans[middle] > span)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* By all threads: writes the spans of a chunk, from span number `at` of the table on. Returns their
+ * number. base: the first group of the chunk. */
+static __device__ __forceinline__ int write_rows(const struct tgl_groups_args *args,
+                                                 struct group_chunk *chunk, int base, int at)
+{
+    const int t = (int)threadIdx.x, tile = args->tile;
+    int spans = (chunk->end[t] - chunk->first[t]) / tile;
+    spans += (chunk->end[t] - chunk->first[t]) % tile > 0;
+    scan(&spans, chunk->spans, 0x7fffffff, false);
+    const int all = chunk->spans[THREADS - 1];
+    for (int i = t; i < all; i += THREADS) {
+        const int g = group_of_span(chunk, i);
+        const int before = g > 0 ? chunk->spans[g - 1] : 0;
+        const struct tgl_group_span span = {base + g, chunk->first[g] + (i - before) * tile,
+                                            chunk->end[g], 0};
+        args->table->spans[at + i] = span;
+    }
+    return all;
+}
+
+/* By all threads: sorts the spans of all groups by their length, the longest first. */
+static __device__ __forceinline__ void sort_groups(const struct tgl_groups_args *args)
+{
+    for (int g = (int)threadIdx.x; g < args->count; g += THREADS) {
+        const struct tgl_group_span own = args->unsorted[g];
+        int rank = args->count > SORT_MAX ? g : 0;
+        for (int i = 0; i < args->count && args->count <= SORT_MAX; i++) {
+            const struct tgl_group_span other = args->unsorted[i];
+            const int more = (other.end - other.first) - (own.end - own.first);
+            rank += more > 0 || (more == 0 && i < g);
+        }
+        args->table->spans[rank] = own;
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) groups(const struct tgl_groups_args args)
+{
+    __shared__ struct group_chunk chunk;
+    wait_for_earlier_launches();
+    let_later_launches_start();
+    const bool is_depth = args.grouping == TGL_GROUPS_DEPTH;
+    int spans = 0, carry = 0;
+    for (int base = 0; base < args.count; base += THREADS) {
+        const int group = base + (int)threadIdx.x;
+        find_groups(&args, &chunk, group, carry);
+        __syncthreads();
+        if (!is_depth) {
+            spans += write_rows(&args, &chunk, base, spans);
+        } else if (group < args.count) {
+            const struct tgl_group_span span = {group, chunk.first[threadIdx.x],
+                                                chunk.end[threadIdx.x], 0};
+            args.unsorted[group] = span;
+        }
+        carry = chunk.end[THREADS - 1];
+        __syncthreads();
+    }
+    if (is_depth) sort_groups(&args);
+    const struct tgl_group_span head = {is_depth ? args.count : spans, 0, 0, 0};
+    if (threadIdx.x == 0) args.table->head = head;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One grouped product with small integers as elements, whose results are exact, and a reference.
+ */
+#ifndef TGL_GROUPED_CASE_H
+#define TGL_GROUPED_CASE_H
+
+#include "support.h"
+
+enum { GROUPS_MAX = 600 };
+
+typedef struct grouped_case {
+    tgl_grouping grouping;
+    tgl_group_form form;
+    int32_t groups[GROUPS_MAX]; /* ends or sizes, possible or not */
+    int count;
+    int64_t rows, n, k; /* rows: problem.m */
+    tgl_type type, result;
+    bool trans_a, trans_b;
+    bool is_column_major;    /* DEPTH */
+    bool separate_d;         /* D is another matrix than C, of the type `result` */
+    int pad_a, pad_b, pad_c; /* additional elements of leading dimensions */
+    double alpha, beta;
+    tgl_bias bias;
+    bool has_relu, has_residual;
+    bool has_poison; /* what no group has is NaN, and so are the elements of group 0 */
+    tgl_compute compute;
+    const char *kernel;
+    uint64_t seed;
+} grouped_case;
+
+/* Runs the case by a plan and compares every element. Fails with the case's description. Returns
+ * the status of creating the plan and of the run. After a failure D must be unchanged. */
+tgl_status run_grouped(tgl_device *dev, const grouped_case *c);
+
+/* Random sizes (or ends) of `count` groups that have at most `total` together. */
+void draw_groups(grouped_case *c, int count, int64_t total, uint64_t seed);
+
+#endif

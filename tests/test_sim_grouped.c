@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Grouped products by kernels: on the simulator, which checks races and bounds, or on the device
+ * that TEGULA_TEST_DEVICE names.
+ */
+#include "grouped_case.h"
+
+static grouped_case case_of(tgl_grouping grouping, const char *kernel, tgl_type type)
+{
+    const bool depth = grouping == TGL_GROUPED_DEPTH;
+    return (grouped_case){.grouping = grouping,
+                          .form = TGL_GROUP_SIZES,
+                          .rows = depth ? 72 : 200,
+                          .n = 72,
+                          .k = depth ? 240 : 80,
+                          .type = type,
+                          .result = type,
+                          .trans_a = depth,
+                          .alpha = 1,
+                          .has_poison = true,
+                          .kernel = kernel};
+}
+
+static void run(void **state, const grouped_case *c)
+{
+    const tgl_status status = run_grouped(*state, c);
+    if (status == TGL_OK) return;
+    char why[400];
+    tgl_last_error(why, sizeof why);
+    fail_msg("%s, grouping %d: %s: %s", c->kernel != NULL ? c->kernel : "NULL", (int)c->grouping,
+             tgl_status_name(status), why);
+}
+
+/* Groups of rows: kernels, types, layouts. TMA stores D, threads store words of it or elements. */
+static void groups_of_rows(void **state)
+{
+    static const struct {
+        const char *kernel;
+        tgl_type type;
+    } rows[] = {{NULL, TGL_BF16},
+                {"wgmma_128x64_s8", TGL_BF16},
+                {"wgmma_128x128_alt", TGL_F16},
+                {"wgmma_64x64:exchanged=1", TGL_BF16},
+                {"wgmma_64x32:exchanged=1,cluster=2", TGL_F16},
+                {"wgmma_64x64:columns=2", TGL_BF16},
+                {"mma_64x64x128", TGL_F16},
+                {"wgmma_64x64", TGL_I8},
+                {"mma_64x64x128_f64", TGL_F64},
+                {NULL, TGL_F32},
+                {"simt_64x64x16", TGL_F32}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        for (int way = 0; way < 2; way++) {
+            grouped_case c = case_of(way != 0 && i % 2 != 0 ? TGL_GROUPED_MASKED : TGL_GROUPED_ROWS,
+                                     rows[i].kernel, rows[i].type);
+            if (c.grouping == TGL_GROUPED_MASKED) c.rows = 136;
+            if (c.grouping == TGL_GROUPED_ROWS && way == 0) c.form = TGL_GROUP_ENDS;
+            c.trans_b = way != 0;
+            c.beta = way != 0 && i % 3 == 0 ? -1 : 0;
+            c.bias = way != 0 ? TGL_BIAS_COLUMN : TGL_BIAS_NONE;
+            if (c.type == TGL_I8) c.result = TGL_I32;
+            c.seed = 10 * i + (unsigned)way;
+            draw_groups(&c, 5, c.rows, c.seed);
+            run(state, &c);
+        }
+}
+
+/* Sizes of 0 and 1, one group that has all rows, and sizes that are not possible. */
+static const int32_t adversarial[][4] = {{0, 0, 0, 0},
+                                         {1, 1, 1, 1},
+                                         {0, 0, 200, 0},
+                                         {200, 0, 0, 0},
+                                         {64, 64, 64, 8},
+                                         {-5, 70, -1, 30},
+                                         {150, 20, 180, 40},
+                                         {0, 300, 500, 1000},
+                                         {INT32_MAX, INT32_MAX, INT32_MIN, INT32_MAX},
+                                         {INT32_MIN, 199, INT32_MAX, 7}};
+
+static void adversarial_sizes(void **state)
+{
+    static const char *const kernels[] = {"wgmma_64x64", "wgmma_64x64:exchanged=1",
+                                          "mma_64x64x128"};
+    for (size_t i = 0; i < COUNT_OF(adversarial); i++)
+        for (int way = 0; way < 6; way++) {
+            if (way >= 3 && i % 2 != 0) continue; /* the same table: gemm/groups.cu */
+            const tgl_grouping grouping = (tgl_grouping)(1 + way % 3);
+            const char *kernel = kernels[(i + (size_t)way) % COUNT_OF(kernels)];
+            grouped_case c = case_of(grouping, kernel, TGL_BF16);
+            c.form = way < 3 ? TGL_GROUP_SIZES : TGL_GROUP_ENDS;
+            if (grouping == TGL_GROUPED_MASKED) c.form = TGL_GROUP_SIZES;
+            if (grouping == TGL_GROUPED_DEPTH) c.k = 200;
+            c.has_poison = grouping != TGL_GROUPED_DEPTH;
+            c.beta = way % 2;
+            c.count = 4;
+            memcpy(c.groups, adversarial[i], sizeof adversarial[i]);
+            run(state, &c);
+        }
+}
+
+/* More groups than gemm/groups.cu takes at once. */
+static void many_groups(void **state)
+{
+    for (int way = 0; way < 4; way++) {
+        grouped_case c =
+            case_of(way < 2 ? TGL_GROUPED_ROWS : TGL_GROUPED_DEPTH, "mma_16x64x256_s2", TGL_BF16);
+        c.form = (tgl_group_form)(way % 2);
+        c.n = 8;
+        if (c.grouping == TGL_GROUPED_DEPTH) c.rows = 16;
+        draw_groups(&c, 260, 200, (unsigned)way);
+        run(state, &c);
+    }
+}
+
+/* Groups along K begin at any K; the last step of a group ends within the next one, which has
+ * NaN. */
+static void groups_of_depth(void **state)
+{
+    static const struct {
+        const char *kernel;
+        tgl_type type;
+        bool trans_a, trans_b;
+    } rows[] = {{NULL, TGL_BF16, true, false},
+                {"wgmma_128x64_s8", TGL_BF16, true, false},
+                {"wgmma_128x128_alt", TGL_F16, true, false},
+                {"wgmma_64x48_s14", TGL_F16, true, false},
+                {"wgmma_64x64:exchanged=1", TGL_BF16, true, false},
+                {"wgmma_64x64:cluster=2,columns=2", TGL_F16, true, false},
+                {"mma_64x64x128", TGL_F16, false, true},
+                {"mma_64x64x128", TGL_BF16, true, true},
+                {"mma_64x32x128_f64", TGL_F64, false, false},
+                {NULL, TGL_F32, true, false},
+                {"simt_64x64x16", TGL_F32, false, true}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const int way = i % 2 != 0;
+        grouped_case c = case_of(TGL_GROUPED_DEPTH, rows[i].kernel, rows[i].type);
+        c.trans_a = rows[i].trans_a;
+        c.trans_b = rows[i].trans_b;
+        c.form = (tgl_group_form)way;
+        c.beta = way;
+        if (way != 0) c.rows = 136;
+        if (tgl_type_size(c.type) == 2) c.separate_d = true, c.result = TGL_F32;
+        c.seed = 100 + i;
+        draw_groups(&c, 5, c.k, c.seed + (unsigned)way);
+        run(state, &c);
+    }
+}
+
+/* Unaligned matrices, D beside C, a residual, alpha of 0. */
+static void other_operands(void **state)
+{
+    for (int way = 0; way < 6; way++) {
+        grouped_case c =
+            case_of(way % 2 != 0 ? TGL_GROUPED_DEPTH : TGL_GROUPED_ROWS, NULL, TGL_F16);
+        if (way < 2) c.pad_a = 1, c.pad_b = 3, c.pad_c = 1;
+        if (way == 2 || way == 3) c.separate_d = true, c.has_residual = true, c.has_relu = true;
+        c.alpha = way < 4 ? 0.5 : 0;
+        c.beta = 2;
+        c.seed = (unsigned)way;
+        draw_groups(&c, 6, 190, c.seed);
+        run(state, &c);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_of_rows), cmocka_unit_test(adversarial_sizes),
+        cmocka_unit_test(many_groups),    cmocka_unit_test(groups_of_depth),
+        cmocka_unit_test(other_operands),
+    };
+    sweep_arguments(argc, argv);
+    return cmocka_run_group_tests(tests, setup_test_device, teardown_device);
+}
