@@ -17,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 
 printf '#!/bin/sh\nexec "%s" cc -target %s-linux-gnu.2.28 "$@"\n' "$zig" "$machine" >"$work/cc"
 chmod +x "$work/cc"
-CC=$work/cc _PYTHON_HOST_PLATFORM=linux-$machine \
+CC=$work/cc LDFLAGS=-s _PYTHON_HOST_PLATFORM=linux-$machine \
   SKBUILD_CMAKE_ARGS="-DCMAKE_SYSTEM_NAME=Linux;-DCMAKE_SYSTEM_PROCESSOR=$machine" \
   "$python" -m pip wheel --no-deps --wheel-dir "$work" "$root/python"
 "$python" -m pip install -q --target "$work/tool" wheel
