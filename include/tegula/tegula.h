@@ -411,8 +411,8 @@ typedef struct tgl_problem {
     tgl_group_form group_form;                   /* of a problem with a grouping; else 0 */
 } tgl_problem;
 
-/* Fills *problem with C := alpha*A*B + beta*C: A, B and C of `type` (I8: C of I32), row-major, not
- * transposed, without padding, batch 1. size: sizeof(tgl_problem). Returns TGL_OK; TGL_BAD_ARGUMENT
+/* Fills *problem with C := alpha*A*B + beta*C: A, B and C of `type` (I8: C of I32; F8: C of BF16),
+ * row-major, not transposed, without padding, batch 1. size: sizeof(tgl_problem). Returns TGL_OK; TGL_BAD_ARGUMENT
  * (problem is NULL, or size is smaller than the struct of version 0.2). The sizes and the type are
  * checked when the problem is used. */
 TGL_API tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type type, int64_t m,

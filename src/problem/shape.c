@@ -169,7 +169,9 @@ tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type type, in
         .trans_b = TGL_NO_TRANS,
         .type_a = type,
         .type_b = type,
-        .type_c = type == TGL_I8 ? TGL_I32 : type,
+        .type_c = type == TGL_I8         ? TGL_I32
+                  : tgl_type_is_f8(type) ? TGL_BF16
+                                         : type,
         .batch = 1,
     };
     memset(problem, 0, size);
