@@ -43,8 +43,9 @@ const char *tgl_8_bits_unsupported_reason(const tgl_shape *s)
     if (s->scaling_a == TGL_SCALING_BLOCK || s->scaling_b == TGL_SCALING_BLOCK ||
         s->scaling_d == TGL_SCALING_BLOCK)
         return "it has no scales of blocks";
-    return tgl_shape_scalar_type(s) == TGL_I32 ? unsupported_integers(s)
-                                               : unsupported_addends(&s->epilogue);
+    if (tgl_shape_scalar_type(s) == TGL_I32) return unsupported_integers(s);
+    if (s->type_c == TGL_I32 || s->type_d == TGL_I32) return "sums of i32 are not scaled";
+    return unsupported_addends(&s->epilogue);
 }
 
 static bool has_f32_epilogue(const tgl_shape_epilogue *e)
@@ -55,6 +56,8 @@ static bool has_f32_epilogue(const tgl_shape_epilogue *e)
 
 const char *tgl_gemm_unsupported_reason(const tgl_shape *s)
 {
+    if (tgl_shape_has_scales(s) && !tgl_has_8_bits(s))
+        return "scales are for products of 8-bit types";
     _Static_assert(TGL_EXTENT_MAX == 2147482623, "the sentence says so");
     if (s->m > TGL_EXTENT_MAX || s->n > TGL_EXTENT_MAX || s->k > TGL_EXTENT_MAX)
         return "CUDA kernels take m, n and k up to 2147482623";

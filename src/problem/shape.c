@@ -255,25 +255,6 @@ static tgl_status check_batch(const tgl_problem *p)
     return TGL_OK;
 }
 
-/* Scales are for matrices of 8 bits: those of A and B for the types of their elements, that of D
- * also for wider results of such products. Sums of int32 that are results have none. */
-static tgl_status check_scaled_types(const tgl_problem *p)
-{
-    const tgl_type d = p->type_d != 0 ? p->type_d : p->type_c;
-    if (!has_scale(p)) return TGL_OK;
-    if (tgl_type_size(p->type_a) != 1)
-        return tgl_fail(TGL_BAD_TYPE,
-                        "the problem has scales, and A is %s: they are for types of 8 "
-                        "bits",
-                        tgl_type_name(p->type_a));
-    if (d == TGL_I32 || p->type_c == TGL_I32)
-        return tgl_fail(TGL_BAD_TYPE,
-                        "the problem has scales, and %c is i32: sums of i32 are not "
-                        "scaled",
-                        d == TGL_I32 ? 'D' : 'C');
-    return TGL_OK;
-}
-
 static tgl_status check_scales(const tgl_problem *p)
 {
     const struct {
@@ -285,7 +266,6 @@ static tgl_status check_scales(const tgl_problem *p)
         if ((int)scalings[i].value < TGL_SCALING_NONE || scalings[i].value > TGL_SCALING_BLOCK)
             return tgl_fail(TGL_BAD_ARGUMENT, "%s is %d, which is not a tgl_scaling",
                             scalings[i].name, (int)scalings[i].value);
-    TGL_TRY(check_scaled_types(p));
     if (p->type_scale != 0 && p->type_scale != TGL_F32)
         return tgl_fail(TGL_BAD_TYPE, "type_scale is %d; it must be 0 or TGL_F32",
                         (int)p->type_scale);
