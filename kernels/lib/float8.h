@@ -12,6 +12,17 @@
 
 #include "lib/half.h"
 
+/* Whether there are instructions for pairs: on sm_89 from PTX 8.1 on, which is NVRTC 12.1; on sm_90
+ * with every NVRTC that knows it (PTX ISA, "cvt"). */
+#if defined(TGL_SIM)
+#define HAS_F8_CONVERSIONS 0
+#elif __CUDA_ARCH__ >= 900
+#define HAS_F8_CONVERSIONS 1
+#else
+#define HAS_F8_CONVERSIONS                                                                         \
+    (__CUDA_ARCH__ >= 890 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201)
+#endif
+
 struct e4m3 {
     unsigned char bits;
 };
@@ -86,7 +97,7 @@ static __device__ __forceinline__ struct e5m2 float_to_e5m2(float x)
 /* Two neighbours of float in memory as a half word: the first is the lower byte. */
 static __device__ __forceinline__ unsigned floats_to_e4m3(float first, float second)
 {
-#if !defined(TGL_SIM) && __CUDA_ARCH__ >= 890
+#if HAS_F8_CONVERSIONS
     unsigned short to;
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(to) : "f"(second), "f"(first));
     return to;
@@ -97,7 +108,7 @@ static __device__ __forceinline__ unsigned floats_to_e4m3(float first, float sec
 
 static __device__ __forceinline__ unsigned floats_to_e5m2(float first, float second)
 {
-#if !defined(TGL_SIM) && __CUDA_ARCH__ >= 890
+#if HAS_F8_CONVERSIONS
     unsigned short to;
     asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(to) : "f"(second), "f"(first));
     return to;
@@ -109,7 +120,7 @@ static __device__ __forceinline__ unsigned floats_to_e5m2(float first, float sec
 /* The two elements in the low half of `pair` as two f16: the first is the lower half. */
 static __device__ __forceinline__ unsigned e4m3_pair_to_f16(unsigned pair)
 {
-#if !defined(TGL_SIM) && __CUDA_ARCH__ >= 890
+#if HAS_F8_CONVERSIONS
     unsigned to;
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(to) : "h"((unsigned short)pair));
     return to;
