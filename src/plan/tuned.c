@@ -53,10 +53,12 @@ static bool is_far(int64_t x, int64_t y)
 }
 
 /* The type as it is in the table: "tf32" for F32 that may be rounded to TF32, for which there are
- * other kernels; "bf16" for f16 as well, whose kernels are the same. */
+ * other kernels; "bf16" for f16 as well, whose kernels are the same, and "e4m3" for e5m2, unless
+ * sums are not promoted: the kernels of FAST have other tiles. */
 static const char *tuned_type(const tgl_shape *s)
 {
     const bool is_tf32 = s->type_a == TGL_F32 && s->compute == TGL_COMPUTE_TF32;
+    if (tgl_type_is_f8(s->type_a)) return s->compute == TGL_COMPUTE_FAST ? "fast" : "e4m3";
     return is_tf32 ? "tf32" : s->type_a == TGL_F16 ? "bf16" : tgl_type_name(s->type_a);
 }
 
