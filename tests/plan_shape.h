@@ -64,7 +64,13 @@ static inline tgl_shape shape_of_row(const tgl_tuned *row)
         s.compute = TGL_COMPUTE_TF32;
     else if (strcmp(row->type, "bf16") == 0)
         s.type_a = s.type_b = s.type_c = s.type_d = TGL_BF16;
-    else if (strcmp(row->type, "f64") == 0)
+    else if (strcmp(row->type, "e4m3") == 0) {
+        s.type_a = s.type_b = TGL_F8_E4M3;
+        s.type_c = s.type_d = TGL_BF16;
+    } else if (strcmp(row->type, "i8") == 0) {
+        s.type_a = s.type_b = TGL_I8;
+        s.type_c = s.type_d = s.type_accumulate = TGL_I32;
+    } else if (strcmp(row->type, "f64") == 0)
         s.type_a = s.type_b = s.type_c = s.type_d = s.type_accumulate = TGL_F64;
     else
         assert_string_equal(row->type, "f32");

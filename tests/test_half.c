@@ -337,10 +337,15 @@ static void unsupported_types_are_named(void **state)
     epilogue.type_bias = TGL_F64;
     assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_UNSUPPORTED);
     problem = problem_of(TGL_F8_E4M3, 4, 4, 4);
-    problem.type_c = TGL_BF16;
+    problem.type_d = TGL_F16;
+    problem.scaling_d = TGL_SCALING_TENSOR;
+    problem.type_a = problem.type_b = TGL_BF16;
+    assert_status(tgl_plan_create(*state, &problem, NULL, &plan), TGL_BAD_TYPE);
+    problem.type_d = TGL_F32;
     assert_status(tgl_plan_create(*state, &problem, NULL, &plan), TGL_UNSUPPORTED);
-    assert_sentence("the cpu device has kernels for f32, f64, c64, c128, f16, bf16, and i8 with "
-                    "results of i32 only");
+    assert_sentence(
+        "the cpu device has kernels for f32, f64, c64, c128, f16, bf16, e4m3, e5m2, and "
+        "i8 with results of i32 or scales");
 }
 
 int main(void)

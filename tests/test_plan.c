@@ -144,8 +144,8 @@ static void types_without_kernels_are_refused(void **state)
         tgl_type a, b, c, d;
         tgl_status status;
     } types[] = {
-        {TGL_F8_E4M3, TGL_F8_E5M2, TGL_F32, (tgl_type)0, TGL_UNSUPPORTED},
-        {TGL_F8_E5M2, TGL_F8_E5M2, TGL_BF16, (tgl_type)0, TGL_UNSUPPORTED},
+        {TGL_F8_E4M3, TGL_I8, TGL_F32, (tgl_type)0, TGL_BAD_TYPE},
+        {TGL_F8_E5M2, TGL_F8_E5M2, TGL_F8_E5M2, (tgl_type)0, TGL_BAD_TYPE},
         {TGL_F32, TGL_F32, TGL_F64, (tgl_type)0, TGL_BAD_TYPE},
         {TGL_F64, TGL_F32, TGL_F32, (tgl_type)0, TGL_BAD_TYPE},
         {TGL_F32, TGL_F64, TGL_F32, (tgl_type)0, TGL_BAD_TYPE},

@@ -99,7 +99,7 @@ static void test_refusals(void **state)
     problem.trans_b = TGL_TRANS;
     assert_status(tgl_plan_create(dev, &problem, &rung, &plan), TGL_UNSUPPORTED);
     problem = problem_of(TGL_F8_E4M3, 4, 4, 4);
-    problem.type_c = TGL_F32;
+    problem.scaling_d = TGL_SCALING_BLOCK;
     assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
     problem = problem_of(TGL_F32, 4, 4, 4);
     problem.batch = 2;

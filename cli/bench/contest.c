@@ -120,6 +120,7 @@ static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
     const tgl_problem *p = &t->problem;
     return error_bound(p->k * element_parts(p->type_a)) +
            error_of_rounded_inputs(p->type_a, p->compute) +
+           error_of_f8_sums(p->type_a, p->compute, p->k) +
            (c->peer != NULL ? error_of_rounded_sums(t->operands.result.type, p->k) : 0) +
            (has_epilogue ? EPILOGUE_ERRORS : 0);
 }

@@ -31,12 +31,14 @@ int64_t cublas_result_stride(const tgl_problem *p)
 
 int cublas_data_type(tgl_type type)
 {
-    return type == TGL_F64    ? CUDA_R_64F
-           : type == TGL_F16  ? CUDA_R_16F
-           : type == TGL_BF16 ? CUDA_R_16BF
-           : type == TGL_I8   ? CUDA_R_8I
-           : type == TGL_I32  ? CUDA_R_32I
-                              : CUDA_R_32F;
+    return type == TGL_F64       ? CUDA_R_64F
+           : type == TGL_F16     ? CUDA_R_16F
+           : type == TGL_BF16    ? CUDA_R_16BF
+           : type == TGL_F8_E4M3 ? CUDA_R_8F_E4M3
+           : type == TGL_F8_E5M2 ? CUDA_R_8F_E5M2
+           : type == TGL_I8      ? CUDA_R_8I
+           : type == TGL_I32     ? CUDA_R_32I
+                                 : CUDA_R_32F;
 }
 
 int cublas_compute_type(const tgl_problem *p)
@@ -104,8 +106,10 @@ bool cublas_run(const cublas_product *x, operand_set s)
 
 /* Why cuBLAS is not used for a problem; NULL: it is. The bench has row-major, tight matrices
  * only. */
-static const char *unsupported_reason(const tgl_problem *p)
+static const char *unsupported_reason(const tgl_problem *p, cublas_way way)
 {
+    const bool is_f8 = p->type_a == TGL_F8_E4M3 || p->type_a == TGL_F8_E5M2;
+    if (is_f8 && way == CUBLAS_DEFAULT) return "only cuBLASLt takes 8-bit floating-point types";
     if (p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX || p->batch > INT_MAX)
         return "the sizes do not fit its integers";
     if (!element_is_known(p->type_a) || p->type_a != p->type_b) return "it does not take the types";
@@ -116,7 +120,7 @@ cublas_product *cublas_prepare(cublas *c, cublas_way way, const operands *o, cha
                                size_t message_size)
 {
     const tgl_problem *p = &o->problem;
-    const char *reason = unsupported_reason(p);
+    const char *reason = unsupported_reason(p, way);
     if (reason != NULL) {
         snprintf(message, message_size, "%s", reason);
         return NULL;

@@ -52,6 +52,10 @@ static cublasStatus_t describe_matrices(cublas_product *x)
     if (status == 0)
         status = call->cublasLtMatmulDescSetAttribute(x->desc, CUBLASLT_MATMUL_DESC_TRANSB, &second,
                                                       sizeof second);
+    const int8_t is_fast = p->compute == TGL_COMPUTE_FAST;
+    if (status == 0 && is_fast)
+        status = call->cublasLtMatmulDescSetAttribute(x->desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
+                                                      &is_fast, sizeof is_fast);
     if (status == 0)
         status = make_layout(x->lib, p, p->type_b, stored_b(p).ld, p->k + p->n - stored_b(p).ld,
                              p->stride_b, &x->A);

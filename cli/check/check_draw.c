@@ -317,6 +317,7 @@ static double bound_of(const check_drawing *from, const tgl_problem *p)
     const int parts = element_parts(p->type_a);
     return error_bound(p->k * parts) + 2 * (parts - 1) +
            error_of_rounded_inputs(p->type_a, p->compute) +
+           error_of_f8_sums(p->type_a, p->compute, p->k) +
            (from->cuts_sums ? error_of_cut_sums(p->type_a, p->k) : 0);
 }
 

@@ -200,8 +200,9 @@ static bool take_value(const cli_option *o, const char *text, void *options)
         return cli_parse_real(name_of(o, name), text, member);
     case CLI_TYPE:
         if (element_type_of(text, member)) return true;
-        return cli_misuse_false("%s: \"%s\" is none of f32, f64, f16, bf16, i8, i32, c64 and c128",
-                                name_of(o, name), text);
+        return cli_misuse_false(
+            "%s: \"%s\" is none of f32, f64, f16, bf16, e4m3, e5m2, i8, i32, c64 and c128",
+            name_of(o, name), text);
     case CLI_CHOICE:
         index = cli_parse_name(name_of(o, name), text, o->names);
         if (index >= 0) *(int *)member = (int)o->least + index;

@@ -69,7 +69,8 @@ const char *compute_name(tgl_compute compute);
 
 /* Lines of these options in help texts. */
 #define HELP_TYPES                                                                                 \
-    "  --type TYPE       type of A and B: f32, f64, f16, bf16, i8, c64, c128 (f32)\n"              \
+    "  --type TYPE       type of A and B: f32, f64, f16, bf16, e4m3, e5m2, i8, c64,\n"             \
+    "                    c128 (f32)\n"                                                             \
     "  --type-c TYPE     type of C (that of A and B; i32 for i8)\n"                                \
     "  --type-d TYPE     the result goes to another matrix than C, of this type\n"                 \
     "  --compute MODE    arithmetic: default, ieee, accurate, tf32, fast (default)\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Converts elements. f32, f64 and the integers are types of C; the 16-bit types are converted bit
+ * Converts elements. f32, f64 and the integers are types of C; the others are converted bit
  * by bit, so that the compiler and the processor need not support them.
  */
 #include "elements.h"
@@ -9,15 +9,24 @@
 #include <string.h>
 
 /* Columns: name; bytes of a number; bits of the fraction; exponent of the smallest normal number.
- * The exponent of the greatest number is 1 minus that of the smallest. Integer types: 0, 0. */
+ * The exponent of the greatest number is 1 minus that of the smallest. Integer types: 0, 0.
+ * has_no_inf: only the greatest code is not a number; `saturates`: greater numbers become the
+ * greatest one. */
 static const struct format {
     const char *name;
     int size, fraction, least;
+    bool has_no_inf, saturates;
 } formats[] = {
-    [TGL_F32] = {"f32", 4, 23, -126}, [TGL_F64] = {"f64", 8, 52, -1022},
-    [TGL_F16] = {"f16", 2, 10, -14},  [TGL_BF16] = {"bf16", 2, 7, -126},
-    [TGL_I8] = {"i8", 1, 0, 0},       [TGL_I32] = {"i32", 4, 0, 0},
-    [TGL_C64] = {"c64", 4, 23, -126}, [TGL_C128] = {"c128", 8, 52, -1022},
+    [TGL_F32] = {"f32", 4, 23, -126},
+    [TGL_F64] = {"f64", 8, 52, -1022},
+    [TGL_F16] = {"f16", 2, 10, -14},
+    [TGL_BF16] = {"bf16", 2, 7, -126},
+    [TGL_F8_E4M3] = {"e4m3", 1, 3, -6, true, true},
+    [TGL_F8_E5M2] = {"e5m2", 1, 2, -14, false, true},
+    [TGL_I8] = {"i8", 1, 0, 0},
+    [TGL_I32] = {"i32", 4, 0, 0},
+    [TGL_C64] = {"c64", 4, 23, -126},
+    [TGL_C128] = {"c128", 8, 52, -1022},
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -87,7 +96,9 @@ double element_least_normal(tgl_type type)
 double element_greatest(tgl_type type)
 {
     if (element_is_integer(type)) return element_scale(type) - 1;
-    return ldexp(2 - ldexp(1, -formats[type].fraction), 1 - formats[type].least);
+    const struct format *f = &formats[type];
+    if (f->has_no_inf) return ldexp(2 - ldexp(2, -f->fraction), 2 - f->least);
+    return ldexp(2 - ldexp(1, -f->fraction), 1 - f->least);
 }
 
 double element_half_ulp(tgl_type type, double x)
@@ -96,11 +107,13 @@ double element_half_ulp(tgl_type type, double x)
     int exponent = f->least;
     if (element_is_integer(type)) return 0.5;
     if (fabs(x) >= ldexp(1, f->least)) exponent = ilogb(x);
-    if (exponent > 1 - f->least) exponent = 1 - f->least;
+    const int greatest = 1 - f->least + f->has_no_inf;
+    if (exponent > greatest) exponent = greatest;
     return ldexp(1, exponent - f->fraction - 1);
 }
 
-/* ---- 16-bit formats -------------------------------------------------------------------------- */
+/* ---- Formats of 16 and 8 bits
+ * -------------------------------------------------------------------------- */
 
 static uint64_t bits_of(double x)
 {
@@ -125,9 +138,11 @@ static uint64_t shift_rounded(uint64_t significand, int shift)
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
 }
 
-/* The code of infinity: its exponent is one above that of the greatest number. */
+/* The code of infinity: its exponent is one above that of the greatest number. If there is none,
+ * the code of NaN. */
 static uint64_t infinity_code(const struct format *f)
 {
+    if (f->has_no_inf) return (UINT64_C(1) << (8 * f->size - 1)) - 1;
     return (uint64_t)(3 - 2 * f->least) << f->fraction;
 }
 
@@ -141,7 +156,7 @@ static uint64_t encode_finite(const struct format *f, uint64_t magnitude)
     if (exponent < f->least) return shift_rounded(significand, shift + f->least - exponent);
     const uint64_t code =
         ((uint64_t)(exponent - f->least) << f->fraction) + shift_rounded(significand, shift);
-    return code < infinity_code(f) ? code : infinity_code(f);
+    return code < infinity_code(f) ? code : infinity_code(f) - f->saturates;
 }
 
 static uint16_t encode(const struct format *f, double x)
@@ -151,15 +166,17 @@ static uint16_t encode(const struct format *f, double x)
     if (isnan(x))
         code = infinity_code(f) | UINT64_C(1) << (f->fraction - 1);
     else if (isinf(x))
-        code = infinity_code(f);
+        code = infinity_code(f) - f->saturates;
     else
         code = encode_finite(f, magnitude);
-    return (uint16_t)(bits >> 63 << 15 | code);
+    return (uint16_t)(bits >> 63 << (8 * f->size - 1) | code);
 }
 
 static inline double decode(const struct format *f, uint16_t code)
 {
-    const uint64_t sign = (uint64_t)(code >> 15) << 63, magnitude = code & 0x7fffu;
+    const int sign_bit = 8 * f->size - 1;
+    const uint64_t sign = (uint64_t)(code >> sign_bit) << 63;
+    const uint64_t magnitude = code & ((UINT64_C(1) << sign_bit) - 1);
     const uint64_t exponent = magnitude >> f->fraction;
     const uint64_t fraction = magnitude & ((UINT64_C(1) << f->fraction) - 1);
     if (exponent == 0)
@@ -185,6 +202,9 @@ double element_get(tgl_type type, const void *elements, int64_t at)
         return ((const int8_t *)elements)[at];
     case TGL_I32:
         return ((const int32_t *)elements)[at];
+    case TGL_F8_E4M3:
+    case TGL_F8_E5M2:
+        return decode(&formats[type], ((const uint8_t *)elements)[at]);
     default:
         return decode(&formats[type], ((const uint16_t *)elements)[at]);
     }
@@ -206,6 +226,10 @@ void element_set(tgl_type type, void *elements, int64_t at, double x)
         break;
     case TGL_I32:
         ((int32_t *)elements)[at] = (int32_t)element_round(type, x);
+        break;
+    case TGL_F8_E4M3:
+    case TGL_F8_E5M2:
+        ((uint8_t *)elements)[at] = (uint8_t)encode(&formats[type], x);
         break;
     default:
         ((uint16_t *)elements)[at] = encode(&formats[type], x);
@@ -251,7 +275,8 @@ int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t cou
     const int64_t block = BLOCK_WORDS * (int64_t)sizeof(uint64_t) / size;
     int64_t at = 0;
     if (element_is_integer(type)) return count;
-    while (count - at >= block && block_is_finite(type, (const char *)elements + at * size))
+    while (!formats[type].has_no_inf && count - at >= block &&
+           block_is_finite(type, (const char *)elements + at * size))
         at += block;
     while (at < count && isfinite(element_get(type, elements, at)))
         at++;

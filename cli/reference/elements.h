@@ -8,6 +8,8 @@
  *     f64    1, 11, 52
  *     f16    1, 5, 10     IEEE half
  *     bf16   1, 8, 7      bfloat16
+ *     e4m3   1, 4, 3        no infinity; greater numbers are rounded to the greatest one, 448
+ *     e5m2   1, 5, 2        the same with 57344
  *     i8     8-bit integers, two's complement
  *     i32    32-bit integers, two's complement
  *     c64    complex: two f32, the real part first

@@ -283,6 +283,15 @@ double error_of_cut_sums(tgl_type type, int64_t k)
     return fmax(0, (double)k / 8 + 4 - error_bound(k));
 }
 
+double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k)
+{
+    enum { TERMS = 34, K = 32, PROMOTED = 4 }; /* of an instruction; instructions */
+    if (type != TGL_F8_E4M3 && type != TGL_F8_E5M2) return 0;
+    const double instructions = ceil((double)k / K);
+    const double count = compute == TGL_COMPUTE_FAST ? instructions : fmin(instructions, PROMOTED);
+    return count * TERMS * 0x1p-13 / 0x1p-24;
+}
+
 /* The sum of k products of random signs is about sqrt(k) times as large as one product. A partial
  * sum more than 4 times larger than that is very rare. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k)

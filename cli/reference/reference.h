@@ -128,6 +128,11 @@ double error_of_rounded_inputs(tgl_type type, tgl_compute compute);
  * error_bound(k). With inputs of U(0,1) the mean error is 0.1 k. */
 double error_of_cut_sums(tgl_type type, int64_t k);
 
+/* The addition to the bound if tensor cores multiply 8-bit floating-point inputs: they add 33 terms
+ * with 13 bits of fraction and cut the sum to as many, for each 32 of K (docs/accuracy.md). Unless
+ * FAST is asked for, sums of 128 of K are added in FP32. */
+double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k);
+
 /* The addition to the bound for a library that rounds the partial sums of split-K to D's type, as
  * cuBLAS does if D has 16 bits: the error of four such roundings. 0 for f32 and f64. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k);

@@ -252,7 +252,7 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *     F32                         F32              F32
  *     F64                         F64              F64
  *     both F16, or both BF16      F32              the type of A and B, or F32
- *     F8_E4M3, F8_E5M2 (mixed)    F32              F16, BF16 or F32
+ *     F8_E4M3, F8_E5M2 (mixed)    F32              F16, BF16 or F32; with a scale also F8
  *     I8                          I32              I32; with a scale also I8, F16, BF16, F32
  *     C64                         C64              C64
  *     C128                        C128             C128
@@ -260,10 +260,15 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  * devices. On cuda before compute capability 8.0, F64, F16 and BF16 are supported only with few
  * rows or columns or small matrices. cpu has kernels for C64 and C128; the other devices return
  * TGL_UNSUPPORTED for them. cpu, sim, and cuda from compute capability 8.0 on have kernels for I8
- * with C and D of I32, without scales. The rest of the table gives TGL_UNSUPPORTED.
+ * and F8. With scales, products of I8 have no C or D of I32: these give TGL_UNSUPPORTED.
  *
  * Results in I32 are exact modulo 2^32: sums wrap around, and so does the arithmetic with alpha,
- * beta and the epilogue. alpha and beta must be integers of 32 bits.
+ * beta and the epilogue. alpha and beta must be integers of 32 bits. With scales the sums wrap too,
+ * and everything after them is computed in F32, the type of alpha and beta then.
+ *
+ * F8_E4M3 has no infinity; its largest value is 448. F8_E5M2 is the upper half of an F16. (AMD's
+ * "fnuz" forms are other types.) Results of 8 bits saturate: what exceeds the largest finite value,
+ * Inf too, becomes that value. A NaN stays NaN; in I8 it becomes 0.
  *
  * A complex element is two real numbers, the real part first, as in C, Fortran and NumPy. It is
  * aligned as one of them: C64 to 4 bytes, C128 to 8. A product of complex elements is computed from
@@ -302,8 +307,8 @@ typedef enum tgl_compute {
     TGL_COMPUTE_ACCURATE = 2, /* any arithmetic within the error bound of sums in the accumulation
                                  type; an F32 value may be split into several 16-bit values */
     TGL_COMPUTE_TF32 = 3,     /* F32 inputs may be rounded to TF32 (10 bits of mantissa) */
-    TGL_COMPUTE_FAST = 4, /* products of 8-bit inputs may be accumulated in the reduced precision
-                             of the tensor cores */
+    TGL_COMPUTE_FAST = 4,     /* products of F8 may be accumulated in the reduced precision of the
+                                 tensor     cores, 13 bits of fraction; else only those of 128 of k */
 } tgl_compute;
 
 /* The values are those of CBLAS and its extensions, so that its enums may be cast to these. Real
@@ -330,12 +335,18 @@ typedef enum tgl_scalars {
                                that are read when the product runs */
 } tgl_scalars;
 
-/* How many scale factors a matrix has. Elements are multiplied by their factor. For 8-bit types. */
+/* How many scale factors a matrix has: for products of 8-bit types,
+ *     D := scale_d * epilogue(alpha * scale_a * scale_b * sum + beta*C)
+ * where the factors are those of the element's matrix, row or column, and the sum is that of the
+ * products without them. D is rounded once, at the end. The factors are F32 in memory of the
+ * device, contiguous, and read when the product runs; all products of a batch have the same ones.
+ */
 typedef enum tgl_scaling {
     TGL_SCALING_NONE = 0,
     TGL_SCALING_TENSOR = 1, /* one factor for the matrix */
     TGL_SCALING_LINE = 2,   /* one factor for each row of A, column of B or row of D */
-    TGL_SCALING_BLOCK = 3,  /* one factor for each block: 1 x 128 of A, 128 x 128 of B */
+    TGL_SCALING_BLOCK = 3,  /* one factor for each block: 1 x 128 of A, 128 x 128 of B. No kernel
+                               of this version supports it */
 } tgl_scaling;
 
 /* Products whose sizes differ from group to group, such as those of the experts of a mixture of
@@ -405,16 +416,16 @@ typedef struct tgl_problem {
     /* TGL_POINTERS: the alignment in bytes, a power of two, that the caller guarantees for every
      * A[i] and B[i]. Kernels use loads of up to 16 bytes if it allows them. 0: the element size. */
     int64_t alignment;
-    tgl_scaling scaling_a, scaling_b, scaling_d; /* not supported by the kernels of this version */
-    tgl_type type_scale;                         /* of all scale factors; 0: TGL_F32 */
-    tgl_grouping grouping;                       /* not with TGL_POINTERS or scales */
-    tgl_group_form group_form;                   /* of a problem with a grouping; else 0 */
+    tgl_scaling scaling_a, scaling_b, scaling_d;
+    tgl_type type_scale; /* of all scale factors; 0: TGL_F32 */
+    tgl_grouping grouping;     /* not with TGL_POINTERS or scales */
+    tgl_group_form group_form; /* of a problem with a grouping; else 0 */
 } tgl_problem;
 
-/* Fills *problem with C := alpha*A*B + beta*C: A, B and C of `type` (I8: C of I32), row-major, not
- * transposed, without padding, batch 1. size: sizeof(tgl_problem). Returns TGL_OK; TGL_BAD_ARGUMENT
- * (problem is NULL, or size is smaller than the struct of version 0.2). The sizes and the type are
- * checked when the problem is used. */
+/* Fills *problem with C := alpha*A*B + beta*C: A, B and C of `type` (I8: C of I32; F8: C of BF16),
+ * row-major, not transposed, without padding, batch 1. size: sizeof(tgl_problem). Returns TGL_OK;
+ * TGL_BAD_ARGUMENT (problem is NULL, or size is smaller than the struct of version 0.2). The sizes
+ * and the type are checked when the problem is used. */
 TGL_API tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type type, int64_t m,
                                     int64_t n, int64_t k);
 

@@ -95,7 +95,7 @@
 
 #if SIZE == 1
 #if (TRANS_A && !IS_PLAIN(VEC_A)) || (!TRANS_B && !IS_PLAIN(VEC_B))
-#error "VEC_A, VEC_B: int8 operands that are not K-major are copied through registers"
+#error "VEC_A, VEC_B: 8-bit operands that are not K-major are copied through registers"
 #endif
 #elif (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                        \
     (IS_PLAIN(VEC_B) && !IS_IN_COLUMNS(BN, B_K_MAJOR))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM on the tensor cores of sm_90a by wgmma: f16, bf16, FP32 rounded to TF32, and int8 with sums
- * of int32 modulo 2^32.
+ * GEMM on the tensor cores of sm_90a by wgmma: f16, bf16, e4m3, e5m2, FP32 rounded to TF32, and
+ * int8 with sums of int32 modulo 2^32.
  *
  * The two operands are called left and right, as wgmma has them: a tile of sums is BM rows of the
  * left operand times BN columns of the right one. Usually left is op(A) and right op(B). With
@@ -21,8 +21,11 @@
  *                 the left tile in registers, it then loads the fragments of group s + 1.
  *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
  *                 stores its tile while the other one multiplies.
+ *   promotion     wgmma adds products of 8-bit floating-point elements with 13 bits of fraction.
+ *                 With PROMOTE it adds those of a stage, 128 of K, and consumers add these sums in
+ *                 FP32. One consumer's wgmmas overlap with the additions of the others.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
- *                 and int8 operands are K-major; a left one of TF32 may be MN-major, and consumers
+ *                 and 8-bit operands are K-major; a left one of TF32 may be MN-major, and consumers
  *                 then load it into registers (lib/wgmma_left.h). gemm/repack.cu makes one of these
  *                 forms of other operands.
  *   clusters      A cluster has CLUSTER_ROWS x CLUSTER_COLUMNS neighbouring tiles. Its blocks in a
@@ -53,6 +56,10 @@
 #include "lib/wgmma_store.h"
 #include "lib/wgmma_turns.h"
 #include "lib/wgmma_units.h"
+
+#if PROMOTE && (!WGMMA_IS_F8 || ALTERNATE)
+#error "PROMOTE: products of 8-bit floating-point types, and consumers that multiply at once"
+#endif
 
 /* Registers of a thread. A block of 384 threads starts with 168 a thread, one of 512 with 128; the
  * producer gives most of its registers to the consumers. */
@@ -183,6 +190,7 @@ static __device__ __forceinline__ unsigned stage_offset(int stage)
     return ALTERNATE ? uniform(offset) : offset;
 }
 
+#if !PROMOTE
 /* Waits for the last products of a unit, of stage `before`: acc := the sums of the unit. */
 static __device__ __forceinline__ void wgmma_finish(accumulate_t (*acc)[ACC],
                                                     struct wgmma_shared *shared,
@@ -203,6 +211,7 @@ static __device__ __forceinline__ void wgmma_finish(accumulate_t (*acc)[ACC],
             acc[i / ACC][i % ACC] = 0;
     }
 }
+#endif
 
 #if WGMMA_LEFT_IN_REGISTERS
 
@@ -267,6 +276,42 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
     wgmma_finish(acc, shared, u, before);
     hold_left_stage(even);
     hold_left_stage(odd);
+}
+
+#elif PROMOTE
+
+/* acc := the sums of a unit. A consumer has registers for the sums of 64 rows of a stage. */
+static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
+                                                      struct wgmma_shared *shared,
+                                                      const struct unit *u, int group,
+                                                      struct ring_place *at)
+{
+    const wgmma_tile left = tile_of(shared->stages[0] + group * WM * 128, 1, BM);
+    const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, 1, BN);
+    accumulate_t part[ACC];
+#pragma unroll
+    for (int i = 0; i < M_STEPS * ACC; i++)
+        acc[i / ACC][i % ACC] = 0;
+    for (int step = 0; step < u->steps; step++) {
+        const unsigned offset = stage_offset(at->stage);
+        mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+#pragma unroll
+        for (int i = 0; i < M_STEPS; i++) {
+            wgmma_fence();
+#pragma unroll
+            for (int k = 0; k < K_STEPS; k++)
+                wgmma(part, moved_tile(left, offset + i * M_STEP + k * K_STEP(1, BM)),
+                      moved_tile(right, offset + k * K_STEP(1, BN)), k > 0);
+            wgmma_commit();
+            WGMMA_WAIT(part, 0);
+            WGMMA_HOLD(part);
+            if (i == M_STEPS - 1) wgmma_release(&shared->ring, at->stage);
+#pragma unroll
+            for (int j = 0; j < ACC; j++)
+                acc[i][j] += part[j];
+        }
+        advance(at);
+    }
 }
 
 #else

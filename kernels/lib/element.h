@@ -2,18 +2,21 @@
  *
  * The element types of a production kernel. Each macro is a number of tgl_type. A kernel casts the
  * pointers of lib/gemm_args.h to these types when it first uses them (lib/operands.h), and the
- * functions below convert elements to and from the accumulation type: exactly, or rounded to
- * nearest even. A new type adds its C type and its conversions here.
+ * functions below convert elements to and from the type of values: exactly, or rounded to nearest
+ * even. A new type adds its C type and its conversions here.
  */
 #ifndef TGL_ELEMENT_H
 #define TGL_ELEMENT_H
 
+#include "lib/float8.h"
 #include "lib/half.h"
 
 #define TYPE_F32  1 /* as tgl_type has them */
 #define TYPE_F64  2
 #define TYPE_F16  3
 #define TYPE_BF16 4
+#define TYPE_E4M3 5
+#define TYPE_E5M2 6
 #define TYPE_I8   7
 #define TYPE_I32  8
 
@@ -36,7 +39,29 @@
 #define TYPE_RESIDUAL TYPE_F32
 #endif
 #ifndef ACCUMULATE
-#define ACCUMULATE TYPE_F32 /* the type of sums, alpha, beta, and the epilogue */
+#define ACCUMULATE TYPE_F32 /* the type of sums */
+#endif
+
+/* How many factors multiply the elements of A, B and D, as tgl_scaling has them. */
+#define SCALE_TENSOR 1 /* one */
+#define SCALE_LINE   2 /* one for each row of A, column of B or row of D */
+#define SCALE_BLOCK  3 /* blocks of A and B: see lib/block_scales.h */
+#define SCALE_COLUMN 3 /* of D: one for each column */
+#ifndef SCALE_A
+#define SCALE_A 0
+#endif
+#ifndef SCALE_B
+#define SCALE_B 0
+#endif
+#ifndef SCALE_D
+#define SCALE_D 0
+#endif
+
+/* The type of alpha, beta, and the epilogue: sums of int32 are scaled in FP32. */
+#if ACCUMULATE == TYPE_I32 && (SCALE_A || SCALE_B || SCALE_D)
+#define VALUE TYPE_F32
+#else
+#define VALUE ACCUMULATE
 #endif
 #ifndef SEPARATE_D
 #define SEPARATE_D 0 /* 0: D is C, read if beta is not 0; 1: C is read, and D is written */
@@ -45,8 +70,7 @@
 #define DEVICE_SCALARS 0 /* 0: alpha and beta are arguments; 1: they are in device memory */
 #endif
 
-#define HAS_TYPE(type)                                                                             \
-    (((type) >= TYPE_F32 && (type) <= TYPE_BF16) || (type) == TYPE_I8 || (type) == TYPE_I32)
+#define HAS_TYPE(type) ((type) >= TYPE_F32 && (type) <= TYPE_I32)
 #if !HAS_TYPE(TYPE_A) || !HAS_TYPE(TYPE_B) || !HAS_TYPE(TYPE_C) || !HAS_TYPE(TYPE_D)
 #error "TYPE_A, TYPE_B, TYPE_C, TYPE_D: no kernel has elements of this type yet"
 #endif
@@ -61,6 +85,8 @@
 #define ELEMENT_2           double
 #define ELEMENT_3           struct f16
 #define ELEMENT_4           struct bf16
+#define ELEMENT_5           struct e4m3
+#define ELEMENT_6           struct e5m2
 #define ELEMENT_7           signed char
 #define ELEMENT_8           int
 #define ELEMENT_PASTE(type) ELEMENT_##type
@@ -77,18 +103,44 @@ typedef unsigned accumulate_t; /* sums of int32 wrap: unsigned arithmetic is mod
 #else
 typedef ELEMENT_OF(ACCUMULATE) accumulate_t;
 #endif
+#if VALUE == TYPE_I32
+typedef unsigned value_t;
+#else
+typedef ELEMENT_OF(VALUE) value_t;
+#endif
 
-/* FROM_<type>: converts an element to the accumulation type. TO_<type>: converts it back. */
-#define FROM_1(x)                  ((accumulate_t)(x))
-#define FROM_2(x)                  ((accumulate_t)(x))
-#define FROM_3(x)                  ((accumulate_t)f16_to_float(x))
-#define FROM_4(x)                  ((accumulate_t)bf16_to_float(x))
-#define FROM_7(x)                  ((accumulate_t)(x))
-#define FROM_8(x)                  ((accumulate_t)(x))
+/* A sum as a value of the epilogue. */
+static __device__ __forceinline__ value_t value_of(accumulate_t sum)
+{
+#if ACCUMULATE == TYPE_I32 && VALUE != TYPE_I32
+    return (value_t)(int)sum;
+#else
+    return sum;
+#endif
+}
+
+/* Rounds to nearest even and saturates; a NaN becomes 0. */
+static __device__ __forceinline__ signed char float_to_i8(float x)
+{
+    return (signed char)(int)rintf(x != x ? 0.0f : fminf(fmaxf(x, -128.0f), 127.0f));
+}
+
+/* FROM_<type>: converts an element to the type of values. TO_<type>: converts it back. */
+#define FROM_1(x)                  ((value_t)(x))
+#define FROM_2(x)                  ((value_t)(x))
+#define FROM_3(x)                  ((value_t)f16_to_float(x))
+#define FROM_4(x)                  ((value_t)bf16_to_float(x))
+#define FROM_5(x)                  ((value_t)e4m3_to_float(x))
+#define FROM_6(x)                  ((value_t)e5m2_to_float(x))
+#define FROM_7(x)                  ((value_t)(x))
+#define FROM_8(x)                  ((value_t)(x))
 #define TO_1(x)                    ((float)(x))
 #define TO_2(x)                    ((double)(x))
 #define TO_3(x)                    float_to_f16((float)(x))
 #define TO_4(x)                    float_to_bf16((float)(x))
+#define TO_5(x)                    float_to_e4m3((float)(x))
+#define TO_6(x)                    float_to_e5m2((float)(x))
+#define TO_7(x)                    float_to_i8((float)(x))
 #define TO_8(x)                    ((int)(x))
 #define CONVERT_PASTE(to, type, x) to##_##type(x)
 #define CONVERT(to, type, x)       CONVERT_PASTE(to, type, x)
@@ -98,22 +150,22 @@ static __device__ __forceinline__ accumulate_t from_a(element_a x)
     return CONVERT(FROM, TYPE_A, x);
 }
 
-static __device__ __forceinline__ accumulate_t from_c(element_c x)
+static __device__ __forceinline__ value_t from_c(element_c x)
 {
     return CONVERT(FROM, TYPE_C, x);
 }
 
-static __device__ __forceinline__ accumulate_t from_bias(element_bias x)
+static __device__ __forceinline__ value_t from_bias(element_bias x)
 {
     return CONVERT(FROM, TYPE_BIAS, x);
 }
 
-static __device__ __forceinline__ accumulate_t from_residual(element_residual x)
+static __device__ __forceinline__ value_t from_residual(element_residual x)
 {
     return CONVERT(FROM, TYPE_RESIDUAL, x);
 }
 
-static __device__ __forceinline__ element_d to_d(accumulate_t x)
+static __device__ __forceinline__ element_d to_d(value_t x)
 {
     return CONVERT(TO, TYPE_D, x);
 }

@@ -3,8 +3,9 @@
  * The epilogue, the operation on each sum before it is stored. All families share it:
  *     D[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
  * Bias, activation and residual are left out unless their macros ask for them. If beta is 0, C is
- * not read. A user's own expression may replace the activation and its argument. Everything is
- * computed in the accumulation type and rounded once, to the type of D.
+ * not read. A user's own expression may replace the activation and its argument. With scales the
+ * sum is multiplied by the factors of A and B, and the result by that of D. Everything is computed
+ * in the type of values (lib/element.h) and rounded once, to the type of D.
  */
 #ifndef TGL_EPILOGUE_H
 #define TGL_EPILOGUE_H
@@ -33,6 +34,11 @@
  * the main loop of gemm/simt.cu differently. */
 #define HAS_FLOAT4 (TYPE_C == TYPE_F32 && TYPE_D == TYPE_F32)
 
+/* Whether alpha is not an argument of the kernel. */
+#define HAS_OWN_ALPHA (DEVICE_SCALARS || SCALE_A == SCALE_TENSOR || SCALE_B == SCALE_TENSOR)
+/* Whether results depend on more than alpha, the sum, and what is the same for all of D. */
+#define HAS_LINE_SCALES (SCALE_A == SCALE_LINE || SCALE_B == SCALE_LINE || SCALE_D)
+
 /* The operands of the epilogue, of one problem of the batch. */
 struct epilogue_operands {
     element_d *D;
@@ -41,17 +47,39 @@ struct epilogue_operands {
 #endif
     const element_bias *bias;
     const element_residual *residual;
+#if HAS_OWN_ALPHA
+    value_t alpha; /* times the factors that belong to all of A or B */
+#endif
 #if DEVICE_SCALARS
-    accumulate_t alpha, beta;
+    value_t beta;
 #endif
 };
 
-#if DEVICE_SCALARS
+#if HAS_OWN_ALPHA
 #define ALPHA(args, with) ((with)->alpha)
-#define BETA(args, with)  ((with)->beta)
 #else
 #define ALPHA(args, with) alpha_of(args)
-#define BETA(args, with)  beta_of(args)
+#endif
+#if DEVICE_SCALARS
+#define BETA(args, with) ((with)->beta)
+#else
+#define BETA(args, with) beta_of(args)
+#endif
+
+#if HAS_OWN_ALPHA
+/* alpha times the factors of A and B, which are not read if alpha is 0. */
+static __device__ __forceinline__ value_t scaled_alpha(const struct tgl_gemm_args *args)
+{
+    value_t alpha = alpha_of(args);
+    if (alpha == 0) return 0;
+#if SCALE_A == SCALE_TENSOR
+    alpha *= *args->scale_a;
+#endif
+#if SCALE_B == SCALE_TENSOR
+    alpha *= *args->scale_b;
+#endif
+    return alpha;
+}
 #endif
 
 static __device__ __forceinline__ struct epilogue_operands
@@ -64,8 +92,10 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 #endif
     with.bias = (const element_bias *)args->bias + batch * args->stride_bias;
     with.residual = (const element_residual *)args->residual + batch * args->stride_residual;
+#if HAS_OWN_ALPHA
+    with.alpha = scaled_alpha(args);
+#endif
 #if DEVICE_SCALARS
-    with.alpha = alpha_of(args);
     with.beta = beta_of(args);
 #endif
     return with;
@@ -78,13 +108,16 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 #define BESIDE(args, with, d, row, col) (d)
 #endif
 
-#define D_HAS_16_BITS (TYPE_D == TYPE_F16 || TYPE_D == TYPE_BF16)
+#define HAS_16_BITS(type) ((type) == TYPE_F16 || (type) == TYPE_BF16)
+#define HAS_8_BITS(type)  ((type) >= TYPE_E4M3 && (type) <= TYPE_I8)
+#define D_HAS_16_BITS     HAS_16_BITS(TYPE_D)
+#define D_HAS_8_BITS      HAS_8_BITS(TYPE_D)
 
-#define BYTES_OF_FOUR(type) ((type) == TYPE_F16 || (type) == TYPE_BF16 ? 8 : 16) /* F64: 2 x 16 */
+#define BYTES_OF_FOUR(type) (HAS_8_BITS(type) ? 4 : HAS_16_BITS(type) ? 8 : 16) /* F64: 2 x 16 */
 
 /* Whether four neighbours of all rows of C and D can be accessed at once: whether the rows begin at
- * multiples of 16 bytes, or of 8 with elements of 16 bits. This is a macro because ptxas orders the
- * main loop of gemm/simt.cu differently with a function, and the schedules of
+ * multiples of 16 bytes, or of 8 or 4 with elements of 16 or 8 bits. This is a macro because ptxas
+ * orders the main loop of gemm/simt.cu differently with a function, and the schedules of
  * src/families/simt_schedules.inc were found for this order. */
 #define ARE_ON(bytes, matrix, ld) ((unsigned long long)(matrix) % (bytes) == 0 && (ld) % 4 == 0)
 #if SEPARATE_D
@@ -96,21 +129,21 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 #endif
 
 /* A NaN stays a NaN. fmaxf() would replace it by 0. */
-static __device__ __forceinline__ accumulate_t relu(accumulate_t x)
+static __device__ __forceinline__ value_t relu(value_t x)
 {
-#if ACCUMULATE == TYPE_I32
+#if VALUE == TYPE_I32
     return (int)x < 0 ? 0 : x;
 #else
     return x < 0 ? 0 : x;
 #endif
 }
 
-#if ACCUMULATE == TYPE_I32 && (ACTIVATION > 1 || EXPRESSION)
+#if VALUE == TYPE_I32 && (ACTIVATION > 1 || EXPRESSION)
 #error "ACTIVATION, EXPRESSION: products with sums of int32 have RELU or nothing"
 #endif
 
-#if ACCUMULATE != TYPE_I32
-#if ACCUMULATE == TYPE_F64
+#if VALUE != TYPE_I32
+#if VALUE == TYPE_F64
 #define ERF erf
 #define EXP exp
 #else
@@ -118,20 +151,20 @@ static __device__ __forceinline__ accumulate_t relu(accumulate_t x)
 #define EXP expf
 #endif
 
-static __device__ __forceinline__ accumulate_t gelu(accumulate_t x)
+static __device__ __forceinline__ value_t gelu(value_t x)
 {
-    const accumulate_t half = 0.5, root = 0.70710678118654752; /* sqrt(0.5) */
+    const value_t half = 0.5, root = 0.70710678118654752; /* sqrt(0.5) */
     return half * x * (1 + ERF(x * root));
 }
 
-static __device__ __forceinline__ accumulate_t silu(accumulate_t x)
+static __device__ __forceinline__ value_t silu(value_t x)
 {
     return x / (1 + EXP(-x));
 }
 #endif
 
 #if EXPRESSION
-/* accumulate_t expression(accumulate_t acc, accumulate_t c, accumulate_t bias, long long row,
+/* value_t expression(value_t acc, value_t c, value_t bias, long long row,
  * long long col): acc is alpha*sum, c is beta*C[row][col], bias is the bias of the row or column,
  * or 0.
  */
@@ -139,16 +172,16 @@ static __device__ __forceinline__ accumulate_t silu(accumulate_t x)
 #endif
 
 /* The activation of alpha*sum (acc) + beta*old + bias, or the user's expression of these. */
-static __device__ __forceinline__ accumulate_t activated(const struct tgl_gemm_args *args,
-                                                         const struct epilogue_operands *with,
-                                                         accumulate_t acc, accumulate_t old,
-                                                         accumulate_t bias, int row, int col)
+static __device__ __forceinline__ value_t activated(const struct tgl_gemm_args *args,
+                                                    const struct epilogue_operands *with,
+                                                    value_t acc, value_t old, value_t bias, int row,
+                                                    int col)
 {
 #if EXPRESSION
     return expression(acc, BETA(args, with) == 0 ? 0 : BETA(args, with) * old, bias, (long long)row,
                       (long long)col);
 #else
-    accumulate_t sum = BETA(args, with) == 0 ? acc : acc + BETA(args, with) * old;
+    value_t sum = BETA(args, with) == 0 ? acc : acc + BETA(args, with) * old;
 #if BIAS
     sum += bias;
 #endif
@@ -165,23 +198,51 @@ static __device__ __forceinline__ accumulate_t activated(const struct tgl_gemm_a
 #endif
 }
 
+/* alpha times the sum of D[row][col], with the factors of A and B. */
+static __device__ __forceinline__ value_t scaled_sum(const struct tgl_gemm_args *args,
+                                                     const struct epilogue_operands *with,
+                                                     accumulate_t sum, int row, int col)
+{
+    value_t value = ALPHA(args, with) * value_of(sum);
+#if SCALE_A == SCALE_LINE
+    if (args->scale_a) value *= args->scale_a[row]; /* NULL: alpha is 0 */
+#endif
+#if SCALE_B == SCALE_LINE
+    if (args->scale_b) value *= args->scale_b[col];
+#endif
+    (void)args, (void)row, (void)col;
+    return value;
+}
+
+/* A result with the factor of D. */
+static __device__ __forceinline__ value_t scaled_result(const struct tgl_gemm_args *args,
+                                                        value_t value, int row, int col)
+{
+    (void)args, (void)row, (void)col;
+#if SCALE_D
+    return value * args->scale_d[SCALE_D == SCALE_LINE ? row : SCALE_D == SCALE_COLUMN ? col : 0];
+#else
+    return value;
+#endif
+}
+
 /* The value of D[row][col]. sum: its sum; old: C[row][col], or 0 if beta is 0. */
-static __device__ __forceinline__ accumulate_t epilogue(const struct tgl_gemm_args *args,
-                                                        const struct epilogue_operands *with,
-                                                        accumulate_t sum, accumulate_t old, int row,
-                                                        int col)
+static __device__ __forceinline__ value_t epilogue(const struct tgl_gemm_args *args,
+                                                   const struct epilogue_operands *with,
+                                                   accumulate_t sum, value_t old, int row, int col)
 {
 #if BIAS
-    const accumulate_t bias = from_bias(with->bias[BIAS == 1 ? row : col]);
+    const value_t bias = from_bias(with->bias[BIAS == 1 ? row : col]);
 #else
-    const accumulate_t bias = 0;
+    const value_t bias = 0;
 #endif
-    const accumulate_t value = activated(args, with, ALPHA(args, with) * sum, old, bias, row, col);
+    const value_t value =
+        activated(args, with, scaled_sum(args, with, sum, row, col), old, bias, row, col);
 #if RESIDUAL
-    return value + from_residual(with->residual[row * args->ld_residual + col]);
+    return scaled_result(args, value + from_residual(with->residual[row * args->ld_residual + col]),
+                         row, col);
 #else
-    (void)args;
-    return value;
+    return scaled_result(args, value, row, col);
 #endif
 }
 
@@ -189,7 +250,8 @@ static __device__ __forceinline__ accumulate_t epilogue(const struct tgl_gemm_ar
 static __device__ __forceinline__ bool epilogue_only_scales(const struct tgl_gemm_args *args,
                                                             const struct epilogue_operands *with)
 {
-    return !BIAS && !ACTIVATION && !RESIDUAL && !EXPRESSION && BETA(args, with) == 0;
+    return !BIAS && !ACTIVATION && !RESIDUAL && !EXPRESSION && !HAS_LINE_SCALES &&
+           BETA(args, with) == 0;
 }
 
 /* Stores D[row][col], given its sum. */
@@ -203,8 +265,8 @@ static __device__ __forceinline__ void epilogue_store(const struct tgl_gemm_args
 }
 
 #if !HAS_FLOAT4
-/* Loads four adjacent elements of a row of C: by one load of 8 or 16 bytes, or by two of 16. */
-static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const element_c *c)
+/* Loads four adjacent elements of a row of C: by one load of 4, 8 or 16 bytes, or by two of 16. */
+static __device__ __forceinline__ void load_four_of_c(value_t *to, const element_c *c)
 {
 #if TYPE_C == TYPE_F32
     const float4 v = *(const float4 *)c;
@@ -215,6 +277,13 @@ static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const el
 #elif TYPE_C == TYPE_I32
     const uint4 v = *(const uint4 *)c;
     to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+#elif HAS_8_BITS(TYPE_C)
+    const unsigned word = *(const unsigned *)c;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const unsigned char byte = (unsigned char)(word >> i * 8);
+        to[i] = from_c(*(const element_c *)&byte);
+    }
 #else
     const uint2 v = *(const uint2 *)c;
     const element_c four[4] = {{(unsigned short)v.x},
@@ -236,8 +305,22 @@ static __device__ __forceinline__ unsigned to_d_pair(float first, float second)
 }
 #endif
 
+#if D_HAS_8_BITS
+/* Two neighbours of D as a half word, rounded to its type. */
+static __device__ __forceinline__ unsigned to_d_half_word(float first, float second)
+{
+#if TYPE_D == TYPE_E4M3
+    return floats_to_e4m3(first, second);
+#elif TYPE_D == TYPE_E5M2
+    return floats_to_e5m2(first, second);
+#else
+    return (unsigned char)float_to_i8(first) | (unsigned)(unsigned char)float_to_i8(second) << 8;
+#endif
+}
+#endif
+
 /* Stores four adjacent elements of a row of D, rounded to its type. */
-static __device__ __forceinline__ void store_four_of_d(element_d *d, const accumulate_t *v)
+static __device__ __forceinline__ void store_four_of_d(element_d *d, const value_t *v)
 {
 #if TYPE_D == TYPE_F32
     *(float4 *)d = make_float4((float)v[0], (float)v[1], (float)v[2], (float)v[3]);
@@ -246,6 +329,8 @@ static __device__ __forceinline__ void store_four_of_d(element_d *d, const accum
     *(double2 *)(d + 2) = make_double2(v[2], v[3]);
 #elif TYPE_D == TYPE_I32
     *(uint4 *)d = make_uint4(v[0], v[1], v[2], v[3]);
+#elif D_HAS_8_BITS
+    *(unsigned *)d = to_d_half_word(v[0], v[1]) | to_d_half_word(v[2], v[3]) << 16;
 #else
     *(uint2 *)d =
         make_uint2(to_d_pair((float)v[0], (float)v[1]), to_d_pair((float)v[2], (float)v[3]));
@@ -271,7 +356,7 @@ static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_arg
         v.w = epilogue(args, with, sum[3], v.w, row, col + 3);
         *(float4 *)d = v;
 #else
-        accumulate_t v[4] = {0, 0, 0, 0};
+        value_t v[4] = {0, 0, 0, 0};
         if (BETA(args, with) != 0) load_four_of_c(v, c);
 #pragma unroll
         for (int i = 0; i < 4; i++)
@@ -283,7 +368,7 @@ static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_arg
 #pragma unroll
     for (int i = 0; i < 4; i++)
         if (i >= from && i < to) {
-            const accumulate_t old = BETA(args, with) != 0 ? from_c(c[i]) : 0;
+            const value_t old = BETA(args, with) != 0 ? from_c(c[i]) : 0;
             d[i] = to_d(epilogue(args, with, sum[i], old, row, col + i));
         }
 }
@@ -296,8 +381,9 @@ static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_arg
  * before number `to` are stored. */
 static __device__ __forceinline__ void epilogue_store_pair(const struct tgl_gemm_args *args,
                                                            const struct epilogue_operands *with,
-                                                           const float *line, int length, int pair,
-                                                           int row, int col, int from, int to)
+                                                           const accumulate_t *line, int length,
+                                                           int pair, int row, int col, int from,
+                                                           int to)
 {
     element_d *d = with->D + row * args->ldd + col;
     const element_c *c = BESIDE(args, with, d, row, col);
@@ -310,8 +396,8 @@ static __device__ __forceinline__ void epilogue_store_pair(const struct tgl_gemm
         stores[i] = places[i] >= from && places[i] < to;
         float old = 0;
         if (BETA(args, with) != 0 && stores[i]) old = from_c(c[places[i]]);
-        v[i] = line[places[i]];
-        if (stores[i]) v[i] = epilogue(args, with, v[i], old, row, col + places[i]);
+        v[i] = 0;
+        if (stores[i]) v[i] = epilogue(args, with, line[places[i]], old, row, col + places[i]);
     }
     const unsigned word = to_d_pair(v[0], v[1]);
     if (stores[0] && stores[1] && places[0] < places[1]) {

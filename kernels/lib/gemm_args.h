@@ -67,6 +67,9 @@ struct tgl_gemm_args {
     const void *bias;     /* m or n elements; NULL if the epilogue has no bias */
     const void *residual; /* m x n elements; NULL if the epilogue has no residual */
     long long ld_residual, stride_residual, stride_bias; /* strides: 0 is legal */
+
+    const float *scale_a, *scale_b, *scale_d; /* factors of A, B and D, by SCALE_A, SCALE_B and
+                                                 SCALE_D; scale_a and scale_b: NULL if alpha is 0 */
 };
 
 #endif

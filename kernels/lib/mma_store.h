@@ -45,7 +45,10 @@ static __device__ __forceinline__ void take_four(accumulate_t *sums, const accum
 
 /* If the epilogue only scales, and n and ldd are multiples of GROUP, D := alpha * sums is stored in
  * whole groups of GROUP neighbours, by a third of the instructions of epilogue_store4(). */
-#define GROUP (D_HAS_16_BITS ? 8 : 4)
+#define GROUP             (D_HAS_16_BITS ? 8 : 4)
+#define HAS_SCALED_GROUPS (!D_HAS_8_BITS && !HAS_LINE_SCALES && VALUE == ACCUMULATE)
+
+#if HAS_SCALED_GROUPS
 
 static __device__ __forceinline__ bool has_scaled_groups(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with)
@@ -93,6 +96,8 @@ static __device__ __forceinline__ void store_scaled_rows(const struct tgl_gemm_a
     }
 }
 
+#endif
+
 /* Stores 16 rows of a warp's results from shared memory, the first of which is D[row][col]. */
 static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *args,
                                                   const struct epilogue_operands *with,
@@ -111,6 +116,7 @@ static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *ar
     }
 }
 
+#if HAS_SCALED_GROUPS
 /* D := alpha * sums in 16 rows that do not begin at multiples of 16 bytes. Elements of 16 bits are
  * stored in pairs, as by epilogue_store_pair(); others are stored one by one. */
 #if D_HAS_16_BITS
@@ -159,6 +165,7 @@ static __device__ __forceinline__ void store_scaled_elements(const struct tgl_ge
                     to_d(ALPHA(args, with) * from[r * PITCH + COLUMN(c) - COLUMN(0)]);
 }
 #endif
+#endif
 
 /* The same as store_rows(), for rows that do not begin at multiples of 16 bytes. Neighbouring lanes
  * store neighbouring elements: if each lane stored four elements one by one, four instructions
@@ -169,10 +176,12 @@ static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gem
                                                             int col)
 {
     const int lane = (int)threadIdx.x % 32;
+#if HAS_SCALED_GROUPS
     if (epilogue_only_scales(args, with)) {
         store_scaled_elements(args, with, own, row, col);
         return;
     }
+#endif
 #if D_HAS_16_BITS
 #pragma unroll 4
     for (int i = 0; i < 16 * WN / 2; i += 32) {
@@ -213,6 +222,7 @@ static __device__ __forceinline__ void store_results(const struct tgl_gemm_args 
                                                      accumulate_t *own, accumulate_t (*acc)[NT][4],
                                                      int row, int col)
 {
+#if HAS_SCALED_GROUPS
     if (has_scaled_groups(args, with)) {
 #pragma unroll
         for (int i = 0; i < MT; i++) {
@@ -221,6 +231,7 @@ static __device__ __forceinline__ void store_results(const struct tgl_gemm_args 
         }
         return;
     }
+#endif
     const bool is_aligned = ROWS_ARE_ON_16_BYTES(args, with);
 #pragma unroll
     for (int i = 0; i < MT; i++) {

@@ -49,7 +49,9 @@
 #define TAIL_B 1 /* 0: VEC_B also divides the length of B's lines: n or k */
 #endif
 
-#if TYPE_A != TYPE_B || (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64) ||                        \
+#define IS_F8(type) ((type) == TYPE_E4M3 || (type) == TYPE_E5M2)
+#if (TYPE_A != TYPE_B && !(IS_F8(TYPE_A) && IS_F8(TYPE_B))) ||                                     \
+    (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64) ||                                            \
     (ACCUMULATE == TYPE_I32) != (TYPE_A == TYPE_I8)
 #error "TYPE_A and TYPE_B are the same; ACCUMULATE: FP64 for FP64, int32 for int8, else FP32"
 #endif
@@ -70,6 +72,10 @@ typedef unsigned fragment_t;
 #define SIZE  1
 #define MMA_K 32
 #define MMA   mma_s8
+#elif IS_F8(TYPE_A)
+#define SIZE  1
+#define MMA_K 32
+#define MMA   mma_f8
 #else
 #define SIZE  2
 #define MMA_K 16
@@ -79,6 +85,26 @@ typedef unsigned fragment_t;
 #define MMA mma_f16
 #endif
 #endif
+#endif
+
+#if IS_F8(TYPE_A)
+/* The two elements in the low half of a register as f16. */
+#define A_PAIR(pair) (TYPE_A == TYPE_E4M3 ? e4m3_pair_to_f16(pair) : e5m2_pair_to_f16(pair))
+#define B_PAIR(pair) (TYPE_B == TYPE_E4M3 ? e4m3_pair_to_f16(pair) : e5m2_pair_to_f16(pair))
+
+/* mma.sync of e4m3 and e5m2 adds with few bits or, on sm_90, is a conversion to f16; sm_80 has
+ * none. So they are converted to f16, which is exact. A register has four neighbours in K: two for
+ * each of two steps of f16. The order of K within the steps is the same for a and b. */
+static __device__ __forceinline__ void mma_f8(float *acc, const unsigned *a, const unsigned *b)
+{
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const unsigned of_a[4] = {A_PAIR(a[2 * i]), A_PAIR(a[2 * i + 1]), A_PAIR(a[2 * i] >> 16),
+                                  A_PAIR(a[2 * i + 1] >> 16)};
+        const unsigned of_b[2] = {B_PAIR(b[i]), B_PAIR(b[i] >> 16)};
+        mma_f16(acc, of_a, of_b);
+    }
+}
 #endif
 
 #if BM % WM || BN % WN || WM % 16 || WN % 16

@@ -26,31 +26,31 @@
 
 /* ---- Scalars --------------------------------------------------------------------------------- */
 
-#if ACCUMULATE == TYPE_F64
+#if VALUE == TYPE_F64
 #define SCALAR_MEMBER f64
-#elif ACCUMULATE == TYPE_I32
+#elif VALUE == TYPE_I32
 #define SCALAR_MEMBER i32
 #else
 #define SCALAR_MEMBER f32
 #endif
 
 /* alpha, or 0 if k is 0: then D := beta*C. The host does the same with its scalars. */
-static __device__ __forceinline__ accumulate_t alpha_of(const struct tgl_gemm_args *args)
+static __device__ __forceinline__ value_t alpha_of(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS
-    const accumulate_t alpha = args->k > 0 ? *(const accumulate_t *)args->alpha_at : 0;
+    const value_t alpha = args->k > 0 ? *(const value_t *)args->alpha_at : 0;
     return alpha == 0 ? 0 : alpha; /* -0 becomes 0, as on the host */
 #else
-    return (accumulate_t)args->alpha.SCALAR_MEMBER;
+    return (value_t)args->alpha.SCALAR_MEMBER;
 #endif
 }
 
-static __device__ __forceinline__ accumulate_t beta_of(const struct tgl_gemm_args *args)
+static __device__ __forceinline__ value_t beta_of(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS
-    return args->beta_at ? *(const accumulate_t *)args->beta_at : 0;
+    return args->beta_at ? *(const value_t *)args->beta_at : 0;
 #else
-    return (accumulate_t)args->beta.SCALAR_MEMBER;
+    return (value_t)args->beta.SCALAR_MEMBER;
 #endif
 }
 

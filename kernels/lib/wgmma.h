@@ -4,16 +4,15 @@
  *     acc (64 x N) := acc * scale_d + left (64 x K) * right (K x N),   K of 32 bytes,
  * asynchronously. The file that includes this one defines the variant of wgmma:
  *
- *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, TYPE_I8, or TYPE_F32: elements are read as TF32,
- *                          without their low 13 bits
- *     WGMMA_N              16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256
- *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
- *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 and int8 are K-major
- *                          only.
- *     WGMMA_LEFT_IN_REGISTERS  1: the left tile is in registers, TF32 only; 0 by default. Each
- *                          wgmma takes unsigned left[4] of each thread. left[i] is the element
- *                          (row, k) = (16 * warp + lane/4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)).
- *                          Do not access these registers before the wait for the group.
+ *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, TYPE_E4M3, TYPE_E5M2, TYPE_I8, or TYPE_F32:
+ * elements are read as TF32, without their low 13 bits WGMMA_RIGHT_TYPE     of the right tile,
+ * WGMMA_TYPE by default: TYPE_E4M3 and TYPE_E5M2 mix WGMMA_N              16, 32, 48, 64, 80, 96,
+ * 112, 128, 144, 160, 192, 224 or 256 WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared
+ * memory; 0: M-major WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 and 8-bit
+ * types are K-major only. WGMMA_LEFT_IN_REGISTERS  1: the left tile is in registers, TF32 only; 0
+ * by default. Each wgmma takes unsigned left[4] of each thread. left[i] is the element (row, k) =
+ * (16 * warp + lane/4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)). Do not access these registers before
+ * the wait for the group.
  *
  * The accumulator is accumulate_t acc[WGMMA_N / 2] of each thread, float or for int8 32-bit
  * integers that wrap, which has to stay in registers. With
@@ -39,9 +38,17 @@
 #include "lib/element.h"
 #include "lib/set_registers.h"
 
-#if WGMMA_TYPE != TYPE_F16 && WGMMA_TYPE != TYPE_BF16 && WGMMA_TYPE != TYPE_F32 &&                 \
-    WGMMA_TYPE != TYPE_I8
-#error "WGMMA_TYPE: TYPE_F16, TYPE_BF16, TYPE_F32 or TYPE_I8"
+#ifndef WGMMA_RIGHT_TYPE
+#define WGMMA_RIGHT_TYPE WGMMA_TYPE
+#endif
+#define WGMMA_IS_F8     (WGMMA_TYPE == TYPE_E4M3 || WGMMA_TYPE == TYPE_E5M2)
+#define WGMMA_IS_8_BITS (WGMMA_IS_F8 || WGMMA_TYPE == TYPE_I8)
+#if WGMMA_TYPE != TYPE_F16 && WGMMA_TYPE != TYPE_BF16 && WGMMA_TYPE != TYPE_F32 && !WGMMA_IS_8_BITS
+#error "WGMMA_TYPE: TYPE_F16, TYPE_BF16, TYPE_E4M3, TYPE_E5M2, TYPE_I8 or TYPE_F32"
+#endif
+#if WGMMA_RIGHT_TYPE != WGMMA_TYPE &&                                                              \
+    !(WGMMA_IS_F8 && (WGMMA_RIGHT_TYPE == TYPE_E4M3 || WGMMA_RIGHT_TYPE == TYPE_E5M2))
+#error "WGMMA_RIGHT_TYPE: the type of the left tile, or another 8-bit floating-point type"
 #endif
 #if (WGMMA_TYPE == TYPE_I8) != (ACCUMULATE == TYPE_I32)
 #error "ACCUMULATE: int32 for int8, else FP32"
@@ -49,9 +56,9 @@
 #ifndef WGMMA_LEFT_IN_REGISTERS
 #define WGMMA_LEFT_IN_REGISTERS 0
 #endif
-#if (WGMMA_TYPE == TYPE_F32 || WGMMA_TYPE == TYPE_I8) &&                                           \
+#if (WGMMA_TYPE == TYPE_F32 || WGMMA_IS_8_BITS) &&                                                 \
     !((WGMMA_LEFT_K_MAJOR || WGMMA_LEFT_IN_REGISTERS) && WGMMA_RIGHT_K_MAJOR)
-#error "WGMMA_LEFT_K_MAJOR, WGMMA_RIGHT_K_MAJOR: TF32 and int8 tiles in shared memory are K-major"
+#error "WGMMA_LEFT_K_MAJOR, WGMMA_RIGHT_K_MAJOR: TF32 and 8-bit tiles in shared memory are K-major"
 #endif
 #if WGMMA_LEFT_IN_REGISTERS && WGMMA_TYPE != TYPE_F32
 #error "WGMMA_LEFT_IN_REGISTERS: left fragments are TF32"
@@ -112,19 +119,20 @@ typedef wgmma_tile wgmma_left;
  * unfinished. Between tgl_sim_wgmma() and the wait, acc must not be accessed, and the tiles must
  * not be written. left_fragment: NULL, or the left tile instead of `left`. */
 void tgl_sim_wgmma(float *acc, const unsigned *left_fragment, wgmma_tile left, wgmma_tile right,
-                   int type, int n, int left_k_major, int right_k_major, int scale_d);
+                   int type, int right_type, int n, int left_k_major, int right_k_major,
+                   int scale_d);
 void tgl_sim_wgmma_fence(void);
 void tgl_sim_wgmma_commit(void);
 void tgl_sim_wgmma_wait(int pending);
 
 #if WGMMA_LEFT_IN_REGISTERS
 #define wgmma(acc, left, right, scale_d)                                                           \
-    tgl_sim_wgmma((float *)(acc), left, 0, right, WGMMA_TYPE, WGMMA_N, 1, WGMMA_RIGHT_K_MAJOR,     \
-                  scale_d)
+    tgl_sim_wgmma((float *)(acc), left, 0, right, WGMMA_TYPE, WGMMA_RIGHT_TYPE, WGMMA_N, 1,        \
+                  WGMMA_RIGHT_K_MAJOR, scale_d)
 #else
 #define wgmma(acc, left, right, scale_d)                                                           \
-    tgl_sim_wgmma((float *)(acc), 0, left, right, WGMMA_TYPE, WGMMA_N, WGMMA_LEFT_K_MAJOR,         \
-                  WGMMA_RIGHT_K_MAJOR, scale_d)
+    tgl_sim_wgmma((float *)(acc), 0, left, right, WGMMA_TYPE, WGMMA_RIGHT_TYPE, WGMMA_N,           \
+                  WGMMA_LEFT_K_MAJOR, WGMMA_RIGHT_K_MAJOR, scale_d)
 #endif
 #define wgmma_fence()            tgl_sim_wgmma_fence()
 #define wgmma_hold_left(left)    (void)0
@@ -234,6 +242,13 @@ void tgl_sim_wgmma_wait(int pending);
 #elif WGMMA_TYPE == TYPE_I8
 #define WGMMA_TYPES  "k32.s32.s8.s8"
 #define WGMMA_SUFFIX ";"
+#elif WGMMA_IS_F8
+#define F8_NAME(type)  F8_PASTE(type)
+#define F8_PASTE(type) F8_NAME_##type
+#define F8_NAME_5      "e4m3"
+#define F8_NAME_6      "e5m2"
+#define WGMMA_TYPES    "k32.f32." F8_NAME(WGMMA_TYPE) "." F8_NAME(WGMMA_RIGHT_TYPE)
+#define WGMMA_SUFFIX   ", 1, 1;"
 #else
 #if WGMMA_TYPE == TYPE_F16
 #define WGMMA_TYPES "k16.f32.f16.f16"

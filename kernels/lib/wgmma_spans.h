@@ -58,7 +58,8 @@ static __device__ __forceinline__ char *piece_of(char *span, int line, int piece
  * outside of D are not stored, but a bias is read for them: that of the last row or column. */
 static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
-                                                         const float *sums, int left, int right)
+                                                         const accumulate_t *sums, int left,
+                                                         int right)
 {
     float v[2];
 #pragma unroll
@@ -74,7 +75,7 @@ static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_a
  * and the column of right that the first one belongs to. */
 static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args,
                                                 const struct epilogue_operands *with, char *span,
-                                                const float *acc, int left, int right)
+                                                const accumulate_t *acc, int left, int right)
 {
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
@@ -157,7 +158,8 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
 #if HAS_SMALL_SPANS
 /* Copies span number `number` of a warp's sums. Registers cannot be indexed, so each span is
  * selected by a comparison. */
-static __device__ __forceinline__ void take_span(float *own, accumulate_t (*acc)[ACC], int number)
+static __device__ __forceinline__ void take_span(accumulate_t *own, accumulate_t (*acc)[ACC],
+                                                 int number)
 {
 #pragma unroll
     for (int i = 0; i < M_STEPS * SPANS; i++)
@@ -174,7 +176,7 @@ static __device__ __forceinline__ void put_numbered_span(const struct tgl_gemm_a
                                                          int i, int left, int right)
 {
 #if HAS_SMALL_SPANS
-    float own[SPAN / 2];
+    accumulate_t own[SPAN / 2];
     take_span(own, acc, i);
     put_span(args, with, span, own, left, right);
 #else

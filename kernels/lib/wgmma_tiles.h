@@ -51,12 +51,21 @@
 #ifndef LEFT_ALONG_K
 #define LEFT_ALONG_K 1 /* 1: left is K-major; 0: contiguous in its rows */
 #endif
+#ifndef PROMOTE
+#define PROMOTE 0 /* 1: the sums of a stage are added to others in FP32 registers */
+#endif
 #ifndef RIGHT_ALONG_K
 #define RIGHT_ALONG_K 0 /* 1: right is K-major; 0: contiguous in its columns */
 #endif
 
 #ifndef WGMMA_TYPE
-#define WGMMA_TYPE TYPE_A /* of the elements in shared memory */
+#if EXCHANGED /* the types of the elements in shared memory */
+#define WGMMA_TYPE       TYPE_B
+#define WGMMA_RIGHT_TYPE TYPE_A
+#else
+#define WGMMA_TYPE       TYPE_A
+#define WGMMA_RIGHT_TYPE TYPE_B
+#endif
 #endif
 #define WGMMA_N BN
 /* A left operand of TF32 that is MN-major goes to wgmma through registers (lib/wgmma_left.h). */
@@ -65,9 +74,6 @@
 #define WGMMA_RIGHT_K_MAJOR     RIGHT_ALONG_K
 #include "lib/wgmma.h"
 
-#if TYPE_A != TYPE_B
-#error "wgmma multiplies elements of one type"
-#endif
 #if BM % (64 * (ALTERNATE ? 1 : CONSUMERS)) != 0 || CONSUMERS < 1 || CONSUMERS > 3
 #error "BM: a multiple of 64 rows for each consumer; CONSUMERS: 1 to 3"
 #endif
@@ -82,7 +88,7 @@
 #error "CLUSTER_SPLITS: the blocks store BN / CLUSTER_SPLITS columns each, and share no operands"
 #endif
 
-#define ELEMENT_BYTES    (WGMMA_TYPE == TYPE_F32 ? 4 : WGMMA_TYPE == TYPE_I8 ? 1 : 2)
+#define ELEMENT_BYTES    (WGMMA_TYPE == TYPE_F32 ? 4 : WGMMA_IS_8_BITS ? 1 : 2)
 #define BK               (128 / ELEMENT_BYTES)
 #define K_STEPS          4 /* wgmmas along a stage's K, 32 bytes each */
 #define WM               (ALTERNATE ? BM : BM / CONSUMERS)

@@ -96,8 +96,8 @@ typedef struct tgl_sim_hooks {
     unsigned long long (*wgmma_tile)(struct tgl_machine *machine, const void *shared, int swizzle,
                                      int atom_bytes, int group_bytes, const void *pc);
     void (*wgmma)(struct tgl_machine *machine, float *acc, const unsigned *left_fragment,
-                  unsigned long long left, unsigned long long right, int type, int n,
-                  int left_k_major, int right_k_major, int scale_d, const void *pc);
+                  unsigned long long left, unsigned long long right, int type, int right_type,
+                  int n, int left_k_major, int right_k_major, int scale_d, const void *pc);
     void (*wgmma_fence)(struct tgl_machine *machine);
     void (*wgmma_commit)(struct tgl_machine *machine);
     void (*wgmma_wait)(struct tgl_machine *machine, int pending);

@@ -352,11 +352,11 @@ unsigned long long tgl_sim_wgmma_tile(const void *shared, int swizzle, int atom_
 }
 
 void tgl_sim_wgmma(float *acc, const unsigned *left_fragment, unsigned long long left,
-                   unsigned long long right, int type, int n, int left_k_major, int right_k_major,
-                   int scale_d)
+                   unsigned long long right, int type, int right_type, int n, int left_k_major,
+                   int right_k_major, int scale_d)
 {
-    tgl_sim.wgmma(tgl_sim.machine, acc, left_fragment, left, right, type, n, left_k_major,
-                  right_k_major, scale_d, TGL_SIM_PC);
+    tgl_sim.wgmma(tgl_sim.machine, acc, left_fragment, left, right, type, right_type, n,
+                  left_k_major, right_k_major, scale_d, TGL_SIM_PC);
 }
 
 TGL_SIM_CALL(tgl_sim_wgmma_fence, (void), wgmma_fence)

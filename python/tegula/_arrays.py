@@ -14,9 +14,10 @@ import numpy as np
 from . import _dlpack
 from ._devices import DeviceArray
 from ._layout import Form, Ints
-from ._library import TYPE_NAMES, TYPE_SIZES, TYPES
+from ._library import ADDED_TYPES, TYPE_NAMES, TYPE_SIZES, TYPES
 
-_NUMPY_TYPES = {np.dtype(name): number for name, number in TYPES.items() if name != "bfloat16"}
+_NUMPY_TYPES = {np.dtype(name): number for name, number in TYPES.items()
+                if name not in ADDED_TYPES}
 
 
 class Operand(NamedTuple):
@@ -63,8 +64,8 @@ def _numpy_type(name: str, dtype: np.dtype) -> int:
     number = _NUMPY_TYPES.get(dtype)
     if number is not None:
         return number
-    # ml_dtypes adds bfloat16 to NumPy. Types of the other byte order are not in the table.
-    return _type_of(name, dtype, dtype.name if dtype.name == "bfloat16" else "")
+    # Types of the other byte order are not in the table.
+    return _type_of(name, dtype, dtype.name if dtype.name in ADDED_TYPES else "")
 
 
 @lru_cache(maxsize=4096)
@@ -186,10 +187,10 @@ def _is_cupy(x: Any) -> bool:
 
 
 def numpy_dtype(number: int) -> np.dtype:
-    if TYPE_NAMES[number] != "bfloat16":
+    if TYPE_NAMES[number] not in ADDED_TYPES:
         return np.dtype(TYPE_NAMES[number])
-    import ml_dtypes  # whoever has arrays of bfloat16 outside PyTorch has it
-    dtype: np.dtype = np.dtype(ml_dtypes.bfloat16)
+    import ml_dtypes  # whoever has arrays of these types outside PyTorch has it
+    dtype: np.dtype = np.dtype(getattr(ml_dtypes, TYPE_NAMES[number]))
     return dtype
 
 

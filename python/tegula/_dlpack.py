@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
 _TYPE_NAMES = {(2, 16): "float16", (2, 32): "float32", (2, 64): "float64", (4, 16): "bfloat16",
-               (0, 8): "int8", (0, 32): "int32", (5, 64): "complex64", (5, 128): "complex128"}
+               (10, 8): "float8_e4m3fn",
+               (12, 8): "float8_e5m2", (0, 8): "int8", (0, 32): "int32", (5, 64): "complex64", (5, 128): "complex128"}
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 _IS_COPIED = 2  # the producer has made a copy: what is written to it would be lost
 _LEGACY_STREAM = 1  # CUDA's default stream in the protocol

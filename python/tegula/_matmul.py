@@ -12,7 +12,8 @@ from ._checks import factor, integer
 from ._devices import Device, device as open_device
 from ._held import hold
 from ._layout import Form, Layouts, Scheme, lay_out
-from ._library import SIDES, TYPE_NAMES, chip_explain, usual_result
+from ._library import (SCALING_LINE, SCALING_NONE, SCALING_TENSOR, SIDES, TYPE_NAMES,
+                       chip_explain, usual_result)
 from ._plans import Options, PlanBase, Recipe, cached_plan, thread, translate
 from ._prepared import Prepared
 
@@ -31,6 +32,7 @@ class _Product(NamedTuple):
     scheme: Scheme
     beta: complex
     place: str  # the device of the arrays
+    scales: Tuple[Optional[Operand], Optional[Operand]]  # factors of a and b
 
 
 def _form(x: Optional[Operand]) -> Optional[Form]:
@@ -63,15 +65,48 @@ def _check_out(out: Operand, prepared: Tuple[Optional[Prepared], ...]) -> None:
             raise ValueError(f"out overlaps {x.side}, which is prepared and must not change")
 
 
-def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
-                      beta: Optional[complex]) -> _Product:
+def _describe_scale(name: str, x: Any) -> Optional[Operand]:
+    """Factors of a or b; None without them."""
+    if x is None:
+        return None
+    scale = describe(name, x)
+    if TYPE_NAMES[scale.form.type] != "float32":
+        raise TypeError(f"{name} has the type {TYPE_NAMES[scale.form.type]}; it must be float32")
+    if scale.form.row_major.strides != scale.form.strides and np.prod(scale.form.shape) > 1:
+        scale = row_major_copy(name, scale)
+    return scale
+
+
+def _scaling(name: str, scale: Optional[Operand], lines: int, line_shape: Tuple[int, int]) -> int:
+    """The tgl_scaling of factors: one, or one for each row of a or column of b."""
+    if scale is None:
+        return SCALING_NONE
+    shape = scale.form.shape
+    if all(size == 1 for size in shape):
+        return SCALING_TENSOR
+    if shape in ((lines,), line_shape):
+        return SCALING_LINE
+    raise ValueError(f"{name} has the shape {shape}; it must have one element, or {lines}")
+
+
+def _scalings(product: _Product) -> Tuple[int, int]:
+    a, b = product.scheme.layouts.a.shape, product.scheme.layouts.b.shape
+    scale_a, scale_b = product.scales
+    return (_scaling("scale_a", scale_a, a[-2], (a[-2], 1)),
+            _scaling("scale_b", scale_b, b[-1], (1, b[-1])))
+
+
+def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optional[complex],
+                      scale_a: Any = None, scale_b: Any = None) -> _Product:
     """Describes and checks the arrays, and decides how they are multiplied."""
     prepared = _prepared_factor("a", a), _prepared_factor("b", b)
     x, y = _describe_factor("a", a), _describe_factor("b", b)
     target = None if out is None else describe("out", out)
     addend = None if c is None else describe("c", c)
     vector = None if bias is None else describe("bias", bias)
-    places = {p.device for p in (x, y, addend, vector, target) if p is not None}
+    scales = _describe_scale("scale_a", scale_a), _describe_scale("scale_b", scale_b)
+    is_scaled = scales != (None, None)
+    places = {p.device for p in (x, y, addend, vector, target) + scales if p is not None}
     if len(places) > 1:
         raise ValueError(f"the arrays are on different devices: {', '.join(sorted(places))}")
     if target is not None:
@@ -83,7 +118,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         addend = None
 
     like = x if target is None else target
-    type_d = usual_result(x.form.type) if target is None else target.form.type
+    type_d = usual_result(x.form.type, is_scaled) if target is None else target.form.type
     by_rows = prepared != _UNPREPARED  # operands are prepared for results that are stored by rows
     scheme = lay_out(x.form, y.form, _form(addend), _form(target), _form(vector), type_d, by_rows)
     d = target
@@ -93,7 +128,8 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         if addend is None and beta != 0:
             addend = target
         scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), type_d, by_rows)
-    return _Product((x, y, addend, d, vector), prepared, target, like, scheme, beta, places.pop())
+    return _Product((x, y, addend, d, vector), prepared, target, like, scheme, beta, places.pop(),
+                    scales)
 
 
 def _choose_compute(compute: Optional[str], product: _Product) -> str:
@@ -160,7 +196,8 @@ def _hold(chosen: Device, product: _Product, operands: Tuple[Optional[Operand], 
 def _run(plan: PlanBase, product: _Product, alpha: complex) -> Any:
     """Runs the plan and returns the result."""
     operands = _usable(product)
-    streams = _streams(operands, product.out)
+    streams = _streams(operands + product.scales, product.out)
+    scale_a, scale_b = (None if x is None else x.pointer for x in product.scales)
     pointers = tuple(None if x is None else x.pointer for x in operands)
     prepared: Tuple[Any, Any] = _UNPREPARED
     if product.prepared != _UNPREPARED:
@@ -168,11 +205,12 @@ def _run(plan: PlanBase, product: _Product, alpha: complex) -> Any:
         prepared = a and a.taken_as("a"), b and b.taken_as("b")
     if len(streams) > 1:
         plan.device.sync()
-    plan.run(pointers, factor("alpha", alpha), product.beta, streams[0] if streams else None, prepared)
+    plan.run(pointers, factor("alpha", alpha), product.beta, streams[0] if streams else None, prepared,
+             (scale_a, scale_b))
     if len(streams) > 1:
         plan.device.sync()
     elif streams or product.prepared != _UNPREPARED:
-        _hold(plan.device, product, operands, streams[0] if streams else None)
+        _hold(plan.device, product, operands + product.scales, streams[0] if streams else None)
     d, out = operands[3], product.out
     assert d is not None
     if out is not None:
@@ -190,6 +228,7 @@ def _learn(arrays: Tuple[Any, ...], options: Tuple[Any, ...], owner: Any, plan: 
     options: what else selects the plan. owner: keeps the plan; None: whoever calls does."""
     scheme, handle = product.scheme, plan.handle()
     if calls is None or product.prepared != _UNPREPARED or scheme.copies or \
+            product.scales != (None, None) or \
             product.given[3] is not product.out or len(handle.offsets) != 1 or any(handle.offsets[0]):
         return
     assert handle.plan is not None
@@ -203,7 +242,7 @@ def _learn(arrays: Tuple[Any, ...], options: Tuple[Any, ...], owner: Any, plan: 
 def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optional[complex] = None,
            c: Any = None, bias: Any = None, activation: Optional[str] = None,
            epilogue: Optional[str] = None, compute: Optional[str] = None,
-           device: Place = None) -> Any:
+           device: Place = None, scale_a: Any = None, scale_b: Any = None) -> Any:
     """activation(alpha * a @ b + beta * c + bias), written to out if it is given.
 
     a, b: vectors, matrices or batches of matrices with the shapes of numpy.matmul(), of float32,
@@ -211,6 +250,11 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
         with __array_interface__, __cuda_array_interface__ or DLPack, both of one type. The product is computed on the
         device and in the stream of the arrays. The result is an array of the same library.
         Products of int8 are of int32, modulo 2^32; alpha and beta must then be integers.
+        float8_e4m3fn and float8_e5m2 are those of PyTorch and ml_dtypes, and may be mixed; the result
+        is of bfloat16, or as out says.
+    scale_a, scale_b: factors of a and b, for 8-bit types: arrays of float32 on the device of a and b,
+        with one element, or one for each row of a, (m,) or (m, 1), or column of b, (n,) or (1, n).
+        Products of int8 with factors are of float32, or as out says.
     out: where the result is written. It may overlap the other arrays.
     alpha, beta: may be complex in products of complex arrays.
     beta: 1 if c is given, else 0. c: of the shape of the result; without it, beta is for out.
@@ -223,12 +267,14 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
     device: None: where the arrays are. "sim": the simulator, for arrays in host memory; or a device
         of tegula.device().
     """
-    if calls is not None and not thread.keeps_plans:
+    is_scaled = scale_a is not None or scale_b is not None
+    if calls is not None and not thread.keeps_plans and not is_scaled:
         result = calls.run(a, b, out, c, bias, alpha, beta, compute, activation, epilogue, device)
         if result is not None:
             return result
-    product = _describe_product(a, b, out, c, bias, beta)
-    options = Options(_choose_compute(compute, product), activation, epilogue)
+    product = _describe_product(a, b, out, c, bias, beta, scale_a, scale_b)
+    options = Options(_choose_compute(compute, product), activation, epilogue,
+                      scaling=_scalings(product))
     plan = cached_plan(_recipe(product, options, device))
     result = _run(plan, product, alpha)
     _learn((a, b, out, c, bias), (compute, activation, epilogue, device), plan, plan, product, result)

@@ -26,6 +26,7 @@ class Options(NamedTuple):
     kernel: Optional[str] = None
     workspace_limit: int = 0
     effort: Optional[str] = None
+    scaling: Tuple[int, int] = (0, 0)  # tgl_scaling of a and b
 
     def check_types(self) -> None:
         for name in "compute", "activation", "epilogue", "kernel", "effort":
@@ -54,6 +55,7 @@ def translate(layouts: Layouts, options: Options) -> Tuple[Problem, PlanOptions,
         raise ValueError(f"effort is {options.effort!r}; it must be None or one of " +
                          ", ".join(name for name in EFFORT if name))
     problem, stride_bias, offsets = to_problem(layouts, COMPUTE[options.compute])
+    problem.scaling_a, problem.scaling_b = options.scaling
     plan_options = PlanOptions(kernel=options.kernel.encode() if options.kernel else None,
                                workspace_limit=options.workspace_limit,
                                effort=EFFORT[options.effort])
@@ -140,10 +142,11 @@ class PlanBase:
         return trace
 
     def run(self, pointers: Tuple[Any, ...], alpha: complex, beta: complex,
-            stream: Optional[int] = None, prepared: Tuple[Any, Any] = (None, None)) -> None:
+            stream: Optional[int] = None, prepared: Tuple[Any, Any] = (None, None),
+            scales: Tuple[Optional[int], Optional[int]] = (None, None)) -> None:
         """Runs the plan on the addresses of a, b, c, d and bias; None where there is none.
 
-        prepared: the tgl_prepared of a and of b, or None."""
+        prepared: the tgl_prepared of a and of b, or None. scales: the addresses of their factors."""
         handle = self.handle()
         operands = Operands(alpha=alpha.real, beta=beta.real, alpha_imag=alpha.imag,
                             beta_imag=beta.imag)
@@ -152,6 +155,7 @@ class PlanBase:
                 raise ValueError(f"{name} is prepared, and its batch dimensions have no common "
                                  "stride in this product, which takes several calls of the library")
         operands.prepared_a, operands.prepared_b = prepared
+        operands.scale_a, operands.scale_b = scales
         in_place = self.recipe.layouts.c is None
         for offsets in handle.offsets:
             a, b, c, d, bias = (None if p is None else p + offset

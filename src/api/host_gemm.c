@@ -170,6 +170,10 @@ tgl_status tgl_gemm_host_in_tiles(tgl_device *dev, const tgl_problem *problem,
                         "are in host memory");
     if (shape.grouping != TGL_GROUPED_NONE)
         return tgl_fail(TGL_UNSUPPORTED, "tgl_gemm_host() computes no grouped products");
+    if (dev->backend->run_host != NULL && tgl_shape_has_scales(&shape))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the problem has scales, which products of host memory have on cpu and sim "
+                        "only");
     TGL_TRY(tgl_run_make(&shape, operands, &run));
     if (run.workspace != NULL)
         return tgl_fail(TGL_BAD_WORKSPACE,

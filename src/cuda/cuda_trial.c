@@ -57,6 +57,14 @@ static void add_epilogue(tgl_trial *t)
                     e->stride_residual);
 }
 
+/* lines: rows or columns of the matrix that may have a factor each. */
+static void add_scale(tgl_trial *t, tgl_operand operand, tgl_scaling scaling, int64_t lines)
+{
+    if (scaling != TGL_SCALING_NONE)
+        add_operand(t, operand, t->shape.type_scale, 1, scaling == TGL_SCALING_LINE ? lines : 1,
+                    scaling == TGL_SCALING_LINE ? lines : 1, 0);
+}
+
 static void add_operands(tgl_trial *t)
 {
     const tgl_shape *s = &t->shape;
@@ -67,7 +75,10 @@ static void add_operands(tgl_trial *t)
     add_operand(t, TGL_AT_D, s->type_d, s->m, s->n, s->ldd, s->stride_d);
     t->operands[TGL_AT_C] = t->operands[TGL_AT_D];
     if (!s->in_place) add_operand(t, TGL_AT_C, s->type_c, s->m, s->n, s->ldc, s->stride_c);
-    if (s->device_scalars) add_operand(t, TGL_AT_ALPHA, s->type_accumulate, 1, 1, 1, 0);
+    add_scale(t, TGL_AT_SCALE_A, s->scaling_a, s->m);
+    add_scale(t, TGL_AT_SCALE_B, s->scaling_b, s->n);
+    add_scale(t, TGL_AT_SCALE_D, s->scaling_d, s->swapped ? s->n : s->m);
+    if (s->device_scalars) add_operand(t, TGL_AT_ALPHA, tgl_shape_scalar_type(s), 1, 1, 1, 0);
     add_epilogue(t);
 }
 
@@ -100,7 +111,8 @@ static uint64_t draw(uint64_t *state)
     return *state * 0x2545f4914f6cdd1du;
 }
 
-/* Writes a random element: a number in (-1, 1), or any value of an integer type. */
+/* Writes a random element: a number in (-1, 1), or any value of an integer type. Of F8: any sign and
+ * fraction, and some exponents below 1. */
 static void draw_element(tgl_type type, uint64_t *state, void *element)
 {
     const uint64_t bits = draw(state) >> 11; /* 53 bits */
@@ -111,13 +123,17 @@ static void draw_element(tgl_type type, uint64_t *state, void *element)
     uint32_t word;
     memcpy(&word, &single, sizeof word);
     const uint16_t brain = (uint16_t)(word >> 16);
+    /* The upper byte of such an f16 is an e5m2. Of e4m3: an exponent of 2^-4. */
+    const uint8_t quarter =
+        type == TGL_F8_E5M2 ? (uint8_t)(half >> 8) : (uint8_t)((bits & 0x9f) | 0x18);
     const size_t size = tgl_type_size(type);
     memcpy(element,
-           type == TGL_F64    ? (const void *)&value
-           : type == TGL_F32  ? (const void *)&single
-           : type == TGL_F16  ? (const void *)&half
-           : type == TGL_BF16 ? (const void *)&brain
-                              : (const void *)&bits,
+           type == TGL_F64        ? (const void *)&value
+           : type == TGL_F32      ? (const void *)&single
+           : type == TGL_F16      ? (const void *)&half
+           : type == TGL_BF16     ? (const void *)&brain
+           : tgl_type_is_f8(type) ? (const void *)&quarter
+                                  : (const void *)&bits,
            size);
 }
 
@@ -145,8 +161,9 @@ static CUresult fill_operand(const tgl_trial *t, const trial_operand *x, char *h
 /* Fills the operands of the first set that runs read, and copies them to the other sets. */
 static CUresult fill(const tgl_trial *t, char *host)
 {
-    static const tgl_operand read[] = {TGL_AT_A, TGL_AT_B, TGL_AT_ALPHA, TGL_AT_BIAS,
-                                       TGL_AT_RESIDUAL};
+    static const tgl_operand read[] = {TGL_AT_A,       TGL_AT_B,        TGL_AT_ALPHA,
+                                       TGL_AT_BIAS,    TGL_AT_RESIDUAL, TGL_AT_SCALE_A,
+                                       TGL_AT_SCALE_B, TGL_AT_SCALE_D};
     const tgl_driver *driver = &((const tgl_cuda *)t->dev->state)->driver;
     CUresult result = CUDA_SUCCESS;
     for (size_t i = 0; i < sizeof read / sizeof read[0]; i++) {

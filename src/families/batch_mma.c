@@ -201,7 +201,7 @@ static bool batch_mma_example(int index, tgl_type type, bool trans_a, bool trans
 
 static const char *batch_mma_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
-    if (s->type_a == TGL_I8) return "it multiplies f16, bf16, tf32 and f64";
+    if (tgl_type_size(s->type_a) == 1) return "it multiplies f16, bf16, tf32 and f64";
     return tgl_unsupported_by_mma_sync(s, chip);
 }
 

@@ -28,7 +28,7 @@ tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, b
 {
     const int64_t side = TGL_EXAMPLE_SIDE;
     const tgl_type sums = type == TGL_F64 ? TGL_F64 : type == TGL_I8 ? TGL_I32 : TGL_F32;
-    const tgl_type result = type == TGL_I8 ? TGL_I32 : type;
+    const tgl_type result = type == TGL_I8 ? TGL_I32 : tgl_type_is_f8(type) ? TGL_BF16 : type;
     return (tgl_shape){
         .m = m,
         .n = n,

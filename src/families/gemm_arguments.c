@@ -135,7 +135,7 @@ static void patch_matrices(tgl_list_builder *builder, const tgl_gemm_step *step,
 
 static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
-    const tgl_type type = step->of->shape->type_accumulate;
+    const tgl_type type = tgl_shape_scalar_type(step->of->shape);
     const bool is_f64 = type == TGL_F64, is_i32 = type == TGL_I32;
     if (step->of->shape->device_scalars) {
         patch_operand(builder, step, TGL_AT_ALPHA, AT(alpha_at), type, 0, 0);
@@ -153,6 +153,27 @@ static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, 
                          : is_i32 ? TGL_VALUE_BETA_I32
                                   : TGL_VALUE_BETA_F32,
                          0, AT(beta), 0);
+}
+
+/* Factors of a scale. at: of the pointer in the arguments. line: the part's first row or column. */
+static void patch_scale(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
+                        size_t at, tgl_scaling scaling, int64_t line)
+{
+    if (scaling == TGL_SCALING_NONE) return;
+    patch_operand(builder, step, operand, at, step->of->shape->type_scale,
+                  scaling == TGL_SCALING_LINE ? line : 0, 0);
+}
+
+/* Without a product (alpha is 0) the factors of A and B are not read. */
+static void patch_scales(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
+{
+    const tgl_shape *s = step->of->shape;
+    const int64_t row = step->of->part.row, col = step->of->part.col;
+    if (has_product) {
+        patch_scale(builder, step, TGL_AT_SCALE_A, AT(scale_a), s->scaling_a, row);
+        patch_scale(builder, step, TGL_AT_SCALE_B, AT(scale_b), s->scaling_b, col);
+    }
+    patch_scale(builder, step, TGL_AT_SCALE_D, AT(scale_d), s->scaling_d, s->swapped ? col : row);
 }
 
 static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)
@@ -188,6 +209,7 @@ void tgl_gemm_add_arguments(const tgl_gemm_step *step, bool has_product, const g
     (step->of->shape->pointers ? patch_arrays : patch_matrices)(builder, step, has_product);
     patch_scalars(builder, step, has_product);
     patch_epilogue(builder, step);
+    patch_scales(builder, step, has_product);
     tgl_list_patch_value(builder, TGL_VALUE_COUNT, 0, AT(batch), 0);
     if (step->scratch_bytes > 0)
         tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(workspace), step->scratch_at);

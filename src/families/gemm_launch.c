@@ -47,6 +47,13 @@ void tgl_add_macros(tgl_list_builder *builder, const tgl_macro *macros, size_t c
         tgl_list_macro(builder, macros[i].name, macros[i].value);
 }
 
+/* SCALE_D of a kernel (lib/element.h). */
+static int scale_of_d(const tgl_shape *s)
+{
+    enum { COLUMNS = 3 };
+    return s->scaling_d == TGL_SCALING_LINE && s->swapped ? COLUMNS : (int)s->scaling_d;
+}
+
 /* Adds the macros of a kernel that depend only on the epilogue and the operands. */
 static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
 {
@@ -61,6 +68,9 @@ static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
                   {"SEPARATE_D", !s->in_place, 0},
                   {"DEVICE_SCALARS", s->device_scalars, 0},
                   {"GROUPED", tgl_grouped_macro(s), 0},
+                  {"SCALE_A", (int)s->scaling_a, 0},
+                  {"SCALE_B", (int)s->scaling_b, 0},
+                  {"SCALE_D", scale_of_d(s), 0},
                   {"TYPE_A", s->type_a, TGL_F32},
                   {"TYPE_B", s->type_b, TGL_F32},
                   {"TYPE_C", s->type_c, TGL_F32},

@@ -105,11 +105,11 @@ static bool is_crowded(const mma_geometry *g, int vec_a, int vec_b)
     return g->row->registers >= CROWDED && g->size * tgl_min64(vec_a, vec_b) < 16;
 }
 
-/* Elements of a copy of an operand. An MN-major operand of int8 is transposed on its way to shared
- * memory: its elements are copied one by one (lib/mma_gathered_copies.h). */
+/* Elements of a copy of an operand. An MN-major operand of 8 bits is transposed on its way to
+ * shared memory: its elements are copied one by one (lib/mma_gathered_copies.h). */
 static int mma_copy_width(const tgl_shape *s, bool is_mn_major, int64_t ld, int64_t stride)
 {
-    return s->type_a == TGL_I8 && is_mn_major ? 1 : tgl_copy_width(s, 0, ld, stride);
+    return tgl_type_size(s->type_a) == 1 && is_mn_major ? 1 : tgl_copy_width(s, 0, ld, stride);
 }
 
 /* NULL, or why the choice cannot compute the product. */
@@ -250,7 +250,8 @@ static void mma_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_
 static bool mma_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     const bool is_f64 = type == TGL_F64;
-    if (type != TGL_F16 && type != TGL_BF16 && type != TGL_F32 && type != TGL_I8 && !is_f64)
+    if (type != TGL_F16 && type != TGL_BF16 && type != TGL_F32 && tgl_type_size(type) != 1 &&
+        !is_f64)
         return false;
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (type == TGL_F32) shape->compute = TGL_COMPUTE_TF32;
@@ -259,7 +260,7 @@ static bool mma_example(int index, tgl_type type, bool trans_a, bool trans_b, tg
 
 const tgl_family tgl_family_mma = {
     .name = "mma",
-    .summary = "f16, bf16, tf32, f64 and i8 on tensor cores, any shape",
+    .summary = "f16, bf16, e4m3, e5m2, tf32, f64 and i8 on tensor cores, any shape",
     .options = mma_options,
     TGL_ROWS(mma_rows),
     .serves_groups = true,

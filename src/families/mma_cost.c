@@ -38,7 +38,9 @@ static double mma_rate(const tgl_chip *chip, tgl_type type)
                                                                               : 1;
     const double half = share * chip->tensor_flops / 2, f64 = chip->tensor_f64_flops / 2.0;
     if (type == TGL_F64) return f64 > 0 ? f64 : 2;
-    return type == TGL_F32 ? half / 2 : type == TGL_I8 ? 2 * half : half;
+    return type == TGL_F32  ? half / 2
+           : type == TGL_I8 ? 2 * half
+                            : half; /* e4m3 and e5m2 are multiplied as f16 */
 }
 
 /* Cycles of an SM to copy a tile of `edge` rows or columns of one operand, with `vec` elements in a

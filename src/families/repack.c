@@ -81,8 +81,8 @@ double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int c
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-static const tgl_kernel *repack_kernel_of(const tgl_repack *repacks, int count,
-                                          tgl_list_builder *builder)
+static const tgl_kernel *repack_kernel_of(const tgl_partition *of, const tgl_repack *repacks,
+                                          int count, tgl_list_builder *builder)
 {
     const tgl_kernel kernel = {.name = "repack",
                                .file = "gemm/repack.cu",
@@ -90,7 +90,7 @@ static const tgl_kernel *repack_kernel_of(const tgl_repack *repacks, int count,
                                .parameters = "struct tgl_repack_args"};
     tgl_list_macro(builder, "ELEMENT_BYTES", (int64_t)tgl_type_size(repacks[0].type));
     tgl_list_macro(builder, "ROUND_TF32", repacks[0].rounds_to_tf32);
-    if (repacks[0].type == TGL_I8) tgl_list_macro(builder, "INTEGER_ALPHA", 1);
+    if (tgl_shape_scalar_type(of->shape) == TGL_I32) tgl_list_macro(builder, "INTEGER_ALPHA", 1);
     tgl_list_macro(builder, "TRANSPOSED_0", repacks[0].transposes);
     tgl_list_macro(builder, "TRANSPOSED_1", count > 1 && repacks[1].transposes);
     return tgl_list_kernel(builder, &kernel);
@@ -118,8 +118,8 @@ void tgl_repack_add_step(const tgl_partition *of, const tgl_repack *repacks, int
         blocks += blocks_along(&repacks[i]) * blocks_down(&repacks[i]) * repacks[i].count;
         if (i == 0) args.first_blocks = (int)blocks;
     }
-    const tgl_launch launch =
-        tgl_prepass_launch(of, repack_kernel_of(repacks, count, builder), (double)blocks, THREADS);
+    const tgl_launch launch = tgl_prepass_launch(of, repack_kernel_of(of, repacks, count, builder),
+                                                 (double)blocks, THREADS);
     tgl_list_step(builder, count > 1                        ? "repack A and B"
                            : repacks[0].operand == TGL_AT_A ? "repack A"
                                                             : "repack B");

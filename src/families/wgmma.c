@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/wgmma.cu: products of f16, bf16, TF32 and int8 on Hopper's tensor cores. A pre-pass repacks
- * operands that TMA cannot read.
+ * gemm/wgmma.cu: products of f16, bf16, e4m3, e5m2, TF32 and int8 on Hopper's tensor cores. A
+ * pre-pass repacks operands that TMA cannot read.
  */
 #include "families/gemm_arguments.h"
 #include "families/groups.h"
@@ -60,17 +60,17 @@ static const char *const wgmma_options[] = {"splits",     "exchanged",      "clu
 static bool has_types(const tgl_shape *s)
 {
     const bool is_half = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
+    if (tgl_has_8_bits(s)) return true;
     if (s->type_a != s->type_b) return false;
-    if (s->type_a == TGL_I8) return true;
     if (s->type_accumulate != TGL_F32) return false;
     return is_half || (wgmma_is_tf32(s) && s->compute == TGL_COMPUTE_TF32);
 }
 
 static const char *wgmma_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
-    if (!has_types(s)) return "it multiplies f16, bf16, FP32 as TF32, and i8 with results of i32";
-    if (s->type_a == TGL_I8 && tgl_i8_unsupported_reason(s) != NULL)
-        return tgl_i8_unsupported_reason(s);
+    if (!has_types(s)) return "it multiplies f16, bf16, e4m3, e5m2, FP32 as TF32, and i8";
+    const char *why = tgl_has_8_bits(s) ? tgl_8_bits_unsupported_reason(s) : NULL;
+    if (why != NULL) return why;
     if ((chip->features & TGL_HAS_WGMMA) == 0) return "the chip has no wgmma";
     if ((chip->features & TGL_HAS_TMA) == 0) return "the chip or its driver has no TMA";
     if (s->pointers) return "tensor maps describe no batches of pointers";
@@ -114,7 +114,7 @@ static tgl_tensor wgmma_tensor_of(const tgl_shape *s, const wgmma_geometry *g, c
         .base = x->is_direct ? TGL_VALUE_OPERAND : TGL_VALUE_SCRATCH,
         .operand = (int)x->operand,
         .offset = base,
-        .type = s->type_a,
+        .type = x->operand == TGL_AT_A ? s->type_a : s->type_b,
         .round_to_tf32 = wgmma_is_tf32(s) && x->is_direct,
         .rank = 3,
         .size = {along_k ? k_size : edge_size, along_k ? edge_size : k_size, x->count},
@@ -176,6 +176,7 @@ static void wgmma_add_macros(const void *geometry, const tgl_shape *s, bool is_u
                                 {"CLUSTER_COLUMNS", g->cluster_columns},
                                 {"CLUSTER_SPLITS", g->in_cluster ? g->splits : 1},
                                 {"EXCHANGED", g->exchanged},
+                                {"PROMOTE", wgmma_promotes(s)},
                                 {"LEFT_ALONG_K", g->left.is_k_major},
                                 {"RIGHT_ALONG_K", g->right.is_k_major}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
@@ -259,13 +260,13 @@ static bool wgmma_example(int index, tgl_type type, bool trans_a, bool trans_b, 
         shape->compute = TGL_COMPUTE_TF32;
         return !trans_a && trans_b; /* other layouts become this one */
     }
-    if (type == TGL_I8) return !trans_a && trans_b;
+    if (tgl_type_size(type) == 1) return !trans_a && trans_b;
     return type == TGL_F16 || type == TGL_BF16;
 }
 
 const tgl_family tgl_family_wgmma = {
     .name = "wgmma",
-    .summary = "f16, bf16, TF32 and i8 on the tensor cores of sm_90a",
+    .summary = "f16, bf16, e4m3, e5m2, TF32 and i8 on the tensor cores of sm_90a",
     .serves_groups = true,
     .options = wgmma_options,
     TGL_ROWS(wgmma_rows),

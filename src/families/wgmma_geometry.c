@@ -23,6 +23,17 @@ bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
+/* Whether a consumer has registers for the sums of a stage beside its own, and OTHERS more.
+ * Consumers that alternate would not overlap the additions with wgmmas. */
+static bool has_room_to_promote(const wgmma_row *t)
+{
+    enum { OTHERS = 40 };
+    static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* of gemm/wgmma.cu */
+    const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : t->registers;
+    const int sums = t->bm / t->consumers / 64 * (t->bn / 2);
+    return !t->alternates && sums + t->bn / 2 + OTHERS <= registers;
+}
+
 /* Whether TMA can read the operand: the strides of lines and of matrices, if there are several, are
  * multiples of 16 bytes. wgmma needs TF32 that is K-major or goes through registers, and 8-bit
  * types that are K-major. */
@@ -291,6 +302,8 @@ const char *tgl_wgmma_set_operands(const tgl_shape *s, const tgl_rectangle *part
     g->stages = t->stages;
     g->repack_count = 0;
     g->repacked_bytes = 0;
+    if (wgmma_promotes(s) && !has_room_to_promote(t))
+        return "a consumer has no registers to add the sums of a stage in FP32";
     const bool in_registers = tgl_option(choice, WGMMA_LEFT_REGISTERS, 0) != 0;
     if (in_registers && !(wgmma_is_tf32(s) && tgl_wgmma_has_room_for_left(t)))
         return "left_registers=1 is for TF32 and tiles that leave enough registers";

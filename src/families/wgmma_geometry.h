@@ -90,6 +90,13 @@ static inline bool wgmma_is_k_major_only(const tgl_shape *s)
     return wgmma_is_tf32(s) || tgl_type_size(s->type_a) == 1;
 }
 
+/* Whether the kernel adds the sums of each stage in FP32 registers. wgmma adds products of 8-bit
+ * floating-point types with 13 bits of fraction, which only FAST permits for more of K. */
+static inline bool wgmma_promotes(const tgl_shape *s)
+{
+    return tgl_type_is_f8(s->type_a) && s->compute != TGL_COMPUTE_FAST;
+}
+
 /* Elements of a line of an MN-major tile: LINE() of the kernel. */
 static inline int wgmma_line_of(const tgl_shape *s, int edge)
 {

@@ -53,16 +53,30 @@ static bool is_far(int64_t x, int64_t y)
 }
 
 /* The type as it is in the table: "tf32" for F32 that may be rounded to TF32, for which there are
- * other kernels; "bf16" for f16 as well, whose kernels are the same. */
+ * other kernels; "bf16" for f16 as well, whose kernels are the same, and "e4m3" for e5m2, unless
+ * sums are not promoted: the kernels of FAST have other tiles. */
 static const char *tuned_type(const tgl_shape *s)
 {
     const bool is_tf32 = s->type_a == TGL_F32 && s->compute == TGL_COMPUTE_TF32;
+    if (tgl_type_is_f8(s->type_a)) return s->compute == TGL_COMPUTE_FAST ? "fast" : "e4m3";
     return is_tf32 ? "tf32" : s->type_a == TGL_F16 ? "bf16" : tgl_type_name(s->type_a);
+}
+
+/* Whether the results have the type of those that were measured: that of A and B, or of 8-bit types
+ * int32 and any type of 16 bits. */
+static bool has_measured_results(const tgl_shape *s)
+{
+    if (tgl_type_is_f8(s->type_a))
+        return tgl_type_is_f8(s->type_b) && tgl_type_size(s->type_c) == 2 &&
+               tgl_type_size(s->type_d) == 2;
+    if (s->type_a == TGL_I8)
+        return s->type_b == TGL_I8 && s->type_c == TGL_I32 && s->type_d == TGL_I32;
+    return tgl_shape_is_all(s, s->type_a);
 }
 
 static bool is_of_type(const tgl_tuned *row, const tgl_shape *s)
 {
-    return strcmp(row->type, tuned_type(s)) == 0 && tgl_shape_is_all(s, s->type_a) &&
+    return strcmp(row->type, tuned_type(s)) == 0 && has_measured_results(s) &&
            (row->layout[0] == 'T') == s->trans_a && (row->layout[1] == 'T') == s->trans_b;
 }
 

@@ -40,7 +40,7 @@ static double rounded_to_f32(double value)
 
 double tgl_scalar_round(const tgl_shape *shape, double value)
 {
-    return tgl_type_is_single(shape->type_accumulate) ? rounded_to_f32(value) : value;
+    return tgl_type_is_single(tgl_shape_scalar_type(shape)) ? rounded_to_f32(value) : value;
 }
 
 bool tgl_scalar_is_zero(const void *scalar, tgl_type type)
@@ -59,7 +59,7 @@ static tgl_status check_host_scalar(const tgl_shape *s, const char *name, double
     if (imag != 0 && !tgl_type_is_complex(s->type_accumulate))
         return tgl_fail(TGL_BAD_SCALAR, "%s_imag is %.9g; it must be 0 in products of %s", name,
                         imag, tgl_type_name(s->type_a));
-    if (s->type_accumulate != TGL_I32) return TGL_OK;
+    if (tgl_shape_scalar_type(s) != TGL_I32) return TGL_OK;
     if (value >= INT32_MIN && value <= INT32_MAX && value == trunc(value)) return TGL_OK;
     return tgl_fail(TGL_BAD_SCALAR, "%s is %.9g; products of i8 take integers of 32 bits", name,
                     value);
@@ -74,7 +74,7 @@ static tgl_status check_scalars(const tgl_shape *s, const tgl_operands *o)
         return tgl_fail(TGL_BAD_SCALAR, "%s is given, and scalars is TGL_SCALARS_HOST",
                         o->alpha_at != NULL ? "alpha_at" : "beta_at");
     }
-    const tgl_type type = s->type_accumulate;
+    const tgl_type type = tgl_shape_scalar_type(s);
     TGL_TRY(tgl_pointer_check("alpha_at", TGL_BAD_SCALAR, o->alpha_at, type));
     if (o->beta_at == NULL) return TGL_OK;
     return tgl_pointer_check("beta_at", TGL_BAD_SCALAR, o->beta_at, type);

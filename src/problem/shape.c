@@ -79,7 +79,8 @@ static const struct type_row {
     {BIT(TGL_F64), TGL_F64, BIT(TGL_F64), 0},
     {BIT(TGL_F16), TGL_F32, BIT(TGL_F16) | BIT(TGL_F32), 0},
     {BIT(TGL_BF16), TGL_F32, BIT(TGL_BF16) | BIT(TGL_F32), 0},
-    {BIT(TGL_F8_E4M3) | BIT(TGL_F8_E5M2), TGL_F32, BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32), 0},
+    {BIT(TGL_F8_E4M3) | BIT(TGL_F8_E5M2), TGL_F32, BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32),
+     BIT(TGL_F8_E4M3) | BIT(TGL_F8_E5M2)},
     {BIT(TGL_C64), TGL_C64, BIT(TGL_C64), 0},
     {BIT(TGL_C128), TGL_C128, BIT(TGL_C128), 0},
     {BIT(TGL_I8), TGL_I32, BIT(TGL_I32), BIT(TGL_I8) | BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32)},
@@ -168,7 +169,9 @@ tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type type, in
         .trans_b = TGL_NO_TRANS,
         .type_a = type,
         .type_b = type,
-        .type_c = type == TGL_I8 ? TGL_I32 : type,
+        .type_c = type == TGL_I8         ? TGL_I32
+                  : tgl_type_is_f8(type) ? TGL_BF16
+                                         : type,
         .batch = 1,
     };
     memset(problem, 0, size);

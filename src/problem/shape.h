@@ -48,7 +48,8 @@ typedef struct tgl_shape {
                        replaces the plan for other matrices */
     int64_t alignment; /* bytes: the alignment of the pointers to A and B that the caller
                           guarantees; 0: no guarantee */
-    tgl_scaling scaling_a, scaling_b, scaling_d;
+    tgl_scaling scaling_a, scaling_b;
+    tgl_scaling scaling_d; /* LINE: a factor for each row, or if `swapped` each column */
     tgl_type type_scale;
     tgl_grouping grouping; /* ROWS, MASKED: of the rows of D, never swapped */
     tgl_group_form group_form;
@@ -90,6 +91,23 @@ static inline bool tgl_type_is_complex(tgl_type type)
 static inline bool tgl_type_is_single(tgl_type type)
 {
     return type == TGL_F32 || type == TGL_C64;
+}
+
+static inline bool tgl_type_is_f8(tgl_type type)
+{
+    return type == TGL_F8_E4M3 || type == TGL_F8_E5M2;
+}
+
+static inline bool tgl_shape_has_scales(const tgl_shape *s)
+{
+    return s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
+           s->scaling_d != TGL_SCALING_NONE;
+}
+
+/* The type of alpha, beta and the epilogue: sums of int32 are scaled in FP32. */
+static inline tgl_type tgl_shape_scalar_type(const tgl_shape *s)
+{
+    return s->type_accumulate == TGL_I32 && tgl_shape_has_scales(s) ? TGL_F32 : s->type_accumulate;
 }
 
 /* Whether all of A, B, C and D have this type. */

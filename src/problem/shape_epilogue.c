@@ -91,7 +91,7 @@ static tgl_bias exchanged(tgl_bias bias)
                                      : TGL_BIAS_NONE;
 }
 
-/* The name of an accumulation type in CUDA C. */
+/* The name of a type of scalars in CUDA C. */
 static const char *c_type(tgl_type type)
 {
     return type == TGL_F64 ? "double" : type == TGL_I32 ? "int" : "float";
@@ -102,7 +102,7 @@ static const char *c_type(tgl_type type)
  * (swapped). NULL: no memory. */
 static char *write_source(const char *expression, const tgl_shape *s)
 {
-    const char *type = c_type(s->type_accumulate);
+    const char *type = c_type(tgl_shape_scalar_type(s));
     char *source;
     if (asprintf(&source,
                  "static __device__ __forceinline__ %s expression(%s acc, %s c, %s bias, "

@@ -70,7 +70,8 @@ static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
 {
     const void *alpha = run->at[TGL_AT_ALPHA];
     if (!run->has_product) return "alpha is 0";
-    if (s->device_scalars && tgl_scalar_is_zero(alpha, s->type_accumulate)) return "alpha is 0";
+    if (s->device_scalars && tgl_scalar_is_zero(alpha, tgl_shape_scalar_type(s)))
+        return "alpha is 0";
     return NULL;
 }
 
@@ -78,7 +79,7 @@ static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
 {
     const void *beta = run->at[TGL_AT_BETA];
     const bool is_absent = s->device_scalars
-                               ? beta == NULL || tgl_scalar_is_zero(beta, s->type_accumulate)
+                               ? beta == NULL || tgl_scalar_is_zero(beta, tgl_shape_scalar_type(s))
                                : !tgl_run_has_beta(run);
     return is_absent ? "beta is 0" : NULL;
 }
@@ -137,11 +138,34 @@ static void set_epilogue(const tgl_shape *s, const tgl_run *run, const tgl_launc
 
 static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *regions)
 {
-    const int size = (int)tgl_type_size(s->type_accumulate);
+    const int size = (int)tgl_type_size(tgl_shape_scalar_type(s));
     if (!s->device_scalars) return;
     regions[TGL_SIM_ALPHA] =
         vector_region("alpha", "alpha", run->at[TGL_AT_ALPHA], 1, size, 0, &once);
     regions[TGL_SIM_BETA] = vector_region("beta", "beta", run->at[TGL_AT_BETA], 1, size, 0, &once);
+}
+
+/* The number of factors of a matrix with `lines` rows or columns that may have one each. */
+static int64_t factors_of(tgl_scaling scaling, int64_t lines)
+{
+    return scaling == TGL_SCALING_NONE ? 0 : scaling == TGL_SCALING_LINE ? lines : 1;
+}
+
+static void set_scales(const tgl_shape *s, const tgl_run *run, tgl_sim_region *regions)
+{
+    const int size = (int)tgl_type_size(s->type_scale);
+    const struct {
+        const char *name;
+        tgl_operand operand;
+        int64_t count;
+    } scales[] = {{"scale_a", TGL_AT_SCALE_A, factors_of(s->scaling_a, s->m)},
+                  {"scale_b", TGL_AT_SCALE_B, factors_of(s->scaling_b, s->n)},
+                  {"scale_d", TGL_AT_SCALE_D, factors_of(s->scaling_d, s->swapped ? s->n : s->m)}};
+    for (int i = 0; i < 3; i++)
+        if (scales[i].count > 0)
+            regions[TGL_SIM_SCALE_A + i] =
+                vector_region(scales[i].name, scales[i].name, run->at[scales[i].operand],
+                              scales[i].count, size, 0, &once);
 }
 
 static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
@@ -183,6 +207,7 @@ void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_
     set_scalars(s, run, regions);
     regions[TGL_SIM_GROUPS] =
         vector_region("the groups", "groups", run->at[TGL_AT_GROUPS], s->batch, 4, 0, &once);
+    set_scales(s, run, regions);
     set_workspace(memory, regions);
     set_kept(&plan->list, run, regions);
 }

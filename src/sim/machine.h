@@ -39,6 +39,9 @@ enum {
     TGL_SIM_RESIDUAL,
     TGL_SIM_ALPHA, /* alpha and beta, if they are device scalars */
     TGL_SIM_BETA,
+    TGL_SIM_SCALE_A, /* then those of B and D */
+    TGL_SIM_SCALE_B,
+    TGL_SIM_SCALE_D,
     TGL_SIM_A_POINTERS, /* arrays of pointers, 8 bytes per element */
     TGL_SIM_B_POINTERS,
     TGL_SIM_C_POINTERS,

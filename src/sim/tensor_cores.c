@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-const tgl_tensor_model tgl_tensor_hopper = {25, 1};
-const tgl_tensor_model tgl_tensor_ampere = {24, 2};
+const tgl_tensor_model tgl_tensor_hopper = {25, 23, 1};
+const tgl_tensor_model tgl_tensor_hopper_f8 = {13, 13, 1};
+const tgl_tensor_model tgl_tensor_ampere = {24, 23, 2};
 
 enum {
     COLUMNS = 64,
@@ -28,14 +29,15 @@ typedef struct layout {
     int fraction, exponent_bits; /* number of bits */
     int dropped;                 /* number of low bits that the hardware ignores */
     int sign;                    /* bit number of the sign */
+    bool has_no_inf;             /* only the largest magnitude is not finite: a NaN */
 } layout;
 
 static const layout layouts[] = {
-    [TGL_TENSOR_F16] = {10, 5, 0, 15},
-    [TGL_TENSOR_BF16] = {7, 8, 0, 15},
-    [TGL_TENSOR_TF32] = {10, 8, 13, 31},
+    [TGL_TENSOR_F16] = {10, 5, 0, 15, false},   [TGL_TENSOR_BF16] = {7, 8, 0, 15, false},
+    [TGL_TENSOR_TF32] = {10, 8, 13, 31, false}, [TGL_TENSOR_E4M3] = {3, 4, 0, 7, true},
+    [TGL_TENSOR_E5M2] = {2, 5, 0, 7, false},
 };
-static const layout f32 = {23, 8, 0, 31};
+static const layout f32 = {23, 8, 0, 31, false};
 
 typedef struct element {
     double value; /* 0 if it is not finite */
@@ -59,7 +61,9 @@ static element take_apart(const layout *l, uint32_t bits)
     const int field = (int)(kept >> l->fraction) & exponent_max;
     const uint32_t fraction = kept & ((1u << l->fraction) - 1);
     const uint32_t significand = field > 0 ? fraction | 1u << l->fraction : fraction;
-    element e = {.exponent = (field > 0 ? field : 1) - bias, .is_finite = field < exponent_max};
+    const bool is_special =
+        field == exponent_max && (!l->has_no_inf || fraction == (1u << l->fraction) - 1);
+    element e = {.exponent = (field > 0 ? field : 1) - bias, .is_finite = !is_special};
     if (!e.is_finite) return e;
     e.value = (double)significand * power_of_two(e.exponent - l->fraction);
     if ((bits >> l->sign & 1) != 0) e.value = -e.value;
@@ -114,30 +118,33 @@ typedef struct row {
     bool is_finite;
 } row;
 
-/* Rounds towards zero. The result is never -0. */
-static float cut_to_float(double x)
+/* Rounds towards zero, to a float with `bits` fraction bits. The result is never -0. */
+static float cut_to_float(double x, int bits)
 {
+    enum { FRACTION = 23 };
     if (fabs(x) >= 0x1p128) return x > 0 ? INFINITY : -INFINITY;
     float nearest = (float)x;
     if (fabs((double)nearest) > fabs(x)) nearest = float_of(bits_of(nearest) - 1);
-    return nearest == 0 ? 0 : nearest;
+    return nearest == 0 ? 0 : float_of(bits_of(nearest) & ~0u << (FRACTION - bits));
 }
 
 /* The sum of terms that are not all finite: NaN or Inf, whatever the order of additions. */
-static float sum_of_specials(const layout *l, const uint32_t *a, const uint32_t *b, int n, int k,
-                             float sum)
+static float sum_of_specials(const layout *of_a, const layout *of_b, const uint32_t *a,
+                             const uint32_t *b, int n, int k, float sum)
 {
     double total = (double)sum;
     for (int p = 0; p < k; p++)
-        total += value_of(l, a[p]) * value_of(l, b[p * n]);
+        total += value_of(of_a, a[p]) * value_of(of_b, b[p * n]);
     if (isnan(total)) return float_of(0x7fffffff);
     return total > 0 ? INFINITY : -INFINITY;
 }
 
 /* Fused sums of one row with finite terms. A scaled term has at most fraction_bits + 2 bits before
  * the point, so that its integer part fits an int. */
-static void sum_columns(int fraction_bits, int k, const row *a, const columns *b, float *sums)
+static void sum_columns(const tgl_tensor_model *model, int k, const row *a, const columns *b,
+                        float *sums)
 {
+    const int fraction_bits = model->fraction_bits;
     const int count = b->count;
     int16_t top[COLUMNS];
     double scale[COLUMNS], total[COLUMNS];
@@ -156,7 +163,7 @@ static void sum_columns(int fraction_bits, int k, const row *a, const columns *b
         for (int j = 0; j < count; j++)
             total[j] += (double)(int)(a->value[p] * b->value[p][j] * scale[j]);
     for (int j = 0; j < count; j++)
-        sums[j] = cut_to_float(total[j] * power_of_two(top[j] - fraction_bits));
+        sums[j] = cut_to_float(total[j] * power_of_two(top[j] - fraction_bits), model->sum_bits);
 }
 
 static void take_row(const layout *l, const uint32_t *a, int k, row *to)
@@ -185,34 +192,42 @@ static void take_columns(const layout *l, const uint32_t *b, int n, int count, i
 }
 
 /* Adds the products of one step of K to the sums of `count` columns of one row. */
-static void multiply_row(const layout *l, int fraction_bits, int n, int count, int k,
-                         const uint32_t *a, const uint32_t *b, const columns *taken, float *sums)
+static void multiply_row(const tgl_tensor_model *model, const layout *of_a, const layout *of_b,
+                         int n, int count, int k, const uint32_t *a, const uint32_t *b,
+                         const columns *taken, float *sums)
 {
     row own;
     float fused[COLUMNS] = {0};
-    take_row(l, a, k, &own);
+    take_row(of_a, a, k, &own);
     for (int j = 0; j < count; j++)
         fused[j] = isfinite(sums[j]) ? sums[j] : 0;
-    sum_columns(fraction_bits, k, &own, taken, fused);
+    sum_columns(model, k, &own, taken, fused);
     for (int j = 0; j < count; j++)
         sums[j] = own.is_finite && taken->is_finite[j] && isfinite(sums[j])
                       ? fused[j]
-                      : sum_of_specials(l, a, b + j, n, k, sums[j]);
+                      : sum_of_specials(of_a, of_b, a, b + j, n, k, sums[j]);
 }
 
 void tgl_tensor_multiply(const tgl_tensor_model *model, tgl_tensor_type type, int m, int n, int k,
                          const uint32_t *a, const uint32_t *b, float *sums)
 {
-    const layout *l = &layouts[type];
+    tgl_tensor_multiply_mixed(model, type, type, m, n, k, a, b, sums);
+}
+
+void tgl_tensor_multiply_mixed(const tgl_tensor_model *model, tgl_tensor_type type_a,
+                               tgl_tensor_type type_b, int m, int n, int k, const uint32_t *a,
+                               const uint32_t *b, float *sums)
+{
+    const layout *of_a = &layouts[type_a], *of_b = &layouts[type_b];
     const int step = k / model->steps;
     columns taken;
     for (int first = 0; first < n; first += COLUMNS) {
         const int count = n - first < COLUMNS ? n - first : COLUMNS;
         for (int p = 0; p < k; p += step) {
             const uint32_t *own = b + p * n + first;
-            take_columns(l, own, n, count, step, &taken);
+            take_columns(of_b, own, n, count, step, &taken);
             for (int i = 0; i < m; i++)
-                multiply_row(l, model->fraction_bits, n, count, step, a + i * k + p, own, &taken,
+                multiply_row(model, of_a, of_b, n, count, step, a + i * k + p, own, &taken,
                              sums + i * n + first);
         }
     }

@@ -7,6 +7,7 @@
  * exact. Each term is aligned to the largest exponent of all terms, and truncated to a number of
  * fraction bits; the exponent of a product is the sum of the exponents of its factors. The aligned
  * terms are summed exactly, and the sum is truncated to FP32. A sum that is NaN is 0x7fffffff.
+ * e4m3, e5m2: the same, with fewer bits of the terms and of the sum.
  * f64: a sequence of IEEE fused multiply-adds, with ascending k.
  * s8: exact modulo 2^32.
  */
@@ -19,16 +20,20 @@ typedef enum tgl_tensor_type {
     TGL_TENSOR_F16,
     TGL_TENSOR_BF16,
     TGL_TENSOR_TF32, /* bits of a float, of which the last 13 are ignored */
+    TGL_TENSOR_E4M3,
+    TGL_TENSOR_E5M2,
 } tgl_tensor_type;
 
 /* How the tensor cores of a chip add products: in fused sums, whose terms are aligned to the
  * largest exponent and cut to some fraction bits. */
 typedef struct tgl_tensor_model {
     int fraction_bits; /* number of fraction bits of an aligned term */
+    int sum_bits;      /* number of fraction bits of a sum: 23 of FP32 */
     int steps;         /* fused sums that an instruction computes one after the other along K */
 } tgl_tensor_model;
 
-extern const tgl_tensor_model tgl_tensor_hopper; /* wgmma and mma.sync on sm_90 */
+extern const tgl_tensor_model tgl_tensor_hopper;    /* wgmma and mma.sync on sm_90 */
+extern const tgl_tensor_model tgl_tensor_hopper_f8; /* wgmma with e4m3 and e5m2 */
 extern const tgl_tensor_model tgl_tensor_ampere; /* mma.sync on sm_80 to sm_89 with 32 bytes of K */
 
 enum { TGL_TENSOR_K_MAX = 32 }; /* maximum K of an instruction, in elements */
@@ -37,6 +42,11 @@ enum { TGL_TENSOR_K_MAX = 32 }; /* maximum K of an instruction, in elements */
  * the bits of one element. k is a multiple of the model's steps, at most TGL_TENSOR_K_MAX. */
 void tgl_tensor_multiply(const tgl_tensor_model *model, tgl_tensor_type type, int m, int n, int k,
                          const uint32_t *a, const uint32_t *b, float *sums);
+
+/* Like tgl_tensor_multiply(), with types of a and b. */
+void tgl_tensor_multiply_mixed(const tgl_tensor_model *model, tgl_tensor_type type_a,
+                               tgl_tensor_type type_b, int m, int n, int k, const uint32_t *a,
+                               const uint32_t *b, float *sums);
 
 /* Like tgl_tensor_multiply(), for f64. */
 void tgl_tensor_multiply_f64(int m, int n, int k, const double *a, const double *b, double *sums);

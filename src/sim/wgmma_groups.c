@@ -52,7 +52,7 @@ typedef struct tgl_wgmma_operands {
     float *acc;
     const unsigned *left_fragment; /* NULL, or TGL_WGMMA_FRAGMENT registers instead of `left` */
     unsigned long long left, right;
-    int type, n, left_k_major, right_k_major, scale_d;
+    int type, right_type, n, left_k_major, right_k_major, scale_d;
 } tgl_wgmma_operands;
 
 /* ---- Warpgroups ------------------------------------------------------------------------------ */
@@ -236,14 +236,16 @@ static void trace_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, uin
     step->tiles[1] = tgl_wgmma_window(machine) + right->start;
 }
 
+static const tgl_tensor_type tensor_types[] = {
+    [TGL_F32] = TGL_TENSOR_TF32,     [TGL_F16] = TGL_TENSOR_F16,      [TGL_BF16] = TGL_TENSOR_BF16,
+    [TGL_F8_E4M3] = TGL_TENSOR_E4M3, [TGL_F8_E5M2] = TGL_TENSOR_E5M2,
+};
+
 /* Executes the instruction for the whole warpgroup, once. */
 static void issue_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
 {
     const unsigned element = (unsigned)tgl_type_size((tgl_type)own->type);
     const int k = TGL_WGMMA_K_BYTES / (int)element;
-    const tgl_tensor_type type = own->type == TGL_F32   ? TGL_TENSOR_TF32
-                                 : own->type == TGL_F16 ? TGL_TENSOR_F16
-                                                        : TGL_TENSOR_BF16;
     const tgl_wgmma_matrix left = tgl_wgmma_decode(own->left, element, own->left_k_major != 0, M);
     const tgl_wgmma_matrix right =
         tgl_wgmma_decode(own->right, element, own->right_k_major != 0, own->n);
@@ -274,18 +276,19 @@ static void issue_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, con
     if (own->type == TGL_I8)
         tgl_tensor_multiply_s8(M, own->n, k, group->left, group->right, t->integers);
     else
-        tgl_tensor_multiply(&tgl_tensor_hopper, type, M, own->n, k, group->left, group->right,
-                            t->sums);
+        tgl_tensor_multiply_mixed(element == 1 ? &tgl_tensor_hopper_f8 : &tgl_tensor_hopper,
+                                  tensor_types[own->type], tensor_types[own->right_type], M, own->n,
+                                  k, group->left, group->right, t->sums);
     t->group = number;
     t->pc = pc;
 }
 
 void tgl_wgmma(tgl_machine *machine, float *acc, const unsigned *left_fragment,
-               unsigned long long left, unsigned long long right, int type, int n, int left_k_major,
-               int right_k_major, int scale_d, const void *pc)
+               unsigned long long left, unsigned long long right, int type, int right_type, int n,
+               int left_k_major, int right_k_major, int scale_d, const void *pc)
 {
-    tgl_wgmma_operands own = {false, acc, left_fragment, left,          right,
-                              type,  n,   left_k_major,  right_k_major, scale_d};
+    tgl_wgmma_operands own = {false,      acc, left_fragment, left,          right,  type,
+                              right_type, n,   left_k_major,  right_k_major, scale_d};
     if (left_fragment != NULL && type != TGL_F32)
         tgl_machine_fault(machine, pc,
                           "wgmma with left fragments of another type than TF32, which the "
@@ -294,7 +297,7 @@ void tgl_wgmma(tgl_machine *machine, float *acc, const unsigned *left_fragment,
         tgl_machine_fault(machine, pc,
                           "the left fragments of a wgmma are not in registers: they must "
                           "be an array of the thread");
-    if (type == TGL_I8 && (!left_k_major || !right_k_major))
+    if (tgl_type_size((tgl_type)type) == 1 && (!left_k_major || !right_k_major))
         tgl_machine_fault(machine, pc, "wgmma of 8-bit types with an operand that is not K-major");
     if (type == TGL_I8 && n > 32 && n % 16 != 0)
         tgl_machine_fault(machine, pc,

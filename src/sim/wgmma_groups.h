@@ -8,8 +8,8 @@
 #include "sim/machine.h"
 
 void tgl_wgmma(tgl_machine *machine, float *acc, const unsigned *left_fragment,
-               unsigned long long left, unsigned long long right, int type, int n, int left_k_major,
-               int right_k_major, int scale_d, const void *pc);
+               unsigned long long left, unsigned long long right, int type, int right_type, int n,
+               int left_k_major, int right_k_major, int scale_d, const void *pc);
 void tgl_wgmma_commit(tgl_machine *machine);
 void tgl_wgmma_wait(tgl_machine *machine, int pending);
 void tgl_set_registers(tgl_machine *machine, int count, const void *pc);

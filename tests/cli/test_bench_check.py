@@ -528,7 +528,7 @@ class Bench(Folder):
             file.write("f16-x,8,8,8,NN,1\n")
         result = tegula("bench", "--suite", "s.csv", "--device", "cpu", cwd=self.folder)
         self.assertEqual(result.code, 1)
-        self.assertIn("s.csv:1: the type is none of f32, f64, f16, bf16, i8, c64, c128 and tf32", result.err)
+        self.assertIn("s.csv:1: the type is none of f32, f64, f16, bf16, e4m3, e5m2, i8, c64, c128 and tf32", result.err)
 
 
 class CsvFiles(Folder):

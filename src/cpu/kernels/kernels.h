@@ -16,11 +16,22 @@
 enum { CPU_MAX_MR = 8, CPU_MAX_NV = 3, CPU_MAX_SMALL_NV = 4 };
 
 /* Types shorter than f32, which are converted to f32. The values are indices of tables. */
-typedef enum cpu_short { CPU_SHORT_F16, CPU_SHORT_BF16, CPU_SHORT_I8, CPU_SHORTS } cpu_short;
+typedef enum cpu_short {
+    CPU_SHORT_F16,
+    CPU_SHORT_BF16,
+    CPU_SHORT_I8,
+    CPU_SHORT_E4M3,
+    CPU_SHORT_E5M2,
+    CPU_SHORTS
+} cpu_short;
 
 static inline cpu_short cpu_short_of(tgl_type type)
 {
-    return type == TGL_F16 ? CPU_SHORT_F16 : type == TGL_BF16 ? CPU_SHORT_BF16 : CPU_SHORT_I8;
+    return type == TGL_F16       ? CPU_SHORT_F16
+           : type == TGL_BF16    ? CPU_SHORT_BF16
+           : type == TGL_F8_E4M3 ? CPU_SHORT_E4M3
+           : type == TGL_F8_E5M2 ? CPU_SHORT_E5M2
+                                 : CPU_SHORT_I8;
 }
 
 /* GEMV with a matrix of a short type: the most steps of k that one call of a kernel takes. */
@@ -120,8 +131,8 @@ typedef struct cpu_kernels {
     void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
 
     /* In the table of f32: `dot` and `combine` for M of a short type, indexed by cpu_short. x and y
-     * are of f32. For int8 short_dot writes int32 to y and takes k up to CPU_VECTOR_STEPS, and
-     * short_combine is exact for k up to 1024. */
+     * are of f32. NULL for 8-bit floating-point types. For int8 short_dot writes int32 to y and
+     * takes k up to CPU_VECTOR_STEPS, and short_combine is exact for k up to 1024. */
     cpu_dot_fn *short_dot[CPU_SHORTS];
     void (*short_combine[CPU_SHORTS])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,
                                       const void *x);
@@ -134,9 +145,10 @@ typedef struct cpu_kernels {
 
 /* Conversions of n elements between f32 and a shorter type, and sums of int32 modulo 2^32. */
 typedef struct cpu_conversions {
-    /* Indexed by cpu_short. narrow rounds to nearest, ties to even; int8 has no narrow. */
+    /* Indexed by cpu_short. narrow rounds to nearest, ties to even. Types of 8 bits saturate, and a
+     * NaN becomes the int8 0. */
     void (*widen[CPU_SHORTS])(float *to, const void *from, int64_t n);
-    void (*narrow[2])(void *to, const float *from, int64_t n);
+    void (*narrow[CPU_SHORTS])(void *to, const float *from, int64_t n);
 
     /* to[i] := the integer from[i]; if `add`, to[i] += from[i] */
     void (*add_integers)(int32_t *to, const float *from, int64_t n, bool add);

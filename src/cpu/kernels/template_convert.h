@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Conversions of lines between f32 and the short types, and operations on sums of int32: f16 (IEEE
- * half: 5 exponent bits, 10 fraction bits), bf16 (the upper half of an f32), int8. A tier's file
- * includes this header once, so that the compiler vectorises the loops for the tier. Conversions
- * have no branches and do not depend on the processor's modes for denormal numbers. Macros, which
- * are undefined at the end:
+ * half: 5 exponent bits, 10 fraction bits), bf16 (the upper half of an f32), e4m3 (4 exponent bits,
+ * 3 fraction bits, no Inf), e5m2 (the upper half of an f16), int8. A tier's file includes this
+ * header once, so that the compiler vectorises the loops for the tier. Conversions have no branches
+ * and do not depend on the processor's modes for denormal numbers. Macros, which are undefined at
+ * the end:
  *
  *   CONVERT_NAME(x)         x with the tier's suffix
  *   F16_LANES, WIDEN_F16(to, from), NARROW_F16(to, from)
@@ -103,6 +104,77 @@ static void CONVERT_NAME(widen_i8)(float *restrict to, const void *restrict memo
         to[i] = from[i];
 }
 
+/* The largest magnitude is a NaN. */
+static inline float CONVERT_NAME(e4m3_to_f32)(uint8_t byte)
+{
+    const uint32_t magnitude = byte & 0x7fu, sign = (uint32_t)(byte & 0x80u) << 24;
+    /* A denormal number is magnitude * 2^-9, as in f16_to_f32(). */
+    const cpu_f32_bits shifted = {.bits = 0x4b000000u + magnitude};
+    const cpu_f32_bits denormal = {(shifted.value - 0x1p23F) * 0x1p-9F};
+    const cpu_f32_bits normal = {.bits = (magnitude << 20) + (120u << 23)};
+    const uint32_t finite = magnitude < 8 ? denormal.bits : normal.bits;
+    const cpu_f32_bits result = {.bits = (magnitude == 0x7fu ? 0x7fc00000u : finite) | sign};
+    return result.value;
+}
+
+/* Rounds to nearest, ties to even, and saturates; NaN stays NaN. `most`: the bits of the largest
+ * value as f32. dropped: bits of the fraction that are dropped. bias: what the exponents differ by.
+ * least: 2^23 times the least denormal value; a sum with it is rounded to a multiple of that value.
+ */
+static inline uint8_t CONVERT_NAME(f32_to_f8)(float value, uint32_t most, int dropped,
+                                              uint32_t bias, float least)
+{
+    const cpu_f32_bits x = {value};
+    const uint32_t all = x.bits & 0x7fffffffu, sign = x.bits >> 24 & 0x80u;
+    const uint32_t magnitude = all < most ? all : most;
+    const uint32_t half = (1u << (dropped - 1)) - 1 + (magnitude >> dropped & 1);
+    const uint32_t normal = (magnitude + half - (bias << 23)) >> dropped;
+    const cpu_f32_bits positive = {.bits = magnitude}, unit = {least};
+    const cpu_f32_bits shifted = {positive.value + least};
+    const uint32_t finite = magnitude < (bias + 1) << 23 ? shifted.bits - unit.bits : normal;
+    return (uint8_t)((all > 0x7f800000u ? 0x7fu : finite) | sign);
+}
+
+static void CONVERT_NAME(widen_e4m3)(float *restrict to, const void *restrict memory, int64_t n)
+{
+    const uint8_t *restrict from = memory;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = CONVERT_NAME(e4m3_to_f32)(from[i]);
+}
+
+static void CONVERT_NAME(narrow_e4m3)(void *restrict memory, const float *restrict from, int64_t n)
+{
+    uint8_t *restrict to = memory;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = CONVERT_NAME(f32_to_f8)(from[i], 0x43e00000u /* 448 */, 20, 120, 0x1p14F);
+}
+
+static void CONVERT_NAME(widen_e5m2)(float *restrict to, const void *restrict memory, int64_t n)
+{
+    const uint8_t *restrict from = memory;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = CONVERT_NAME(f16_to_f32)((uint16_t)(from[i] << 8));
+}
+
+static void CONVERT_NAME(narrow_e5m2)(void *restrict memory, const float *restrict from, int64_t n)
+{
+    uint8_t *restrict to = memory;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = CONVERT_NAME(f32_to_f8)(from[i], 0x47600000u /* 57344 */, 21, 112, 0x1p7F);
+}
+
+/* Adding 1.5 * 2^23 rounds to an integer, in the low bits of the sum. */
+static void CONVERT_NAME(narrow_i8)(void *restrict memory, const float *restrict from, int64_t n)
+{
+    int8_t *restrict to = memory;
+    for (int64_t i = 0; i < n; i++) {
+        const float x = from[i] == from[i] ? from[i] : 0;
+        const float low = x > -128 ? x : -128, limited = low < 127 ? low : 127;
+        const cpu_f32_bits shifted = {limited + 0x1.8p23F};
+        to[i] = (int8_t)(uint8_t)shifted.bits;
+    }
+}
+
 /* Adds in uint32_t, which wraps around; an overflow of int32_t would be undefined. */
 static void CONVERT_NAME(add_integers)(int32_t *restrict to, const float *restrict from, int64_t n,
                                        bool add)
@@ -130,8 +202,10 @@ static void CONVERT_NAME(relu_i32)(int32_t *to, int64_t n)
 }
 
 const cpu_conversions CONVERT_NAME(tgl_cpu_conversions) = {
-    .widen = {CONVERT_NAME(widen_f16), CONVERT_NAME(widen_bf16), CONVERT_NAME(widen_i8)},
-    .narrow = {CONVERT_NAME(narrow_f16), CONVERT_NAME(narrow_bf16)},
+    .widen = {CONVERT_NAME(widen_f16), CONVERT_NAME(widen_bf16), CONVERT_NAME(widen_i8),
+              CONVERT_NAME(widen_e4m3), CONVERT_NAME(widen_e5m2)},
+    .narrow = {CONVERT_NAME(narrow_f16), CONVERT_NAME(narrow_bf16), CONVERT_NAME(narrow_i8),
+               CONVERT_NAME(narrow_e4m3), CONVERT_NAME(narrow_e5m2)},
     .add_integers = CONVERT_NAME(add_integers),
     .combine_i32 = CONVERT_NAME(combine_i32),
     .relu_i32 = CONVERT_NAME(relu_i32),

@@ -145,7 +145,7 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_wor
 {
     *h = (cpu_block_plan){
         .type = tgl_cpu_type_of(s), .conversions = tier->conversions, .words = words, .parts = 1};
-    h->is_vector = h->words == NULL && (s->m == 1 || s->n == 1);
+    h->is_vector = h->words == NULL && h->type->steps_of_vector > 0 && (s->m == 1 || s->n == 1);
     *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_BLOCKS, .parts = 1, .blocks = h};
     plan->threads = count_threads(s, h, machine->threads);
     choose_blocks_of_d(s, plan->threads, h);

@@ -13,6 +13,7 @@
 
 typedef struct cpu_type {
     tgl_type type;                  /* the type of A and B */
+    unsigned scaled;                /* set of: 0: products without scales; 1: with scales */
     unsigned results;               /* types that C and D may have */
     unsigned addends;               /* types that bias and residual may have */
     tgl_activation last_activation; /* values of tgl_activation up to this one are supported */
@@ -23,7 +24,8 @@ typedef struct cpu_type {
                                 cannot be multiplied by words */
     cpu_word_kind words;     /* how words (cpu_words.h) write an element */
     unsigned word_modes;     /* set of the tgl_compute modes that permit kernels of words */
-    int64_t steps_of_vector; /* GEMV that adds rows of a matrix in f32: the most steps of k */
+    int64_t steps_of_vector; /* GEMV that adds rows of a matrix in f32: the most steps of k; 0:
+                                there are no kernels for GEMV */
 } cpu_type;
 
 /* The row of the type of A; NULL: the cpu device does not multiply it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Adds products to blocks of sums, and stores blocks of D: in f32, rounded once to D's type, and in
- * int32, modulo 2^32.
+ * int32, modulo 2^32; or sums of int32 as f32 with scales.
  */
 #include "cpu/run/block_sums.h"
 #include "cpu/run/convert_lines.h"
@@ -29,6 +29,44 @@ static const float *read_addend(const cpu_block_sums *x, tgl_type type, tgl_oper
     return x->line;
 }
 
+/* A factor of a scale for this row or column. */
+static float factor_of(const tgl_run *run, tgl_operand operand, tgl_scaling scaling, int64_t line)
+{
+    const float *factors = run->at[operand];
+    return scaling == TGL_SCALING_NONE   ? 1
+           : scaling == TGL_SCALING_LINE ? factors[line]
+                                         : factors[0];
+}
+
+/* sums[0..n) *= alpha and the factors of A and B, as the kernels of GPUs do: alpha times the
+ * factors that belong to the whole matrix comes first. */
+static void scale_sums(const cpu_block_sums *x, float *sums, int64_t row, int64_t column, int64_t n)
+{
+    const tgl_shape *s = x->product->shape;
+    const tgl_run *run = x->product->run;
+    float all = (float)run->alpha, of_row = 1;
+    if (s->scaling_a == TGL_SCALING_TENSOR) all *= factor_of(run, TGL_AT_SCALE_A, s->scaling_a, 0);
+    if (s->scaling_b == TGL_SCALING_TENSOR) all *= factor_of(run, TGL_AT_SCALE_B, s->scaling_b, 0);
+    if (s->scaling_a == TGL_SCALING_LINE)
+        of_row = factor_of(run, TGL_AT_SCALE_A, s->scaling_a, row);
+    for (int64_t j = 0; j < n; j++)
+        sums[j] = sums[j] * all * of_row;
+    if (s->scaling_b != TGL_SCALING_LINE) return;
+    const float *columns = (const float *)run->at[TGL_AT_SCALE_B] + column;
+    for (int64_t j = 0; j < n; j++)
+        sums[j] *= columns[j];
+}
+
+/* results[0..n) *= the factors of D. */
+static void scale_results(const cpu_block_sums *x, float *results, int64_t row, int64_t column,
+                          int64_t n)
+{
+    const tgl_shape *s = x->product->shape;
+    for (int64_t j = 0; j < n; j++)
+        results[j] *=
+            factor_of(x->product->run, TGL_AT_SCALE_D, s->scaling_d, s->swapped ? column + j : row);
+}
+
 static void store_row_f32(const cpu_block_sums *x, int64_t i)
 {
     const tgl_shape *s = x->product->shape;
@@ -38,7 +76,9 @@ static void store_row_f32(const cpu_block_sums *x, int64_t i)
     const cpu_conversions *convert = x->product->plan->blocks->conversions;
     const int64_t row = x->rows.begin + i, column = x->columns.begin, n = cpu_length(x->columns);
     float *sums = (float *)x->sums + i * x->ld;
-    if (!run->has_product || run->alpha != 1)
+    if (run->has_product && tgl_shape_has_scales(s))
+        scale_sums(x, sums, row, column, n);
+    else if (!run->has_product || run->alpha != 1)
         kernels->scale(sums, n, run->has_product ? run->alpha : 0, 0);
     if (run->beta != 0) {
         const void *C = tgl_cpu_c_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_c));
@@ -54,6 +94,7 @@ static void store_row_f32(const cpu_block_sums *x, int64_t i)
         kernels->finish(sums, n, NULL, 1, TGL_ACTIVATION_NONE,
                         read_addend(x, e->type_residual, TGL_AT_RESIDUAL, residual, n));
     }
+    if (s->scaling_d != TGL_SCALING_NONE) scale_results(x, sums, row, column, n);
     void *D = tgl_cpu_d_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_d));
     cpu_write_line(convert, s->type_d, D, row * s->ldd + column, sums, n);
 }
@@ -125,4 +166,26 @@ const cpu_sum_functions tgl_cpu_sums_i32 = {
     .add_dots = add_dots_i32,
     .add_parts = add_parts_i32,
     .store_row = store_row_i32,
+};
+
+/* ---- int32 with scales ----------------------------------------------------------------------- */
+
+/* The sums become f32, and the rest is that of f32. */
+static void store_row_scaled(const cpu_block_sums *x, int64_t i)
+{
+    const int64_t n = cpu_length(x->columns);
+    float *sums = (float *)x->sums + i * x->ld;
+    for (int64_t j = 0; j < n && x->product->run->has_product; j++) {
+        int32_t sum;
+        memcpy(&sum, &sums[j], sizeof sum);
+        sums[j] = (float)sum;
+    }
+    store_row_f32(x, i);
+}
+
+const cpu_sum_functions tgl_cpu_sums_scaled = {
+    .add_products = add_products_i32,
+    .add_dots = add_dots_i32,
+    .add_parts = add_parts_i32,
+    .store_row = store_row_scaled,
 };

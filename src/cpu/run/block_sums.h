@@ -38,4 +38,7 @@ extern const cpu_sum_functions tgl_cpu_sums_f32;
 /* Sums modulo 2^32. */
 extern const cpu_sum_functions tgl_cpu_sums_i32;
 
+/* Sums modulo 2^32, which become f32 before they are scaled. */
+extern const cpu_sum_functions tgl_cpu_sums_scaled;
+
 #endif

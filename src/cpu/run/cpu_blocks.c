@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of f16, bf16 and int8, and of f32 by words. D is cut into blocks. A job is a block of D,
- * or its sums over a part of k:
+ * Products of f16, bf16 and 8-bit types, and of f32 by words. D is cut into blocks. A job is a
+ * block of D, or its sums over a part of k:
  *
  *     for each block of kb steps of k
  *         pack the block of op(A), mb x kb, and of op(B), kb x nb, as words, and multiply them, if
@@ -10,7 +10,8 @@
  *             add their product to a block of sums, mb x nb: a product of cpu_gemm.c or cpu_small.c
  *             on one thread
  *     for each row of the block, unless the block of sums is the result
- *         alpha, beta*C and the epilogue in the accumulation type, rounded once to D's type
+ *         alpha, factors, beta*C and the epilogue in the accumulation type, or f32 if sums of int32
+ *         are scaled; rounded once to D's type
  *
  * A matrix times a vector is not converted beforehand, but as it is loaded.
  *
@@ -25,6 +26,7 @@
 #include "cpu/run/convert_lines.h"
 #include "cpu/run/cpu_gemm.h"
 #include "cpu/run/cpu_small.h"
+#include "cpu/run/cpu_vector.h"
 #include "cpu/run/multiply_words.h"
 
 /* The block of D of a job, and the memory in which it is computed. */
@@ -64,9 +66,8 @@ static cpu_words_source source_of_b(const d_block *x, int64_t first, int64_t k)
 }
 
 /* Converts a block to f32. Its rows keep their order in memory and become contiguous. */
-static void read_block(const d_block *x, float *to, const cpu_words_source *from)
+static void read_block(const d_block *x, float *to, const cpu_words_source *from, tgl_type type)
 {
-    const tgl_type type = x->product->shape->type_a;
     const int64_t rows = from->k_contiguous ? from->lines : from->k;
     const int64_t n = from->k_contiguous ? from->k : from->lines;
     for (int64_t i = 0; i < rows; i++)
@@ -121,6 +122,17 @@ static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_ki
     return tgl_cpu_multiply_words(x->plan->words, kind, s->k, &product);
 }
 
+/* Computes the f32 product of a block. One row or column is only multiplied so for types without
+ * kernels for GEMV. */
+static void run_block(const cpu_product *product)
+{
+    const cpu_path path = product->plan->path;
+    if (path == CPU_PATH_VECTOR)
+        tgl_cpu_vector(product);
+    else
+        (path == CPU_PATH_SMALL ? tgl_cpu_small_run : tgl_cpu_gemm)(product);
+}
+
 /* As add_by_words(), but converts the blocks and multiplies them by f32 FMAs. */
 static void add_converted(const d_block *x, int64_t first, int64_t k)
 {
@@ -129,8 +141,8 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
     const int64_t m = cpu_length(x->sums.rows), n = cpu_length(x->sums.columns);
     const cpu_words_source a = source_of_a(x, first, k), b = source_of_b(x, first, k);
     const bool add = first > x->first, apart = x->products != x->sums.sums;
-    read_block(x, x->a, &a);
-    read_block(x, x->b, &b);
+    read_block(x, x->a, &a, s->type_a);
+    read_block(x, x->b, &b, s->type_b);
     const tgl_shape block = tgl_cpu_block_shape(s, m, n, k, x->products_ld);
     const tgl_run run = {
         .alpha = 1,
@@ -142,7 +154,7 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
                [TGL_AT_D] = x->products},
     };
     const cpu_product product = {&block, plan, &run, x->inner, NULL};
-    (plan->path == CPU_PATH_SMALL ? tgl_cpu_small_run : tgl_cpu_gemm)(&product);
+    run_block(&product);
     for (int64_t i = 0; i < m && apart; i++)
         x->functions->add_products(x->product->plan, (float *)x->sums.sums + i * x->sums.ld,
                                    x->products + i * x->products_ld, n, add);
@@ -200,7 +212,8 @@ static bool are_results(const cpu_product *product)
     const bool pays = h->type->sums_are_integers ||
                       (s->type_d == TGL_F32 && (h->is_vector || s->ldd % 2048 != 0));
     return pays && product->run->has_product && s->k > 0 && product->run->alpha == 1 &&
-           product->run->beta == 0 && tgl_epilogue_is_none(&s->epilogue);
+           product->run->beta == 0 && tgl_epilogue_is_none(&s->epilogue) &&
+           !tgl_shape_has_scales(s);
 }
 
 /* Returns the address in *memory, and moves it behind the next `bytes` bytes. */
@@ -219,7 +232,9 @@ static d_block block_of(const cpu_product *product, const cpu_job *job)
     d_block x = {
         .product = product,
         .plan = h,
-        .functions = h->type->sums_are_integers ? &tgl_cpu_sums_i32 : &tgl_cpu_sums_f32,
+        .functions = !h->type->sums_are_integers ? &tgl_cpu_sums_f32
+                     : tgl_shape_has_scales(s)   ? &tgl_cpu_sums_scaled
+                                                 : &tgl_cpu_sums_i32,
         .sums = {product, job->problem, job->rows, job->columns, job->sums, h->sum_ld, NULL},
         .is_result = are_results(product),
         .first = job->k.begin,

@@ -154,18 +154,21 @@ static tgl_status check_shape(const tgl_shape *s)
 {
     const cpu_type *type = tgl_cpu_type_of(s);
     const tgl_shape_epilogue *e = &s->epilogue;
-    if (type == NULL || s->type_b != s->type_a || (type->results & CPU_BIT(s->type_c)) == 0 ||
-        (type->results & CPU_BIT(s->type_d)) == 0)
+    const bool is_f8 = tgl_type_is_f8(s->type_a) && tgl_type_is_f8(s->type_b);
+    if (type == NULL || (s->type_b != s->type_a && !is_f8) ||
+        (type->results & CPU_BIT(s->type_c)) == 0 || (type->results & CPU_BIT(s->type_d)) == 0)
         return tgl_fail(TGL_UNSUPPORTED, "the cpu device has kernels for f32, f64, c64, c128, f16, "
-                                         "bf16, and i8 with results of i32 only");
-    if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
-        s->scaling_d != TGL_SCALING_NONE)
-        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no kernel that takes scales");
+                                         "bf16, e4m3, e5m2, and i8 with results of i32 or scales");
+    if (s->scaling_a == TGL_SCALING_BLOCK || s->scaling_b == TGL_SCALING_BLOCK ||
+        s->scaling_d == TGL_SCALING_BLOCK)
+        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no scales of blocks");
     if (!has_addend(type->addends, e->bias != TGL_BIAS_NONE, e->type_bias) ||
         !has_addend(type->addends, e->residual, e->type_residual))
-        return tgl_fail(TGL_UNSUPPORTED,
-                        "the cpu device takes a bias and a residual of f16, bf16 and f32 for "
-                        "products of f16 and bf16, else of the result's type only");
+        return tgl_fail(
+            TGL_UNSUPPORTED,
+            "the cpu device takes a bias and a residual of f16, bf16 and f32 for "
+            "products of f16, bf16, 8-bit floating-point types and scaled i8, else of the "
+            "result's type only");
     if (e->activation > type->last_activation)
         return tgl_fail(TGL_UNSUPPORTED, "products of i8 have integers as results: the cpu device "
                                          "applies no activation but relu to them");

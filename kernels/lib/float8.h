@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The 8-bit floating-point types as storage, as OCP's "8-bit Floating Point Specification" has
+ * them. e4m3: 4 bits of exponent, 3 of fraction, no Inf; NaN is 0x7f and 0xff; the largest value is
+ * 448. e5m2 is the upper half of an f16; the largest finite value is 57344.
+ *
+ * Conversions from float round to nearest even and saturate: a larger value, Inf included, becomes
+ * the largest finite one. A NaN stays a NaN. Conversions to float and to f16 are exact.
+ */
+#ifndef TGL_FLOAT8_H
+#define TGL_FLOAT8_H
+
+#include "lib/half.h"
+
+/* Whether there are instructions for pairs: on sm_89 from PTX 8.1 on, which is NVRTC 12.1; on sm_90
+ * with every NVRTC that knows it (PTX ISA, "cvt"). */
+#if defined(TGL_SIM)
+#define HAS_F8_CONVERSIONS 0
+#elif __CUDA_ARCH__ >= 900
+#define HAS_F8_CONVERSIONS 1
+#else
+#define HAS_F8_CONVERSIONS                                                                         \
+    (__CUDA_ARCH__ >= 890 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201)
+#endif
+
+struct e4m3 {
+    unsigned char bits;
+};
+
+struct e5m2 {
+    unsigned char bits;
+};
+
+/* ---- To float -------------------------------------------------------------------------------- */
+
+/* The bits of the magnitude, moved to the place that they have in a float, are the value times
+ * 2^-120: the biases of the exponents are 7 and 127. This includes denormal values. */
+static __device__ __forceinline__ float e4m3_to_float(struct e4m3 x)
+{
+    const unsigned magnitude = x.bits & 0x7fu, sign = (unsigned)(x.bits & 0x80u) << 24;
+    const float value = __uint_as_float(magnitude << 20) * 0x1p120f;
+    return __uint_as_float((magnitude == 0x7fu ? 0x7fc00000u : __float_as_uint(value)) | sign);
+}
+
+static __device__ __forceinline__ float e5m2_to_float(struct e5m2 x)
+{
+    const struct f16 wide = {(unsigned short)(x.bits << 8)};
+    return f16_to_float(wide);
+}
+
+/* ---- From float ------------------------------------------------------------------------------ */
+
+/* The bits of x without its sign, limited to those of the largest finite value `most`. */
+static __device__ __forceinline__ unsigned limited_bits(float x, const float most)
+{
+    const unsigned magnitude = __float_as_uint(x) & 0x7fffffffu;
+    return magnitude < __float_as_uint(most) ? magnitude : __float_as_uint(most);
+}
+
+/* Drops `dropped` bits of a float's magnitude, rounded to nearest even. */
+static __device__ __forceinline__ unsigned rounded_bits(unsigned magnitude, const int dropped)
+{
+    return (magnitude + (1u << (dropped - 1)) - 1 + (magnitude >> dropped & 1)) >> dropped;
+}
+
+/* Values below the least normal one are multiples of the least denormal one: adding 2^23 times that
+ * rounds them, and leaves their number in the low bits. */
+static __device__ __forceinline__ unsigned denormal_bits(unsigned magnitude, const float shift)
+{
+    return __float_as_uint(__uint_as_float(magnitude) + shift) - __float_as_uint(shift);
+}
+
+static __device__ __forceinline__ struct e4m3 float_to_e4m3(float x)
+{
+    const unsigned magnitude = limited_bits(x, 448.0f);
+    const unsigned bits = magnitude >= __float_as_uint(0x1p-6f)
+                              ? rounded_bits(magnitude, 20) - (120u << 3)
+                              : denormal_bits(magnitude, 0x1p14f);
+    const struct e4m3 to = {
+        (unsigned char)((x != x ? 0x7fu : bits) | (__float_as_uint(x) >> 24 & 0x80u))};
+    return to;
+}
+
+static __device__ __forceinline__ struct e5m2 float_to_e5m2(float x)
+{
+    const unsigned magnitude = limited_bits(x, 57344.0f);
+    const unsigned bits = magnitude >= __float_as_uint(0x1p-14f)
+                              ? rounded_bits(magnitude, 21) - (112u << 2)
+                              : denormal_bits(magnitude, 0x1p7f);
+    const struct e5m2 to = {
+        (unsigned char)((x != x ? 0x7fu : bits) | (__float_as_uint(x) >> 24 & 0x80u))};
+    return to;
+}
+
+/* ---- Pairs ----------------------------------------------------------------------------------- */
+
+/* Two neighbours of float in memory as a half word: the first is the lower byte. */
+static __device__ __forceinline__ unsigned floats_to_e4m3(float first, float second)
+{
+#if HAS_F8_CONVERSIONS
+    unsigned short to;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(to) : "f"(second), "f"(first));
+    return to;
+#else
+    return float_to_e4m3(first).bits | (unsigned)float_to_e4m3(second).bits << 8;
+#endif
+}
+
+static __device__ __forceinline__ unsigned floats_to_e5m2(float first, float second)
+{
+#if HAS_F8_CONVERSIONS
+    unsigned short to;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(to) : "f"(second), "f"(first));
+    return to;
+#else
+    return float_to_e5m2(first).bits | (unsigned)float_to_e5m2(second).bits << 8;
+#endif
+}
+
+/* The two elements in the low half of `pair` as two f16: the first is the lower half. */
+static __device__ __forceinline__ unsigned e4m3_pair_to_f16(unsigned pair)
+{
+#if HAS_F8_CONVERSIONS
+    unsigned to;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(to) : "h"((unsigned short)pair));
+    return to;
+#else
+    const struct e4m3 first = {(unsigned char)pair}, second = {(unsigned char)(pair >> 8)};
+    return floats_to_f16(e4m3_to_float(first), e4m3_to_float(second));
+#endif
+}
+
+static __device__ __forceinline__ unsigned e5m2_pair_to_f16(unsigned pair)
+{
+    return (pair & 0xffu) << 8 | (pair & 0xff00u) << 16;
+}
+
+#endif

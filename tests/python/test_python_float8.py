@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of 8-bit floating-point types, and scales of them and of int8."""
+
+import unittest
+
+import numpy as np
+
+import tegula
+from tegula._library import TYPES
+
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+
+generator = np.random.default_rng(45)
+
+
+def floats(shape, dtype):
+    return generator.uniform(-2, 2, shape).astype(np.float32).astype(dtype)
+
+
+@unittest.skipIf(ml_dtypes is None, "ml_dtypes is not installed")
+class Float8(unittest.TestCase):
+    def check(self, result, a, b, scale, tolerance):
+        exact = a.astype(np.float64) @ b.astype(np.float64) * scale
+        size = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)) * np.abs(scale)
+        self.assertTrue(np.all(np.abs(result.astype(np.float64) - exact) <= tolerance * (size + np.abs(exact))))
+
+    def test_types_and_scales(self):
+        for type_a, type_b in ((ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fn),
+                               (ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn)):
+            a, b = floats((37, 60), type_a), floats((60, 21), type_b)
+            result = tegula.matmul(a, b)
+            self.assertEqual(result.dtype, ml_dtypes.bfloat16)
+            self.check(result, a, b, 1, 2**-8)
+            out = np.empty((37, 21), np.float32)
+            rows = generator.uniform(1, 2, (37, 1)).astype(np.float32)
+            columns = generator.uniform(1, 2, 21).astype(np.float32)
+            tegula.matmul(a, b, out, scale_a=rows, scale_b=columns)
+            self.check(out, a, b, rows * columns, 2**-17)
+            tegula.matmul(a, b, out, scale_a=np.float32([3]), scale_b=columns)
+            self.check(out, a, b, 3 * columns, 2**-17)
+
+    def test_transposed_and_8_bit_results(self):
+        a, b = floats((30, 16), ml_dtypes.float8_e4m3fn).T, floats((8, 30), ml_dtypes.float8_e4m3fn).T
+        out = np.empty((16, 8), ml_dtypes.float8_e5m2)
+        tegula.matmul(a, b, out, scale_a=np.float32([0.5]))
+        self.check(out, a, b, 0.5, 2**-3)
+        with self.assertRaises(TypeError):
+            tegula.matmul(a, b, out)  # it needs a scale
+
+    def test_other_forms_are_refused(self):
+        for name in "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3b11fnuz":
+            a = floats((4, 4), getattr(ml_dtypes, name))
+            with self.assertRaisesRegex(TypeError, name):
+                tegula.matmul(a, a)
+
+
+class ScaledInt8(unittest.TestCase):
+    def test_result(self):
+        a = generator.integers(-128, 128, (19, 50), np.int8)
+        b = generator.integers(-128, 128, (50, 23), np.int8)
+        rows = generator.uniform(0.5, 2, 19).astype(np.float32)
+        result = tegula.matmul(a, b, scale_a=rows, scale_b=np.float32(0.25).reshape(1, 1))
+        self.assertEqual(result.dtype, np.float32)
+        exact = a.astype(np.int64) @ b.astype(np.int64) * rows[:, None].astype(np.float64) * 0.25
+        self.assertTrue(np.allclose(result, exact, rtol=1e-6, atol=0))
+        out = np.empty((19, 23), np.int8)
+        tegula.matmul(a, b, out, scale_a=np.float32([2**-10]))
+        whole = np.clip(np.rint((a.astype(np.int64) @ b.astype(np.int64)) * 2.0**-10), -128, 127)
+        self.assertTrue(np.array_equal(out, whole))
+
+    def test_errors(self):
+        a = np.ones((4, 6), np.int8)
+        b = np.ones((6, 5), np.int8)
+        with self.assertRaisesRegex(ValueError, "scale_a has the shape \\(5,\\)"):
+            tegula.matmul(a, b, scale_a=np.ones(5, np.float32))
+        with self.assertRaisesRegex(TypeError, "scale_b has the type float64"):
+            tegula.matmul(a, b, scale_b=np.ones(5))
+        with self.assertRaises(NotImplementedError):
+            tegula.matmul(a, b, np.empty((4, 5), np.int32), scale_a=np.ones(1, np.float32))
+        with self.assertRaises(NotImplementedError):
+            tegula.matmul(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32),
+                          scale_a=np.ones(1, np.float32))
+
+
+class Names(unittest.TestCase):
+    def test_sizes_are_known(self):
+        from tegula._library import TYPE_SIZES
+        self.assertEqual(set(TYPES.values()), set(TYPE_SIZES))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of 8-bit types with scales: see scaled_case.h.
+ */
+#include "scaled_case.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Elements -------------------------------------------------------------------------------- */
+
+/* Columns: bits of the exponent and of the fraction, the largest finite value, whether larger
+ * results become it. */
+static const struct format {
+    int exponent, fraction;
+    double greatest;
+    bool saturates;
+} formats[] = {
+    [TGL_F32] = {8, 23, 3.4028234663852886e38, false},
+    [TGL_F16] = {5, 10, 65504, false},
+    [TGL_BF16] = {8, 7, 3.3895313892515355e38, false},
+    [TGL_F8_E4M3] = {4, 3, 448, true},
+    [TGL_F8_E5M2] = {5, 2, 57344, true},
+};
+
+static double decoded(tgl_type type, uint32_t bits)
+{
+    const struct format *f = &formats[type];
+    const int exponent_max = (1 << f->exponent) - 1, bias = exponent_max / 2;
+    const int field = (int)(bits >> f->fraction) & exponent_max;
+    const uint32_t fraction = bits & ((1u << f->fraction) - 1);
+    const double sign = bits >> (f->exponent + f->fraction) & 1 ? -1 : 1;
+    const bool is_e4m3 = type == TGL_F8_E4M3;
+    if (is_e4m3 && field == exponent_max && fraction == 7) return NAN;
+    if (!is_e4m3 && field == exponent_max) return fraction != 0 ? NAN : sign * INFINITY;
+    const int exponent = (field > 0 ? field : 1) - bias - f->fraction;
+    return sign * ldexp((double)fraction + (field > 0 ? 1 << f->fraction : 0), exponent);
+}
+
+double scaled_load(tgl_type type, const void *memory, int64_t i)
+{
+    uint32_t bits = 0;
+    const size_t size = tgl_type_size(type);
+    memcpy(&bits, (const char *)memory + i * (int64_t)size, size);
+    if (type == TGL_I8) return (int8_t)bits;
+    if (type == TGL_I32) return (int32_t)bits;
+    if (size > 1) return decoded(type, bits);
+    static double values[2][256]; /* of e4m3 and e5m2: decoding takes most of the time */
+    if (values[0][1] == 0)
+        for (uint32_t j = 0; j < 512; j++)
+            values[j / 256][j % 256] = decoded(j < 256 ? TGL_F8_E4M3 : TGL_F8_E5M2, j % 256);
+    return values[type == TGL_F8_E5M2][bits];
+}
+
+double scaled_round(tgl_type type, double x)
+{
+    if (type == TGL_I8) return isnan(x) ? 0 : fmin(fmax(nearbyint(x), -128), 127);
+    if (isnan(x) || x == 0) return x;
+    const struct format *f = &formats[type];
+    int exponent;
+    frexp(x, &exponent);
+    const int least = 2 - (1 << (f->exponent - 1)); /* the exponent of the least normal value */
+    const int unit = (exponent - 1 > least ? exponent - 1 : least) - f->fraction;
+    const double rounded = isinf(x) ? x : ldexp(nearbyint(ldexp(x, -unit)), unit);
+    if (fabs(rounded) <= f->greatest) return rounded;
+    return copysign(f->saturates ? f->greatest : INFINITY, x);
+}
+
+static unsigned draw(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Any integer; of the others, values of up to 4, with zeros and denormal ones. */
+static void fill(tgl_type type, void *memory, int64_t count, bool is_positive, unsigned *state)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const unsigned random = draw(state);
+        const double x = (double)(random % 2048) / 512 - (is_positive ? 0 : 2);
+        const float single = (float)x;
+        const uint32_t word = type == TGL_F32 ? 0 : random;
+        uint32_t bits = word;
+        if (type == TGL_F32) memcpy(&bits, &single, sizeof bits);
+        if (type == TGL_F8_E4M3) bits = random % 8 == 0 ? random >> 3 & 0x87 : random & 0xbf;
+        if (type == TGL_F8_E5M2)
+            bits = random % 8 == 0 ? random >> 3 & 0x83 : (random & 0x8f) | 0x30;
+        if (type == TGL_F16) bits = (random & 0x87ff) | 0x3400;
+        if (type == TGL_BF16) bits = (random & 0x80ff) | 0x3f00;
+        if (is_positive && type != TGL_F32) bits &= ~(1u << (8 * tgl_type_size(type) - 1));
+        memcpy((char *)memory + i * (int64_t)tgl_type_size(type), &bits, tgl_type_size(type));
+    }
+}
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+enum { A, B, C, D, BIAS, SCALE_A, SCALE_B, SCALE_D, OPERANDS };
+
+typedef struct operand {
+    tgl_type type;
+    int64_t count;
+    void *host, *device;
+} operand;
+
+typedef struct scaled_run {
+    const scaled_case *of;
+    operand x[OPERANDS];
+    bool in_place;
+} scaled_run;
+
+static int64_t lines_of(const tgl_problem *p, int64_t rows, int64_t cols, tgl_transpose trans)
+{
+    return (trans == TGL_TRANS) != (p->order == TGL_COL_MAJOR) ? cols : rows;
+}
+
+static int64_t factors_of(tgl_scaling scaling, int64_t lines)
+{
+    return scaling == TGL_SCALING_NONE ? 0 : scaling == TGL_SCALING_LINE ? lines : 1;
+}
+
+static void set_operands(scaled_run *r)
+{
+    const tgl_problem *p = &r->of->problem;
+    const int64_t more = p->batch - 1;
+    r->in_place = p->type_d == 0;
+    r->x[A] = (operand){.type = p->type_a,
+                        .count = lines_of(p, p->m, p->k, p->trans_a) * p->lda + more * p->stride_a};
+    r->x[B] = (operand){.type = p->type_b,
+                        .count = lines_of(p, p->k, p->n, p->trans_b) * p->ldb + more * p->stride_b};
+    r->x[C] =
+        (operand){.type = p->type_c,
+                  .count = lines_of(p, p->m, p->n, TGL_NO_TRANS) * p->ldc + more * p->stride_c};
+    if (!r->in_place)
+        r->x[D] =
+            (operand){.type = p->type_d,
+                      .count = lines_of(p, p->m, p->n, TGL_NO_TRANS) * p->ldd + more * p->stride_d};
+    const tgl_bias bias = r->of->bias;
+    r->x[BIAS] = (operand){.type = TGL_F32,
+                           .count = bias == TGL_BIAS_NONE  ? 0
+                                    : bias == TGL_BIAS_ROW ? p->m
+                                                           : p->n};
+    r->x[SCALE_A] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_a, p->m)};
+    r->x[SCALE_B] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_b, p->n)};
+    r->x[SCALE_D] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_d, p->m)};
+}
+
+static tgl_status make_operands(tgl_device *dev, scaled_run *r)
+{
+    unsigned state = r->of->seed * 7919u + 1;
+    for (int i = 0; i < OPERANDS; i++) {
+        operand *x = &r->x[i];
+        const size_t bytes = (size_t)x->count * tgl_type_size(x->type);
+        if (bytes == 0) continue;
+        x->host = malloc(bytes);
+        fill(x->type, x->host, x->count, r->of->is_positive && i <= B, &state);
+        tgl_status status = tgl_alloc(dev, bytes, &x->device);
+        if (status == TGL_OK) status = tgl_upload(dev, x->device, x->host, bytes, NULL);
+        if (status != TGL_OK) return status;
+    }
+    return TGL_OK;
+}
+
+static void free_operands(tgl_device *dev, scaled_run *r)
+{
+    for (int i = 0; i < OPERANDS; i++) {
+        if (r->x[i].device != NULL) tgl_free(dev, r->x[i].device);
+        free(r->x[i].host);
+    }
+}
+
+/* ---- Reference ------------------------------------------------------------------------------- */
+
+static int64_t at(const tgl_problem *p, tgl_transpose trans, int64_t ld, int64_t row, int64_t col)
+{
+    return (trans == TGL_TRANS) != (p->order == TGL_COL_MAJOR) ? col * ld + row : row * ld + col;
+}
+
+/* The factor of a scale for this row or column; 1 without a scale. */
+static double factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_t line)
+{
+    if (scaling == TGL_SCALING_NONE) return 1;
+    return scaled_load(TGL_F32, r->x[scale].host, scaling == TGL_SCALING_LINE ? line : 0);
+}
+
+/* D[row][col] before it is rounded. *magnitude: of the terms whose sum is rounded. */
+static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_t col,
+                       double *magnitude)
+{
+    const scaled_case *c = r->of;
+    const tgl_problem *p = &c->problem;
+    double sum = 0, all = 0;
+    uint32_t integer = 0;
+    for (int64_t i = 0; i < p->k; i++) {
+        const int64_t a = problem * p->stride_a + at(p, p->trans_a, p->lda, row, i);
+        const int64_t b = problem * p->stride_b + at(p, p->trans_b, p->ldb, i, col);
+        const double product =
+            scaled_load(p->type_a, r->x[A].host, a) * scaled_load(p->type_b, r->x[B].host, b);
+        sum += product;
+        all += fabs(product);
+        if (p->type_a == TGL_I8) integer += (uint32_t)(int32_t)product;
+    }
+    if (p->type_a == TGL_I8) sum = (int32_t)integer, all = fabs(sum);
+    const double scale =
+        c->alpha * factor(r, SCALE_A, p->scaling_a, row) * factor(r, SCALE_B, p->scaling_b, col);
+    double value = scale * sum;
+    *magnitude = fabs(scale) * all * c->error;
+    double others = fabs(value);
+    if (c->beta != 0) {
+        const int64_t i = problem * p->stride_c + at(p, TGL_NO_TRANS, p->ldc, row, col);
+        const double addend = c->beta * scaled_load(p->type_c, r->x[C].host, i);
+        value += addend;
+        others += fabs(addend);
+    }
+    if (c->bias != TGL_BIAS_NONE) {
+        const double addend =
+            scaled_load(TGL_F32, r->x[BIAS].host, c->bias == TGL_BIAS_ROW ? row : col);
+        value += addend;
+        others += fabs(addend);
+    }
+    if (c->activation == TGL_ACTIVATION_RELU) value = value < 0 ? 0 : value;
+    const double last = factor(r, SCALE_D, p->scaling_d, row);
+    *magnitude = (*magnitude + others * 0x1p-21) * fabs(last);
+    return value * last;
+}
+
+/* Compares all results, and the elements of D between its lines. */
+static void compare(const scaled_run *r, const void *result, char *fault, double *worst)
+{
+    const tgl_problem *p = &r->of->problem;
+    const int d = r->in_place ? C : D;
+    const int64_t ld = r->in_place ? p->ldc : p->ldd;
+    const int64_t stride = r->in_place ? p->stride_c : p->stride_d;
+    const tgl_type type = r->x[d].type;
+    for (int64_t i = 0; i < p->batch * p->m * p->n; i++) {
+        const int64_t problem = i / (p->m * p->n), row = i / p->n % p->m, col = i % p->n;
+        double error;
+        const double exact = expected(r, problem, row, col, &error);
+        const double got =
+            scaled_load(type, result, problem * stride + at(p, TGL_NO_TRANS, ld, row, col));
+        const double low = scaled_round(type, exact - error),
+                     high = scaled_round(type, exact + error);
+        if (worst != NULL) *worst = fmax(*worst, fabs(got - exact) / (error / r->of->error));
+        if (!(got >= low && got <= high) && fault[0] == '\0')
+            snprintf(
+                fault, 512,
+                "%s, seed %u, %lldx%lldx%lld, trans %d %d, types %d %d %d %d, scales %d %d %d: "
+                "D[%lld][%lld] is %.9g, not within %.9g of %.9g",
+                r->of->kernel != NULL ? r->of->kernel : "planned", r->of->seed, (long long)p->m,
+                (long long)p->n, (long long)p->k, (int)p->trans_a, (int)p->trans_b, (int)p->type_a,
+                (int)p->type_b, (int)p->type_c, (int)type, (int)p->scaling_a, (int)p->scaling_b,
+                (int)p->scaling_d, (long long)row, (long long)col, got, error, exact);
+    }
+}
+
+tgl_status scaled_case_run(tgl_device *dev, const scaled_case *c, char fault[512], double *worst)
+{
+    scaled_run r = {.of = c};
+    const tgl_epilogue epilogue = {.size = sizeof epilogue,
+                                   .bias = c->bias,
+                                   .activation = c->activation,
+                                   .type_bias = TGL_F32};
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = c->kernel, .epilogue = &epilogue};
+    tgl_plan *plan = NULL;
+    fault[0] = '\0';
+    tgl_status status = tgl_plan_create(dev, &c->problem, &options, &plan);
+    if (status != TGL_OK) return status;
+    set_operands(&r);
+    status = make_operands(dev, &r);
+    const tgl_operands o = {.size = sizeof o,
+                            .alpha = c->alpha,
+                            .beta = c->beta,
+                            .A = r.x[A].device,
+                            .B = r.x[B].device,
+                            .C = r.in_place || c->beta != 0 ? r.x[C].device : NULL,
+                            .D = r.x[D].device,
+                            .bias = r.x[BIAS].device,
+                            .scale_a = r.x[SCALE_A].device,
+                            .scale_b = r.x[SCALE_B].device,
+                            .scale_d = r.x[SCALE_D].device};
+    if (status == TGL_OK) status = tgl_plan_run_operands(plan, &o, NULL);
+    const operand *d = &r.x[r.in_place ? C : D];
+    const size_t bytes = (size_t)d->count * tgl_type_size(d->type);
+    void *result = malloc(bytes);
+    if (status == TGL_OK) status = tgl_download(dev, result, d->device, bytes, NULL);
+    if (status == TGL_OK) compare(&r, result, fault, worst);
+    free(result);
+    free_operands(dev, &r);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+tgl_problem scaled_problem(tgl_type type_a, tgl_type type_b, tgl_type type_d, int64_t m, int64_t n,
+                           int64_t k)
+{
+    tgl_problem p;
+    (void)tgl_problem_init(&p, sizeof p, type_a, m, n, k);
+    p.type_b = type_b;
+    p.type_c = type_d;
+    p.lda = k;
+    p.ldb = p.ldc = n;
+    return p;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Special values of 8-bit types and of their scales: see scaled_values.h.
+ */
+#include "scaled_values.h"
+#include "scaled_case.h"
+#include "support.h"
+
+#define E4M3 TGL_F8_E4M3
+#define E5M2 TGL_F8_E5M2
+
+/* A, B: 32 x 32, zeros but for one element, and B the identity times 1. Returns D[0][0] and the
+ * element beside it. */
+static void product_of_one(tgl_device *dev, const char *kernel, tgl_type type, tgl_type type_d,
+                           unsigned char element, const float scales[3], double d[2])
+{
+    enum { N = 32 };
+    static unsigned char a[N * N], b[N * N], out[N * N * 4];
+    void *A = NULL, *B = NULL, *D = NULL, *S = NULL;
+    tgl_problem p = scaled_problem(type, type, type_d, N, N, N);
+    p.scaling_a = p.scaling_b = p.scaling_d = TGL_SCALING_TENSOR;
+    p.trans_b = TGL_TRANS;
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(dev, &p, &options, &plan), TGL_OK);
+    memset(a, 0, sizeof a);
+    memset(b, 0, sizeof b);
+    a[0] = element;
+    for (int i = 0; i < N; i++)
+        b[i * N + i] = type == E4M3 ? 0x38 : type == E5M2 ? 0x3c : 1;
+    assert_status(tgl_alloc(dev, sizeof a, &A), TGL_OK);
+    assert_status(tgl_alloc(dev, sizeof b, &B), TGL_OK);
+    assert_status(tgl_alloc(dev, sizeof out, &D), TGL_OK);
+    assert_status(tgl_alloc(dev, 3 * sizeof *scales, &S), TGL_OK);
+    assert_status(tgl_upload(dev, A, a, sizeof a, NULL), TGL_OK);
+    assert_status(tgl_upload(dev, B, b, sizeof b, NULL), TGL_OK);
+    assert_status(tgl_upload(dev, S, scales, 3 * sizeof *scales, NULL), TGL_OK);
+    const float *s = S;
+    const tgl_operands o = {.size = sizeof o,
+                            .alpha = 1,
+                            .A = A,
+                            .B = B,
+                            .C = D,
+                            .scale_a = s,
+                            .scale_b = s + 1,
+                            .scale_d = s + 2};
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
+    assert_status(tgl_download(dev, out, D, N * N * tgl_type_size(type_d), NULL), TGL_OK);
+    d[0] = scaled_load(type_d, out, 0);
+    d[1] = scaled_load(type_d, out, N + 1);
+    tgl_plan_destroy(plan);
+    tgl_free(dev, A);
+    tgl_free(dev, B);
+    tgl_free(dev, D);
+    tgl_free(dev, S);
+}
+
+/* All elements of both formats, alone: denormals, the largest ones, Inf and NaN. */
+static void every_element(tgl_device *dev, const char *const *kernels, size_t count)
+{
+    static const float ones[] = {1, 1, 1};
+    static const tgl_type types[] = {E4M3, E5M2, TGL_I8};
+    double d[2];
+    for (unsigned i = 0; i < 3 * 256; i += 5) {
+        const tgl_type type = types[i % 3];
+        const unsigned char element = (unsigned char)(i / 3);
+        const double x = scaled_load(type, &element, 0);
+        product_of_one(dev, kernels[i % count], type, TGL_F32, element, ones, d);
+        assert_true(isnan(x) || isinf(x) ? !isfinite(d[0]) && isnan(d[0]) == isnan(x) : d[0] == x);
+        assert_true(d[1] == 0 || isnan(x) || isinf(x));
+    }
+}
+
+/* Results of 8 bits saturate, Inf too; NaN stays NaN. Factors of 0, Inf and NaN act as in the
+ * formula. */
+static void saturation(tgl_device *dev, const char *const *kernels, size_t count)
+{
+    static const struct row {
+        tgl_type type, type_d;
+        unsigned char element;
+        float scales[3];
+        double d;
+    } rows[] = {
+        {E4M3, E4M3, 0x7e, {2, 1, 1}, 448},
+        {E4M3, E4M3, 0xfe, {1, 1, 1.5F}, -448},
+        {E4M3, E4M3, 0x38, {465, 1, 1}, 448},
+        {E4M3, E5M2, 0x38, {60000, 1, 1}, 57344},
+        {E5M2, E5M2, 0xfb, {1, 2, 1}, -57344},
+        {E5M2, E5M2, 0x7c, {1, 1, 1}, 57344},
+        {E5M2, E4M3, 0x7d, {1, 1, 1}, NAN},
+        {E4M3, E4M3, 0x7f, {1, 1, 1}, NAN},
+        {E4M3, E4M3, 0x01, {1, 1, 0.5F}, 0},
+        {E4M3, E4M3, 0x01, {1.5F, 1, 1}, 0x1p-8},
+        {E4M3, TGL_BF16, 0x38, {INFINITY, 1, 1}, INFINITY},
+        {E4M3, TGL_F32, 0x38, {0, INFINITY, 1}, NAN},
+        {E4M3, TGL_F32, 0x38, {0, 3, 1}, 0},
+        {E4M3, TGL_F16, 0x38, {1, NAN, 1}, NAN},
+        {E4M3, E4M3, 0x38, {1, 1, INFINITY}, 448},
+        {TGL_I8, TGL_I8, 0x7f, {2, 1, 1}, 127},
+        {TGL_I8, TGL_I8, 0x80, {2, 1, 1}, -128},
+        {TGL_I8, TGL_I8, 5, {0.5F, 1, 1}, 2},
+        {TGL_I8, TGL_I8, 7, {0.5F, 1, 1}, 4},
+        {TGL_I8, TGL_I8, 1, {1, INFINITY, 1}, 127},
+        {TGL_I8, TGL_I8, 1, {NAN, 1, 1}, 0},
+        {TGL_I8, TGL_F16, 3, {0x1p15F, 1, 1}, INFINITY},
+    };
+    double d[2];
+    for (size_t i = 0; i < count * COUNT_OF(rows); i++) {
+        const struct row *r = &rows[i / count];
+        product_of_one(dev, kernels[i % count], r->type, r->type_d, r->element, r->scales, d);
+        if (isnan(r->d) ? !isnan(d[0]) : d[0] != r->d)
+            fail_msg("row %zu gives %g, not %g", i / count, d[0], r->d);
+    }
+}
+
+void check_scaled_values(tgl_device *dev, const char *const *kernels, size_t count)
+{
+    every_element(dev, kernels, count);
+    saturation(dev, kernels, count);
+}
