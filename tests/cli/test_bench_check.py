@@ -680,6 +680,16 @@ class Everywhere(Folder):
         one = tegula("warm", "--kernel", "simt_64x64x16", env=without_compiler)
         self.assertEqual((every.code, one.code, one.notes), (1, 1, []))
 
+    def test_standard_output_that_is_full_or_closed(self):
+        for command in ["info"], ["--version"], ["--help"], ["explain", "-m", 8, "-n", 8, "-k", 8, "--chip", "h200"], \
+                ["check", "--device", "cpu", "--cases", 2], ["ladder", "--device", "sim", "--size", 8]:
+            with open("/dev/full", "wb") as full:
+                results = tegula(*command, stdout=full), tegula(*command, preexec_fn=lambda: os.close(1))
+            name = "" if command[0].startswith("-") else " " + command[0]
+            for result, reason in zip(results, ("No space left on device", "Bad file descriptor")):
+                self.assertEqual((result.code, result.err),
+                                 (1, f"tegula{name}: cannot write to standard output: {reason}\n"))
+
     def test_errors_have_no_control_characters(self):
         result = tegula("mm", "\x1b[31mA.npy", "B.npy", "-o", "C.npy", cwd=self.folder)
         self.assertEqual(result.code, 1)
