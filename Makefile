@@ -26,13 +26,13 @@ help: ## This list
 run: build ## Multiplies two matrices, checks the product, and compares the speed with other libraries
 	@sh examples/run_examples.sh $(BUILD)
 
-test: ## Builds and runs the quick tests: 2 to 4 minutes on two cores (needs cmocka)
-	@echo "These are the quick tests: 2 to 4 minutes on two cores. \`make test-all\` runs all."
+test: ## Builds and runs the quick tests: some minutes (needs cmocka)
+	@echo "These are the quick tests, which take some minutes. \`make test-all\` runs all."
 	@$(MAKE) build CMAKE_FLAGS="$(TESTS)"
 	@$(CTEST) -LE '$(LEAVE_OUT)' $(CTEST_FLAGS)
 
-test-all: ## All tests, with every kernel on the simulator: half an hour on two cores
-	@echo "All tests take half an hour on two cores, and less from the second time on."
+test-all: ## All tests, with every kernel on the simulator: several times as long
+	@echo "All tests take several times as long as the quick ones, and less from the second time on."
 	@$(MAKE) build CMAKE_FLAGS="$(TESTS)"
 	@$(CTEST) -LE sample $(CTEST_FLAGS)
 

@@ -154,6 +154,8 @@ static void print_subject(const check_subject *s)
 static int fail_unchecked(const check_tally *all, const check_results *results)
 {
     char empty[100] = "";
+    if (all->unsupported == 0)
+        return cli_fail("nothing was checked: no product has an element to compare");
     if (all->passed > 0)
         snprintf(empty, sizeof empty, "%" PRId64 " products have no elements to compare, and ",
                  all->passed);

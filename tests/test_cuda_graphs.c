@@ -4,31 +4,11 @@
  * bound, streams and threads. The fake reports calls of the driver in the destructor of a user
  * object: see fake_cuda/fake_cuda.h.
  */
-#include "fake_cuda/setup.h"
+#include "split_case.h"
 
 #include "cuda/arena.h"
 
 #include <pthread.h>
-
-enum { M = 64, N = 64, K = 1024 };
-
-static float A[M * K], B[K * N], C[M * N]; /* the fake accepts any memory */
-
-/* A plan of a batch with 11-way split-K, which adds in the workspace. */
-static tgl_plan *plan_of(tgl_device *dev, int batch)
-{
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = "simt_32x32x32:splits=11,strips=0"};
-    tgl_problem problem = problem_of(TGL_F32, M, N, K);
-    problem.batch = batch; /* strides of 0: of the same matrices */
-    problem.stride_c = (int64_t)M * N;
-    tgl_plan *plan;
-    for (int i = 0; i < M * K; i++)
-        A[i] = B[i] = 1;
-    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
-    assert_true(tgl_plan_workspace_size(plan) > 0);
-    return plan;
-}
 
 static void add_run(const tgl_plan *plan, void *stream)
 {
@@ -54,14 +34,7 @@ static void assert_computes(void *graph, void *stream)
 {
     memset(C, 0, sizeof C);
     launch_graph(graph, stream);
-    assert_true(C[0] == K && C[M * N - 1] == K);
-}
-
-/* alpha = 0: even without a product the run gets workspace. */
-static tgl_status run_empty(const tgl_plan *plan, void *stream)
-{
-    static float room[256 * M * N];
-    return tgl_plan_run(plan, 0, NULL, NULL, 0, room, stream);
+    assert_true(is_product());
 }
 
 /* ---- What can be done with a graph ----------------------------------------------------------- */
@@ -70,7 +43,7 @@ static void graphs_can_be_cloned_embedded_and_instantiated_twice(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream(), *graph = capture(plan, stream);
     assert_int_equal(memory_nodes(graph), 0);
     void *made[] = {clone_graph(graph), embed_graph(graph), instantiate_graph(graph),
@@ -98,7 +71,7 @@ static void a_graph_is_captured_in_two_parts(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream(), *graph = embed_graph(NULL), *out;
     const void *spaces[2];
     for (int i = 0; i < 2; i++) {
@@ -123,7 +96,7 @@ static void the_caller_s_workspace_is_used(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     const size_t bytes = tgl_plan_workspace_size(plan);
     void *memory, *stream = create_stream();
     assert_status(tgl_alloc(dev, bytes, &memory), TGL_OK);
@@ -151,7 +124,7 @@ static void many_graphs_do_not_grow_memory(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream();
     size_t taken = 0;
     for (int i = 0; i < 1000; i++) {
@@ -182,7 +155,7 @@ static void memory_is_bounded(void **state)
     enum { MEMORY = 64 << 20, GRAPHS = 20 };
     setenv("FAKE_CUDA_MEMORY", "67108864", 1); /* MEMORY */
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 16);
+    tgl_plan *plan = split_plan(dev, K, 16);
     void *stream = create_stream(), *graphs[GRAPHS];
     int with_nodes = 0;
     for (int i = 0; i < GRAPHS; i++) {
@@ -215,7 +188,7 @@ static void a_small_graph_keeps_no_large_memory(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *little = plan_of(dev, 1), *large = plan_of(dev, 64);
+    tgl_plan *little = split_plan(dev, K, 1), *large = split_plan(dev, K, 64);
     void *stream = create_stream();
     begin_capture(stream);
     assert_status(run_empty(large, stream), TGL_OK);
@@ -240,7 +213,7 @@ static void a_graph_has_few_memories(void **state)
     void *stream = create_stream();
     int memories = 0;
     for (int i = 0; i < BATCHES; i++)
-        plans[i] = plan_of(dev, i + 1);
+        plans[i] = split_plan(dev, K, i + 1);
     begin_capture(stream);
     for (int i = 0; i < BATCHES; i++) {
         assert_status(run_empty(plans[i], stream), TGL_OK);
@@ -263,7 +236,7 @@ static void unused_memory_makes_room(void **state)
     enum { MEMORY = 64 << 20, ARENA = (2 << 20) + (64 << 10), REST = 1000 };
     setenv("FAKE_CUDA_MEMORY", "67108864", 1); /* MEMORY */
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream(), *memory;
     assert_status(tgl_plan_run(plan, 1, A, B, 0, C, stream), TGL_OK); /* makes an arena */
     assert_int_equal(memory_taken(), ARENA);
@@ -286,7 +259,7 @@ static void a_device_closes_before_its_graphs(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream(), *graph = capture(plan, stream);
     tgl_plan_destroy(plan);
     tgl_device_close(dev);
@@ -301,7 +274,7 @@ static void streams_of_one_capture(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1), *large = plan_of(dev, 4);
+    tgl_plan *plan = split_plan(dev, K, 1), *large = split_plan(dev, K, 4);
     void *stream = create_stream(), *side = create_stream();
     begin_capture(stream);
     wait_for_stream(side, stream);
@@ -339,7 +312,7 @@ static void destructors_come_late(void **state)
     (void)state;
     setenv("FAKE_CUDA_LATE", "1", 1);
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream(), *graph = capture(plan, stream);
     const size_t taken = memory_taken();
     destroy_graph(graph);
@@ -383,7 +356,7 @@ static void threads_capture(void **state)
     (void)state;
     enum { THREADS = 4 };
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     pthread_t threads[THREADS + 1];
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, capture_often, plan), 0);
@@ -406,7 +379,7 @@ static void memory_nodes_are_the_last_resort(void **state)
     static const char *const failures[] = {"cuMemAlloc_v2=2", "cuUserObjectCreate=801",
                                            "cuGraphRetainUserObject=801"};
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream();
     for (size_t i = 0; i <= COUNT_OF(failures); i++) {
         if (i < COUNT_OF(failures)) setenv("FAKE_CUDA_FAIL", failures[i], 1);
@@ -432,7 +405,7 @@ static void a_capture_that_has_failed(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream();
     begin_capture(stream);
     end_captures();
@@ -449,7 +422,7 @@ static void devices_without_stream_ordered_memory(void **state)
     (void)state;
     setenv("FAKE_CUDA_POOLS", "0", 1);
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_of(dev, 1);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream(), *graph = capture(plan, stream);
     assert_computes(graph, stream);
     destroy_graph(graph);

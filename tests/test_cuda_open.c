@@ -40,6 +40,9 @@ static void with_a_library_that_is_no_driver(void **state)
     if (tgl_device_open("cuda", NULL, &dev) != TGL_OK) tgl_last_error(message, sizeof message);
     if (strstr(message, "too old") != NULL) fail_msg("%s", message);
     tgl_device_close(dev);
+    setenv("TEGULA_LIBCUDA", __FILE__, 1);
+    assert_open_fails("cuda", TGL_NO_DEVICE,
+                      "TEGULA_LIBCUDA names no library that can be loaded: " __FILE__);
     setenv("TEGULA_LIBCUDA", FAKE_LIBNVRTC, 1);
     assert_open_fails("cuda", TGL_NO_DEVICE, "too old");
     assert_auto_is("cpu");

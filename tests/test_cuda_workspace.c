@@ -5,29 +5,13 @@
  * another or in a graph, memory that is freed too early, and counters that are not zero: see
  * fake_cuda/fake_cuda.h.
  */
-#include "fake_cuda/setup.h"
+#include "split_case.h"
 
 #include "cuda/arena.h"
 
 #include <pthread.h>
 
-enum { M = 64, N = 64, K = 1024, ONE_ARENA = (2 << 20) + (64 << 10) };
-
-static float A[M * K], B[K * N], C[M * N]; /* the fake accepts any memory */
-
-/* C := A*B of ones with 11-way split-K, which adds in the workspace. */
-static tgl_plan *split_plan(tgl_device *dev, int k)
-{
-    const tgl_problem problem = problem_of(TGL_F32, M, N, k);
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = "simt_32x32x32:splits=11,strips=0"};
-    tgl_plan *plan;
-    for (int i = 0; i < M * K; i++)
-        A[i] = B[i] = 1;
-    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
-    assert_true(tgl_plan_workspace_size(plan) > 0);
-    return plan;
-}
+enum { ONE_ARENA = (2 << 20) + (64 << 10) };
 
 static tgl_status run(const tgl_plan *plan, void *stream)
 {
@@ -38,7 +22,7 @@ static tgl_status run(const tgl_plan *plan, void *stream)
 static void assert_runs(const tgl_plan *plan, void *stream)
 {
     assert_status(run(plan, stream), TGL_OK);
-    assert_true(C[0] == K && C[M * N - 1] == K);
+    assert_true(is_product());
 }
 
 /* ---- Arenas ---------------------------------------------------------------------------------- */
@@ -51,7 +35,7 @@ static void a_plan_takes_no_memory_and_no_stream_when_it_is_made(void **state)
            "cuMemAlloc_v2=2,cuMemAllocAsync=2,cuMemsetD8Async=1,cuEventCreate=1,"
            "cuStreamSynchronize=1,cuCtxSynchronize=1",
            1);
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     unsetenv("FAKE_CUDA_FAIL");
     assert_int_equal(memory_taken(), 0);
     tgl_plan_destroy(plan);
@@ -64,7 +48,7 @@ static void streams_have_arenas_of_their_own(void **state)
     (void)state;
     enum { STREAMS = 4 };
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K), *other = split_plan(dev, K / 2);
+    tgl_plan *plan = split_plan(dev, K, 1), *other = split_plan(dev, K / 2, 1);
     void *streams[STREAMS] = {NULL, (void *)2, create_stream(), create_blocking_stream()};
     const void *counters[STREAMS], *sums[STREAMS];
     setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1,cuEventRecord=1,cuStreamSynchronize=1", 1);
@@ -94,7 +78,7 @@ static void runs_have_no_stream_ordered_memory(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     setenv("FAKE_CUDA_FAIL", "cuMemAllocAsync=1,cuMemFreeAsync=1", 1);
     assert_runs(plan, create_stream());
     assert_runs(plan, (void *)2); /* CU_STREAM_PER_THREAD */
@@ -106,23 +90,11 @@ static void runs_have_no_stream_ordered_memory(void **state)
 /* A plan with at least this workspace: a batch of the necessary number of products. */
 static tgl_plan *plan_with(tgl_device *dev, size_t bytes)
 {
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = "simt_32x32x32:splits=11,strips=0"};
-    tgl_problem problem = problem_of(TGL_F32, M, N, K);
-    tgl_plan *plan;
-    problem.stride_c = (int64_t)M * N;
-    for (;; problem.batch *= 2) {
-        assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    for (int64_t batch = 1;; batch *= 2) {
+        tgl_plan *plan = split_plan(dev, K, batch);
         if (tgl_plan_workspace_size(plan) >= bytes) return plan;
         tgl_plan_destroy(plan);
     }
-}
-
-/* alpha = 0: even without a product the run gets workspace. */
-static tgl_status run_empty(const tgl_plan *plan, void *stream)
-{
-    static float room[4096 * M * N];
-    return tgl_plan_run(plan, 0, NULL, NULL, 0, room, stream);
 }
 
 static void arenas_grow(void **state)
@@ -131,7 +103,7 @@ static void arenas_grow(void **state)
     for (int has_pools = 0; has_pools < 2; has_pools++) {
         setenv("FAKE_CUDA_POOLS", has_pools ? "1" : "0", 1);
         tgl_device *dev = open_device("cuda");
-        tgl_plan *little = split_plan(dev, K), *large = plan_with(dev, 20 << 20);
+        tgl_plan *little = split_plan(dev, K, 1), *large = plan_with(dev, 20 << 20);
         void *stream = create_stream();
         assert_runs(little, stream);
         assert_int_equal(memory_taken(), ONE_ARENA);
@@ -155,7 +127,7 @@ static void arenas_are_bounded(void **state)
     enum { STREAMS = 200, IN_ARENAS = TGL_STREAMS_BYTES / ONE_ARENA };
     setenv("FAKE_CUDA_MEMORY", "4000000000", 1);
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *streams[STREAMS];
     for (int i = 0; i < STREAMS; i++) {
         streams[i] = create_stream();
@@ -181,7 +153,7 @@ static void arenas_are_bounded_by_the_device(void **state)
     enum { BYTES = 40 << 20, STREAMS = 20 };
     setenv("FAKE_CUDA_MEMORY", "41943040", 1); /* BYTES */
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *streams[STREAMS];
     for (int i = 0; i < STREAMS; i++) {
         streams[i] = create_stream();
@@ -204,7 +176,7 @@ static void large_products_share_memory(void **state)
     enum { STREAMS = 8 };
     setenv("FAKE_CUDA_MEMORY", "4000000000", 1);
     tgl_device *dev = open_device("cuda");
-    tgl_plan *little = split_plan(dev, K), *large = plan_with(dev, TGL_STREAM_BYTES + 1);
+    tgl_plan *little = split_plan(dev, K, 1), *large = plan_with(dev, TGL_STREAM_BYTES + 1);
     void *streams[STREAMS];
     for (int i = 0; i < STREAMS; i++) {
         streams[i] = create_stream();
@@ -228,7 +200,7 @@ static void memory_is_given_back(void **state)
     void *memory;
     setenv("FAKE_CUDA_MEMORY", "41943040", 1); /* BYTES */
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K), *large = plan_with(dev, 4 << 20);
+    tgl_plan *plan = split_plan(dev, K, 1), *large = plan_with(dev, 4 << 20);
     void *streams[] = {NULL, create_stream()};
     for (int i = 0; i < 2; i++) {
         assert_runs(plan, streams[0]);
@@ -254,7 +226,7 @@ static void too_much_for_an_arena(void **state)
     (void)state;
     setenv("FAKE_CUDA_MEMORY", "8000000", 1); /* a quarter is less than an arena */
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     for (int i = 0; i < 3; i++)
         assert_runs(plan, NULL);
     assert_int_equal(memory_taken(), 0);
@@ -268,7 +240,7 @@ static void arenas_that_cannot_be_evicted_stay(void **state)
     (void)state;
     setenv("FAKE_CUDA_MEMORY", "10000000", 1); /* room for one */
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     assert_runs(plan, NULL);
     setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=1", 1);
     assert_runs(plan, create_stream());
@@ -285,7 +257,7 @@ static void out_of_memory(void **state)
     enum { BYTES = 40 << 20 };
     setenv("FAKE_CUDA_MEMORY", "41943040", 1); /* BYTES */
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *memory, *rest, *stream = create_stream();
     assert_runs(plan, NULL);
     assert_status(tgl_alloc(dev, BYTES - ONE_ARENA - 1000, &memory), TGL_OK);
@@ -296,7 +268,7 @@ static void out_of_memory(void **state)
     tgl_device_close(dev); /* frees the arena, but not the caller's memory */
 
     dev = open_device("cuda");
-    plan = split_plan(dev, K);
+    plan = split_plan(dev, K, 1);
     assert_status(tgl_alloc(dev, ONE_ARENA, &rest), TGL_OK);
     assert_runs(plan, stream);
     assert_true(latest_launch().args.splits <= latest_launch().args.cluster);
@@ -371,7 +343,7 @@ static void threads_share_streams(void **state)
     static float results[THREADS][M * N];
     setenv("FAKE_CUDA_MEMORY", "30000000", 1); /* three arenas */
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     pthread_t threads[THREADS];
     worker workers[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -392,7 +364,7 @@ static void the_caller_s_workspace(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     const size_t bytes = tgl_plan_workspace_size(plan);
     void *memory, *stream = create_stream();
     assert_status(tgl_alloc(dev, bytes, &memory), TGL_OK);
@@ -425,7 +397,7 @@ static void a_captured_run_uses_no_arena(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream(), *other = create_stream();
     assert_runs(plan, stream);
     const void *arena = latest_launch().args.counters;
@@ -442,7 +414,7 @@ static void a_captured_run_uses_no_arena(void **state)
          i++) { /* the kernels leave garbage in the counters; the graph's own memset clears them */
         memset(C, 0, sizeof C);
         launch_graph(graph, i == 1 ? other : stream);
-        assert_true(C[0] == K && C[M * N - 1] == K);
+        assert_true(is_product());
     }
     destroy_graph(graph);
     tgl_plan_destroy(plan);
@@ -453,7 +425,7 @@ static void a_captured_run_may_have_the_caller_s_workspace(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     const size_t bytes = tgl_plan_workspace_size(plan);
     void *memory, *stream = create_stream();
     assert_status(tgl_alloc(dev, bytes, &memory), TGL_OK);
@@ -481,7 +453,7 @@ static void a_captured_run_that_fails_frees_its_memory(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream();
     begin_capture(stream);
     setenv("FAKE_CUDA_FAIL", "cuLaunchKernel=1", 1);
@@ -530,7 +502,7 @@ static void use_everything(tgl_device *dev, tgl_plan *plan)
     assert_status(tgl_timer_stop(timer, stream, &seconds), TGL_OK);
     tgl_timer_destroy(timer);
     tgl_device *second = open_device("cuda");
-    tgl_plan *other = split_plan(second, K);
+    tgl_plan *other = split_plan(second, K, 1);
     assert_runs(other, stream);
     tgl_plan_destroy(other);
     assert_status(tgl_device_measure(second, TGL_CEILING_FMA_F32, &seconds), TGL_OK);
@@ -546,7 +518,7 @@ static void nothing_ends_a_capture_under_way(void **state)
             setenv("FAKE_CUDA_MEMORY", memories[i], 1);
             setenv("FAKE_CUDA_POOLS", has_pools ? "1" : "0", 1);
             tgl_device *dev = open_device("cuda");
-            tgl_plan *plan = split_plan(dev, K);
+            tgl_plan *plan = split_plan(dev, K, 1);
             void *captured = create_stream(), *other = create_blocking_stream();
             begin_capture(captured);
             begin_capture(other);
@@ -564,7 +536,7 @@ static void the_default_stream_beside_a_capture(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_blocking_stream();
     float word = 1;
     begin_capture(stream);
@@ -585,7 +557,7 @@ static void drivers_without_stream_numbers(void **state)
     (void)state;
     use_old_driver("11080");
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream();
     assert_runs(plan, stream);
     assert_runs(plan, NULL);
@@ -606,7 +578,7 @@ static void drivers_without_memory_in_graphs(void **state)
     use_old_driver("11030");
     setenv("FAKE_NVRTC_VERSION", "11040", 1);
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K);
+    tgl_plan *plan = split_plan(dev, K, 1);
     void *stream = create_stream();
     begin_capture(stream);
     assert_status(run(plan, stream), TGL_UNSUPPORTED);
@@ -624,7 +596,7 @@ static void drivers_without_stream_ordered_memory(void **state)
     use_old_driver("11000");
     setenv("FAKE_CUDA_POOLS", "0", 1);
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev, K), *large = plan_with(dev, 4 << 20);
+    tgl_plan *plan = split_plan(dev, K, 1), *large = plan_with(dev, 4 << 20);
     void *streams[] = {create_stream(), create_stream(), NULL};
     for (size_t i = 0; i < COUNT_OF(streams); i++) {
         assert_runs(plan, streams[i]);

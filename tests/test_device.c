@@ -70,6 +70,13 @@ static void bad_options_are_refused(void **state)
     assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_ARGUMENT);
     options.size = 0;
     assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_ARGUMENT);
+    char message[200], expected[200];
+    tgl_last_error(message, sizeof message);
+    snprintf(expected, sizeof expected,
+             "options.size is 0; set options.size = sizeof options, which is %zu in this version "
+             "of the library",
+             sizeof options);
+    assert_string_equal(message, expected);
 }
 
 static void nonsense_in_the_environment_is_told(void **state)
@@ -80,11 +87,16 @@ static void nonsense_in_the_environment_is_told(void **state)
     static const char *const values[] = {"nonsense", "avx", "portable,nonsense", "512"};
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         setenv("TEGULA_CPU", values[i], 1);
-        char message[300];
+        char message[300], expected[200];
         tgl_device *dev;
         assert_status(tgl_device_open("cpu", NULL, &dev), TGL_BAD_SETTING);
         tgl_last_error(message, sizeof message);
-        assert_non_null(strstr(message, "TEGULA_CPU"));
+        snprintf(expected, sizeof expected,
+                 "TEGULA_CPU=\"%s\" is not the name of an instruction set that this processor has; "
+                 "available here: ",
+                 values[i]);
+        assert_non_null(strstr(message, expected));
+        assert_non_null(strstr(message, "portable"));
     }
     if (kept != NULL)
         setenv("TEGULA_CPU", kept, 1);

@@ -115,7 +115,7 @@ static const struct {
 } bad_epilogues[] = {
     {{.size = 8},
      TGL_BAD_ARGUMENT,
-     "epilogue.size is 8; set it to the size of the struct, which is 64 in this version of the "
+     "epilogue.size is 8; set epilogue.size = sizeof epilogue, which is 64 in this version of the "
      "library"},
     {{.bias = (tgl_bias)3}, TGL_BAD_EPILOGUE, "epilogue.bias is 3, which is not a tgl_bias"},
     {{.activation = (tgl_activation)4},
@@ -183,6 +183,12 @@ static void bad_epilogues_are_refused(void **state)
  * GPUs have kernels for few rows or columns only. */
 static void other_types_are_unsupported(void **state)
 {
+    static const char *const cpu_sentences[] = {
+        "the bias is f16; the cpu device takes f16, bf16 and f32 for products of f16 and bf16, "
+        "else "
+        "the type of D only",
+        "the residual is f16; the cpu device takes f16, bf16 and f32 for products of f16 and bf16, "
+        "else the type of D only"};
     for (int i = 0; i < 2; i++) {
         const tgl_problem problem = problem_of(TGL_F32, 5, 6, 7);
         tgl_problem large = problem_of(TGL_F32, 500, 600, 700);
@@ -194,11 +200,16 @@ static void other_types_are_unsupported(void **state)
         size_t length;
         forget_error();
         assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_UNSUPPORTED);
-        assert_new_sentence();
+        assert_sentence(cpu_sentences[i]);
         assert_null(plan);
         assert_status(tgl_chip_explain("h200", &problem, &options, NULL, 0, &length), TGL_OK);
         assert_status(tgl_chip_explain("h200", &large, &options, NULL, 0, &length),
                       TGL_UNSUPPORTED);
+        tgl_plan_options named = options;
+        named.kernel = "simt_64x64x16";
+        assert_status(tgl_chip_explain("h200", &large, &named, NULL, 0, &length), TGL_UNSUPPORTED);
+        assert_sentence("simt_64x64x16 cannot serve f32, m=500 n=600 k=700: its bias and residual "
+                        "are f32 only");
         *(i == 0 ? &e.type_bias : &e.type_residual) = TGL_F32; /* the default, given explicitly */
         assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
         tgl_plan_destroy(plan);
@@ -221,7 +232,7 @@ static const struct {
      false,
      {.size = 7},
      TGL_BAD_ARGUMENT,
-     "operands.size is 7; set it to the size of the struct, which is 192 in this version of the "
+     "operands.size is 7; set operands.size = sizeof operands, which is 200 in this version of the "
      "library"},
     {false, false, {.B = room, .C = room}, TGL_BAD_A, "A is NULL"},
     {false, false, {.A = room, .C = room}, TGL_BAD_B, "B is NULL"},

@@ -52,6 +52,17 @@ static void a_rung_is_explained(void **state)
     assert_non_null(strstr(text, "ladder/naive"));
 }
 
+/* The sentence says what the kernel multiplies and what it was given. */
+static void a_kernel_of_another_type_says_what_it_was_given(void **state)
+{
+    (void)state;
+    const tgl_problem problem = problem_of(TGL_F64, 8, 16, 32);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "simt_64x64x16"};
+    assert_status(tgl_chip_explain("h200", &problem, &options, NULL, 0, NULL), TGL_UNSUPPORTED);
+    assert_sentence(
+        "simt_64x64x16 cannot serve f64, m=8 n=16 k=32: it multiplies f32 matrices only");
+}
+
 static void what_cannot_be_explained(void **state)
 {
     (void)state;
@@ -93,6 +104,7 @@ int main(void)
         cmocka_unit_test(a_chip_that_is_not_there_is_explained),
         cmocka_unit_test(every_candidate_is_listed),
         cmocka_unit_test(a_rung_is_explained),
+        cmocka_unit_test(a_kernel_of_another_type_says_what_it_was_given),
         cmocka_unit_test(what_cannot_be_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static const struct {
 } bad_problems[] = {
     {{SET(size, 0)},
      TGL_BAD_ARGUMENT,
-     "problem.size is 0; set it to the size of the struct, which is 184 in this version of the "
+     "problem.size is 0; set problem.size = sizeof problem, which is 184 in this version of the "
      "library"},
     {{SET(m, -1)}, TGL_BAD_M, "m is -1; it must not be negative"},
     {{SET(n, -2)}, TGL_BAD_N, "n is -2; it must not be negative"},

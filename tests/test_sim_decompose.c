@@ -343,7 +343,7 @@ static void a_line_that_is_too_long(void **state)
     tgl_plan *plan;
     problem.compute = TGL_COMPUTE_ACCURATE;
     assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_UNSUPPORTED);
-    assert_sentence("accurate_128x64 cannot serve m=1 n=1 k=67108864: k is too long for the "
+    assert_sentence("accurate_128x64 cannot serve f32, m=1 n=1 k=67108864: k is too long for the "
                     "pre-pass");
     problem.k--;
     assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);

@@ -316,18 +316,19 @@ static __device__ __forceinline__ struct scale scale_of_line(const struct extent
     return scale_of(exponent_of(__float_as_uint(extents->of_line[slot])));
 }
 
-/* Makes the words hi, lo (f16) of two elements. Returns whether they cannot represent one. */
-static __device__ __forceinline__ bool split_two(float first, float second, struct scale scale,
-                                                 unsigned *hi, unsigned *lo)
+/* Makes the words of elements number e and e + distance. Returns a mask of those that two words
+ * cannot represent: bit e is element e. */
+static __device__ __forceinline__ unsigned split_two(const float *elements, int e, int distance,
+                                                     struct scale scale, unsigned *hi, unsigned *lo)
 {
-    const float x[2] = {first, second};
+    const float x[2] = {elements[e], elements[e + distance]};
     float y[2], rest[2];
-    bool has_below = false;
+    unsigned below = 0;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         y[i] = scaled(x[i], scale);
         const bool is_below = is_below_words(x[i], y[i]);
-        has_below |= is_below;
+        below |= is_below ? 1u << (e + i * distance) : 0;
         y[i] = is_below ? 0.0f : y[i];
     }
     *hi = floats_to_f16(y[0], y[1]);
@@ -337,40 +338,40 @@ static __device__ __forceinline__ bool split_two(float first, float second, stru
         rest[i] = (y[i] - f16_to_float(word)) * (float)(1 << TGL_WORD_EXPONENT);
     }
     *lo = floats_to_f16(rest[0], rest[1]);
-    return has_below;
+    return below;
 }
 
-/* Writes the two words (f16, hi and lo) of each of the thread's elements, which are of one line.
- * Returns whether two words cannot represent one of the elements. */
-static __device__ __forceinline__ bool split_line(const float *x, const job_t *job,
-                                                  const struct decompose_work *w,
-                                                  const struct decompose_place *at,
-                                                  const struct extents *extents)
+/* Writes the words of the thread's elements, which are of one line. Returns a mask of those that
+ * two words cannot represent. */
+static __device__ __forceinline__ unsigned split_line(const float *x, const job_t *job,
+                                                      const struct decompose_work *w,
+                                                      const struct decompose_place *at,
+                                                      const struct extents *extents)
 {
     const struct scale scale = scale_of_line(extents, at->slot);
     unsigned short *to = words_of(job, w) + at->line * job->pitch + at->k;
     unsigned short *to_lo = to + job->words;
     const bool is_inside = at->line < w->line + w->count;
-    bool has_below = false;
+    unsigned below = 0;
 #pragma unroll
     for (int e = 0; e < 32; e += 4) {
         unsigned hi[2], lo[2];
-        has_below |= split_two(x[e], x[e + 1], scale, &hi[0], &lo[0]);
-        has_below |= split_two(x[e + 2], x[e + 3], scale, &hi[1], &lo[1]);
+        below |= split_two(x, e, 1, scale, &hi[0], &lo[0]);
+        below |= split_two(x, e + 2, 1, scale, &hi[1], &lo[1]);
         if (!is_inside || k_of(at, e, false) >= w->end) continue;
         *(uint2 *)&to[e / 4 * at->distance] = make_uint2(hi[0], hi[1]);
         *(uint2 *)&to_lo[e / 4 * at->distance] = make_uint2(lo[0], lo[1]);
     }
-    return has_below;
+    return below;
 }
 
 /* As split_line(), if lines are columns in memory: the thread's elements are of four lines. */
-static __device__ __forceinline__ bool split_columns(const float *x, const job_t *job,
-                                                     const struct decompose_work *w,
-                                                     const struct decompose_place *at,
-                                                     const struct extents *extents)
+static __device__ __forceinline__ unsigned split_columns(const float *x, const job_t *job,
+                                                         const struct decompose_work *w,
+                                                         const struct decompose_place *at,
+                                                         const struct extents *extents)
 {
-    bool has_below = false;
+    unsigned below = 0;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         const struct scale scale = scale_of_line(extents, at->slot + j);
@@ -378,12 +379,12 @@ static __device__ __forceinline__ bool split_columns(const float *x, const job_t
         unsigned hi[4], lo[4];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            has_below |= split_two(x[8 * i + j], x[8 * i + 4 + j], scale, &hi[i], &lo[i]);
+            below |= split_two(x, 8 * i + j, 4, scale, &hi[i], &lo[i]);
         if (at->line + j >= w->line + w->count || at->k >= w->end) continue;
         *(uint4 *)to = make_uint4(hi[0], hi[1], hi[2], hi[3]);
         *(uint4 *)&to[job->words] = make_uint4(lo[0], lo[1], lo[2], lo[3]);
     }
-    return has_below;
+    return below;
 }
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
@@ -394,38 +395,33 @@ static __device__ __forceinline__ float element_of(const job_t *job, const struc
                                                    const bool transposed)
 {
     const long long line = line_of(at, e, transposed), k = k_of(at, e, transposed);
-    if (line >= w->line + w->count || k >= w->end) return 0.0f;
     return matrix_of(job, w)[transposed ? k * job->ld + line : line * job->ld + k];
 }
 
-/* Whether element number e, with value x, is to be listed: two words cannot represent it. */
-static __device__ __forceinline__ bool is_listed(const struct extents *extents,
-                                                 const struct decompose_place *at, int e, float x,
-                                                 const bool transposed)
+/* The elements of a mask whose lines have neither Inf nor NaN. */
+static __device__ __forceinline__ unsigned of_finite_lines(unsigned below,
+                                                           const struct extents *extents,
+                                                           const struct decompose_place *at,
+                                                           const bool transposed)
 {
-    const int slot = at->slot + (transposed ? e % 4 : 0);
-    return is_finite(__float_as_uint(extents->of_line[slot])) &&
-           is_below_words(x, scaled(x, scale_of_line(extents, slot)));
+#pragma unroll
+    for (int j = 0; j < (transposed ? 4 : 1); j++)
+        if (!is_finite(__float_as_uint(extents->of_line[at->slot + j])))
+            below &= transposed ? ~(0x11111111u << j) : 0;
+    return below;
 }
 
-/* Adds the thread's elements that two words cannot represent (rare) to the panel's list. */
+/* Adds elements of the thread, a mask, to the panel's list. Rare. Waits for memory twice: the
+ * count, and the elements themselves, which are no longer in registers. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
-                                                  const struct decompose_place *at,
-                                                  const struct extents *extents,
+                                                  const struct decompose_place *at, unsigned below,
                                                   const bool transposed)
 {
-    unsigned count = 0, below = 0; /* bit e: element e */
-#pragma unroll 4
-    for (int e = 0; e < 32; e++)
-        if (is_listed(extents, at, e, element_of(job, w, at, e, transposed), transposed)) {
-            below |= 1u << e;
-            count++;
-        }
-    unsigned first = atomicAdd(&job->counters[panel_of(job, w)].count, count);
+    unsigned first = atomicAdd(&job->counters[panel_of(job, w)].count, (unsigned)__popc(below));
     __threadfence(); /* before the block counts itself */
 #pragma unroll 1
-    for (int e = 0; e < 32 && first < TGL_LISTED_MAX; e++) {
-        if (!(below >> e & 1)) continue;
+    for (; below != 0 && first < TGL_LISTED_MAX; below &= below - 1) {
+        const int e = __ffs((int)below) - 1;
         struct tgl_listed *to = &job->panels[panel_of(job, w)].listed[first++];
         to->line = line_of(at, e, transposed) % TGL_PANEL_LINES;
         to->k = k_of(at, e, transposed);
@@ -472,9 +468,10 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
         if (i <= 0) add_elements(own, x, transposed);
         if (i < 0) continue;
         if (i == 0) join_extents(&extents, own, job, &w, &at, transposed);
-        if (transposed ? split_columns(x, job, &w, &at, &extents)
-                       : split_line(x, job, &w, &at, &extents))
-            list_below(job, &w, &at, &extents, transposed);
+        unsigned below = transposed ? split_columns(x, job, &w, &at, &extents)
+                                    : split_line(x, job, &w, &at, &extents);
+        if (below != 0) below = of_finite_lines(below, &extents, &at, transposed);
+        if (below != 0) list_below(job, &w, &at, below, transposed);
     }
     finish_panel(job, &w);
     __syncwarp();

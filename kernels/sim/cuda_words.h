@@ -145,6 +145,8 @@ float acosf(float), acoshf(float), asinf(float), asinhf(float), atanf(float), at
 #define __float_as_int(x)  TGL_SIM_BITS(int, float, x)
 
 #define __clz(x) ((x) == 0 ? 32 : __builtin_clz((unsigned)(x)))
+#define __popc(x) __builtin_popcount(x)
+#define __ffs(x)  __builtin_ffs(x)
 
 /* Cache hints do not change results. */
 #define __ldg(p)     (*(p))

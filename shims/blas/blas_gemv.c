@@ -171,6 +171,14 @@ static __attribute__((noinline)) blas_server multiply_copies(const blas_gemv *v,
     return server;
 }
 
+static __attribute__((noinline)) blas_server multiply_any(const blas_gemv *v, int64_t length_y,
+                                                          int64_t length_x)
+{
+    const blas_gemm g = product_of(v, length_y, length_x, v->A);
+    return blas_multiply(&g);
+}
+
+/* Most products are passed on from registers, which saves a tenth of the time of 2 x 2. */
 static inline blas_server multiply(const blas_gemv *v)
 {
     /* The reference BLAS returns here even if y is not empty and beta is not 1. */
@@ -181,8 +189,12 @@ static inline blas_server multiply(const blas_gemv *v)
     const bool transposed = blas_is_transposed(v->trans);
     const int64_t length_y = transposed ? v->n : v->m, length_x = transposed ? v->m : v->n;
     if (v->incx < 0 || v->incy < 0) return multiply_copies(v, length_y, length_x);
-    const blas_gemm g = product_of(v, length_y, length_x, v->A);
-    return blas_multiply(&g);
+    tgl_device *dev = blas_device();
+    if (dev != NULL && !blas_this_process.has_gpu && !blas_is_complex(v->type) && v->alpha != 0) {
+        const blas_gemm g = product_of(v, length_y, length_x, v->A);
+        if (blas_multiply_real(dev, &g) == TGL_OK) return BLAS_SERVER_TEGULA;
+    }
+    return multiply_any(v, length_y, length_x);
 }
 
 static __attribute__((noinline)) void trace(blas_server server, const char *routine,

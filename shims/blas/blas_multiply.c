@@ -202,13 +202,7 @@ static bool is_nothing_to_do(const blas_gemm *g)
 static tgl_status multiply_by_tegula(tgl_device *dev, const blas_gemm *g)
 {
     if (dev == NULL) return TGL_NO_DEVICE;
-    if (g->type == TGL_F32)
-        return tgl_sgemm(dev, TGL_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k,
-                         (float)g->alpha, g->A, g->lda, g->B, g->ldb, (float)g->beta, g->C, g->ldc,
-                         NULL);
-    if (g->type == TGL_F64)
-        return tgl_dgemm(dev, TGL_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha,
-                         g->A, g->lda, g->B, g->ldb, g->beta, g->C, g->ldc, NULL);
+    if (!blas_is_complex(g->type)) return blas_multiply_real(dev, g);
     const float single_alpha[] = {(float)g->alpha, (float)g->alpha_imag};
     const float single_beta[] = {(float)g->beta, (float)g->beta_imag};
     const double alpha[] = {g->alpha, g->alpha_imag}, beta[] = {g->beta, g->beta_imag};

@@ -189,6 +189,17 @@ static inline bool blas_is_traced(void)
     return blas_this_process.is_traced;
 }
 
+/* The product of real matrices by the device. Inlined, the members of *g stay in registers. */
+static inline tgl_status blas_multiply_real(tgl_device *dev, const blas_gemm *g)
+{
+    if (g->type == TGL_F32)
+        return tgl_sgemm(dev, TGL_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k,
+                         (float)g->alpha, g->A, g->lda, g->B, g->ldb, (float)g->beta, g->C, g->ldc,
+                         NULL);
+    return tgl_dgemm(dev, TGL_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->A,
+                     g->lda, g->B, g->ldb, g->beta, g->C, g->ldc, NULL);
+}
+
 /* Whether a product is to run on a GPU. Call this after blas_device(). */
 static inline bool blas_wants_gpu(const blas_gemm *g)
 {

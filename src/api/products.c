@@ -88,11 +88,16 @@ static tgl_status blas_gemm(tgl_device *dev, tgl_problem *problem, tgl_order ord
     return gemm(dev, problem, false, TGL_STRIDED, operands, stream);
 }
 
+/* The calls set every member of a tgl_small_product: a compiler clears a struct first if some are
+ * missing, which takes as long as a product of 2 x 2 x 2. */
+
 tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
                      int64_t m, int64_t n, int64_t k, float alpha, const float *A, int64_t lda,
                      const float *B, int64_t ldb, float beta, float *C, int64_t ldc, void *stream)
 {
     tgl_small_product small = {.type = TGL_F32,
+                               .trans_a = false,
+                               .trans_b = false,
                                .m = m,
                                .n = n,
                                .k = k,
@@ -103,7 +108,8 @@ tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tg
                                .beta = beta,
                                .A = A,
                                .B = B,
-                               .C = C};
+                               .C = C,
+                               .complex = NULL};
     if (tgl_small_call(dev, order, trans_a, trans_b, &small)) return TGL_OK;
     const tgl_operands operands = {
         .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
@@ -118,6 +124,8 @@ tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tg
                      void *stream)
 {
     tgl_small_product small = {.type = TGL_F64,
+                               .trans_a = false,
+                               .trans_b = false,
                                .m = m,
                                .n = n,
                                .k = k,
@@ -128,7 +136,8 @@ tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tg
                                .beta = beta,
                                .A = A,
                                .B = B,
-                               .C = C};
+                               .C = C,
+                               .complex = NULL};
     if (tgl_small_call(dev, order, trans_a, trans_b, &small)) return TGL_OK;
     const tgl_operands operands = {
         .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
@@ -144,7 +153,10 @@ static tgl_status complex_gemm(tgl_device *dev, tgl_type type, tgl_order order,
                                const void *B, int64_t ldb, const double beta[2], void *C,
                                int64_t ldc, void *stream)
 {
+    tgl_complex_part complex = {.alpha_imag = alpha[1], .beta_imag = beta[1]};
     tgl_small_product small = {.type = type,
+                               .trans_a = false,
+                               .trans_b = false,
                                .m = m,
                                .n = n,
                                .k = k,
@@ -156,7 +168,7 @@ static tgl_status complex_gemm(tgl_device *dev, tgl_type type, tgl_order order,
                                .A = A,
                                .B = B,
                                .C = C,
-                               .complex = {.alpha_imag = alpha[1], .beta_imag = beta[1]}};
+                               .complex = &complex};
     if (tgl_small_call(dev, order, trans_a, trans_b, &small)) return TGL_OK;
     const tgl_operands operands = {.size = sizeof operands,
                                    .alpha = alpha[0],

@@ -6,6 +6,7 @@
 #include "api/small_calls.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Conditions that nearly always hold are combined with | into one test. The branches that && and ||
  * compile to take about as long as a product of 4 x 4 x 4. */
@@ -39,20 +40,18 @@ static inline bool run(const tgl_device *dev, const tgl_small_product *x)
         (y) = old_x;                                                                               \
     } while (0)
 
-/* Takes conjugates into account. False: a transpose is invalid. */
+/* Takes conjugates into account. complex: as in tgl_small_product. False: a transpose is invalid.
+ */
 static __attribute__((noinline)) bool take_conjugates(tgl_order order, tgl_transpose trans_a,
-                                                      tgl_transpose trans_b, tgl_small_product *x)
+                                                      tgl_transpose trans_b,
+                                                      tgl_complex_part *complex)
 {
     const tgl_transpose trans[] = {trans_a, trans_b};
-    bool conjugates[2];
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         if (trans[i] < TGL_NO_TRANS || trans[i] > TGL_CONJ_NO_TRANS) return false;
-        conjugates[i] = tgl_type_is_complex(x->type) && trans[i] >= TGL_CONJ_TRANS;
-    }
-    x->trans_a = trans_a == TGL_TRANS || trans_a == TGL_CONJ_TRANS;
-    x->trans_b = trans_b == TGL_TRANS || trans_b == TGL_CONJ_TRANS;
-    x->complex.conj_a = conjugates[order == TGL_COL_MAJOR]; /* of the exchanged matrices */
-    x->complex.conj_b = conjugates[order != TGL_COL_MAJOR];
+    if (complex == NULL) return true;
+    complex->conj_a = trans[order == TGL_COL_MAJOR] >= TGL_CONJ_TRANS; /* of exchanged matrices */
+    complex->conj_b = trans[order != TGL_COL_MAJOR] >= TGL_CONJ_TRANS;
     return true;
 }
 
@@ -63,20 +62,24 @@ static inline bool call(const tgl_device *dev, tgl_order order, tgl_transpose tr
                         tgl_transpose trans_b, bool zero_is_tight, tgl_small_product *x)
 {
     if (dev == NULL || dev->backend->run_small == NULL) return false;
-    x->trans_a = trans_a != TGL_NO_TRANS;
-    x->trans_b = trans_b != TGL_NO_TRANS;
-    if (((x->trans_a && trans_a != TGL_TRANS) || (x->trans_b && trans_b != TGL_TRANS)) &&
-        !take_conjugates(order, trans_a, trans_b, x))
-        return false;
+    /* 0: no transpose, 1: transpose, 2: conjugate transpose, 3: conjugate; more: invalid. */
+    _Static_assert(TGL_TRANS == TGL_NO_TRANS + 1 && TGL_CONJ_TRANS == TGL_NO_TRANS + 2, "order");
+    const unsigned kind_a = (unsigned)trans_a - TGL_NO_TRANS;
+    const unsigned kind_b = (unsigned)trans_b - TGL_NO_TRANS;
+    const bool is_unusual = (kind_a | kind_b) > 1;
+    if (is_unusual && !take_conjugates(order, trans_a, trans_b, x->complex)) return false;
+    bool swaps_a = kind_a - 1 <= 1, swaps_b = kind_b - 1 <= 1;
     if (order == TGL_COL_MAJOR) { /* the row-major product of the transposed matrices */
         EXCHANGE(x->m, x->n);
-        EXCHANGE(x->trans_a, x->trans_b);
+        EXCHANGE(swaps_a, swaps_b);
         EXCHANGE(x->lda, x->ldb);
         EXCHANGE(x->A, x->B);
     } else if (order != TGL_ROW_MAJOR) {
         return false;
     }
-    const int64_t row_a = x->trans_a ? x->m : x->k, row_b = x->trans_b ? x->k : x->n;
+    x->trans_a = swaps_a;
+    x->trans_b = swaps_b;
+    const int64_t row_a = swaps_a ? x->m : x->k, row_b = swaps_b ? x->k : x->n;
     if (zero_is_tight) {
         if (x->lda == 0) x->lda = row_a;
         if (x->ldb == 0) x->ldb = row_b;
@@ -117,6 +120,8 @@ bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *p, double alpha, c
 {
     if (dev == NULL || dev->backend->run_small == NULL || p == NULL || !is_plain(p)) return false;
     tgl_small_product x = {.type = p->type_a,
+                           .trans_a = false,
+                           .trans_b = false,
                            .m = p->m,
                            .n = p->n,
                            .k = p->k,
@@ -127,7 +132,13 @@ bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *p, double alpha, c
                            .beta = beta,
                            .A = A,
                            .B = B,
-                           .C = C};
+                           .C = C,
+                           .complex = NULL};
+    tgl_complex_part complex;
+    if (tgl_type_is_complex(p->type_a)) {
+        complex = (tgl_complex_part){0};
+        x.complex = &complex;
+    }
     return call(dev, p->order, p->trans_a, p->trans_b, true, &x);
 }
 
@@ -144,50 +155,71 @@ void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
     plan->small = tgl_small_product_of(s);
 }
 
-/* Programs that were compiled before there were complex types pass a struct of this size. */
+/* Programs that were compiled before there were complex types, or grouped products, pass a struct
+ * of these sizes. */
 enum {
     SIZE_WITHOUT_IMAG = offsetof(tgl_operands, alpha_imag),
-    SIZE_BEFORE_GROUPS = offsetof(tgl_operands, groups)
+    SIZE_BEFORE_GROUPS = offsetof(tgl_operands, groups),
 };
 
 /* Whether a run has only A, B, C and scalars. */
-static bool has_matrices_only(const tgl_operands *o)
+static inline bool has_matrices_only(const tgl_operands *o)
 {
-    const bool is_known =
-        (o->size == sizeof *o) | (o->size == SIZE_BEFORE_GROUPS) | (o->size == SIZE_WITHOUT_IMAG);
-    if (o->size == sizeof *o && o->groups != NULL) return false;
-    return is_known && o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL &&
-           o->A_array == NULL && o->B_array == NULL && o->C_array == NULL && o->D_array == NULL &&
-           o->bias == NULL && o->residual == NULL && o->scale_a == NULL && o->scale_b == NULL &&
-           o->scale_d == NULL && o->prepared_a == NULL && o->prepared_b == NULL;
+    return o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL && o->A_array == NULL &&
+           o->B_array == NULL && o->C_array == NULL && o->D_array == NULL && o->bias == NULL &&
+           o->residual == NULL && o->scale_a == NULL && o->scale_b == NULL && o->scale_d == NULL &&
+           o->prepared_a == NULL && o->prepared_b == NULL;
 }
 
-static inline bool run_plan(const tgl_plan *plan, double alpha, double alpha_imag, const void *A,
-                            const void *B, double beta, double beta_imag, void *C)
+/* Whether both have only zero bits, in one integer test. */
+static inline bool are_zero(double x, double y)
+{
+    uint64_t x_bits, y_bits;
+    memcpy(&x_bits, &x, sizeof x);
+    memcpy(&y_bits, &y, sizeof y);
+    return (x_bits | y_bits) == 0;
+}
+
+/* complex: of complex types, with the imaginary parts of the scalars; else NULL. */
+static inline bool run_plan(const tgl_plan *plan, double alpha, const void *A, const void *B,
+                            double beta, void *C, tgl_complex_part *complex)
 {
     tgl_small_product x = plan->small;
     x.alpha = alpha;
     x.beta = beta;
-    x.complex.alpha_imag = alpha_imag;
-    x.complex.beta_imag = beta_imag;
     x.A = plan->shape.swapped ? B : A;
     x.B = plan->shape.swapped ? A : B;
     x.C = C;
+    x.complex = complex;
     return run(plan->dev, &x);
+}
+
+static __attribute__((noinline)) bool run_complex(const tgl_plan *plan, double alpha,
+                                                  double alpha_imag, const void *A, const void *B,
+                                                  double beta, double beta_imag, void *C)
+{
+    tgl_complex_part complex = {alpha_imag, beta_imag, plan->shape.conj_a, plan->shape.conj_b};
+    return run_plan(plan, alpha, A, B, beta, C, &complex);
 }
 
 bool tgl_small_plan(const tgl_plan *plan, double alpha, const void *A, const void *B, double beta,
                     void *C)
 {
-    return plan != NULL && plan->small.m != 0 && run_plan(plan, alpha, 0, A, B, beta, 0, C);
+    if (plan == NULL || plan->small.m == 0) return false;
+    if (tgl_type_is_complex(plan->small.type)) return run_complex(plan, alpha, 0, A, B, beta, 0, C);
+    return run_plan(plan, alpha, A, B, beta, C, NULL);
 }
 
 bool tgl_small_plan_operands(const tgl_plan *plan, const tgl_operands *o)
 {
-    if (plan == NULL || plan->small.m == 0 || o == NULL || !has_matrices_only(o)) return false;
-    const bool has_imag = o->size == sizeof *o;
-    const double alpha_imag = has_imag ? o->alpha_imag : 0, beta_imag = has_imag ? o->beta_imag : 0;
-    const bool is_real = !((alpha_imag != 0) | (beta_imag != 0));
-    if (!is_real && !tgl_type_is_complex(plan->small.type)) return false;
-    return run_plan(plan, o->alpha, alpha_imag, o->A, o->B, o->beta, beta_imag, o->C);
+    if (plan == NULL || plan->small.m == 0 || o == NULL) return false;
+    const bool has_groups = o->size == sizeof *o;
+    const bool has_imag = has_groups | (o->size == SIZE_BEFORE_GROUPS);
+    if (!has_imag && o->size != SIZE_WITHOUT_IMAG) return false;
+    if ((has_groups && o->groups != NULL) || !has_matrices_only(o)) return false;
+    if (tgl_type_is_complex(plan->small.type))
+        return run_complex(plan, o->alpha, has_imag ? o->alpha_imag : 0, o->A, o->B, o->beta,
+                           has_imag ? o->beta_imag : 0, o->C);
+    if (has_imag && !are_zero(o->alpha_imag, o->beta_imag)) return false;
+    return run_plan(plan, o->alpha, o->A, o->B, o->beta, o->C, NULL);
 }

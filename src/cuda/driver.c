@@ -115,7 +115,8 @@ tgl_status tgl_driver_open(tgl_driver *driver)
     /* The library is never closed, because libcuda starts threads. */
     *driver = (tgl_driver){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
     if (driver->handle == NULL && own != NULL)
-        return tgl_fail(TGL_NO_DEVICE, "TEGULA_LIBCUDA: %s", dlerror());
+        return tgl_fail(TGL_NO_DEVICE, "TEGULA_LIBCUDA names no library that can be loaded: %s",
+                        dlerror());
     if (driver->handle == NULL)
         return tgl_fail(TGL_NO_DEVICE,
                         "there is no NVIDIA driver: libcuda.so.1 was not found; install the driver "

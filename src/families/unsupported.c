@@ -68,8 +68,8 @@ const char *tgl_unsupported_unless_f32(const tgl_shape *s, const tgl_chip *chip)
 {
     (void)chip;
     if (!tgl_shape_is_all(s, TGL_F32) || s->type_accumulate != TGL_F32)
-        return "it multiplies FP32 only";
-    if (!has_f32_epilogue(&s->epilogue)) return "its bias and residual are FP32 only";
+        return "it multiplies f32 matrices only";
+    if (!has_f32_epilogue(&s->epilogue)) return "its bias and residual are f32 only";
     return tgl_gemm_unsupported_reason(s);
 }
 

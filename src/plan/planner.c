@@ -4,7 +4,9 @@
  */
 #include "plan/planner.h"
 #include "base/integers.h"
+#include "base/text.h"
 #include "plan/tuned.h"
+#include "problem/describe.h"
 
 #include <limits.h>
 #include <math.h>
@@ -457,6 +459,16 @@ static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *sha
     return first;
 }
 
+static tgl_status refuse(const tgl_candidate *choice, const tgl_shape *shape)
+{
+    char types[80];
+    tgl_text text = {types, sizeof types, 0};
+    tgl_text_types(&text, shape);
+    return tgl_fail(choice->rejected_status, "%s cannot serve %s, m=%lld n=%lld k=%lld: %s",
+                    tgl_choice_name(&choice->choice), types, (long long)shape->m,
+                    (long long)shape->n, (long long)shape->k, choice->rejected);
+}
+
 tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *given,
                                 const tgl_request *request, tgl_candidate *choice)
 {
@@ -477,11 +489,7 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *given,
         choose_predicted(&p, shape, choice);
         if (shape->grouping == TGL_GROUPED_NONE) consult_tuned(&p, shape, choice);
     }
-    if (choice->rejected != NULL)
-        return tgl_fail(choice->rejected_status, "%s cannot serve m=%lld n=%lld k=%lld: %s",
-                        tgl_choice_name(&choice->choice), (long long)shape->m, (long long)shape->n,
-                        (long long)shape->k, choice->rejected);
-    return TGL_OK;
+    return choice->rejected != NULL ? refuse(choice, shape) : TGL_OK;
 }
 
 tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,

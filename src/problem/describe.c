@@ -23,7 +23,7 @@ double tgl_shape_flops(const tgl_shape *shape)
            (double)s.n * (double)s.k;
 }
 
-static void add_types(tgl_text *out, const tgl_shape *s)
+void tgl_text_types(tgl_text *out, const tgl_shape *s)
 {
     if (tgl_shape_is_all(s, s->type_a))
         tgl_text_add(out, "%s", tgl_type_name(s->type_a));
@@ -55,7 +55,7 @@ void tgl_text_problem(tgl_text *out, const tgl_shape *s)
     tgl_text_add(out, "*");
     add_operand(out, "B", s->trans_b, s->conj_b);
     tgl_text_add(out, " + beta*C, ");
-    add_types(out, s);
+    tgl_text_types(out, s);
     tgl_text_add(out, ", row-major, m=%lld n=%lld k=%lld", (long long)s->m, (long long)s->n,
                  (long long)s->k);
     if (s->grouping != TGL_GROUPED_NONE)

@@ -24,10 +24,11 @@ typedef struct tgl_small_product {
     double alpha, beta; /* not rounded to the type; alpha would not be 0 after rounding */
     const void *A, *B;
     void *C;
-    tgl_complex_part complex;
+    tgl_complex_part *complex; /* of complex types; of real ones NULL, or all members are 0 */
 } tgl_small_product;
 
-/* The product of this shape, or one product of its batch. The caller sets the scalars and pointers.
+/* The product of this shape, or one product of its batch. The caller sets the scalars and pointers,
+ * also `complex`.
  * Member C stands for D of the shape. */
 static inline tgl_small_product tgl_small_product_of(const tgl_shape *s)
 {
@@ -41,7 +42,6 @@ static inline tgl_small_product tgl_small_product_of(const tgl_shape *s)
         .lda = s->lda,
         .ldb = s->ldb,
         .ldc = s->ldd,
-        .complex = {.conj_a = s->conj_a, .conj_b = s->conj_b},
     };
 }
 

@@ -29,13 +29,14 @@ tgl_status tgl_struct_read(const void *given, size_t known, size_t least, const 
     if (size == known) return TGL_OK;
     if (size < least || size > SIZE_MAX_OF_STRUCT)
         return tgl_fail(TGL_BAD_ARGUMENT,
-                        "%s.size is %zu; set it to the size of the struct, which is %zu in this "
-                        "version of the library",
-                        name, size, known);
+                        "%s.size is %zu; set %s.size = sizeof %s, which is %zu in this version of "
+                        "the library",
+                        name, size, name, name, known);
     if (size > known) {
         if (is_zero((const unsigned char *)given + known, size - known)) return TGL_OK;
         return tgl_fail(TGL_BAD_ARGUMENT,
-                        "%s.size is %zu; this version knows %zu, and the bytes behind are not 0",
+                        "%s.size is %zu; this version of the library knows %zu bytes, and the rest "
+                        "is not 0",
                         name, size, known);
     }
     memset(copy, 0, known);

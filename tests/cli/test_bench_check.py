@@ -32,6 +32,17 @@ class Check(Folder):
         self.assertEqual((result.code, result.err), (0, ""))
         self.assertRegex(result.out, r"\n\d+ passed, 0 failed on cpu; max error \d")
 
+    def test_nothing_was_checked(self):
+        """The sentence says why, and "N passed" does not stand before it."""
+        empty = "no product has an element to compare"
+        unsupported = "no kernel takes these problems; the last one: .*it multiplies f32 matrices only"
+        for reason, options in (empty, ["--device", "cpu", "--small", "--seed", 7, "--cases", 1]), \
+                (unsupported, ["--device", "sim", "--kernel", "simt_64x64x16", "--type", "f64", "--cases", 3]):
+            result = tegula("check", *options)
+            self.assertEqual(result.code, 1)
+            self.assertRegex(result.err, f"^tegula check: nothing was checked: {reason}\n$")
+            self.assertNotIn("passed, ", result.out)
+
     def test_is_the_same_every_time(self):
         first, second = (tegula("check", "--cases", 30, "--seed", 5, "--device", "cpu").out
                          for _ in range(2))
@@ -660,6 +671,24 @@ class Everywhere(Folder):
             for option in "--version", "-V":
                 result = tegula(*command, option)
                 self.assertEqual((result.code, result.out, result.err), (0, version.out, ""), (command, option))
+
+    def test_warm_tells_how_long_all_kernels_take(self):
+        without_compiler = {"TEGULA_NVRTC": "/nowhere/libnvrtc.so"}
+        every = tegula("warm", env=without_compiler)
+        self.assertEqual(len(every.notes), 1, every.err)
+        self.assertRegex(every.notes[0], r"^note: all kernels .* take about \d+ minutes of one processor; --kernel ")
+        one = tegula("warm", "--kernel", "simt_64x64x16", env=without_compiler)
+        self.assertEqual((every.code, one.code, one.notes), (1, 1, []))
+
+    def test_standard_output_that_is_full_or_closed(self):
+        for command in ["info"], ["--version"], ["--help"], ["explain", "-m", 8, "-n", 8, "-k", 8, "--chip", "h200"], \
+                ["check", "--device", "cpu", "--cases", 2], ["ladder", "--device", "sim", "--size", 8]:
+            with open("/dev/full", "wb") as full:
+                results = tegula(*command, stdout=full), tegula(*command, preexec_fn=lambda: os.close(1))
+            name = "" if command[0].startswith("-") else " " + command[0]
+            for result, reason in zip(results, ("No space left on device", "Bad file descriptor")):
+                self.assertEqual((result.code, result.err),
+                                 (1, f"tegula{name}: cannot write to standard output: {reason}\n"))
 
     def test_errors_have_no_control_characters(self):
         result = tegula("mm", "\x1b[31mA.npy", "B.npy", "-o", "C.npy", cwd=self.folder)

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -139,6 +140,25 @@ static void labels_of_types(void **state)
 
 /* ---- bench ----------------------------------------------------------------------------------- */
 
+/* What report_finish() prints. */
+static const char *end_of(bench_report *report)
+{
+    static char text[2000];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stdout);
+    const int kept = dup(STDOUT_FILENO);
+    dup2(fileno(file), STDOUT_FILENO);
+    report_finish(report);
+    fflush(stdout);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
 /* A large product on the CPU that is far below the FMA rate: other programs were running. */
 static void a_busy_machine_is_seen(void **state)
 {
@@ -161,6 +181,10 @@ static void a_busy_machine_is_seen(void **state)
         report_add(&report, &t);
         assert_int_equal(report.slow, rows[i].is_slow);
     }
+    report.slow = 2;
+    assert_non_null(strstr(end_of(&report), "The machine was busy: 2 rows are less than half of "));
+    report.slow = 0;
+    assert_null(strstr(end_of(&report), "busy"));
     tgl_device_close(settings.dev);
 }
 

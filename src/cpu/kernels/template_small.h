@@ -152,7 +152,7 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         .alpha = &product->alpha,
         .beta = &product->beta,
 #if PARTS == 2
-        .complex = &product->complex,
+        .complex = product->complex,
 #endif
     };
 #ifdef WIDE_MR

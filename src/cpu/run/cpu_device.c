@@ -162,13 +162,13 @@ static tgl_status check_shape(const tgl_shape *s)
     if (s->scaling_a == TGL_SCALING_BLOCK || s->scaling_b == TGL_SCALING_BLOCK ||
         s->scaling_d == TGL_SCALING_BLOCK)
         return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no scales of blocks");
-    if (!has_addend(type->addends, e->bias != TGL_BIAS_NONE, e->type_bias) ||
-        !has_addend(type->addends, e->residual, e->type_residual))
-        return tgl_fail(
-            TGL_UNSUPPORTED,
-            "the cpu device takes a bias and a residual of f16, bf16 and f32 for "
-            "products of f16, bf16, 8-bit floating-point types and scaled i8, else of the "
-            "result's type only");
+    const bool takes_bias = has_addend(type->addends, e->bias != TGL_BIAS_NONE, e->type_bias);
+    if (!takes_bias || !has_addend(type->addends, e->residual, e->type_residual))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the %s is %s; the cpu device takes f16, bf16 and f32 for products of f16, "
+                        "bf16, 8-bit floating-point types and scaled i8, else the type of D only",
+                        takes_bias ? "residual" : "bias",
+                        tgl_type_name(takes_bias ? e->type_residual : e->type_bias));
     if (e->activation > type->last_activation)
         return tgl_fail(TGL_UNSUPPORTED, "products of i8 have integers as results: the cpu device "
                                          "applies no activation but relu to them");

@@ -342,7 +342,7 @@ static bool is_flat(const rectangle *x)
            !x->shape->trans_b && x->job->sums == NULL;
 }
 
-static void multiply_flat(const rectangle *x)
+static void multiply_flat(rectangle *x)
 {
     const tgl_shape *s = x->shape;
     const cpu_range rows = x->job->rows, columns = x->job->columns;
@@ -360,7 +360,7 @@ static void multiply_flat(const rectangle *x)
         .A = a_at(x, rows.begin, 0),
         .B = b_at(x, 0, columns.begin),
         .C = x->C + (rows.begin * x->ldc + columns.begin) * (int64_t)x->plan->kernels->element,
-        .complex = x->complex,
+        .complex = &x->complex,
     };
     tgl_cpu_multiply_strips(x->plan->kernels, &product);
     tgl_cpu_epilogue(x->product, x->job->problem, rows, columns);

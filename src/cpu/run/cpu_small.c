@@ -100,7 +100,7 @@ static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_produc
     for (int q = 0; q < tiles; q++) {
         const int rows = cut(m, tiles, q);
         cpu_beside part = next_part(next, vectors * kernels->vector * element);
-        part.complex = &x->complex;
+        part.complex = x->complex;
         tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta, &part);
         a += rows * a_row;
         c += rows * c_row;
@@ -161,7 +161,7 @@ multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, ne
 static bool has_alpha_alone(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const bool f32 = kernels->element == sizeof(float);
-    return kernels->parts == 1 && x->alpha != 1 && (f32 ? (float)x->beta == 0 : x->beta == 0);
+    return x->alpha != 1 && kernels->parts == 1 && (f32 ? (float)x->beta == 0 : x->beta == 0);
 }
 
 static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
@@ -238,9 +238,12 @@ static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels
         .C = p->C,
         .complex = p->complex,
     };
-    if (turns) {
-        x.complex.conj_a = p->complex.conj_b;
-        x.complex.conj_b = p->complex.conj_a;
+    tgl_complex_part turned;
+    if (turns && p->complex != NULL) {
+        turned = *p->complex;
+        turned.conj_a = p->complex->conj_b;
+        turned.conj_b = p->complex->conj_a;
+        x.complex = &turned;
     }
     multiply_directly(kernels, &x);
 }
@@ -322,7 +325,8 @@ static void multiply_part_of_batch(void *context, int thread, int team)
     tgl_small_product x = tgl_small_product_of(s);
     x.alpha = job->run->alpha;
     x.beta = job->run->beta;
-    x.complex = tgl_cpu_complex_part(s, job->run);
+    tgl_complex_part complex = tgl_cpu_complex_part(s, job->run);
+    x.complex = &complex;
     const int64_t end = cpu_share(s->batch, team, thread + 1);
     for (int64_t i = cpu_share(s->batch, team, thread); i < end; i++) {
         x.A = tgl_cpu_a_of(s, job->run, i, element);

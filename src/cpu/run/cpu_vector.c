@@ -21,6 +21,8 @@ typedef struct matvec {
 
 static matvec matvec_of(const tgl_small_product *p)
 {
+    const bool conj_a = p->complex != NULL && p->complex->conj_a;
+    const bool conj_b = p->complex != NULL && p->complex->conj_b;
     if (p->n == 1) /* op(A) is the matrix, op(B) the column */
         return (matvec){.length = p->m,
                         .k = p->k,
@@ -30,8 +32,8 @@ static matvec matvec_of(const tgl_small_product *p)
                         .x_step = p->trans_b ? 1 : p->ldb,
                         .y = p->C,
                         .y_step = p->ldc,
-                        .conj_m = p->complex.conj_a,
-                        .conj_x = p->complex.conj_b,
+                        .conj_m = conj_a,
+                        .conj_x = conj_b,
                         .by_rows = !p->trans_a};
     return (matvec){.length = p->n, /* op(B) is the matrix, op(A) the row */
                     .k = p->k,
@@ -41,8 +43,8 @@ static matvec matvec_of(const tgl_small_product *p)
                     .x_step = p->trans_a ? p->lda : 1,
                     .y = p->C,
                     .y_step = 1,
-                    .conj_m = p->complex.conj_b,
-                    .conj_x = p->complex.conj_a,
+                    .conj_m = conj_b,
+                    .conj_x = conj_a,
                     .by_rows = p->trans_b};
 }
 
@@ -97,6 +99,8 @@ static matvec matvec_of_batch(const cpu_product *product, int64_t problem)
     const tgl_shape *s = product->shape;
     const int64_t element = (int64_t)product->plan->kernels->element;
     tgl_small_product one = tgl_small_product_of(s);
+    tgl_complex_part complex = tgl_cpu_complex_part(s, product->run);
+    one.complex = &complex;
     one.A = tgl_cpu_a_of(s, product->run, problem, element);
     one.B = tgl_cpu_b_of(s, product->run, problem, element);
     one.C = tgl_cpu_d_of(s, product->run, problem, element);
@@ -156,6 +160,6 @@ bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *p
     const double alpha = f32 ? (float)product->alpha : product->alpha;
     const double beta = f32 ? (float)product->beta : product->beta;
     multiply_part(kernels, &v, is_copied ? x : v.x, sums, 0, v.length, alpha, beta,
-                  product->complex);
+                  product->complex != NULL ? *product->complex : (tgl_complex_part){0});
     return true;
 }

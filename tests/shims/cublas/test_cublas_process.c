@@ -231,6 +231,8 @@ static void test_environment(void **state)
         clean_output_of("TEGULA_CUBLAS_SERVE", "yes", computes),
         "tegula_cublas: TEGULA_CUBLAS_SERVE is \"yes\"; it must be faster, measured, "
         "all or none. It is taken for faster.\n");
+    assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERV", "all", computes),
+                        "tegula_cublas: there is no setting TEGULA_CUBLAS_SERV. It is ignored.\n");
     const char *text = clean_output_of("TEGULA_NVRTC", "/nonexistent/libnvrtc.so", leaves_all);
     const char *end = ". cuBLAS computes all products.\n"; /* once */
     assert_true(strncmp(text, "tegula_cublas: ", strlen("tegula_cublas: ")) == 0);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products with split-K, which add in the workspace, for tests of workspace with the fake
+ * libraries.
+ */
+#ifndef SPLIT_CASE_H
+#define SPLIT_CASE_H
+
+#include "fake_cuda/setup.h"
+
+enum { M = 64, N = 64, K = 1024 };
+
+static float A[M * K], B[K * N], C[M * N]; /* ones; the fake accepts any memory */
+
+/* C := A*B of ones with 11-way split-K. A batch multiplies the same matrices (strides of 0). */
+static inline tgl_plan *split_plan(tgl_device *dev, int k, int64_t batch)
+{
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = "simt_32x32x32:splits=11,strips=0"};
+    tgl_problem problem = problem_of(TGL_F32, M, N, k);
+    problem.batch = batch;
+    problem.stride_c = (int64_t)M * N;
+    tgl_plan *plan;
+    for (int i = 0; i < M * K; i++)
+        A[i] = B[i] = 1;
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    assert_true(tgl_plan_workspace_size(plan) > 0);
+    return plan;
+}
+
+/* Whether C is the product of a plan with k = K. */
+static inline bool is_product(void)
+{
+    return C[0] == K && C[M * N - 1] == K;
+}
+
+/* alpha = 0: even without a product the run gets workspace. */
+static inline tgl_status run_empty(const tgl_plan *plan, void *stream)
+{
+    static float room[4096 * M * N];
+    return tgl_plan_run(plan, 0, NULL, NULL, 0, room, stream);
+}
+
+#endif
