@@ -17,6 +17,7 @@ from typing import Callable, Dict, List, Tuple
 
 import torch
 
+import results_csv
 import tegula
 
 # Name, experts, n, k, tokens.
@@ -153,7 +154,9 @@ def main() -> None:
     random_cases(8)
     dense = dense_rate(options.burst)
     out = open(options.csv, "w", encoding="utf-8") if options.csv else sys.stdout
-    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
+    if options.csv:
+        out.write(results_csv.origin())
+    print(f"# note: {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
           f"tegula {tegula.__version__}, dense bf16 {dense * 1e-12:.0f} T/s", file=out)
     print("layer,experts,n,k,tokens,along,sizes,library,us,tflops,of_roofline,vs_torch", file=out)
     for along in options.along.split(","):

@@ -94,16 +94,22 @@ static grouped_data make_data(tgl_device *dev, const grouped_case *c)
     return d;
 }
 
-/* NaN in group 0, and in the rows of A that no group has. */
-static void poison(const grouped_case *c, const span *spans, grouped_data *d)
+/* NaN in A or in B of every second group along K, into which the group before reaches. */
+static void poison_depth(const grouped_case *c, const span *spans, grouped_data *d)
 {
-    if (c->grouping == TGL_GROUPED_DEPTH) {
-        for (int64_t p = spans[0].first; p < spans[0].end; p++)
-            for (int64_t i = 0; i < c->rows; i++)
-                element_set(c->type, d->A.host,
-                            c->trans_a ? place(&d->A, 0, p, i) : place(&d->A, 0, i, p), NAN);
-        return;
+    for (int g = 1; g < c->count; g += 2) {
+        const bool is_a = g % 4 == 1;
+        stored *x = is_a ? &d->A : &d->B;
+        const bool is_line = (is_a ? c->trans_a : !c->trans_b) != c->is_column_major;
+        for (int64_t p = spans[g].first; p < spans[g].end; p++)
+            for (int64_t i = 0; i < (is_a ? c->rows : c->n); i++)
+                element_set(c->type, x->host, is_line ? place(x, 0, p, i) : place(x, 0, i, p), NAN);
     }
+}
+
+/* NaN in group 0, and in the rows of A that no group has. */
+static void poison_rows(const grouped_case *c, const span *spans, grouped_data *d)
+{
     for (int64_t i = 0; i < d->A.lines * d->A.batch && !c->trans_a; i++) {
         const int64_t matrix = i / d->A.lines, row = i % d->A.lines;
         bool is_taken = false;
@@ -239,7 +245,8 @@ tgl_status run_grouped(tgl_device *dev, const grouped_case *c)
     assert_non_null(expected);
     assert_non_null(found);
     find_spans(c, spans);
-    if (c->has_poison) poison(c, spans, &d);
+    if (c->has_poison && c->grouping == TGL_GROUPED_DEPTH) poison_depth(c, spans, &d);
+    if (c->has_poison && c->grouping != TGL_GROUPED_DEPTH) poison_rows(c, spans, &d);
     for (size_t i = 0; i < COUNT_OF(all); i++)
         upload(dev, all[i]);
     assert_status(tgl_upload(dev, d.groups, c->groups, (size_t)c->count * 4, NULL), TGL_OK);

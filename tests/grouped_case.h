@@ -23,7 +23,7 @@ typedef struct grouped_case {
     double alpha, beta;
     tgl_bias bias;
     bool has_relu, has_residual;
-    bool has_poison; /* what no group has is NaN, and so are the elements of group 0 */
+    bool has_poison; /* NaN in what other groups have: poison_rows(), poison_depth() */
     tgl_compute compute;
     const char *kernel;
     uint64_t seed;
