@@ -17,6 +17,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
+import results_csv
 import tegula
 import tegula.dist
 import torch
@@ -227,7 +228,8 @@ def run_table(comm: Any, options: argparse.Namespace, with_async_tp: bool) -> No
     first = comm.rank == 0
     file = open(options.csv, "w", newline="", encoding="utf-8") if options.csv and first else None
     writer = csv.DictWriter(file, COLUMNS) if file else None
-    if writer:
+    if file and writer:
+        file.write(results_csv.origin())
         writer.writeheader()
     if first:
         print(f"{comm.ranks} x {torch.cuda.get_device_name()}; PyTorch {torch.__version__}; local: "
