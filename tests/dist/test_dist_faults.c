@@ -263,7 +263,7 @@ static void whole_numbers(void **state)
     }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef OWN_ALLOCATOR
 /* One rank has no memory any more: all know, and none waits. */
 static _Thread_local int mallocs_left = -1; /* -1: no limit */
 
