@@ -11,7 +11,7 @@
 
 struct planned_product {
     tgl_problem problem;
-    bool has_epilogue;
+    bool has_epilogue, has_residual;
     tgl_plan *plan;
 };
 
@@ -30,11 +30,18 @@ static tgl_status add_plan(dist_products *products, const dist_product *p, tgl_p
         products->list = list;
         products->room = room;
     }
+    const tgl_epilogue none = {.size = sizeof none};
+    tgl_epilogue epilogue = p->has_epilogue ? *products->epilogue : none;
+    epilogue.residual = p->residual != NULL;
+    epilogue.ld_residual = p->problem.ldc;
+    epilogue.type_residual = p->problem.type_c;
+    const bool is_needed = p->has_epilogue || p->residual != NULL;
     const tgl_plan_options options = {.size = sizeof options,
-                                      .epilogue = p->has_epilogue ? products->epilogue : NULL};
+                                      .epilogue = is_needed ? &epilogue : NULL};
     const tgl_status status = tgl_plan_create(products->dev, &p->problem, &options, plan);
     if (status != TGL_OK) return dist_fail_local(status);
-    products->list[products->count++] = (planned_product){p->problem, p->has_epilogue, *plan};
+    products->list[products->count++] =
+        (planned_product){p->problem, p->has_epilogue, p->residual != NULL, *plan};
     return TGL_OK;
 }
 
@@ -43,6 +50,7 @@ static tgl_status find_plan(dist_products *products, const dist_product *p, tgl_
     for (int i = 0; i < products->count; i++) {
         const planned_product *planned = &products->list[i];
         if (planned->has_epilogue == p->has_epilogue &&
+            planned->has_residual == (p->residual != NULL) &&
             problems_equal(&planned->problem, &p->problem)) {
             *plan = planned->plan;
             return TGL_OK;
@@ -63,7 +71,8 @@ tgl_status dist_multiply(dist_products *products, const dist_product *p)
                                    .B = p->B,
                                    .C = p->C,
                                    .D = p->D,
-                                   .bias = p->bias};
+                                   .bias = p->bias,
+                                   .residual = p->residual};
     const tgl_status status = tgl_plan_run_operands(plan, &operands, products->stream);
     return status == TGL_OK ? TGL_OK : dist_fail_local(status);
 }

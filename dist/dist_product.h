@@ -20,12 +20,13 @@ typedef struct dist_products {
     int count, room;
 } dist_products;
 
-/* One product: C := alpha*op(A)*op(B) + beta*C, or D := ... for a problem with a D. */
+/* One product: C := alpha*op(A)*op(B) + beta*C, or D := ... for a problem with a D. With an
+ * epilogue, and with a residual if it is not NULL: a matrix of C's type and leading dimension. */
 typedef struct dist_product {
     tgl_problem problem;
     bool has_epilogue;
     double alpha, beta;
-    const void *A, *B, *bias;
+    const void *A, *B, *bias, *residual;
     void *C, *D;
 } dist_product;
 

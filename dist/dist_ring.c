@@ -5,126 +5,10 @@
 #include "dist_ring.h"
 
 #include "dist_copy.h"
-#include "dist_cost.h"
 #include "dist_error.h"
 #include "dist_plan.h"
 
 #include <stdlib.h>
-
-enum { CHUNKS_MOST = 8, CHUNK_GRAIN = 128 };
-
-/* ---- Choosing -------------------------------------------------------------------------------- */
-
-/* The axis of C that is divided over all ranks in one block each; AXES: none. Of a replicated C the
- * rows are. */
-static int ring_axis(const dist_task *task)
-{
-    const dist_spread *c = &task->spread[OPERAND_C];
-    if (c->replicated) return AXIS_M;
-    for (int side = 0; side < 2; side++) {
-        const dist_axis *x = &c->axis[side], *other = &c->axis[1 - side];
-        if (x->parts == task->ranks && other->parts == 1 && x->source == 0 &&
-            x->first == x->block && x->block * x->parts >= x->size)
-            return task->axis_of[OPERAND_C][side];
-    }
-    return AXES;
-}
-
-static bool ring_serves(const dist_task *task, const dist_division *division)
-{
-    const dist_volumes v = dist_volumes_of(task, division);
-    const dist_axis *k = &division->axis[AXIS_K];
-    return task->ranks > 1 && k->parts == task->ranks && division->ranks == task->ranks &&
-           v.stays[OPERAND_A] && v.stays[OPERAND_B] && !task->spread[OPERAND_A].replicated &&
-           !task->spread[OPERAND_B].replicated && ring_axis(task) != AXES;
-}
-
-/* Seconds of a number of chunks for each shard; 0: of one product. */
-static double ring_seconds(const dist_task *task, const tgl_dist_machine *machine, int axis,
-                           int chunks)
-{
-    const double ranks = task->ranks, products = chunks > 0 ? ranks * chunks : 1;
-    const double k = (double)dist_task_extent(task, AXIS_K) / ranks;
-    const double mn =
-        (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
-    const dist_volumes v = {.multiplications = mn * k};
-    const int other = axis == AXIS_M ? OPERAND_B : OPERAND_A, kept = 1 - other;
-    const double sum = (double)dist_task_sum_element(task);
-    const double moved = mn * sum * (ranks - 1) / ranks / machine->bytes_per_s;
-    const double extent = (double)dist_task_extent(task, axis == AXIS_M ? AXIS_N : AXIS_M);
-    const double whole = extent * k * (double)dist_task_element(task, other);
-    const double cut = mn / extent * k * (double)dist_task_element(task, kept) + 2 * mn * sum;
-    const double reading = machine->operand_bytes_per_s > 0
-                               ? (whole + cut / products) / machine->operand_bytes_per_s
-                               : 0;
-    const double computing = dist_cost_products(task, &v, machine) / products;
-    const double each = (reading > computing ? reading : computing) + machine->product_s;
-    const double parts = task->spread[OPERAND_C].replicated ? ranks : 1; /* that a rank sums */
-    if (chunks == 0)
-        return each + parts * moved + machine->latency_s + machine->product_s * ranks +
-               2 * mn / ranks * parts * (ranks - 1) * sum / machine->memory_per_s;
-    const double move = moved / (products - chunks) + machine->latency_s;
-    const double copying = /* the last chunk */
-        task->spread[OPERAND_C].replicated ? 2 * moved / chunks / ranks + 2 * machine->latency_s
-                                           : 0;
-    const double multiplying =
-        products * each + (chunks == 1 ? (products - 1) * move : 0) + copying;
-    const double moving = (products - chunks) * move + 2 * each + copying;
-    return multiplying > moving ? multiplying : moving;
-}
-
-/* The figures of the ring that choice->ring says. */
-static void set_choice(const dist_task *task, dist_division *division, double seconds,
-                       dist_choice *choice)
-{
-    tgl_dist_figures *f = &choice->figures;
-    const double ranks = task->ranks, sum = (double)dist_task_sum_element(task);
-    const double mn =
-        (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
-    const double copies =
-        task->spread[OPERAND_C].replicated ? (double)dist_task_element(task, OPERAND_C) : 0;
-    const int64_t shard = (dist_task_extent(task, ring_axis(task)) - 1) / task->ranks + 1;
-    division->loop = ring_axis(task);
-    division->panels = choice->ring > 0 ? (int64_t)task->ranks * choice->ring : 1;
-    division->panel = (dist_task_extent(task, division->loop) - 1) / division->panels + 1;
-    choice->division = *division;
-    f->parts_m = f->parts_n = 1;
-    f->parts_k = task->ranks;
-    f->seconds = seconds;
-    f->received_bytes = mn * (sum + copies) * (ranks - 1) / ranks;
-    f->panels = division->panels;
-    f->panel = choice->ring > 0 ? (shard - 1) / choice->ring + 1 : division->panel;
-    choice->stays[0] = 'A', choice->stays[1] = 'B', choice->stays[2] = '\0';
-}
-
-static void consider_ring(const dist_task *task, const tgl_dist_machine *machine,
-                          const dist_limits *limits, dist_choice *choice)
-{
-    dist_division division = dist_planner_staying(task, OPERAND_A);
-    if (!machine->moves_alone || task->spread[OPERAND_A].replicated ||
-        !dist_planner_allows(limits, &division) || !ring_serves(task, &division))
-        return;
-    const int axis = ring_axis(task);
-    const int64_t shard = (dist_task_extent(task, axis) - 1) / task->ranks + 1;
-    double best = choice->figures.seconds;
-    for (int chunks = 0; chunks <= CHUNKS_MOST; chunks = chunks > 0 ? 2 * chunks : 1) {
-        const double seconds = ring_seconds(task, machine, axis, chunks);
-        if (seconds >= best || (chunks > 1 && shard / chunks < CHUNK_GRAIN)) continue;
-        best = seconds;
-        choice->ring = chunks;
-    }
-    if (choice->ring != RING_NONE) set_choice(task, &division, best, choice);
-}
-
-tgl_status dist_choose(const dist_task *task, const tgl_dist_machine *machine,
-                       const dist_limits *limits, dist_choice *choice)
-{
-    DIST_TRY(dist_planner_choose(task, machine, limits, choice));
-    choice->ring = RING_NONE;
-    if (limits->panel == 0 && limits->panel_max == 0 && limits->memory_bytes <= 0)
-        consider_ring(task, machine, limits, choice);
-    return TGL_OK;
-}
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
@@ -136,17 +20,19 @@ typedef struct chunk {
 
 static const dist_axis *shards_of(const tgl_dist_plan *plan)
 {
-    const int axis = ring_axis(&plan->task);
+    const int axis = dist_ring_axis(&plan->task);
     return &plan->owned.axis[plan->task.axis_of[OPERAND_C][0] == axis ? 0 : 1];
 }
 
-/* Chunks begin at multiples of CHUNK_GRAIN, if they are longer. */
+/* Chunks begin at multiples of RING_CHUNK_GRAIN, if they are longer. */
 static int64_t chunk_length(const tgl_dist_plan *plan)
 {
     const int64_t shard = shards_of(plan)->block;
     const int chunks = plan->choice.ring > 0 ? plan->choice.ring : 1;
     const int64_t length = (shard - 1) / chunks + 1;
-    return length > CHUNK_GRAIN ? (length + CHUNK_GRAIN - 1) / CHUNK_GRAIN * CHUNK_GRAIN : length;
+    return length > RING_CHUNK_GRAIN
+               ? (length + RING_CHUNK_GRAIN - 1) / RING_CHUNK_GRAIN * RING_CHUNK_GRAIN
+               : length;
 }
 
 static chunk chunk_of(const tgl_dist_plan *plan, int owner, int64_t index)
@@ -164,7 +50,7 @@ static chunk chunk_of(const tgl_dist_plan *plan, int owner, int64_t index)
 /* The extent of C across the axis of the ring. */
 static int64_t across(const tgl_dist_plan *plan)
 {
-    return dist_task_extent(&plan->task, ring_axis(&plan->task) == AXIS_M ? AXIS_N : AXIS_M);
+    return dist_task_extent(&plan->task, dist_ring_axis(&plan->task) == AXIS_M ? AXIS_N : AXIS_M);
 }
 
 static size_t chunk_bytes(const tgl_dist_plan *plan, const chunk *c, size_t element)
@@ -247,7 +133,7 @@ static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *
                                int64_t length)
 {
     const dist_task *task = &plan->task;
-    const bool by_rows = ring_axis(task) == AXIS_M;
+    const bool by_rows = dist_ring_axis(task) == AXIS_M;
     const int operand = by_rows ? OPERAND_A : OPERAND_B;
     const dist_rect own = dist_rect_at(&task->spread[OPERAND_A], plan->dist->transport.rank, 0);
     dist_product p = {.problem = task->problem, .alpha = call->alpha, .A = call->A, .B = call->B};
@@ -278,8 +164,8 @@ static void *own_chunk(const tgl_dist_plan *plan, const dist_ring_call *call, co
 {
     const dist_task *task = &plan->task;
     const int64_t ld = task->ld[OPERAND_C];
-    const int64_t line = first_row(plan) + (ring_axis(task) == AXIS_M ? c->at : 0);
-    const int64_t column = ring_axis(task) == AXIS_M ? 0 : c->at;
+    const int64_t line = first_row(plan) + (dist_ring_axis(task) == AXIS_M ? c->at : 0);
+    const int64_t column = dist_ring_axis(task) == AXIS_M ? 0 : c->at;
     return at(call->C, line * ld + column, dist_task_element(task, OPERAND_C));
 }
 
@@ -290,7 +176,7 @@ static const void *bias_of(const tgl_dist_plan *plan, const dist_ring_call *call
     const tgl_epilogue *e = &task->epilogue;
     const tgl_type type = e->type_bias != 0 ? e->type_bias : task->type[OPERAND_C];
     if (e->bias == TGL_BIAS_NONE) return NULL;
-    const bool is_along = (e->bias == TGL_BIAS_ROW) == (ring_axis(task) == AXIS_M);
+    const bool is_along = (e->bias == TGL_BIAS_ROW) == (dist_ring_axis(task) == AXIS_M);
     const int64_t first = is_along ? first_row(plan) + c->at : 0;
     return at(call->bias, first, tgl_type_size(type));
 }
@@ -315,9 +201,10 @@ static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chu
                     p.problem.m, p.problem.n);
 }
 
-/* C := activation(product + received + bias), for a chunk of this rank's shard. */
+/* C := activation(product + received + bias) + residual, for a chunk of this rank's shard. The
+ * residual has the form of `received`; NULL: none. */
 static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
-                               void *received, bool multiplies)
+                               void *received, bool multiplies, const void *residual)
 {
     const dist_task *task = &plan->task;
     if (call->beta != 0) DIST_TRY(add_own_c(plan, call, c, received));
@@ -325,6 +212,7 @@ static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const 
     if (!multiplies) p.problem.k = 0;
     p.beta = 1;
     p.C = received;
+    p.residual = residual;
     p.problem.type_d = task->type[OPERAND_C];
     p.problem.ldd = task->ld[OPERAND_C];
     p.D = own_chunk(plan, call, c);
@@ -437,7 +325,7 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
     const int ranks = plan->task.ranks, rank = plan->dist->transport.rank;
     const int64_t chunks = plan->choice.ring, sent = (ranks - 1) * chunks,
                   late = chunks > 1 ? 2 : 1;
-    void *group[2] = {NULL, NULL}, *copies[CHUNKS_MOST] = {NULL};
+    void *group[2] = {NULL, NULL}, *copies[RING_CHUNKS_MOST] = {NULL};
     for (int64_t t = 0; t < sent + chunks; t++) {
         const int owner = (int)((rank + ranks - 1 - t / chunks) % ranks);
         const chunk c = chunk_of(plan, owner, t % chunks);
@@ -448,8 +336,8 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
             continue;
         }
         if (c.length > 0)
-            DIST_TRY(finish_chunk(plan, call, &c,
-                                  plan->ring.received[(t - chunks) % plan->ring.slots], true));
+            DIST_TRY(finish_chunk(
+                plan, call, &c, plan->ring.received[(t - chunks) % plan->ring.slots], true, NULL));
         if (plan->has_copies) DIST_TRY(begin_copies(plan, call, t - sent, &copies[t - sent]));
         if (plan->has_copies && t > sent)
             DIST_TRY(finish_copies(plan, call, t - sent - 1, &copies[t - sent - 1]));
@@ -461,7 +349,7 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
 static void make_whole(tgl_dist_plan *plan, dist_ring_call *call)
 {
     const size_t sum = dist_task_sum_element(&plan->task);
-    const bool by_rows = ring_axis(&plan->task) == AXIS_M;
+    const bool by_rows = dist_ring_axis(&plan->task) == AXIS_M;
     for (int rank = 0; rank < (by_rows ? 1 : plan->task.ranks); rank++) {
         const chunk c = by_rows ? (chunk){.length = plan->task.problem.m} : chunk_of(plan, rank, 0);
         dist_product p = product_of(plan, call, c.first, c.length);
@@ -503,9 +391,11 @@ static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
     make_whole(plan, call);
     DIST_TRY(exchange_parts(plan));
     if (own.length == 0) return TGL_OK;
-    const bool by_rows = ring_axis(task) == AXIS_M;
+    const bool by_rows = dist_ring_axis(task) == AXIS_M;
     const int64_t width = by_rows ? across(plan) : own.length;
     const int64_t lines = by_rows ? own.length : across(plan);
+    const bool has_activation = task->epilogue.size > 0 && task->epilogue.activation != 0;
+    const void *residual = NULL; /* the last part, if it may be added after the activation */
     void *sum = NULL;
     for (int rank = 0; rank < t->ranks; rank++) {
         void *part = rank == t->rank ? at(plan->ring.made[0], own.first * across(plan),
@@ -513,10 +403,12 @@ static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
                                      : plan->ring.received[rank - (rank > t->rank)];
         if (rank == 0)
             sum = part;
+        else if (rank == t->ranks - 1 && !has_activation)
+            residual = part;
         else
             DIST_TRY(dist_add(t, task->type_sum, sum, width, part, width, lines, width));
     }
-    return finish_chunk(plan, call, &own, sum, false);
+    return finish_chunk(plan, call, &own, sum, false, residual);
 }
 
 tgl_status dist_ring_run(tgl_dist_plan *plan, dist_ring_call *call)

@@ -25,6 +25,15 @@
 
 struct tgl_dist_plan;
 
+enum {
+    RING_CHUNKS_MOST = 8,   /* of a shard */
+    RING_CHUNK_GRAIN = 128, /* longer chunks begin at multiples of it: a tile of the kernels */
+};
+
+/* The axis of C that is divided over all ranks in one block each; AXES: none. Of a replicated C the
+ * rows are. */
+int dist_ring_axis(const dist_task *task);
+
 /* The numbers of a run. A, B and the bias as the task has them. */
 typedef struct dist_ring_call {
     double alpha, beta;

@@ -6,12 +6,15 @@
 
 /* Columns: the least compute capability; the part of the peak of FP32 that its products reach; how
  * much faster F64 and 16-bit types are than that; bytes/s between two GPUs of a host.
- * 90: H100 and H200 with NVLink 4 (bench/results); the others follow from the data sheets. */
+ * H200 with NVLink 4: measured, 2026-11 (bench/dist.sh); the others follow from the data sheets. */
 static const struct {
     double capability, f32_part, f64_rate, half_rate, link;
 } chips[] = {
-    {100, 0.75, 0.6, 25, 700e9}, {90, 0.78, 1.1, 13, 350e9}, {89, 0.7, 0.02, 3, 20e9},
-    {80, 0.8, 1, 14, 200e9},     {0, 0.7, 0.03, 4, 10e9},
+    {100, 0.75, 0.6, 25, 700e9}, /* B200 */
+    {90, 0.78, 1.1, 13, 350e9},  /* H100, H200 */
+    {89, 0.7, 0.02, 3, 20e9},    /* L4, L40: no NVLink */
+    {80, 0.8, 1, 14, 200e9},     /* A100 */
+    {0, 0.7, 0.03, 4, 10e9},     /* others */
 };
 
 static double number_of(const tgl_device *dev, tgl_number number, double otherwise)

@@ -75,9 +75,9 @@ void gpu_pool_return(gpu_pool *pool, void *memory)
         if (pool->blocks[i].memory == memory) pool->blocks[i].is_used = false;
 }
 
-void gpu_pool_free(gpu_pool *pool)
+void gpu_pool_free(gpu_pool *pool, bool keeps_memory)
 {
-    for (int i = 0; i < pool->count; i++)
+    for (int i = 0; i < pool->count && !keeps_memory; i++)
         if (pool->blocks[i].memory != NULL) pool->driver->cuMemFree(pool->blocks[i].memory);
     free(pool->blocks);
     pool->blocks = NULL;

@@ -27,7 +27,8 @@ typedef struct gpu_pool {
 /* The context is current. 0 bytes give NULL. TGL_NO_MEMORY; TGL_DRIVER. */
 tgl_status gpu_pool_take(gpu_pool *pool, size_t bytes, void **memory);
 void gpu_pool_return(gpu_pool *pool, void *memory);
-void gpu_pool_free(gpu_pool *pool);
+/* keeps_memory: other processes may still have mapped it. */
+void gpu_pool_free(gpu_pool *pool, bool keeps_memory);
 
 /* Fills *buffer for another process. false: the memory is not of the pool. */
 bool gpu_pool_describe(gpu_pool *pool, const void *memory, size_t bytes, rendezvous_buffer *buffer);

@@ -227,7 +227,7 @@ static void close_memory(nccl_transport *t)
         (t->meeting == NULL ||
          (all != NULL && rendezvous_gather(t->meeting, &mine, all, sizeof mine) == TGL_OK));
     free(all);
-    if (is_free) gpu_pool_free(&t->pool);
+    gpu_pool_free(&t->pool, !is_free);
     if (is_free && t->flags != NULL) t->driver.cuMemFree((CUdeviceptr)t->flags);
     if (t->round_device != NULL) t->driver.cuMemFree((CUdeviceptr)t->round_device);
     if (t->round_host != NULL) t->driver.cuMemFreeHost(t->round_host);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared memory of the processes of one host. An all-gather goes in rounds: a rank writes its bytes
- * and raises its counter, and waits for the counters of the others. It may overwrite the bytes of
- * round t in round t+2, because all have then read them: they have arrived in round t+1.
+ * Shared memory of the processes of one host: a file in /dev/shm, which is what shm_open() opens,
+ * and older C libraries have that in a library of its own. An all-gather goes in rounds: a rank
+ * writes its bytes and raises its counter, and waits for the counters of the others. It may
+ * overwrite the bytes of round t in round t+2, because all have then read them: they have arrived
+ * in round t+1.
  */
 #include "rendezvous.h"
 
@@ -74,8 +76,8 @@ rendezvous *rendezvous_make(int ranks, double timeout_s, char name[RENDEZVOUS_NA
 {
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, 0) != sizeof number) return NULL;
-    snprintf(name, RENDEZVOUS_NAME, "/tegula-%016llx", (unsigned long long)number);
-    const int fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    snprintf(name, RENDEZVOUS_NAME, "/dev/shm/tegula-%016llx", (unsigned long long)number);
+    const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     rendezvous *r = fd >= 0 ? map(fd, 0, ranks, timeout_s) : NULL;
     if (r == NULL) rendezvous_unlink(name);
     return r;
@@ -83,13 +85,13 @@ rendezvous *rendezvous_make(int ranks, double timeout_s, char name[RENDEZVOUS_NA
 
 rendezvous *rendezvous_join(int rank, int ranks, double timeout_s, const char *name)
 {
-    const int fd = name[0] != '\0' ? shm_open(name, O_RDWR, 0600) : -1;
+    const int fd = name[0] != '\0' ? open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
     return fd >= 0 ? map(fd, rank, ranks, timeout_s) : NULL;
 }
 
 void rendezvous_unlink(const char *name)
 {
-    shm_unlink(name);
+    unlink(name);
 }
 
 void rendezvous_close(rendezvous *r)

@@ -37,6 +37,11 @@ for wrong in ([], ["explain", *sizes, "--layouts", "rows,rows,rows"], ["explain"
               ["explain", "--ranks", 2, *sizes, "--layouts", "rows,rows,2x2:64"],
               ["explain", "--ranks", 2, *sizes, "--layouts", "rows,rows,1x2:0"]):
     assert "--help" in run(*wrong, status=2)
+# A process for each GPU, where there is none.
+os.environ["TEGULA_LIBCUDA"] = "/nonexistent/libcuda.so"
+text = run("bench", "--gpus", 2, "-m", 4, "-n", 4, "-k", 4, status=1)
+assert "cannot open the device \"cuda:" in text, text
+del os.environ["TEGULA_LIBCUDA"]
 if not mpiexec:
     sys.exit(0)
 
