@@ -179,6 +179,11 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
         memory += (v->needed[x] + 2 * v->received[x]) * share;
     }
     const double products = multiplying(task, division, v, panels, machine);
+    /* Partial sums of C on a device: kernels that fill, add and round, each of which reads or
+     * writes the sums about four times. */
+    if (machine->moves_alone && !v->stays[OPERAND_C])
+        outside +=
+            (3 + panels) * machine->product_s + 4 * v->needed[OPERAND_C] / machine->memory_per_s;
     const bool waits = !machine->moves_alone || !has_first_panel(task, division, v);
     const double waiting = waits ? in_loop / panels : 0;
     const double hidden = in_loop * (1 - 1 / panels);

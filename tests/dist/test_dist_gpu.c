@@ -309,10 +309,13 @@ static void plans_of_layers(void **state)
 {
     (void)state;
     static const struct {
-        bool gathers;
+        bool gathers, copies;
         int64_t tokens, panels_min, panels_max;
-    } layers[] = {{true, 64, 1, 1},   {true, 4096, 2, 4},   {true, 16384, 2, 4},  {false, 64, 1, 1},
-                  {false, 256, 1, 1}, {false, 2048, 4, 16}, {false, 16384, 4, 16}};
+    } layers[] = {{true, false, 64, 1, 1},      {true, false, 4096, 2, 4},
+                  {true, false, 16384, 2, 4},   {false, false, 64, 1, 1},
+                  {false, false, 256, 1, 1},    {false, false, 2048, 4, 16},
+                  {false, false, 16384, 4, 16}, {false, true, 64, 1, 1},
+                  {false, true, 256, 1, 1},     {false, true, 4096, 4, 16}};
     const tgl_dist_machine h200 = {.size = sizeof h200,
                                    .flops_per_s = 57e12,
                                    .f32_rate = 0.9,
@@ -340,13 +343,14 @@ static void plans_of_layers(void **state)
             tgl_dist_columns(&a, sizeof a, m, k, 2);
             tgl_dist_rows(&b, sizeof b, k, n, 2);
             tgl_dist_rows(&c, sizeof c, m, n, 2);
+            if (layers[i].copies) tgl_dist_replicated(&c, sizeof c, m, n);
         }
         assert_int_equal(
             tgl_dist_explain(&problem, &a, &b, &c, 2, &h200, NULL, &f, text, sizeof text, &length),
             TGL_OK);
         const bool stays = layers[i].gathers ? f.parts_n == 2 : f.parts_k == 2;
         if (!stays || f.panels < layers[i].panels_min || f.panels > layers[i].panels_max)
-            fail_msg("%s with %lld tokens: %s", layers[i].gathers ? "all-gather" : "reduce-scatter",
+            fail_msg("%s with %lld tokens: %s", layers[i].gathers ? "all-gather" : "sum",
                      (long long)m, text);
     }
 }
