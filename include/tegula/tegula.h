@@ -891,7 +891,10 @@ typedef struct tgl_warm_options {
     const char *kernel; /* only this kernel, or those of this family; NULL: all */
     void (*report)(const tgl_warm_report *report, void *user); /* called per kernel; may be NULL */
     void *user;                                                /* passed to report */
-    tgl_type type; /* of A, B, C and D; 0: F32, or else BF16 or F64 for a kernel without F32 */
+    tgl_type type; /* of A, B, C and D; 0: F32, or else BF16 or F64 for a kernel without F32; for an
+                      archive all types */
+    const char *archive; /* the path of an archive to write; NULL: none */
+    int64_t archive_kernels; /* the most kernels in it; 0: as many as 64 MiB hold */
 } tgl_warm_options;
 
 /* Compiles CUDA kernels into the disk cache (docs/environment.md says where it is): the ladder's
@@ -899,9 +902,14 @@ typedef struct tgl_warm_options {
  * in all four transpositions, for one large product with 16-byte aligned matrices. The first plan
  * of a product of another size or alignment, or with an epilogue, may still compile a kernel. Needs
  * NVRTC, but neither a GPU nor a driver.
+ * With an archive: compiles the kernels that plans choose for products without an epilogue, the
+ * most frequent first, for one architecture, on all processors, and writes them to one file, from
+ * which a device loads them before it asks NVRTC (docs/environment.md). report() is called from
+ * several threads, one at a time. The cache is used, too, so that a second call goes on where an
+ * earlier one was ended. kernel has to be NULL.
  * Returns TGL_OK, also with TEGULA_CACHE=off, where nothing is stored; TGL_BAD_ARGUMENT;
  * TGL_BAD_TYPE; TGL_NO_COMPILER; TGL_UNSUPPORTED (NVRTC does not support the architecture);
- * TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder. After all kernels were tried:
+ * TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder or the archive cannot be written. After all kernels were tried:
  * TGL_COMPILE or TGL_NO_MEMORY if one did not compile, TGL_DRIVER if one could not be stored. */
 TGL_API tgl_status tgl_warm(const tgl_warm_options *options);
 

@@ -39,6 +39,9 @@ typedef struct tgl_trials {
     /* Whether all kernels of a list are compiled: loaded, or in the disk cache. */
     bool (*is_compiled)(tgl_device *dev, const tgl_launch_list *list);
 
+    /* Compiles the kernels of several launch lists at the same time. */
+    void (*load_ahead)(tgl_device *dev, const tgl_launch_list *lists, int count);
+
     /* TGL_NO_MEMORY: the matrices would take more than a quarter of the free memory. */
     tgl_status (*open)(tgl_device *dev, const tgl_shape *shape, tgl_trial **trial);
     void (*close)(tgl_trial *trial);

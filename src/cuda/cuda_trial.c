@@ -295,6 +295,7 @@ const tgl_trials tgl_cuda_trials = {
     .describe = trial_describe,
     .is_captured = trial_is_captured,
     .is_compiled = trial_is_compiled,
+    .load_ahead = tgl_cuda_load_ahead,
     .open = trial_open,
     .close = trial_close,
     .time = trial_time,
