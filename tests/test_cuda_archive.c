@@ -17,8 +17,17 @@ enum { SIDE = 40 };
 
 /* Offsets in the file: see kernel_archive.c. */
 enum {
-    LIBRARY = 16, ARCH = 32, NVRTC = 48, COUNT = 52, SIZE = 56, SOURCES = 64, CHECKSUM = 96,
-    HEADER = 128, OFFSET = 32, LENGTH = 40, ENTRY = 104
+    LIBRARY = 16,
+    ARCH = 32,
+    NVRTC = 48,
+    COUNT = 52,
+    SIZE = 56,
+    SOURCES = 64,
+    CHECKSUM = 96,
+    HEADER = 128,
+    OFFSET = 32,
+    LENGTH = 40,
+    ENTRY = 104
 };
 
 static char path[300];
@@ -54,13 +63,13 @@ static void write_archive(void)
     for (int i = 0; i < count; i++) {
         const tgl_kernel *kernel = plan->list.kernels[i];
         assert_status(tgl_cuda_kernel_key(kernel, cuda->arch.name, &kernels[i].key), TGL_OK);
-        assert_status(tgl_cuda_compile_small(&cuda->nvrtc, NULL, kernel, cuda->arch.name,
-                                             &kernels[i].binary),
-                      TGL_OK);
+        assert_status(
+            tgl_cuda_compile_small(&cuda->nvrtc, NULL, kernel, cuda->arch.name, &kernels[i].binary),
+            TGL_OK);
     }
-    assert_status(tgl_archive_write(name_archive(), cuda->arch.name, cuda->nvrtc.version, kernels,
-                                    count),
-                  TGL_OK);
+    assert_status(
+        tgl_archive_write(name_archive(), cuda->arch.name, cuda->nvrtc.version, kernels, count),
+        TGL_OK);
     for (int i = 0; i < count; i++)
         free(kernels[i].binary.image);
     tgl_plan_destroy(plan);
@@ -179,11 +188,9 @@ static void it_needs_no_compiler(void **state)
 static void code_that_the_driver_refuses_is_compiled(void **state)
 {
     (void)state;
-    setenv("FAKE_NVRTC_OUTPUT", "sm_75", 1);
     tgl_archived kernel;
     unsetenv("TEGULA_ARCHIVE");
     setenv("TEGULA_CACHE", "off", 1);
-    unsetenv("FAKE_NVRTC_OUTPUT");
     tgl_device *dev = open_device("cuda");
     const tgl_cuda *cuda = dev->state;
     tgl_plan *plan = plan_of_side(dev, SIDE);
@@ -202,17 +209,12 @@ static void a_missing_archive_is_silent(void **state)
 {
     (void)state;
     setenv("TEGULA_CACHE", "off", 1);
-    setenv("TEGULA_ARCHIVE", "/nonexistent/file", 1);
-    assert_unused("there is no /nonexistent/file");
+    setenv("TEGULA_ARCHIVE", "/dev/null/file", 1);
+    assert_unused("there is no /dev/null/file");
     setenv("TEGULA_ARCHIVE", "", 1);
     assert_unused("off (TEGULA_ARCHIVE)");
     setenv("TEGULA_ARCHIVE", "relative.kernels", 1);
     assert_unused("no absolute path");
-    unsetenv("TEGULA_ARCHIVE");
-    tgl_device *dev = open_device("cuda");
-    char text[16] = "none";
-    tgl_last_error(text, sizeof text);
-    tgl_device_close(dev);
 }
 
 static void files_of_others_are_not_used(void **state)
@@ -290,16 +292,20 @@ static void damaged_archives_are_not_used(void **state)
     size_t size;
     write_archive();
     unsigned char *data = read_file(&size);
+    uint32_t count;
     uint64_t code, length;
-    memcpy(&code, data + HEADER + OFFSET, 8);
-    memcpy(&length, data + HEADER + LENGTH, 8);
+    memcpy(&count, data + COUNT, 4);
     for (size_t i = 0; i < HEADER + ENTRY; i += 7) {
         data[i] ^= 4;
         write_file(data, size);
         assert_unused("off");
         data[i] ^= 4;
     }
-    data[code + length / 2] ^= 1;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(&code, data + HEADER + i * ENTRY + OFFSET, 8);
+        memcpy(&length, data + HEADER + i * ENTRY + LENGTH, 8);
+        data[code + length / 2] ^= 1;
+    }
     write_file(data, size);
     assert_true(compilations_of_product() > 0);
     free(data);
@@ -369,7 +375,7 @@ static void warm_writes_an_archive(void **state)
     options.kernel = "dmma";
     assert_status(tgl_warm(&options), TGL_BAD_ARGUMENT);
     options.kernel = NULL;
-    options.archive = "/nonexistent/file";
+    options.archive = "/dev/null/file";
     assert_status(tgl_warm(&options), TGL_DRIVER);
     options.archive = path;
     setenv("FAKE_NVRTC_ERROR", "what the log says", 1);
@@ -391,7 +397,7 @@ static void samples_cover_other_products(void **state)
         assert_true(samples.kernels[i].products <= samples.kernels[i - 1].products);
     assert_status(tgl_samples_add(&samples, chip, TGL_F64, 500, 1), TGL_OK);
     assert_int_equal(samples.products, products + 500);
-    assert_in_range(samples.count - known, 0, 500 / 100);
+    assert_in_range(samples.count - known, 0, 500 * 3 / 100);
     tgl_samples_free(&samples);
 }
 
@@ -412,11 +418,11 @@ static void alternatives_are_compiled_when_they_are_needed(void **state)
     assert_int_equal(plan->list.kernel_count, 2);
     assert_int_equal(compilations(), before + 1);
     assert_status(tgl_plan_run(plan, 1, words, words, 0, words, NULL), TGL_OK);
-    assert_status(tgl_plan_run(plan, 0, words + 1, words, 0, words, NULL), TGL_OK);
+    assert_status(tgl_plan_run(plan, 0, words, words + 1, 0, words, NULL), TGL_OK);
     assert_int_equal(compilations(), before + 1);
     void *stream = create_stream();
     begin_capture(stream);
-    assert_status(tgl_plan_run(plan, 1, words + 1, words, 0, words, stream), TGL_OK);
+    assert_status(tgl_plan_run(plan, 1, words, words + 1, 0, words, stream), TGL_OK);
     destroy_graph(end_capture(stream));
     assert_int_equal(compilations(), before + 2);
     assert_status(tgl_plan_run(plan, 1, words, words + 1, 0, words, NULL), TGL_OK);
@@ -438,10 +444,10 @@ static void a_late_failure_is_the_runs(void **state)
     tgl_device *dev = open_device("cuda");
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
     setenv("FAKE_NVRTC_ERROR", "what the log says", 1);
-    assert_status(tgl_plan_run(plan, 1, words + 1, words, 0, words, NULL), TGL_COMPILE);
+    assert_status(tgl_plan_run(plan, 1, words, words + 1, 0, words, NULL), TGL_COMPILE);
     assert_status(tgl_plan_run(plan, 1, words, words, 0, words, NULL), TGL_OK);
     unsetenv("FAKE_NVRTC_ERROR");
-    assert_status(tgl_plan_run(plan, 1, words + 1, words, 0, words, NULL), TGL_OK);
+    assert_status(tgl_plan_run(plan, 1, words, words + 1, 0, words, NULL), TGL_OK);
     tgl_plan_destroy(plan);
     tgl_device_close(dev);
 }

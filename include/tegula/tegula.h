@@ -566,10 +566,10 @@ typedef struct tgl_epilogue {
  *     once more with kernels that need none, and uses those.
  *
  * Alignment. If the plan's kernel needs matrices that begin at multiples of 16 bytes, and those of
- * a run do not, the first such run plans and compiles the product once more. Counters, traces and
- * explanations of the plan are those of its own kernel.
+ * a run do not, the first such run compiles another kernel, or plans and compiles the product once
+ * more. Counters, traces and explanations of the plan are those of its own kernel.
  *
- * A run that does not plan and compile the product once more compiles nothing, does not wait for
+ * A run that does not do so compiles nothing, does not wait for
  * the GPU, and can be captured into a CUDA graph. The plan must outlive the graph. cpu: a run uses
  * a packing buffer that the device owns; concurrent runs may allocate more. */
 typedef struct tgl_plan tgl_plan;

@@ -56,8 +56,7 @@ static tgl_status find_samples(tgl_samples *samples, tgl_type type, int capabili
 static int take_next(build *of)
 {
     pthread_mutex_lock(&of->lock);
-    const bool is_done =
-        of->is_full || of->status == TGL_NO_MEMORY || of->next == of->wanted;
+    const bool is_done = of->is_full || of->status == TGL_NO_MEMORY || of->next == of->wanted;
     const int number = is_done ? -1 : of->next++;
     pthread_mutex_unlock(&of->lock);
     return number;

@@ -97,8 +97,7 @@ static int compare_use(const void *x, const void *y)
 static bool count_kernel(tgl_samples *samples, void **tree, const tgl_kernel *kernel)
 {
     enum { ROOM = 1 << 14 };
-    if (samples->kernels == NULL)
-        samples->kernels = calloc(ROOM, sizeof *samples->kernels);
+    if (samples->kernels == NULL) samples->kernels = calloc(ROOM, sizeof *samples->kernels);
     if (samples->kernels == NULL) return false;
     if (samples->count == ROOM) return true; /* there are some thousands */
     tgl_sampled *last = &samples->kernels[samples->count];
@@ -117,9 +116,8 @@ static bool count_kernel(tgl_samples *samples, void **tree, const tgl_kernel *ke
 /* Counts the kernels that a run with aligned operands launches. */
 static bool count_list(tgl_samples *samples, void **tree, const tgl_launch_list *list)
 {
-    const tgl_run aligned = {.alpha = 1, .has_product = true};
     for (int i = 0; i < list->step_count; i++) {
-        const tgl_launch *launch = tgl_step_choose(&list->steps[i], &aligned);
+        const tgl_launch *launch = tgl_step_choose_aligned(&list->steps[i]);
         if (launch != NULL && !count_kernel(samples, tree, launch->kernel)) return false;
     }
     return true;
@@ -169,8 +167,7 @@ tgl_status tgl_samples_add(tgl_samples *samples, const tgl_chip *chip, tgl_type 
         uint64_t state = seed + 1;
         if (type != 0 && type != arithmetics[i].type) continue;
         for (int j = 0; j < products && status == TGL_OK; j++) {
-            const tgl_problem p =
-                problem_of(&state, arithmetics[i].type, arithmetics[i].compute);
+            const tgl_problem p = problem_of(&state, arithmetics[i].type, arithmetics[i].compute);
             status = add_product(samples, &tree, chip, &p);
         }
     }

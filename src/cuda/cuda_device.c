@@ -53,8 +53,8 @@ static tgl_status use_current_context(tgl_device *dev, int *index)
                     *index, given);
 }
 
-/* Opens NVRTC and the archive of kernels, and chooses the architecture of the code. One of the two is
- * enough. */
+/* Opens NVRTC and the archive of kernels, and chooses the architecture of the code. One of the two
+ * is enough. */
 static tgl_status find_code(tgl_cuda *cuda)
 {
     const int capability = cuda->facts.capability, driver = cuda->facts.driver_version;

@@ -2,8 +2,8 @@
  *
  * Executes launch lists. prepare() does everything that does not depend on the pointers of a run:
  * functions, grids of persistent kernels, launch attributes. It does so for the alternatives that a
- * run with aligned operands takes; the first run that takes another one prepares that. run() chooses
- * alternatives, fills in the arguments on its stack, and launches.
+ * run with aligned operands takes; the first run that takes another one prepares that. run()
+ * chooses alternatives, fills in the arguments on its stack, and launches.
  */
 #include "base/integers.h"
 #include "base/no_cancel.h"
@@ -41,8 +41,8 @@ typedef struct cuda_plan {
     cuda_launch *launches; /* all alternatives of the list, ordered by step */
     int *first;            /* for each step: index of its first alternative */
     int launch_count;
-    tgl_tensor_maps *maps;  /* NULL: the list has none */
-    pthread_mutex_t lock;   /* while a run prepares an alternative */
+    tgl_tensor_maps *maps;   /* NULL: the list has none */
+    pthread_mutex_t lock;    /* while a run prepares an alternative */
     atomic_bool is_complete; /* all alternatives are ready */
 } cuda_plan;
 
@@ -236,11 +236,10 @@ static void note_complete(cuda_plan *made)
     atomic_store_explicit(&made->is_complete, all, memory_order_release);
 }
 
-/* The launch of a step that the run takes; NULL: none. */
+/* Our launch for an alternative of a step; NULL for NULL. */
 static cuda_launch *launch_of(const cuda_plan *made, const tgl_launch_list *list, int step,
-                              const tgl_run *run)
+                              const tgl_launch *chosen)
 {
-    const tgl_launch *chosen = tgl_step_choose(&list->steps[step], run);
     if (chosen == NULL) return NULL;
     return &made->launches[made->first[step] + (chosen - list->steps[step].launches)];
 }
@@ -256,10 +255,9 @@ static bool has_kernel(cuda_plan *made, const tgl_kernel *kernel)
 /* Prepares what a run with aligned operands launches, and what has the same kernels. */
 static tgl_status prepare_launches(tgl_device *dev, const tgl_launch_list *list, cuda_plan *made)
 {
-    const tgl_run aligned = {.alpha = 1, .beta = 1, .has_product = true};
     tgl_cuda_load_ahead(dev, list, 1);
     for (int i = 0; i < list->step_count; i++) {
-        cuda_launch *launch = launch_of(made, list, i, &aligned);
+        cuda_launch *launch = launch_of(made, list, i, tgl_step_choose_aligned(&list->steps[i]));
         if (launch != NULL) TGL_TRY(prepare_launch(dev, launch));
     }
     for (int i = 0; i < made->launch_count; i++) {
@@ -420,10 +418,10 @@ static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_w
     const tgl_launch_list *list = &plan->list;
     bool follows = false; /* the previous step was launched */
     for (int i = 0; i < list->step_count; i++) {
-        cuda_launch *it = launch_of(made, list, i, run);
+        cuda_launch *it = launch_of(made, list, i, tgl_step_choose(&list->steps[i], run));
         if (it != NULL)
-            TGL_TRY(run_launch(plan, it, it->of->order != TGL_BESIDE || follows, run, space,
-                               stream));
+            TGL_TRY(
+                run_launch(plan, it, it->of->order != TGL_BESIDE || follows, run, space, stream));
         follows = it != NULL;
     }
     return TGL_OK;
@@ -433,9 +431,11 @@ static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_w
 static tgl_status prepare_run(const tgl_plan *plan, const tgl_run *run)
 {
     cuda_plan *made = plan->state;
+    const tgl_launch_list *list = &plan->list;
     if (atomic_load_explicit(&made->is_complete, memory_order_acquire)) return TGL_OK;
-    for (int i = 0; i < plan->list.step_count; i++)
-        TGL_TRY(prepare_late(plan, launch_of(made, &plan->list, i, run)));
+    for (int i = 0; i < list->step_count; i++)
+        TGL_TRY(
+            prepare_late(plan, launch_of(made, list, i, tgl_step_choose(&list->steps[i], run))));
     return TGL_OK;
 }
 
@@ -483,8 +483,8 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
                      100.0 * blocks * of->threads / cuda->facts.threads_per_sm,
                      total / (double)at_once, total, (long long)at_once, cuda->facts.sms);
     }
-    tgl_text_add(out, "compiled    for %s, %s, in %.3f s\n", cuda->arch.name,
-                 module->origin, module->seconds);
+    tgl_text_add(out, "compiled    for %s, %s, in %.3f s\n", cuda->arch.name, module->origin,
+                 module->seconds);
 }
 
 /* Describes the first alternative of each step, with the name of the step if there are several. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The table of loaded kernels, hashed by what determines their code. The first thread that needs a
- * kernel loads it from the archive, the disk cache or the compiler, and other threads that need the same kernel wait. Different kernels
- * are compiled concurrently. Plans hold references to their modules. Modules without references
- * stay loaded for later plans, up to a limit. Beyond it, the least recently used ones are unloaded,
- * many at a time, because unloading has to wait for the GPU.
+ * kernel loads it from the archive, the disk cache or the compiler, and other threads that need the
+ * same kernel wait. Different kernels are compiled concurrently. Plans hold references to their
+ * modules. Modules without references stay loaded for later plans, up to a limit. Beyond it, the
+ * least recently used ones are unloaded, many at a time, because unloading has to wait for the GPU.
  */
 #include "base/clock.h"
 #include "cuda/cuda_state.h"

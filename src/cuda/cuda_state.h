@@ -134,9 +134,9 @@ struct tgl_modules *tgl_modules_create(void);
 /* Unloads all modules. No work may be running. NULL is allowed. */
 void tgl_modules_destroy(tgl_cuda *cuda);
 
-/* Gets a kernel, from the table, the archive, the disk cache or the compiler, and loads it for launches with
- * this amount of dynamic shared memory. Call tgl_cuda_release() when it is no longer needed. The
- * context is current, the capture mode relaxed. TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER,
+/* Gets a kernel, from the table, the archive, the disk cache or the compiler, and loads it for
+ * launches with this amount of dynamic shared memory. Call tgl_cuda_release() when it is no longer
+ * needed. The context is current, the capture mode relaxed. TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER,
  * TGL_UNSUPPORTED. */
 tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_shared,
                          const tgl_module **module);

@@ -115,8 +115,7 @@ static const char *distrust_header(const archive_header *header, size_t size, co
         return "its kernels have other sources";
     if (memcmp(header->arch, own.arch, sizeof own.arch) != 0)
         return "it is for another architecture";
-    if (header->nvrtc / 1000 > (uint32_t)driver / 1000)
-        return "its NVRTC is newer than the driver";
+    if (header->nvrtc / 1000 > (uint32_t)driver / 1000) return "its NVRTC is newer than the driver";
     return NULL;
 }
 

@@ -47,9 +47,8 @@ static void add(load_ahead *of, const tgl_kernel *kernel)
 
 static void add_list(load_ahead *of, const tgl_launch_list *list)
 {
-    const tgl_run aligned = {.alpha = 1, .beta = 1, .has_product = true};
     for (int i = 0; i < list->step_count; i++) {
-        const tgl_launch *launch = tgl_step_choose(&list->steps[i], &aligned);
+        const tgl_launch *launch = tgl_step_choose_aligned(&list->steps[i]);
         if (launch != NULL) add(of, launch->kernel);
     }
 }

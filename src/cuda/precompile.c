@@ -162,10 +162,9 @@ tgl_chip tgl_warm_chip(int capability)
 static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, const char *name,
                             const tgl_chip *chip)
 {
-    const tgl_run aligned = {.alpha = 1, .beta = 1, .has_product = true};
     tgl_status result = TGL_OK;
     for (int i = 0; i < list->step_count; i++) {
-        const tgl_launch *launch = tgl_step_choose(&list->steps[i], &aligned);
+        const tgl_launch *launch = tgl_step_choose_aligned(&list->steps[i]);
         if (launch == NULL || (launch->kernel->needs & ~chip->features) != 0) continue;
         tgl_status status = warm_one(job, launch->kernel, name, chip->capability);
         if (status != TGL_OK) result = status;
@@ -297,8 +296,9 @@ static tgl_status warm_archive(const warm_job *job)
         return tgl_fail(TGL_BAD_ARGUMENT, "an archive is for one architecture, not for %d",
                         job->count);
     if (options->kernel != NULL)
-        return tgl_fail(TGL_BAD_ARGUMENT, "options.kernel is \"%s\", but the kernels of an archive "
-                                          "are those that plans choose",
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "options.kernel is \"%s\", but the kernels of an archive "
+                        "are those that plans choose",
                         options->kernel);
     return tgl_archive_build(&job->nvrtc, job->cache, options, job->capabilities[0]);
 }
