@@ -184,36 +184,45 @@ static bool try_path(tgl_archive *archive, const char *path, const char *arch, i
     return true;
 }
 
-static bool try_folder(tgl_archive *archive, const char *folder, int length, const char *arch,
-                       int driver)
+/* Searches the folders of installed archives. `own`: the folder of the library, of `length` bytes.
+ */
+static bool try_folders(tgl_archive *archive, const char *own, int length, const char *arch,
+                        int driver)
 {
+    static const struct {
+        bool is_own; /* relative to the folder of the library */
+        const char *folder;
+    } places[] = {{true, ""}, {true, "/../lib"}, {false, "/usr/local/lib"}, {false, "/usr/lib"}};
     char path[PATH_BYTES];
-    const int size = snprintf(path, sizeof path, "%.*s/tegula/%s.kernels", length, folder, arch);
-    return size < (int)sizeof path && try_path(archive, path, arch, driver);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (places[i].is_own && length == 0) continue;
+        const int size = snprintf(path, sizeof path, "%.*s%s/tegula/%s.kernels",
+                                  places[i].is_own ? length : 0, own, places[i].folder, arch);
+        if (size < (int)sizeof path && try_path(archive, path, arch, driver)) return true;
+    }
+    return false;
 }
 
-/* Searches the folders of installed archives. */
-static bool try_folders(tgl_archive *archive, const char *arch, int driver)
+/* *length := that of the folder of the library in `file`; 0: not known. */
+static void find_library(Dl_info *file, int *length)
 {
-    static const char *const folders[] = {"/usr/local/lib", "/usr/lib"};
-    Dl_info library;
-    const char *end;
-    if (dladdr(magic, &library) != 0 && library.dli_fname[0] == '/' &&
-        (end = strrchr(library.dli_fname, '/')) != NULL &&
-        try_folder(archive, library.dli_fname, (int)(end - library.dli_fname), arch, driver))
-        return true;
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        if (try_folder(archive, folders[i], (int)strlen(folders[i]), arch, driver)) return true;
-    return false;
+    *length = 0;
+    if (dladdr(magic, file) == 0 || file->dli_fname == NULL || file->dli_fname[0] != '/') return;
+    *length = (int)(strrchr(file->dli_fname, '/') - file->dli_fname);
 }
 
 tgl_archive *tgl_archive_open(const char *arch, int driver)
 {
     tgl_archive *archive = calloc(1, sizeof *archive);
     const char *own = secure_getenv("TEGULA_ARCHIVE");
+    Dl_info library = {.dli_fname = NULL};
+    int length;
     if (archive == NULL) return NULL;
     if (own == NULL) {
-        if (!try_folders(archive, arch, driver)) snprintf(archive->text, sizeof "none", "none");
+        find_library(&library, &length);
+        if (!try_folders(archive, library.dli_fname != NULL ? library.dli_fname : "", length, arch,
+                         driver))
+            snprintf(archive->text, sizeof "none", "none");
     } else if (own[0] == '\0' || strcmp(own, "off") == 0) {
         snprintf(archive->text, sizeof archive->text, "off (TEGULA_ARCHIVE)");
     } else if (own[0] != '/') {
