@@ -93,7 +93,7 @@ on NVIDIA GPUs. All other functions, and products that cuBLAS computes
 faster, stay with the cuBLAS of the program. It needs NVIDIA's driver and
 NVRTC.")
 if(TEGULA_KERNELS)
-  describe(${kernels_package} libs "${library_depends}" "compiled CUDA kernels of Tegula for ${arch}"
+  describe(${kernels_package} libs "${library_depends}" "compiled CUDA kernels of Tegula for ${kernels_arch}"
 "With this package products on such GPUs begin without a compilation. Products
 with an epilogue, and rare ones, still need NVRTC.")
   string(TOUPPER ${kernels_package} upper)

@@ -65,9 +65,8 @@ endif()
 # An archive of compiled kernels is a package of its own for each architecture: tegula-kernels-sm90a.
 set(TEGULA_KERNELS "" CACHE FILEPATH "An archive that `tegula warm --archive` made, named ARCH.kernels")
 if(TEGULA_KERNELS)
-  get_filename_component(arch "${TEGULA_KERNELS}" NAME_WE)
-  string(REPLACE "_" "" arch "${arch}")
-  set(kernels_package tegula-kernels-${arch})
+  get_filename_component(kernels_arch "${TEGULA_KERNELS}" NAME_WE)
+  string(REPLACE "_" "" kernels_package "tegula-kernels-${kernels_arch}")
   install(FILES ${TEGULA_KERNELS} DESTINATION lib/tegula COMPONENT ${kernels_package})
 endif()
 
