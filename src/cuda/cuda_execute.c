@@ -236,11 +236,10 @@ static void note_complete(cuda_plan *made)
     atomic_store_explicit(&made->is_complete, all, memory_order_release);
 }
 
-/* Our launch for an alternative of a step; NULL for NULL. */
+/* Our launch for an alternative of a step. */
 static cuda_launch *launch_of(const cuda_plan *made, const tgl_launch_list *list, int step,
                               const tgl_launch *chosen)
 {
-    if (chosen == NULL) return NULL;
     return &made->launches[made->first[step] + (chosen - list->steps[step].launches)];
 }
 
@@ -257,8 +256,8 @@ static tgl_status prepare_launches(tgl_device *dev, const tgl_launch_list *list,
 {
     tgl_cuda_load_ahead(dev, list, 1);
     for (int i = 0; i < list->step_count; i++) {
-        cuda_launch *launch = launch_of(made, list, i, tgl_step_choose_aligned(&list->steps[i]));
-        if (launch != NULL) TGL_TRY(prepare_launch(dev, launch));
+        const tgl_launch *chosen = tgl_step_choose_aligned(&list->steps[i]);
+        if (chosen != NULL) TGL_TRY(prepare_launch(dev, launch_of(made, list, i, chosen)));
     }
     for (int i = 0; i < made->launch_count; i++) {
         cuda_launch *launch = &made->launches[i];
@@ -274,7 +273,7 @@ static tgl_status prepare_late(const tgl_plan *plan, cuda_launch *launch)
 {
     cuda_plan *made = plan->state;
     tgl_cuda_scope scope;
-    if (launch == NULL || is_ready(launch)) return TGL_OK;
+    if (is_ready(launch)) return TGL_OK;
     TGL_TRY(tgl_cuda_enter_relaxed(plan->dev, &scope));
     pthread_mutex_lock(&made->lock);
     const tgl_status status = is_ready(launch) ? TGL_OK : prepare_launch(plan->dev, launch);
@@ -418,11 +417,11 @@ static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_w
     const tgl_launch_list *list = &plan->list;
     bool follows = false; /* the previous step was launched */
     for (int i = 0; i < list->step_count; i++) {
-        cuda_launch *it = launch_of(made, list, i, tgl_step_choose(&list->steps[i], run));
-        if (it != NULL)
-            TGL_TRY(
-                run_launch(plan, it, it->of->order != TGL_BESIDE || follows, run, space, stream));
-        follows = it != NULL;
+        const tgl_launch *chosen = tgl_step_choose(&list->steps[i], run);
+        if (chosen != NULL)
+            TGL_TRY(run_launch(plan, launch_of(made, list, i, chosen),
+                               chosen->order != TGL_BESIDE || follows, run, space, stream));
+        follows = chosen != NULL;
     }
     return TGL_OK;
 }
@@ -433,9 +432,10 @@ static tgl_status prepare_run(const tgl_plan *plan, const tgl_run *run)
     cuda_plan *made = plan->state;
     const tgl_launch_list *list = &plan->list;
     if (atomic_load_explicit(&made->is_complete, memory_order_acquire)) return TGL_OK;
-    for (int i = 0; i < list->step_count; i++)
-        TGL_TRY(
-            prepare_late(plan, launch_of(made, list, i, tgl_step_choose(&list->steps[i], run))));
+    for (int i = 0; i < list->step_count; i++) {
+        const tgl_launch *chosen = tgl_step_choose(&list->steps[i], run);
+        if (chosen != NULL) TGL_TRY(prepare_late(plan, launch_of(made, list, i, chosen)));
+    }
     return TGL_OK;
 }
 
