@@ -128,7 +128,8 @@ static int print_all(const info_options *o)
 /* Prints TEGULA_ variables that nothing reads, because they may be misspelt. */
 static void print_unknown_settings(void)
 {
-    static const char *const known[] = {"TEGULA_BLAS_DEVICE",
+    static const char *const known[] = {"TEGULA_ARCHIVE",
+                                        "TEGULA_BLAS_DEVICE",
                                         "TEGULA_BLAS_GPU_SIZE",
                                         "TEGULA_BLAS_TESTERS",
                                         "TEGULA_BLAS_TRACE",

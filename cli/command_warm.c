@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char help[] =
     "Usage: tegula warm [OPTIONS]\n"
@@ -26,15 +27,22 @@ static const char help[] =
     "  --kernel NAME  only this kernel; `tegula info --device cuda` lists them; or the kernels of\n"
     "                 a family: wgmma\n"
     "  --type TYPE    element type (f32; bf16 or f64 for kernels without f32)\n"
+    "  --archive FILE  the kernels that plans choose most often into one file, for one --arch,\n"
+    "                 on all processors; all types, or --type; docs/environment.md says where the\n"
+    "                 library finds it\n"
+    "  --kernels N    the most kernels of an archive (as many as 64 MiB hold)\n"
     "\n"
     "Example:\n"
-    "  tegula warm --arch sm_80,sm_90a,newest\n";
+    "  tegula warm --arch sm_80,sm_90a,newest\n"
+    "  tegula warm --archive sm_90a.kernels --arch sm_90a --kernels 1400\n";
 
 static const cli_option option_table[] = {
     OPTIONS_COMMON,
     OPTION_TEXT(tgl_warm_options, archs, "arch"),
     OPTION_TEXT(tgl_warm_options, kernel, "kernel"),
     OPTION_TYPE(tgl_warm_options, type, "type"),
+    OPTION_TEXT(tgl_warm_options, archive, "archive"),
+    OPTION_INT(tgl_warm_options, archive_kernels, "kernels", 1, INT32_MAX),
     {0},
 };
 
@@ -90,9 +98,19 @@ static bool is_cache_off(void)
 /* Prints how long compiling takes, unless --kernel was given: there are hundreds of kernels. */
 static void note_duration(const tgl_warm_options *options)
 {
-    if (options->kernel == NULL)
+    if (options->kernel == NULL && options->archive == NULL)
         fprintf(stderr, "note: all kernels of an architecture take about 8 minutes of one "
                         "processor; --kernel compiles one\n");
+}
+
+/* Spills do not matter here: `tegula warm` without an archive finds them. */
+static int print_archive(const tgl_warm_options *options, const tally *sum)
+{
+    struct stat info;
+    if (stat(options->archive, &info) != 0) return cli_fail("%s is gone", options->archive);
+    printf("%s: %d kernels, %.1f MB\n", options->archive, sum->compiled,
+           1e-6 * (double)info.st_size);
+    return EXIT_DONE;
 }
 
 int command_warm(int argc, char **argv)
@@ -107,6 +125,7 @@ int command_warm(int argc, char **argv)
     if (status == TGL_UNKNOWN_KERNEL) return cli_fail_plan(NULL, NULL, status);
     if (status == TGL_UNSUPPORTED) return cli_misuse_call();
     if (status != TGL_OK) return cli_fail_status(status);
+    if (options.archive != NULL) return print_archive(&options, &sum);
     if (is_cache_off()) puts("nothing was kept: TEGULA_CACHE is off");
     if (sum.unclean > 0)
         return cli_fail("%d kernels use local memory, which they should not", sum.unclean);

@@ -8,6 +8,7 @@
 #   libtegula-blas    libtegula_blas.so, for LD_PRELOAD. It has a part of the names of BLAS only, and
 #                     therefore provides neither libblas.so.3 nor libblas3
 #   libtegula-blas3   a whole BLAS, by Debian's alternative of libblas.so.3: these functions, and OpenBLAS
+#   tegula-kernels-ARCH  compiled kernels, if TEGULA_KERNELS names an archive
 #   libtegula-cublas  libtegula_cublas.so, for LD_PRELOAD. It passes calls on to the program's cuBLAS
 # The rules of this file are excluded from `cmake --install`.
 set(packages libtegula0 libtegula-dev tegula libtegula-dist)
@@ -16,6 +17,9 @@ if(TARGET tegula_blas)
 endif()
 if(TARGET tegula_blas3)
   list(APPEND packages libtegula-blas3)
+endif()
+if(TEGULA_KERNELS)
+  list(APPEND packages ${kernels_package})
 endif()
 set(TEGULA_MAINTAINER "Tegula developers <tegula@example.org>" CACHE STRING
   "Maintainer in the Debian packages, Name <address>")
@@ -88,6 +92,13 @@ describe(libtegula-cublas libs "${library_depends}" "GEMM of a program's cuBLAS 
 on NVIDIA GPUs. All other functions, and products that cuBLAS computes
 faster, stay with the cuBLAS of the program. It needs NVIDIA's driver and
 NVRTC.")
+if(TEGULA_KERNELS)
+  describe(${kernels_package} libs "${library_depends}" "compiled CUDA kernels of Tegula for ${kernels_arch}"
+"With this package products on such GPUs begin without a compilation. Products
+with an epilogue, and rare ones, still need NVRTC.")
+  string(TOUPPER ${kernels_package} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SHLIBDEPS OFF)
+endif()
 set(CPACK_DEBIAN_TEGULA_PACKAGE_SUGGESTS "gcc | c-compiler") # the simulator compiles kernels with it
 
 set(CPACK_DEBIAN_LIBTEGULA-DIST_PACKAGE_SUGGESTS libnccl2)

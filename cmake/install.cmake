@@ -62,6 +62,14 @@ if(TEGULA_TOP_LEVEL AND TEGULA_PROGRAM)
     install(FILES ${TEGULA_MANUAL} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   endif()
 endif()
+# An archive of compiled kernels is a package of its own for each architecture: tegula-kernels-sm90a.
+set(TEGULA_KERNELS "" CACHE FILEPATH "An archive that `tegula warm --archive` made, named ARCH.kernels")
+if(TEGULA_KERNELS)
+  get_filename_component(kernels_arch "${TEGULA_KERNELS}" NAME_WE)
+  string(REPLACE "_" "" kernels_package "tegula-kernels-${kernels_arch}")
+  install(FILES ${TEGULA_KERNELS} DESTINATION lib/tegula COMPONENT ${kernels_package})
+endif()
+
 if(TEGULA_TOP_LEVEL)
   include(cmake/debian.cmake)
   # The last step records what was installed; `make uninstall` runs the component "uninstall".

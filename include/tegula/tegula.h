@@ -566,10 +566,10 @@ typedef struct tgl_epilogue {
  *     once more with kernels that need none, and uses those.
  *
  * Alignment. If the plan's kernel needs matrices that begin at multiples of 16 bytes, and those of
- * a run do not, the first such run plans and compiles the product once more. Counters, traces and
- * explanations of the plan are those of its own kernel.
+ * a run do not, the first such run compiles another kernel, or plans and compiles the product once
+ * more. Counters, traces and explanations of the plan are those of its own kernel.
  *
- * A run that does not plan and compile the product once more compiles nothing, does not wait for
+ * A run that does not do so compiles nothing, does not wait for
  * the GPU, and can be captured into a CUDA graph. The plan must outlive the graph. cpu: a run uses
  * a packing buffer that the device owns; concurrent runs may allocate more. */
 typedef struct tgl_plan tgl_plan;
@@ -602,7 +602,7 @@ typedef struct tgl_plan_options {
     tgl_effort effort;
     /* MEASURE: the maximum time in seconds that candidates run on the GPU, exceeded by at most one
      * run; 0: what TEGULA_EFFORT says, else 0.2. The call takes longer: it also compiles
-     * candidates, and begins no compilation after ten times this time. From 2 seconds on the
+     * candidates, and begins no compilation after five times this time. From 2 seconds on the
      * fastest are also measured at the power limit. */
     double measure_seconds;
 } tgl_plan_options;
@@ -891,7 +891,10 @@ typedef struct tgl_warm_options {
     const char *kernel; /* only this kernel, or those of this family; NULL: all */
     void (*report)(const tgl_warm_report *report, void *user); /* called per kernel; may be NULL */
     void *user;                                                /* passed to report */
-    tgl_type type; /* of A, B, C and D; 0: F32, or else BF16 or F64 for a kernel without F32 */
+    tgl_type type; /* of A, B, C and D; 0: F32, or else BF16 or F64 for a kernel without F32; for an
+                      archive all types */
+    const char *archive; /* the path of an archive to write; NULL: none */
+    int64_t archive_kernels; /* the most kernels in it; 0: as many as 64 MiB hold */
 } tgl_warm_options;
 
 /* Compiles CUDA kernels into the disk cache (docs/environment.md says where it is): the ladder's
@@ -899,9 +902,14 @@ typedef struct tgl_warm_options {
  * in all four transpositions, for one large product with 16-byte aligned matrices. The first plan
  * of a product of another size or alignment, or with an epilogue, may still compile a kernel. Needs
  * NVRTC, but neither a GPU nor a driver.
+ * With an archive: compiles the kernels that plans choose for products without an epilogue, the
+ * most frequent first, for one architecture, on all processors, and writes them to one file, from
+ * which a device loads them before it asks NVRTC (docs/environment.md). report() is called from
+ * several threads, one at a time. The cache is used, too, so that a second call goes on where an
+ * earlier one was ended. kernel has to be NULL.
  * Returns TGL_OK, also with TEGULA_CACHE=off, where nothing is stored; TGL_BAD_ARGUMENT;
  * TGL_BAD_TYPE; TGL_NO_COMPILER; TGL_UNSUPPORTED (NVRTC does not support the architecture);
- * TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder. After all kernels were tried:
+ * TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder or the archive cannot be written. After all kernels were tried:
  * TGL_COMPILE or TGL_NO_MEMORY if one did not compile, TGL_DRIVER if one could not be stored. */
 TGL_API tgl_status tgl_warm(const tgl_warm_options *options);
 

@@ -6,17 +6,18 @@
  */
 #include "api/effort.h"
 #include "base/clock.h"
+#include "base/processors.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3 };
+enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3, AHEAD_MAX = 16 };
 
 static const double SAMPLE_SECONDS = 1e-3;    /* a sample has enough runs to take this long */
 static const double WARM_UP_SECONDS = 5e-3;   /* runs for so long raise the clock of an idle GPU */
 static const double HOPELESS = 1.3;           /* slower than this * best: no further samples */
-static const double HOST_SECONDS = 10;        /* limit of the host's time / budget of GPU time */
+static const double HOST_SECONDS = 5;         /* limit of the host's time / budget of GPU time */
 static const double SUSTAINED_BUDGET = 2;     /* least budget for measurements at the power limit */
 static const double SUSTAINED_SECONDS = 0.25; /* until the power limit holds the clock */
 
@@ -29,6 +30,7 @@ typedef struct measuring {
     tgl_trial *trial;
     double budget, used; /* seconds on the GPU */
     double end;          /* the host's clock at which no further compilation begins */
+    int ahead;           /* candidates that are compiled at the same time */
     double best;         /* seconds of the fastest candidate so far; INFINITY: none */
 } measuring;
 
@@ -172,6 +174,23 @@ static bool is_known(const measuring *m, const tgl_candidate *c, const char *ker
     return false;
 }
 
+/* Compiles the next candidates that are not compiled, as many as there are processors, so that they
+ * take the time of one. */
+static void load_ahead(const measuring *m, const tgl_candidate *candidates, int count,
+                       const bool *compiled)
+{
+    tgl_launch_list lists[AHEAD_MAX];
+    const tgl_chip *chip = m->dev->backend->chip(m->dev);
+    int found = 0;
+    for (int i = 0; i < count && found < m->ahead; i++)
+        if (!compiled[i] &&
+            tgl_planner_list(chip, m->shape, &candidates[i], &lists[found]) == TGL_OK)
+            found++;
+    if (found > 1) m->dev->backend->trials->load_ahead(m->dev, lists, found);
+    for (int i = 0; i < found; i++)
+        tgl_list_free(&lists[i]);
+}
+
 /* Measures the candidates that are compiled, or those that are not. */
 static bool measure_some(measuring *m, const tgl_candidate *candidates, int count,
                          const bool *compiled, bool wanted)
@@ -180,8 +199,10 @@ static bool measure_some(measuring *m, const tgl_candidate *candidates, int coun
     tgl_measured *lines;
     const int known = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
     bool goes_on = true;
-    for (int i = 0; i < count && goes_on && m->used < m->budget; i++) {
+    for (int i = 0, late = 0; i < count && goes_on && m->used < m->budget; i++) {
         if (compiled[i] != wanted || (!wanted && tgl_clock() > m->end)) continue;
+        if (!wanted && late++ % m->ahead == 0)
+            load_ahead(m, candidates + i, count - i, compiled + i);
         tgl_candidate_string(&candidates[i], kernel, sizeof kernel);
         if (is_known(m, &candidates[i], kernel, lines, known)) continue;
         goes_on = measure_kernel(m, kernel, 0);
@@ -309,8 +330,9 @@ void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request
                    .shape = shape,
                    .request = request,
                    .workspace_limit = options->workspace_limit,
-                   .budget = budget};
-    m.best = INFINITY;
+                   .budget = budget,
+                   .ahead = (int)fmin(tgl_processors(), AHEAD_MAX),
+                   .best = INFINITY};
     pthread_mutex_lock(&dev->measuring);
     m.end = tgl_clock() + HOST_SECONDS * budget; /* counted after the wait for other threads */
     measure_product(&m);

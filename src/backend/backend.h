@@ -36,8 +36,12 @@ typedef struct tgl_trials {
      * graph: `stream`, or one that the default stream waits for. */
     bool (*is_captured)(tgl_device *dev, void *stream);
 
-    /* Whether all kernels of a list are compiled: loaded, or in the disk cache. */
+    /* Whether the kernels that a run with aligned operands launches are compiled: loaded, in the
+     * archive, or in the disk cache. */
     bool (*is_compiled)(tgl_device *dev, const tgl_launch_list *list);
+
+    /* Compiles the kernels of several launch lists at the same time. */
+    void (*load_ahead)(tgl_device *dev, const tgl_launch_list *lists, int count);
 
     /* TGL_NO_MEMORY: the matrices would take more than a quarter of the free memory. */
     tgl_status (*open)(tgl_device *dev, const tgl_shape *shape, tgl_trial **trial);

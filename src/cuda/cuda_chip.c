@@ -3,6 +3,7 @@
  * Gets the properties of a GPU from the driver, for the planner and `tegula info`.
  */
 #include "cuda/cuda_state.h"
+#include "cuda/kernel_archive.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -180,8 +181,12 @@ void tgl_cuda_list_properties(tgl_cuda *cuda)
     add(cuda, "threads", "%d per SM", facts->threads_per_sm);
     add(cuda, "driver", "CUDA %d.%d", facts->driver_version / 1000,
         facts->driver_version / 10 % 100);
-    add(cuda, "NVRTC", "%d.%d", cuda->nvrtc.version / 1000, cuda->nvrtc.version / 10 % 100);
+    if (cuda->nvrtc.handle != NULL)
+        add(cuda, "NVRTC", "%d.%d", cuda->nvrtc.version / 1000, cuda->nvrtc.version / 10 % 100);
+    else
+        add(cuda, "NVRTC", "not found");
     add(cuda, "compiled for", "%s", cuda->arch.name);
     add(cuda, "planned as", "%s", cuda->chip.name[0] != '\0' ? cuda->chip.name : "unknown");
+    add(cuda, "archive", "%s", tgl_archive_describe(cuda->archive));
     add(cuda, "cache", "%s", tgl_cache_describe(cuda->cache));
 }

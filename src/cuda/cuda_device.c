@@ -5,6 +5,7 @@
 #include "cuda/arena.h"
 #include "cuda/cuda_state.h"
 #include "cuda/graph_memory.h"
+#include "cuda/kernel_archive.h"
 #include "cuda/staging.h"
 
 #include <stdio.h>
@@ -52,6 +53,20 @@ static tgl_status use_current_context(tgl_device *dev, int *index)
                     *index, given);
 }
 
+/* Opens NVRTC and the archive of kernels, and chooses the architecture of the code. One of the two
+ * is enough. */
+static tgl_status find_code(tgl_cuda *cuda)
+{
+    const int capability = cuda->facts.capability, driver = cuda->facts.driver_version;
+    const tgl_status found = tgl_nvrtc_open(&cuda->nvrtc);
+    if (found == TGL_OK)
+        TGL_TRY(tgl_nvrtc_choose_arch(&cuda->nvrtc, capability, &cuda->arch));
+    else
+        cuda->arch = tgl_nvrtc_arch_name(NULL, capability);
+    cuda->archive = tgl_archive_open(cuda->arch.name, driver);
+    return tgl_archive_count(cuda->archive) > 0 ? TGL_OK : found;
+}
+
 /* Opens everything in order. After a failure, release() frees what was opened. */
 static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
 {
@@ -63,8 +78,7 @@ static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
         TGL_TRY(find_device(dev, index));
     snprintf(dev->name, sizeof dev->name, "cuda:%d", index);
     TGL_TRY(tgl_cuda_read_facts(dev));
-    TGL_TRY(tgl_nvrtc_open(&cuda->nvrtc));
-    TGL_TRY(tgl_nvrtc_choose_arch(&cuda->nvrtc, cuda->facts.capability, &cuda->arch));
+    TGL_TRY(find_code(cuda));
     tgl_cuda_make_chip(cuda);
     cuda->cache = tgl_cache_open();
     tgl_cuda_list_properties(cuda);
@@ -91,6 +105,7 @@ static void release(tgl_cuda *cuda)
     tgl_staging_destroy(cuda);
     if (cuda->owns_context) cuda->driver.cuDevicePrimaryCtxRelease(cuda->device);
     tgl_cache_close(cuda->cache);
+    tgl_archive_close(cuda->archive);
     tgl_nvrtc_close(&cuda->nvrtc);
     tgl_driver_close(&cuda->driver);
     free(cuda);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Executes launch lists. prepare() does everything that does not depend on the pointers of a run:
- * functions, grids of persistent kernels, launch attributes. run() chooses alternatives, fills in
- * the arguments on its stack, and launches.
+ * functions, grids of persistent kernels, launch attributes. It does so for the alternatives that a
+ * run with aligned operands takes; the first run that takes another one prepares that. run()
+ * chooses alternatives, fills in the arguments on its stack, and launches.
  */
 #include "base/integers.h"
 #include "base/no_cancel.h"
@@ -11,6 +12,7 @@
 #include "cuda/tensor_map.h"
 #include "plan/launch_list.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@ static const char map_type[] = "struct tgl_tensor_map";
 /* One alternative of a step, ready to be launched. */
 typedef struct cuda_launch {
     const tgl_launch *of;
+    atomic_bool is_ready; /* false: the members below are not filled in yet */
     const tgl_module *module;
     unsigned grid_x;
     /* The first attribute is programmatic stream serialization (if is_early), the second the
@@ -38,7 +41,9 @@ typedef struct cuda_plan {
     cuda_launch *launches; /* all alternatives of the list, ordered by step */
     int *first;            /* for each step: index of its first alternative */
     int launch_count;
-    tgl_tensor_maps *maps; /* NULL: the list has none */
+    tgl_tensor_maps *maps;   /* NULL: the list has none */
+    pthread_mutex_t lock;    /* while a run prepares an alternative */
+    atomic_bool is_complete; /* all alternatives are ready */
 } cuda_plan;
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
@@ -196,20 +201,86 @@ static tgl_status prepare_arguments(const tgl_driver *driver, cuda_launch *launc
     return find_parameters(driver, launch);
 }
 
-static tgl_status prepare_launch(tgl_device *dev, cuda_launch *launch)
+static tgl_status fill_launch(tgl_device *dev, cuda_launch *launch)
 {
     const tgl_launch *of = launch->of;
+    launch->attribute_count = 0;
     TGL_TRY(make_attributes(dev->state, launch));
     TGL_TRY(tgl_cuda_load(dev, of->kernel, of->dynamic_shared, &launch->module));
     TGL_TRY(prepare_arguments(&((tgl_cuda *)dev->state)->driver, launch));
     return choose_grid(dev, launch);
 }
 
-static tgl_status prepare_launches(tgl_device *dev, cuda_plan *made)
+static tgl_status prepare_launch(tgl_device *dev, cuda_launch *launch)
+{
+    const tgl_status status = fill_launch(dev, launch);
+    if (status == TGL_OK) {
+        atomic_store_explicit(&launch->is_ready, true, memory_order_release);
+    } else {
+        tgl_cuda_release(dev, launch->module);
+        launch->module = NULL;
+    }
+    return status;
+}
+
+static bool is_ready(cuda_launch *launch)
+{
+    return atomic_load_explicit(&launch->is_ready, memory_order_acquire);
+}
+
+static void note_complete(cuda_plan *made)
+{
+    bool all = true;
+    for (int i = 0; i < made->launch_count; i++)
+        all = all && is_ready(&made->launches[i]);
+    atomic_store_explicit(&made->is_complete, all, memory_order_release);
+}
+
+/* Our launch for an alternative of a step. */
+static cuda_launch *launch_of(const cuda_plan *made, const tgl_launch_list *list, int step,
+                              const tgl_launch *chosen)
+{
+    return &made->launches[made->first[step] + (chosen - list->steps[step].launches)];
+}
+
+/* Whether a launch that is ready has this kernel. */
+static bool has_kernel(cuda_plan *made, const tgl_kernel *kernel)
 {
     for (int i = 0; i < made->launch_count; i++)
-        TGL_TRY(prepare_launch(dev, &made->launches[i]));
+        if (made->launches[i].of->kernel == kernel && is_ready(&made->launches[i])) return true;
+    return false;
+}
+
+/* Prepares what a run with aligned operands launches, and what has the same kernels. */
+static tgl_status prepare_launches(tgl_device *dev, const tgl_launch_list *list, cuda_plan *made)
+{
+    tgl_cuda_load_ahead(dev, list, 1);
+    for (int i = 0; i < list->step_count; i++) {
+        const tgl_launch *chosen = tgl_step_choose_aligned(&list->steps[i]);
+        if (chosen != NULL) TGL_TRY(prepare_launch(dev, launch_of(made, list, i, chosen)));
+    }
+    for (int i = 0; i < made->launch_count; i++) {
+        cuda_launch *launch = &made->launches[i];
+        if (!is_ready(launch) && has_kernel(made, launch->of->kernel))
+            TGL_TRY(prepare_launch(dev, launch));
+    }
+    note_complete(made);
     return TGL_OK;
+}
+
+/* Prepares an alternative that no run has taken so far. */
+static tgl_status prepare_late(const tgl_plan *plan, cuda_launch *launch)
+{
+    cuda_plan *made = plan->state;
+    tgl_cuda_scope scope;
+    if (is_ready(launch)) return TGL_OK;
+    TGL_TRY(tgl_cuda_enter_relaxed(plan->dev, &scope));
+    pthread_mutex_lock(&made->lock);
+    const tgl_status status = is_ready(launch) ? TGL_OK : prepare_launch(plan->dev, launch);
+    note_complete(made);
+    pthread_mutex_unlock(&made->lock);
+    tgl_cuda_leave(&scope);
+    return status;
 }
 
 static tgl_status prepare_maps(tgl_device *dev, const tgl_launch_list *list, cuda_plan *made)
@@ -228,6 +299,7 @@ static void free_plan(tgl_device *dev, cuda_plan *made)
     for (int i = 0; i < made->launch_count; i++)
         tgl_cuda_release(dev, made->launches[i].module);
     tgl_tensor_maps_destroy(made->maps);
+    pthread_mutex_destroy(&made->lock);
     free(made->launches);
     free(made->first);
     free(made);
@@ -241,6 +313,7 @@ static cuda_plan *make_plan(tgl_device *dev, const tgl_launch_list *list)
         count += list->steps[i].launch_count;
     cuda_plan *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
+    pthread_mutex_init(&made->lock, NULL);
     made->first = calloc((size_t)list->step_count + 1, sizeof *made->first);
     made->launches = calloc((size_t)count + 1, sizeof *made->launches);
     if (made->first == NULL || made->launches == NULL) {
@@ -265,7 +338,7 @@ tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *kernel)
     tgl_status status = tgl_cuda_enter_relaxed(dev, &scope);
     if (status == TGL_OK) {
         status = prepare_maps(dev, &plan->list, made);
-        if (status == TGL_OK) status = prepare_launches(dev, made);
+        if (status == TGL_OK) status = prepare_launches(dev, &plan->list, made);
         tgl_cuda_leave(&scope);
     }
     if (status == TGL_OK)
@@ -345,12 +418,23 @@ static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_w
     bool follows = false; /* the previous step was launched */
     for (int i = 0; i < list->step_count; i++) {
         const tgl_launch *chosen = tgl_step_choose(&list->steps[i], run);
-        if (chosen != NULL) {
-            const ptrdiff_t index = made->first[i] + (chosen - list->steps[i].launches);
-            TGL_TRY(run_launch(plan, &made->launches[index], chosen->order != TGL_BESIDE || follows,
-                               run, space, stream));
-        }
+        if (chosen != NULL)
+            TGL_TRY(run_launch(plan, launch_of(made, list, i, chosen),
+                               chosen->order != TGL_BESIDE || follows, run, space, stream));
         follows = chosen != NULL;
+    }
+    return TGL_OK;
+}
+
+/* Prepares what the run launches, before anything of it is launched. */
+static tgl_status prepare_run(const tgl_plan *plan, const tgl_run *run)
+{
+    cuda_plan *made = plan->state;
+    const tgl_launch_list *list = &plan->list;
+    if (atomic_load_explicit(&made->is_complete, memory_order_acquire)) return TGL_OK;
+    for (int i = 0; i < list->step_count; i++) {
+        const tgl_launch *chosen = tgl_step_choose(&list->steps[i], run);
+        if (chosen != NULL) TGL_TRY(prepare_late(plan, launch_of(made, list, i, chosen)));
     }
     return TGL_OK;
 }
@@ -359,6 +443,7 @@ static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_w
 static tgl_status run_plan(const tgl_plan *plan, const tgl_run *run, CUstream stream)
 {
     tgl_workspace space = {.own = NULL};
+    TGL_TRY(prepare_run(plan, run));
     if (tgl_list_workspace(&plan->list) == 0) return run_list(plan, run, &space, stream);
     const tgl_status taken = tgl_workspace_take(plan->dev, &plan->list, run, stream, &space);
     if (taken != TGL_OK) return taken == TGL_NO_MEMORY ? TGL_NO_WORKSPACE : taken;
@@ -398,8 +483,8 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
                      100.0 * blocks * of->threads / cuda->facts.threads_per_sm,
                      total / (double)at_once, total, (long long)at_once, cuda->facts.sms);
     }
-    tgl_text_add(out, "compiled    for %s, %s, in %.3f s\n", cuda->arch.name,
-                 module->from_cache ? "from the cache" : "by NVRTC", module->seconds);
+    tgl_text_add(out, "compiled    for %s, %s, in %.3f s\n", cuda->arch.name, module->origin,
+                 module->seconds);
 }
 
 /* Describes the first alternative of each step, with the name of the step if there are several. */
@@ -419,7 +504,8 @@ void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out)
         if (list->step_count > 1)
             tgl_text_add(out, "code        of %s: %s\n", list->steps[i].what,
                          list->steps[i].launches[0].kernel->name);
-        explain_launch(out, cuda, &made->launches[made->first[i]]);
+        cuda_launch *launch = &made->launches[made->first[i]];
+        if (prepare_late(plan, launch) == TGL_OK) explain_launch(out, cuda, launch);
     }
     tgl_cuda_leave(&scope);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The table of loaded kernels, hashed by what determines their code. The first thread that needs a
- * kernel compiles and loads it, and other threads that need the same kernel wait. Different kernels
- * are compiled concurrently. Plans hold references to their modules. Modules without references
- * stay loaded for later plans, up to a limit. Beyond it, the least recently used ones are unloaded,
- * many at a time, because unloading has to wait for the GPU.
+ * kernel loads it from the archive, the disk cache or the compiler, and other threads that need the
+ * same kernel wait. Different kernels are compiled concurrently. Plans hold references to their
+ * modules. Modules without references stay loaded for later plans, up to a limit. Beyond it, the
+ * least recently used ones are unloaded, many at a time, because unloading has to wait for the GPU.
  */
 #include "base/clock.h"
 #include "cuda/cuda_state.h"
-#include "cuda/nvrtc_compile.h"
+#include "cuda/kernel_archive.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +44,29 @@ static tgl_status check_load(tgl_device *dev, CUresult result)
     return status;
 }
 
+/* Loads a kernel from the archive. False: it has no such kernel, or the driver cannot load it. */
+static bool load_archived(tgl_device *dev, tgl_module *module)
+{
+    const tgl_cuda *cuda = dev->state;
+    tgl_kernel_key key;
+    tgl_binary binary;
+    if (tgl_archive_count(cuda->archive) == 0 ||
+        tgl_cuda_kernel_key(module->kernel, cuda->arch.name, &key) != TGL_OK ||
+        !tgl_archive_find(cuda->archive, &key, &binary) ||
+        cuda->driver.cuModuleLoadData(&module->module, binary.image) != CUDA_SUCCESS)
+        return false;
+    module->origin = "from the archive";
+    return true;
+}
+
 static tgl_status compile(tgl_device *dev, const tgl_kernel *kernel, bool look, tgl_binary *binary)
 {
     const tgl_cuda *cuda = dev->state;
+    if (cuda->nvrtc.handle == NULL)
+        return tgl_fail(TGL_NO_COMPILER,
+                        "%s is not in the archive of kernels, and NVRTC, which would compile it, "
+                        "was not found",
+                        kernel->name);
     return tgl_cuda_compile(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name, look, binary);
 }
 
@@ -56,6 +76,7 @@ static tgl_status load_image(tgl_device *dev, tgl_module *module)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
     tgl_binary binary;
+    if (load_archived(dev, module)) return TGL_OK;
     TGL_TRY(compile(dev, module->kernel, true, &binary));
     CUresult result = driver->cuModuleLoadData(&module->module, binary.image);
     if (binary.from_cache &&
@@ -65,7 +86,7 @@ static tgl_status load_image(tgl_device *dev, tgl_module *module)
         result = driver->cuModuleLoadData(&module->module, binary.image);
     }
     free(binary.image);
-    module->from_cache = binary.from_cache;
+    module->origin = binary.from_cache ? "from the cache" : "by NVRTC";
     return check_load(dev, result);
 }
 
@@ -294,13 +315,22 @@ tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_
     return status;
 }
 
+static bool is_archived(const tgl_cuda *cuda, const tgl_kernel *kernel)
+{
+    tgl_kernel_key key;
+    return tgl_archive_count(cuda->archive) > 0 &&
+           tgl_cuda_kernel_key(kernel, cuda->arch.name, &key) == TGL_OK &&
+           tgl_archive_has(cuda->archive, &key);
+}
+
 bool tgl_cuda_is_compiled(tgl_device *dev, const tgl_kernel *kernel)
 {
     const tgl_cuda *cuda = dev->state;
     pthread_mutex_lock(&cuda->modules->lock);
     const bool is_loaded = find(cuda->modules, kernel) != NULL;
     pthread_mutex_unlock(&cuda->modules->lock);
-    return is_loaded || tgl_cuda_is_cached(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name);
+    return is_loaded || is_archived(cuda, kernel) ||
+           tgl_cuda_is_cached(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name);
 }
 
 void tgl_cuda_unload_unused(tgl_device *dev)

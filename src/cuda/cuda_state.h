@@ -21,6 +21,7 @@
 #include "cuda/nvrtc.h"
 #include "plan/chips.h"
 #include "plan/kernel_source.h"
+#include "plan/launch_list.h"
 
 #include <pthread.h>
 
@@ -47,7 +48,7 @@ typedef struct tgl_module {
     CUfunction function;
     int registers, shared_bytes, local_bytes; /* per thread; static per block; per thread */
     int dynamic_shared; /* bytes that launches may use; 0: the default limit */
-    bool from_cache;    /* found in the disk cache */
+    const char *origin; /* "by NVRTC", static text */
     double seconds;     /* time to compile and load it */
 } tgl_module;
 
@@ -60,8 +61,9 @@ enum { TGL_CUDA_PROPERTIES = 24 };
 
 typedef struct tgl_cuda {
     tgl_driver driver;
-    tgl_nvrtc nvrtc;
+    tgl_nvrtc nvrtc; /* handle NULL: not found, only kernels of the archive run */
     tgl_cache *cache;
+    struct tgl_archive *archive;
     CUdevice device;
     CUcontext context; /* the primary context, which cudart and other libraries use too, or the
                           caller's */
@@ -132,19 +134,25 @@ struct tgl_modules *tgl_modules_create(void);
 /* Unloads all modules. No work may be running. NULL is allowed. */
 void tgl_modules_destroy(tgl_cuda *cuda);
 
-/* Gets a kernel, from the table, the disk cache or the compiler, and loads it for launches with
- * this amount of dynamic shared memory. Call tgl_cuda_release() when it is no longer needed. The
- * context is current, the capture mode relaxed. TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER,
+/* Gets a kernel, from the table, the archive, the disk cache or the compiler, and loads it for
+ * launches with this amount of dynamic shared memory. Call tgl_cuda_release() when it is no longer
+ * needed. The context is current, the capture mode relaxed. TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER,
  * TGL_UNSUPPORTED. */
 tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_shared,
                          const tgl_module **module);
 void tgl_cuda_release(tgl_device *dev, const tgl_module *module);
 
-/* Whether a kernel is loaded or in the disk cache. */
+/* Whether a kernel is loaded, in the archive or in the disk cache. */
 bool tgl_cuda_is_compiled(tgl_device *dev, const tgl_kernel *kernel);
 
 /* Unloads all modules without users. The context is current, the capture mode relaxed. */
 void tgl_cuda_unload_unused(tgl_device *dev);
+
+/* ---- load_ahead.c ---------------------------------------------------------------------------- */
+
+/* Compiles what runs of the lists with aligned operands launch, on several threads, if two kernels
+ * or more are not compiled yet. Failures are found when the kernels are loaded. */
+void tgl_cuda_load_ahead(tgl_device *dev, const tgl_launch_list *lists, int count);
 
 /* ---- cuda_execute.c -------------------------------------------------------------------------- */
 

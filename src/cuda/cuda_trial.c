@@ -210,8 +210,10 @@ static bool trial_is_captured(tgl_device *dev, void *stream)
 
 static bool trial_is_compiled(tgl_device *dev, const tgl_launch_list *list)
 {
-    for (int i = 0; i < list->kernel_count; i++)
-        if (!tgl_cuda_is_compiled(dev, list->kernels[i])) return false;
+    for (int i = 0; i < list->step_count; i++) {
+        const tgl_launch *launch = tgl_step_choose_aligned(&list->steps[i]);
+        if (launch != NULL && !tgl_cuda_is_compiled(dev, launch->kernel)) return false;
+    }
     return true;
 }
 
@@ -295,6 +297,7 @@ const tgl_trials tgl_cuda_trials = {
     .describe = trial_describe,
     .is_captured = trial_is_captured,
     .is_compiled = trial_is_compiled,
+    .load_ahead = tgl_cuda_load_ahead,
     .open = trial_open,
     .close = trial_close,
     .time = trial_time,

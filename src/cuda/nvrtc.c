@@ -289,7 +289,7 @@ void tgl_nvrtc_close(tgl_nvrtc *nvrtc)
 tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability)
 {
     tgl_arch arch;
-    const bool has_own = capability >= 90 && nvrtc->version >= 12000;
+    const bool has_own = capability >= 90 && (nvrtc == NULL || nvrtc->version >= 12000);
     snprintf(arch.name, sizeof arch.name, "sm_%d%s", capability, has_own ? "a" : "");
     return arch;
 }

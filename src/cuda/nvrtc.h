@@ -60,7 +60,8 @@ typedef struct tgl_arch {
  * TGL_NO_COMPILER: NVRTC supports only later architectures. */
 tgl_status tgl_nvrtc_choose_arch(const tgl_nvrtc *nvrtc, int capability, tgl_arch *arch);
 
-/* The name that enables all instructions of an architecture: "sm_80", "sm_90a". */
+/* The name that enables all instructions of an architecture: "sm_80", "sm_90a". nvrtc: NULL for the
+ * name that the newest compilers know. */
 tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability);
 
 #endif

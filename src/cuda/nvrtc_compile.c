@@ -74,7 +74,7 @@ static char *add_option(compilation *job, char *to, const char *prefix, const ch
 
 /* Adds the common options and the macros: "BM=128 BN=64" becomes -DBM=128 -DBN=64. False: no
  * memory. */
-static bool add_options(compilation *job, const char *macros, const char *arch)
+static bool add_options(compilation *job, const char *macros, const char *arch, bool has_lines)
 {
     static const char arch_option[] = "--gpu-architecture=";
     size_t count = 4;
@@ -85,7 +85,7 @@ static bool add_options(compilation *job, const char *macros, const char *arch)
         malloc(sizeof arch_option + strlen(arch) + strlen(macros) + (strlen("-D") + 1) * count);
     if (job->options == NULL || job->option_text == NULL) return false;
     char *to = add_option(job, job->option_text, arch_option, arch, strlen(arch));
-    job->options[job->option_count++] = "-lineinfo";
+    if (has_lines) job->options[job->option_count++] = "-lineinfo";
     job->options[job->option_count++] = "--ptxas-options=-v";
     for (size_t length; macros += strspn(macros, " "), *macros != '\0'; macros += length) {
         length = strcspn(macros, " ");
@@ -94,8 +94,10 @@ static bool add_options(compilation *job, const char *macros, const char *arch)
     return true;
 }
 
-/* The caller frees *job, also after a failure. */
-static tgl_status describe(compilation *job, const tgl_kernel *kernel, const char *arch)
+/* has_lines: whether the code gets the lines of its source, for profilers. The caller frees *job,
+ * also after a failure. */
+static tgl_status describe(compilation *job, const tgl_kernel *kernel, const char *arch,
+                           bool has_lines)
 {
     *job = (compilation){.sources = 0};
     const char *text = kernel->source != NULL ? kernel->source : tgl_kernel_source(kernel->file);
@@ -106,9 +108,22 @@ static tgl_status describe(compilation *job, const tgl_kernel *kernel, const cha
         job->wrapper = NULL;
         return tgl_fail(TGL_NO_MEMORY, "no memory to compile %s", kernel->file);
     }
-    if (!add_sources(job, kernel, text) || !add_options(job, kernel->macros, arch))
+    if (!add_sources(job, kernel, text) || !add_options(job, kernel->macros, arch, has_lines))
         return tgl_fail(TGL_NO_MEMORY, "no memory to compile %s", kernel->file);
     return TGL_OK;
+}
+
+/* Adds what the machine code depends on, beside the compiler. */
+static void add_inputs(tgl_cache_key *key, const compilation *job, const char *symbol)
+{
+    tgl_cache_key_add_text(key, symbol);
+    tgl_cache_key_add_text(key, job->wrapper);
+    for (int i = 0; i < job->option_count; i++)
+        tgl_cache_key_add_text(key, job->options[i]);
+    for (int i = 0; i < job->sources; i++) {
+        tgl_cache_key_add_text(key, job->names[i]);
+        tgl_cache_key_add_text(key, job->keys[i]);
+    }
 }
 
 /* The cache key of a compilation. symbol: the kernel's name, which NVRTC gets as the name of the
@@ -120,14 +135,7 @@ static tgl_cache_key key_of(const compilation *job, const char *symbol, const tg
     tgl_cache_key_add(&key, &nvrtc->version, sizeof nvrtc->version);
     tgl_cache_key_add(&key, &(size_t){sizeof(tgl_resources)}, sizeof(size_t)); /* in an entry */
     tgl_cache_key_add(&key, nvrtc->build_id, nvrtc->build_id_size);
-    tgl_cache_key_add_text(&key, symbol);
-    tgl_cache_key_add_text(&key, job->wrapper);
-    for (int i = 0; i < job->option_count; i++)
-        tgl_cache_key_add_text(&key, job->options[i]);
-    for (int i = 0; i < job->sources; i++) {
-        tgl_cache_key_add_text(&key, job->names[i]);
-        tgl_cache_key_add_text(&key, job->keys[i]);
-    }
+    add_inputs(&key, job, symbol);
     return key;
 }
 
@@ -246,13 +254,13 @@ static bool store(const tgl_cache *cache, const tgl_cache_key *key, const tgl_bi
     return is_kept;
 }
 
-tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
-                            const tgl_kernel *kernel, const char *arch, bool look,
-                            tgl_binary *binary)
+static tgl_status compile_or_load(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+                                  const tgl_kernel *kernel, const char *arch, bool has_lines,
+                                  bool look, tgl_binary *binary)
 {
     compilation job;
     *binary = (tgl_binary){.image = NULL};
-    tgl_status status = describe(&job, kernel, arch);
+    tgl_status status = describe(&job, kernel, arch, has_lines);
     if (status == TGL_OK) {
         const tgl_cache_key key = key_of(&job, kernel->symbol, nvrtc);
         if (!look || !load(cache, &key, binary)) {
@@ -264,15 +272,42 @@ tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
     return status;
 }
 
+tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+                            const tgl_kernel *kernel, const char *arch, bool look,
+                            tgl_binary *binary)
+{
+    return compile_or_load(nvrtc, cache, kernel, arch, true, look, binary);
+}
+
+tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+                                  const tgl_kernel *kernel, const char *arch, tgl_binary *binary)
+{
+    return compile_or_load(nvrtc, cache, kernel, arch, false, true, binary);
+}
+
 bool tgl_cuda_is_cached(const tgl_nvrtc *nvrtc, const tgl_cache *cache, const tgl_kernel *kernel,
                         const char *arch)
 {
     compilation job;
     bool is_cached = false;
-    if (describe(&job, kernel, arch) == TGL_OK) {
+    if (describe(&job, kernel, arch, true) == TGL_OK) {
         const tgl_cache_key key = key_of(&job, kernel->symbol, nvrtc);
         is_cached = tgl_cache_has(cache, &key);
     }
     free_compilation(&job);
     return is_cached;
+}
+
+tgl_status tgl_cuda_kernel_key(const tgl_kernel *kernel, const char *arch, tgl_kernel_key *key)
+{
+    compilation job;
+    tgl_status status = describe(&job, kernel, arch, false);
+    if (status == TGL_OK) {
+        tgl_cache_key hash;
+        tgl_cache_key_start(&hash, "kernel");
+        add_inputs(&hash, &job, kernel->symbol);
+        tgl_sha256_finish(&hash.hash, key->digest);
+    }
+    free_compilation(&job);
+    return status;
 }

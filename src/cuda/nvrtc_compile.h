@@ -33,6 +33,18 @@ tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                             const tgl_kernel *kernel, const char *arch, bool look,
                             tgl_binary *binary);
 
+/* Without the lines of the source, which profilers show and which take two thirds of the image, and
+ * looking in the cache first. */
+tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+                                  const tgl_kernel *kernel, const char *arch, tgl_binary *binary);
+
+/* The hash of what the kernel's machine code depends on, beside the compiler. TGL_COMPILE (its file
+ * is not embedded); TGL_NO_MEMORY. */
+typedef struct tgl_kernel_key {
+    unsigned char digest[TGL_SHA256_BYTES];
+} tgl_kernel_key;
+tgl_status tgl_cuda_kernel_key(const tgl_kernel *kernel, const char *arch, tgl_kernel_key *key);
+
 /* Whether tgl_cuda_compile() would find the kernel in the cache. */
 bool tgl_cuda_is_cached(const tgl_nvrtc *nvrtc, const tgl_cache *cache, const tgl_kernel *kernel,
                         const char *arch);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tgl_warm(): compiles kernels ahead of time into the disk cache, also for chips that are not
- * present.
+ * tgl_warm(): compiles kernels ahead of time into the disk cache or an archive, also for chips that
+ * are not present.
  */
 #include "base/clock.h"
 #include "base/no_cancel.h"
+#include "cuda/archive_build.h"
 #include "cuda/nvrtc_compile.h"
 #include "plan/planner.h"
 #include "problem/shape.h"
@@ -142,9 +143,7 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const 
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* A chip of this compute capability for unsupported_reason() and predict(): its features are those
- * of the capability, and its sizes are so large that no configuration is rejected for them. */
-static tgl_chip chip_of(int capability)
+tgl_chip tgl_warm_chip(int capability)
 {
     tgl_chip chip = *tgl_chip_at(0);
     chip.name = "";
@@ -163,10 +162,9 @@ static tgl_chip chip_of(int capability)
 static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, const char *name,
                             const tgl_chip *chip)
 {
-    const tgl_run aligned = {.alpha = 1, .beta = 1, .has_product = true};
     tgl_status result = TGL_OK;
     for (int i = 0; i < list->step_count; i++) {
-        const tgl_launch *launch = tgl_step_choose(&list->steps[i], &aligned);
+        const tgl_launch *launch = tgl_step_choose_aligned(&list->steps[i]);
         if (launch == NULL || (launch->kernel->needs & ~chip->features) != 0) continue;
         tgl_status status = warm_one(job, launch->kernel, name, chip->capability);
         if (status != TGL_OK) result = status;
@@ -179,7 +177,7 @@ static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, co
 static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                              const char *name, int capability)
 {
-    const tgl_chip chip = chip_of(capability);
+    const tgl_chip chip = tgl_warm_chip(capability);
     tgl_candidate candidate = {.choice = *choice};
     tgl_launch_list list;
     if (choice->family->unsupported_reason(shape, &chip) != NULL) return TGL_OK;
@@ -291,11 +289,26 @@ static tgl_status warm_all(const warm_job *job)
     return result;
 }
 
+static tgl_status warm_archive(const warm_job *job)
+{
+    const tgl_warm_options *options = job->options;
+    if (job->count != 1)
+        return tgl_fail(TGL_BAD_ARGUMENT, "an archive is for one architecture, not for %d",
+                        job->count);
+    if (options->kernel != NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "options.kernel is \"%s\", but the kernels of an archive "
+                        "are those that plans choose",
+                        options->kernel);
+    return tgl_archive_build(&job->nvrtc, job->cache, options, job->capabilities[0]);
+}
+
 static tgl_status warm(warm_job *job)
 {
     const char *name = job->options->kernel;
     tgl_choice choice;
     TGL_TRY(parse_archs(job));
+    if (job->options->archive != NULL) return warm_archive(job);
     if (name == NULL) return warm_all(job);
     if (tgl_configuration_find(name, strlen(name), &choice))
         return warm_configuration(job, &choice);

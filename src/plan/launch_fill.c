@@ -43,6 +43,12 @@ const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run)
     return NULL;
 }
 
+const tgl_launch *tgl_step_choose_aligned(const tgl_step *step)
+{
+    const tgl_run run = {.alpha = 1, .beta = 1, .has_product = true}; /* NULL is aligned */
+    return tgl_step_choose(step, &run);
+}
+
 static bool begins_aligned(const tgl_tensor *map, const tgl_run *run)
 {
     if (map->base != TGL_VALUE_OPERAND || run->at[map->operand] == NULL) return true;

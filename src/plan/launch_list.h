@@ -254,6 +254,9 @@ bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
  * that write D. */
 const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run);
 
+/* That of a run with a product and operands that begin at multiples of any alignment. */
+const tgl_launch *tgl_step_choose_aligned(const tgl_step *step);
+
 /* Writes the arguments of repetition number `repeat` to `bytes` (launch->argument_bytes). encode:
  * writes the 128 bytes of a tensor map; may be NULL if the list has none. */
 typedef tgl_status tgl_encode_fn(void *context, const tgl_tensor *tensor, int map,

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sample products, and the kernels that their plans launch.
+ */
+#include "cuda/archive_kernels.h"
+#include "plan/planner.h"
+#include "problem/shape.h"
+
+#include <math.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+/* A number below 1. Knuth's MMIX generator. */
+static double next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 33) / 2147483648.0;
+}
+
+/* A size between 2^low and 2^high, all powers of two equally likely, as a multiple of `step`. */
+static int64_t size_between(uint64_t *state, double low, double high, int64_t step)
+{
+    const int64_t size = (int64_t)exp2(low + (high - low) * next(state));
+    return size < step ? step : size / step * step;
+}
+
+/* Classes of products. Columns: their share in %, the ranges of m, n, k and the batch as powers of
+ * two, and the multiple that m, n and k are of. The classes are those of the suites in
+ * bench/suites. */
+static const struct {
+    int share;
+    double m[2], n[2], k[2], batch[2];
+    int64_t step;
+} classes[] = {
+    {22, {4, 13}, {7, 14}, {7, 14}, {0, 0}, 64}, /* layers of networks */
+    {20, {5, 13}, {5, 13}, {5, 13}, {0, 0}, 8},  /* rows of 16 bytes */
+    {16, {4, 12}, {4, 12}, {4, 12}, {0, 0}, 1},  /* any size */
+    {12, {0, 6}, {8, 15}, {8, 14}, {0, 0}, 8},   /* few rows */
+    {4, {0, 6}, {8, 15}, {8, 14}, {0, 0}, 1},    /* the same, odd */
+    {4, {8, 15}, {0, 6}, {8, 14}, {0, 0}, 8},    /* few columns */
+    {6, {4, 8}, {4, 8}, {12, 16}, {0, 0}, 1},    /* deep */
+    {8, {3, 9}, {3, 9}, {3, 9}, {2, 12}, 8},     /* batches */
+    {8, {3, 8}, {3, 8}, {3, 8}, {4, 12}, 1},     /* ragged batches */
+};
+
+static tgl_problem problem_of(uint64_t *state, tgl_type type, tgl_compute compute)
+{
+    int number = (int)(100 * next(state)), i = 0;
+    while ((number -= classes[i].share) >= 0)
+        i++;
+    const int64_t step = classes[i].step;
+    tgl_problem p = {.size = sizeof p,
+                     .order = TGL_ROW_MAJOR,
+                     .type_a = type,
+                     .type_b = type,
+                     .type_c = type,
+                     .compute = compute};
+    p.m = size_between(state, classes[i].m[0], classes[i].m[1], classes[i].m[1] > 6 ? step : 1);
+    p.n = size_between(state, classes[i].n[0], classes[i].n[1], classes[i].n[1] > 6 ? step : 1);
+    p.k = size_between(state, classes[i].k[0], classes[i].k[1], step);
+    p.batch = size_between(state, classes[i].batch[0], classes[i].batch[1], 1);
+    p.trans_a = next(state) < 0.35 ? TGL_TRANS : TGL_NO_TRANS;
+    p.trans_b = next(state) < 0.45 ? TGL_TRANS : TGL_NO_TRANS;
+    p.stride_a = p.m * p.k;
+    p.stride_b = p.k * p.n;
+    p.stride_c = p.m * p.n;
+    return p;
+}
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+static int compare_texts(const char *x, const char *y)
+{
+    return strcmp(x != NULL ? x : "", y != NULL ? y : "");
+}
+
+/* For tsearch(): any order in which equal kernels are the same code. */
+static int compare_kernels(const void *x, const void *y)
+{
+    const tgl_kernel *a = ((const tgl_sampled *)x)->kernel, *b = ((const tgl_sampled *)y)->kernel;
+    int order = compare_texts(a->macros, b->macros);
+    if (order == 0) order = compare_texts(a->symbol, b->symbol);
+    return order != 0 ? order : compare_texts(a->file, b->file);
+}
+
+static int compare_use(const void *x, const void *y)
+{
+    const tgl_sampled *a = x, *b = y;
+    if (a->products != b->products) return a->products < b->products ? 1 : -1;
+    return compare_kernels(x, y);
+}
+
+/* Counts one more product of a kernel. False: no memory. */
+static bool count_kernel(tgl_samples *samples, void **tree, const tgl_kernel *kernel)
+{
+    enum { ROOM = 1 << 14 };
+    if (samples->kernels == NULL) samples->kernels = calloc(ROOM, sizeof *samples->kernels);
+    if (samples->kernels == NULL) return false;
+    if (samples->count == ROOM) return true; /* there are some thousands */
+    tgl_sampled *last = &samples->kernels[samples->count];
+    last->kernel = (tgl_kernel *)kernel;
+    tgl_sampled **found = tsearch(last, tree, compare_kernels);
+    if (found == NULL) return false;
+    if (*found == last) {
+        last->kernel = tgl_kernel_copy(kernel);
+        if (last->kernel == NULL) return false;
+        samples->count++;
+    }
+    (*found)->products++;
+    return true;
+}
+
+/* Counts the kernels that a run with aligned operands launches. */
+static bool count_list(tgl_samples *samples, void **tree, const tgl_launch_list *list)
+{
+    for (int i = 0; i < list->step_count; i++) {
+        const tgl_launch *launch = tgl_step_choose_aligned(&list->steps[i]);
+        if (launch != NULL && !count_kernel(samples, tree, launch->kernel)) return false;
+    }
+    return true;
+}
+
+/* A product that the chip cannot compute counts as none. */
+static tgl_status add_product(tgl_samples *samples, void **tree, const tgl_chip *chip,
+                              const tgl_problem *problem)
+{
+    tgl_shape shape;
+    tgl_request any;
+    tgl_candidate choice;
+    tgl_launch_list list;
+    TGL_TRY(tgl_shape_make(problem, true, &shape));
+    TGL_TRY(tgl_request_make(NULL, 0, &any));
+    if (tgl_planner_estimate(chip, &shape, &any, &choice) != TGL_OK) return TGL_OK;
+    TGL_TRY(tgl_planner_list(chip, &shape, &choice, &list));
+    const bool done = count_list(samples, tree, &list);
+    tgl_list_free(&list);
+    samples->products++;
+    return done ? TGL_OK : tgl_fail(TGL_NO_MEMORY, "no memory for the list of kernels");
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static const struct {
+    tgl_type type;
+    tgl_compute compute;
+} arithmetics[] = {{TGL_BF16, TGL_COMPUTE_DEFAULT}, {TGL_F16, TGL_COMPUTE_DEFAULT},
+                   {TGL_F32, TGL_COMPUTE_IEEE},     {TGL_F32, TGL_COMPUTE_TF32},
+                   {TGL_F32, TGL_COMPUTE_ACCURATE}, {TGL_F64, TGL_COMPUTE_DEFAULT}};
+
+static void keep(void *node)
+{
+    (void)node; /* the kernels are in the array */
+}
+
+tgl_status tgl_samples_add(tgl_samples *samples, const tgl_chip *chip, tgl_type type, int products,
+                           unsigned seed)
+{
+    void *tree = NULL;
+    tgl_status status = TGL_OK;
+    for (int i = 0; i < samples->count && status == TGL_OK; i++)
+        if (tsearch(&samples->kernels[i], &tree, compare_kernels) == NULL)
+            status = tgl_fail(TGL_NO_MEMORY, "no memory for the list of kernels");
+    for (size_t i = 0; i < sizeof arithmetics / sizeof arithmetics[0]; i++) {
+        uint64_t state = seed + 1;
+        if (type != 0 && type != arithmetics[i].type) continue;
+        for (int j = 0; j < products && status == TGL_OK; j++) {
+            const tgl_problem p = problem_of(&state, arithmetics[i].type, arithmetics[i].compute);
+            status = add_product(samples, &tree, chip, &p);
+        }
+    }
+    tdestroy(tree, keep);
+    return status;
+}
+
+void tgl_samples_sort(tgl_samples *samples)
+{
+    if (samples->count > 0)
+        qsort(samples->kernels, (size_t)samples->count, sizeof *samples->kernels, compare_use);
+}
+
+void tgl_samples_free(tgl_samples *samples)
+{
+    for (int i = 0; i < samples->count; i++)
+        free(samples->kernels[i].kernel);
+    free(samples->kernels);
+    *samples = (tgl_samples){.count = 0};
+}
