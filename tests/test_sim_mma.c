@@ -487,6 +487,42 @@ static void test_small_products(void **state)
     each(*state, "batch_mma", try_small_products);
 }
 
+/* Matrices without gaps, with rows of odd lengths: A and B are copied through registers, also beyond
+ * the ends of a product, and 16-bit results are stored as one line. Products with more rows and
+ * columns than a tile are cut. Lines of A and B that are shorter than 16 bytes. */
+static void try_ragged_products(tgl_device *dev, const char *name, int number)
+{
+    char kernel[STRING];
+    int bm, bn;
+    tile_of(name, &bm, &bn);
+    snprintf(kernel, sizeof kernel, "%s:blocks=2", name);
+    for (int i = 0; i < 4; i++) {
+        const bool is_cut = bm >= 64 && i % 2 == (number & 1);
+        const int64_t m = is_cut ? bm + 3 : bm - 5, n = is_cut && i < 2 ? bn + 19 : bn - 3 - 2 * i;
+        const int64_t k = i == 3 ? 5 : i == 2 ? 69 : 47;
+        mma_case c = {.problem = problem_in(type_of(name, number + i), m, n, k, i, 0),
+                      .alpha = i == 1 ? -0.5 : 1,
+                      .beta = i == 3 ? 2 : 0,
+                      .offset = i == 2,
+                      .is_finite = true,
+                      .is_exact = i != 1,
+                      .kernel = kernel,
+                      .seed = (uint64_t)(i + number)};
+        tgl_problem *p = &c.problem;
+        p->batch = 4 - i % 2;
+        p->lda = is_transposed(p->trans_a) ? m : k;
+        p->ldb = is_transposed(p->trans_b) ? k : n;
+        p->ldc = n;
+        p->stride_a = m * k, p->stride_b = k * n, p->stride_c = m * n;
+        run(dev, &c);
+    }
+}
+
+static void test_ragged_products(void **state)
+{
+    each(*state, "batch_mma", try_ragged_products);
+}
+
 /* ---- Bank conflicts -------------------------------------------------------------------------- */
 
 /* Conflicts of loads and copies in shared memory, of a product of a whole tile that is k deep. */
@@ -663,6 +699,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_batches),        cmocka_unit_test(test_zeros),
         cmocka_unit_test(test_repeats),        cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_small_products),
+        cmocka_unit_test(test_ragged_products),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM for batches of small products on the tensor cores, by mma.sync (sm_80 and later): m up to
- * BM, n up to BN, any k; f16 and bf16 with sums in FP32, FP32 rounded to tf32, f64. Reading the
+ * GEMM for batches of small products on the tensor cores, by mma.sync (sm_80 and later): a few
+ * tiles of BM x BN, any k; f16 and bf16 with sums in FP32, FP32 rounded to tf32, f64. Reading the
  * operands of such a product takes longer than multiplying them. Blocks are therefore persistent:
- * they compute one product after the other, and copy the operands of the next ones, STAGES - 1
- * tiles of k ahead, while they multiply.
+ * they compute one tile after the other, and copy the operands of the next ones, STAGES - 1 tiles
+ * of k ahead, while they multiply.
  *
- * A warp computes WM x WN results, and a block of one to eight warps computes a product. Tiles,
- * fragments and results are those of gemm/mma.cu (lib/mma_tiles.h, lib/mma_store.h). All stages are
- * set to zero first. Rows and columns that a product does not have are never copied, so that they
- * stay zero. Parts of a tile that contain no row, no column or no k of the product are not
- * multiplied. 16-bit operands at odd addresses are copied by scalar loads, which are not
- * asynchronous.
+ * A warp computes WM x WN results. Tiles, fragments and results are those of gemm/mma.cu
+ * (lib/mma_tiles.h, lib/mma_store.h). All stages are set to zero first. Rows and columns that a
+ * product does not have are not copied, and parts of a tile that contain no row, no column or no k
+ * of the product are not multiplied. 16-bit operands at odd addresses are loaded into registers
+ * before a tile is multiplied, and stored after it (lib/mma_register_copies.h).
  *
- * Grid: x = blocks, each of which takes every gridDim.x'th product of args.batch.
+ * 16-bit results whose rows follow each other without a gap, but do not begin at multiples of 16
+ * bytes, are stored as one line (lib/packed_store.h).
+ *
+ * Grid: x = blocks, each of which takes every gridDim.x'th tile of the batch.
  */
 #define ASYNC_COPY_L2 ".L2::128B" /* a miss loads 128 bytes into L2 */
 #include "lib/dynamic_shared.h"
@@ -23,10 +25,10 @@
 #include "lib/operands.h"
 
 #ifndef BM
-#define BM 32 /* at least the rows of D; a power of two */
+#define BM 32 /* rows of a tile of D; a power of two */
 #endif
 #ifndef BN
-#define BN 32 /* at least its columns; a power of two */
+#define BN 32 /* its columns; a power of two */
 #endif
 #ifndef BK
 #define BK 32 /* depth of a tile in shared memory, in elements; a power of two */
@@ -44,20 +46,81 @@
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
 #endif
 
+#ifndef TILED
+#define TILED 0 /* 1: products have more than BM rows or BN columns */
+#endif
+
 #define WARPS_M    (BM / WM)
 #define WARPS      (WARPS_M * (BN / WN))
 #define THREADS    (WARPS * 32)
 #define RING_BYTES (STAGES * STAGE_BYTES)
 
-#include "lib/mma_store.h"
 #include "lib/mma_tiles.h"
+
+#define STORES_ALL_PLACES 0
+#define PLACES_MAX                                                                                 \
+    (PLACES_OF_THREAD(BM, 1) > PLACES_OF_THREAD(BN, 1) ? PLACES_OF_THREAD(BM, 1)                   \
+                                                       : PLACES_OF_THREAD(BN, 1))
+#include "lib/mma_register_copies.h"
+#include "lib/mma_store.h"
+#include "lib/packed_store.h"
 #include "lib/shuffle.h"
 
-#define RESULT_BYTES (WARPS * 16 * PITCH * (ACCUMULATE == TYPE_F64 ? 8 : 4))
+#define ROW_BYTES    (WARPS * 16 * PITCH * (ACCUMULATE == TYPE_F64 ? 8 : 4))
+#define RESULT_BYTES (ROW_BYTES > PACKED_BYTES ? ROW_BYTES : PACKED_BYTES)
 
 #if (BM & (BM - 1)) || (BN & (BN - 1)) || (BK & (BK - 1)) || BK % MMA_K || STAGES < 2
 #error "BM, BN, BK: powers of two; BK: a multiple of MMA_K; STAGES: at least 2"
 #endif
+#if (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                          \
+    (IS_PLAIN(VEC_B) && !IS_IN_COLUMNS(BN, B_K_MAJOR))
+#error "VEC_A, VEC_B: copies through registers need lines of at most THREADS / 8 times 16 bytes"
+#endif
+
+/* ---- Tiles of the products ------------------------------------------------------------------- */
+
+/* A tile of D. */
+struct batch_mma_item {
+    int product, row, col; /* its product, and its first row and column */
+    int rows, cols;        /* at most BM and BN */
+};
+
+/* Products of more than BM rows or BN columns are cut into tiles of about the same
+ * size, whole warp tiles, but for the last one. */
+static __device__ __forceinline__ int tile_height(const struct tgl_gemm_args *args)
+{
+    const int tiles = (args->m + BM - 1) / BM;
+    return TILED ? ((args->m + tiles - 1) / tiles + WM - 1) / WM * WM : BM;
+}
+
+static __device__ __forceinline__ int tile_width(const struct tgl_gemm_args *args)
+{
+    const int tiles = (args->n + BN - 1) / BN;
+    return TILED ? ((args->n + tiles - 1) / tiles + WN - 1) / WN * WN : BN;
+}
+
+/* The number of items of the batch. */
+static __device__ __forceinline__ int batch_mma_items(const struct tgl_gemm_args *args)
+{
+    if (!TILED) return args->batch;
+    return args->batch * ((args->m + BM - 1) / BM) * ((args->n + BN - 1) / BN);
+}
+
+static __device__ __forceinline__ struct batch_mma_item
+batch_mma_item_of(const struct tgl_gemm_args *args, int number)
+{
+    struct batch_mma_item item = {number, 0, 0, args->m, args->n};
+    if (!TILED) return item;
+    const int tiles_m = (args->m + BM - 1) / BM, tiles_n = (args->n + BN - 1) / BN;
+    const int height = tile_height(args), width = tile_width(args);
+    item.product = number / (tiles_m * tiles_n);
+    const int tile = number - item.product * (tiles_m * tiles_n);
+    item.row = tile / tiles_n * height;
+    item.col = tile % tiles_n * width;
+    item.rows = min(height, args->m - item.row);
+    item.cols = min(width, args->n - item.col);
+    return item;
+}
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
@@ -73,21 +136,17 @@ batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const
 #pragma unroll
     for (int i = 0; i < PLACES_OF_THREAD(edge, vec); i++) {
         const struct place_of_tile place =
-            mma_place_of(tile, from, k_left, i, edge, vec, k_major, has_tail || IS_PLAIN(vec));
+            mma_place_of(tile, from, k_left, i, edge, vec, k_major, has_tail);
         const int at = (int)place_in_line(i, per_line) * (PLACE_BYTES(vec) / SIZE);
-        if (!has_place(i, edge, vec) || (int)place_line(i, per_line) >= lines || at >= width)
-            continue;
-        if (IS_PLAIN(vec))
-            *(uint4 *)place.to = load_elements(place.from, place.valid_bytes);
-        else
+        if (has_place(i, edge, vec) && (int)place_line(i, per_line) < lines && at < width)
             async_copy_bytes(place.to, place.from, PLACE_BYTES(vec), place.valid_bytes);
     }
 }
 
 /* The state of the copies. */
 struct batch_mma_copier {
-    int product, k; /* the next tile to copy is of this product, from this k on */
-    int stage;      /* the offset of its stage in bytes */
+    int item, k; /* the next tile to copy is of this item, from this k on */
+    int stage;   /* the offset of its stage in bytes */
 };
 
 static __device__ __forceinline__ int next_stage(int stage)
@@ -95,27 +154,104 @@ static __device__ __forceinline__ int next_stage(int stage)
     return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES;
 }
 
-/* Copies the next tile, if there is one. Each call commits a group of copies, which is empty if
- * there is no next tile. depth: the k of the products; 0: A and B are not read. */
-static __device__ __forceinline__ void batch_mma_copy_step(struct batch_mma_copier *c, char *stages,
-                                                           const struct tgl_gemm_args *args,
-                                                           int depth)
+/* An operand of an item. */
+struct batch_mma_operand {
+    const void *matrix; /* of the product */
+    long long ld, stride;
+    bool is_listed;         /* the matrices are in an array of pointers: there is no stride */
+    int edge, first, count; /* rows or columns: of the product, and those of the item */
+};
+
+/* A tile of an operand whose copies are under way. */
+struct batch_mma_arrival {
+    char *tile;
+    struct mma_origin from;
+    struct loaded in;
+};
+
+/* What is before the operand's tile and behind it, so that words that are partly outside of the
+ * tile may be loaded: the rest of the matrix, and its neighbours, if the matrices of the batch
+ * follow each other without gaps. */
+static __device__ __forceinline__ void find_neighbours(struct mma_origin *from,
+                                                       const struct batch_mma_operand *x,
+                                                       const struct tgl_gemm_args *args,
+                                                       int product, const bool k_major)
 {
-    if (c->product < args->batch && c->k < depth) {
-        const struct mma_origin A =
-            mma_origin_of(A_OF(args, c->product), args->lda, A_K_MAJOR ? c->k : c->k * args->lda,
-                          args->m, BM, VEC_A, A_K_MAJOR);
-        const struct mma_origin B =
-            mma_origin_of(B_OF(args, c->product), args->ldb, B_K_MAJOR ? c->k : c->k * args->ldb,
-                          args->n, BN, VEC_B, B_K_MAJOR);
-        char *stage = stages + c->stage;
-        batch_mma_copy_tile(stage, &A, depth - c->k, BM, VEC_A, A_K_MAJOR, TAIL_A);
-        batch_mma_copy_tile(stage + A_BYTES, &B, depth - c->k, BN, VEC_B, B_K_MAJOR, TAIL_B);
+    const int lines = k_major ? x->edge : args->k, width = k_major ? args->k : x->edge;
+    const bool is_dense = !x->is_listed && x->stride == (lines - 1) * x->ld + width;
+    const long long rest = (x->edge - x->first - x->count) * (k_major ? x->ld : 1);
+    const long long behind = is_dense ? (args->batch - 1 - product) * x->stride : 0;
+    if (is_dense && product * x->stride * SIZE >= 16) from->matrix = 0;
+    from->has_more = (rest + behind) * SIZE >= 16;
+}
+
+/* Begins the copies of an operand. k: the first of the tile. */
+static __device__ __forceinline__ void begin_operand(struct batch_mma_arrival *next,
+                                                     const struct batch_mma_operand *x,
+                                                     const struct tgl_gemm_args *args, int product,
+                                                     int k, const int edge, const int vec,
+                                                     const bool k_major, const bool has_tail)
+{
+    next->from =
+        mma_origin_of(x->matrix, x->ld, k_major ? x->first * x->ld + k : k * x->ld + x->first,
+                      x->count, edge, vec, k_major);
+    if (IS_PLAIN(vec)) {
+        find_neighbours(&next->from, x, args, product, k_major);
+        load_places(&next->in, next->tile, &next->from, args->k - k, edge, k_major);
+    } else {
+        batch_mma_copy_tile(next->tile, &next->from, args->k - k, edge, vec, k_major, has_tail);
+    }
+}
+
+/* The next tiles. */
+struct batch_mma_arrivals {
+    struct batch_mma_arrival A, B;
+    int k_left; /* K of the product from the tiles on; 0: there are no tiles */
+};
+
+/* Begins the copies of the next tiles, if there are any. Each call commits a group of copies, which
+ * may be empty. depth: the k of the products; 0: A and B are not read. */
+static __device__ __forceinline__ void
+batch_mma_begin_copies(struct batch_mma_arrivals *next, struct batch_mma_copier *c, char *stages,
+                       const struct tgl_gemm_args *args, int depth)
+{
+    next->k_left = 0;
+    if (c->item < batch_mma_items(args) && c->k < depth) {
+        const struct batch_mma_item item = batch_mma_item_of(args, c->item);
+        const struct batch_mma_operand A = {A_OF(args, item.product),
+                                            args->lda,
+                                            args->stride_a,
+                                            args->A_array != 0,
+                                            args->m,
+                                            item.row,
+                                            item.rows};
+        const struct batch_mma_operand B = {B_OF(args, item.product),
+                                            args->ldb,
+                                            args->stride_b,
+                                            args->B_array != 0,
+                                            args->n,
+                                            item.col,
+                                            item.cols};
+        next->k_left = depth - c->k;
+        next->A.tile = stages + c->stage;
+        next->B.tile = stages + c->stage + A_BYTES;
+        begin_operand(&next->A, &A, args, item.product, c->k, BM, VEC_A, A_K_MAJOR, TAIL_A);
+        begin_operand(&next->B, &B, args, item.product, c->k, BN, VEC_B, B_K_MAJOR, TAIL_B);
         c->stage = next_stage(c->stage);
         c->k += BK;
-        if (c->k >= depth) c->k = 0, c->product += (int)gridDim.x;
+        if (c->k >= depth) c->k = 0, c->item += (int)gridDim.x;
     }
     async_commit();
+}
+
+/* Stores what the copies through registers have loaded. */
+static __device__ __forceinline__ void batch_mma_end_copies(const struct batch_mma_arrivals *next)
+{
+    if (next->k_left == 0) return;
+    if (IS_PLAIN(VEC_A))
+        store_places(next->A.tile, &next->A.in, &next->A.from, next->k_left, BM, A_K_MAJOR);
+    if (IS_PLAIN(VEC_B))
+        store_places(next->B.tile, &next->B.in, &next->B.from, next->k_left, BN, B_K_MAJOR);
 }
 
 /* A barrier of the block. */
@@ -185,7 +321,6 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     DYNAMIC_SHARED(char, shared, RING_BYTES + RESULT_BYTES);
     const int warp = uniform((int)threadIdx.x / 32);
     const int row = warp % WARPS_M * WM, col = warp / WARPS_M * WN;
-    const int rows = args.m - row, cols = args.n - col;
     const struct mma_lane_source a = mma_lane_source(row, 0, BM, A_K_MAJOR, true);
     const struct mma_lane_source b = mma_lane_source(col, 0, BN, B_K_MAJOR, false);
     accumulate_t *results = (accumulate_t *)(shared + RING_BYTES) + warp * 16 * PITCH;
@@ -193,24 +328,40 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     clear_stages(shared);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
-    const int depth = DEPTH_OF(&args);
+    const int depth = DEPTH_OF(&args), items = batch_mma_items(&args);
     struct batch_mma_copier copier = {(int)blockIdx.x, 0, 0};
+    struct batch_mma_arrivals next;
 #pragma unroll
-    for (int i = 0; i < STAGES - 1; i++)
-        batch_mma_copy_step(&copier, shared, &args, depth);
+    for (int i = 0; i < STAGES - 1; i++) {
+        batch_mma_begin_copies(&next, &copier, shared, &args, depth);
+        batch_mma_end_copies(&next);
+    }
 
     int stage = 0;
-    for (int product = (int)blockIdx.x; product < args.batch; product += (int)gridDim.x) {
+    for (int number = (int)blockIdx.x; number < items; number += (int)gridDim.x) {
+        const struct batch_mma_item item = batch_mma_item_of(&args, number);
+        const int rows = item.rows - row, cols = item.cols - col;
         accumulate_t acc[MT][NT][4] = {{{0}}};
         for (int k = 0; k < depth; k += BK) {
             batch_mma_wait_for_copies();
-            batch_mma_copy_step(&copier, shared, &args, depth);
+            batch_mma_begin_copies(&next, &copier, shared, &args, depth);
             batch_mma_multiply_tile(acc, shared + stage, &a, &b, rows, cols, depth - k);
+            batch_mma_end_copies(&next);
             stage = next_stage(stage);
         }
-        if (rows <= 0 || cols <= 0) continue;
         const struct epilogue_operands with =
-            epilogue_operands(&args, D_OF(&args, product), product);
-        store_results(&args, &with, results, acc, row, col);
+            epilogue_operands(&args, D_OF(&args, item.product), item.product);
+#if D_HAS_16_BITS
+        if (depth > 0 && is_one_line(&args, &with, item.cols)) {
+            element_d *line = with.D + (long long)item.row * args.n;
+            unsigned short *own = packed_place(shared + RING_BYTES, line);
+            pack_results(&args, &with, own + row * args.n + col, acc, rows, cols);
+            wait_for_threads();
+            store_packed(line, own, item.rows * args.n);
+            continue; /* the next tile of K begins with a barrier */
+        }
+#endif
+        if (rows > 0 && cols > 0)
+            store_results(&args, &with, results, acc, item.row + row, item.col + col);
     }
 }
