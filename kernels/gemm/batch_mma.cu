@@ -9,8 +9,9 @@
  * A warp computes WM x WN results. Tiles, fragments and results are those of gemm/mma.cu
  * (lib/mma_tiles.h, lib/mma_store.h). All stages are set to zero first. Rows and columns that a
  * product does not have are not copied, and parts of a tile that contain no row, no column or no k
- * of the product are not multiplied. 16-bit operands at odd addresses are loaded into registers
- * before a tile is multiplied, and stored after it (lib/mma_register_copies.h).
+ * of the product are not multiplied. If an operand of 16 bits is at odd addresses, both are copied
+ * as they lie in memory, and moved to their places in front of the multiplication
+ * (lib/raw_copies.h). Then there is only one stage.
  *
  * 16-bit results whose rows follow each other without a gap, but do not begin at multiples of 16
  * bytes, are stored as one line (lib/packed_store.h).
@@ -50,31 +51,33 @@
 #define TILED 0 /* 1: products have more than BM rows or BN columns */
 #endif
 
-#define WARPS_M    (BM / WM)
-#define WARPS      (WARPS_M * (BN / WN))
-#define THREADS    (WARPS * 32)
-#define RING_BYTES (STAGES * STAGE_BYTES)
+#define WARPS_M (BM / WM)
+#define WARPS   (WARPS_M * (BN / WN))
+#define THREADS (WARPS * 32)
 
 #include "lib/mma_tiles.h"
 
-#define STORES_ALL_PLACES 0
-#define PLACES_MAX                                                                                 \
-    (PLACES_OF_THREAD(BM, 1) > PLACES_OF_THREAD(BN, 1) ? PLACES_OF_THREAD(BM, 1)                   \
-                                                       : PLACES_OF_THREAD(BN, 1))
-#include "lib/mma_register_copies.h"
 #include "lib/mma_store.h"
+#include "lib/opaque.h"
 #include "lib/packed_store.h"
+#include "lib/raw_copies.h"
 #include "lib/shuffle.h"
 
+/* Operands at odd addresses. */
+#define IS_ODD    (IS_PLAIN(VEC_A) || IS_PLAIN(VEC_B))
+#define RAW_A     STAGE_BYTES /* where their raw lines begin in shared memory */
+#define RAW_B     (RAW_A + RAW_BYTES(BM, A_K_MAJOR))
+#define ODD_BYTES (RAW_B + RAW_BYTES(BN, B_K_MAJOR))
+
+#define RING_BYTES   (IS_ODD ? ODD_BYTES : STAGES * STAGE_BYTES)
 #define ROW_BYTES    (WARPS * 16 * PITCH * (ACCUMULATE == TYPE_F64 ? 8 : 4))
 #define RESULT_BYTES (ROW_BYTES > PACKED_BYTES ? ROW_BYTES : PACKED_BYTES)
 
 #if (BM & (BM - 1)) || (BN & (BN - 1)) || (BK & (BK - 1)) || BK % MMA_K || STAGES < 2
 #error "BM, BN, BK: powers of two; BK: a multiple of MMA_K; STAGES: at least 2"
 #endif
-#if (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                          \
-    (IS_PLAIN(VEC_B) && !IS_IN_COLUMNS(BN, B_K_MAJOR))
-#error "VEC_A, VEC_B: copies through registers need lines of at most THREADS / 8 times 16 bytes"
+#if IS_ODD && !(RAW_IS_LEGAL(BM, A_K_MAJOR) && RAW_IS_LEGAL(BN, B_K_MAJOR))
+#error "VEC_A, VEC_B: lines of odd operands have at most THREADS / 8 times 16 bytes"
 #endif
 
 /* ---- Tiles of the products ------------------------------------------------------------------- */
@@ -154,104 +157,30 @@ static __device__ __forceinline__ int next_stage(int stage)
     return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES;
 }
 
-/* An operand of an item. */
-struct batch_mma_operand {
-    const void *matrix; /* of the product */
-    long long ld, stride;
-    bool is_listed;         /* the matrices are in an array of pointers: there is no stride */
-    int edge, first, count; /* rows or columns: of the product, and those of the item */
-};
-
-/* A tile of an operand whose copies are under way. */
-struct batch_mma_arrival {
-    char *tile;
-    struct mma_origin from;
-    struct loaded in;
-};
-
-/* What is before the operand's tile and behind it, so that words that are partly outside of the
- * tile may be loaded: the rest of the matrix, and its neighbours, if the matrices of the batch
- * follow each other without gaps. */
-static __device__ __forceinline__ void find_neighbours(struct mma_origin *from,
-                                                       const struct batch_mma_operand *x,
-                                                       const struct tgl_gemm_args *args,
-                                                       int product, const bool k_major)
+/* Copies the next tile, if there is one. Each call commits a group of copies, which is empty if
+ * there is no next tile. depth: the k of the products; 0: A and B are not read. */
+static __device__ __forceinline__ void batch_mma_copy_step(struct batch_mma_copier *c, char *stages,
+                                                           const struct tgl_gemm_args *args,
+                                                           int depth)
 {
-    const int lines = k_major ? x->edge : args->k, width = k_major ? args->k : x->edge;
-    const bool is_dense = !x->is_listed && x->stride == (lines - 1) * x->ld + width;
-    const long long rest = (x->edge - x->first - x->count) * (k_major ? x->ld : 1);
-    const long long behind = is_dense ? (args->batch - 1 - product) * x->stride : 0;
-    if (is_dense && product * x->stride * SIZE >= 16) from->matrix = 0;
-    from->has_more = (rest + behind) * SIZE >= 16;
-}
-
-/* Begins the copies of an operand. k: the first of the tile. */
-static __device__ __forceinline__ void begin_operand(struct batch_mma_arrival *next,
-                                                     const struct batch_mma_operand *x,
-                                                     const struct tgl_gemm_args *args, int product,
-                                                     int k, const int edge, const int vec,
-                                                     const bool k_major, const bool has_tail)
-{
-    next->from =
-        mma_origin_of(x->matrix, x->ld, k_major ? x->first * x->ld + k : k * x->ld + x->first,
-                      x->count, edge, vec, k_major);
-    if (IS_PLAIN(vec)) {
-        find_neighbours(&next->from, x, args, product, k_major);
-        load_places(&next->in, next->tile, &next->from, args->k - k, edge, k_major);
-    } else {
-        batch_mma_copy_tile(next->tile, &next->from, args->k - k, edge, vec, k_major, has_tail);
-    }
-}
-
-/* The next tiles. */
-struct batch_mma_arrivals {
-    struct batch_mma_arrival A, B;
-    int k_left; /* K of the product from the tiles on; 0: there are no tiles */
-};
-
-/* Begins the copies of the next tiles, if there are any. Each call commits a group of copies, which
- * may be empty. depth: the k of the products; 0: A and B are not read. */
-static __device__ __forceinline__ void
-batch_mma_begin_copies(struct batch_mma_arrivals *next, struct batch_mma_copier *c, char *stages,
-                       const struct tgl_gemm_args *args, int depth)
-{
-    next->k_left = 0;
     if (c->item < batch_mma_items(args) && c->k < depth) {
         const struct batch_mma_item item = batch_mma_item_of(args, c->item);
-        const struct batch_mma_operand A = {A_OF(args, item.product),
-                                            args->lda,
-                                            args->stride_a,
-                                            args->A_array != 0,
-                                            args->m,
-                                            item.row,
-                                            item.rows};
-        const struct batch_mma_operand B = {B_OF(args, item.product),
-                                            args->ldb,
-                                            args->stride_b,
-                                            args->B_array != 0,
-                                            args->n,
-                                            item.col,
-                                            item.cols};
-        next->k_left = depth - c->k;
-        next->A.tile = stages + c->stage;
-        next->B.tile = stages + c->stage + A_BYTES;
-        begin_operand(&next->A, &A, args, item.product, c->k, BM, VEC_A, A_K_MAJOR, TAIL_A);
-        begin_operand(&next->B, &B, args, item.product, c->k, BN, VEC_B, B_K_MAJOR, TAIL_B);
+        const struct mma_origin A =
+            mma_origin_of(A_OF(args, item.product), args->lda,
+                          A_K_MAJOR ? item.row * args->lda + c->k : c->k * args->lda + item.row,
+                          item.rows, BM, VEC_A, A_K_MAJOR);
+        const struct mma_origin B =
+            mma_origin_of(B_OF(args, item.product), args->ldb,
+                          B_K_MAJOR ? item.col * args->ldb + c->k : c->k * args->ldb + item.col,
+                          item.cols, BN, VEC_B, B_K_MAJOR);
+        char *stage = stages + c->stage;
+        batch_mma_copy_tile(stage, &A, depth - c->k, BM, VEC_A, A_K_MAJOR, TAIL_A);
+        batch_mma_copy_tile(stage + A_BYTES, &B, depth - c->k, BN, VEC_B, B_K_MAJOR, TAIL_B);
         c->stage = next_stage(c->stage);
         c->k += BK;
         if (c->k >= depth) c->k = 0, c->item += (int)gridDim.x;
     }
     async_commit();
-}
-
-/* Stores what the copies through registers have loaded. */
-static __device__ __forceinline__ void batch_mma_end_copies(const struct batch_mma_arrivals *next)
-{
-    if (next->k_left == 0) return;
-    if (IS_PLAIN(VEC_A))
-        store_places(next->A.tile, &next->A.in, &next->A.from, next->k_left, BM, A_K_MAJOR);
-    if (IS_PLAIN(VEC_B))
-        store_places(next->B.tile, &next->B.in, &next->B.from, next->k_left, BN, B_K_MAJOR);
 }
 
 /* A barrier of the block. */
@@ -274,6 +203,93 @@ static __device__ __forceinline__ void clear_stages(char *stages)
 {
     for (int i = (int)threadIdx.x * 16; i < RING_BYTES; i += THREADS * 16)
         *(uint4 *)(stages + i) = make_uint4(0, 0, 0, 0);
+    wait_for_threads();
+}
+
+/* ---- Copies of odd operands ------------------------------------------------------------------ */
+
+/* Matrix X of a product, for one operand. */
+struct batch_mma_operand {
+    const void *matrix;
+    long long ld, stride;
+    bool is_listed;         /* the matrices are in an array of pointers: there is no stride */
+    int edge, first, count; /* rows or columns: of the product, and those of the item */
+};
+
+/* The tile of an operand at k. Words that are partly outside of the matrix may be loaded if its
+ * neighbours are there: if the matrices of the batch, each of one element at least, follow each
+ * other without gaps. */
+static __device__ __forceinline__ struct raw_source raw_source_of(const struct batch_mma_operand *x,
+                                                                  const struct tgl_gemm_args *args,
+                                                                  int product, int k,
+                                                                  const bool k_major)
+{
+    enum { WORD = 16 / SIZE };
+    const int lines = k_major ? x->edge : args->k, width = k_major ? args->k : x->edge;
+    const long long length = (lines - 1) * x->ld + width;
+    const bool is_dense = !x->is_listed && x->stride == length;
+    const char *matrix = (const char *)x->matrix;
+    const int depth = min(args->k - k, BK);
+    struct raw_source s;
+    s.from = matrix + (k_major ? x->first * x->ld + k : k * x->ld + x->first) * SIZE;
+    s.line = x->ld * SIZE;
+    s.lines = k_major ? x->count : depth;
+    s.bytes = (k_major ? depth : x->count) * SIZE;
+    s.begin = matrix - (is_dense && product >= WORD ? 16 : 0);
+    s.end = matrix + length * SIZE + (is_dense && args->batch - 1 - product >= WORD ? 16 : 0);
+    return s;
+}
+
+/* The tiles whose raw lines are next. */
+struct batch_mma_raw {
+    struct raw_lines A, B;
+    int k_left; /* K of the product from the tiles on */
+};
+
+/* The same as batch_mma_copy_step(), for raw lines. */
+static __device__ __forceinline__ void batch_mma_copy_raw(struct batch_mma_raw *next,
+                                                          struct batch_mma_copier *c, char *shared,
+                                                          const struct tgl_gemm_args *args,
+                                                          int depth)
+{
+    if (c->item < batch_mma_items(args) && c->k < depth) {
+        const struct batch_mma_item item = batch_mma_item_of(args, c->item);
+        const struct batch_mma_operand A = {A_OF(args, item.product),
+                                            args->lda,
+                                            args->stride_a,
+                                            args->A_array != 0,
+                                            args->m,
+                                            item.row,
+                                            item.rows};
+        const struct batch_mma_operand B = {B_OF(args, item.product),
+                                            args->ldb,
+                                            args->stride_b,
+                                            args->B_array != 0,
+                                            args->n,
+                                            item.col,
+                                            item.cols};
+        const struct raw_source a = raw_source_of(&A, args, item.product, c->k, A_K_MAJOR);
+        const struct raw_source b = raw_source_of(&B, args, item.product, c->k, B_K_MAJOR);
+        next->A = raw_lines_of(&a);
+        next->B = raw_lines_of(&b);
+        next->k_left = depth - c->k;
+        copy_raw(shared + RAW_A, &a, BM, A_K_MAJOR);
+        copy_raw(shared + RAW_B, &b, BN, B_K_MAJOR);
+        c->k += BK;
+        if (c->k >= depth) c->k = 0, c->item += (int)gridDim.x;
+    }
+    async_commit();
+}
+
+/* Returns when the next tiles are in their places. */
+static __device__ __forceinline__ void batch_mma_shift_raw(const struct batch_mma_raw *next,
+                                                           const struct tgl_gemm_args *args,
+                                                           char *shared)
+{
+    ASYNC_WAIT(0);
+    wait_for_threads(); /* raw lines have arrived, and all threads have multiplied the last tile */
+    shift_raw(shared, shared + RAW_A, &next->A, args->lda, next->k_left, BM, A_K_MAJOR);
+    shift_raw(shared + A_BYTES, shared + RAW_B, &next->B, args->ldb, next->k_left, BN, B_K_MAJOR);
     wait_for_threads();
 }
 
@@ -330,12 +346,14 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     if (args.overlaps) let_later_launches_start();
     const int depth = DEPTH_OF(&args), items = batch_mma_items(&args);
     struct batch_mma_copier copier = {(int)blockIdx.x, 0, 0};
-    struct batch_mma_arrivals next;
+#if IS_ODD
+    struct batch_mma_raw next = {{0}};
+    batch_mma_copy_raw(&next, &copier, shared, &args, depth);
+#else
 #pragma unroll
-    for (int i = 0; i < STAGES - 1; i++) {
-        batch_mma_begin_copies(&next, &copier, shared, &args, depth);
-        batch_mma_end_copies(&next);
-    }
+    for (int i = 0; i < STAGES - 1; i++)
+        batch_mma_copy_step(&copier, shared, &args, depth);
+#endif
 
     int stage = 0;
     for (int number = (int)blockIdx.x; number < items; number += (int)gridDim.x) {
@@ -343,11 +361,15 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         const int rows = item.rows - row, cols = item.cols - col;
         accumulate_t acc[MT][NT][4] = {{{0}}};
         for (int k = 0; k < depth; k += BK) {
+#if IS_ODD
+            batch_mma_shift_raw(&next, &args, shared);
+            batch_mma_copy_raw(&next, &copier, shared, &args, depth);
+#else
             batch_mma_wait_for_copies();
-            batch_mma_begin_copies(&next, &copier, shared, &args, depth);
+            batch_mma_copy_step(&copier, shared, &args, depth);
+#endif
             batch_mma_multiply_tile(acc, shared + stage, &a, &b, rows, cols, depth - k);
-            batch_mma_end_copies(&next);
-            stage = next_stage(stage);
+            if (!IS_ODD) stage = next_stage(stage);
         }
         const struct epilogue_operands with =
             epilogue_operands(&args, D_OF(&args, item.product), item.product);
@@ -362,6 +384,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         }
 #endif
         if (rows > 0 && cols > 0)
-            store_results(&args, &with, results, acc, item.row + row, item.col + col);
+            store_results(&args, &with, results, acc, opaque(item.row + row),
+                          opaque(item.col + col));
     }
 }

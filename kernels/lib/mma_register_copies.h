@@ -11,10 +11,6 @@
 #include "lib/mma_tiles.h"
 #include "lib/unaligned.h"
 
-#ifndef STORES_ALL_PLACES
-#define STORES_ALL_PLACES 1 /* 0: no zeros are stored in rows, columns and steps that D lacks */
-#endif
-
 /* What a thread holds between load_places() and store_places(). */
 struct loaded {
     uint4 words[PLACES_MAX][2]; /* the words with the elements of a place; 0 outside the matrix */
@@ -37,24 +33,18 @@ struct column {
     int valid_bytes;  /* bytes of a place inside the matrix if its line exists; at most 16 */
     int line, lines;  /* the number of its first line; the number of lines that exist */
     int last;         /* from this line on, words may lie partly outside of the matrix */
-    int stored;       /* the number of its lines that are stored */
 };
 
 static __device__ __forceinline__ struct column
 column_of(char *tile, const struct mma_origin *from, int k_left, const int edge, const bool k_major)
 {
-    const int depth = (k_left + MMA_K - 1) / MMA_K * MMA_K;
     const unsigned per_line = PLACES_OF_LINE(edge, k_major, 1);
     const int p = (int)(threadIdx.x % per_line);
     const int elements = (k_major ? k_left : from->edge_left) - p * 8;
     struct column c;
     c.line = (int)(threadIdx.x / per_line);
     c.lines = elements <= 0 ? 0 : k_major ? from->edge_left : k_left;
-    c.last = from->has_more ? c.lines : from->line < 16 ? 0 : elements < 16 ? c.lines - 1 : c.lines;
-    c.stored = STORES_ALL_PLACES                              ? (k_major ? edge : BK)
-               : p * 8 >= (k_major ? depth : from->edge_left) ? 0
-               : k_major                                      ? from->edge_left
-                                                              : depth;
+    c.last = from->line < 16 ? 0 : elements < 16 ? c.lines - 1 : c.lines;
     c.to = tile + c.line * LINE_BYTES(edge, k_major) +
            (p * 16 ^ (int)swizzle_of((unsigned)c.line, edge, k_major));
     c.from = from->from;
@@ -139,9 +129,7 @@ static __device__ __forceinline__ void store_places(char *tile, const struct loa
 #pragma unroll
     for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++) {
         const uint4 v = join_words(in->words[i][0], in->words[i][1], c.skip);
-        const bool is_read =
-            STORES_ALL_PLACES || c.line + i * LINES_APART(edge, k_major) < c.stored;
-        if (has_place(i, edge, 1) && is_read && !(in->is_stored >> i & 1))
+        if (has_place(i, edge, 1) && !(in->is_stored >> i & 1))
             *(uint4 *)(c.to + i * (LINES_APART(edge, k_major) * LINE_BYTES(edge, k_major))) =
                 make_uint4(v.x & keep[0], v.y & keep[1], v.z & keep[2], v.w & keep[3]);
     }

@@ -163,8 +163,7 @@ struct mma_origin {
     long long line;     /* bytes from a line to the next */
     long long tile;     /* bytes from a tile to the next */
     int edge_left;      /* rows or columns of the matrix from the tile on */
-    const char *matrix; /* the first element of the matrix; 0: more of A or B is before it */
-    bool has_more;      /* at least 16 bytes of A or B follow the last line of the tile */
+    const char *matrix; /* the first element of the matrix */
 };
 
 /* Finds this thread's places of a tile in global memory. X: the matrix, whose lines are ld elements
@@ -182,7 +181,6 @@ static __device__ __forceinline__ struct mma_origin mma_origin_of(const void *X,
                 place_in_line(0, per_line) * PLACE_BYTES(vec);
     from.edge_left = edge_left;
     from.matrix = (const char *)X;
-    from.has_more = false;
     return from;
 }
 

@@ -28,33 +28,50 @@ static __device__ __forceinline__ unsigned short *packed_place(char *shared, con
     return (unsigned short *)(shared + (unsigned long long)line % 16);
 }
 
-/* Puts a warp's results, scaled and rounded, into shared memory. to: the place of the first one.
- * rows, cols: the number of rows and columns of D from the warp's first ones on. */
+/* Puts 8 columns of a warp's results into shared memory, scaled and rounded. to: the lane's first
+ * two results. rows, cols: the number of rows from the lane's first one on, of which it has every
+ * eighth, and of columns. is_word: `to` is a multiple of 4 bytes; it is for all rows or none. */
+static __device__ __forceinline__ void pack_columns(unsigned short *to, int pitch, float alpha,
+                                                    accumulate_t (*acc)[NT][4], const int j,
+                                                    int rows, int cols, bool is_word)
+{
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++) {
+        const accumulate_t *pair = &acc[i / 2][j][i % 2 * 2];
+        const unsigned word = to_d_pair(alpha * (float)pair[0], alpha * (float)pair[1]);
+        unsigned short *at = to + i * pitch;
+        if (i * 8 >= rows) continue;
+        if (is_word && cols > 1) {
+            *(unsigned *)at = word;
+        } else {
+            if (cols > 0) at[0] = (unsigned short)word;
+            if (cols > 1) at[1] = (unsigned short)(word >> 16);
+        }
+    }
+}
+
+/* Puts a warp's results into shared memory. to: the place of the first one. rows, cols: the number
+ * of rows and columns of D from the warp's first ones on. */
 static __device__ __forceinline__ void pack_results(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     unsigned short *to, accumulate_t (*acc)[NT][4],
                                                     int rows, int cols)
 {
-    const int lane = (int)threadIdx.x % 32, in_col = lane % 4 * 2;
+    const int lane = (int)threadIdx.x % 32, in_row = lane / 4, in_col = lane % 4 * 2;
+    const int pitch = 8 * args->n;
+    const float alpha = (float)ALPHA(args, with);
+    to += in_row * args->n + in_col;
+    const bool is_word = (unsigned)(unsigned long long)to % 4 == 0;
 #pragma unroll
-    for (int i = 0; i < 2 * MT; i++) {
-        const int row = i * 8 + lane / 4;
-        unsigned short *line = to + row * args->n + in_col;
-        const bool is_word = (unsigned long long)line % 4 == 0;
-        if (row >= rows) continue;
-#pragma unroll
-        for (int j = 0; j < NT; j++) {
-            const int left = cols - j * 8 - in_col;
-            const float *pair = &acc[i / 2][j][i % 2 * 2];
-            const unsigned word =
-                to_d_pair(ALPHA(args, with) * pair[0], ALPHA(args, with) * pair[1]);
-            if (left > 1 && is_word) {
-                *(unsigned *)(line + j * 8) = word;
-            } else {
-                if (left > 0) line[j * 8] = (unsigned short)word;
-                if (left > 1) line[j * 8 + 1] = (unsigned short)(word >> 16);
-            }
-        }
+    for (int j = 0; j < NT; j++) {
+        if (j * 8 >= cols) break;
+        if (j * 8 + 8 > cols)
+            pack_columns(to + j * 8, pitch, alpha, acc, j, rows - in_row, cols - j * 8 - in_col,
+                         is_word);
+        else if (is_word)
+            pack_columns(to + j * 8, pitch, alpha, acc, j, rows - in_row, 2, true);
+        else
+            pack_columns(to + j * 8, pitch, alpha, acc, j, rows - in_row, 2, false);
     }
 }
 
@@ -76,16 +93,15 @@ static __device__ __forceinline__ void store_packed(element_d *line, const unsig
                                                     int count)
 {
     const int skip = (int)((unsigned long long)line % 16 / 2); /* elements of a word before it */
+    const int end = skip + count, i = (int)threadIdx.x;
     element_d *to = line - skip;
     const unsigned short *from = packed - skip;
-    for (int at = (int)threadIdx.x * 8; at < skip + count; at += THREADS * 8) {
-        if (at >= skip && at + 8 <= skip + count) {
-            store_word(to + at, *(const uint4 *)(from + at));
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            if (at + i >= skip && at + i < skip + count) to[at + i].bits = from[at + i];
+    for (int word = i + (skip > 0); word < end / 8; word += THREADS)
+        store_word(to + word * 8, *(const uint4 *)(from + word * 8));
+    if (i >= 8) return; /* eight threads store the elements of the first and of the last word */
+    if (skip > 0 && i >= skip && i < end) to[i].bits = from[i];
+    if (end / 8 * 8 + i < end && (skip == 0 || end >= 8)) {
+        to[end / 8 * 8 + i].bits = from[end / 8 * 8 + i];
     }
 }
 

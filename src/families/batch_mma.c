@@ -15,7 +15,6 @@ typedef struct batch_mma_row {
     const char *name;
     int bm, bn;     /* a tile of D */
     int bk;         /* elements of K in a tile; fewer if a line of K exceeds LINE_BYTES */
-    int odd_bk;     /* the same if copies go through registers, of which a thread has few */
     int wm, wn;     /* the part of the tile that a warp computes */
     int stages;     /* tiles of K in shared memory */
     int tiles;      /* maximum number of tiles along the rows and along the columns of a product */
@@ -24,23 +23,28 @@ typedef struct batch_mma_row {
     int registers;  /* of a thread, as compiled for sm_90a: the maximum of all types and layouts */
 } batch_mma_row;
 
-/* Name, BM, BN, BK, BK of copies through registers, WM, WN, STAGES, tiles, for f64, MIN_BLOCKS,
+/* Name, BM, BN, BK, WM, WN, STAGES, tiles, for f64, MIN_BLOCKS,
  * registers of a thread. */
 // clang-format off
 static const batch_mma_row batch_mma_rows[] = {
-    {"batch_mma_16x16",      16,  16, 16, 16, 16, 16, 4, 1, false, 16, 128},
-    {"batch_mma_32x32",      32,  32, 32, 32, 16, 32, 3, 1, false,  8, 128},
-    {"batch_mma_64x64",      64,  64, 64, 32, 32, 32, 2, 4, false,  4, 128},
-    {"batch_mma_64x128",     64, 128, 64, 32, 32, 32, 2, 4, false,  2, 128},
-    {"batch_mma_128x64",    128,  64, 64, 32, 32, 32, 2, 4, false,  2, 128},
-    {"batch_mma_128x128",   128, 128, 64, 64, 32, 32, 2, 4, false,  1, 128},
-    {"batch_mma_16x16_f64",  16,  16, 16, 16, 16, 16, 4, 1, true,  14, 144},
-    {"batch_mma_32x32_f64",  32,  32, 16, 16, 16, 32, 3, 1, true,   6, 168},
-    {"batch_mma_64x64_f64",  64,  64, 16, 16, 16, 32, 3, 4, true,   2, 128},
+    {"batch_mma_16x16",      16,  16, 16, 16, 16, 4, 1, false, 16, 128},
+    {"batch_mma_32x32",      32,  32, 32, 16, 32, 3, 1, false,  8, 128},
+    {"batch_mma_64x64",      64,  64, 64, 32, 32, 2, 4, false,  4, 128},
+    {"batch_mma_32x128",     32, 128, 64, 32, 32, 2, 4, false,  4, 128},
+    {"batch_mma_128x32",    128,  32, 64, 32, 32, 2, 4, false,  4, 128},
+    {"batch_mma_64x128",     64, 128, 64, 32, 32, 2, 4, false,  2, 128},
+    {"batch_mma_128x64",    128,  64, 64, 32, 32, 2, 4, false,  2, 128},
+    {"batch_mma_128x128",   128, 128, 64, 64, 32, 2, 4, false,  2, 128},
+    {"batch_mma_16x16_f64",  16,  16, 16, 16, 16, 4, 1, true,  14, 144},
+    {"batch_mma_32x32_f64",  32,  32, 16, 16, 32, 3, 1, true,   6, 168},
+    {"batch_mma_64x64_f64",  64,  64, 16, 16, 32, 3, 1, true,   2, 128},
 };
 // clang-format on
 
-enum { LINE_BYTES = 128 }; /* of a K-major operand in shared memory */
+enum {
+    LINE_BYTES = 128, /* of a K-major operand in shared memory */
+    SPILL_MAX = 160,  /* bytes of a thread: addresses, a few of which the main loop loads */
+};
 
 /* blocks: the maximum number of blocks, which share the batch; by default one for each tile. */
 static const char *const batch_mma_options[] = {"blocks", NULL};
@@ -56,21 +60,36 @@ typedef struct batch_mma_geometry {
     tgl_gemm_step step;
 } batch_mma_geometry;
 
-/* Elements of K in a tile. cp.async copies 4 bytes at least. */
-static int bk_of(const batch_mma_geometry *g, int vec_a, int vec_b)
+/* Elements of K in a tile. */
+static int bk_of(const batch_mma_geometry *g)
 {
-    const bool is_odd = g->size * tgl_min64(vec_a, vec_b) < 4;
-    return (int)tgl_min64(is_odd ? g->row->odd_bk : g->row->bk, LINE_BYTES / g->size);
+    return (int)tgl_min64(g->row->bk, LINE_BYTES / g->size);
+}
+
+/* Whether copies of these widths need raw lines (kernels/lib/raw_copies.h): cp.async copies 4 bytes
+ * at least. */
+static bool is_odd(const batch_mma_geometry *g, int vec_a, int vec_b)
+{
+    return g->size * tgl_min64(vec_a, vec_b) < 4;
+}
+
+/* Bytes of the raw lines of an operand: a word of 16 bytes more than a line of the tile. */
+static int raw_bytes(const batch_mma_geometry *g, int edge, bool is_k_major)
+{
+    const int bk = bk_of(g);
+    return is_k_major ? edge * (bk * g->size + 16) : bk * (edge * g->size + 16);
 }
 
 /* Shared memory of the kernel: the tiles, and the results. */
-static int batch_mma_shared_bytes(const batch_mma_geometry *g, tgl_type type_d, int bk)
+static int batch_mma_shared_bytes(const batch_mma_geometry *g, const tgl_shape *s, bool odd)
 {
     const batch_mma_row *t = g->row;
     const int warps = t->bm / t->wm * (t->bn / t->wn), sum = g->size == 8 ? 8 : 4;
     const int rows = warps * 16 * (t->wn + 8) * sum; /* 16 of each warp */
-    const int packed = tgl_type_size(type_d) == 2 ? t->bm * t->bn * 2 + 16 : 0;
-    return t->stages * (t->bm + t->bn) * bk * g->size + (rows > packed ? rows : packed);
+    const int packed = tgl_type_size(s->type_d) == 2 ? t->bm * t->bn * 2 + 16 : 0;
+    const int stage = (t->bm + t->bn) * bk_of(g) * g->size;
+    const int raw = raw_bytes(g, t->bm, !s->trans_a) + raw_bytes(g, t->bn, s->trans_b);
+    return (odd ? stage + raw : t->stages * stage) + (rows > packed ? rows : packed);
 }
 
 /* NULL, or why the choice cannot compute the product. */
@@ -94,7 +113,7 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
         .symbol = "gemm_batch_mma",
         .threads = t->bm / t->wm * (t->bn / t->wn) * 32,
         .registers = t->registers,
-        .local_bytes = TGL_SPILL_MAX,
+        .local_bytes = SPILL_MAX,
         .vec_a = tgl_copy_width(s, 0, s->lda, s->stride_a),
         .vec_b = tgl_copy_width(s, 0, s->ldb, s->stride_b),
         .blocks = tgl_min64(items, blocks > 0 ? blocks : items),
@@ -102,50 +121,56 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
         .loops_over_batch = true,
         .args = {.splits = 1, .cluster = 1},
     };
-    g->step.dynamic_shared =
-        batch_mma_shared_bytes(g, s->type_d, bk_of(g, g->step.vec_a, g->step.vec_b));
-    g->step.dynamic_shared_unaligned = batch_mma_shared_bytes(g, s->type_d, bk_of(g, 1, 1));
+    g->step.dynamic_shared = batch_mma_shared_bytes(g, s, is_odd(g, g->step.vec_a, g->step.vec_b));
+    g->step.dynamic_shared_unaligned = batch_mma_shared_bytes(g, s, is_odd(g, 1, 1));
     return NULL;
 }
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 15 batches on an H200: 16 to 64 cubed, bf16, TF32, f64. */
+/* Fitted to batches on an H200: 16 to 64 cubed in bf16, TF32, f64, and 8 of odd sizes up to 175. */
 enum {
-    BLOCK_CYCLES = 2200, /* of a block before its first tile arrives and after its last one */
-    TILE_CYCLES = 1000,  /* minimum cycles of a tile of K */
+    BLOCK_CYCLES = 2200,  /* of a block before its first tile arrives and after its last one */
+    TILE_CYCLES = 1000,   /* minimum cycles of a tile of K */
+    ODD_WARP_CYCLES = 320 /* cycles of an SM per warp and tile of K with odd operands */
 };
 /* Cycles of an SM per result and byte of an element. Results of a tile outside of D count half. */
 static const double RESULT_CYCLES = 0.13;
-static const double ODD_CYCLES = 0.08; /* cycles of an SM per element that is copied by registers */
+static const double UNALIGNED = 1.6; /* the same if D is stored by scalars: relative */
+/* With odd operands: cycles of an SM per element of A and B, per result that is stored as part of
+ * a line, and per result of an unaligned row. */
+static const double ODD_CYCLES = 0.1, LINE_CYCLES = 0.28, ROW_CYCLES = 0.5;
 static const double STREAM_SHARE =
     0.91; /* fraction of the read-only rate that loads reach while D is stored */
 static const double OVERLAP =
     3; /* p of (x^p + y^p)^(1/p), the time of loads and work that overlap */
 
-/* Cycles of an SM to copy `elements` of an operand through registers; 0 if its copies are wider. */
-static double odd_cycles(const batch_mma_geometry *g, double elements, int vec)
+/* Cycles of an SM to compute a tile of D of m x n. */
+static double item_cycles(const tgl_shape *s, const batch_mma_geometry *g, double m, double n)
 {
-    return g->size * vec < 4 ? elements * ODD_CYCLES : 0;
+    const batch_mma_row *t = g->row;
+    const bool is_aligned = s->ldd % 4 == 0, is_line = s->ldd == s->n && g->tiles_n == 1;
+    const double k = (double)s->k;
+    if (!is_odd(g, g->step.vec_a, g->step.vec_b))
+        return RESULT_CYCLES * g->size * (t->bm * t->bn + m * n) / 2 * (is_aligned ? 1 : UNALIGNED);
+    return ODD_WARP_CYCLES * g->step.threads / 32 * ceil(k / bk_of(g)) + ODD_CYCLES * (m + n) * k +
+           (is_aligned || is_line ? LINE_CYCLES : ROW_CYCLES) * m * n;
 }
 
 static void batch_mma_predict_time(const tgl_chip *chip, const tgl_shape *s,
                                    const batch_mma_geometry *g, tgl_candidate *c)
 {
     const batch_mma_row *t = g->row;
-    const double k = (double)s->k, tiles = (double)(g->tiles_m * g->tiles_n);
+    const double k = (double)s->k, items = (double)(s->batch * g->tiles_m * g->tiles_n);
     const double m = (double)s->m / (double)g->tiles_m, n = (double)s->n / (double)g->tiles_n;
     const double clock = 1e6 * chip->clock_mhz, slots = (double)chip->sms * c->resident;
-    const int bk = bk_of(g, g->step.vec_a, g->step.vec_b);
+    const int bk = bk_of(g);
     c->blocks = (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
-    const double busy = active < chip->sms ? active / chip->sms : 1;
-    const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    const double items = (double)s->batch * tiles, turns = ceil(items / c->blocks);
+    const double of_sm = active > chip->sms ? active / chip->sms : 1;
+    const double rounds = ceil(c->blocks / slots), turns = ceil(items / c->blocks);
     const double in_flight = (double)g->size * (t->stages - 1) * (m + n) * (k < bk ? k : bk);
-    const double item = RESULT_CYCLES * g->size * (t->bm * t->bn + m * n) / 2 +
-                        odd_cycles(g, m * k, g->step.vec_a) + odd_cycles(g, n * k, g->step.vec_b);
-    const double work = items * item / (chip->sms * clock * busy);
+    const double work = rounds * turns * of_sm * item_cycles(s, g, m, n) / clock;
     const double bytes = tgl_operand_bytes(s);
     const double stream = bytes / (STREAM_SHARE * tgl_stream_rate(chip, active, in_flight));
     const double around = BLOCK_CYCLES * rounds / clock;
@@ -161,10 +186,26 @@ static void batch_mma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_cand
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) batch_mma_predict_time(chip, s, &g, c);
 }
 
-/* Tries as many blocks as the chip holds at once, which share the batch equally. */
+static int64_t greatest_common_divisor(int64_t x, int64_t y)
+{
+    while (y != 0) {
+        const int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return x;
+}
+
+/* Tries as many blocks as the chip holds at once, which share the batch equally. If a product has
+ * several tiles, their number and that of the blocks have no common divisor: else a block would
+ * always compute the same tile of a product, and some tiles are larger than others. */
 static void batch_mma_search(tgl_search *in)
 {
-    const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
+    batch_mma_geometry g;
+    int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
+    if (batch_mma_make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
+    while (greatest_common_divisor(blocks, g.tiles_m * g.tiles_n) > 1)
+        blocks--;
     tgl_search_try(in, BLOCKS, 1, &blocks, 0);
 }
 
@@ -178,7 +219,7 @@ static void batch_mma_add_macros(const void *geometry, const tgl_shape *s, bool 
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
-                                {"BK", bk_of(g, vec_a, vec_b)},
+                                {"BK", bk_of(g)},
                                 {"WM", t->wm},
                                 {"WN", t->wn},
                                 {"STAGES", t->stages},
