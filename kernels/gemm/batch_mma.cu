@@ -217,8 +217,7 @@ struct batch_mma_operand {
 };
 
 /* The tile of an operand at k. Words that are partly outside of the matrix may be loaded if its
- * neighbours are there: if the matrices of the batch, each of one element at least, follow each
- * other without gaps. */
+ * neighbours are there: if the matrices of the batch follow each other without gaps. */
 static __device__ __forceinline__ struct raw_source raw_source_of(const struct batch_mma_operand *x,
                                                                   const struct tgl_gemm_args *args,
                                                                   int product, int k,
@@ -228,6 +227,7 @@ static __device__ __forceinline__ struct raw_source raw_source_of(const struct b
     const int lines = k_major ? x->edge : args->k, width = k_major ? args->k : x->edge;
     const long long length = (lines - 1) * x->ld + width;
     const bool is_dense = !x->is_listed && x->stride == length;
+    const int shortest = length < WORD ? 1 : WORD; /* at most the elements of a matrix */
     const char *matrix = (const char *)x->matrix;
     const int depth = min(args->k - k, BK);
     struct raw_source s;
@@ -235,8 +235,9 @@ static __device__ __forceinline__ struct raw_source raw_source_of(const struct b
     s.line = x->ld * SIZE;
     s.lines = k_major ? x->count : depth;
     s.bytes = (k_major ? depth : x->count) * SIZE;
-    s.begin = matrix - (is_dense && product >= WORD ? 16 : 0);
-    s.end = matrix + length * SIZE + (is_dense && args->batch - 1 - product >= WORD ? 16 : 0);
+    s.begin = matrix - (is_dense && min(product, WORD) * shortest >= WORD ? 16 : 0);
+    s.end = matrix + length * SIZE +
+            (is_dense && min(args->batch - 1 - product, WORD) * shortest >= WORD ? 16 : 0);
     return s;
 }
 

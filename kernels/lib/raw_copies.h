@@ -46,9 +46,14 @@ static __device__ __forceinline__ void copy_raw_word(char *to, const char *word,
         return;
 #endif
     }
-#pragma unroll 1
-    for (int at = first; at < last; at += 2)
-        *(unsigned short *)(to + at) = *(const unsigned short *)(word + at);
+    unsigned elements[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        elements[i] = 0;
+        if (2 * i >= first && 2 * i < last) elements[i] = ((const unsigned short *)word)[i];
+    }
+    *(uint4 *)to = make_uint4(elements[0] | elements[1] << 16, elements[2] | elements[3] << 16,
+                              elements[4] | elements[5] << 16, elements[6] | elements[7] << 16);
 }
 
 /* Issues the copies of a tile. is_inside: all its words may be loaded. */
