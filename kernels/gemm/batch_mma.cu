@@ -379,7 +379,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             element_d *line = with.D + (long long)item.row * args.n;
             unsigned short *own = packed_place(shared + RING_BYTES, line);
             pack_results(&args, &with, own + row * args.n + col, acc, rows, cols);
-            wait_for_threads();
+            __syncthreads();
             store_packed(line, own, item.rows * args.n);
             continue; /* the next tile of K begins with a barrier */
         }

@@ -43,6 +43,7 @@ static const batch_mma_row batch_mma_rows[] = {
 
 enum {
     LINE_BYTES = 128, /* of a K-major operand in shared memory */
+    LARGE = 64,       /* rows or columns of a tile: larger ones are for larger products */
     SPILL_MAX = 160,  /* bytes of a thread: addresses, a few of which the main loop loads */
 };
 
@@ -104,6 +105,8 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
                               .tiles_m = tgl_ceil_div(s->m, t->bm),
                               .tiles_n = tgl_ceil_div(s->n, t->bn)};
     if (g->tiles_m > t->tiles || g->tiles_n > t->tiles) return "it takes fewer rows or columns";
+    if ((t->bm > LARGE && s->m <= LARGE) || (t->bn > LARGE && s->n <= LARGE))
+        return "smaller tiles have all rows and columns";
     const int64_t tiles = g->tiles_m * g->tiles_n;
     const int64_t products = tgl_min64(s->batch, INT_MAX / 2 / tiles), items = products * tiles;
     const int64_t blocks = tgl_option(choice, BLOCKS, 0);
