@@ -44,7 +44,7 @@ static const batch_mma_row batch_mma_rows[] = {
 enum {
     LINE_BYTES = 128, /* of a K-major operand in shared memory */
     LARGE = 64,       /* rows or columns of a tile: larger ones are for larger products */
-    SPILL_MAX = 160,  /* bytes of a thread: addresses, a few of which the main loop loads */
+    SPILL_MAX = 400,  /* bytes of a thread: addresses, a few of which the main loop loads */
 };
 
 /* blocks: the maximum number of blocks, which share the batch; by default one for each tile. */
@@ -131,33 +131,50 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to batches on an H200: 16 to 64 cubed in bf16, TF32, f64, and 8 of odd sizes up to 175. */
+/* Fitted to batches on an H200: 16 to 64 cubed in bf16, TF32, f64, and 30 of odd sizes up to 175.
+ */
 enum {
-    BLOCK_CYCLES = 2200,  /* of a block before its first tile arrives and after its last one */
-    TILE_CYCLES = 1000,   /* minimum cycles of a tile of K */
-    ODD_WARP_CYCLES = 320 /* cycles of an SM per warp and tile of K with odd operands */
+    BLOCK_CYCLES = 2200, /* of a block before its first tile arrives and after its last one */
+    TILE_CYCLES = 1000,  /* minimum cycles of a tile of K */
+    WARP_CYCLES = 100,   /* of an SM per warp and tile of K if D has more than 64 rows or columns */
+    ODD_WARP_CYCLES = 320,    /* the same with odd operands, for all D */
+    COPY_4_BYTES_A_CLOCK = 12 /* operands that are copied by 4 bytes, and their fragments */
 };
 /* Cycles of an SM per result and byte of an element. Results of a tile outside of D count half. */
 static const double RESULT_CYCLES = 0.13;
-static const double UNALIGNED = 1.6; /* the same if D is stored by scalars: relative */
-/* With odd operands: cycles of an SM per element of A and B, per result that is stored as part of
- * a line, and per result of an unaligned row. */
-static const double ODD_CYCLES = 0.1, LINE_CYCLES = 0.28, ROW_CYCLES = 0.5;
+/* The same if rows of D are unaligned: relative, for 16-bit results and for others. */
+static const double UNALIGNED_16 = 2.5, UNALIGNED = 1.2;
+/* With odd operands: cycles of an SM per element of A and B; per result that is stored as part of a
+ * line; and per result of an unaligned row, and row of a warp. */
+static const double ODD_CYCLES = 0.1, LINE_CYCLES = 0.28, ROW_CYCLES = 0.02;
 static const double STREAM_SHARE =
     0.91; /* fraction of the read-only rate that loads reach while D is stored */
 static const double OVERLAP =
     3; /* p of (x^p + y^p)^(1/p), the time of loads and work that overlap */
 
+/* Cycles of an SM to copy `elements` of an operand by 4 bytes; wider copies take no time of it. */
+static double narrow_cycles(const batch_mma_geometry *g, double elements, int vec)
+{
+    return g->size * vec == 4 ? elements * g->size / COPY_4_BYTES_A_CLOCK : 0;
+}
+
 /* Cycles of an SM to compute a tile of D of m x n. */
 static double item_cycles(const tgl_shape *s, const batch_mma_geometry *g, double m, double n)
 {
     const batch_mma_row *t = g->row;
-    const bool is_aligned = s->ldd % 4 == 0, is_line = s->ldd == s->n && g->tiles_n == 1;
-    const double k = (double)s->k;
-    if (!is_odd(g, g->step.vec_a, g->step.vec_b))
-        return RESULT_CYCLES * g->size * (t->bm * t->bn + m * n) / 2 * (is_aligned ? 1 : UNALIGNED);
-    return ODD_WARP_CYCLES * g->step.threads / 32 * ceil(k / bk_of(g)) + ODD_CYCLES * (m + n) * k +
-           (is_aligned || is_line ? LINE_CYCLES : ROW_CYCLES) * m * n;
+    const bool has_16_bits = tgl_type_size(s->type_d) == 2;
+    const bool is_line = has_16_bits && s->ldd == s->n && g->tiles_n == 1;
+    const bool is_aligned = is_line || s->ldd % 4 == 0;
+    const double k = (double)s->k, warp_steps = g->step.threads / 32 * ceil(k / bk_of(g));
+    if (is_odd(g, g->step.vec_a, g->step.vec_b))
+        return ODD_WARP_CYCLES * warp_steps + ODD_CYCLES * (m + n) * k +
+               (is_aligned ? LINE_CYCLES : ROW_CYCLES * t->wm) * m * n;
+    return (s->m > LARGE || s->n > LARGE ? WARP_CYCLES * warp_steps : 0) +
+           RESULT_CYCLES * g->size * (t->bm * t->bn + m * n) / 2 *
+               (is_aligned    ? 1
+                : has_16_bits ? UNALIGNED_16
+                              : UNALIGNED) +
+           narrow_cycles(g, m * k, g->step.vec_a) + narrow_cycles(g, n * k, g->step.vec_b);
 }
 
 static void batch_mma_predict_time(const tgl_chip *chip, const tgl_shape *s,
