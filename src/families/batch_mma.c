@@ -165,7 +165,8 @@ static double item_cycles(const tgl_shape *s, const batch_mma_geometry *g, doubl
     const bool has_16_bits = tgl_type_size(s->type_d) == 2;
     const bool is_line = has_16_bits && s->ldd == s->n && g->tiles_n == 1;
     const bool is_aligned = is_line || s->ldd % 4 == 0;
-    const double k = (double)s->k, warp_steps = g->step.threads / 32 * ceil(k / bk_of(g));
+    const int warps = g->step.threads / 32;
+    const double k = (double)s->k, warp_steps = warps * ceil(k / bk_of(g));
     if (is_odd(g, g->step.vec_a, g->step.vec_b))
         return ODD_WARP_CYCLES * warp_steps + ODD_CYCLES * (m + n) * k +
                (is_aligned ? LINE_CYCLES : ROW_CYCLES * t->wm) * m * n;
