@@ -454,6 +454,12 @@ static void test_results_at_any_address(void **state)
 /* ---- Batches of small products ----------------------------------------------------------------
  */
 
+/* Half of the cases are enough for each of these. */
+static bool has_large_tiles(int bm, int bn)
+{
+    return bm > 64 || bn > 64;
+}
+
 /* All layouts, products as large as the tile and smaller ones, with copies of 16 bytes and less,
  * down to an element; k shorter than a tile, ragged, and longer than all stages. Two blocks share
  * the batch, so that each computes two products, or one and two. */
@@ -466,6 +472,7 @@ static void try_small_products(tgl_device *dev, const char *name, int number)
     snprintf(kernel, sizeof kernel, "%s:blocks=2", name);
     for (int i = 0; i < 8; i++) {
         const int64_t m = bm - less[(i + number) % 4], n = bn - less[(i / 2 + number) % 4];
+        if (has_large_tiles(bm, bn) && (i / 4 + i + number) % 2 != 0) continue;
         const int64_t k = i == 0 ? bm : i == 5 ? 7 : i % 2 ? 77 : bn + 8;
         mma_case c = {.problem = problem_in(type_of(name, number + i), m, n, k, i % 4, pads[i]),
                       .alpha = i == 3 ? -0.5 : 1,
@@ -485,6 +492,43 @@ static void try_small_products(tgl_device *dev, const char *name, int number)
 static void test_small_products(void **state)
 {
     each(*state, "batch_mma", try_small_products);
+}
+
+/* Matrices without gaps, with rows of odd lengths: A and B are copied through registers, also
+ * beyond the ends of a product, and 16-bit results are stored as one line. Products with more rows
+ * and columns than a tile are cut. Lines of A and B that are shorter than 16 bytes. */
+static void try_ragged_products(tgl_device *dev, const char *name, int number)
+{
+    char kernel[STRING];
+    int bm, bn;
+    tile_of(name, &bm, &bn);
+    snprintf(kernel, sizeof kernel, "%s:blocks=2", name);
+    for (int i = 0; i < 4; i++) {
+        const bool is_cut = bm + bn >= 128 && (i / 2 + number / 2) % 2 == 0;
+        if (has_large_tiles(bm, bn) && (i + number) % 2 != 0) continue;
+        const int64_t m = is_cut ? bm + 3 : bm - 5, n = is_cut && i < 2 ? bn + 19 : bn - 3 - 2 * i;
+        const int64_t k = i == 3 ? 5 : i == 2 ? 69 : 47;
+        mma_case c = {.problem = problem_in(type_of(name, number + i), m, n, k, i, 0),
+                      .alpha = i == 1 ? -0.5 : 1,
+                      .beta = i == 3 ? 2 : 0,
+                      .offset = i == 2,
+                      .is_finite = true,
+                      .is_exact = i != 1,
+                      .kernel = kernel,
+                      .seed = (uint64_t)(i + number)};
+        tgl_problem *p = &c.problem;
+        p->batch = 4 - i % 2;
+        p->lda = is_transposed(p->trans_a) ? m : k;
+        p->ldb = is_transposed(p->trans_b) ? k : n;
+        p->ldc = n;
+        p->stride_a = m * k, p->stride_b = k * n, p->stride_c = m * n;
+        run(dev, &c);
+    }
+}
+
+static void test_ragged_products(void **state)
+{
+    each(*state, "batch_mma", try_ragged_products);
 }
 
 /* ---- Bank conflicts -------------------------------------------------------------------------- */
@@ -662,7 +706,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_banks),          cmocka_unit_test(test_operands),
         cmocka_unit_test(test_batches),        cmocka_unit_test(test_zeros),
         cmocka_unit_test(test_repeats),        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_small_products),
+        cmocka_unit_test(test_small_products), cmocka_unit_test(test_ragged_products),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);

@@ -11,6 +11,27 @@
 #include "lib/gemm_args.h"
 #include "lib/last_block.h"
 
+/* The number of splits whose sums a thread loads before it adds them, so that small tiles do not
+ * wait for L2 once for each split. */
+#define SPLITS_AT_ONCE (SUMS <= 8 ? 4 : SUMS <= 16 ? 2 : 1)
+
+/* acc += the sums of `count` splits, of which the first is at `from`. */
+static __device__ __forceinline__ void add_splits(accumulate_t *acc, const accumulate_t *from,
+                                                  const int count)
+{
+    accumulate_t sums[SPLITS_AT_ONCE][SUMS];
+#pragma unroll
+    for (int s = 0; s < count; s++)
+#pragma unroll
+        for (int e = 0; e < SUMS; e++)
+            sums[s][e] = __ldcg(&from[s * (BM * BN) + e * SLICE_THREADS]);
+#pragma unroll
+    for (int s = 0; s < count; s++)
+#pragma unroll
+        for (int e = 0; e < SUMS; e++)
+            acc[e] += sums[s][e];
+}
+
 /* acc := the sum over the blocks of a split tile. All blocks store their sums in the workspace,
  * except for the first split if it finishes last. It usually does if it is deeper than the others.
  * Returns false if other blocks have not finished yet: the last block continues. tile: its number
@@ -37,12 +58,16 @@ static __device__ __forceinline__ bool sum_over_blocks(const struct tgl_gemm_arg
 #pragma unroll
         for (int e = 0; e < SUMS; e++)
             acc[e] = __ldcg(&from[e * SLICE_THREADS]);
+    int s = 1;
 #pragma unroll 1
-    for (int s = 1; s < args->splits; s++) {
+    for (; SPLITS_AT_ONCE > 1 && s + SPLITS_AT_ONCE <= args->splits; s += SPLITS_AT_ONCE) {
+        add_splits(acc, from + BM * BN, SPLITS_AT_ONCE);
+        from += SPLITS_AT_ONCE * (BM * BN);
+    }
+#pragma unroll 1
+    for (; s < args->splits; s++) {
         from += BM * BN;
-#pragma unroll
-        for (int e = 0; e < SUMS; e++)
-            acc[e] += __ldcg(&from[e * SLICE_THREADS]);
+        add_splits(acc, from, 1);
     }
     return true;
 }

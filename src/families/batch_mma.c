@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/batch_mma.cu: batches of small products on the tensor cores by mma.sync. A block computes
- * one product at a time, and loops over the batch.
+ * one tile of D at a time, and loops over the tiles of the batch.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -13,30 +13,41 @@
 
 typedef struct batch_mma_row {
     const char *name;
-    int bm, bn;     /* maximum m and n of the product */
+    int bm, bn;     /* a tile of D */
     int bk;         /* elements of K in a tile; fewer if a line of K exceeds LINE_BYTES */
     int wm, wn;     /* the part of the tile that a warp computes */
     int stages;     /* tiles of K in shared memory */
+    int tiles;      /* maximum number of tiles along the rows and along the columns of a product */
     bool is_f64;    /* for F64; else for the other types */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread, as compiled for sm_90a: the maximum of all types and layouts */
 } batch_mma_row;
 
-/* Name, BM, BN, BK, WM, WN, STAGES, for f64, MIN_BLOCKS, registers of a thread. */
+/* Name, BM, BN, BK, WM, WN, STAGES, tiles, for f64, MIN_BLOCKS,
+ * registers of a thread. */
 // clang-format off
 static const batch_mma_row batch_mma_rows[] = {
-    {"batch_mma_16x16",     16, 16, 16, 16, 16, 4, false, 16, 128},
-    {"batch_mma_32x32",     32, 32, 32, 16, 32, 3, false,  8, 128},
-    {"batch_mma_64x64",     64, 64, 64, 32, 32, 2, false,  4, 128},
-    {"batch_mma_16x16_f64", 16, 16, 16, 16, 16, 4, true,  14, 144},
-    {"batch_mma_32x32_f64", 32, 32, 16, 16, 32, 3, true,   6, 168},
-    {"batch_mma_64x64_f64", 64, 64, 16, 16, 32, 3, true,   2, 128},
+    {"batch_mma_16x16",      16,  16, 16, 16, 16, 4, 1, false, 16, 128},
+    {"batch_mma_32x32",      32,  32, 32, 16, 32, 3, 1, false,  8, 128},
+    {"batch_mma_64x64",      64,  64, 64, 32, 32, 2, 4, false,  4, 128},
+    {"batch_mma_32x128",     32, 128, 64, 32, 32, 2, 4, false,  4, 128},
+    {"batch_mma_128x32",    128,  32, 64, 32, 32, 2, 4, false,  4, 128},
+    {"batch_mma_64x128",     64, 128, 64, 32, 32, 2, 4, false,  2, 128},
+    {"batch_mma_128x64",    128,  64, 64, 32, 32, 2, 4, false,  2, 128},
+    {"batch_mma_128x128",   128, 128, 64, 64, 32, 2, 4, false,  2, 128},
+    {"batch_mma_16x16_f64",  16,  16, 16, 16, 16, 4, 1, true,  14, 144},
+    {"batch_mma_32x32_f64",  32,  32, 16, 16, 32, 3, 1, true,   6, 168},
+    {"batch_mma_64x64_f64",  64,  64, 16, 16, 32, 3, 1, true,   2, 128},
 };
 // clang-format on
 
-enum { LINE_BYTES = 128 }; /* of a K-major operand in shared memory */
+enum {
+    LINE_BYTES = 128, /* of a K-major operand in shared memory */
+    LARGE = 64,       /* rows or columns of a tile: larger ones are for larger products */
+    SPILL_MAX = 400,  /* bytes of a thread: addresses, a few of which the main loop loads */
+};
 
-/* blocks: the maximum number of blocks, which share the batch; by default one for each product. */
+/* blocks: the maximum number of blocks, which share the batch; by default one for each tile. */
 static const char *const batch_mma_options[] = {"blocks", NULL};
 enum { BLOCKS };
 
@@ -45,91 +56,147 @@ enum { BLOCKS };
 /* How a choice computes a product. */
 typedef struct batch_mma_geometry {
     const batch_mma_row *row;
-    int size, bk; /* bytes of an element of A and B; elements of K in a tile */
+    int size;                 /* bytes of an element of A and B */
+    int64_t tiles_m, tiles_n; /* tiles of a product along its rows and columns */
     tgl_gemm_step step;
 } batch_mma_geometry;
 
-/* Shared memory of the kernel: the tiles, and 16 rows of results of each warp. */
-static int batch_mma_shared_bytes(const batch_mma_row *t, int bk, int size)
+/* Elements of K in a tile. */
+static int bk_of(const batch_mma_geometry *g)
 {
-    const int warps = t->bm / t->wm * (t->bn / t->wn), sum = size == 8 ? 8 : 4;
-    return t->stages * (t->bm + t->bn) * bk * size + warps * 16 * (t->wn + 8) * sum;
+    return (int)tgl_min64(g->row->bk, LINE_BYTES / g->size);
+}
+
+/* Whether copies of these widths need raw lines (kernels/lib/raw_copies.h): cp.async copies 4 bytes
+ * at least. */
+static bool is_odd(const batch_mma_geometry *g, int vec_a, int vec_b)
+{
+    return g->size * tgl_min64(vec_a, vec_b) < 4;
+}
+
+/* Bytes of the raw lines of an operand: a word of 16 bytes more than a line of the tile. */
+static int raw_bytes(const batch_mma_geometry *g, int edge, bool is_k_major)
+{
+    const int bk = bk_of(g);
+    return is_k_major ? edge * (bk * g->size + 16) : bk * (edge * g->size + 16);
+}
+
+/* Shared memory of the kernel: the tiles, and the results. */
+static int batch_mma_shared_bytes(const batch_mma_geometry *g, const tgl_shape *s, bool odd)
+{
+    const batch_mma_row *t = g->row;
+    const int warps = t->bm / t->wm * (t->bn / t->wn), sum = g->size == 8 ? 8 : 4;
+    const int rows = warps * 16 * (t->wn + 8) * sum; /* 16 of each warp */
+    const int packed = tgl_type_size(s->type_d) == 2 ? t->bm * t->bn * 2 + 16 : 0;
+    const int stage = (t->bm + t->bn) * bk_of(g) * g->size;
+    const int raw = raw_bytes(g, t->bm, !s->trans_a) + raw_bytes(g, t->bn, s->trans_b);
+    return (odd ? stage + raw : t->stages * stage) + (rows > packed ? rows : packed);
 }
 
 /* NULL, or why the choice cannot compute the product. */
 static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice *choice,
                                            batch_mma_geometry *g)
 {
-    enum { BATCH_MAX = INT_MAX / 2 };
     const batch_mma_row *t = tgl_choice_row(choice);
-    const int64_t blocks = tgl_option(choice, BLOCKS, 0), most = tgl_min64(s->batch, BATCH_MAX);
-    const int size = (int)tgl_type_size(s->type_a);
-    const int bk = (int)tgl_min64(t->bk, LINE_BYTES / size);
     if (t->is_f64 != (s->type_a == TGL_F64))
         return t->is_f64 ? "it is for f64" : "it is for types other than f64";
-    if (s->m > t->bm || s->n > t->bn) return "it takes fewer rows or columns";
-    *g = (batch_mma_geometry){.row = t, .size = size, .bk = bk};
+    *g = (batch_mma_geometry){.row = t,
+                              .size = (int)tgl_type_size(s->type_a),
+                              .tiles_m = tgl_ceil_div(s->m, t->bm),
+                              .tiles_n = tgl_ceil_div(s->n, t->bn)};
+    if (g->tiles_m > t->tiles || g->tiles_n > t->tiles) return "it takes fewer rows or columns";
+    if ((t->bm > LARGE && s->m <= LARGE) || (t->bn > LARGE && s->n <= LARGE))
+        return "smaller tiles have all rows and columns";
+    const int64_t tiles = g->tiles_m * g->tiles_n;
+    const int64_t products = tgl_min64(s->batch, INT_MAX / 2 / tiles), items = products * tiles;
+    const int64_t blocks = tgl_option(choice, BLOCKS, 0);
     g->step = (tgl_gemm_step){
         .name = t->name,
         .file = "gemm/batch_mma.cu",
         .symbol = "gemm_batch_mma",
         .threads = t->bm / t->wm * (t->bn / t->wn) * 32,
         .registers = t->registers,
-        .local_bytes = TGL_SPILL_MAX,
-        .dynamic_shared = batch_mma_shared_bytes(t, bk, size),
+        .local_bytes = SPILL_MAX,
         .vec_a = tgl_copy_width(s, 0, s->lda, s->stride_a),
         .vec_b = tgl_copy_width(s, 0, s->ldb, s->stride_b),
-        .blocks = tgl_min64(most, blocks > 0 ? blocks : most),
-        .batch_step = (int)most,
+        .blocks = tgl_min64(items, blocks > 0 ? blocks : items),
+        .batch_step = (int)products,
         .loops_over_batch = true,
         .args = {.splits = 1, .cluster = 1},
     };
+    g->step.dynamic_shared = batch_mma_shared_bytes(g, s, is_odd(g, g->step.vec_a, g->step.vec_b));
+    g->step.dynamic_shared_unaligned = batch_mma_shared_bytes(g, s, is_odd(g, 1, 1));
     return NULL;
 }
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 15 batches on an H200: 16 to 64 cubed, bf16, TF32, f64. */
+/* Fitted to batches on an H200: 16 to 64 cubed in bf16, TF32, f64, and 30 of odd sizes up to 175.
+ */
 enum {
     BLOCK_CYCLES = 2200, /* of a block before its first tile arrives and after its last one */
     TILE_CYCLES = 1000,  /* minimum cycles of a tile of K */
-    SCALAR_CYCLES = 100, /* of a warp in which each lane copies 8 scalars */
+    WARP_CYCLES = 100,   /* of an SM per warp and tile of K if D has more than 64 rows or columns */
+    ODD_WARP_CYCLES = 320,    /* the same with odd operands, for all D */
+    COPY_4_BYTES_A_CLOCK = 12 /* operands that are copied by 4 bytes, and their fragments */
 };
 /* Cycles of an SM per result and byte of an element. Results of a tile outside of D count half. */
 static const double RESULT_CYCLES = 0.13;
+/* The same if rows of D are unaligned: relative, for 16-bit results and for others. */
+static const double UNALIGNED_16 = 2.5, UNALIGNED = 1.2;
+/* With odd operands: cycles of an SM per element of A and B; per result that is stored as part of a
+ * line; and per result of an unaligned row, and row of a warp. */
+static const double ODD_CYCLES = 0.1, LINE_CYCLES = 0.28, ROW_CYCLES = 0.02;
 static const double STREAM_SHARE =
     0.91; /* fraction of the read-only rate that loads reach while D is stored */
 static const double OVERLAP =
     3; /* p of (x^p + y^p)^(1/p), the time of loads and work that overlap */
 
-/* Cycles of an SM to copy an operand of a product by scalar loads; 0 if its copies are wider. */
-static double scalar_cycles(const batch_mma_geometry *g, double edge, double k, int vec)
+/* Cycles of an SM to copy `elements` of an operand by 4 bytes; wider copies take no time of it. */
+static double narrow_cycles(const batch_mma_geometry *g, double elements, int vec)
 {
-    return g->size * vec < 4 ? edge * k / 8 / 32 * SCALAR_CYCLES : 0;
+    return g->size * vec == 4 ? elements * g->size / COPY_4_BYTES_A_CLOCK : 0;
+}
+
+/* Cycles of an SM to compute a tile of D of m x n. */
+static double item_cycles(const tgl_shape *s, const batch_mma_geometry *g, double m, double n)
+{
+    const batch_mma_row *t = g->row;
+    const bool has_16_bits = tgl_type_size(s->type_d) == 2;
+    const bool is_line = has_16_bits && s->ldd == s->n && g->tiles_n == 1;
+    const bool is_aligned = is_line || s->ldd % 4 == 0;
+    const int warps = g->step.threads / 32;
+    const double k = (double)s->k, warp_steps = warps * ceil(k / bk_of(g));
+    if (is_odd(g, g->step.vec_a, g->step.vec_b))
+        return ODD_WARP_CYCLES * warp_steps + ODD_CYCLES * (m + n) * k +
+               (is_aligned ? LINE_CYCLES : ROW_CYCLES * t->wm) * m * n;
+    return (s->m > LARGE || s->n > LARGE ? WARP_CYCLES * warp_steps : 0) +
+           RESULT_CYCLES * g->size * (t->bm * t->bn + m * n) / 2 *
+               (is_aligned    ? 1
+                : has_16_bits ? UNALIGNED_16
+                              : UNALIGNED) +
+           narrow_cycles(g, m * k, g->step.vec_a) + narrow_cycles(g, n * k, g->step.vec_b);
 }
 
 static void batch_mma_predict_time(const tgl_chip *chip, const tgl_shape *s,
                                    const batch_mma_geometry *g, tgl_candidate *c)
 {
     const batch_mma_row *t = g->row;
-    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double k = (double)s->k, items = (double)(s->batch * g->tiles_m * g->tiles_n);
+    const double m = (double)s->m / (double)g->tiles_m, n = (double)s->n / (double)g->tiles_n;
     const double clock = 1e6 * chip->clock_mhz, slots = (double)chip->sms * c->resident;
+    const int bk = bk_of(g);
     c->blocks = (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
-    const double busy = active < chip->sms ? active / chip->sms : 1;
-    const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    const int64_t turns = tgl_ceil_div(s->batch, g->step.blocks), tiles = tgl_ceil_div(s->k, g->bk);
-    const double in_flight = (double)g->size * (t->stages - 1) * (m + n) * (k < g->bk ? k : g->bk);
-    const double results = (t->bm * t->bn + m * n) / 2;
-    const double product = RESULT_CYCLES * g->size * results +
-                           scalar_cycles(g, m, k, g->step.vec_a) +
-                           scalar_cycles(g, n, k, g->step.vec_b);
-    const double work = batch * product / (chip->sms * clock * busy);
+    const double of_sm = active > chip->sms ? active / chip->sms : 1;
+    const double rounds = ceil(c->blocks / slots), turns = ceil(items / c->blocks);
+    const double in_flight = (double)g->size * (t->stages - 1) * (m + n) * (k < bk ? k : bk);
+    const double work = rounds * turns * of_sm * item_cycles(s, g, m, n) / clock;
     const double bytes = tgl_operand_bytes(s);
     const double stream = bytes / (STREAM_SHARE * tgl_stream_rate(chip, active, in_flight));
     const double around = BLOCK_CYCLES * rounds / clock;
     c->memory = pow(pow(stream, OVERLAP) + pow(work, OVERLAP), 1 / OVERLAP) + around;
-    c->compute = around + TILE_CYCLES * rounds * (double)(turns * tiles) / clock;
+    c->compute = around + TILE_CYCLES * rounds * turns * ceil(k / bk) / clock;
     c->l2 = bytes / chip->l2_rate;
 }
 
@@ -140,10 +207,26 @@ static void batch_mma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_cand
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) batch_mma_predict_time(chip, s, &g, c);
 }
 
-/* Tries as many blocks as the chip holds at once, which share the batch equally. */
+static int64_t greatest_common_divisor(int64_t x, int64_t y)
+{
+    while (y != 0) {
+        const int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return x;
+}
+
+/* Tries as many blocks as the chip holds at once, which share the batch equally. If a product has
+ * several tiles, their number and that of the blocks have no common divisor: else a block would
+ * always compute the same tile of a product, and some tiles are larger than others. */
 static void batch_mma_search(tgl_search *in)
 {
-    const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
+    batch_mma_geometry g;
+    int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
+    if (batch_mma_make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
+    while (greatest_common_divisor(blocks, g.tiles_m * g.tiles_n) > 1)
+        blocks--;
     tgl_search_try(in, BLOCKS, 1, &blocks, 0);
 }
 
@@ -157,11 +240,12 @@ static void batch_mma_add_macros(const void *geometry, const tgl_shape *s, bool 
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
-                                {"BK", g->bk},
+                                {"BK", bk_of(g)},
                                 {"WM", t->wm},
                                 {"WN", t->wn},
                                 {"STAGES", t->stages},
                                 {"MIN_BLOCKS", t->min_blocks},
+                                {"TILED", g->tiles_m * g->tiles_n > 1},
                                 {"TRANS_A", s->trans_a},
                                 {"TRANS_B", s->trans_b},
                                 {"VEC_A", vec_a},
@@ -207,7 +291,7 @@ static const char *batch_mma_unsupported_reason(const tgl_shape *s, const tgl_ch
 
 const tgl_family tgl_family_batch_mma = {
     .name = "batch_mma",
-    .summary = "batches of products of at most 64 rows and columns on tensor cores",
+    .summary = "batches of small products on tensor cores",
     .options = batch_mma_options,
     .may_overlap = true,
     TGL_ROWS(batch_mma_rows),

@@ -10,6 +10,7 @@
  * in bf16, TF32 and f64 (docs/notes/2026-11-26-gpu-planner.md). ..._A_CLOCK: bytes per clock. */
 enum {
     TILE_CYCLES = 2900,        /* of a tile outside of its main loop, without its results */
+    PLAIN_TILE_CYCLES = 2500,  /* the same with copies through registers: each other block there */
     WARP_RESULT_CYCLES = 1,    /* per result of a warp: it passes through shared memory */
     WAIT_CYCLES = 60,          /* per tile of K: the barrier, and the first fragments after it */
     PLAIN_WAIT_CYCLES = 900,   /* the same for copies through registers */
@@ -84,7 +85,10 @@ static double block_cycles(const mma_geometry *g, double busy, double blocks, do
     if (blocks == 0) return 0;
     const mma_row *t = g->row;
     const double steps = ceil(depth * g->size / t->bk_bytes);
-    return steps * mma_step_cycles(g, busy, blocks) + TILE_CYCLES +
+    const double others = mma_copies_by_registers(g, g->step.vec_a, g->step.vec_b)
+                              ? PLAIN_TILE_CYCLES * (blocks - 1)
+                              : 0;
+    return steps * mma_step_cycles(g, busy, blocks) + TILE_CYCLES + others +
            WARP_RESULT_CYCLES * t->wm * t->wn;
 }
 
@@ -96,11 +100,14 @@ static double store_cycles(const tgl_shape *s, const mma_geometry *g)
     return bytes / (s->ldd % group == 0 ? STORE_BYTES_A_CLOCK : SINGLE_BYTES_A_CLOCK);
 }
 
-/* Cycles to add the sums of a split tile. */
+/* Cycles to add the sums of a split tile. A thread with few sums loads those of several splits at
+ * once (SPLITS_AT_ONCE of kernels/lib/split_k.h). */
 static double reduce_cycles(const mma_geometry *g, int splits)
 {
     const double bytes = (double)(g->row->is_f64 ? 8 : 4) * g->row->bm * g->row->bn;
-    return REDUCE_CYCLES + SPLIT_CYCLES * splits + (1 + splits) * bytes / SPLIT_BYTES_A_CLOCK;
+    const int sums = g->row->wm * g->row->wn / 32, at_once = sums <= 8 ? 4 : sums <= 16 ? 2 : 1;
+    return REDUCE_CYCLES +
+           (SPLIT_CYCLES * splits + (1 + splits) * bytes / SPLIT_BYTES_A_CLOCK) / at_once;
 }
 
 /* Cycles of `count` blocks: full waves, then one that may leave SMs idle. after: cycles of an SM

@@ -69,14 +69,26 @@ const char *tgl_repack_fault(const tgl_repack *repacks, int count)
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
+/* Warps that copy lines. Transposed matrices are copied by whole blocks. */
+static double warps_of(const tgl_repack *r)
+{
+    if (r->transposes) return 0;
+    return (double)blocks_along(r) * (double)r->lines * (double)r->count;
+}
+
 double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int count)
 {
     static const double LAUNCH = 3e-6; /* seconds by which the launch delays the next launch */
     static const double SHARE = 0.85;  /* fraction of the copy rate that is reached */
-    double bytes = 0;
-    for (int i = 0; i < count; i++)
+    /* Cycles of an SM per warp, from 8 batches of small matrices and 3 deep ones on an H200. */
+    static const double WARP_CYCLES = 123;
+    double bytes = 0, warps = 0;
+    for (int i = 0; i < count; i++) {
         bytes += 2 * (double)tgl_repack_bytes(&repacks[i]);
-    return count > 0 ? LAUNCH + bytes / (SHARE * chip->memory_rate) : 0;
+        warps += warps_of(&repacks[i]);
+    }
+    const double work = warps * WARP_CYCLES / (chip->sms * 1e6 * chip->clock_mhz);
+    return count > 0 ? LAUNCH + tgl_larger(bytes / (SHARE * chip->memory_rate), work) : 0;
 }
 
 /* ---- The step -------------------------------------------------------------------------------- */
