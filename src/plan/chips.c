@@ -87,3 +87,13 @@ double tgl_chip_l2_rate(int sms, int clock_mhz)
 {
     return L2_RATE(sms, clock_mhz);
 }
+
+tgl_chip tgl_chip_with_usual_rates(const tgl_chip *chip)
+{
+    enum { USUAL_LANES = 64, USUAL_MHZ = 1500 };
+    tgl_chip known = *chip;
+    if (known.fp32_lanes <= 0) known.fp32_lanes = USUAL_LANES;
+    if (known.clock_mhz <= 0) known.clock_mhz = USUAL_MHZ;
+    if (known.l2_rate <= 0) known.l2_rate = tgl_chip_l2_rate(known.sms, known.clock_mhz);
+    return known;
+}

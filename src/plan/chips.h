@@ -53,4 +53,8 @@ unsigned tgl_chip_features(int capability);
  * per clock, and with all SMs active L2 sustains about two thirds of that. */
 double tgl_chip_l2_rate(int sms, int clock_mhz);
 
+/* A copy of the chip with typical values for unknown properties (older drivers). A rate of 0 would
+ * make all predictions infinite. */
+tgl_chip tgl_chip_with_usual_rates(const tgl_chip *chip);
+
 #endif

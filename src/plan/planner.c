@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Enumerates candidates, chooses one, and builds its launch list.
+ * Enumerates candidates and chooses one.
  */
 #include "plan/planner.h"
 #include "base/integers.h"
@@ -294,22 +294,10 @@ static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *ask
     best->may_have_strips = find_strips(asked, shape, &tiles, parts, &why) > 0;
 }
 
-/* A copy of the chip with typical values for unknown properties (older drivers). A rate of 0 would
- * make all predictions infinite. */
-static tgl_chip with_usual_rates(const tgl_chip *chip)
-{
-    enum { USUAL_LANES = 64, USUAL_MHZ = 1500 };
-    tgl_chip known = *chip;
-    if (known.fp32_lanes <= 0) known.fp32_lanes = USUAL_LANES;
-    if (known.clock_mhz <= 0) known.clock_mhz = USUAL_MHZ;
-    if (known.l2_rate <= 0) known.l2_rate = tgl_chip_l2_rate(known.sms, known.clock_mhz);
-    return known;
-}
-
 void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                          int strips, int64_t workspace_max, tgl_candidate *best)
 {
-    const tgl_chip known = with_usual_rates(chip);
+    const tgl_chip known = tgl_chip_with_usual_rates(chip);
     const tgl_shape even = tgl_shape_of_even_groups(shape);
     planning p = {.chip = &known, .workspace_max = workspace_max, .limit = INFINITY};
     choose_of(&p, &even, choice, strips, best);
@@ -473,7 +461,7 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *given,
                                 const tgl_request *request, tgl_candidate *choice)
 {
     const tgl_shape even = tgl_shape_of_even_groups(given), *shape = &even;
-    const tgl_chip known = with_usual_rates(chip);
+    const tgl_chip known = tgl_chip_with_usual_rates(chip);
     planning p = {.chip = &known, .workspace_max = request->workspace_max, .limit = INFINITY};
     const tgl_family *family;
     const char *reason = request->is_named ? NULL : unsupported_by_all(chip, shape, &family);
@@ -499,40 +487,4 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
     TGL_TRY(tgl_planner_estimate(chip, shape, request, choice));
     if (!request->is_named) tgl_planner_consult(chip, shape, request, false, choice, &said);
     return TGL_OK;
-}
-
-/* ---- Launch lists ---------------------------------------------------------------------------- */
-
-tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *c)
-{
-    tgl_rectangle tiles = {0, 0, shape->m, shape->n};
-    for (int i = 0; i < c->strip_count; i++) {
-        if (c->strips[i].part.row > 0) tiles.m = c->strips[i].part.row;
-        if (c->strips[i].part.col > 0) tiles.n = c->strips[i].part.col;
-    }
-    return tiles;
-}
-
-tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape, const tgl_candidate *c,
-                            tgl_launch_list *list)
-{
-    const tgl_chip known = with_usual_rates(chip);
-    const tgl_partition tiles = {.chip = &known,
-                                 .shape = shape,
-                                 .choice = c->choice,
-                                 .part = tgl_candidate_tiles(shape, c),
-                                 .is_last = c->strip_count == 0};
-    tgl_list_builder builder;
-    tgl_list_begin(&builder, list);
-    tiles.choice.family->launch(&tiles, &builder);
-    for (int i = 0; i < c->strip_count; i++) {
-        const tgl_partition strip = {.chip = &known,
-                                     .shape = shape,
-                                     .choice = c->strips[i].choice,
-                                     .part = c->strips[i].part,
-                                     .is_strip = true,
-                                     .is_last = i + 1 == c->strip_count};
-        strip.choice.family->launch(&strip, &builder);
-    }
-    return tgl_list_end(&builder);
 }
