@@ -11,7 +11,7 @@
 #define E5M2 TGL_F8_E5M2
 
 /* Sizes of a vector, of a few rows, of several blocks, and of threads that share k. */
-static const int64_t sizes[][3] = {{70, 68, 145}, {1, 90, 300},  {65, 1, 40}, {300, 270, 600},
+static const int64_t sizes[][3] = {{70, 68, 145}, {1, 90, 300},  {65, 1, 40}, {260, 20, 530},
                                    {3, 5, 7},     {8, 16, 5000}, {4, 4, 0}};
 
 static void every_layout(void **state)
