@@ -15,6 +15,7 @@
  *
  * The results of a pre-pass for A or B can be kept for later runs (tgl_operand_prepare()). They are
  * a block at the end of the scratch. A run with kept results needs no block and skips the pre-pass.
+ * A run that prepares an operand takes only launches with the condition TGL_IF_NOT_KEPT.
  */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
@@ -31,12 +32,16 @@ typedef enum tgl_value {
     TGL_VALUE_SCRATCH,   /* pointer: the run's scratch + offset */
     TGL_VALUE_COUNTERS,  /* pointer: the run's counters + offset */
     TGL_VALUE_KEPT,      /* pointer: run.kept[index], else this pre-pass's scratch, + offset */
-    TGL_VALUE_ALPHA_F32, /* float: run.alpha; 0 without a product */
-    TGL_VALUE_BETA_F32,  /* float: run.beta */
+    TGL_VALUE_ALPHA_F32, /* float: alpha; 0 without a product. In the list of a complex product,
+                            alpha and beta of the real product (complex.h) */
+    TGL_VALUE_BETA_F32,  /* float: beta */
     TGL_VALUE_ALPHA_F64, /* double */
     TGL_VALUE_BETA_F64,  /* double */
     TGL_VALUE_ALPHA_I32, /* int32_t */
     TGL_VALUE_BETA_I32,  /* int32_t */
+    TGL_VALUE_COMPLEX_ALPHA, /* two doubles: the complex alpha by alpha of the real product;
+                                run.alpha, 0 if it is real */
+    TGL_VALUE_COMPLEX_BETA,  /* two doubles: run.beta, run.beta_imag */
     TGL_VALUE_COUNT, /* int: the number of products that this repetition of the launch computes */
     TGL_VALUE_TENSOR_MAP, /* 128 bytes: list.maps[index], encoded for the pointers of the run */
 } tgl_value;
@@ -74,6 +79,21 @@ typedef struct tgl_tensor {
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
+/* When a step multiplies C of a complex product by beta, so that beta of the real product is 1. */
+typedef enum tgl_scales {
+    TGL_SCALES_NEVER,
+    TGL_SCALES_COMPLEX_BETA, /* if beta has an imaginary part */
+    TGL_SCALES_BETA,         /* if beta is not 0 */
+    TGL_SCALES_ALWAYS,
+} tgl_scales;
+
+static inline bool tgl_run_is_scaled(const tgl_run *run, tgl_scales scales)
+{
+    return scales == TGL_SCALES_ALWAYS ||
+           (scales == TGL_SCALES_COMPLEX_BETA && run->beta_imag != 0) ||
+           (scales == TGL_SCALES_BETA && tgl_run_has_beta(run));
+}
+
 /* A condition of an alternative. */
 typedef enum tgl_condition_kind {
     TGL_IF_ALIGNED, /* the operand's address + offset is a multiple of `alignment` bytes; true for
@@ -82,13 +102,17 @@ typedef enum tgl_condition_kind {
     TGL_IF_NO_PRODUCT, /* the host knows that alpha is 0: A and B are not read */
     TGL_IF_PRODUCT,    /* the opposite of TGL_IF_NO_PRODUCT */
     TGL_IF_NOT_KEPT,   /* the run executes the pre-pass of this operand, TGL_AT_A or TGL_AT_B */
+    TGL_IF_SCALED,     /* tgl_run_is_scaled() */
 } tgl_condition_kind;
 
 typedef struct tgl_condition {
     tgl_condition_kind kind;
     tgl_operand operand;
-    int alignment;  /* bytes */
-    int64_t offset; /* bytes from the operand's address */
+    int alignment;     /* bytes */
+    int64_t offset;    /* bytes from the operand's address */
+    bool is_in_block;  /* ALIGNED, MISALIGNED: the launch reads the operand in its block, which is
+                          aligned (TGL_VALUE_KEPT) */
+    tgl_scales scales; /* SCALED */
 } tgl_condition;
 
 enum { TGL_CONDITIONS_MAX = 4 };
@@ -173,6 +197,13 @@ typedef struct tgl_launch_list {
      * TGL_AT_A and TGL_AT_B; 0: there are none. */
     size_t scratch_bytes, counter_bytes;
     int64_t kept_bytes[TGL_KEPT_OPERANDS];
+    /* Complex products (complex.h): the number of steps of the pre-passes, which come first, and
+     * the offset in the scratch of the real product's alpha and beta, if they are in device memory.
+     */
+    bool is_complex;
+    tgl_scales scales;
+    int complex_steps;
+    int64_t scalars_at;
     tgl_kernel **kernels; /* owned by the list; launches point to them */
     int kernel_count;
 } tgl_launch_list;
@@ -250,8 +281,7 @@ tgl_status tgl_list_check(const tgl_launch_list *list);
  * multiples of TGL_MAP_ALIGNMENT. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
-/* The alternative that a run takes; NULL: the run skips the step. A preparation skips the launches
- * that write D. */
+/* The alternative that a run takes; NULL: the run skips the step. */
 const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run);
 
 /* Writes the arguments of repetition number `repeat` to `bytes` (launch->argument_bytes). encode:

@@ -4,6 +4,7 @@
  */
 #include "plan/planner.h"
 #include "base/integers.h"
+#include "plan/complex.h"
 #include "plan/tuned.h"
 
 #include <limits.h>
@@ -455,19 +456,34 @@ static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *sha
     return first;
 }
 
-tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *shape,
+/* *rest := what is left of the limit for the workspace beside that of expanded operands. */
+static tgl_status take_expanded(const tgl_shape *shape, int64_t limit, int64_t *rest)
+{
+    const int64_t expanded = tgl_expanded_bytes(shape);
+    *rest = limit == TGL_WORKSPACE_DEFAULT ? limit : limit - expanded;
+    if (limit != TGL_WORKSPACE_DEFAULT && *rest < 0)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "products of %s need workspace: here %lld bytes for their pre-passes, and "
+                        "the limit is %lld",
+                        tgl_type_name(shape->type_a), (long long)expanded, (long long)limit);
+    return TGL_OK;
+}
+
+tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
                                 const tgl_request *request, tgl_candidate *choice)
 {
     const tgl_chip known = with_usual_rates(chip);
-    planning p = {.chip = &known, .workspace_max = request->workspace_max, .limit = INFINITY};
+    const tgl_shape real = tgl_real_shape(asked), *shape = &real;
+    planning p = {.chip = &known, .limit = INFINITY};
+    TGL_TRY(take_expanded(asked, request->workspace_max, &p.workspace_max));
     const tgl_family *family;
     const char *reason = request->is_named ? NULL : unsupported_by_all(chip, shape, &family);
     if (reason != NULL)
         return tgl_fail(TGL_UNSUPPORTED,
                         "no kernel takes this product, of A in %s, B in %s and C in %s; %s, for "
                         "example: %s",
-                        tgl_type_name(shape->type_a), tgl_type_name(shape->type_b),
-                        tgl_type_name(shape->type_c), family->name, reason);
+                        tgl_type_name(asked->type_a), tgl_type_name(asked->type_b),
+                        tgl_type_name(asked->type_c), family->name, reason);
     if (request->is_named) {
         choose_of(&p, shape, &request->choice, request->strips, choice);
     } else {
@@ -476,8 +492,8 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *shape,
     }
     if (choice->rejected != NULL)
         return tgl_fail(choice->rejected_status, "%s cannot serve m=%lld n=%lld k=%lld: %s",
-                        tgl_choice_name(&choice->choice), (long long)shape->m, (long long)shape->n,
-                        (long long)shape->k, choice->rejected);
+                        tgl_choice_name(&choice->choice), (long long)asked->m, (long long)asked->n,
+                        (long long)asked->k, choice->rejected);
     return TGL_OK;
 }
 
@@ -502,10 +518,11 @@ tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *c
     return tiles;
 }
 
-tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape, const tgl_candidate *c,
+tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const tgl_candidate *c,
                             tgl_launch_list *list)
 {
     const tgl_chip known = with_usual_rates(chip);
+    const tgl_shape real = tgl_real_shape(asked), *shape = &real;
     const tgl_partition tiles = {.chip = &known,
                                  .shape = shape,
                                  .choice = c->choice,
@@ -513,6 +530,7 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape, const 
                                  .is_last = c->strip_count == 0};
     tgl_list_builder builder;
     tgl_list_begin(&builder, list);
+    tgl_complex_begin(asked, (chip->features & TGL_HAS_OVERLAP) != 0, &builder);
     tiles.choice.family->launch(&tiles, &builder);
     for (int i = 0; i < c->strip_count; i++) {
         const tgl_partition strip = {.chip = &known,
@@ -523,5 +541,6 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape, const 
                                      .is_last = i + 1 == c->strip_count};
         strip.choice.family->launch(&strip, &builder);
     }
+    tgl_complex_end(asked, &builder);
     return tgl_list_end(&builder);
 }
