@@ -33,9 +33,6 @@ typedef struct gemm_case {
     bool gives_workspace; /* the run gets a workspace of the caller's, full of garbage */
     inputs fill;
     bool at_end; /* each buffer ends, instead of begins, at a page that must not be touched */
-    /* An alpha with an imaginary part may be multiplied with B before the product, as cuda and sim
-     * do: instead of NaN, the result may then be infinite, or the opposite. */
-    bool multiplies_b;
     uint64_t seed;
 } gemm_case;
 

@@ -30,7 +30,6 @@ static void random_products(void **state)
                        .pointers = random_int(&seed, 0, 3) == 0,
                        .fill = random_kind(&seed, type),
                        .at_end = random_int(&seed, 0, 1) == 1,
-                       .multiplies_b = true,
                        .seed = random_bits(&seed)};
         vary_case(&seed, &c);
         if (i % 3 == 0)
@@ -79,7 +78,6 @@ static void layouts_of_families(void **state)
                                  .fill = UNIFORM_11,
                                  .kernel = families[i].kernel,
                                  .at_end = layout % 2 == 1,
-                                 .multiplies_b = true,
                                  .seed = random_bits(&seed)};
             if (!check_case(*state, &c)) fail_msg("%s, layout %d", c.kernel, layout);
         }
@@ -96,7 +94,6 @@ static void batches(void **state)
                        .beta_imag = i % 4 == 1 ? -1 : 0,
                        .pointers = i % 8 < 4,
                        .fill = UNIFORM_11,
-                       .multiplies_b = true,
                        .seed = random_bits(&seed)};
         tgl_problem *p = &c.problem;
         p->trans_a = i % 4 < 2 ? TGL_NO_TRANS : TGL_TRANS;

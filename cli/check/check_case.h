@@ -31,9 +31,7 @@ typedef struct check_case {
     inputs inputs;
     bool aligns_denormals; /* the reference follows reference_align_denormals() */
     double alpha, beta, alpha_imag, beta_imag;
-    bool multiplies_b; /* alpha with an imaginary part may be multiplied with B before the product:
-                          not finite results may be infinite or NaN */
-    bool no_beta;      /* scalars in device memory: the pointer to beta is NULL, which means 0 */
+    bool no_beta; /* scalars in device memory: the pointer to beta is NULL, which means 0 */
     check_buffer a, b, c;
     check_buffer d;              /* size 0: D is C */
     tgl_epilogue epilogue;       /* size 0: none */

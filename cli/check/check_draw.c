@@ -358,7 +358,6 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     if (c->inputs == DENORMAL && p.compute == TGL_COMPUTE_TF32) c->inputs = UNIFORM_11;
     c->aligns_denormals =
         from->cuts_sums && c->inputs == DENORMAL && (p.type_a == TGL_F16 || p.type_a == TGL_BF16);
-    c->multiplies_b = from->cuts_sums;
     c->again = random_once_in(r, 16);
     draw_split(r, &p, c);
     const bool takes_away = random_once_in(r, 2);

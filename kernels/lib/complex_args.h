@@ -21,24 +21,26 @@ struct tgl_expand_args {
     int blocks;           /* for each matrix */
     int conj, conj_other; /* whether the product is of conjugates of this matrix, and of
                              the other one */
-    double factor[2]; /* of B, if its imaginary part is not 0. If it is 0, A and B are not read */
-    const void *factor_at;
+    const void *alpha_at; /* NULL, or alpha in device memory: if it is 0, `from` is not read */
 };
 
-/* D := beta*C + bias, m x n, which is only done if the real product cannot do it: see complex.cu.
- */
-struct tgl_scale_args {
+/* D := alpha*D + beta*C + bias + residual, m x n, which is only done if the real product cannot do
+ * it: see complex.cu. */
+struct tgl_combine_args {
     const void *C;
     const void *const *C_array;
     void *D;
     void *const *D_array;
-    const void *bias; /* NULL, or one element for each row */
-    long long ldc, ldd, stride_c, stride_d, stride_bias;
+    void *saved;          /* if D is C: memory for C, without padding */
+    const void *bias;     /* NULL, or one element for each row or column */
+    const void *residual; /* NULL, or a matrix of D's sizes */
+    long long ldc, ldd, ld_residual;
+    long long stride_c, stride_d, stride_bias, stride_residual;
     long long m, n, batch;
-    int separate_d; /* D is not C */
-    double beta[2];
+    int separate_d, bias_of_row; /* D is not C; the bias has an element for each row */
+    double alpha[2], beta[2];
     const void *alpha_at, *beta_at; /* beta_at: NULL with alpha_at: beta is 0 */
-    void *scalars; /* with alpha_at: alpha and beta of the real product, and the factor of B */
+    void *scalars;                  /* with alpha_at: alpha and beta of the real product */
 };
 
 #endif

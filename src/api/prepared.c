@@ -145,12 +145,6 @@ size_t tgl_prepared_size(const tgl_prepared *prepared)
 
 /* ---- At a run -------------------------------------------------------------------------------- */
 
-/* Whether the pre-pass of B multiplies it by alpha, so that a prepared B is of no use. */
-static bool multiplies_b(const tgl_plan *plan, const tgl_run *run)
-{
-    return plan->list.is_complex && (plan->shape.device_scalars || run->alpha_imag != 0);
-}
-
 static tgl_status take(const tgl_plan *plan, tgl_side side, const tgl_prepared *prepared,
                        tgl_run *run)
 {
@@ -167,9 +161,7 @@ static tgl_status take(const tgl_plan *plan, tgl_side side, const tgl_prepared *
     if (!run->has_product) return TGL_OK;
     if (run->at[operand] != prepared->matrix)
         return tgl_fail(status_of(side), "%c is not the matrix that was prepared", letter);
-    const bool is_same_b = operand == TGL_AT_A || !multiplies_b(plan, run);
-    if (prepared->bytes == plan->list.kept_bytes[operand] && is_same_b)
-        run->kept[operand] = prepared->memory;
+    if (prepared->bytes == plan->list.kept_bytes[operand]) run->kept[operand] = prepared->memory;
     return TGL_OK;
 }
 

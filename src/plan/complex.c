@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pre-passes of complex products, and the real product that follows: see complex.h.
+ * The steps before and after the real product of a complex one: see complex.h.
  */
 #include "plan/complex.h"
 #include "base/integers.h"
@@ -9,9 +9,10 @@
 #include "../../kernels/lib/complex_args.h"
 
 #include <stddef.h>
+#include <string.h>
 
 typedef struct tgl_expand_args expand_args;
-typedef struct tgl_scale_args scale_args;
+typedef struct tgl_combine_args combine_args;
 
 enum { THREADS = 256, PER_BLOCK = 4 * THREADS }; /* constants of gemm/complex.cu */
 
@@ -97,18 +98,29 @@ static int expansions_of(const tgl_shape *s, expansion of[EXPANSIONS_MAX])
     return count;
 }
 
-int64_t tgl_expanded_bytes(const tgl_shape *s)
+/* Bytes of the copy of C: it is needed if D is C, because the real product is computed there. */
+static int64_t saved_bytes(const tgl_shape *s)
 {
-    expansion of[EXPANSIONS_MAX];
-    const int count = expansions_of(s, of);
-    return count == 0 ? 0 : of[0].bytes + (count > 1 ? of[1].bytes : 0);
+    const int64_t elements = s->m * s->n * s->batch;
+    if (!tgl_type_is_complex(s->type_a) || !s->in_place) return 0;
+    return tgl_round_up(elements * (int64_t)tgl_type_size(s->type_d), TGL_WORKSPACE_ALIGNMENT);
 }
 
-/* When the pre-pass multiplies C by beta: see kernels/gemm/complex.cu. */
-static tgl_scales scales_of(const tgl_shape *s)
+int64_t tgl_complex_workspace(const tgl_shape *s)
 {
-    if (s->device_scalars || s->epilogue.bias == TGL_BIAS_ROW) return TGL_SCALES_ALWAYS;
-    return s->in_place ? TGL_SCALES_COMPLEX_BETA : TGL_SCALES_BETA;
+    expansion of[EXPANSIONS_MAX];
+    int64_t bytes = saved_bytes(s);
+    for (int i = expansions_of(s, of) - 1; i >= 0; i--)
+        bytes += of[i].bytes;
+    return bytes;
+}
+
+/* When combine of kernels/gemm/complex.cu may have work, as far as the plan knows. */
+static tgl_combining combining_of(const tgl_shape *s)
+{
+    if (s->device_scalars || s->epilogue.bias != TGL_BIAS_NONE || s->epilogue.residual)
+        return TGL_COMBINES_ALWAYS;
+    return s->in_place ? TGL_COMBINES_IF_COMPLEX : TGL_COMBINES_IF_BETA;
 }
 
 tgl_shape tgl_real_shape(const tgl_shape *s)
@@ -129,12 +141,7 @@ tgl_shape tgl_real_shape(const tgl_shape *s)
     real.stride_a = s->pointers || shares_a ? 0 : s->trans_a ? stride_of(&a) : 2 * s->stride_a;
     real.stride_b = s->pointers || shares_b ? 0 : stride_of(&b);
     real.stride_c = real.stride_d = 2 * s->stride_d;
-    tgl_shape_epilogue *e = &real.epilogue;
-    if (e->bias == TGL_BIAS_ROW) e->bias = TGL_BIAS_NONE;
-    e->type_bias = e->type_residual = type;
-    e->ld_residual *= 2;
-    e->stride_bias *= 2;
-    e->stride_residual *= 2;
+    real.epilogue = (tgl_shape_epilogue){.bias = TGL_BIAS_NONE};
     return real;
 }
 
@@ -157,16 +164,13 @@ static tgl_launch launch_of(const tgl_shape *s, const tgl_kernel *kernel, int64_
     };
 }
 
-static const tgl_kernel *complex_kernel_of(const tgl_shape *s, bool is_scale, int parts,
-                                           tgl_list_builder *builder)
+/* name: of the kernel's function. */
+static const tgl_kernel *kernel_of(const tgl_shape *s, const char *name, const char *parameters,
+                                   tgl_list_builder *builder)
 {
-    const tgl_kernel kernel = {.name = is_scale ? "scale" : "expand",
-                               .file = "gemm/complex.cu",
-                               .symbol = is_scale ? "scale" : "expand",
-                               .parameters =
-                                   is_scale ? "struct tgl_scale_args" : "struct tgl_expand_args"};
+    const tgl_kernel kernel = {
+        .name = name, .file = "gemm/complex.cu", .symbol = name, .parameters = parameters};
     tgl_list_macro(builder, "DOUBLE", s->type_a == TGL_C128);
-    if (!is_scale) tgl_list_macro(builder, "PARTS", parts);
     return tgl_list_kernel(builder, &kernel);
 }
 
@@ -184,8 +188,9 @@ static void add_expansion(const tgl_shape *s, const expansion *e, bool has_overl
                               .conj = e->conj,
                               .conj_other = e->conj_other};
     const double all = (double)blocks * (double)e->count;
+    tgl_list_macro(builder, "PARTS", e->parts);
     tgl_launch launch =
-        launch_of(s, complex_kernel_of(s, false, e->parts, builder),
+        launch_of(s, kernel_of(s, "expand", "struct tgl_expand_args", builder),
                   all > TGL_GRID_X_MAX ? INT64_MAX : blocks * e->count, has_overlap);
     launch.conditions[launch.condition_count++].kind = TGL_IF_PRODUCT;
     launch.conditions[launch.condition_count++] =
@@ -195,10 +200,9 @@ static void add_expansion(const tgl_shape *s, const expansion *e, bool has_overl
     tgl_list_patch_value(builder, TGL_VALUE_OPERAND, (int)e->operand, offsetof(expand_args, from),
                          0);
     tgl_list_patch_value(builder, TGL_VALUE_KEPT, (int)e->operand, offsetof(expand_args, to), 0);
-    tgl_list_patch_value(builder, TGL_VALUE_COMPLEX_ALPHA, 0, offsetof(expand_args, factor), 0);
     if (s->device_scalars)
-        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, offsetof(expand_args, factor_at),
-                             builder->list->scalars_at + 2 * number_bytes(s));
+        tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_ALPHA,
+                             offsetof(expand_args, alpha_at), 0);
     if (!s->pointers) return;
     tgl_list_patch_value(builder, TGL_VALUE_OPERAND, (int)e->array,
                          offsetof(expand_args, from_array), 0);
@@ -206,65 +210,80 @@ static void add_expansion(const tgl_shape *s, const expansion *e, bool has_overl
                          e->array_at);
 }
 
-static void patch_scalars(int64_t scratch, tgl_list_builder *builder)
-{
-    tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_ALPHA, offsetof(scale_args, alpha_at),
-                         0);
-    tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_BETA, offsetof(scale_args, beta_at), 0);
-    tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, offsetof(scale_args, scalars), scratch);
-}
+/* The values that a run fills in. Columns: value; operand; offset in the arguments; whether it is
+ * only used with scalars in device memory, and with a separate D. */
+static const struct combine_patch {
+    tgl_value value;
+    int operand;
+    size_t at;
+    bool needs_device_scalars, needs_d;
+} combine_patches[] = {
+    {TGL_VALUE_OPERAND, TGL_AT_C, offsetof(combine_args, C), false, true},
+    {TGL_VALUE_OPERAND, TGL_AT_C_ARRAY, offsetof(combine_args, C_array), false, true},
+    {TGL_VALUE_OPERAND, TGL_AT_D, offsetof(combine_args, D), false, false},
+    {TGL_VALUE_OPERAND, TGL_AT_D_ARRAY, offsetof(combine_args, D_array), false, false},
+    {TGL_VALUE_OPERAND, TGL_AT_BIAS, offsetof(combine_args, bias), false, false},
+    {TGL_VALUE_OPERAND, TGL_AT_RESIDUAL, offsetof(combine_args, residual), false, false},
+    {TGL_VALUE_SAVED_C, 0, offsetof(combine_args, saved), false, false},
+    {TGL_VALUE_COMPLEX_ALPHA, 0, offsetof(combine_args, alpha), false, false},
+    {TGL_VALUE_COMPLEX_BETA, 0, offsetof(combine_args, beta), false, false},
+    {TGL_VALUE_OPERAND, TGL_AT_ALPHA, offsetof(combine_args, alpha_at), true, false},
+    {TGL_VALUE_OPERAND, TGL_AT_BETA, offsetof(combine_args, beta_at), true, false},
+    {TGL_VALUE_SCRATCH, 0, offsetof(combine_args, scalars), true, false},
+};
 
-static void add_scale(const tgl_shape *s, int64_t scratch, bool has_overlap,
-                      tgl_list_builder *builder)
+/* Adds a step of the kernel `save` or `combine`. */
+static void add_combination(const tgl_shape *s, const char *what, const char *name,
+                            bool has_overlap, tgl_list_builder *builder)
 {
     enum { BLOCKS_MAX = 1 << 16 }; /* further elements are left to the loops of the blocks */
-    const bool has_bias = s->epilogue.bias == TGL_BIAS_ROW;
-    const scale_args args = {.ldc = s->ldc,
-                             .ldd = s->ldd,
-                             .stride_c = s->stride_c,
-                             .stride_d = s->stride_d,
-                             .stride_bias = s->epilogue.stride_bias,
-                             .m = s->m,
-                             .n = s->n,
-                             .batch = s->batch,
-                             .separate_d = !s->in_place};
+    const combine_args args = {.ldc = s->ldc,
+                               .ldd = s->ldd,
+                               .ld_residual = s->epilogue.ld_residual,
+                               .stride_c = s->stride_c,
+                               .stride_d = s->stride_d,
+                               .stride_bias = s->epilogue.stride_bias,
+                               .stride_residual = s->epilogue.stride_residual,
+                               .m = s->m,
+                               .n = s->n,
+                               .batch = s->batch,
+                               .separate_d = !s->in_place,
+                               .bias_of_row = s->epilogue.bias == TGL_BIAS_ROW};
     const double blocks = (double)s->m * (double)s->n * (double)s->batch / THREADS;
+    const bool is_save = strcmp(name, "save") == 0;
     tgl_launch launch =
-        launch_of(s, complex_kernel_of(s, true, 0, builder),
+        launch_of(s, kernel_of(s, name, "struct tgl_combine_args", builder),
                   blocks >= BLOCKS_MAX ? BLOCKS_MAX : (int64_t)blocks + 1, has_overlap);
     launch.part = (tgl_rectangle){0, 0, s->m, 2 * s->n};
     launch.conditions[launch.condition_count++] =
-        (tgl_condition){.kind = TGL_IF_SCALED, .scales = scales_of(s)};
-    tgl_list_step(builder, "scale C");
+        (tgl_condition){.kind = TGL_IF_COMBINED, .combining = combining_of(s)};
+    if (is_save) launch.conditions[launch.condition_count++].kind = TGL_IF_BETA;
+    tgl_list_step(builder, what);
     tgl_list_launch(builder, &launch, &args, sizeof args);
-    if (!s->in_place) {
-        tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_C, offsetof(scale_args, C), 0);
-        tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_C_ARRAY,
-                             offsetof(scale_args, C_array), 0);
+    for (size_t i = 0; i < sizeof combine_patches / sizeof *combine_patches; i++) {
+        const struct combine_patch *p = &combine_patches[i];
+        if ((p->needs_device_scalars && !s->device_scalars) || (p->needs_d && s->in_place))
+            continue;
+        tgl_list_patch_value(builder, p->value, p->operand, p->at,
+                             p->value == TGL_VALUE_SCRATCH ? builder->list->scalars_at : 0);
     }
-    tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_D, offsetof(scale_args, D), 0);
-    tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_D_ARRAY, offsetof(scale_args, D_array),
-                         0);
-    tgl_list_patch_value(builder, TGL_VALUE_COMPLEX_BETA, 0, offsetof(scale_args, beta), 0);
-    if (has_bias)
-        tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_BIAS, offsetof(scale_args, bias),
-                             0);
-    if (s->device_scalars) patch_scalars(scratch, builder);
 }
 
 void tgl_complex_begin(const tgl_shape *s, bool has_overlap, tgl_list_builder *builder)
 {
     expansion of[EXPANSIONS_MAX];
     const int count = expansions_of(s, of);
+    tgl_launch_list *list = builder->list;
     if (!tgl_type_is_complex(s->type_a)) return;
-    builder->list->scales = scales_of(s);
-    builder->list->is_complex = true;
-    builder->list->scalars_at =
-        s->device_scalars ? tgl_list_scratch(builder, 4 * number_bytes(s)) : 0;
-    add_scale(s, builder->list->scalars_at, has_overlap, builder);
+    list->combining = combining_of(s);
+    list->is_complex = true;
+    list->saved_bytes = (size_t)saved_bytes(s);
+    list->scalars_at = s->device_scalars ? tgl_list_scratch(builder, 2 * number_bytes(s)) : 0;
+    if (s->in_place || s->device_scalars)
+        add_combination(s, "save C", "save", has_overlap, builder);
     for (int i = 0; i < count; i++)
         add_expansion(s, &of[i], has_overlap, builder);
-    builder->list->complex_steps = builder->list->step_count;
+    list->complex_steps = list->step_count;
 }
 
 /* ---- The real product ------------------------------------------------------------------------ */
@@ -317,7 +336,7 @@ static void redirect_launch(const tgl_shape *s, const expansion *of, int count, 
     }
 }
 
-void tgl_complex_end(const tgl_shape *s, tgl_list_builder *builder)
+void tgl_complex_end(const tgl_shape *s, bool has_overlap, tgl_list_builder *builder)
 {
     tgl_launch_list *list = builder->list;
     expansion of[EXPANSIONS_MAX];
@@ -331,4 +350,5 @@ void tgl_complex_end(const tgl_shape *s, tgl_list_builder *builder)
             redirect_map(&of[i], &list->maps[j]);
         tgl_list_keep(builder, of[i].operand, of[i].bytes + list->kept_bytes[of[i].operand]);
     }
+    add_combination(s, "combine D", "combine", has_overlap, builder);
 }

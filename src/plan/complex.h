@@ -5,6 +5,10 @@
  * pre-pass (kernels/gemm/complex.cu) expands B. The families see the real product only. Their
  * launches then get the pointers to B', which is at the beginning of the block of B that
  * tgl_operand_prepare() can keep, instead of those to B. A transposed A is expanded, too.
+ *
+ * The real product has no epilogue. If alpha or beta has an imaginary part, with a bias or
+ * residual, and if C is added to another matrix, it computes op(A)*op(B) only, and a last step the
+ * rest.
  */
 #ifndef TGL_COMPLEX_H
 #define TGL_COMPLEX_H
@@ -14,14 +18,14 @@
 /* The real product that computes a complex one; a real shape itself. */
 tgl_shape tgl_real_shape(const tgl_shape *shape);
 
-/* Bytes of workspace for the expanded operands; 0 for a real shape. */
-int64_t tgl_expanded_bytes(const tgl_shape *shape);
+/* Bytes of workspace for the expanded operands and a copy of C; 0 for a real shape. */
+int64_t tgl_complex_workspace(const tgl_shape *shape);
 
 /* Adds the pre-passes of a complex shape, before the steps of the real product. */
 void tgl_complex_begin(const tgl_shape *shape, bool has_overlap, tgl_list_builder *builder);
 
 /* Makes the steps of the real product, which follow those of the pre-passes, read the results of
- * these. */
-void tgl_complex_end(const tgl_shape *shape, tgl_list_builder *builder);
+ * these, and adds the step that applies complex scalars and the epilogue. */
+void tgl_complex_end(const tgl_shape *shape, bool has_overlap, tgl_list_builder *builder);
 
 #endif

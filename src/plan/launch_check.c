@@ -21,6 +21,7 @@ static int value_bytes(tgl_value value)
     case TGL_VALUE_BETA_I32:
     case TGL_VALUE_COUNT:
         return 4;
+    case TGL_VALUE_SAVED_C:
     case TGL_VALUE_ALPHA_F64:
     case TGL_VALUE_BETA_F64:
         return 8;

@@ -27,8 +27,10 @@ static bool holds(const tgl_condition *c, const tgl_run *run)
         return run->has_product;
     case TGL_IF_NOT_KEPT:
         return run->is_preparation ? c->operand == run->prepares : run->kept[c->operand] == NULL;
-    case TGL_IF_SCALED:
-        return tgl_run_is_scaled(run, c->scales);
+    case TGL_IF_COMBINED:
+        return tgl_run_is_combined(run, c->combining);
+    case TGL_IF_BETA:
+        return tgl_run_has_beta(run);
     }
     return false;
 }
@@ -102,10 +104,24 @@ static size_t computed_bytes(const tgl_launch_list *list, const tgl_run *run, in
                        : 0;
 }
 
-size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
+/* Bytes of the copy of C in the scratch of a run. */
+static size_t saved_bytes(const tgl_launch_list *list, const tgl_run *run)
+{
+    const bool is_saved = run == NULL || (!run->is_preparation && tgl_run_has_beta(run) &&
+                                          tgl_run_is_combined(run, list->combining));
+    return is_saved ? list->saved_bytes : 0;
+}
+
+/* The offset of the copy of C in the scratch of a run. */
+static size_t saved_at(const tgl_launch_list *list, const tgl_run *run)
 {
     return list->scratch_bytes + computed_bytes(list, run, TGL_AT_A) +
            computed_bytes(list, run, TGL_AT_B);
+}
+
+size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
+{
+    return saved_at(list, run) + saved_bytes(list, run);
 }
 
 /* The results of an operand's pre-pass (the kernels that convert it): those of an earlier run, or
@@ -128,36 +144,23 @@ static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor 
     return base != NULL ? base + t->offset : NULL;
 }
 
-/* A power of two: a complex alpha divided by it is between 1/4 and 1/2, unless alpha is above
- * 2^126. The pre-pass multiplies B by this quotient, and the real product by the power, so that
- * neither overflows. */
-static double alpha_power(const tgl_run *run)
-{
-    enum { EXPONENT_MAX = 126 }; /* the power is an FP32 number */
-    const double most = fmax(fabs(run->alpha), fabs(run->alpha_imag));
-    int exponent;
-    if (run->alpha_imag == 0 || !isfinite(run->alpha) || !isfinite(run->alpha_imag)) return 1;
-    frexp(most, &exponent);
-    return ldexp(1, exponent + 1 < EXPONENT_MAX ? exponent + 1 : EXPONENT_MAX);
-}
-
 /* Alpha of the real product. Without a product it is 0, so that an infinite alpha adds nothing. */
 static double alpha_of(const tgl_launch_list *list, const tgl_run *run)
 {
     if (!run->has_product) return 0;
-    return list->is_complex && run->alpha_imag != 0 ? alpha_power(run) : run->alpha;
+    return tgl_run_is_combined(run, list->combining) ? 1 : run->alpha;
 }
 
 static double beta_of(const tgl_launch_list *list, const tgl_run *run)
 {
-    return tgl_run_is_scaled(run, list->scales) ? 1 : run->beta;
+    return tgl_run_is_combined(run, list->combining) ? 0 : run->beta;
 }
 
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,
                            const tgl_run *run, char *counters, char *scratch, int64_t repeat,
                            tgl_encode_fn *encode, void *context, unsigned char *bytes)
 {
-    const double alpha = alpha_of(list, run), beta = beta_of(list, run), power = alpha_power(run);
+    const double alpha = alpha_of(list, run), beta = beta_of(list, run);
     const int count = tgl_launch_count(launch, repeat);
     memcpy(bytes, launch->arguments, (size_t)launch->argument_bytes);
     for (int i = 0; i < launch->patch_count; i++) {
@@ -190,8 +193,7 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             memcpy(to, &beta, sizeof beta);
             break;
         case TGL_VALUE_COMPLEX_ALPHA:
-            memcpy(to, (const double[]){run->alpha / power, run->alpha_imag / power},
-                   2 * sizeof(double));
+            memcpy(to, (const double[]){run->alpha, run->alpha_imag}, 2 * sizeof(double));
             break;
         case TGL_VALUE_COMPLEX_BETA:
             memcpy(to, (const double[]){run->beta, run->beta_imag}, 2 * sizeof(double));
@@ -201,6 +203,10 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             break;
         case TGL_VALUE_BETA_I32:
             put_i32(to, run->beta);
+            break;
+        case TGL_VALUE_SAVED_C:
+            put_pointer(to, saved_bytes(list, run) > 0 ? scratch : NULL,
+                        (int64_t)saved_at(list, run));
             break;
         case TGL_VALUE_COUNT:
             memcpy(to, &count, sizeof count);

@@ -456,16 +456,15 @@ static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *sha
     return first;
 }
 
-/* *rest := what is left of the limit for the workspace beside that of expanded operands. */
+/* *rest := what is left of the limit for the workspace of the real product. */
 static tgl_status take_expanded(const tgl_shape *shape, int64_t limit, int64_t *rest)
 {
-    const int64_t expanded = tgl_expanded_bytes(shape);
-    *rest = limit == TGL_WORKSPACE_DEFAULT ? limit : limit - expanded;
-    if (limit != TGL_WORKSPACE_DEFAULT && *rest < 0)
+    const int64_t bytes = tgl_complex_workspace(shape);
+    *rest = limit == TGL_WORKSPACE_DEFAULT ? limit : limit - bytes;
+    if (*rest < 0 && limit != TGL_WORKSPACE_DEFAULT)
         return tgl_fail(TGL_UNSUPPORTED,
-                        "products of %s need workspace: here %lld bytes for their pre-passes, and "
-                        "the limit is %lld",
-                        tgl_type_name(shape->type_a), (long long)expanded, (long long)limit);
+                        "products of %s need workspace: here %lld bytes, and the limit is %lld",
+                        tgl_type_name(shape->type_a), (long long)bytes, (long long)limit);
     return TGL_OK;
 }
 
@@ -523,6 +522,7 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
 {
     const tgl_chip known = with_usual_rates(chip);
     const tgl_shape real = tgl_real_shape(asked), *shape = &real;
+    const bool has_overlap = (chip->features & TGL_HAS_OVERLAP) != 0;
     const tgl_partition tiles = {.chip = &known,
                                  .shape = shape,
                                  .choice = c->choice,
@@ -530,7 +530,7 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
                                  .is_last = c->strip_count == 0};
     tgl_list_builder builder;
     tgl_list_begin(&builder, list);
-    tgl_complex_begin(asked, (chip->features & TGL_HAS_OVERLAP) != 0, &builder);
+    tgl_complex_begin(asked, has_overlap, &builder);
     tiles.choice.family->launch(&tiles, &builder);
     for (int i = 0; i < c->strip_count; i++) {
         const tgl_partition strip = {.chip = &known,
@@ -541,6 +541,6 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
                                      .is_last = i + 1 == c->strip_count};
         strip.choice.family->launch(&strip, &builder);
     }
-    tgl_complex_end(asked, &builder);
+    tgl_complex_end(asked, has_overlap, &builder);
     return tgl_list_end(&builder);
 }
