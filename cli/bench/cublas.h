@@ -29,7 +29,7 @@ void cublas_close(cublas *c);
 /* The version of cuBLAS: "13.1.0". */
 const char *cublas_version(const cublas *c);
 
-/* A prepared product: row-major, tight, of the types f32, f64, f16 or bf16. Sums are accumulated in
+/* A prepared product: row-major, tight, of the types f32, f64, f16, bf16, c64 or c128, or i8 with
  * f32 (f64 in f64). f32 uses TF32 with TGL_COMPUTE_TF32 only. */
 typedef struct cublas_product cublas_product;
 

@@ -304,12 +304,29 @@ static tgl_chip with_usual_rates(const tgl_chip *chip)
     return known;
 }
 
+/* Whether the limit leaves the workspace that a complex product needs in any case. */
+static bool fits_limit(const tgl_shape *shape, int64_t limit)
+{
+    return limit == TGL_WORKSPACE_DEFAULT || limit >= tgl_complex_workspace(shape);
+}
+
+/* What is left of such a limit for the workspace of the real product. */
+static int64_t rest_of_limit(const tgl_shape *shape, int64_t limit)
+{
+    return limit == TGL_WORKSPACE_DEFAULT ? limit : limit - tgl_complex_workspace(shape);
+}
+
 void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                          int strips, int64_t workspace_max, tgl_candidate *best)
 {
     const tgl_chip known = with_usual_rates(chip);
-    planning p = {.chip = &known, .workspace_max = workspace_max, .limit = INFINITY};
-    choose_of(&p, shape, choice, strips, best);
+    const tgl_shape real = tgl_real_shape(shape);
+    planning p = {
+        .chip = &known, .workspace_max = rest_of_limit(shape, workspace_max), .limit = INFINITY};
+    *best = (tgl_candidate){.choice = *choice,
+                            .rejected = "the limit of its workspace is too low",
+                            .rejected_status = TGL_UNSUPPORTED};
+    if (fits_limit(shape, workspace_max)) choose_of(&p, &real, choice, strips, best);
 }
 
 /* ---- The choice ------------------------------------------------------------------------------ */
@@ -456,26 +473,20 @@ static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *sha
     return first;
 }
 
-/* *rest := what is left of the limit for the workspace of the real product. */
-static tgl_status take_expanded(const tgl_shape *shape, int64_t limit, int64_t *rest)
-{
-    const int64_t bytes = tgl_complex_workspace(shape);
-    *rest = limit == TGL_WORKSPACE_DEFAULT ? limit : limit - bytes;
-    if (*rest < 0 && limit != TGL_WORKSPACE_DEFAULT)
-        return tgl_fail(TGL_UNSUPPORTED,
-                        "products of %s need workspace: here %lld bytes, and the limit is %lld",
-                        tgl_type_name(shape->type_a), (long long)bytes, (long long)limit);
-    return TGL_OK;
-}
-
 tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
                                 const tgl_request *request, tgl_candidate *choice)
 {
     const tgl_chip known = with_usual_rates(chip);
     const tgl_shape real = tgl_real_shape(asked), *shape = &real;
-    planning p = {.chip = &known, .limit = INFINITY};
-    TGL_TRY(take_expanded(asked, request->workspace_max, &p.workspace_max));
+    planning p = {.chip = &known,
+                  .workspace_max = rest_of_limit(asked, request->workspace_max),
+                  .limit = INFINITY};
     const tgl_family *family;
+    if (!fits_limit(asked, request->workspace_max))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "products of %s need workspace: here %lld bytes, and the limit is %lld",
+                        tgl_type_name(asked->type_a), (long long)tgl_complex_workspace(asked),
+                        (long long)request->workspace_max);
     const char *reason = request->is_named ? NULL : unsupported_by_all(chip, shape, &family);
     if (reason != NULL)
         return tgl_fail(TGL_UNSUPPORTED,
