@@ -223,6 +223,7 @@ static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_dec
     tgl_list_macro(builder, "TRANSPOSED_0", both[0].transposes);
     tgl_list_macro(builder, "TRANSPOSED_1", both[1].transposes);
     tgl_list_macro(builder, "THREADS", threads_of(&both[0]));
+    if (both[1].pairs != 0) tgl_list_macro(builder, "PAIRS", both[1].pairs);
     if (both[0].transposes || both[1].transposes)
         tgl_list_macro(builder, "STRIP", strip_of(chip, both));
     return tgl_list_kernel(builder, &kernel);

@@ -89,11 +89,11 @@ static int64_t stride_of(const expansion *e)
 
 /* The operands that are expanded: none for a real shape, or if k is 0. Returns their number. */
 enum { EXPANSIONS_MAX = 2 };
-static int expansions_of(const tgl_shape *s, expansion of[EXPANSIONS_MAX])
+static int expansions_of(const tgl_shape *s, bool reads_pairs, expansion of[EXPANSIONS_MAX])
 {
     int count = 0;
     if (!tgl_type_is_complex(s->type_a) || s->k == 0) return 0;
-    of[count++] = expansion_of_b(s);
+    if (!reads_pairs) of[count++] = expansion_of_b(s);
     if (s->trans_a) of[count++] = expansion_of_a(s);
     return count;
 }
@@ -110,7 +110,7 @@ int64_t tgl_complex_workspace(const tgl_shape *s)
 {
     expansion of[EXPANSIONS_MAX];
     int64_t bytes = saved_bytes(s);
-    for (int i = expansions_of(s, of) - 1; i >= 0; i--)
+    for (int i = expansions_of(s, false, of) - 1; i >= 0; i--)
         bytes += of[i].bytes;
     return bytes;
 }
@@ -142,6 +142,16 @@ tgl_shape tgl_real_shape(const tgl_shape *s)
     real.stride_b = s->pointers || shares_b ? 0 : stride_of(&b);
     real.stride_c = real.stride_d = 2 * s->stride_d;
     real.epilogue = (tgl_shape_epilogue){.bias = TGL_BIAS_NONE};
+    return real;
+}
+
+tgl_shape tgl_pairs_shape(const tgl_shape *s)
+{
+    tgl_shape real = tgl_real_shape(s);
+    if (!tgl_type_is_complex(s->type_a)) return real;
+    real.pairs_b = 1 + (s->conj_b ? 1 : 0) + (s->conj_a ? 2 : 0);
+    real.ldb = 2 * s->ldb;
+    real.stride_b = 2 * s->stride_b;
     return real;
 }
 
@@ -269,10 +279,11 @@ static void add_combination(const tgl_shape *s, const char *what, const char *na
     }
 }
 
-void tgl_complex_begin(const tgl_shape *s, bool has_overlap, tgl_list_builder *builder)
+void tgl_complex_begin(const tgl_shape *s, bool reads_pairs, bool has_overlap,
+                       tgl_list_builder *builder)
 {
     expansion of[EXPANSIONS_MAX];
-    const int count = expansions_of(s, of);
+    const int count = expansions_of(s, reads_pairs, of);
     tgl_launch_list *list = builder->list;
     if (!tgl_type_is_complex(s->type_a)) return;
     list->combining = combining_of(s);
@@ -336,11 +347,12 @@ static void redirect_launch(const tgl_shape *s, const expansion *of, int count, 
     }
 }
 
-void tgl_complex_end(const tgl_shape *s, bool has_overlap, tgl_list_builder *builder)
+void tgl_complex_end(const tgl_shape *s, bool reads_pairs, bool has_overlap,
+                     tgl_list_builder *builder)
 {
     tgl_launch_list *list = builder->list;
     expansion of[EXPANSIONS_MAX];
-    const int count = expansions_of(s, of);
+    const int count = expansions_of(s, reads_pairs, of);
     if (!list->is_complex || builder->status != TGL_OK) return;
     for (int i = list->complex_steps; i < list->step_count; i++)
         for (int j = 0; j < list->steps[i].launch_count; j++)

@@ -18,14 +18,20 @@
 /* The real product that computes a complex one; a real shape itself. */
 tgl_shape tgl_real_shape(const tgl_shape *shape);
 
-/* Bytes of workspace for the expanded operands and a copy of C; 0 for a real shape. */
+/* The same for a family that reads B as it lies (tgl_family.reads_pairs). */
+tgl_shape tgl_pairs_shape(const tgl_shape *shape);
+
+/* The maximum bytes of workspace for the expanded operands and a copy of C; 0 for a real shape. */
 int64_t tgl_complex_workspace(const tgl_shape *shape);
 
-/* Adds the pre-passes of a complex shape, before the steps of the real product. */
-void tgl_complex_begin(const tgl_shape *shape, bool has_overlap, tgl_list_builder *builder);
+/* Adds the pre-passes of a complex shape, before the steps of the real product. reads_pairs: B is
+ * not expanded. */
+void tgl_complex_begin(const tgl_shape *shape, bool reads_pairs, bool has_overlap,
+                       tgl_list_builder *builder);
 
 /* Makes the steps of the real product, which follow those of the pre-passes, read the results of
  * these, and adds the step that applies complex scalars and the epilogue. */
-void tgl_complex_end(const tgl_shape *shape, bool has_overlap, tgl_list_builder *builder);
+void tgl_complex_end(const tgl_shape *shape, bool reads_pairs, bool has_overlap,
+                     tgl_list_builder *builder);
 
 #endif

@@ -153,9 +153,8 @@ void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *asked
     const tgl_rectangle tiles = tgl_candidate_tiles(s, c);
     const tgl_shape of_tiles = tgl_part_shape(s, &tiles);
     if (tgl_type_is_complex(asked->type_a))
-        tgl_text_add(out, "complex     as %lld x %lld x %lld in %s; %.2f MB of workspace for it\n",
-                     (long long)s->m, (long long)s->n, (long long)s->k, tgl_type_name(s->type_a),
-                     1e-6 * (double)tgl_complex_workspace(asked));
+        tgl_text_add(out, "complex     as %lld x %lld x %lld in %s\n", (long long)s->m,
+                     (long long)s->n, (long long)s->k, tgl_type_name(s->type_a));
     if (c->is_predicted) {
         add_chip(out, chip);
         add_candidates(out, chip, s);

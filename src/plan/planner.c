@@ -532,7 +532,9 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
                             tgl_launch_list *list)
 {
     const tgl_chip known = with_usual_rates(chip);
-    const tgl_shape real = tgl_real_shape(asked), *shape = &real;
+    const bool reads_pairs = c->choice.family->reads_pairs && c->strip_count == 0;
+    const tgl_shape real = reads_pairs ? tgl_pairs_shape(asked) : tgl_real_shape(asked);
+    const tgl_shape *shape = &real;
     const bool has_overlap = (chip->features & TGL_HAS_OVERLAP) != 0;
     const tgl_partition tiles = {.chip = &known,
                                  .shape = shape,
@@ -541,7 +543,7 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
                                  .is_last = c->strip_count == 0};
     tgl_list_builder builder;
     tgl_list_begin(&builder, list);
-    tgl_complex_begin(asked, has_overlap, &builder);
+    tgl_complex_begin(asked, reads_pairs, has_overlap, &builder);
     tiles.choice.family->launch(&tiles, &builder);
     for (int i = 0; i < c->strip_count; i++) {
         const tgl_partition strip = {.chip = &known,
@@ -552,6 +554,6 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
                                      .is_last = i + 1 == c->strip_count};
         strip.choice.family->launch(&strip, &builder);
     }
-    tgl_complex_end(asked, has_overlap, &builder);
+    tgl_complex_end(asked, reads_pairs, has_overlap, &builder);
     return tgl_list_end(&builder);
 }
