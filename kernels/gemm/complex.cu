@@ -114,7 +114,6 @@ static __device__ __forceinline__ void put(real *first, real *second, long long 
 __global__ void __launch_bounds__(THREADS) expand(const struct tgl_expand_args args)
 {
     wait_for_earlier_launches();
-    let_later_launches_start();
     const long long matrix = blockIdx.x / args.blocks, block = blockIdx.x % args.blocks;
     real *to = (real *)args.to + matrix * args.to_stride;
     if (args.from_array && block == 0 && threadIdx.x == 0) args.to_array[matrix] = to;
@@ -141,6 +140,7 @@ __global__ void __launch_bounds__(THREADS) expand(const struct tgl_expand_args a
         if (args.conj) v[i].y = -v[i].y;
         put(first, first + args.to_ld, at[i], v[i], args.conj_other);
     }
+    let_later_launches_start();
 }
 
 /* ---- Save and combine ------------------------------------------------------------------------ */
@@ -171,7 +171,6 @@ static __device__ __forceinline__ void write_scalars(void *to, bool combines, pa
 __global__ void __launch_bounds__(THREADS) save(const struct tgl_combine_args args)
 {
     wait_for_earlier_launches();
-    let_later_launches_start();
     const pair alpha = scalar_of(args.alpha, args.alpha_at), beta = beta_of(&args);
     const bool combines = is_combined(&args, alpha, beta);
     if (args.alpha_at && blockIdx.x == 0 && threadIdx.x == 0)
@@ -186,6 +185,7 @@ __global__ void __launch_bounds__(THREADS) save(const struct tgl_combine_args ar
             args.D_array ? args.D_array[matrix] : (pair *)args.D + matrix * args.stride_d;
         ((pair *)args.saved)[number] = load_pair(C, row * args.ldd + col);
     }
+    let_later_launches_start();
 }
 
 /* The element of C: of D, if that is C, before the product. */
@@ -201,7 +201,6 @@ static __device__ __forceinline__ pair load_c(const struct tgl_combine_args *arg
 __global__ void __launch_bounds__(THREADS) combine(const struct tgl_combine_args args)
 {
     wait_for_earlier_launches();
-    let_later_launches_start();
     const pair alpha = scalar_of(args.alpha, args.alpha_at), beta = beta_of(&args);
     if (!is_combined(&args, alpha, beta)) return;
     const long long each = args.m * args.n, all = each * args.batch;
@@ -221,4 +220,5 @@ __global__ void __launch_bounds__(THREADS) combine(const struct tgl_combine_args
                                  matrix * args.stride_residual + row * args.ld_residual + col));
         store_pair(D, row * args.ldd + col, v);
     }
+    let_later_launches_start();
 }
