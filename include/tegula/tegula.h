@@ -265,10 +265,9 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *
  * A complex element is two real numbers, the real part first, as in C, Fortran and NumPy. It is
  * aligned as one of them: C64 to 4 bytes, C128 to 8. A product of complex elements is computed from
- * the four real products of their parts, also if these are infinite or NaN. cuda and sim multiply
- * an alpha that has an imaginary part with one of the matrices first: a result that is infinite or
- * NaN may then be another one of these. Their plans need workspace. The bound of rounding
- * errors holds for the real and for the imaginary part, each a sum of 2k real products. */
+ * the four real products of their parts, also if these are infinite or NaN. The bound of rounding
+ * errors holds for the real and for the imaginary part, each a sum of 2k real products. Plans of
+ * cuda and sim need workspace: without it, creating them gives TGL_UNSUPPORTED. */
 typedef enum tgl_type {
     TGL_F32 = 1,
     TGL_F64 = 2,
