@@ -4,7 +4,7 @@
  * The words are K-major, and their lines begin at multiples of 16 bytes, as TMA needs it. A launch
  * has one or two jobs, each a matrix of any alignment. TRANSPOSED_0, TRANSPOSED_1: the lines of the
  * job's matrix are columns in memory. PAIRS: the matrix of the second job is read from a complex
- * one (lib/pairs.h).
+ * one (lib/complex_pairs.h).
  *
  *   load      A block takes a few whole lines. Lines that are too long for one block are divided
  *             over the blocks of a cluster. A thread holds 32 elements: eight float4 of a

@@ -14,9 +14,9 @@
 #define RIGHT_ALONG_K 1
 #define EXCHANGED     0
 
+#include "lib/complex_pairs.h"
 #include "lib/named_barrier.h"
 #include "lib/opaque.h"
-#include "lib/pairs.h"
 #include "lib/wgmma_ring.h"
 #include "lib/wgmma_store.h"
 #include "lib/wgmma_turns.h"

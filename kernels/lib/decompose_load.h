@@ -2,13 +2,13 @@
  *
  * The lines and elements that the blocks and threads of gemm/decompose.cu work on, and their loads.
  * It defines THREADS and STRIP before. The functions' parameter `pairs`: the matrix is read from a
- * complex one (lib/pairs.h).
+ * complex one (lib/complex_pairs.h).
  */
 #ifndef TGL_DECOMPOSE_LOAD_H
 #define TGL_DECOMPOSE_LOAD_H
 
+#include "lib/complex_pairs.h"
 #include "lib/opaque.h"
-#include "lib/pairs.h"
 #include "lib/words.h"
 
 typedef struct tgl_decompose_job job_t;

@@ -10,8 +10,8 @@
  * product is of the conjugates of B, plus 2 if it is of those of A, which changes the sign of the
  * second row.
  */
-#ifndef TGL_PAIRS_H
-#define TGL_PAIRS_H
+#ifndef TGL_COMPLEX_PAIRS_H
+#define TGL_COMPLEX_PAIRS_H
 
 #ifndef PAIRS
 #define PAIRS 0
