@@ -64,9 +64,13 @@ static void layouts_of_families(void **state)
 {
     uint64_t seed = 52;
     static const int layouts[] = {0, 6, 9, 15}; /* the transposes of A, and four times those of B */
+    /* Family `accurate` also computes listed elements and exact tiles from a complex B. */
+    static const inputs fills[] = {UNIFORM_11, WIDE, NON_FINITE};
     for (size_t i = 0; i < COUNT_OF(families); i++)
-        for (size_t j = 0; j < COUNT_OF(layouts); j++) {
-            const int layout = layouts[j];
+        for (size_t j = 0; j < COUNT_OF(layouts) * COUNT_OF(fills); j++) {
+            const int layout = layouts[j % COUNT_OF(layouts)];
+            const inputs fill = fills[j / COUNT_OF(layouts)];
+            if (fill != UNIFORM_11 && families[i].compute != TGL_COMPUTE_ACCURATE) break;
             tgl_problem p =
                 problem_of(families[i].type, families[i].m, families[i].n, families[i].k);
             p.trans_a = (tgl_transpose)(TGL_NO_TRANS + layout % 4);
@@ -78,7 +82,7 @@ static void layouts_of_families(void **state)
                                  .alpha_imag = layout % 5 < 2 ? -0.75 : 0,
                                  .beta = layout % 7 < 4 ? 0.5 : 0,
                                  .beta_imag = layout % 7 < 2 ? 2 : 0,
-                                 .fill = UNIFORM_11,
+                                 .fill = fill,
                                  .kernel = families[i].kernel,
                                  .at_end = layout % 2 == 1,
                                  .seed = random_bits(&seed)};
