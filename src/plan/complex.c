@@ -347,6 +347,13 @@ static void redirect_launch(const tgl_shape *s, const expansion *of, int count, 
     }
 }
 
+/* Blocks that fill each SM once would be distributed unevenly while the many blocks of an expansion
+ * still end, so they start after it. */
+static void start_late(tgl_launch *launch)
+{
+    if (!launch->is_persistent && launch->order == TGL_WAITS) launch->order = TGL_AFTER_ALL;
+}
+
 void tgl_complex_end(const tgl_shape *s, bool reads_pairs, bool has_overlap,
                      tgl_list_builder *builder)
 {
@@ -357,6 +364,8 @@ void tgl_complex_end(const tgl_shape *s, bool reads_pairs, bool has_overlap,
     for (int i = list->complex_steps; i < list->step_count; i++)
         for (int j = 0; j < list->steps[i].launch_count; j++)
             redirect_launch(s, of, count, list->scalars_at, &list->steps[i].launches[j]);
+    for (int i = 0; count > 0 && i < list->steps[list->complex_steps].launch_count; i++)
+        start_late(&list->steps[list->complex_steps].launches[i]);
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < list->map_count; j++)
             redirect_map(&of[i], &list->maps[j]);
