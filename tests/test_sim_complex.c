@@ -23,7 +23,6 @@ static void random_products(void **state)
     for (int i = 0; i < 40; i++) {
         const tgl_type type = types[i % 2];
         gemm_case c = {.problem = random_problem(&seed, type, i % 8 == 0 ? 60 : 24),
-                       .kernel = i % 8 < 2 ? NULL : "simt_32x32x32",
                        .alpha = random_scalar(&seed),
                        .beta = random_scalar(&seed),
                        .alpha_imag = random_scalar(&seed),
