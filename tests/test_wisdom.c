@@ -742,6 +742,15 @@ static bool change(tgl_shape *s, int difference)
     case 21:
         s->batch = 2, s->pointers = true, s->alignment = 16;
         return true;
+    case 22:
+        s->conj_a = true;
+        return true;
+    case 23:
+        s->conj_b = true;
+        return true;
+    case 24:
+        s->trans_a = s->conj_a = true, s->lda = s->m;
+        return true;
     default:
         return false;
     }
@@ -750,7 +759,7 @@ static bool change(tgl_shape *s, int difference)
 static void products_that_differ_have_different_keys(void **state)
 {
     (void)state;
-    enum { MANY = 22 };
+    enum { MANY = 25 };
     char keys[MANY + 1][TGL_SHAPE_KEY_SIZE];
     int count = 0;
     tgl_shape s = shape_of(64, 32, 16);

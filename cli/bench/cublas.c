@@ -21,7 +21,9 @@ const char *cublas_way_name(cublas_way way)
 
 int cublas_operation(tgl_transpose trans)
 {
-    return trans == TGL_NO_TRANS ? CUBLAS_OP_N : CUBLAS_OP_T;
+    return trans == TGL_NO_TRANS     ? CUBLAS_OP_N
+           : trans == TGL_CONJ_TRANS ? CUBLAS_OP_C
+                                     : CUBLAS_OP_T;
 }
 
 int64_t cublas_result_stride(const tgl_problem *p)
@@ -29,33 +31,56 @@ int64_t cublas_result_stride(const tgl_problem *p)
     return p->type_d != 0 ? p->stride_d : p->stride_c;
 }
 
+/* Columns: type; cudaDataType; cublasComputeType_t; type of alpha and beta; 0 and 1 of that type,
+ * complex numbers as pairs. */
+static const float f32[][2] = {{0, 0}, {1, 0}};
+static const double f64[][2] = {{0, 0}, {1, 0}};
+static const int32_t i32[] = {0, 1};
+static const struct type_row {
+    tgl_type type;
+    int data, compute, scale;
+    const void *scalars[2];
+} types[] = {
+    {TGL_F32, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
+    {TGL_F64, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F, {f64[0], f64[1]}},
+    {TGL_F16, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
+    {TGL_BF16, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
+    {TGL_F8_E4M3, CUDA_R_8F_E4M3, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
+    {TGL_F8_E5M2, CUDA_R_8F_E5M2, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
+    {TGL_I8, CUDA_R_8I, CUBLAS_COMPUTE_32I, CUDA_R_32I, {&i32[0], &i32[1]}},
+    {TGL_I32, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I, {&i32[0], &i32[1]}},
+    {TGL_C64, CUDA_C_32F, CUBLAS_COMPUTE_32F, CUDA_C_32F, {f32[0], f32[1]}},
+    {TGL_C128, CUDA_C_64F, CUBLAS_COMPUTE_64F, CUDA_C_64F, {f64[0], f64[1]}},
+};
+
+static const struct type_row *row_of(tgl_type type)
+{
+    const int count = (int)(sizeof types / sizeof types[0]);
+    for (int i = 0; i < count; i++)
+        if (types[i].type == type) return &types[i];
+    return &types[0];
+}
+
 int cublas_data_type(tgl_type type)
 {
-    return type == TGL_F64       ? CUDA_R_64F
-           : type == TGL_F16     ? CUDA_R_16F
-           : type == TGL_BF16    ? CUDA_R_16BF
-           : type == TGL_F8_E4M3 ? CUDA_R_8F_E4M3
-           : type == TGL_F8_E5M2 ? CUDA_R_8F_E5M2
-           : type == TGL_I8      ? CUDA_R_8I
-           : type == TGL_I32     ? CUDA_R_32I
-                                 : CUDA_R_32F;
+    return row_of(type)->data;
+}
+
+int cublas_scale_type(tgl_type type)
+{
+    return row_of(type)->scale;
 }
 
 int cublas_compute_type(const tgl_problem *p)
 {
-    if (p->type_a == TGL_F64) return CUBLAS_COMPUTE_64F;
-    if (p->type_a == TGL_I8) return CUBLAS_COMPUTE_32I;
-    const bool is_tf32 = p->type_a == TGL_F32 && p->compute == TGL_COMPUTE_TF32;
-    return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const bool is_single = p->type_a == TGL_F32 || p->type_a == TGL_C64;
+    return is_single && p->compute == TGL_COMPUTE_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                       : row_of(p->type_a)->compute;
 }
 
 const void *cublas_scalar(const tgl_problem *p, int value)
 {
-    static const float f32[] = {0, 1};
-    static const double f64[] = {0, 1};
-    static const int32_t i32[] = {0, 1};
-    if (p->type_a == TGL_I8) return &i32[value];
-    return p->type_a == TGL_F64 ? (const void *)&f64[value] : (const void *)&f32[value];
+    return row_of(p->type_a)->scalars[value];
 }
 
 /* Runs a single product of one type without TF32 by the functions that most programs call, as
@@ -66,11 +91,12 @@ static cublasStatus_t run_plain(const cublas *c, const tgl_problem *p, operand_s
     const int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)stored_a(p).ld,
               ldb = (int)stored_b(p).ld;
     const void *one = cublas_scalar(p, 1), *zero = cublas_scalar(p, 0);
-    if (p->type_a == TGL_F64)
-        return c->call.cublasDgemm(c->handle, trans_b, trans_a, n, m, k, one, s.B, ldb, s.A, lda,
-                                   zero, s.C, n);
-    return c->call.cublasSgemm(c->handle, trans_b, trans_a, n, m, k, one, s.B, ldb, s.A, lda, zero,
-                               s.C, n);
+    const cublas_functions *call = &c->call;
+    return (p->type_a == TGL_F64    ? call->cublasDgemm
+            : p->type_a == TGL_C64  ? call->cublasCgemm
+            : p->type_a == TGL_C128 ? call->cublasZgemm
+                                    : call->cublasSgemm)(c->handle, trans_b, trans_a, n, m, k, one,
+                                                         s.B, ldb, s.A, lda, zero, s.C, n);
 }
 
 static cublasStatus_t run_ex(const cublas *c, const tgl_problem *p, operand_set s)
@@ -93,7 +119,7 @@ static cublasStatus_t run_ex(const cublas *c, const tgl_problem *p, operand_set 
 
 static bool is_plain(const tgl_problem *p)
 {
-    return p->batch == 1 && (p->type_a == TGL_F32 || p->type_a == TGL_F64) &&
+    return p->batch == 1 && row_of(p->type_a)->scale == row_of(p->type_a)->data &&
            problem_result_type(p) == p->type_a &&
            cublas_compute_type(p) != CUBLAS_COMPUTE_32F_FAST_TF32;
 }
@@ -112,6 +138,8 @@ static const char *unsupported_reason(const tgl_problem *p, cublas_way way)
     if (is_f8 && way == CUBLAS_DEFAULT) return "only cuBLASLt takes 8-bit floating-point types";
     if (p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX || p->batch > INT_MAX)
         return "the sizes do not fit its integers";
+    if (p->trans_a == TGL_CONJ_NO_TRANS || p->trans_b == TGL_CONJ_NO_TRANS)
+        return "it has no conjugate without transpose";
     if (!element_is_known(p->type_a) || p->type_a != p->type_b) return "it does not take the types";
     return NULL;
 }

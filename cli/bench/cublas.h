@@ -29,8 +29,9 @@ void cublas_close(cublas *c);
 /* The version of cuBLAS: "13.1.0". */
 const char *cublas_version(const cublas *c);
 
-/* A prepared product: row-major, tight, of the types f32, f64, f16 or bf16. Sums are accumulated in
- * f32 (f64 in f64). f32 uses TF32 with TGL_COMPUTE_TF32 only. */
+/* A prepared product: row-major, tight, of the types f32, f64, f16, bf16, i8, c64 or c128. Sums are
+ * accumulated in f32, those of f64 and c128 in f64, of i8 in i32. f32 and c64 use TF32 with
+ * TGL_COMPUTE_TF32 only. */
 typedef struct cublas_product cublas_product;
 
 /* Prepares a product. CUBLAS_LT_BEST runs each candidate a few times on the operands. NULL: message

@@ -15,12 +15,14 @@ typedef int cublasStatus_t; /* 0: success */
 typedef void *cublasHandle_t, *cublasLtHandle_t;
 typedef void *cublasLtMatmulDesc_t, *cublasLtMatrixLayout_t, *cublasLtMatmulPreference_t;
 
-enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1 };
+enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2 };
 enum { /* cudaDataType_t */
        CUDA_R_32F = 0,
        CUDA_R_64F = 1,
        CUDA_R_16F = 2,
        CUDA_R_8I = 3,
+       CUDA_C_32F = 4,
+       CUDA_C_64F = 5,
        CUDA_R_32I = 10,
        CUDA_R_16BF = 14,
        CUDA_R_8F_E4M3 = 28,
@@ -53,16 +55,17 @@ typedef struct cublasLtMatmulHeuristicResult_t {
     int reserved[4];
 } cublasLtMatmulHeuristicResult_t;
 
+/* The functions for one element type, to which all pointers lead. */
+typedef cublasStatus_t cublas_typed_gemm(cublasHandle_t handle, int transa, int transb, int m,
+                                         int n, int k, const void *alpha, const void *A, int lda,
+                                         const void *B, int ldb, const void *beta, void *C,
+                                         int ldc);
+
 typedef struct cublas_functions {
     cublasStatus_t (*cublasCreate)(cublasHandle_t *handle);
     cublasStatus_t (*cublasDestroy)(cublasHandle_t handle);
     cublasStatus_t (*cublasGetVersion)(cublasHandle_t handle, int *version);
-    cublasStatus_t (*cublasSgemm)(cublasHandle_t handle, int transa, int transb, int m, int n,
-                                  int k, const float *alpha, const float *A, int lda,
-                                  const float *B, int ldb, const float *beta, float *C, int ldc);
-    cublasStatus_t (*cublasDgemm)(cublasHandle_t handle, int transa, int transb, int m, int n,
-                                  int k, const double *alpha, const double *A, int lda,
-                                  const double *B, int ldb, const double *beta, double *C, int ldc);
+    cublas_typed_gemm *cublasSgemm, *cublasDgemm, *cublasCgemm, *cublasZgemm;
     cublasStatus_t (*cublasGemmEx)(cublasHandle_t handle, int transa, int transb, int m, int n,
                                    int k, const void *alpha, const void *A, int type_a, int lda,
                                    const void *B, int type_b, int ldb, const void *beta, void *C,

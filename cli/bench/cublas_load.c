@@ -29,6 +29,8 @@ static const entry cublas_entries[] = {
     ENTRY(cublasGetVersion, "cublasGetVersion_v2"),
     ENTRY(cublasSgemm, "cublasSgemm_v2"),
     ENTRY(cublasDgemm, "cublasDgemm_v2"),
+    ENTRY(cublasCgemm, "cublasCgemm_v2"),
+    ENTRY(cublasZgemm, "cublasZgemm_v2"),
     ENTRY(cublasGemmEx, "cublasGemmEx"),
     ENTRY(cublasGemmStridedBatchedEx, "cublasGemmStridedBatchedEx"),
     ENTRY(cublasLtCreate, "cublasLtCreate"),

@@ -30,8 +30,10 @@ struct cublas_product {
     size_t workspace_size;
 };
 
-/* cudaDataType_t, cublasComputeType_t and cublasOperation_t of a problem. */
+/* cudaDataType_t (also of alpha and beta), cublasComputeType_t and cublasOperation_t of a problem.
+ */
 int cublas_data_type(tgl_type type);
+int cublas_scale_type(tgl_type type);
 int cublas_compute_type(const tgl_problem *p);
 int cublas_operation(tgl_transpose trans);
 
@@ -43,7 +45,7 @@ cublasStatus_t cublaslt_run(const cublas_product *x, const cublasLtMatmulAlgo_t 
                             operand_set s);
 bool cublaslt_choose(cublas_product *x, const operands *o, char *message, size_t message_size);
 
-/* The address of the number `value`, 1 or 0, in the accumulation type. */
+/* The address of the number `value`, 1 or 0, in the type of alpha and beta. */
 const void *cublas_scalar(const tgl_problem *p, int value);
 
 #endif

@@ -43,9 +43,7 @@ static cublasStatus_t describe_matrices(cublas_product *x)
     const tgl_problem *p = &x->problem;
     const int32_t first = cublas_operation(p->trans_b), second = cublas_operation(p->trans_a);
     cublasStatus_t status = call->cublasLtMatmulDescCreate(&x->desc, cublas_compute_type(p),
-                                                           p->type_a == TGL_F64  ? CUDA_R_64F
-                                                           : p->type_a == TGL_I8 ? CUDA_R_32I
-                                                                                 : CUDA_R_32F);
+                                                           cublas_scale_type(p->type_a));
     if (status == 0)
         status = call->cublasLtMatmulDescSetAttribute(x->desc, CUBLASLT_MATMUL_DESC_TRANSA, &first,
                                                       sizeof first);

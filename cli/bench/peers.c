@@ -297,9 +297,7 @@ static bool has_function(const peer *p, tgl_type type, tgl_type result)
 
 bool peer_takes(const peer *p, const tgl_problem *problem)
 {
-    const bool is_complex =
-        problem->type_a == TGL_C64 || problem->type_a == TGL_C128; /* not in cublas.c */
-    if (p->cublas != NULL) return !is_complex;
+    if (p->cublas != NULL) return true;
     return has_function(p, problem->type_a, problem_result_type(problem)) &&
            problem->m <= INT_MAX && problem->n <= INT_MAX && problem->k <= INT_MAX;
 }

@@ -60,15 +60,22 @@ static void read_epilogue(const char *line, tgl_epilogue *e)
         e->expression = trace_line_gelu;
 }
 
-/* Reads the two letters behind the name of the function. */
+/* A conjugated real matrix is the matrix, and one plan serves both. */
+static tgl_transpose transpose_of(char letter, tgl_type type)
+{
+    if (letter == 'N') return TGL_NO_TRANS;
+    return letter == 'C' && element_parts(type) == 2 ? TGL_CONJ_TRANS : TGL_TRANS;
+}
+
+/* Reads the two letters behind the name of the function, for the types that are known. */
 static bool read_transposes(const char *line, tgl_problem *p)
 {
     const char *at = strstr(line, " m=");
     if (at == NULL || at - line < 3 || at[-3] != ' ' || strchr("NTC", at[-2]) == NULL ||
         strchr("NTC", at[-1]) == NULL)
         return false;
-    p->trans_a = at[-2] == 'N' ? TGL_NO_TRANS : TGL_TRANS;
-    p->trans_b = at[-1] == 'N' ? TGL_NO_TRANS : TGL_TRANS;
+    p->trans_a = transpose_of(at[-2], p->type_a);
+    p->trans_b = transpose_of(at[-1], p->type_b);
     return true;
 }
 
@@ -86,8 +93,8 @@ static bool read_line(char *line, tgl_problem *p, tgl_epilogue *e)
     if (!read_number(line, "m", &p->m) || !read_number(line, "n", &p->n) ||
         !read_number(line, "k", &p->k) || !read_number(line, "lda", &p->lda) ||
         !read_number(line, "ldb", &p->ldb) || !read_number(line, "ldc", &p->ldc) ||
-        !read_number(line, "batch", &p->batch) || !read_transposes(line, p) ||
-        !read_types(line, p) || !read_strides(line, p))
+        !read_number(line, "batch", &p->batch) || !read_types(line, p) ||
+        !read_transposes(line, p) || !read_strides(line, p))
         return false;
     if (strstr(line, " mode=ieee") != NULL) p->compute = TGL_COMPUTE_IEEE;
     if (strstr(line, " mode=tf32") != NULL) p->compute = TGL_COMPUTE_TF32;

@@ -274,7 +274,8 @@ double error_bound(int64_t k)
 
 double error_of_rounded_inputs(tgl_type type, tgl_compute compute)
 {
-    return type == TGL_F32 && compute == TGL_COMPUTE_TF32 ? 0x1p14 + 4 : 0;
+    const bool is_single = type == TGL_F32 || type == TGL_C64;
+    return is_single && compute == TGL_COMPUTE_TF32 ? 0x1p14 + 4 : 0;
 }
 
 double error_of_cut_sums(tgl_type type, int64_t k)

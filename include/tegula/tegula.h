@@ -256,11 +256,11 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *     I8                          I32              I32; with a scale also I8, F16, BF16, F32
  *     C64                         C64              C64
  *     C128                        C128             C128
- * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows on all
- * devices. On cuda before compute capability 8.0, F64, F16 and BF16 are supported only with few
- * rows or columns or small matrices. cpu has kernels for C64 and C128; the other devices return
- * TGL_UNSUPPORTED for them. cpu, sim, and cuda from compute capability 8.0 on have kernels for I8
- * and F8. With scales, products of I8 have no C or D of I32: these give TGL_UNSUPPORTED.
+ * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows and
+ * the last two on all devices. On cuda before compute capability 8.0, F64, C128, F16 and BF16 are
+ * supported only with few rows or columns or small matrices. cpu, sim, and cuda from compute
+ * capability 8.0 on have kernels for I8 and F8. With scales, products of I8 have no C or D of I32:
+ * these give TGL_UNSUPPORTED.
  *
  * Results in I32 are exact modulo 2^32: sums wrap around, and so does the arithmetic with alpha,
  * beta and the epilogue. alpha and beta must be integers of 32 bits. With scales the sums wrap too,
@@ -273,7 +273,8 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  * A complex element is two real numbers, the real part first, as in C, Fortran and NumPy. It is
  * aligned as one of them: C64 to 4 bytes, C128 to 8. A product of complex elements is computed from
  * the four real products of their parts, also if these are infinite or NaN. The bound of rounding
- * errors holds for the real and for the imaginary part, each a sum of 2k real products. */
+ * errors holds for the real and for the imaginary part, each a sum of 2k real products. Plans of
+ * cuda and sim need workspace: without it, creating them gives TGL_UNSUPPORTED. */
 typedef enum tgl_type {
     TGL_F32 = 1,
     TGL_F64 = 2,

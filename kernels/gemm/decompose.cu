@@ -3,7 +3,8 @@
  * A pre-pass that makes two words of f16 of each element of FP32 matrices (lib/decompose_args.h).
  * The words are K-major, and their lines begin at multiples of 16 bytes, as TMA needs it. A launch
  * has one or two jobs, each a matrix of any alignment. TRANSPOSED_0, TRANSPOSED_1: the lines of the
- * job's matrix are columns in memory.
+ * job's matrix are columns in memory. PAIRS: the matrix of the second job is read from a complex
+ * one (lib/complex_pairs.h).
  *
  *   load      A block takes a few whole lines. Lines that are too long for one block are divided
  *             over the blocks of a cluster. A thread holds 32 elements: eight float4 of a
@@ -27,8 +28,6 @@
 #include "lib/cluster.h"
 #include "lib/half.h"
 #include "lib/launch_order.h"
-#include "lib/opaque.h"
-#include "lib/words.h"
 
 #ifndef TRANSPOSED_0
 #define TRANSPOSED_0 0 /* 1: lines of the first job are columns in memory */
@@ -51,131 +50,7 @@
 #error "STRIP: 8, 16 or 32; THREADS: at most 1024"
 #endif
 
-typedef struct tgl_decompose_job job_t;
-
-/* ---- The work of a block --------------------------------------------------------------------- */
-
-/* Lines [line, line + count) of a matrix, and elements [first, end) of each. */
-struct decompose_work {
-    int matrix, line, count, first, end, part;
-};
-
-/* x / power, a power of two, without the instructions of a division. */
-static __device__ __forceinline__ int divided(int x, int power)
-{
-    return x >> (31 - __clz(power));
-}
-
-/* Sets *w. Returns false for a block that has no work and only completes a cluster. */
-static __device__ __forceinline__ bool find_work(const job_t *job, int block,
-                                                 struct decompose_work *w)
-{
-    const int down = divided(job->lines + job->block_lines - 1, job->block_lines);
-    const int group = divided(block, job->parts);
-    w->matrix = group / down;
-    w->part = block - group * job->parts;
-    w->line = (group - w->matrix * down) * job->block_lines;
-    w->count = job->lines - w->line < job->block_lines ? job->lines - w->line : job->block_lines;
-    w->first = w->part * job->part;
-    w->end = job->length - w->first < job->part ? job->length : w->first + job->part;
-    return w->matrix < job->count;
-}
-
-static __device__ __forceinline__ const float *matrix_of(const job_t *job,
-                                                         const struct decompose_work *w)
-{
-    return job->from + w->matrix * job->stride;
-}
-
-/* The address of the words hi of a matrix. The words lo follow them. */
-static __device__ __forceinline__ unsigned short *words_of(const job_t *job,
-                                                           const struct decompose_work *w)
-{
-    return job->to + w->matrix * 2 * job->words;
-}
-
-/* The number of the block's panel (a group of lines) among the panels of all matrices. */
-static __device__ __forceinline__ long long panel_of(const job_t *job,
-                                                     const struct decompose_work *w)
-{
-    return (long long)w->matrix * (job->padded_lines / TGL_PANEL_LINES) + w->line / TGL_PANEL_LINES;
-}
-
-/* The position of a thread's 32 elements. Element number e belongs to line `line` + e % 4 if the
- * lines are columns in memory, else to line `line`. */
-struct decompose_place {
-    int line, k;  /* the line and k of element 0 */
-    int distance; /* elements along K from four of the thread's elements to the next four */
-    int slot;     /* the number of `line` among the lines of the block */
-};
-
-static __device__ __forceinline__ int line_of(const struct decompose_place *at, int e,
-                                              const bool transposed)
-{
-    return at->line + (transposed ? e % 4 : 0);
-}
-
-static __device__ __forceinline__ int k_of(const struct decompose_place *at, int e,
-                                           const bool transposed)
-{
-    return at->k + e / 4 * at->distance + (transposed ? 0 : e % 4);
-}
-
-/* The number of threads that share a contiguous line: a power of two. */
-static __device__ __forceinline__ int threads_of(const job_t *job)
-{
-    return divided(THREADS, job->block_lines);
-}
-
-static __device__ __forceinline__ struct decompose_place
-decompose_place_of(const job_t *job, const struct decompose_work *w, int step,
-                   const bool transposed)
-{
-    const int thread = opaque((int)threadIdx.x);
-    struct decompose_place at;
-    if (transposed) {
-        at.slot = thread % (STRIP / 4) * 4;
-        at.k = w->first + step * (32 * THREADS / STRIP) + thread / (STRIP / 4) * 8;
-        at.distance = 1;
-    } else {
-        const int threads = threads_of(job);
-        at.slot = divided(thread, threads);
-        at.k = w->first + step * 32 * threads + (thread & (threads - 1)) * 4;
-        at.distance = threads * 4;
-    }
-    at.line = w->line + at.slot;
-    return at;
-}
-
-/* ---- Loading --------------------------------------------------------------------------------- */
-
-/* Loads the thread's elements; zeros outside of the lines. */
-static __device__ __forceinline__ void load_lines(float *x, const job_t *job,
-                                                  const struct decompose_work *w,
-                                                  const struct decompose_place *at,
-                                                  const bool transposed)
-{
-    const long long down = transposed ? job->ld : 1, right = transposed ? 1 : job->ld;
-    const float *from = matrix_of(job, w) + at->k * down + at->line * right;
-    const int lines = w->line + w->count;
-    const bool allows_float4 = transposed ? job->ld % 4 == 0 && w->count % 4 == 0 : w->end % 4 == 0;
-    if (allows_float4 && (unsigned long long)from % 16 == 0) {
-#pragma unroll
-        for (int e = 0; e < 32; e += 4) {
-            const bool is_inside = at->line < lines && k_of(at, e, transposed) < w->end;
-            const float4 v = is_inside ? *(const float4 *)&from[e / 4 * at->distance * down]
-                                       : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            x[e] = v.x, x[e + 1] = v.y, x[e + 2] = v.z, x[e + 3] = v.w;
-        }
-        return;
-    }
-#pragma unroll
-    for (int e = 0; e < 32; e++) {
-        const bool is_inside =
-            line_of(at, e, transposed) < lines && k_of(at, e, transposed) < w->end;
-        x[e] = is_inside ? from[e / 4 * at->distance * down + e % 4] : 0.0f;
-    }
-}
+#include "lib/decompose_load.h"
 
 /* ---- Extents --------------------------------------------------------------------------------- */
 
@@ -389,15 +264,6 @@ static __device__ __forceinline__ unsigned split_columns(const float *x, const j
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* Element number e of the thread, read again. */
-static __device__ __forceinline__ float element_of(const job_t *job, const struct decompose_work *w,
-                                                   const struct decompose_place *at, int e,
-                                                   const bool transposed)
-{
-    const long long line = line_of(at, e, transposed), k = k_of(at, e, transposed);
-    return matrix_of(job, w)[transposed ? k * job->ld + line : line * job->ld + k];
-}
-
 /* The elements of a mask whose lines have neither Inf nor NaN. */
 static __device__ __forceinline__ unsigned of_finite_lines(unsigned below,
                                                            const struct extents *extents,
@@ -415,7 +281,7 @@ static __device__ __forceinline__ unsigned of_finite_lines(unsigned below,
  * count, and the elements themselves, which are no longer in registers. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
                                                   const struct decompose_place *at, unsigned below,
-                                                  const bool transposed)
+                                                  const bool transposed, const bool pairs)
 {
     unsigned first = atomicAdd(&job->counters[panel_of(job, w)].count, (unsigned)__popc(below));
     __threadfence(); /* before the block counts itself */
@@ -425,7 +291,7 @@ static __device__ __forceinline__ void list_below(const job_t *job, const struct
         struct tgl_listed *to = &job->panels[panel_of(job, w)].listed[first++];
         to->line = line_of(at, e, transposed) % TGL_PANEL_LINES;
         to->k = k_of(at, e, transposed);
-        to->value = element_of(job, w, at, e, transposed);
+        to->value = element_of(job, w, at, e, transposed, pairs);
     }
 }
 
@@ -452,7 +318,7 @@ static __device__ __forceinline__ void finish_panel(const job_t *job,
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
 static __device__ __forceinline__ void decompose_lines(const job_t *job, int block,
-                                                       const bool transposed)
+                                                       const bool transposed, const bool pairs)
 {
     __shared__ struct extents extents;
     unsigned own[4] = {0, 0, 0, 0};
@@ -464,14 +330,14 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
         float x[32];
         if (!find_work(job, opaque(block), &w)) return;
         const struct decompose_place at = decompose_place_of(job, &w, i < 0 ? -i : i, transposed);
-        load_lines(x, job, &w, &at, transposed);
+        load_elements(x, job, &w, &at, transposed, pairs);
         if (i <= 0) add_elements(own, x, transposed);
         if (i < 0) continue;
         if (i == 0) join_extents(&extents, own, job, &w, &at, transposed);
         unsigned below = transposed ? split_columns(x, job, &w, &at, &extents)
                                     : split_line(x, job, &w, &at, &extents);
         if (below != 0) below = of_finite_lines(below, &extents, &at, transposed);
-        if (below != 0) list_below(job, &w, &at, below, transposed);
+        if (below != 0) list_below(job, &w, &at, below, transposed, pairs);
     }
     finish_panel(job, &w);
     __syncwarp();
@@ -485,12 +351,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) decompose(const struct tgl_de
     if (args.alpha_at && *args.alpha_at == 0) return;
     const int number = (int)blockIdx.x >= args.first_blocks;
     const int block = (int)blockIdx.x - (number ? args.first_blocks : 0);
-#if TRANSPOSED_0 == TRANSPOSED_1
-    decompose_lines(&args.jobs[number], block, TRANSPOSED_0); /* one copy of the code */
+#if TRANSPOSED_0 == TRANSPOSED_1 && !PAIRS
+    decompose_lines(&args.jobs[number], block, TRANSPOSED_0, false); /* one copy of the code */
 #else
     if (number == 0)
-        decompose_lines(&args.jobs[0], block, TRANSPOSED_0);
+        decompose_lines(&args.jobs[0], block, TRANSPOSED_0, false);
     else
-        decompose_lines(&args.jobs[1], block, TRANSPOSED_1);
+        decompose_lines(&args.jobs[1], block, TRANSPOSED_1, PAIRS != 0);
 #endif
 }

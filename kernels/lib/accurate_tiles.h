@@ -14,6 +14,7 @@
 #define RIGHT_ALONG_K 1
 #define EXCHANGED     0
 
+#include "lib/complex_pairs.h"
 #include "lib/named_barrier.h"
 #include "lib/opaque.h"
 #include "lib/wgmma_ring.h"
@@ -140,7 +141,14 @@ static __device__ __forceinline__ float element_of_a(const struct tgl_gemm_args 
 static __device__ __forceinline__ float element_of_b(const struct tgl_gemm_args *args,
                                                      const float *B, int p, int col)
 {
+#if PAIRS
+    const int part = pair_part(p, col);
+    const float *pair =
+        &B[B_ALONG_K ? col / 2 * args->ldb + p / 2 * 2 : p / 2 * args->ldb + col / 2 * 2];
+    return pair_element(pair[part], p, col);
+#else
     return B[B_ALONG_K ? col * args->ldb + p : p * args->ldb + col];
+#endif
 }
 
 #endif

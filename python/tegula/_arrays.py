@@ -89,10 +89,12 @@ def _from_torch(name: str, torch: Any, x: Any) -> Operand:
         raise TypeError(f"{name} has the layout {x.layout}; only dense tensors can be multiplied")
     if x.requires_grad and torch.is_grad_enabled():
         raise ValueError(f"{name} requires a gradient: use tegula.torch.matmul(), or detach()")
-    # x itself, except for views such as x.conj() and its imaginary part
-    owner = x.resolve_conj().resolve_neg()
+    # x itself, except for views such as x.conj() and its imaginary part. The product takes the
+    # conjugates of a and b, so that x.conj() of one of them is not copied.
+    conj = x.is_conj() and name in ("a", "b")
+    owner = (x.conj() if conj else x.resolve_conj()).resolve_neg()
     form = Form(tuple(x.shape), tuple(owner.stride()),
-                _type_of(name, x.dtype, str(x.dtype).rpartition(".")[2]))
+                _type_of(name, x.dtype, str(x.dtype).rpartition(".")[2]), conj=conj)
     place, stream = x.device.type, None
     if place == "cuda":
         place = f"cuda:{x.device.index}"

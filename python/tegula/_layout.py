@@ -10,8 +10,8 @@ from typing import List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._library import (BIAS_COLUMN, BIAS_NONE, BIAS_ROW, COL_MAJOR, NO_TRANS, ROW_MAJOR, TRANS,
-                       TYPE_SIZES, Problem)
+from ._library import (BIAS_COLUMN, BIAS_NONE, BIAS_ROW, COL_MAJOR, CONJ_NO_TRANS, CONJ_TRANS,
+                       NO_TRANS, ROW_MAJOR, TRANS, TYPE_SIZES, Problem)
 
 Ints = Tuple[int, ...]
 
@@ -23,6 +23,7 @@ class Form(NamedTuple):
     strides: Ints  # elements
     type: int  # tgl_type
     usable: bool = True  # False: misaligned, or strides that are not whole elements
+    conj: bool = False  # the elements are the conjugates of those in memory: a or b only
 
     def leading_dimension(self, order: int) -> Optional[int]:
         """The ld of matrices stored in this order, 0 if any ld fits; None: they are not."""
@@ -51,7 +52,7 @@ class Form(NamedTuple):
         strides = [1] * len(self.shape)
         for axis in range(len(strides) - 1, 0, -1):
             strides[axis - 1] = strides[axis] * self.shape[axis]
-        return Form(self.shape, tuple(strides), self.type)
+        return Form(self.shape, tuple(strides), self.type, conj=self.conj)
 
 
 class Layouts(NamedTuple):
@@ -99,7 +100,7 @@ def _as_matrix(x: Form, add_row: bool, add_column: bool) -> Form:
         shape, strides = shape + (1,), strides + (0,)
     if add_row or len(shape) < 2:
         shape, strides = shape[:-1] + (1,) + shape[-1:], strides[:-1] + (0,) + strides[-1:]
-    return Form(shape, strides, x.type, x.usable)
+    return Form(shape, strides, x.type, x.usable, x.conj)
 
 
 def _broadcast(name: str, x: Form, batch: Ints) -> Form:
@@ -206,8 +207,9 @@ def _stored(x: Form, order: int) -> Tuple[int, int]:
     """The transpose and the leading dimension of A or B."""
     ld = x.leading_dimension(order)
     if ld is not None:
-        return NO_TRANS, ld
-    return TRANS, x.leading_dimension(ROW_MAJOR + COL_MAJOR - order) or 0
+        return CONJ_NO_TRANS if x.conj else NO_TRANS, ld
+    ld = x.leading_dimension(ROW_MAJOR + COL_MAJOR - order)
+    return CONJ_TRANS if x.conj else TRANS, ld or 0
 
 
 # A dimension of the batch: its size, and the stride of each operand.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Type
 
 ROW_MAJOR, COL_MAJOR = 101, 102
-NO_TRANS, TRANS = 111, 112
+NO_TRANS, TRANS, CONJ_TRANS, CONJ_NO_TRANS = 111, 112, 113, 114
 BIAS_NONE, BIAS_ROW, BIAS_COLUMN = 0, 1, 2
 COMPUTE = {"default": 0, "ieee": 1, "accurate": 2, "tf32": 3, "fast": 4}
 SIDES = {"a": 1, "b": 2}

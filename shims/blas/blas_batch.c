@@ -103,7 +103,7 @@ static void cblas_strided(const char *name, bool is_64, int layout, int trans_a,
                              const T *A, I lda, I stride_a, const T *B, I ldb, I stride_b, T beta, \
                              T *C, I ldc, I stride_c, I batch))                                    \
     {                                                                                              \
-        blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, )};                                                  \
+        blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, ), BLAS_SCALARS(T, &)};                              \
         cblas_strided(name, sizeof(I) == 8, layout, trans_a, trans_b, &g,                          \
                       (strides){stride_a, stride_b, stride_c}, batch);                             \
     }
@@ -204,9 +204,10 @@ static void cblas_groups(const groups *b)
     {                                                                                              \
         const void *const *A = (const void *const *)a, *const *B = (const void *const *)b;         \
         void *const *C = (void *const *)c;                                                         \
-        cblas_groups(&(groups){BLAS_GEMM_ARGUMENTS(T, ), .name = routine, .is_64 = sizeof(I) == 8, \
-                               .layout = layout, .trans_a = trans_a, .trans_b = trans_b,           \
-                               .size = size, .count = count});                                     \
+        cblas_groups(&(groups){BLAS_GEMM_ARGUMENTS(T, ), .alpha = alpha, .beta = beta,             \
+                               .name = routine, .is_64 = sizeof(I) == 8, .layout = layout,         \
+                               .trans_a = trans_a, .trans_b = trans_b, .size = size,               \
+                               .count = count});                                                   \
     }
 
 CBLAS_GROUPS(cblas_sgemm_batch, "cblas_sgemm_batch", float, int32_t)

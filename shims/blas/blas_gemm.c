@@ -101,17 +101,18 @@ static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, in
                              const I *k, const T *alpha, const T *A, const I *lda, const T *B,     \
                              const I *ldb, const T *beta, T *C, const I *ldc))                     \
     {                                                                                              \
-        const blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, *),                                            \
+        const blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, *), BLAS_SCALARS(T, ),                         \
                              .trans_a = blas_transpose_of_letter(BLAS_TYPE_OF(T), *trans_a),       \
                              .trans_b = blas_transpose_of_letter(BLAS_TYPE_OF(T), *trans_b)};      \
         fortran_gemm(name, padded_name, sizeof(I) == 8, &g);                                       \
     }
 
-#define CBLAS_GEMM(function, name, T, I)                                                           \
-    BLAS_FUNCTION(function, (int layout, int trans_a, int trans_b, I m, I n, I k, T alpha,         \
-                             const T *A, I lda, const T *B, I ldb, T beta, T *C, I ldc))           \
+/* scalar: the type of alpha and beta, T or const T *; at: as in BLAS_SCALARS(). */
+#define CBLAS_GEMM(function, name, T, I, scalar, at)                                               \
+    BLAS_FUNCTION(function, (int layout, int trans_a, int trans_b, I m, I n, I k, scalar alpha,    \
+                             const T *A, I lda, const T *B, I ldb, scalar beta, T *C, I ldc))      \
     {                                                                                              \
-        blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, )};                                                  \
+        blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, ), BLAS_SCALARS(T, at)};                             \
         cblas_gemm(name, sizeof(I) == 8, layout, trans_a, trans_b, &g);                            \
     }
 
@@ -124,10 +125,10 @@ BLAS_ALIAS(scipy_dgemm_, dgemm_);
 BLAS_ALIAS(scipy_sgemm_64_, sgemm_64_);
 BLAS_ALIAS(scipy_dgemm_64_, dgemm_64_);
 
-CBLAS_GEMM(cblas_sgemm, "cblas_sgemm", float, int32_t)
-CBLAS_GEMM(cblas_dgemm, "cblas_dgemm", double, int32_t)
-CBLAS_GEMM(cblas_sgemm64_, "cblas_sgemm", float, int64_t)
-CBLAS_GEMM(cblas_dgemm64_, "cblas_dgemm", double, int64_t)
+CBLAS_GEMM(cblas_sgemm, "cblas_sgemm", float, int32_t, float, &)
+CBLAS_GEMM(cblas_dgemm, "cblas_dgemm", double, int32_t, double, &)
+CBLAS_GEMM(cblas_sgemm64_, "cblas_sgemm", float, int64_t, float, &)
+CBLAS_GEMM(cblas_dgemm64_, "cblas_dgemm", double, int64_t, double, &)
 BLAS_ALIAS(cblas_sgemm_64, cblas_sgemm64_);
 BLAS_ALIAS(cblas_dgemm_64, cblas_dgemm64_);
 BLAS_ALIAS(scipy_cblas_sgemm, cblas_sgemm);
@@ -135,33 +136,10 @@ BLAS_ALIAS(scipy_cblas_dgemm, cblas_dgemm);
 BLAS_ALIAS(scipy_cblas_sgemm64_, cblas_sgemm64_);
 BLAS_ALIAS(scipy_cblas_dgemm64_, cblas_dgemm64_);
 
-/* As FORTRAN_GEMM(), for complex types. T: the type of the real part of an element. */
-#define FORTRAN_COMPLEX(function, name, padded_name, T, I)                                         \
-    BLAS_FUNCTION(function,                                                                        \
-                  (const char *trans_a, const char *trans_b, const I *m, const I *n, const I *k,   \
-                   const void *alpha, const void *A, const I *lda, const void *B, const I *ldb,    \
-                   const void *beta, void *C, const I *ldc))                                       \
-    {                                                                                              \
-        const blas_gemm g = {                                                                      \
-            BLAS_COMPLEX_ARGUMENTS(T, *),                                                          \
-            .trans_a = blas_transpose_of_letter(BLAS_COMPLEX_TYPE_OF(T), *trans_a),                \
-            .trans_b = blas_transpose_of_letter(BLAS_COMPLEX_TYPE_OF(T), *trans_b)};               \
-        fortran_gemm(name, padded_name, sizeof(I) == 8, &g);                                       \
-    }
-
-#define CBLAS_COMPLEX(function, name, T, I)                                                        \
-    BLAS_FUNCTION(function,                                                                        \
-                  (int layout, int trans_a, int trans_b, I m, I n, I k, const void *alpha,         \
-                   const void *A, I lda, const void *B, I ldb, const void *beta, void *C, I ldc))  \
-    {                                                                                              \
-        blas_gemm g = {BLAS_COMPLEX_ARGUMENTS(T, )};                                               \
-        cblas_gemm(name, sizeof(I) == 8, layout, trans_a, trans_b, &g);                            \
-    }
-
-FORTRAN_COMPLEX(cgemm_, "cgemm", "CGEMM ", float, int32_t)
-FORTRAN_COMPLEX(cgemm_64_, "cgemm", "CGEMM ", float, int64_t)
-FORTRAN_COMPLEX(zgemm_, "zgemm", "ZGEMM ", double, int32_t)
-FORTRAN_COMPLEX(zgemm_64_, "zgemm", "ZGEMM ", double, int64_t)
+FORTRAN_GEMM(cgemm_, "cgemm", "CGEMM ", blas_c64, int32_t)
+FORTRAN_GEMM(cgemm_64_, "cgemm", "CGEMM ", blas_c64, int64_t)
+FORTRAN_GEMM(zgemm_, "zgemm", "ZGEMM ", blas_c128, int32_t)
+FORTRAN_GEMM(zgemm_64_, "zgemm", "ZGEMM ", blas_c128, int64_t)
 BLAS_ALIAS(scipy_cgemm_, cgemm_);
 BLAS_ALIAS(cgemm3m_, cgemm_);
 BLAS_ALIAS(scipy_cgemm3m_, cgemm_);
@@ -175,10 +153,10 @@ BLAS_ALIAS(scipy_zgemm_64_, zgemm_64_);
 BLAS_ALIAS(zgemm3m_64_, zgemm_64_);
 BLAS_ALIAS(scipy_zgemm3m_64_, zgemm_64_);
 
-CBLAS_COMPLEX(cblas_cgemm, "cblas_cgemm", float, int32_t)
-CBLAS_COMPLEX(cblas_cgemm64_, "cblas_cgemm", float, int64_t)
-CBLAS_COMPLEX(cblas_zgemm, "cblas_zgemm", double, int32_t)
-CBLAS_COMPLEX(cblas_zgemm64_, "cblas_zgemm", double, int64_t)
+CBLAS_GEMM(cblas_cgemm, "cblas_cgemm", blas_c64, int32_t, const blas_c64 *, )
+CBLAS_GEMM(cblas_cgemm64_, "cblas_cgemm", blas_c64, int64_t, const blas_c64 *, )
+CBLAS_GEMM(cblas_zgemm, "cblas_zgemm", blas_c128, int32_t, const blas_c128 *, )
+CBLAS_GEMM(cblas_zgemm64_, "cblas_zgemm", blas_c128, int64_t, const blas_c128 *, )
 BLAS_ALIAS(cblas_cgemm_64, cblas_cgemm64_);
 BLAS_ALIAS(scipy_cblas_cgemm, cblas_cgemm);
 BLAS_ALIAS(scipy_cblas_cgemm64_, cblas_cgemm64_);

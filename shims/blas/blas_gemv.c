@@ -266,25 +266,25 @@ static void cblas_gemv(const char *name, bool is_64, int layout, int trans, blas
 
 /* T: the element type; I: the integers; of: as in BLAS_GEMM_ARGUMENTS(). */
 #define GEMV_ARGUMENTS(T, of)                                                                      \
-    .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .alpha = of alpha, .beta = of beta,             \
-    .A = (const char *)A, .x = (const char *)x, .y = (char *)y, .lda = of lda, .incx = of incx,    \
-    .incy = of incy
+    .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .A = (const char *)A, .x = (const char *)x,     \
+    .y = (char *)y, .lda = of lda, .incx = of incx, .incy = of incy
 
 #define FORTRAN_GEMV(function, name, padded_name, T, I)                                            \
     BLAS_FUNCTION(function,                                                                        \
                   (const char *trans, const I *m, const I *n, const T *alpha, const T *A,          \
                    const I *lda, const T *x, const I *incx, const T *beta, T *y, const I *incy))   \
     {                                                                                              \
-        const blas_gemv v = {GEMV_ARGUMENTS(T, *),                                                 \
+        const blas_gemv v = {GEMV_ARGUMENTS(T, *), BLAS_SCALARS(T, ),                              \
                              .trans = blas_transpose_of_letter(BLAS_TYPE_OF(T), *trans)};          \
         fortran_gemv(name, padded_name, sizeof(I) == 8, &v);                                       \
     }
 
-#define CBLAS_GEMV(function, name, T, I)                                                           \
-    BLAS_FUNCTION(function, (int layout, int trans, I m, I n, T alpha, const T *A, I lda,          \
-                             const T *x, I incx, T beta, T *y, I incy))                            \
+/* scalar, at: as for CBLAS_GEMM(). */
+#define CBLAS_GEMV(function, name, T, I, scalar, at)                                               \
+    BLAS_FUNCTION(function, (int layout, int trans, I m, I n, scalar alpha, const T *A, I lda,     \
+                             const T *x, I incx, scalar beta, T *y, I incy))                       \
     {                                                                                              \
-        blas_gemv v = {GEMV_ARGUMENTS(T, )};                                                       \
+        blas_gemv v = {GEMV_ARGUMENTS(T, ), BLAS_SCALARS(T, at)};                                  \
         cblas_gemv(name, sizeof(I) == 8, layout, trans, &v);                                       \
     }
 
@@ -297,10 +297,10 @@ BLAS_ALIAS(scipy_dgemv_, dgemv_);
 BLAS_ALIAS(scipy_sgemv_64_, sgemv_64_);
 BLAS_ALIAS(scipy_dgemv_64_, dgemv_64_);
 
-CBLAS_GEMV(cblas_sgemv, "cblas_sgemv", float, int32_t)
-CBLAS_GEMV(cblas_dgemv, "cblas_dgemv", double, int32_t)
-CBLAS_GEMV(cblas_sgemv64_, "cblas_sgemv", float, int64_t)
-CBLAS_GEMV(cblas_dgemv64_, "cblas_dgemv", double, int64_t)
+CBLAS_GEMV(cblas_sgemv, "cblas_sgemv", float, int32_t, float, &)
+CBLAS_GEMV(cblas_dgemv, "cblas_dgemv", double, int32_t, double, &)
+CBLAS_GEMV(cblas_sgemv64_, "cblas_sgemv", float, int64_t, float, &)
+CBLAS_GEMV(cblas_dgemv64_, "cblas_dgemv", double, int64_t, double, &)
 BLAS_ALIAS(cblas_sgemv_64, cblas_sgemv64_);
 BLAS_ALIAS(cblas_dgemv_64, cblas_dgemv64_);
 BLAS_ALIAS(scipy_cblas_sgemv, cblas_sgemv);
@@ -308,44 +308,19 @@ BLAS_ALIAS(scipy_cblas_dgemv, cblas_dgemv);
 BLAS_ALIAS(scipy_cblas_sgemv64_, cblas_sgemv64_);
 BLAS_ALIAS(scipy_cblas_dgemv64_, cblas_dgemv64_);
 
-/* As GEMV_ARGUMENTS(), for complex types. T: the type of the real part of an element. */
-#define COMPLEX_GEMV_ARGUMENTS(T, of)                                                              \
-    .type = BLAS_COMPLEX_TYPE_OF(T), .m = of m, .n = of n, .alpha = BLAS_PART(T, alpha, 0),        \
-    .beta = BLAS_PART(T, beta, 0), .A = (const char *)A, .x = (const char *)x, .y = (char *)y,     \
-    .lda = of lda, .incx = of incx, .incy = of incy, .alpha_imag = BLAS_PART(T, alpha, 1),         \
-    .beta_imag = BLAS_PART(T, beta, 1)
-
-#define FORTRAN_COMPLEX_GEMV(function, name, padded_name, T, I)                                    \
-    BLAS_FUNCTION(function, (const char *trans, const I *m, const I *n, const void *alpha,         \
-                             const void *A, const I *lda, const void *x, const I *incx,            \
-                             const void *beta, void *y, const I *incy))                            \
-    {                                                                                              \
-        const blas_gemv v = {COMPLEX_GEMV_ARGUMENTS(T, *),                                         \
-                             .trans = blas_transpose_of_letter(BLAS_COMPLEX_TYPE_OF(T), *trans)};  \
-        fortran_gemv(name, padded_name, sizeof(I) == 8, &v);                                       \
-    }
-
-#define CBLAS_COMPLEX_GEMV(function, name, T, I)                                                   \
-    BLAS_FUNCTION(function, (int layout, int trans, I m, I n, const void *alpha, const void *A,    \
-                             I lda, const void *x, I incx, const void *beta, void *y, I incy))     \
-    {                                                                                              \
-        blas_gemv v = {COMPLEX_GEMV_ARGUMENTS(T, )};                                               \
-        cblas_gemv(name, sizeof(I) == 8, layout, trans, &v);                                       \
-    }
-
-FORTRAN_COMPLEX_GEMV(cgemv_, "cgemv", "CGEMV ", float, int32_t)
-FORTRAN_COMPLEX_GEMV(cgemv_64_, "cgemv", "CGEMV ", float, int64_t)
-FORTRAN_COMPLEX_GEMV(zgemv_, "zgemv", "ZGEMV ", double, int32_t)
-FORTRAN_COMPLEX_GEMV(zgemv_64_, "zgemv", "ZGEMV ", double, int64_t)
+FORTRAN_GEMV(cgemv_, "cgemv", "CGEMV ", blas_c64, int32_t)
+FORTRAN_GEMV(cgemv_64_, "cgemv", "CGEMV ", blas_c64, int64_t)
+FORTRAN_GEMV(zgemv_, "zgemv", "ZGEMV ", blas_c128, int32_t)
+FORTRAN_GEMV(zgemv_64_, "zgemv", "ZGEMV ", blas_c128, int64_t)
 BLAS_ALIAS(scipy_cgemv_, cgemv_);
 BLAS_ALIAS(scipy_cgemv_64_, cgemv_64_);
 BLAS_ALIAS(scipy_zgemv_, zgemv_);
 BLAS_ALIAS(scipy_zgemv_64_, zgemv_64_);
 
-CBLAS_COMPLEX_GEMV(cblas_cgemv, "cblas_cgemv", float, int32_t)
-CBLAS_COMPLEX_GEMV(cblas_cgemv64_, "cblas_cgemv", float, int64_t)
-CBLAS_COMPLEX_GEMV(cblas_zgemv, "cblas_zgemv", double, int32_t)
-CBLAS_COMPLEX_GEMV(cblas_zgemv64_, "cblas_zgemv", double, int64_t)
+CBLAS_GEMV(cblas_cgemv, "cblas_cgemv", blas_c64, int32_t, const blas_c64 *, )
+CBLAS_GEMV(cblas_cgemv64_, "cblas_cgemv", blas_c64, int64_t, const blas_c64 *, )
+CBLAS_GEMV(cblas_zgemv, "cblas_zgemv", blas_c128, int32_t, const blas_c128 *, )
+CBLAS_GEMV(cblas_zgemv64_, "cblas_zgemv", blas_c128, int64_t, const blas_c128 *, )
 BLAS_ALIAS(cblas_cgemv_64, cblas_cgemv64_);
 BLAS_ALIAS(scipy_cblas_cgemv, cblas_cgemv);
 BLAS_ALIAS(scipy_cblas_cgemv64_, cblas_cgemv64_);

@@ -79,22 +79,36 @@ static inline bool blas_has_beta(const blas_gemm *g)
     return g->beta != 0 || g->beta_imag != 0;
 }
 
-/* Initialises the members of a blas_gemm by the arguments of the same names. T: the element type,
- * float or double; of: the operator that reads an argument: none for a value, * for an address. */
-#define BLAS_TYPE_OF(T) (sizeof(T) == sizeof(float) ? TGL_F32 : TGL_F64)
-#define BLAS_GEMM_ARGUMENTS(T, of)                                                                 \
-    .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .k = of k, .alpha = of alpha, .beta = of beta,  \
-    .A = A, .B = B, .C = C, .lda = of lda, .ldb = of ldb, .ldc = of ldc
+/* Elements of complex types. */
+typedef struct blas_c64 {
+    float re, im;
+} blas_c64;
+typedef struct blas_c128 {
+    double re, im;
+} blas_c128;
 
-/* As BLAS_GEMM_ARGUMENTS(), for complex types: alpha and beta are addresses of two numbers. T:
- * float or double. */
-#define BLAS_COMPLEX_TYPE_OF(T)  (sizeof(T) == sizeof(float) ? TGL_C64 : TGL_C128)
-#define BLAS_PART(T, scalar, at) (((const T *)(scalar))[at])
-#define BLAS_COMPLEX_ARGUMENTS(T, of)                                                              \
-    .type = BLAS_COMPLEX_TYPE_OF(T), .m = of m, .n = of n, .k = of k,                              \
-    .alpha = BLAS_PART(T, alpha, 0), .beta = BLAS_PART(T, beta, 0), .A = A, .B = B, .C = C,        \
-    .lda = of lda, .ldb = of ldb, .ldc = of ldc, .alpha_imag = BLAS_PART(T, alpha, 1),             \
-    .beta_imag = BLAS_PART(T, beta, 1)
+/* The real part (0) or the imaginary part (1) of a number. */
+static inline double blas_part(tgl_type type, const void *number, int part)
+{
+    if (part > 0 && (type == TGL_F32 || type == TGL_F64)) return 0;
+    return type == TGL_F32 || type == TGL_C64 ? (double)((const float *)number)[part]
+                                              : ((const double *)number)[part];
+}
+
+/* Initialise the members of a blas_gemm by the arguments of the same names. T: the element type;
+ * of: the operator that reads an argument: none for a value, * for an address; at: the operator
+ * that makes the address of alpha and beta: & for a value, none for an address. */
+#define BLAS_TYPE_OF(T)                                                                            \
+    _Generic((T *)NULL, float * : TGL_F32, double * : TGL_F64, blas_c64 * : TGL_C64,               \
+             blas_c128 * : TGL_C128)
+#define BLAS_SCALARS(T, at)                                                                        \
+    .alpha = blas_part(BLAS_TYPE_OF(T), at alpha, 0),                                              \
+    .alpha_imag = blas_part(BLAS_TYPE_OF(T), at alpha, 1),                                         \
+    .beta = blas_part(BLAS_TYPE_OF(T), at beta, 0),                                                \
+    .beta_imag = blas_part(BLAS_TYPE_OF(T), at beta, 1)
+#define BLAS_GEMM_ARGUMENTS(T, of)                                                                 \
+    .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .k = of k, .A = A, .B = B, .C = C,              \
+    .lda = of lda, .ldb = of ldb, .ldc = of ldc
 
 /* An illegal argument of a CBLAS function. */
 typedef struct blas_error {

@@ -22,6 +22,12 @@ typedef struct cublasLtMatmulDesc *cublasLtMatmulDesc_t;
 typedef struct cublasLtMatrixLayout *cublasLtMatrixLayout_t;
 typedef struct cublasLtMatmulAlgo_t cublasLtMatmulAlgo_t;
 typedef uint16_t cublas_half; /* __half */
+typedef struct cuComplex {
+    float x, y;
+} cuComplex;
+typedef struct cuDoubleComplex {
+    double x, y;
+} cuDoubleComplex;
 
 typedef int cublasStatus_t;
 enum { CUBLAS_STATUS_SUCCESS = 0, CUBLAS_STATUS_NOT_INITIALIZED = 1 };
@@ -30,7 +36,14 @@ typedef int cublasOperation_t;
 enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2 };
 
 typedef int cudaDataType;
-enum { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
+enum {
+    CUDA_R_32F = 0,
+    CUDA_R_64F = 1,
+    CUDA_R_16F = 2,
+    CUDA_C_32F = 4,
+    CUDA_C_64F = 5,
+    CUDA_R_16BF = 14,
+};
 
 typedef int cublasComputeType_t;
 enum {

@@ -57,9 +57,11 @@ CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)
 
 /* ---- Functions for any types ----------------------------------------------------------------- */
 
-/* The type of alpha and beta, which the functions with "Ex" derive from the compute type. */
-static cudaDataType scale_of(cublasComputeType_t compute)
+/* The type of alpha and beta, which the functions with "Ex" derive from the compute type and, for
+ * complex matrices, their type. */
+static cudaDataType scale_of(cublasComputeType_t compute, cudaDataType type_a)
 {
+    if (type_a == CUDA_C_32F || type_a == CUDA_C_64F) return type_a;
     const bool is_f16 = compute == CUBLAS_COMPUTE_16F || compute == CUBLAS_COMPUTE_16F_PEDANTIC;
     const bool is_f64 = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
     return is_f16 ? CUDA_R_16F : is_f64 ? CUDA_R_64F : CUDA_R_32F;
@@ -80,7 +82,7 @@ static bool serve_ex(cublasHandle_t handle, cublasGemmAlgo_t algo, cublas_produc
 
 #define TYPES                                                                                      \
     .type_a = type_a, .type_b = type_b, .type_c = type_c, .type_d = type_c, .compute = compute,    \
-    .type_scale = scale_of(compute)
+    .type_scale = scale_of(compute, type_a)
 
 #define GEMM_EX(function, I)                                                                       \
     CUBLAS_EXPORT cublasStatus_t function CUBLAS_GEMM_EX_PARAMETERS(I)                             \

@@ -39,27 +39,34 @@
      cudaDataType type_c, I ldc, long long stride_c, I batch, cublasComputeType_t compute,         \
      cublasGemmAlgo_t algo)
 
-/* The functions for one element type: GEMM(function, T, I, type of the elements, compute type) and
- * so on for each. */
+/* The functions for one element type, with sizes of both types: GEMM(function, T, I, type of the
+ * elements, compute type) and so on for each. */
+#define CUBLAS_BOTH_SIZES(GEMM, name, T, data_type, compute_type)                                  \
+    GEMM(name, T, int, data_type, compute_type)                                                    \
+    GEMM(name##_64, T, int64_t, data_type, compute_type)
+
+/* version: _v2 in the name of the function for a single product, or nothing. */
+#define CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, name, version, T, data_type,         \
+                            compute_type)                                                          \
+    CUBLAS_BOTH_SIZES(GEMM, name##version, T, data_type, compute_type)                             \
+    CUBLAS_BOTH_SIZES(GEMM_BATCHED, name##Batched, T, data_type, compute_type)                     \
+    CUBLAS_BOTH_SIZES(GEMM_STRIDED, name##StridedBatched, T, data_type, compute_type)
+
+/* Those of all types. The functions 3m compute the same products. */
 #define CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)                                   \
-    GEMM(cublasSgemm_v2, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)                               \
-    GEMM(cublasDgemm_v2, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)                              \
-    GEMM(cublasHgemm, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)                            \
-    GEMM(cublasSgemm_v2_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)                        \
-    GEMM(cublasDgemm_v2_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)                       \
-    GEMM(cublasHgemm_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)                     \
-    GEMM_BATCHED(cublasSgemmBatched, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)                   \
-    GEMM_BATCHED(cublasDgemmBatched, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)                  \
-    GEMM_BATCHED(cublasHgemmBatched, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)             \
-    GEMM_BATCHED(cublasSgemmBatched_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)            \
-    GEMM_BATCHED(cublasDgemmBatched_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)           \
-    GEMM_BATCHED(cublasHgemmBatched_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)      \
-    GEMM_STRIDED(cublasSgemmStridedBatched, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)            \
-    GEMM_STRIDED(cublasDgemmStridedBatched, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)           \
-    GEMM_STRIDED(cublasHgemmStridedBatched, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)      \
-    GEMM_STRIDED(cublasSgemmStridedBatched_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)     \
-    GEMM_STRIDED(cublasDgemmStridedBatched_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)    \
-    GEMM_STRIDED(cublasHgemmStridedBatched_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+    CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, cublasSgemm, _v2, float, CUDA_R_32F,     \
+                        CUBLAS_COMPUTE_32F)                                                        \
+    CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, cublasDgemm, _v2, double, CUDA_R_64F,    \
+                        CUBLAS_COMPUTE_64F)                                                        \
+    CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, cublasHgemm, , cublas_half, CUDA_R_16F,  \
+                        CUBLAS_COMPUTE_16F)                                                        \
+    CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, cublasCgemm, _v2, cuComplex, CUDA_C_32F, \
+                        CUBLAS_COMPUTE_32F)                                                        \
+    CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, cublasZgemm, _v2, cuDoubleComplex,       \
+                        CUDA_C_64F, CUBLAS_COMPUTE_64F)                                            \
+    CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, cublasCgemm3m, , cuComplex, CUDA_C_32F,  \
+                        CUBLAS_COMPUTE_32F)                                                        \
+    CUBLAS_BOTH_SIZES(GEMM, cublasZgemm3m, cuDoubleComplex, CUDA_C_64F, CUBLAS_COMPUTE_64F)
 
 /* The functions for any element types: GEMM(function, I) and so on for each. */
 #define CUBLAS_EX_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)                                      \

@@ -26,6 +26,10 @@ static tgl_type type_of(cudaDataType type)
         return TGL_F16;
     case CUDA_R_16BF:
         return TGL_BF16;
+    case CUDA_C_32F:
+        return TGL_C64;
+    case CUDA_C_64F:
+        return TGL_C128;
     default:
         return (tgl_type)0;
     }
@@ -36,12 +40,17 @@ static bool is_half(cudaDataType type)
     return type == CUDA_R_16F || type == CUDA_R_16BF;
 }
 
+static bool is_complex(cudaDataType type)
+{
+    return type == CUDA_C_32F || type == CUDA_C_64F;
+}
+
 static cublasMath_t mode_of(const cublas_product *p)
 {
     return p->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
 }
 
-/* The arithmetic of F32 matrices with CUBLAS_COMPUTE_32F. */
+/* The arithmetic of F32 and C64 matrices with CUBLAS_COMPUTE_32F. */
 static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
 {
     if (mode == CUBLAS_PEDANTIC_MATH) return TGL_COMPUTE_IEEE;
@@ -53,8 +62,11 @@ static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
  * also with CUBLAS_COMPUTE_16F, which requests at least F16. */
 static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
 {
-    const bool forbids_tf32 = cublas_get_settings()->forbids_tf32, is_f32 = p->type_a == CUDA_R_32F;
-    const bool is_single = (is_f32 || is_half(p->type_a)) && p->type_scale == CUDA_R_32F;
+    const bool forbids_tf32 = cublas_get_settings()->forbids_tf32;
+    const bool is_f32 = p->type_a == CUDA_R_32F || p->type_a == CUDA_C_32F;
+    const bool is_single = (is_f32 && p->type_scale == p->type_a) ||
+                           (is_half(p->type_a) && p->type_scale == CUDA_R_32F);
+    const bool is_double = p->type_a == CUDA_R_64F || p->type_a == CUDA_C_64F;
     const cublasMath_t mode = mode_of(p);
     if (mode < CUBLAS_DEFAULT_MATH || mode > CUBLAS_TF32_TENSOR_OP_MATH)
         return cublas_refuse(p, "math mode %d", p->math);
@@ -62,7 +74,7 @@ static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
     switch (p->compute) {
     case CUBLAS_COMPUTE_64F:
     case CUBLAS_COMPUTE_64F_PEDANTIC:
-        is_served = p->type_a == CUDA_R_64F && p->type_scale == CUDA_R_64F;
+        is_served = is_double && p->type_scale == p->type_a;
         problem->compute = TGL_COMPUTE_IEEE;
         break;
     case CUBLAS_COMPUTE_32F_PEDANTIC:
@@ -121,13 +133,20 @@ static bool check_sizes(cublas_product *p)
     return true;
 }
 
+/* The conjugate of a real matrix is the matrix: one plan serves both. */
+static tgl_transpose transpose_of(cublasOperation_t trans, cudaDataType type)
+{
+    if (trans == CUBLAS_OP_N) return TGL_NO_TRANS;
+    return trans == CUBLAS_OP_C && is_complex(type) ? TGL_CONJ_TRANS : TGL_TRANS;
+}
+
 static bool set_transposes(cublas_product *p, tgl_problem *problem)
 {
     if (p->trans_a < CUBLAS_OP_N || p->trans_a > CUBLAS_OP_C || p->trans_b < CUBLAS_OP_N ||
         p->trans_b > CUBLAS_OP_C)
         return cublas_refuse(p, "operation %d,%d", p->trans_a, p->trans_b);
-    problem->trans_a = p->trans_a == CUBLAS_OP_N ? TGL_NO_TRANS : TGL_TRANS;
-    problem->trans_b = p->trans_b == CUBLAS_OP_N ? TGL_NO_TRANS : TGL_TRANS;
+    problem->trans_a = transpose_of(p->trans_a, p->type_a);
+    problem->trans_b = transpose_of(p->trans_b, p->type_b);
     return true;
 }
 
@@ -142,19 +161,23 @@ static double value_of_half(uint16_t bits)
     return bits >> 15 != 0 ? -size : size;
 }
 
-static double value_of(const void *scalar, cudaDataType type)
+/* The real part of a scalar (part 0), or the imaginary part (1). */
+static double value_of(const void *scalar, cudaDataType type, int part)
 {
-    return type == CUDA_R_64F   ? *(const double *)scalar
-           : type == CUDA_R_32F ? (double)*(const float *)scalar
-                                : value_of_half(*(const uint16_t *)scalar);
+    if (part > 0 && !is_complex(type)) return 0;
+    return type == CUDA_R_64F || type == CUDA_C_64F   ? ((const double *)scalar)[part]
+           : type == CUDA_R_32F || type == CUDA_C_32F ? (double)((const float *)scalar)[part]
+                                                      : value_of_half(*(const uint16_t *)scalar);
 }
 
 static bool set_scalars(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
 {
     if (p->alpha == NULL || p->beta == NULL) return cublas_refuse(p, "alpha or beta is NULL");
     if (!p->has_device_scalars) {
-        operands->alpha = value_of(p->alpha, p->type_scale);
-        operands->beta = value_of(p->beta, p->type_scale);
+        operands->alpha = value_of(p->alpha, p->type_scale, 0);
+        operands->beta = value_of(p->beta, p->type_scale, 0);
+        operands->alpha_imag = value_of(p->alpha, p->type_scale, 1);
+        operands->beta_imag = value_of(p->beta, p->type_scale, 1);
         return true;
     }
     if (p->type_scale == CUDA_R_16F)
@@ -206,7 +229,8 @@ static void set_separate_c(cublas_product *p, tgl_problem *problem, tgl_operands
 
 static bool set_matrices(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
 {
-    const bool reads_c = problem->scalars == TGL_SCALARS_DEVICE || operands->beta != 0;
+    const bool reads_c =
+        problem->scalars == TGL_SCALARS_DEVICE || operands->beta != 0 || operands->beta_imag != 0;
     set_pointers(p, problem, operands);
     set_layouts(p, problem);
     if (!reads_c || (p->C == p->D && is_same_layout(p))) return true;
@@ -227,7 +251,8 @@ static bool set_epilogue(cublas_product *p, tgl_epilogue *epilogue, tgl_operands
         epilogue->expression = trace_line_gelu;
     else if (activation != 0)
         return cublas_refuse(p, "epilogue %d", p->epilogue);
-    if (p->type_a == CUDA_R_64F) return cublas_refuse(p, "an epilogue of f64");
+    if (p->type_a == CUDA_R_64F || is_complex(p->type_a))
+        return cublas_refuse(p, "an epilogue of these types");
     if ((p->epilogue & CUBLASLT_EPILOGUE_BIAS) == 0) return true;
     epilogue->bias = TGL_BIAS_ROW;
     epilogue->type_bias = type_of(p->type_bias);
@@ -262,14 +287,15 @@ static bool is_column_aligned(const void *matrix, int64_t ld, int64_t stride, in
 }
 
 /* Whether cuBLAS is expected to be faster, from measurements on an H200 of products from about 700
- * cubed on (docs/performance.md). Tegula computes FP32 faster, also with TF32. If all columns begin
- * at multiples of 16 bytes, F16 and BF16 take about as long as with cuBLAS (within 5 % in most
- * cases, 25 % at worst), and so does F64; otherwise Tegula is faster in nearly all cases. The limit
- * applies to m*n*k*batch. */
+ * cubed on (docs/performance.md). Tegula computes FP32 faster, also complex and with TF32. If all
+ * columns begin at multiples of 16 bytes, F16 and BF16 take about as long as with cuBLAS (within 5
+ * % in most cases, 25 % at worst), and so does F64; otherwise Tegula is faster in nearly all cases.
+ * The limit applies to m*n*k*batch. */
 static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *problem)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
-    if (work < 700.0 * 700 * 700 || problem->type_a == TGL_F32) return false;
+    if (work < 700.0 * 700 * 700 || problem->type_a == TGL_F32 || problem->type_a == TGL_C64)
+        return false;
     return is_column_aligned(p->A, p->lda, p->stride_a, p->batch, problem->type_a,
                              p->is_pointers) &&
            is_column_aligned(p->B, p->ldb, p->stride_b, p->batch, problem->type_b,

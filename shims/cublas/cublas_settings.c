@@ -131,6 +131,10 @@ static const char *type_name(cudaDataType type, char text[16])
         return "f16";
     case CUDA_R_16BF:
         return "bf16";
+    case CUDA_C_32F:
+        return "c64";
+    case CUDA_C_64F:
+        return "c128";
     default:
         snprintf(text, 16, "type%d", type);
         return text;

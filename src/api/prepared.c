@@ -11,8 +11,8 @@
  * equal layouts give equal results of the pre-pass (the kernels that convert the operand before the
  * main kernel). */
 typedef struct operand_layout {
-    tgl_operand operand; /* TGL_AT_A or TGL_AT_B */
-    bool transposed;
+    tgl_operand operand;               /* TGL_AT_A or TGL_AT_B */
+    bool transposed, conj, conj_other; /* conj_other: of the other operand; see plan/complex.h */
     tgl_type type;
     int64_t rows, cols, ld, stride, batch; /* sizes of op(X); batch: 1 if all share one matrix */
 } operand_layout;
@@ -35,6 +35,8 @@ static operand_layout layout_of(const tgl_shape *s, tgl_operand operand)
     return (operand_layout){
         .operand = operand,
         .transposed = is_a ? s->trans_a : s->trans_b,
+        .conj = !is_a && s->conj_b,
+        .conj_other = !is_a && s->conj_a,
         .type = is_a ? s->type_a : s->type_b,
         .rows = is_a ? s->m : s->k,
         .cols = is_a ? s->k : s->n,
@@ -46,8 +48,9 @@ static operand_layout layout_of(const tgl_shape *s, tgl_operand operand)
 
 static bool is_same_layout(const operand_layout *x, const operand_layout *y)
 {
-    return x->operand == y->operand && x->transposed == y->transposed && x->type == y->type &&
-           x->rows == y->rows && x->cols == y->cols && x->ld == y->ld && x->batch == y->batch &&
+    return x->operand == y->operand && x->transposed == y->transposed && x->conj == y->conj &&
+           x->conj_other == y->conj_other && x->type == y->type && x->rows == y->rows &&
+           x->cols == y->cols && x->ld == y->ld && x->batch == y->batch &&
            (x->stride == y->stride || x->batch == 1);
 }
 

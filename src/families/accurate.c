@@ -90,6 +90,7 @@ static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, b
     tgl_decompose d = {
         .operand = is_a ? TGL_AT_A : TGL_AT_B,
         .transposes = is_a ? s->trans_a : !s->trans_b,
+        .pairs = is_a ? 0 : s->pairs_b,
         .offset = is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part),
         .lines = is_a ? part->m : part->n,
         .length = s->k,
@@ -265,6 +266,7 @@ static void accurate_add_macros(const void *geometry, const tgl_shape *s, bool i
                                 {"A_ALONG_K", !s->trans_a},
                                 {"B_ALONG_K", s->trans_b}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
+    if (s->pairs_b != 0) tgl_list_macro(builder, "PAIRS", s->pairs_b);
 }
 
 /* Reserves the words and tables of both operands. */
@@ -367,6 +369,7 @@ const tgl_family tgl_family_accurate = {
     .summary = "FP32 accuracy from the f16 tensor cores of sm_90a",
     .options = accurate_options,
     .is_emulation = true,
+    .reads_pairs = true,
     TGL_ROWS(accurate_rows),
     .unsupported_reason = accurate_unsupported_reason,
     .shrink = accurate_shrink,

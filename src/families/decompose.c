@@ -208,8 +208,9 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 /* ---- The step -------------------------------------------------------------------------------- */
 
 /* Maximum number of bytes of local memory of a thread. The kernel has 64 registers per thread.
+ * NVRTC 13.0 spills four of them to read a complex matrix.
  * NVRTC 13.5 spills one of them: a store per block, a load per step. NVRTC 13.0 spills none. */
-enum { LOCAL_BYTES = 8 };
+enum { LOCAL_BYTES = 8, LOCAL_BYTES_OF_PAIRS = 16 };
 
 static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],
                                              tgl_list_builder *builder)
@@ -219,10 +220,12 @@ static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_dec
                                .symbol = "decompose",
                                .parameters = "struct tgl_decompose_args",
                                .needs = decompose_cluster_of(chip, both) > 1 ? TGL_HAS_CLUSTERS : 0,
-                               .local_bytes = LOCAL_BYTES};
+                               .local_bytes =
+                                   both[1].pairs != 0 ? LOCAL_BYTES_OF_PAIRS : LOCAL_BYTES};
     tgl_list_macro(builder, "TRANSPOSED_0", both[0].transposes);
     tgl_list_macro(builder, "TRANSPOSED_1", both[1].transposes);
     tgl_list_macro(builder, "THREADS", threads_of(&both[0]));
+    if (both[1].pairs != 0) tgl_list_macro(builder, "PAIRS", both[1].pairs);
     if (both[0].transposes || both[1].transposes)
         tgl_list_macro(builder, "STRIP", strip_of(chip, both));
     return tgl_list_kernel(builder, &kernel);

@@ -36,7 +36,8 @@ int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part)
 
 int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part)
 {
-    return part->col * (shape->trans_b ? shape->ldb : 1);
+    const int64_t lines = shape->pairs_b != 0 ? part->col / 2 : part->col;
+    return shape->trans_b ? lines * shape->ldb : part->col;
 }
 
 gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)

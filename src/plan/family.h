@@ -114,8 +114,9 @@ struct tgl_family {
     bool serves_strips;         /* it can compute strips beside the tiles of another family */
     bool serves_groups;         /* its kernels have GROUPED: see families/groups.h */
     bool is_emulation;          /* only TGL_COMPUTE_ACCURATE permits its arithmetic */
-    bool may_overlap;           /* its launches may start before the launch before them has ended,
-                                   even with more blocks than SMs: see gemm_launch.c */
+    bool reads_pairs; /* it can read B of a complex product as it lies: tgl_shape.pairs_b */
+    bool may_overlap; /* its launches may start before the launch before them has ended,
+                         even with more blocks than SMs: see gemm_launch.c */
 
     /* The configurations: a table whose rows begin with the name (const char *). See TGL_ROWS. */
     const void *rows;

@@ -21,9 +21,13 @@ static int value_bytes(tgl_value value)
     case TGL_VALUE_BETA_I32:
     case TGL_VALUE_COUNT:
         return 4;
+    case TGL_VALUE_SAVED_C:
     case TGL_VALUE_ALPHA_F64:
     case TGL_VALUE_BETA_F64:
         return 8;
+    case TGL_VALUE_COMPLEX_ALPHA:
+    case TGL_VALUE_COMPLEX_BETA:
+        return 16;
     case TGL_VALUE_TENSOR_MAP:
         return TENSOR_MAP_BYTES;
     }
@@ -43,7 +47,9 @@ static const char *patch_fault(const tgl_launch_list *list, const tgl_launch *la
                                const tgl_patch *p)
 {
     const int bytes = value_bytes(p->value);
-    const int alignment = bytes == TENSOR_MAP_BYTES ? TENSOR_MAP_ALIGNMENT : bytes;
+    const int alignment = bytes == TENSOR_MAP_BYTES ? TENSOR_MAP_ALIGNMENT
+                          : bytes > POINTER_BYTES   ? POINTER_BYTES
+                                                    : bytes;
     if (p->at < 0 || p->at + bytes > launch->argument_bytes) return "a patch outside the arguments";
     if (p->at % alignment != 0) return "a patch that is not aligned";
     switch (p->value) {

@@ -12,9 +12,10 @@
 
 static bool holds(const tgl_condition *c, const tgl_run *run)
 {
-    const uintptr_t base = (uintptr_t)run->at[c->operand];
+    const uintptr_t base = c->is_in_block ? 0 : (uintptr_t)run->at[c->operand];
     const bool is_aligned =
-        base == 0 || ((base + (uintptr_t)c->offset) & ((uintptr_t)(unsigned)c->alignment - 1)) == 0;
+        (base == 0 && !c->is_in_block) ||
+        ((base + (uintptr_t)c->offset) & ((uintptr_t)(unsigned)c->alignment - 1)) == 0;
     switch (c->kind) {
     case TGL_IF_ALIGNED:
         return is_aligned;
@@ -26,7 +27,18 @@ static bool holds(const tgl_condition *c, const tgl_run *run)
         return run->has_product;
     case TGL_IF_NOT_KEPT:
         return run->is_preparation ? c->operand == run->prepares : run->kept[c->operand] == NULL;
+    case TGL_IF_COMBINED:
+        return tgl_run_is_combined(run, c->combining);
+    case TGL_IF_BETA:
+        return tgl_run_has_beta(run);
     }
+    return false;
+}
+
+static bool is_for_kept(const tgl_launch *launch)
+{
+    for (int i = 0; i < launch->condition_count; i++)
+        if (launch->conditions[i].kind == TGL_IF_NOT_KEPT) return true;
     return false;
 }
 
@@ -35,7 +47,7 @@ const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run)
     for (int i = 0; i < step->launch_count; i++) {
         const tgl_launch *launch = &step->launches[i];
         int j = 0;
-        if (run->is_preparation && launch->part.m > 0) continue;
+        if (run->is_preparation && !is_for_kept(launch)) continue;
         while (j < launch->condition_count && holds(&launch->conditions[j], run))
             j++;
         if (j == launch->condition_count) return launch;
@@ -98,10 +110,24 @@ static size_t computed_bytes(const tgl_launch_list *list, const tgl_run *run, in
                        : 0;
 }
 
-size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
+/* Bytes of the copy of C in the scratch of a run. */
+static size_t saved_bytes(const tgl_launch_list *list, const tgl_run *run)
+{
+    const bool is_saved = run == NULL || (!run->is_preparation && tgl_run_has_beta(run) &&
+                                          tgl_run_is_combined(run, list->combining));
+    return is_saved ? list->saved_bytes : 0;
+}
+
+/* The offset of the copy of C in the scratch of a run. */
+static size_t saved_at(const tgl_launch_list *list, const tgl_run *run)
 {
     return list->scratch_bytes + computed_bytes(list, run, TGL_AT_A) +
            computed_bytes(list, run, TGL_AT_B);
+}
+
+size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
+{
+    return saved_at(list, run) + saved_bytes(list, run);
 }
 
 /* The results of an operand's pre-pass (the kernels that convert it): those of an earlier run, or
@@ -124,12 +150,23 @@ static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor 
     return base != NULL ? base + t->offset : NULL;
 }
 
+/* Alpha of the real product. Without a product it is 0, so that an infinite alpha adds nothing. */
+static double alpha_of(const tgl_launch_list *list, const tgl_run *run)
+{
+    if (!run->has_product) return 0;
+    return tgl_run_is_combined(run, list->combining) ? 1 : run->alpha;
+}
+
+static double beta_of(const tgl_launch_list *list, const tgl_run *run)
+{
+    return tgl_run_is_combined(run, list->combining) ? 0 : run->beta;
+}
+
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,
                            const tgl_run *run, char *counters, char *scratch, int64_t repeat,
                            tgl_encode_fn *encode, void *context, unsigned char *bytes)
 {
-    /* Without a product alpha is 0, so that an infinite alpha adds nothing. */
-    const double alpha = run->has_product ? run->alpha : 0;
+    const double alpha = alpha_of(list, run), beta = beta_of(list, run);
     const int count = tgl_launch_count(launch, repeat);
     memcpy(bytes, launch->arguments, (size_t)launch->argument_bytes);
     for (int i = 0; i < launch->patch_count; i++) {
@@ -153,19 +190,29 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             put_f32(to, alpha);
             break;
         case TGL_VALUE_BETA_F32:
-            put_f32(to, run->beta);
+            put_f32(to, beta);
             break;
         case TGL_VALUE_ALPHA_F64:
             memcpy(to, &alpha, sizeof alpha);
             break;
         case TGL_VALUE_BETA_F64:
-            memcpy(to, &run->beta, sizeof run->beta);
+            memcpy(to, &beta, sizeof beta);
+            break;
+        case TGL_VALUE_COMPLEX_ALPHA:
+            memcpy(to, (const double[]){run->alpha, run->alpha_imag}, 2 * sizeof(double));
+            break;
+        case TGL_VALUE_COMPLEX_BETA:
+            memcpy(to, (const double[]){run->beta, run->beta_imag}, 2 * sizeof(double));
             break;
         case TGL_VALUE_ALPHA_I32:
             put_i32(to, alpha);
             break;
         case TGL_VALUE_BETA_I32:
             put_i32(to, run->beta);
+            break;
+        case TGL_VALUE_SAVED_C:
+            put_pointer(to, saved_bytes(list, run) > 0 ? scratch : NULL,
+                        (int64_t)saved_at(list, run));
             break;
         case TGL_VALUE_COUNT:
             memcpy(to, &count, sizeof count);

@@ -15,6 +15,7 @@
  *
  * The results of a pre-pass for A or B can be kept for later runs (tgl_operand_prepare()). They are
  * a block at the end of the scratch. A run with kept results needs no block and skips the pre-pass.
+ * A run that prepares an operand takes only launches with the condition TGL_IF_NOT_KEPT.
  */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
@@ -31,12 +32,16 @@ typedef enum tgl_value {
     TGL_VALUE_SCRATCH,   /* pointer: the run's scratch + offset */
     TGL_VALUE_COUNTERS,  /* pointer: the run's counters + offset */
     TGL_VALUE_KEPT,      /* pointer: run.kept[index], else this pre-pass's scratch, + offset */
-    TGL_VALUE_ALPHA_F32, /* float: run.alpha; 0 without a product */
-    TGL_VALUE_BETA_F32,  /* float: run.beta */
+    TGL_VALUE_ALPHA_F32, /* float: alpha; 0 without a product. In the list of a complex product,
+                            alpha and beta of the real product (complex.h) */
+    TGL_VALUE_BETA_F32,  /* float: beta */
     TGL_VALUE_ALPHA_F64, /* double */
     TGL_VALUE_BETA_F64,  /* double */
     TGL_VALUE_ALPHA_I32, /* int32_t */
     TGL_VALUE_BETA_I32,  /* int32_t */
+    TGL_VALUE_COMPLEX_ALPHA, /* two doubles: run.alpha, run.alpha_imag */
+    TGL_VALUE_COMPLEX_BETA,  /* two doubles: run.beta, run.beta_imag */
+    TGL_VALUE_SAVED_C,       /* pointer: the copy of C in the scratch; NULL if the run has none */
     TGL_VALUE_COUNT, /* int: the number of products that this repetition of the launch computes */
     TGL_VALUE_TENSOR_MAP, /* 128 bytes: list.maps[index], encoded for the pointers of the run */
 } tgl_value;
@@ -74,6 +79,23 @@ typedef struct tgl_tensor {
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
+/* When a last step computes D := alpha*D + beta*C + bias + residual of a complex product, whose
+ * real product then has alpha 1 and beta 0. */
+typedef enum tgl_combining {
+    TGL_COMBINES_NEVER,
+    TGL_COMBINES_IF_COMPLEX, /* if alpha or beta has an imaginary part */
+    TGL_COMBINES_IF_BETA,    /* also if beta is not 0 */
+    TGL_COMBINES_ALWAYS,
+} tgl_combining;
+
+static inline bool tgl_run_is_combined(const tgl_run *run, tgl_combining combining)
+{
+    if (combining == TGL_COMBINES_NEVER || combining == TGL_COMBINES_ALWAYS)
+        return combining == TGL_COMBINES_ALWAYS;
+    return run->alpha_imag != 0 || run->beta_imag != 0 ||
+           (combining == TGL_COMBINES_IF_BETA && run->beta != 0);
+}
+
 /* A condition of an alternative. */
 typedef enum tgl_condition_kind {
     TGL_IF_ALIGNED, /* the operand's address + offset is a multiple of `alignment` bytes; true for
@@ -82,13 +104,18 @@ typedef enum tgl_condition_kind {
     TGL_IF_NO_PRODUCT, /* the host knows that alpha is 0: A and B are not read */
     TGL_IF_PRODUCT,    /* the opposite of TGL_IF_NO_PRODUCT */
     TGL_IF_NOT_KEPT,   /* the run executes the pre-pass of this operand, TGL_AT_A or TGL_AT_B */
+    TGL_IF_COMBINED,   /* tgl_run_is_combined() */
+    TGL_IF_BETA,       /* tgl_run_has_beta() */
 } tgl_condition_kind;
 
 typedef struct tgl_condition {
     tgl_condition_kind kind;
     tgl_operand operand;
-    int alignment;  /* bytes */
-    int64_t offset; /* bytes from the operand's address */
+    int alignment;    /* bytes */
+    int64_t offset;   /* bytes from the operand's address */
+    bool is_in_block; /* ALIGNED, MISALIGNED: the launch reads the operand in its block, which is
+                         aligned (TGL_VALUE_KEPT) */
+    tgl_combining combining; /* COMBINED */
 } tgl_condition;
 
 enum { TGL_CONDITIONS_MAX = 4 };
@@ -173,12 +200,20 @@ typedef struct tgl_launch_list {
      * TGL_AT_A and TGL_AT_B; 0: there are none. */
     size_t scratch_bytes, counter_bytes;
     int64_t kept_bytes[TGL_KEPT_OPERANDS];
+    /* Complex products (complex.h): the number of steps of the pre-passes, which come first; the
+     * offset in the scratch of the real product's alpha and beta, if they are in device memory; and
+     * the bytes of the copy of C, which is behind the results that can be kept. */
+    bool is_complex;
+    tgl_combining combining;
+    int complex_steps;
+    int64_t scalars_at;
+    size_t saved_bytes;
     tgl_kernel **kernels; /* owned by the list; launches point to them */
     int kernel_count;
 } tgl_launch_list;
 
-/* Bytes of scratch that a run needs, with the pre-passes' results that it computes. run == NULL: a
- * run that computes all of them. */
+/* Bytes of scratch that a run needs, with the pre-passes' results that it computes and the copy of
+ * C. run == NULL: a run that needs all of them. */
 size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run);
 
 /* The maximum workspace of a run in bytes: counters, then scratch. */
@@ -250,8 +285,7 @@ tgl_status tgl_list_check(const tgl_launch_list *list);
  * multiples of TGL_MAP_ALIGNMENT. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
-/* The alternative that a run takes; NULL: the run skips the step. A preparation skips the launches
- * that write D. */
+/* The alternative that a run takes; NULL: the run skips the step. */
 const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run);
 
 /* That of a run with a product and operands that begin at multiples of any alignment. */

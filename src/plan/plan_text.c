@@ -3,6 +3,7 @@
  * Writes the planner's candidates, its choice and the launches of a plan as text.
  */
 #include "base/integers.h"
+#include "plan/complex.h"
 #include "plan/planner.h"
 
 #include <stdlib.h>
@@ -144,12 +145,16 @@ static const char *why(const tgl_candidate *c)
     return c->is_tuned ? "measured to be best near this shape" : "predicted to be fastest";
 }
 
-void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
+void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *asked,
                      const tgl_candidate *c)
 {
+    const tgl_shape real = tgl_real_shape(asked), *s = &real;
     char kernel[TGL_KERNEL_STRING_SIZE];
     const tgl_rectangle tiles = tgl_candidate_tiles(s, c);
     const tgl_shape of_tiles = tgl_part_shape(s, &tiles);
+    if (tgl_type_is_complex(asked->type_a))
+        tgl_text_add(out, "complex     as %lld x %lld x %lld in %s\n", (long long)s->m,
+                     (long long)s->n, (long long)s->k, tgl_type_name(s->type_a));
     if (c->is_predicted) {
         add_chip(out, chip);
         add_candidates(out, chip, s);

@@ -5,6 +5,7 @@
 #include "plan/planner.h"
 #include "base/integers.h"
 #include "base/text.h"
+#include "plan/complex.h"
 #include "plan/tuned.h"
 #include "problem/describe.h"
 
@@ -294,13 +295,29 @@ static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *ask
     best->may_have_strips = find_strips(asked, shape, &tiles, parts, &why) > 0;
 }
 
+/* Whether the limit leaves the workspace that a complex product needs in any case. */
+static bool fits_limit(const tgl_shape *shape, int64_t limit)
+{
+    return limit == TGL_WORKSPACE_DEFAULT || limit >= tgl_complex_workspace(shape);
+}
+
+/* What is left of such a limit for the workspace of the real product. */
+static int64_t rest_of_limit(const tgl_shape *shape, int64_t limit)
+{
+    return limit == TGL_WORKSPACE_DEFAULT ? limit : limit - tgl_complex_workspace(shape);
+}
+
 void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                          int strips, int64_t workspace_max, tgl_candidate *best)
 {
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
-    const tgl_shape even = tgl_shape_of_even_groups(shape);
-    planning p = {.chip = &known, .workspace_max = workspace_max, .limit = INFINITY};
-    choose_of(&p, &even, choice, strips, best);
+    const tgl_shape even = tgl_shape_of_even_groups(shape), real = tgl_real_shape(&even);
+    planning p = {
+        .chip = &known, .workspace_max = rest_of_limit(shape, workspace_max), .limit = INFINITY};
+    *best = (tgl_candidate){.choice = *choice,
+                            .rejected = "the limit of its workspace is too low",
+                            .rejected_status = TGL_UNSUPPORTED};
+    if (fits_limit(shape, workspace_max)) choose_of(&p, &real, choice, strips, best);
 }
 
 /* ---- The choice ------------------------------------------------------------------------------ */
@@ -457,27 +474,35 @@ static tgl_status refuse(const tgl_candidate *choice, const tgl_shape *shape)
                     (long long)shape->n, (long long)shape->k, choice->rejected);
 }
 
-tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *given,
+tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
                                 const tgl_request *request, tgl_candidate *choice)
 {
-    const tgl_shape even = tgl_shape_of_even_groups(given), *shape = &even;
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
-    planning p = {.chip = &known, .workspace_max = request->workspace_max, .limit = INFINITY};
+    const tgl_shape even = tgl_shape_of_even_groups(asked), real = tgl_real_shape(&even);
+    const tgl_shape *shape = &real;
+    planning p = {.chip = &known,
+                  .workspace_max = rest_of_limit(asked, request->workspace_max),
+                  .limit = INFINITY};
     const tgl_family *family;
+    if (!fits_limit(asked, request->workspace_max))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "products of %s need workspace: here %lld bytes, and the limit is %lld",
+                        tgl_type_name(asked->type_a), (long long)tgl_complex_workspace(asked),
+                        (long long)request->workspace_max);
     const char *reason = request->is_named ? NULL : unsupported_by_all(chip, shape, &family);
     if (reason != NULL)
         return tgl_fail(TGL_UNSUPPORTED,
                         "no kernel takes this product, of A in %s, B in %s and C in %s; %s, for "
                         "example: %s",
-                        tgl_type_name(shape->type_a), tgl_type_name(shape->type_b),
-                        tgl_type_name(shape->type_c), family->name, reason);
+                        tgl_type_name(asked->type_a), tgl_type_name(asked->type_b),
+                        tgl_type_name(asked->type_c), family->name, reason);
     if (request->is_named) {
         choose_of(&p, shape, &request->choice, request->strips, choice);
     } else {
         choose_predicted(&p, shape, choice);
         if (shape->grouping == TGL_GROUPED_NONE) consult_tuned(&p, shape, choice);
     }
-    return choice->rejected != NULL ? refuse(choice, shape) : TGL_OK;
+    return choice->rejected != NULL ? refuse(choice, asked) : TGL_OK;
 }
 
 tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,

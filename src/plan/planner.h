@@ -33,7 +33,7 @@ enum { TGL_KERNEL_STRING_SIZE = 160 };
 /* The best candidate for a request. Returns TGL_OK, TGL_GRID_TOO_LARGE or TGL_UNSUPPORTED.
  * tgl_planner_choose() also uses the measured times of the wisdom (wisdom.h);
  * tgl_planner_estimate() does not. */
-tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *shape,
+tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
                                 const tgl_request *request, tgl_candidate *choice);
 tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
                               const tgl_request *request, tgl_candidate *choice);
@@ -47,7 +47,7 @@ tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *c
 
 /* *list := the launches of a candidate that is not rejected. The caller frees it. TGL_NO_MEMORY;
  * TGL_GRID_TOO_LARGE. */
-tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape,
+tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked,
                             const tgl_candidate *candidate, tgl_launch_list *list);
 
 /* ---- measured_choice.c ----------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape,
  * resource that limits the choice; tgl_text_wisdom() writes what the wisdom says about a product.
  */
 void tgl_text_launch(tgl_text *out, const tgl_step *step, const tgl_launch *launch);
-void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *shape,
+void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *asked,
                      const tgl_candidate *choice);
 void tgl_text_wisdom(tgl_text *out, const tgl_chip *chip, const tgl_shape *shape,
                      const tgl_request *request);

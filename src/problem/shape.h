@@ -36,6 +36,8 @@ typedef struct tgl_shape_epilogue {
 typedef struct tgl_shape {
     int64_t m, n, k;
     bool swapped, trans_a, trans_b, conj_a, conj_b;
+    int pairs_b;   /* not 0: B is a complex matrix, and k and n count its numbers: PAIRS of
+                      kernels/lib/complex_pairs.h. Only plan/complex.c makes such shapes */
     bool in_place; /* D is C */
     tgl_type type_a, type_b, type_c, type_d, type_accumulate;
     tgl_compute compute;

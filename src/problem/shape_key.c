@@ -47,6 +47,12 @@ static void add_epilogue(tgl_text *out, const tgl_shape_epilogue *e)
     if (e->expression != NULL) add_expression(out, e->expression);
 }
 
+/* Of a matrix: N, T; of its conjugate: J, C. */
+static char letter(bool trans, bool conj)
+{
+    return "NTJC"[(conj ? 2 : 0) + (trans ? 1 : 0)];
+}
+
 const char *tgl_shape_key(const tgl_shape *s, char text[TGL_SHAPE_KEY_SIZE])
 {
     tgl_text out = {text, TGL_SHAPE_KEY_SIZE, 0};
@@ -55,8 +61,9 @@ const char *tgl_shape_key(const tgl_shape *s, char text[TGL_SHAPE_KEY_SIZE])
     if (s->grouping != TGL_GROUPED_NONE) return text;
     tgl_text_add(&out, "%s,%s,%s,%s %c%c %lldx%lldx%lldx%lld %s", tgl_type_name(s->type_a),
                  tgl_type_name(s->type_b), tgl_type_name(s->type_c), tgl_type_name(s->type_d),
-                 s->trans_a ? 'T' : 'N', s->trans_b ? 'T' : 'N', (long long)s->m, (long long)s->n,
-                 (long long)s->k, (long long)s->batch, tgl_compute_name(s->compute));
+                 letter(s->trans_a, s->conj_a), letter(s->trans_b, s->conj_b), (long long)s->m,
+                 (long long)s->n, (long long)s->k, (long long)s->batch,
+                 tgl_compute_name(s->compute));
     add_layout(&out, s);
     if (!s->in_place) tgl_text_add(&out, " out-of-place");
     if (s->device_scalars) tgl_text_add(&out, " device-scalars");

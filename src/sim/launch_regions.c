@@ -84,6 +84,12 @@ static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
     return is_absent ? "beta is 0" : NULL;
 }
 
+/* The numbers of an element of D. */
+static int64_t parts_of(const tgl_shape *s)
+{
+    return (int64_t)(tgl_type_size(s->type_d) / tgl_type_alignment(s->type_d));
+}
+
 /* Sets the partitions of A and B that the launch reads: all of A and B if the launch writes no part
  * of D. */
 static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_launch_extent *e,
@@ -109,9 +115,12 @@ static void set_results(const tgl_shape *s, const tgl_run *run, const tgl_launch
                         tgl_sim_region *regions)
 {
     const char *no_c = why_no_c(s, run);
-    regions[TGL_SIM_D] = matrix_region(
-        s->in_place ? "C" : "D", base_of(run, TGL_AT_D, TGL_AT_D_ARRAY),
-        (int64_t)tgl_type_size(s->type_d), s->m, s->n, s->ldd, s->stride_d, &e->part, e);
+    const int64_t parts = parts_of(s);
+    const tgl_rectangle numbers = {e->part.row, parts * e->part.col, e->part.m, parts * e->part.n};
+    regions[TGL_SIM_D] =
+        matrix_region(s->in_place ? "C" : "D", base_of(run, TGL_AT_D, TGL_AT_D_ARRAY),
+                      (int64_t)tgl_type_alignment(s->type_d), s->m, parts * s->n, parts * s->ldd,
+                      parts * s->stride_d, &numbers, e);
     regions[TGL_SIM_D].forbidden =
         s->in_place ? no_c : "it is the result, which has not been written yet";
     if (s->in_place) return;
@@ -188,9 +197,12 @@ static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_re
 }
 
 void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
-                        const tgl_launch_extent *e, tgl_sim_region *regions)
+                        const tgl_launch_extent *of, tgl_sim_region *regions)
 {
     const tgl_shape *s = &plan->shape;
+    tgl_launch_extent extent = *of, *e = &extent;
+    extent.part.col /= parts_of(s);
+    extent.part.n /= parts_of(s);
     memset(regions, 0, TGL_SIM_REGIONS * sizeof *regions);
     set_inputs(s, run, e, regions);
     set_results(s, run, e, regions);

@@ -191,11 +191,17 @@ static void begin_report(job *j)
     tgl_record_begin(&j->record, module_of(j->plan, main_launch));
 }
 
+/* Launches divide a row of D by its numbers, of which a complex element has two. */
+static int64_t numbers_of_row(const tgl_shape *s)
+{
+    return s->n * (int64_t)(tgl_type_size(s->type_d) / tgl_type_alignment(s->type_d));
+}
+
 static int64_t needed_bytes(const job *j)
 {
     const tgl_shape *s = &j->plan->shape;
     tgl_sim_region regions[TGL_SIM_REGIONS];
-    const tgl_launch_extent whole = {{0, 0, s->m, s->n}, 0, s->batch};
+    const tgl_launch_extent whole = {{0, 0, s->m, numbers_of_row(s)}, 0, s->batch};
     tgl_launch_regions(j->plan, j->run, &j->memory, &whole, regions);
     return tgl_report_needed_bytes(regions);
 }
@@ -255,7 +261,7 @@ static tgl_status run_locked(tgl_sim_runner *runner, const tgl_plan *plan, const
              .plan = plan,
              .run = run,
              .memory = {.m = s->m,
-                        .n = s->n,
+                        .n = numbers_of_row(s),
                         .batch = s->batch,
                         .counter_bytes = plan->list.counter_bytes,
                         .scratch_bytes = tgl_list_scratch_of(&plan->list, run)}};

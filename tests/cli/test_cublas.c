@@ -19,14 +19,16 @@ static void assert_right(tgl_device *dev, const operands *o, const cublas_produc
         fail_msg("%s batch %d", element_type_name(p->type_a), (int)p->batch);
     assert_status(tgl_download(dev, C, set.C, o->size_c, NULL), TGL_OK);
     /* The stand-in sums in double. */
-    const double bound = (p->type_a == TGL_F64 ? error_bound(p->k) : 1) +
+    const double bound = (element_unit(p->type_a) < 1e-10 ? error_bound(p->k) : 1) +
                          error_of_rounded_inputs(p->type_a, p->compute);
     error_summary summary = {0};
+    const int parts = element_parts(o->result.type);
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
-            for (int64_t j = 0; j < p->n; j++) {
-                const double c = element_get(o->result.type, C, stored_place(&o->result, b, i, j));
-                const reference_element e = operands_expected(o, b, i, j, 0);
+            for (int64_t j = 0; j < p->n * parts; j++) {
+                const int64_t at = stored_place(&o->result, b, i, j / parts) * parts + j % parts;
+                const double c = element_get(o->result.type, C, at);
+                const reference_element e = operands_expected(o, b, i, j / parts, (int)(j % parts));
                 double error;
                 if (!error_add(&summary, o->result.type, c, &e, bound, &error))
                     fail_msg("%g, not %Lg", c, e.value);
@@ -59,7 +61,8 @@ static void products_of_all_types(void **state)
         {TGL_F32, TGL_F32, TGL_COMPUTE_DEFAULT},   {TGL_F32, TGL_F32, TGL_COMPUTE_TF32},
         {TGL_F64, TGL_F64, TGL_COMPUTE_DEFAULT},   {TGL_F16, TGL_F16, TGL_COMPUTE_DEFAULT},
         {TGL_F16, TGL_F32, TGL_COMPUTE_DEFAULT},   {TGL_BF16, TGL_BF16, TGL_COMPUTE_DEFAULT},
-        {TGL_BF16, TGL_F32, TGL_COMPUTE_ACCURATE},
+        {TGL_BF16, TGL_F32, TGL_COMPUTE_ACCURATE}, {TGL_C64, TGL_C64, TGL_COMPUTE_DEFAULT},
+        {TGL_C64, TGL_C64, TGL_COMPUTE_TF32},      {TGL_C128, TGL_C128, TGL_COMPUTE_DEFAULT},
     };
     char why[200] = "";
     setenv("TEGULA_CUBLAS", FAKE_LIBCUBLAS, 1);

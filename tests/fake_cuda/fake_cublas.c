@@ -12,6 +12,7 @@
 #include "elements.h"
 #include "fake_cuda.h"
 
+#include <complex.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stddef.h>
@@ -58,6 +59,8 @@ static tgl_type type_of(int data_type)
     return data_type == 0    ? TGL_F32
            : data_type == 1  ? TGL_F64
            : data_type == 2  ? TGL_F16
+           : data_type == 4  ? TGL_C64
+           : data_type == 5  ? TGL_C128
            : data_type == 14 ? TGL_BF16
                              : (tgl_type)0;
 }
@@ -66,6 +69,20 @@ static tgl_type type_of(int data_type)
 static double rounded(double x, int is_tf32)
 {
     return is_tf32 && x != 0 ? ldexp(nearbyint(ldexp(x, 10 - ilogb(x))), ilogb(x) - 10) : x;
+}
+
+static double complex get(tgl_type type, const void *x, int64_t at, int is_tf32)
+{
+    const int parts = element_parts(type);
+    const double re = rounded(element_get(type, x, parts * at), is_tf32);
+    return parts == 1 ? re : CMPLX(re, rounded(element_get(type, x, 2 * at + 1), is_tf32));
+}
+
+static void set(tgl_type type, void *x, int64_t at, double complex value)
+{
+    const int parts = element_parts(type);
+    element_set(type, x, parts * at, creal(value));
+    if (parts == 2) element_set(type, x, 2 * at + 1, cimag(value));
 }
 
 static int is_wrong(const char *how)
@@ -79,22 +96,20 @@ static int multiply(const layout *a, const void *A, const layout *b, const void 
                     void *C, int compute)
 {
     const tgl_type type_a = type_of(a->type), type_b = type_of(b->type), type_c = type_of(c->type);
-    const int is_tf32 = compute == 77, is_f64 = type_a == TGL_F64;
+    const int is_tf32 = compute == 77, is_f64 = type_a == TGL_F64 || type_a == TGL_C128;
+    const int is_f32 = type_a == TGL_F32 || type_a == TGL_C64;
     if (type_a == 0 || type_b != type_a || type_c == 0) return NOT_SUPPORTED;
-    if (is_f64 ? compute != 70 : compute != 68 && !(is_tf32 && type_a == TGL_F32))
-        return NOT_SUPPORTED;
+    if (is_f64 ? compute != 70 : compute != 68 && !(is_tf32 && is_f32)) return NOT_SUPPORTED;
     if (is_wrong("nothing")) return 0;
     const int by_one = is_wrong("by one");
     for (int64_t batch = 0; batch < c->batch; batch++)
         for (int64_t j = 0; j < c->cols; j++)
             for (int64_t i = 0; i < c->rows; i++) {
-                double sum = by_one;
-                for (int64_t p = 0; p < a->cols; p++) {
-                    const double x = element_get(type_a, A, batch * a->stride + i + p * a->ld);
-                    const double y = element_get(type_b, B, batch * b->stride + p + j * b->ld);
-                    sum += rounded(x, is_tf32) * rounded(y, is_tf32);
-                }
-                element_set(type_c, C, batch * c->stride + i + j * c->ld, sum);
+                double complex sum = by_one;
+                for (int64_t p = 0; p < a->cols; p++)
+                    sum += get(type_a, A, batch * a->stride + i + p * a->ld, is_tf32) *
+                           get(type_b, B, batch * b->stride + p + j * b->ld, is_tf32);
+                set(type_c, C, batch * c->stride + i + j * c->ld, sum);
             }
     if (is_wrong("nan")) element_set(type_c, C, c->rows - 1 + (c->cols - 1) * c->ld, NAN);
     return 0;
@@ -155,22 +170,19 @@ FAKE_CUDA_API int cublasGemmEx(void *handle, int transa, int transb, int m, int 
                                       type_b, ldb, 0, beta, C, type_c, ldc, 0, 1, compute, algo);
 }
 
-FAKE_CUDA_API int cublasSgemm_v2(void *handle, int transa, int transb, int m, int n, int k,
-                                 const float *alpha, const float *A, int lda, const float *B,
-                                 int ldb, const float *beta, float *C, int ldc)
-{
-    if (fails("cublasSgemm")) return INTERNAL_ERROR;
-    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, 0, lda, B, 0, ldb, beta, C, 0,
-                        ldc, 68, -1);
-}
-
-FAKE_CUDA_API int cublasDgemm_v2(void *handle, int transa, int transb, int m, int n, int k,
-                                 const double *alpha, const double *A, int lda, const double *B,
-                                 int ldb, const double *beta, double *C, int ldc)
-{
-    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, 1, lda, B, 1, ldb, beta, C, 1,
-                        ldc, 70, -1);
-}
+#define TYPED_GEMM(function, type, compute)                                                        \
+    FAKE_CUDA_API int function(void *handle, int transa, int transb, int m, int n, int k,          \
+                               const void *alpha, const void *A, int lda, const void *B, int ldb,  \
+                               const void *beta, void *C, int ldc)                                 \
+    {                                                                                              \
+        if (fails(#function)) return INTERNAL_ERROR;                                               \
+        return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, type, lda, B, type, ldb,    \
+                            beta, C, type, ldc, compute, -1);                                      \
+    }
+TYPED_GEMM(cublasSgemm_v2, 0, 68)
+TYPED_GEMM(cublasDgemm_v2, 1, 70)
+TYPED_GEMM(cublasCgemm_v2, 4, 68)
+TYPED_GEMM(cublasZgemm_v2, 5, 70)
 
 /* ---- cuBLASLt -------------------------------------------------------------------------------- */
 
@@ -201,7 +213,8 @@ FAKE_CUDA_API int cublasLtDestroy(void *handle)
 FAKE_CUDA_API int cublasLtMatmulDescCreate(void **desc, int compute, int scale)
 {
     if (fails("cublasLtMatmulDescCreate")) return INTERNAL_ERROR;
-    if (scale != (compute == 70)) return NOT_SUPPORTED;
+    if ((scale != 0 && scale != 1 && scale != 4 && scale != 5) || scale % 2 != (compute == 70))
+        return NOT_SUPPORTED;
     int *kept = malloc(sizeof *kept);
     if (kept == NULL) return INTERNAL_ERROR;
     *kept = compute;

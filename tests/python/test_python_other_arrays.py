@@ -19,6 +19,7 @@ from stand_ins import (CudaArray, CudaDlpack, Dlpack, Parameter, Tensor, fake_to
 
 import tegula
 from tegula import _calls, _held, _matmul, _plans
+from tegula._arrays import describe
 from tegula._library import Operands, check, lib
 
 try:
@@ -454,6 +455,21 @@ class Torch(Paths):
         with torch.no_grad():
             self.assert_same(lambda: tegula.matmul(x, y))
         self.assert_same_error(ValueError, "requires a gradient", lambda: tegula.matmul(x, y))
+
+    def test_conjugates(self):
+        """Views of conjugates are not copied: the product takes the conjugates."""
+        a, b = (torch.from_numpy(x).to(torch.complex64) * (1 + 2j) for x in (self.a, self.b))
+        for x in (a, a.conj(), a.mT.contiguous().mT, a.mT.contiguous().mH, a[:, ::2],
+                  a[:, ::2].conj()):
+            for y in b, b.conj(), b.mT.contiguous().mH:
+                y = y[:x.shape[1]]
+                found = self.assert_same(lambda: tegula.matmul(x, y))
+                torch.testing.assert_close(found, x.resolve_conj() @ y.resolve_conj())
+        self.assertEqual(describe("a", a.conj()).pointer, a.data_ptr())
+        out = a.new_empty(a.shape[0], b.shape[1])
+        view = out.conj()
+        self.assertTrue(view.is_conj())
+        self.assert_same_error(ValueError, "read-only", lambda: tegula.matmul(a, b, view))
 
     def test_what_is_not_plain(self):
         x, y = torch.from_numpy(self.a), torch.from_numpy(self.b)

@@ -11,6 +11,7 @@ import unittest
 
 import numpy as np
 
+EXAMPLE = os.path.join(os.path.dirname(__file__), "../../examples/quantum_circuit.py")
 BEGIN = """
 import numpy as np
 def random(shape, dtype, order="C"):
@@ -84,6 +85,17 @@ check(x[:80] @ A, A.T, x[:80])
 check(np.dot(A, x[180::-2][:90]), A, x[180::-2][:90])
 check(np.asfortranarray(A) @ x[:180:2], A, x[:180:2])
 """, "cblas_dgemv", 4)
+
+    def test_quantum_circuit(self):
+        """The example's products are Tegula's, and the state keeps its norm."""
+        lines = traced_lines(f"""
+import runpy, sys
+sys.argv = ["quantum_circuit.py", "--qubits", "10", "--rounds", "2"]
+runpy.run_path({EXAMPLE!r}, run_name="__main__")
+""")
+        products = [line for line in lines if "cblas_cgemm TT m=4 n=256 k=4" in line]
+        self.assertEqual(len(products), 30, products[:1])
+        self.assertTrue(all(line.endswith(": tegula") for line in products), products[:1])
 
     def test_fork(self):
         """multiprocessing forks after the parent has used its threads."""

@@ -63,7 +63,7 @@ CUBLAS_EX_FUNCTIONS(GEMM_EX, GEMM_BATCHED_EX, GEMM_STRIDED_EX)
 #define ROW_STRIDED_EX(function, I) ROW_EX(function, STRIDED, I)
 
 /* name, kind of batch, 64-bit sizes, element type, compute type */
-const function_row cublas_functions[24] = {
+const function_row cublas_functions[44] = {
     CUBLAS_TYPED_FUNCTIONS(ROW_ONE, ROW_BATCHED, ROW_STRIDED)
         CUBLAS_EX_FUNCTIONS(ROW_ONE_EX, ROW_BATCHED_EX, ROW_STRIDED_EX)};
 

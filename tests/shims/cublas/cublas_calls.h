@@ -32,7 +32,7 @@ typedef struct function_row {
     cublasStatus_t (*call)(const cublas_call *c);
 } function_row;
 
-extern const function_row cublas_functions[24];
+extern const function_row cublas_functions[44];
 
 /* The arguments of the call as recorder.h records them. */
 recorded_call expected_record(const function_row *f, const cublas_call *c);

@@ -10,6 +10,8 @@ tgl_type element_type(cudaDataType type)
     return type == CUDA_R_32F   ? TGL_F32
            : type == CUDA_R_64F ? TGL_F64
            : type == CUDA_R_16F ? TGL_F16
+           : type == CUDA_C_32F ? TGL_C64
+           : type == CUDA_C_64F ? TGL_C128
                                 : TGL_BF16;
 }
 
@@ -23,7 +25,7 @@ batch matrices_make(uint64_t *seed, cudaDataType type, int64_t rows, int64_t col
     x.elements = x.stride * count + 1;
     x.memory = malloc((size_t)x.elements * tgl_type_size(x.type));
     assert_non_null(x.memory);
-    for (int64_t i = 0; i < x.elements; i++)
+    for (int64_t i = 0; i < x.elements * element_parts(x.type); i++)
         element_set(x.type, x.memory, i, rig_between(seed, -2, 2));
     for (int64_t i = 0; i < count; i++)
         x.pointers[i] = (char *)x.memory + (is_reversed ? count - 1 - i : i) * x.stride *
@@ -33,14 +35,26 @@ batch matrices_make(uint64_t *seed, cudaDataType type, int64_t rows, int64_t col
 
 void matrices_fill(const batch *x, double value)
 {
-    for (int64_t i = 0; i < x->elements; i++)
+    for (int64_t i = 0; i < x->elements * element_parts(x->type); i++)
         element_set(x->type, x->memory, i, value);
 }
 
-double matrices_at(const batch *x, int64_t index, cublasOperation_t trans, int64_t row, int64_t col)
+double complex matrices_at(const batch *x, int64_t index, cublasOperation_t trans, int64_t row,
+                           int64_t col)
 {
-    return trans == CUBLAS_OP_N ? element_get(x->type, x->pointers[index], row + col * x->ld)
-                                : element_get(x->type, x->pointers[index], col + row * x->ld);
+    const int64_t at = trans == CUBLAS_OP_N ? row + col * x->ld : col + row * x->ld;
+    if (element_parts(x->type) == 1) return element_get(x->type, x->pointers[index], at);
+    const double re = element_get(x->type, x->pointers[index], 2 * at);
+    const double im = element_get(x->type, x->pointers[index], 2 * at + 1);
+    return CMPLX(re, trans == CUBLAS_OP_C ? -im : im);
+}
+
+void matrices_set(const batch *x, int64_t index, int64_t row, int64_t col, double complex value)
+{
+    const int parts = element_parts(x->type);
+    const int64_t at = parts * (row + col * x->ld);
+    element_set(x->type, x->pointers[index], at, creal(value));
+    if (parts == 2) element_set(x->type, x->pointers[index], at + 1, cimag(value));
 }
 
 batch matrices_copy(const batch *x)
@@ -57,10 +71,10 @@ batch matrices_copy(const batch *x)
 
 void assert_same_matrices(const batch *x, const batch *expected)
 {
-    for (int64_t i = 0; i < x->elements; i++) {
+    for (int64_t i = 0; i < x->elements * element_parts(x->type); i++) {
         const double found = element_get(x->type, x->memory, i);
         const double right = element_get(expected->type, expected->memory, i);
         if (found != right && !(isnan(found) && isnan(right)))
-            fail_msg("element %lld is %g instead of %g", (long long)i, found, right);
+            fail_msg("number %lld is %g instead of %g", (long long)i, found, right);
     }
 }

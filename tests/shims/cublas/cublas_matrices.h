@@ -7,6 +7,8 @@
 
 #include "cublas_rig.h"
 
+#include <complex.h>
+
 /* A batch of matrices in one block of memory, one behind the other in any order. */
 typedef struct batch {
     tgl_type type;
@@ -26,8 +28,10 @@ void matrices_fill(const batch *x, double value);
 batch matrices_copy(const batch *x);
 
 /* Element (row, col) of op(X) for matrix number `index`. */
-double matrices_at(const batch *x, int64_t index, cublasOperation_t trans, int64_t row,
-                   int64_t col);
+double complex matrices_at(const batch *x, int64_t index, cublasOperation_t trans, int64_t row,
+                           int64_t col);
+/* Sets element (row, col) of the matrix. */
+void matrices_set(const batch *x, int64_t index, int64_t row, int64_t col, double complex value);
 
 /* Compares all of the memory: what lies between the columns must not change. */
 void assert_same_matrices(const batch *x, const batch *expected);

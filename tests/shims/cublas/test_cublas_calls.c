@@ -674,10 +674,10 @@ static void test_trace(void **state)
                         "bf16,bf16,f32 compute=68: tegula, ";
     assert_true(strncmp(line, begin, strlen(begin)) == 0);
     assert_true(strlen(line) > strlen(begin) + 1 && line[strlen(line) - 1] == '\n');
-    c.compute = CUBLAS_COMPUTE_32F, c.type_a = (cudaDataType)5;
+    c.compute = CUBLAS_COMPUTE_32F, c.type_a = (cudaDataType)8;
     assert_string_equal(stderr_of(run_traced, &t),
                         "tegula_cublas: cublasGemmEx TN m=8 n=6 k=8 lda=8 ldb=8 ldc=8 batch=1 "
-                        "type5,bf16,f32 compute=68: cuBLAS, these types\n");
+                        "type8,bf16,f32 compute=68: cuBLAS, these types\n");
     rig_take();
     /* What `tegula tune --trace` needs to know of a batch in IEEE arithmetic. */
     c = small_call();

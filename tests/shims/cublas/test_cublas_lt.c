@@ -90,7 +90,7 @@ typedef struct lt_case {
     batch A, B, C, D; /* D: C itself if is_in_place */
     cublasOperation_t trans_a, trans_b;
     int64_t m, n, k;
-    double alpha, beta;
+    double complex alpha, beta;
     cudaDataType ab, c, d, scale, bias_type;
     int epilogue;
     bool is_in_place, is_device;
@@ -98,11 +98,13 @@ typedef struct lt_case {
     int64_t bias_stride;
 } lt_case;
 
-static double epilogue_of(const lt_case *p, int64_t index, int64_t row, double value)
+static double complex epilogue_of(const lt_case *p, int64_t index, int64_t row,
+                                  double complex value)
 {
+    if (p->epilogue == CUBLASLT_EPILOGUE_DEFAULT) return value;
     if ((p->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0)
         value += element_get(p->bias.type, p->bias.memory, index * p->bias_stride + row);
-    return (p->epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && value < 0 ? 0 : value;
+    return (p->epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && creal(value) < 0 ? 0 : value;
 }
 
 static void multiply(const lt_case *p, const batch *result)
@@ -110,14 +112,13 @@ static void multiply(const lt_case *p, const batch *result)
     for (int64_t b = 0; b < p->D.count; b++)
         for (int64_t j = 0; j < p->n; j++)
             for (int64_t i = 0; i < p->m; i++) {
-                double sum = 0;
+                double complex sum = 0;
                 for (int64_t l = 0; l < p->k && p->alpha != 0; l++)
                     sum += matrices_at(&p->A, b, p->trans_a, i, l) *
                            matrices_at(&p->B, b, p->trans_b, l, j);
                 sum *= p->alpha;
                 if (p->beta != 0) sum += p->beta * matrices_at(&p->C, b, CUBLAS_OP_N, i, j);
-                element_set(result->type, result->pointers[b], i + j * result->ld,
-                            epilogue_of(p, b, i, sum));
+                matrices_set(result, b, i, j, epilogue_of(p, b, i, sum));
             }
 }
 
@@ -129,7 +130,14 @@ static const cudaDataType types[][4] = {
     {CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
     {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F},
     {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F},
+    {CUDA_C_32F, CUDA_C_32F, CUDA_C_32F, CUDA_C_32F},
+    {CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, CUDA_C_64F},
 };
+
+static bool is_double(cudaDataType type)
+{
+    return type == CUDA_R_64F || type == CUDA_C_64F;
+}
 
 static lt_case make_case(uint64_t *seed)
 {
@@ -138,8 +146,9 @@ static lt_case make_case(uint64_t *seed)
                                     CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS};
     const cudaDataType *t = types[rig_between(seed, 0, COUNT_OF(types) - 1)];
     const int64_t count = rig_between(seed, 1, 3);
-    lt_case p = {.trans_a = (cublasOperation_t)rig_between(seed, 0, 1),
-                 .trans_b = (cublasOperation_t)rig_between(seed, 0, 1),
+    const bool is_complex = element_parts(element_type(t[0])) == 2;
+    lt_case p = {.trans_a = (cublasOperation_t)rig_between(seed, 0, is_complex ? 2 : 1),
+                 .trans_b = (cublasOperation_t)rig_between(seed, 0, is_complex ? 2 : 1),
                  .m = rig_between(seed, 1, 16),
                  .n = rig_between(seed, 1, 16),
                  .k = rig_between(seed, 1, 30),
@@ -149,16 +158,17 @@ static lt_case make_case(uint64_t *seed)
                  .c = t[1],
                  .d = t[2],
                  .scale = t[3],
-                 .epilogue = t[0] == CUDA_R_64F ? CUBLASLT_EPILOGUE_DEFAULT
-                                                : epilogues[rig_between(seed, 0, 3)],
+                 .epilogue = is_complex || is_double(t[0]) ? CUBLASLT_EPILOGUE_DEFAULT
+                                                           : epilogues[rig_between(seed, 0, 3)],
                  .is_device = rig_between(seed, 0, 1) == 1};
+    if (is_complex) p.alpha += I * rig_between(seed, -1, 1), p.beta += I * rig_between(seed, -1, 1);
     const bool is_na = p.trans_a == CUBLAS_OP_N, is_nb = p.trans_b == CUBLAS_OP_N;
     p.A = matrices_make(seed, p.ab, is_na ? p.m : p.k, is_na ? p.k : p.m, count, false);
     p.B = matrices_make(seed, p.ab, is_nb ? p.k : p.n, is_nb ? p.n : p.k, count, false);
     p.C = matrices_make(seed, p.c, p.m, p.n, count, false);
     p.is_in_place = p.c == p.d && rig_between(seed, 0, 1) == 1;
     p.D = p.is_in_place ? p.C : matrices_make(seed, p.d, p.m, p.n, count, false);
-    p.bias_type = rig_between(seed, 0, 1) ? p.d : CUDA_R_32F;
+    p.bias_type = is_complex || rig_between(seed, 0, 1) ? p.d : CUDA_R_32F;
     p.bias = matrices_make(seed, p.bias_type, p.m, count, 1, false);
     p.bias_stride = rig_between(seed, 0, 1) && count > 1 ? p.bias.ld : 0;
     if (p.beta == 0) matrices_fill(&p.C, NAN);
@@ -168,7 +178,7 @@ static lt_case make_case(uint64_t *seed)
 static cublasLtMatmulDesc_t desc_of(const lt_case *p)
 {
     cublasLtMatmulDesc_t desc =
-        make_desc(p->ab == CUDA_R_64F ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, (int)p->scale);
+        make_desc(is_double(p->ab) ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, (int)p->scale);
     set_int(desc, CUBLASLT_MATMUL_DESC_TRANSA, (int32_t)p->trans_a);
     set_int(desc, CUBLASLT_MATMUL_DESC_TRANSB, (int32_t)p->trans_b);
     set_int(desc, CUBLASLT_MATMUL_DESC_POINTER_MODE, p->is_device);
@@ -182,16 +192,19 @@ static cublasLtMatmulDesc_t desc_of(const lt_case *p)
 
 static cublasStatus_t call(const lt_case *p, const void *C)
 {
-    double alpha, beta;
+    const tgl_type scale = element_type(p->scale);
+    double alpha[2], beta[2];
     cublasLtMatmulDesc_t desc = desc_of(p);
     cublasLtMatrixLayout_t a = layout_of(&p->A, (int)p->ab), b = layout_of(&p->B, (int)p->ab);
     cublasLtMatrixLayout_t c = layout_of(&p->C, (int)p->c);
     cublasLtMatrixLayout_t d = p->is_in_place ? c : layout_of(&p->D, (int)p->d);
-    element_set(element_type(p->scale), &alpha, 0, p->alpha);
-    element_set(element_type(p->scale), &beta, 0, p->beta);
+    for (int part = 0; part < element_parts(scale); part++) {
+        element_set(scale, alpha, part, part == 0 ? creal(p->alpha) : cimag(p->alpha));
+        element_set(scale, beta, part, part == 0 ? creal(p->beta) : cimag(p->beta));
+    }
     const cublasStatus_t status =
-        cublasLtMatmul(handle, desc, &alpha, p->A.memory, a, p->B.memory, b, &beta, C, c,
-                       p->D.memory, d, NULL, NULL, 0, NULL);
+        cublasLtMatmul(handle, desc, alpha, p->A.memory, a, p->B.memory, b, beta, C, c, p->D.memory,
+                       d, NULL, NULL, 0, NULL);
     drop_desc(desc), drop_layout(a), drop_layout(b), drop_layout(c);
     if (d != c) drop_layout(d);
     return status;

@@ -32,6 +32,11 @@ static const struct types {
     {CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F},
     {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F},
     {CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC},
+    {CUDA_C_32F, CUDA_C_32F, CUDA_C_32F, CUBLAS_COMPUTE_32F},
+    {CUDA_C_32F, CUDA_C_32F, CUDA_C_32F, CUBLAS_COMPUTE_32F_PEDANTIC},
+    {CUDA_C_32F, CUDA_C_32F, CUDA_C_32F, CUBLAS_COMPUTE_32F_FAST_TF32},
+    {CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F},
+    {CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F_PEDANTIC},
 };
 
 static struct types types_of(const function_row *f, uint64_t *seed)
@@ -45,7 +50,7 @@ static struct types types_of(const function_row *f, uint64_t *seed)
 typedef struct product_case {
     cublas_call c;
     batch A, B, C;
-    double alpha, beta;
+    double complex alpha, beta;
 } product_case;
 
 /* The definition. *D: a copy of C. */
@@ -54,13 +59,13 @@ static void multiply(const product_case *p, const batch *D)
     for (int64_t b = 0; b < p->C.count; b++)
         for (int64_t j = 0; j < p->c.n; j++)
             for (int64_t i = 0; i < p->c.m; i++) {
-                double sum = 0;
+                double complex sum = 0;
                 for (int64_t l = 0; l < p->c.k && p->alpha != 0; l++)
                     sum += matrices_at(&p->A, b, p->c.trans_a, i, l) *
                            matrices_at(&p->B, b, p->c.trans_b, l, j);
                 sum *= p->alpha;
                 if (p->beta != 0) sum += p->beta * matrices_at(&p->C, b, CUBLAS_OP_N, i, j);
-                element_set(D->type, D->pointers[b], i + j * D->ld, sum);
+                matrices_set(D, b, i, j, sum);
             }
 }
 
@@ -79,6 +84,10 @@ static product_case make_case(const function_row *f, uint64_t *seed, const struc
                   count = f->kind == ONE ? 1 : rig_between(seed, 1, 5);
     product_case p = {.alpha = scalars[rig_between(seed, 0, 4)],
                       .beta = scalars[rig_between(seed, 0, 4)]};
+    if (element_parts(element_type(types->ab)) == 2) {
+        p.alpha += scalars[rig_between(seed, 0, 4)] * I;
+        p.beta += scalars[rig_between(seed, 0, 4)] * I;
+    }
     p.c = (cublas_call){.trans_a = (cublasOperation_t)rig_between(seed, 0, 2),
                         .trans_b = (cublasOperation_t)rig_between(seed, 0, 2),
                         .m = m,
@@ -109,11 +118,14 @@ static void check(const function_row *f, uint64_t *seed, cublasHandle_t handle)
     product_case p = make_case(f, seed, &types);
     const batch D = matrices_copy(&p.C);
     const bool is_device = types.scale != CUDA_R_16F && rig_between(seed, 0, 1) == 1;
-    double alpha, beta;
-    element_set(element_type(types.scale), &alpha, 0, p.alpha);
-    element_set(element_type(types.scale), &beta, 0, p.beta);
+    const tgl_type scale = element_type(types.scale);
+    double alpha[2], beta[2];
+    for (int part = 0; part < element_parts(scale); part++) {
+        element_set(scale, alpha, part, part == 0 ? creal(p.alpha) : cimag(p.alpha));
+        element_set(scale, beta, part, part == 0 ? creal(p.beta) : cimag(p.beta));
+    }
     multiply(&p, &D);
-    p.c.handle = handle, p.c.alpha = &alpha, p.c.beta = &beta;
+    p.c.handle = handle, p.c.alpha = alpha, p.c.beta = beta;
     p.c.A = f->kind == POINTERS ? (void *)p.A.pointers : p.A.memory;
     p.c.B = f->kind == POINTERS ? (void *)p.B.pointers : p.B.memory;
     p.c.C = f->kind == POINTERS ? (void *)p.C.pointers : p.C.memory;

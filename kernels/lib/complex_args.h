@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parameters of the kernels of gemm/complex.cu, structs by value: plain C, shared by the host
+ * that fills them and the kernels that read them. Pointers to `const void *` lead to complex
+ * elements. ..._array: NULL, or the pointers to the matrices of a batch. Scalars: the
+ * real part, the imaginary part; ..._at: NULL, or these in device memory.
+ */
+#ifndef TGL_COMPLEX_ARGS_H
+#define TGL_COMPLEX_ARGS_H
+
+/* A or B of all problems, or of one if all share it: `lines` contiguous lines of `length` elements.
+ * Each becomes two lines of the real matrix. */
+struct tgl_expand_args {
+    const void *from;
+    const void *const *from_array;
+    void *to;
+    void **to_array;            /* with from_array: becomes the pointers to the real matrices */
+    long long ld, stride;       /* of `from`, in complex elements */
+    long long to_ld, to_stride; /* of `to`, in real elements */
+    long long lines, length;
+    int blocks;           /* for each matrix */
+    int conj, conj_other; /* whether the product is of conjugates of this matrix, and of
+                             the other one */
+    const void *alpha_at; /* NULL, or alpha in device memory: if it is 0, `from` is not read */
+};
+
+/* D := alpha*D + beta*C + bias + residual, m x n, which is only done if the real product cannot do
+ * it: see complex.cu. */
+struct tgl_combine_args {
+    const void *C;
+    const void *const *C_array;
+    void *D;
+    void *const *D_array;
+    void *saved;          /* if D is C: memory for C, without padding */
+    const void *bias;     /* NULL, or one element for each row or column */
+    const void *residual; /* NULL, or a matrix of D's sizes */
+    long long ldc, ldd, ld_residual;
+    long long stride_c, stride_d, stride_bias, stride_residual;
+    long long m, n, batch;
+    int separate_d, bias_of_row; /* D is not C; the bias has an element for each row */
+    double alpha[2], beta[2];
+    const void *alpha_at, *beta_at; /* beta_at: NULL with alpha_at: beta is 0 */
+    void *scalars;                  /* with alpha_at: alpha and beta of the real product */
+};
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps before and after the real product of a complex one: see complex.h.
+ */
+#include "plan/complex.h"
+#include "base/integers.h"
+#include "plan/limits.h"
+
+#include "../../kernels/lib/complex_args.h"
+
+#include <stddef.h>
+#include <string.h>
+
+typedef struct tgl_expand_args expand_args;
+typedef struct tgl_combine_args combine_args;
+
+enum { THREADS = 256, PER_BLOCK = 4 * THREADS }; /* constants of gemm/complex.cu */
+
+/* An expanded operand: each of its `lines` lines in memory becomes two of `length` numbers. */
+typedef struct expansion {
+    tgl_operand operand, array; /* TGL_AT_A, TGL_AT_A_ARRAY; TGL_AT_B, TGL_AT_B_ARRAY */
+    const char *what;
+    int parts; /* PARTS of gemm/complex.cu */
+    bool conj, conj_other;
+    int64_t lines, elements; /* of the complex matrix: lines, elements of a line */
+    int64_t ld, stride;      /* of the complex matrix, in elements */
+    int64_t length, pitch;   /* of the real matrix, in numbers */
+    int64_t count;           /* matrices; 1 if all problems share one */
+    int64_t array_at, bytes; /* offset of the pointers to the real matrices; bytes of all */
+} expansion;
+
+/* ---- Layout ---------------------------------------------------------------------------------- */
+
+static int64_t number_bytes(const tgl_shape *s)
+{
+    return (int64_t)tgl_type_alignment(s->type_a);
+}
+
+/* Sets the members that follow from the others. */
+static void lay_out(const tgl_shape *s, expansion *e)
+{
+    enum { TMA_ALIGNMENT = 16, LINE_OF_L2 = 128, LONG = 1024 }; /* bytes */
+    const int64_t bytes = e->length * number_bytes(s);
+    e->pitch = tgl_round_up(bytes, bytes >= LONG ? LINE_OF_L2 : TMA_ALIGNMENT) / number_bytes(s);
+    e->count = s->pointers || e->stride != 0 ? s->batch : 1;
+    const int64_t matrices = e->count * 2 * e->lines * e->pitch * number_bytes(s);
+    e->array_at = tgl_round_up(matrices, TGL_WORKSPACE_ALIGNMENT);
+    const int64_t pointers = s->pointers ? e->count * (int64_t)sizeof(void *) : 0;
+    e->bytes = tgl_round_up(e->array_at + pointers, TGL_WORKSPACE_ALIGNMENT);
+}
+
+static expansion expansion_of_b(const tgl_shape *s)
+{
+    expansion e = {.operand = TGL_AT_B,
+                   .array = TGL_AT_B_ARRAY,
+                   .what = "expand B",
+                   .parts = s->trans_b ? 1 : 0,
+                   .conj = s->conj_b,
+                   .conj_other = s->conj_a,
+                   .lines = s->trans_b ? s->n : s->k,
+                   .elements = s->trans_b ? s->k : s->n,
+                   .ld = s->ldb,
+                   .stride = s->stride_b};
+    e.length = 2 * e.elements;
+    lay_out(s, &e);
+    return e;
+}
+
+/* Of a transposed A. Its conjugates are considered in the expansion of B. */
+static expansion expansion_of_a(const tgl_shape *s)
+{
+    expansion e = {.operand = TGL_AT_A,
+                   .array = TGL_AT_A_ARRAY,
+                   .what = "expand A",
+                   .parts = 2,
+                   .lines = s->k,
+                   .elements = s->m,
+                   .ld = s->lda,
+                   .stride = s->stride_a,
+                   .length = s->m};
+    lay_out(s, &e);
+    return e;
+}
+
+static int64_t stride_of(const expansion *e)
+{
+    return 2 * e->lines * e->pitch;
+}
+
+/* The operands that are expanded: none for a real shape, or if k is 0. Returns their number. */
+enum { EXPANSIONS_MAX = 2 };
+static int expansions_of(const tgl_shape *s, bool reads_pairs, expansion of[EXPANSIONS_MAX])
+{
+    int count = 0;
+    if (!tgl_type_is_complex(s->type_a) || s->k == 0) return 0;
+    if (!reads_pairs) of[count++] = expansion_of_b(s);
+    if (s->trans_a) of[count++] = expansion_of_a(s);
+    return count;
+}
+
+/* Bytes of the copy of C: it is needed if D is C, because the real product is computed there. */
+static int64_t saved_bytes(const tgl_shape *s)
+{
+    const int64_t elements = s->m * s->n * s->batch;
+    if (!tgl_type_is_complex(s->type_a) || !s->in_place) return 0;
+    return tgl_round_up(elements * (int64_t)tgl_type_size(s->type_d), TGL_WORKSPACE_ALIGNMENT);
+}
+
+int64_t tgl_complex_workspace(const tgl_shape *s)
+{
+    expansion of[EXPANSIONS_MAX];
+    int64_t bytes = saved_bytes(s);
+    for (int i = expansions_of(s, false, of) - 1; i >= 0; i--)
+        bytes += of[i].bytes;
+    return bytes;
+}
+
+/* When combine of kernels/gemm/complex.cu may have work, as far as the plan knows. */
+static tgl_combining combining_of(const tgl_shape *s)
+{
+    if (s->device_scalars || s->epilogue.bias != TGL_BIAS_NONE || s->epilogue.residual)
+        return TGL_COMBINES_ALWAYS;
+    return s->in_place ? TGL_COMBINES_IF_COMPLEX : TGL_COMBINES_IF_BETA;
+}
+
+tgl_shape tgl_real_shape(const tgl_shape *s)
+{
+    tgl_shape real = *s;
+    if (!tgl_type_is_complex(s->type_a)) return real;
+    const tgl_type type = s->type_a == TGL_C128 ? TGL_F64 : TGL_F32;
+    const expansion a = expansion_of_a(s), b = expansion_of_b(s);
+    const bool shares_a = a.count == 1, shares_b = b.count == 1;
+    real.n = 2 * s->n;
+    real.k = 2 * s->k;
+    real.conj_a = real.conj_b = false;
+    real.in_place = true;
+    real.type_a = real.type_b = real.type_c = real.type_d = real.type_accumulate = type;
+    real.lda = s->trans_a ? a.pitch : 2 * s->lda;
+    real.ldb = b.pitch;
+    real.ldc = real.ldd = 2 * s->ldd;
+    real.stride_a = s->pointers || shares_a ? 0 : s->trans_a ? stride_of(&a) : 2 * s->stride_a;
+    real.stride_b = s->pointers || shares_b ? 0 : stride_of(&b);
+    real.stride_c = real.stride_d = 2 * s->stride_d;
+    real.epilogue = (tgl_shape_epilogue){.bias = TGL_BIAS_NONE};
+    return real;
+}
+
+tgl_shape tgl_pairs_shape(const tgl_shape *s)
+{
+    tgl_shape real = tgl_real_shape(s);
+    if (!tgl_type_is_complex(s->type_a)) return real;
+    real.pairs_b = 1 + (s->conj_b ? 1 : 0) + (s->conj_a ? 2 : 0);
+    real.ldb = 2 * s->ldb;
+    real.stride_b = 2 * s->stride_b;
+    return real;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+static tgl_launch launch_of(const tgl_shape *s, const tgl_kernel *kernel, int64_t blocks,
+                            bool has_overlap)
+{
+    const int64_t most = (int64_t)TGL_GRID_X_MAX + 1; /* tgl_list_check() rejects it */
+    return (tgl_launch){
+        .kernel = kernel,
+        .grid = {(unsigned)tgl_min64(blocks, most), 1, 1},
+        .cluster = {1, 1, 1},
+        .threads = THREADS,
+        .order = has_overlap ? TGL_WAITS : TGL_AFTER_ALL,
+        .flag = -1,
+        .repeats = 1,
+        .count = (int)s->batch,
+        .last_count = (int)s->batch,
+    };
+}
+
+/* name: of the kernel's function. */
+static const tgl_kernel *kernel_of(const tgl_shape *s, const char *name, const char *parameters,
+                                   tgl_list_builder *builder)
+{
+    const tgl_kernel kernel = {
+        .name = name, .file = "gemm/complex.cu", .symbol = name, .parameters = parameters};
+    tgl_list_macro(builder, "DOUBLE", s->type_a == TGL_C128);
+    return tgl_list_kernel(builder, &kernel);
+}
+
+static void add_expansion(const tgl_shape *s, const expansion *e, bool has_overlap,
+                          tgl_list_builder *builder)
+{
+    const int64_t blocks = tgl_ceil_div(e->lines * e->elements, PER_BLOCK);
+    const expand_args args = {.ld = e->ld,
+                              .stride = e->stride,
+                              .to_ld = e->pitch,
+                              .to_stride = stride_of(e),
+                              .lines = e->lines,
+                              .length = e->elements,
+                              .blocks = (int)blocks,
+                              .conj = e->conj,
+                              .conj_other = e->conj_other};
+    const double all = (double)blocks * (double)e->count;
+    tgl_list_macro(builder, "PARTS", e->parts);
+    tgl_launch launch =
+        launch_of(s, kernel_of(s, "expand", "struct tgl_expand_args", builder),
+                  all > TGL_GRID_X_MAX ? INT64_MAX : blocks * e->count, has_overlap);
+    launch.conditions[launch.condition_count++].kind = TGL_IF_PRODUCT;
+    launch.conditions[launch.condition_count++] =
+        (tgl_condition){.kind = TGL_IF_NOT_KEPT, .operand = e->operand};
+    tgl_list_step(builder, e->what);
+    tgl_list_launch(builder, &launch, &args, sizeof args);
+    tgl_list_patch_value(builder, TGL_VALUE_OPERAND, (int)e->operand, offsetof(expand_args, from),
+                         0);
+    tgl_list_patch_value(builder, TGL_VALUE_KEPT, (int)e->operand, offsetof(expand_args, to), 0);
+    if (s->device_scalars)
+        tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_ALPHA,
+                             offsetof(expand_args, alpha_at), 0);
+    if (!s->pointers) return;
+    tgl_list_patch_value(builder, TGL_VALUE_OPERAND, (int)e->array,
+                         offsetof(expand_args, from_array), 0);
+    tgl_list_patch_value(builder, TGL_VALUE_KEPT, (int)e->operand, offsetof(expand_args, to_array),
+                         e->array_at);
+}
+
+/* The values that a run fills in. Columns: value; operand; offset in the arguments; whether it is
+ * only used with scalars in device memory, and with a separate D. */
+static const struct combine_patch {
+    tgl_value value;
+    int operand;
+    size_t at;
+    bool needs_device_scalars, needs_d;
+} combine_patches[] = {
+    {TGL_VALUE_OPERAND, TGL_AT_C, offsetof(combine_args, C), false, true},
+    {TGL_VALUE_OPERAND, TGL_AT_C_ARRAY, offsetof(combine_args, C_array), false, true},
+    {TGL_VALUE_OPERAND, TGL_AT_D, offsetof(combine_args, D), false, false},
+    {TGL_VALUE_OPERAND, TGL_AT_D_ARRAY, offsetof(combine_args, D_array), false, false},
+    {TGL_VALUE_OPERAND, TGL_AT_BIAS, offsetof(combine_args, bias), false, false},
+    {TGL_VALUE_OPERAND, TGL_AT_RESIDUAL, offsetof(combine_args, residual), false, false},
+    {TGL_VALUE_SAVED_C, 0, offsetof(combine_args, saved), false, false},
+    {TGL_VALUE_COMPLEX_ALPHA, 0, offsetof(combine_args, alpha), false, false},
+    {TGL_VALUE_COMPLEX_BETA, 0, offsetof(combine_args, beta), false, false},
+    {TGL_VALUE_OPERAND, TGL_AT_ALPHA, offsetof(combine_args, alpha_at), true, false},
+    {TGL_VALUE_OPERAND, TGL_AT_BETA, offsetof(combine_args, beta_at), true, false},
+    {TGL_VALUE_SCRATCH, 0, offsetof(combine_args, scalars), true, false},
+};
+
+/* Adds a step of the kernel `save` or `combine`. */
+static void add_combination(const tgl_shape *s, const char *what, const char *name,
+                            bool has_overlap, tgl_list_builder *builder)
+{
+    enum { BLOCKS_MAX = 1 << 16 }; /* further elements are left to the loops of the blocks */
+    const combine_args args = {.ldc = s->ldc,
+                               .ldd = s->ldd,
+                               .ld_residual = s->epilogue.ld_residual,
+                               .stride_c = s->stride_c,
+                               .stride_d = s->stride_d,
+                               .stride_bias = s->epilogue.stride_bias,
+                               .stride_residual = s->epilogue.stride_residual,
+                               .m = s->m,
+                               .n = s->n,
+                               .batch = s->batch,
+                               .separate_d = !s->in_place,
+                               .bias_of_row = s->epilogue.bias == TGL_BIAS_ROW};
+    const double blocks = (double)s->m * (double)s->n * (double)s->batch / THREADS;
+    const bool is_save = strcmp(name, "save") == 0;
+    tgl_launch launch =
+        launch_of(s, kernel_of(s, name, "struct tgl_combine_args", builder),
+                  blocks >= BLOCKS_MAX ? BLOCKS_MAX : (int64_t)blocks + 1, has_overlap);
+    launch.part = (tgl_rectangle){0, 0, s->m, 2 * s->n};
+    launch.conditions[launch.condition_count++] =
+        (tgl_condition){.kind = TGL_IF_COMBINED, .combining = combining_of(s)};
+    if (is_save) launch.conditions[launch.condition_count++].kind = TGL_IF_BETA;
+    tgl_list_step(builder, what);
+    tgl_list_launch(builder, &launch, &args, sizeof args);
+    for (size_t i = 0; i < sizeof combine_patches / sizeof *combine_patches; i++) {
+        const struct combine_patch *p = &combine_patches[i];
+        if ((p->needs_device_scalars && !s->device_scalars) || (p->needs_d && s->in_place))
+            continue;
+        tgl_list_patch_value(builder, p->value, p->operand, p->at,
+                             p->value == TGL_VALUE_SCRATCH ? builder->list->scalars_at : 0);
+    }
+}
+
+void tgl_complex_begin(const tgl_shape *s, bool reads_pairs, bool has_overlap,
+                       tgl_list_builder *builder)
+{
+    expansion of[EXPANSIONS_MAX];
+    const int count = expansions_of(s, reads_pairs, of);
+    tgl_launch_list *list = builder->list;
+    if (!tgl_type_is_complex(s->type_a)) return;
+    list->combining = combining_of(s);
+    list->is_complex = true;
+    list->saved_bytes = (size_t)saved_bytes(s);
+    list->scalars_at = s->device_scalars ? tgl_list_scratch(builder, 2 * number_bytes(s)) : 0;
+    if (s->in_place || s->device_scalars)
+        add_combination(s, "save C", "save", has_overlap, builder);
+    for (int i = 0; i < count; i++)
+        add_expansion(s, &of[i], has_overlap, builder);
+    list->complex_steps = list->step_count;
+}
+
+/* ---- The real product ------------------------------------------------------------------------ */
+
+static void redirect_conditions(const expansion *e, tgl_launch *launch)
+{
+    for (int i = 0; i < launch->condition_count; i++) {
+        tgl_condition *c = &launch->conditions[i];
+        if (c->operand == e->operand && c->kind != TGL_IF_NOT_KEPT) c->is_in_block = true;
+    }
+}
+
+static void redirect_operand(const expansion *e, tgl_patch *p)
+{
+    if (p->value == TGL_VALUE_KEPT && p->index == (int)e->operand) {
+        p->offset += e->bytes;
+    } else if (p->value == TGL_VALUE_OPERAND && p->index == (int)e->operand) {
+        p->value = TGL_VALUE_KEPT;
+    } else if (p->value == TGL_VALUE_OPERAND && p->index == (int)e->array) {
+        p->value = TGL_VALUE_KEPT;
+        p->index = (int)e->operand;
+        p->offset += e->array_at;
+    }
+}
+
+static void redirect_scalar(const tgl_shape *s, int64_t scratch, tgl_patch *p)
+{
+    if (p->value != TGL_VALUE_OPERAND || (p->index != TGL_AT_ALPHA && p->index != TGL_AT_BETA))
+        return;
+    p->value = TGL_VALUE_SCRATCH;
+    p->offset = scratch + (p->index == TGL_AT_BETA ? number_bytes(s) : 0);
+}
+
+static void redirect_map(const expansion *e, tgl_tensor *map)
+{
+    if (map->operand != (int)e->operand) return;
+    if (map->base == TGL_VALUE_KEPT) map->offset += e->bytes;
+    if (map->base == TGL_VALUE_OPERAND) map->base = TGL_VALUE_KEPT;
+}
+
+static void redirect_launch(const tgl_shape *s, const expansion *of, int count, int64_t scratch,
+                            tgl_launch *launch)
+{
+    for (int i = 0; i < count; i++)
+        redirect_conditions(&of[i], launch);
+    for (int j = 0; j < launch->patch_count; j++) {
+        for (int i = 0; i < count; i++)
+            redirect_operand(&of[i], &launch->patches[j]);
+        redirect_scalar(s, scratch, &launch->patches[j]);
+    }
+}
+
+/* Blocks that fill each SM once would be distributed unevenly while the many blocks of an expansion
+ * still end, so they start after it. */
+static void start_late(tgl_launch *launch)
+{
+    if (!launch->is_persistent && launch->order == TGL_WAITS) launch->order = TGL_AFTER_ALL;
+}
+
+void tgl_complex_end(const tgl_shape *s, bool reads_pairs, bool has_overlap,
+                     tgl_list_builder *builder)
+{
+    tgl_launch_list *list = builder->list;
+    expansion of[EXPANSIONS_MAX];
+    const int count = expansions_of(s, reads_pairs, of);
+    if (!list->is_complex || builder->status != TGL_OK) return;
+    for (int i = list->complex_steps; i < list->step_count; i++)
+        for (int j = 0; j < list->steps[i].launch_count; j++)
+            redirect_launch(s, of, count, list->scalars_at, &list->steps[i].launches[j]);
+    for (int i = 0; count > 0 && i < list->steps[list->complex_steps].launch_count; i++)
+        start_late(&list->steps[list->complex_steps].launches[i]);
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < list->map_count; j++)
+            redirect_map(&of[i], &list->maps[j]);
+        tgl_list_keep(builder, of[i].operand, of[i].bytes + list->kept_bytes[of[i].operand]);
+    }
+    add_combination(s, "combine D", "combine", has_overlap, builder);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Complex products are planned as real ones. With the parts of an element beside each other, a
+ * complex product m x n x k is the real product m x 2n x 2k of A as it lies and of B', into which a
+ * pre-pass (kernels/gemm/complex.cu) expands B. The families see the real product only. Their
+ * launches then get the pointers to B', which is at the beginning of the block of B that
+ * tgl_operand_prepare() can keep, instead of those to B. A transposed A is expanded, too.
+ *
+ * The real product has no epilogue. If alpha or beta has an imaginary part, with a bias or
+ * residual, and if C is added to another matrix, it computes op(A)*op(B) only, and a last step the
+ * rest.
+ */
+#ifndef TGL_COMPLEX_H
+#define TGL_COMPLEX_H
+
+#include "plan/launch_list.h"
+
+/* The real product that computes a complex one; a real shape itself. */
+tgl_shape tgl_real_shape(const tgl_shape *shape);
+
+/* The same for a family that reads B as it lies (tgl_family.reads_pairs). */
+tgl_shape tgl_pairs_shape(const tgl_shape *shape);
+
+/* The maximum bytes of workspace for the expanded operands and a copy of C; 0 for a real shape. */
+int64_t tgl_complex_workspace(const tgl_shape *shape);
+
+/* Adds the pre-passes of a complex shape, before the steps of the real product. reads_pairs: B is
+ * not expanded. */
+void tgl_complex_begin(const tgl_shape *shape, bool reads_pairs, bool has_overlap,
+                       tgl_list_builder *builder);
+
+/* Makes the steps of the real product, which follow those of the pre-passes, read the results of
+ * these, and adds the step that applies complex scalars and the epilogue. */
+void tgl_complex_end(const tgl_shape *shape, bool reads_pairs, bool has_overlap,
+                     tgl_list_builder *builder);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of complex types on the simulator: random ones by the planner's choice, transposes
+ * and conjugates by a kernel of each family, prepared operands, and limits of workspace. The
+ * pre-passes and their launch lists: src/plan/complex.c.
+ */
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const tgl_type types[] = {TGL_C64, TGL_C128};
+
+static double random_scalar(uint64_t *seed)
+{
+    static const double scalars[] = {1, 0, 0, -0.5, 1.25, (double)NAN};
+    return scalars[random_int(seed, 0, random_int(seed, 0, 9) == 0 ? 5 : 4)];
+}
+
+static void random_products(void **state)
+{
+    uint64_t seed = 51;
+    for (int i = 0; i < 40; i++) {
+        const tgl_type type = types[i % 2];
+        gemm_case c = {.problem = random_problem(&seed, type, i % 8 == 0 ? 60 : 24),
+                       .alpha = random_scalar(&seed),
+                       .beta = random_scalar(&seed),
+                       .alpha_imag = random_scalar(&seed),
+                       .beta_imag = random_scalar(&seed),
+                       .pointers = random_int(&seed, 0, 3) == 0,
+                       .fill = random_kind(&seed, type),
+                       .at_end = random_int(&seed, 0, 1) == 1,
+                       .seed = random_bits(&seed)};
+        vary_case(&seed, &c);
+        if (i % 3 == 0)
+            c.epilogue =
+                (tgl_epilogue){.size = sizeof c.epilogue,
+                               .bias = (tgl_bias)random_int(&seed, TGL_BIAS_NONE, TGL_BIAS_COLUMN),
+                               .residual = (int)random_int(&seed, 0, 1)};
+        assert_true(check_case(*state, &c));
+    }
+}
+
+/* Columns: type; arithmetic; kernel; sizes. */
+static const struct {
+    tgl_type type;
+    tgl_compute compute;
+    const char *kernel;
+    int64_t m, n, k;
+} families[] = {
+    {TGL_C64, TGL_COMPUTE_IEEE, "simt_32x32x32", 37, 21, 35},
+    {TGL_C64, TGL_COMPUTE_IEEE, "simt_32x32x32:splits=2", 36, 22, 64},
+    {TGL_C64, TGL_COMPUTE_IEEE, "simt_32x32x32:strips=1", 64, 33, 20},
+    {TGL_C64, TGL_COMPUTE_ACCURATE, "accurate_128x64", 40, 24, 140},
+    {TGL_C64, TGL_COMPUTE_TF32, "wgmma_128x128", 40, 24, 36},
+    {TGL_C128, TGL_COMPUTE_IEEE, "dmma_64x64", 37, 21, 35},
+    {TGL_C64, TGL_COMPUTE_IEEE, NULL, 40, 1, 90},
+    {TGL_C128, TGL_COMPUTE_IEEE, NULL, 1, 40, 90},
+    {TGL_C64, TGL_COMPUTE_ACCURATE, NULL, 300, 2, 30},
+};
+
+static void layouts_of_families(void **state)
+{
+    uint64_t seed = 52;
+    static const int layouts[] = {0, 6, 9, 15}; /* the transposes of A, and four times those of B */
+    /* Family `accurate` also computes listed elements and exact tiles from a complex B. */
+    static const inputs fills[] = {UNIFORM_11, WIDE, NON_FINITE};
+    for (size_t i = 0; i < COUNT_OF(families); i++)
+        for (size_t j = 0; j < COUNT_OF(layouts) * COUNT_OF(fills); j++) {
+            const int layout = layouts[j % COUNT_OF(layouts)];
+            const inputs fill = fills[j / COUNT_OF(layouts)];
+            if (fill != UNIFORM_11 && families[i].compute != TGL_COMPUTE_ACCURATE) break;
+            tgl_problem p =
+                problem_of(families[i].type, families[i].m, families[i].n, families[i].k);
+            p.trans_a = (tgl_transpose)(TGL_NO_TRANS + layout % 4);
+            p.trans_b = (tgl_transpose)(TGL_NO_TRANS + layout / 4);
+            p.compute = families[i].compute;
+            if (j % 2 == 1) p.order = TGL_COL_MAJOR;
+            const gemm_case c = {.problem = p,
+                                 .alpha = layout % 5 == 0 ? 0 : 1.5,
+                                 .alpha_imag = layout % 5 < 2 ? -0.75 : 0,
+                                 .beta = layout % 7 < 4 ? 0.5 : 0,
+                                 .beta_imag = layout % 7 < 2 ? 2 : 0,
+                                 .fill = fill,
+                                 .kernel = families[i].kernel,
+                                 .at_end = layout % 2 == 1,
+                                 .seed = random_bits(&seed)};
+            if (!check_case(*state, &c)) fail_msg("%s, layout %d", c.kernel, layout);
+        }
+}
+
+/* A batch by pointers and one that shares B, with scalars of the device. */
+static void batches(void **state)
+{
+    uint64_t seed = 53;
+    for (int i = 0; i < 16; i++) {
+        gemm_case c = {.problem = problem_of(types[i % 2], 20, 9, 17),
+                       .alpha = i % 5 == 4 ? 0 : 0.5,
+                       .alpha_imag = i % 5 == 4 ? 0 : i % 3,
+                       .beta_imag = i % 4 == 1 ? -1 : 0,
+                       .pointers = i % 8 < 4,
+                       .fill = UNIFORM_11,
+                       .seed = random_bits(&seed)};
+        tgl_problem *p = &c.problem;
+        p->trans_a = i % 4 < 2 ? TGL_NO_TRANS : TGL_TRANS;
+        p->scalars = i % 3 == 0 ? TGL_SCALARS_HOST : TGL_SCALARS_DEVICE;
+        p->batch = 4;
+        p->stride_a = p->stride_c = 400;
+        p->stride_b = c.pointers ? 400 : 0;
+        assert_true(check_case(*state, &c));
+    }
+}
+
+/* ---- Prepared operands ----------------------------------------------------------------------- */
+
+enum { M = 20, N = 24, K = 136 };
+
+static void run_prepared(const tgl_plan *plan, const float *A, const float *B, double alpha_imag,
+                         const tgl_prepared *a, const tgl_prepared *b, float *C)
+{
+    const tgl_operands operands = {.size = sizeof operands,
+                                   .alpha = 1,
+                                   .A = A,
+                                   .B = B,
+                                   .C = C,
+                                   .prepared_a = a,
+                                   .prepared_b = b,
+                                   .alpha_imag = alpha_imag};
+    assert_status(tgl_plan_run_operands(plan, &operands, NULL), TGL_OK);
+}
+
+/* Results have the same bits with and without prepared operands, also if alpha, which the pre-pass
+ * multiplies with B, has an imaginary part. */
+static void check_prepared(tgl_device *dev, tgl_compute compute, const char *kernel, bool trans_a)
+{
+    static float A[2 * M * K], B[2 * K * N], C[2][2 * M * N];
+    tgl_problem p = problem_of(TGL_C64, M, N, K);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    uint64_t seed = 54;
+    tgl_plan *plan;
+    tgl_prepared *a, *b;
+    for (int i = 0; i < 2 * M * K; i++)
+        A[i] = (float)random_int(&seed, -9, 9) / 7;
+    for (int i = 0; i < 2 * K * N; i++)
+        B[i] = (float)random_int(&seed, -9, 9) / 7;
+    p.compute = compute;
+    if (trans_a) p.trans_a = TGL_CONJ_TRANS;
+    assert_status(tgl_plan_create(dev, &p, &options, &plan), TGL_OK);
+    assert_status(tgl_operand_prepare(plan, TGL_SIDE_A, A, NULL, &a), TGL_OK);
+    assert_status(tgl_operand_prepare(plan, TGL_SIDE_B, B, NULL, &b), TGL_OK);
+    assert_true(tgl_prepared_size(b) > 0);
+    assert_true((tgl_prepared_size(a) > 0) == (trans_a || compute == TGL_COMPUTE_ACCURATE));
+    for (int i = 0; i < 2; i++) {
+        run_prepared(plan, A, B, i, NULL, NULL, C[0]);
+        for (int which = 1; which < 4; which++) {
+            run_prepared(plan, A, B, i, which & 1 ? a : NULL, which & 2 ? b : NULL, C[1]);
+            assert_memory_equal(C[0], C[1], sizeof C[0]);
+        }
+    }
+    tgl_prepared_destroy(a);
+    tgl_prepared_destroy(b);
+    tgl_plan_destroy(plan);
+}
+
+static void prepared_operands(void **state)
+{
+    for (int trans_a = 0; trans_a < 2; trans_a++) {
+        check_prepared(*state, TGL_COMPUTE_IEEE, "simt_32x32x32", trans_a);
+        check_prepared(*state, TGL_COMPUTE_ACCURATE, "accurate_128x64", trans_a);
+        check_prepared(*state, TGL_COMPUTE_TF32, "wgmma_128x128", trans_a);
+    }
+}
+
+/* The expansion of B depends on the conjugates of both operands. */
+static void a_prepared_operand_is_for_its_conjugates(void **state)
+{
+    static float B[2 * K * N], A[2 * M * K], C[2 * M * N];
+    const tgl_operands operands = {.size = sizeof operands, .alpha = 1, .A = A, .B = B, .C = C};
+    tgl_problem p = problem_of(TGL_C64, M, N, K);
+    tgl_plan *plan, *other;
+    tgl_prepared *b;
+    assert_status(tgl_plan_create(*state, &p, NULL, &plan), TGL_OK);
+    assert_status(tgl_operand_prepare(plan, TGL_SIDE_B, B, NULL, &b), TGL_OK);
+    for (int i = 0; i < 2; i++) {
+        p.trans_a = i == 0 ? TGL_CONJ_NO_TRANS : TGL_NO_TRANS;
+        p.trans_b = i == 1 ? TGL_CONJ_NO_TRANS : TGL_NO_TRANS;
+        assert_status(tgl_plan_create(*state, &p, NULL, &other), TGL_OK);
+        tgl_operands with = operands;
+        with.prepared_b = b;
+        assert_status(tgl_plan_run_operands(other, &with, NULL), TGL_BAD_B);
+        tgl_plan_destroy(other);
+    }
+    tgl_prepared_destroy(b);
+    tgl_plan_destroy(plan);
+}
+
+/* ---- Workspace ------------------------------------------------------------------------------- */
+
+static void limits_of_workspace_hold(void **state)
+{
+    const tgl_problem p = problem_of(TGL_C64, M, N, K);
+    tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
+    const size_t needed = sizeof(float) * (4 * K * N + 2 * M * N); /* of B', and of C */
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_UNSUPPORTED);
+    assert_sentence("products of c64 need workspace: here 56064 bytes, and the limit is 0");
+    options.workspace_limit = (int64_t)needed;
+    assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_OK);
+    assert_true(tgl_plan_workspace_size(plan) == needed);
+    tgl_plan_destroy(plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(random_products, setup_sim, teardown_device),
+        cmocka_unit_test_setup_teardown(layouts_of_families, setup_sim, teardown_device),
+        cmocka_unit_test_setup_teardown(batches, setup_sim, teardown_device),
+        cmocka_unit_test_setup_teardown(prepared_operands, setup_sim, teardown_device),
+        cmocka_unit_test_setup_teardown(a_prepared_operand_is_for_its_conjugates, setup_sim,
+                                        teardown_device),
+        cmocka_unit_test_setup_teardown(limits_of_workspace_hold, setup_sim, teardown_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
