@@ -115,6 +115,16 @@ int64_t tgl_complex_workspace(const tgl_shape *s)
     return bytes;
 }
 
+bool tgl_complex_fits(const tgl_shape *shape, int64_t limit)
+{
+    return limit == TGL_WORKSPACE_DEFAULT || limit >= tgl_complex_workspace(shape);
+}
+
+int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit)
+{
+    return limit == TGL_WORKSPACE_DEFAULT ? limit : limit - tgl_complex_workspace(shape);
+}
+
 /* When combine of kernels/gemm/complex.cu may have work, as far as the plan knows. */
 static tgl_combining combining_of(const tgl_shape *s)
 {

@@ -24,6 +24,11 @@ tgl_shape tgl_pairs_shape(const tgl_shape *shape);
 /* The maximum bytes of workspace for the expanded operands and a copy of C; 0 for a real shape. */
 int64_t tgl_complex_workspace(const tgl_shape *shape);
 
+/* Whether a limit of the workspace (TGL_WORKSPACE_DEFAULT: none) leaves what a complex product
+ * needs in any case, and what is left of it for the real product. */
+bool tgl_complex_fits(const tgl_shape *shape, int64_t limit);
+int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit);
+
 /* Adds the pre-passes of a complex shape, before the steps of the real product. reads_pairs: B is
  * not expanded. */
 void tgl_complex_begin(const tgl_shape *shape, bool reads_pairs, bool has_overlap,

@@ -295,29 +295,17 @@ static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *ask
     best->may_have_strips = find_strips(asked, shape, &tiles, parts, &why) > 0;
 }
 
-/* Whether the limit leaves the workspace that a complex product needs in any case. */
-static bool fits_limit(const tgl_shape *shape, int64_t limit)
-{
-    return limit == TGL_WORKSPACE_DEFAULT || limit >= tgl_complex_workspace(shape);
-}
-
-/* What is left of such a limit for the workspace of the real product. */
-static int64_t rest_of_limit(const tgl_shape *shape, int64_t limit)
-{
-    return limit == TGL_WORKSPACE_DEFAULT ? limit : limit - tgl_complex_workspace(shape);
-}
-
 void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                          int strips, int64_t workspace_max, tgl_candidate *best)
 {
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
     const tgl_shape even = tgl_shape_of_even_groups(shape), real = tgl_real_shape(&even);
     planning p = {
-        .chip = &known, .workspace_max = rest_of_limit(shape, workspace_max), .limit = INFINITY};
+        .chip = &known, .workspace_max = tgl_complex_rest(shape, workspace_max), .limit = INFINITY};
     *best = (tgl_candidate){.choice = *choice,
                             .rejected = "the limit of its workspace is too low",
                             .rejected_status = TGL_UNSUPPORTED};
-    if (fits_limit(shape, workspace_max)) choose_of(&p, &real, choice, strips, best);
+    if (tgl_complex_fits(shape, workspace_max)) choose_of(&p, &real, choice, strips, best);
 }
 
 /* ---- The choice ------------------------------------------------------------------------------ */
@@ -481,10 +469,10 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
     const tgl_shape even = tgl_shape_of_even_groups(asked), real = tgl_real_shape(&even);
     const tgl_shape *shape = &real;
     planning p = {.chip = &known,
-                  .workspace_max = rest_of_limit(asked, request->workspace_max),
+                  .workspace_max = tgl_complex_rest(asked, request->workspace_max),
                   .limit = INFINITY};
     const tgl_family *family;
-    if (!fits_limit(asked, request->workspace_max))
+    if (!tgl_complex_fits(asked, request->workspace_max))
         return tgl_fail(TGL_UNSUPPORTED,
                         "products of %s need workspace: here %lld bytes, and the limit is %lld",
                         tgl_type_name(asked->type_a), (long long)tgl_complex_workspace(asked),
