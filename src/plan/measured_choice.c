@@ -292,3 +292,12 @@ int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl
     free(made.items);
     return count;
 }
+
+tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
+                              const tgl_request *request, tgl_candidate *choice)
+{
+    tgl_consulted said;
+    TGL_TRY(tgl_planner_estimate(chip, shape, request, choice));
+    if (!request->is_named) tgl_planner_consult(chip, shape, request, false, choice, &said);
+    return TGL_OK;
+}
