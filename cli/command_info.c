@@ -145,6 +145,7 @@ static void print_unknown_settings(void)
                                         "TEGULA_CUBLAS_WORKSPACE",
                                         "TEGULA_EFFORT",
                                         "TEGULA_LIBCUDA",
+                                        "TEGULA_LIBNCCL",
                                         "TEGULA_LIBRARY",
                                         "TEGULA_NVRTC",
                                         "TEGULA_SCALAPACK_TRACE",

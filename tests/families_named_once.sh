@@ -6,7 +6,7 @@
 #
 # A family is named by a word, or by a part of an identifier or text between underscores ("skinny",
 # "tgl_skinny_plan", "simt_128x256x8"), in upper or lower case. Comments may name a family as an example,
-# the tuned tables contain kernel names, and default_compute.c the names of compute modes.
+# the tuned tables contain kernel names, and default_compute.c and type_names.c those of compute modes.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 families=$(sed -n 's/^const tgl_family tgl_family_\([a-z0-9_]*\) = {$/\1/p' src/families/*.c | sort)
@@ -44,7 +44,7 @@ without_comments() {
     sub(/\/\/.*/, "", kept)
     gsub(/TGL_(HAS|COMPUTE)_[A-Z0-9_]*/, "", kept)
     if (FILENAME ~ /default_compute\.c$/) gsub(/ieee or accurate/, "", kept)
-    if (FILENAME ~ /problem\/shape\.c$/) gsub(/"accurate"/, "", kept)
+    if (FILENAME ~ /problem\/type_names\.c$/) gsub(/"accurate"/, "", kept)
     print kept
   }' "$1"
 }

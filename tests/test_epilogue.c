@@ -184,11 +184,11 @@ static void bad_epilogues_are_refused(void **state)
 static void other_types_are_unsupported(void **state)
 {
     static const char *const cpu_sentences[] = {
-        "the bias is f16; the cpu device takes f16, bf16 and f32 for products of f16 and bf16, "
-        "else "
-        "the type of D only",
-        "the residual is f16; the cpu device takes f16, bf16 and f32 for products of f16 and bf16, "
-        "else the type of D only"};
+        "the bias is f16; the cpu device takes f16, bf16 and f32 for products of f16, bf16, 8-bit "
+        "floating-point types and scaled i8, else the type of D only",
+        "the residual is f16; the cpu device takes f16, bf16 and f32 for products of f16, bf16, "
+        "8-bit "
+        "floating-point types and scaled i8, else the type of D only"};
     for (int i = 0; i < 2; i++) {
         const tgl_problem problem = problem_of(TGL_F32, 5, 6, 7);
         tgl_problem large = problem_of(TGL_F32, 500, 600, 700);

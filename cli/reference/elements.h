@@ -65,7 +65,8 @@ double element_half_ulp(tgl_type type, double x);
 /* Element number `at`. Every number of these types is a double. */
 double element_get(tgl_type type, const void *elements, int64_t at);
 
-/* Stores x, rounded to nearest, ties to even. Overflow gives an infinity, NaN a quiet NaN. Integers
+/* Stores x, rounded to nearest, ties to even. Overflow gives an infinity, in e4m3 and e5m2 the
+ * largest finite number, NaN a quiet NaN. Integers
  * have neither: overflow gives the nearest integer of the type, NaN the least one. Padding is
  * filled with NaN; a kernel that reads it computes a wrong result. */
 void element_set(tgl_type type, void *elements, int64_t at, double x);

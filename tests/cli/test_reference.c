@@ -360,6 +360,7 @@ static void elements_that_are_not_finite(void **state)
         element_set((tgl_type)type, storage, COUNT - 1, NAN);
         for (size_t i = 0; i < 3 * sizeof places / sizeof places[0]; i++) {
             const int at = places[i / 3];
+            if (isfinite(element_round((tgl_type)type, planted[i % 3]))) continue; /* no infinity */
             element_set((tgl_type)type, storage, at, planted[i % 3]);
             assert_int_equal(element_find_non_finite((tgl_type)type, storage, COUNT), at);
             element_set((tgl_type)type, storage, at, numbers[at % 4]);

@@ -147,6 +147,9 @@ class Tensor:
     def is_neg(self):
         return self.is_negative
 
+    def is_conj(self):
+        return False  # as each tensor of real numbers
+
     def resolve_conj(self):
         return self
 

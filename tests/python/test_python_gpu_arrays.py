@@ -26,9 +26,9 @@ def recorded_streams():
     """The streams of the products in a with-block."""
     streams, run = [], _plans.PlanBase.run
 
-    def record(self, pointers, alpha, beta, stream=None, prepared=(None, None)):
+    def record(self, pointers, alpha, beta, stream=None, *others):
         streams.append(stream)
-        return run(self, pointers, alpha, beta, stream, prepared)
+        return run(self, pointers, alpha, beta, stream, *others)
     with mock.patch.object(_plans.PlanBase, "run", record):
         yield streams
 

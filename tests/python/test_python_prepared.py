@@ -88,7 +88,7 @@ class Simulator(Prepares, unittest.TestCase):
                 _plans.PlanBase, "run", autospec=True, side_effect=_plans.PlanBase.run) as run:
             for given, compute in ({}, "accurate"), ({"compute": "ieee"}, "ieee"):
                 tegula.matmul(self.a[:3], right, **given)
-                used, *_, prepared = run.call_args[0]
+                used, *_, prepared, _ = run.call_args[0]
                 self.assertEqual(used.device.name, "sim")
                 self.assertEqual(used.recipe.options.compute, compute)
                 self.assertEqual(prepared, (None, right._handle))
