@@ -95,7 +95,8 @@ static const char *read_line(suite *s, char *line, tgl_type wanted)
     if (split(line, fields) != FIELDS) return "a line has six fields: type,m,n,k,layout,batch";
     tgl_problem p = cli_problem(TGL_F32, 0, 0, 0);
     if (!read_types(fields[0], &p))
-        return "the type is none of f32, f64, f16, bf16, e4m3, e5m2, i8, c64, c128 and tf32, or one with "
+        return "the type is none of f32, f64, f16, bf16, e4m3, e5m2, i8, c64, c128 and tf32, or "
+               "one with "
                "another for C "
                "behind a '-': f16-f32";
     if (!read_size(fields[1], &p.m) || !read_size(fields[2], &p.n) || !read_size(fields[3], &p.k) ||

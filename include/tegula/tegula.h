@@ -418,7 +418,7 @@ typedef struct tgl_problem {
      * A[i] and B[i]. Kernels use loads of up to 16 bytes if it allows them. 0: the element size. */
     int64_t alignment;
     tgl_scaling scaling_a, scaling_b, scaling_d;
-    tgl_type type_scale; /* of all scale factors; 0: TGL_F32 */
+    tgl_type type_scale;       /* of all scale factors; 0: TGL_F32 */
     tgl_grouping grouping;     /* not with TGL_POINTERS or scales */
     tgl_group_form group_form; /* of a problem with a grouping; else 0 */
 } tgl_problem;
@@ -894,7 +894,7 @@ typedef struct tgl_warm_options {
     void *user;                                                /* passed to report */
     tgl_type type; /* of A, B, C and D; 0: F32, or else BF16 or F64 for a kernel without F32; for an
                       archive all types */
-    const char *archive; /* the path of an archive to write; NULL: none */
+    const char *archive;     /* the path of an archive to write; NULL: none */
     int64_t archive_kernels; /* the most kernels in it; 0: as many as 64 MiB hold */
 } tgl_warm_options;
 
@@ -910,8 +910,9 @@ typedef struct tgl_warm_options {
  * earlier one was ended. kernel has to be NULL.
  * Returns TGL_OK, also with TEGULA_CACHE=off, where nothing is stored; TGL_BAD_ARGUMENT;
  * TGL_BAD_TYPE; TGL_NO_COMPILER; TGL_UNSUPPORTED (NVRTC does not support the architecture);
- * TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder or the archive cannot be written. After all kernels were tried:
- * TGL_COMPILE or TGL_NO_MEMORY if one did not compile, TGL_DRIVER if one could not be stored. */
+ * TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder or the archive cannot be written. After
+ * all kernels were tried: TGL_COMPILE or TGL_NO_MEMORY if one did not compile, TGL_DRIVER if one
+ * could not be stored. */
 TGL_API tgl_status tgl_warm(const tgl_warm_options *options);
 
 #ifdef __cplusplus

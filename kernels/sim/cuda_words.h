@@ -144,7 +144,7 @@ float acosf(float), acoshf(float), asinf(float), asinhf(float), atanf(float), at
 #define __int_as_float(x)  TGL_SIM_BITS(float, int, x)
 #define __float_as_int(x)  TGL_SIM_BITS(int, float, x)
 
-#define __clz(x) ((x) == 0 ? 32 : __builtin_clz((unsigned)(x)))
+#define __clz(x)  ((x) == 0 ? 32 : __builtin_clz((unsigned)(x)))
 #define __popc(x) __builtin_popcount(x)
 #define __ffs(x)  __builtin_ffs(x)
 

@@ -111,8 +111,8 @@ static uint64_t draw(uint64_t *state)
     return *state * 0x2545f4914f6cdd1du;
 }
 
-/* Writes a random element: a number in (-1, 1), or any value of an integer type. Of F8: any sign and
- * fraction, and some exponents below 1. */
+/* Writes a random element: a number in (-1, 1), or any value of an integer type. Of F8: any sign
+ * and fraction, and some exponents below 1. */
 static void draw_element(tgl_type type, uint64_t *state, void *element)
 {
     const uint64_t bits = draw(state) >> 11; /* 53 bits */

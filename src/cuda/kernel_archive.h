@@ -11,11 +11,11 @@
  *
  * The file is $TEGULA_ARCHIVE, an absolute path; empty or "off": none. Without the variable it is
  * tegula/ARCH.kernels in the folder of the library (of the program, if that contains the library),
- * in ../lib from there, in /usr/local/lib or in /usr/lib, whichever exists first. It is not used if it is not a regular
- * file, belongs to a user other than the caller and root, or may be written by others; nor if it is
- * of another version, of other kernel sources, of another architecture, or of an NVRTC that is
- * newer than the driver. It must be replaced by renaming, because it is mapped while devices are
- * open.
+ * in ../lib from there, in /usr/local/lib or in /usr/lib, whichever exists first. It is not used if
+ * it is not a regular file, belongs to a user other than the caller and root, or may be written by
+ * others; nor if it is of another version, of other kernel sources, of another architecture, or of
+ * an NVRTC that is newer than the driver. It must be replaced by renaming, because it is mapped
+ * while devices are open.
  */
 #ifndef TGL_KERNEL_ARCHIVE_H
 #define TGL_KERNEL_ARCHIVE_H

@@ -8,8 +8,8 @@
 
 #include "plan/family.h"
 
-/* Why no kernel of kernels/gemm/ supports the problem. These kernels count m, n and k in 31 bits. The
- * functions below call this one, too. */
+/* Why no kernel of kernels/gemm/ supports the problem. These kernels count m, n and k in 31 bits.
+ * The functions below call this one, too. */
 const char *tgl_gemm_unsupported_reason(const tgl_shape *shape);
 
 /* Why kernels that compute only FP32 products do not support the problem. */
@@ -20,8 +20,8 @@ const char *tgl_unsupported_unless_f32(const tgl_shape *shape, const tgl_chip *c
  * and D have the type of A and B, or F32. */
 const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip *chip);
 
-/* Why kernels that multiply by mma.sync do not support the problem. They support F16, BF16, F8_E4M3,
- * F8_E5M2, F32 in compute mode TF32, F64, and I8. */
+/* Why kernels that multiply by mma.sync do not support the problem. They support F16, BF16,
+ * F8_E4M3, F8_E5M2, F32 in compute mode TF32, F64, and I8. */
 const char *tgl_unsupported_by_mma_sync(const tgl_shape *shape, const tgl_chip *chip);
 
 /* Whether A and B have 8-bit types that are multiplied. */

@@ -28,17 +28,17 @@
 
 /* What a run writes into a launch's argument. */
 typedef enum tgl_value {
-    TGL_VALUE_OPERAND,   /* pointer: run.at[index] + offset bytes; NULL stays NULL */
-    TGL_VALUE_SCRATCH,   /* pointer: the run's scratch + offset */
-    TGL_VALUE_COUNTERS,  /* pointer: the run's counters + offset */
-    TGL_VALUE_KEPT,      /* pointer: run.kept[index], else this pre-pass's scratch, + offset */
-    TGL_VALUE_ALPHA_F32, /* float: alpha; 0 without a product. In the list of a complex product,
-                            alpha and beta of the real product (complex.h) */
-    TGL_VALUE_BETA_F32,  /* float: beta */
-    TGL_VALUE_ALPHA_F64, /* double */
-    TGL_VALUE_BETA_F64,  /* double */
-    TGL_VALUE_ALPHA_I32, /* int32_t */
-    TGL_VALUE_BETA_I32,  /* int32_t */
+    TGL_VALUE_OPERAND,       /* pointer: run.at[index] + offset bytes; NULL stays NULL */
+    TGL_VALUE_SCRATCH,       /* pointer: the run's scratch + offset */
+    TGL_VALUE_COUNTERS,      /* pointer: the run's counters + offset */
+    TGL_VALUE_KEPT,          /* pointer: run.kept[index], else this pre-pass's scratch, + offset */
+    TGL_VALUE_ALPHA_F32,     /* float: alpha; 0 without a product. In the list of a complex product,
+                                alpha and beta of the real product (complex.h) */
+    TGL_VALUE_BETA_F32,      /* float: beta */
+    TGL_VALUE_ALPHA_F64,     /* double */
+    TGL_VALUE_BETA_F64,      /* double */
+    TGL_VALUE_ALPHA_I32,     /* int32_t */
+    TGL_VALUE_BETA_I32,      /* int32_t */
     TGL_VALUE_COMPLEX_ALPHA, /* two doubles: run.alpha, run.alpha_imag */
     TGL_VALUE_COMPLEX_BETA,  /* two doubles: run.beta, run.beta_imag */
     TGL_VALUE_SAVED_C,       /* pointer: the copy of C in the scratch; NULL if the run has none */

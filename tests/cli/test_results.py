@@ -32,7 +32,7 @@ class Results(unittest.TestCase):
             self.assertRegex(heading["commit"], r"^([0-9a-f]{7,}(-dirty)?|unknown)$", path)
             self.assertRegex(heading["date"], r"^\d{4}-\d\d-\d\d$", path)
             self.assertTrue(heading.get("driver") or heading.get("model"), path)
-            self.assertRegex(heading["command"], r"tegula |bench/\w+\.(py|sh)", path)
+            self.assertRegex(heading["command"], r"tegula |bench/\w+\.(py|sh|cu)", path)
             self.assertTrue(results_csv.rows(path), path)
 
     def test_the_page_is_that_of_the_results(self):
