@@ -351,7 +351,8 @@ static void make_whole(tgl_dist_plan *plan, dist_ring_call *call)
     const size_t sum = dist_task_sum_element(&plan->task);
     const bool by_rows = dist_ring_axis(&plan->task) == AXIS_M;
     for (int rank = 0; rank < (by_rows ? 1 : plan->task.ranks); rank++) {
-        const chunk c = by_rows ? (chunk){.length = plan->task.problem.m} : chunk_of(plan, rank, 0);
+        chunk c = {.length = plan->task.problem.m};
+        if (!by_rows) c = chunk_of(plan, rank, 0);
         dist_product p = product_of(plan, call, c.first, c.length);
         p.C = at(plan->ring.made[0], c.first * across(plan), sum);
         multiply(plan, call, &p);

@@ -107,6 +107,6 @@ typedef struct library_entry {
 
 /* Fills *functions, whose table ends with a NULL name. Returns NULL, or the name that is missing.
  */
-const char *library_find(void *library, const library_entry *table, void *functions);
+const char *library_find(void *library, const library_entry *entries, void *functions);
 
 #endif
