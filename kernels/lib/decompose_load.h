@@ -61,8 +61,9 @@ static __device__ __forceinline__ long long panel_of(const job_t *job,
     return (long long)w->matrix * (job->padded_lines / TGL_PANEL_LINES) + w->line / TGL_PANEL_LINES;
 }
 
-/* The position of a thread's 32 elements. Element number e belongs to line `line` + e % 4 if the
- * lines are columns in memory, else to line `line`. */
+/* Where a thread's 32 elements are. A line is a row of A or a column of B, along K. If the lines
+ * are contiguous, all elements are in `line`. If they are columns in memory (transposed), element e
+ * is in `line` + e % 4. line_of() and k_of() compute both. */
 struct decompose_place {
     int line, k;  /* the line and k of element 0 */
     int distance; /* elements along K from four of the thread's elements to the next four */

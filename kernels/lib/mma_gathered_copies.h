@@ -14,9 +14,9 @@ struct loaded {
     char unused;
 };
 
-/* Sets where a tile is in global memory. X: the matrix, whose lines are ld elements apart. begin:
- * index of the element of X at which the tile begins. k_major: the operand's layout in global
- * memory. All threads have the same origin. */
+/* Returns where a tile is in global memory, the same for all threads. Elements are bytes. X: the
+ * matrix, whose lines are ld elements apart. begin: index of the tile's first element. edge_left:
+ * rows or columns of the matrix from the tile on. k_major: the lines run along K. */
 static __device__ __forceinline__ struct mma_origin
 gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, const bool k_major)
 {

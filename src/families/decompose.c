@@ -261,7 +261,8 @@ static void patch_job(const tgl_decompose *d, int number, tgl_list_builder *buil
                          d->counters);
 }
 
-/* Adds the launch as an alternative of the latest step. which: TGL_DECOMPOSE_... */
+/* Adds a launch of the pre-pass to the list's latest step, as one of the launches that a run
+ * chooses from. which: the operands that it reads, TGL_DECOMPOSE_A, _B or _BOTH. */
 static void decompose_add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
                                  tgl_list_builder *builder)
 {

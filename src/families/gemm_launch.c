@@ -143,9 +143,9 @@ static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool 
     return true;
 }
 
-/* A strip (a part of D beside the tiles, in a launch of its own) fills the last wave of the launch
- * before it: it starts when the last block of that launch has started. That block has waited for
- * all earlier launches. */
+/* A strip (a part of D beside the tiles, in a launch of its own) starts when all blocks of the
+ * launch before it have started, and fills the SMs that the last wave leaves idle. Each of those
+ * blocks has waited for all earlier launches, so the strip need not wait. */
 static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)
 {
     if ((step->of->chip->features & TGL_HAS_OVERLAP) == 0) return TGL_AFTER_ALL;

@@ -36,9 +36,10 @@ typedef struct tgl_gemm_step {
     int64_t counter_bytes; /* bytes of workspace for the counters of split tiles */
     struct tgl_gemm_args args; /* raster, tiles_whole, splits, cluster, k_chunk, small_k_major */
 
-    /* Tensor maps of A and B, and of D if the kernel stores by TMA: kernel parameters behind the
-     * struct. An operand whose map is based on scratch is repacked. Its pointer in the struct stays
-     * NULL, unless the kernel reads the operand itself as well (keeps_operands). */
+    /* Tensor maps of A and B, and of D if the kernel stores by TMA. They are passed to the kernel
+     * after args. A map whose base is TGL_VALUE_SCRATCH describes a repacked copy of the operand in
+     * the workspace. The operand's own pointer in args is then NULL, unless keeps_operands is set:
+     * the kernel reads the operand too. */
     const tgl_tensor *maps;
     int map_count; /* 0, 2 or 3 */
     bool keeps_operands;

@@ -129,12 +129,12 @@ typedef enum tgl_ordering {
                    before that one. At its end it waits until the launch before it has ended */
 } tgl_ordering;
 
-/* A partition of D: rows [row, row + m), columns [col, col + n). */
+/* A part of D: rows [row, row + m), columns [col, col + n). */
 typedef struct tgl_rectangle {
     int64_t row, col, m, n;
 } tgl_rectangle;
 
-/* The shape of the problem that computes only this partition. */
+/* The shape of the problem that computes only this part. */
 static inline tgl_shape tgl_part_shape(const tgl_shape *shape, const tgl_rectangle *part)
 {
     tgl_shape own = *shape;
@@ -271,8 +271,8 @@ void tgl_list_patch_value(tgl_list_builder *builder, tgl_value value, int index,
 int tgl_list_tensor(tgl_list_builder *builder, const tgl_tensor *tensor);
 int tgl_list_flag(tgl_list_builder *builder, const tgl_flag *flag);
 
-/* Returns TGL_OK, or the first failure with its error message; the list is then freed. Also checks
- * the list. */
+/* Ends building and checks the list. Returns TGL_OK, or the first failure of this builder, whose
+ * error message is set. After a failure the list is freed. */
 tgl_status tgl_list_end(tgl_list_builder *builder);
 
 /* launch_check.c: TGL_GRID_TOO_LARGE, and TGL_BAD_ARGUMENT for errors in a family (a patch outside

@@ -35,7 +35,8 @@ typedef struct tgl_site {
     int next[32];        /* per lane: the group after the one that it joined last */
     uint16_t passes[32]; /* per lane: number of accesses since the last flush */
 
-    int traced, traced_warp; /* number of its steps in the trace; the warp that made them */
+    int traced;      /* executions of this instruction in the trace, at most TGL_TRACE_EACH */
+    int traced_warp; /* the only warp whose executions are traced; valid if traced > 0 */
 } tgl_site;
 
 typedef struct tgl_tally {
