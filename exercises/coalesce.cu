@@ -3,8 +3,8 @@
  * Exercise coalesce: adjacent lanes load adjacent elements.
  *
  * C := alpha*A*B + beta*C, row-major, one thread per element of C. A block of 1024 threads computes
- * 32 rows and 32 columns. The results are right, but a warp wastes most of what it loads: memory is
- * read in sectors of 32 bytes, and adjacent threads access different rows.
+ * 32 rows and 32 columns. A warp is 32 threads with consecutive threadIdx.x, its lanes. It wastes
+ * most of what it loads: memory is read in sectors of 32 bytes, and each lane loads another row.
  *
  * To do: choose row and col so that the lanes of a warp share a row of A and read adjacent elements
  * of B.

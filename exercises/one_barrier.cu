@@ -6,8 +6,8 @@
  * read. With two buffers, a tile can be stored into one while the other is read, and one barrier
  * does both.
  *
- * To do: make As and Bs arrays of two tiles. Store the first tile before the loop. In the loop,
- * store the next tile, if there is one, into the buffer that is not read, multiply, and then wait.
+ * To do: make As and Bs arrays of two tiles. Before the loop, store the first tile and wait. In the
+ * loop, store the next tile, if there is one, into the other buffer, multiply, and then wait.
  *
  * Goal: at most 9 barriers a block for 8 tiles.
  */

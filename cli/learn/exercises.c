@@ -64,7 +64,7 @@ static const exercise exercises[] = {
      HINTS("Lane l stores to which bank? Write down the bank, index modulo 32, of the first "
            "lanes of a warp.",
            "A warp stores 8 values of p for each of 4 rows. Give the rows of As a length with "
-           "which p * length + row has 32 different remainders by 32, and that is a multiple of "
+           "which p * length + row, modulo 32, has 32 different values, and that is a multiple of "
            "4. The elements behind the first 64 of a row are not used.")},
     {.name = "ragged_float4",
      .title = "128-bit loads at ragged edges",
@@ -119,7 +119,8 @@ static const exercise exercises[] = {
      HINTS("One thread reads a whole row. What do the other 31 lanes of its warp do at that "
            "time, and which sectors would adjacent lanes share?",
            "Lane l multiplies elements l, l + 32, l + 64 ... of the row. The loop over the "
-           "distances 16, 8, 4, 2, 1 of __shfl_xor_sync stands outside of every condition.")},
+           "distances 16, 8, 4, 2, 1 of __shfl_xor_sync stands outside of conditions that differ "
+           "between lanes.")},
     {.name = "mma_fragments",
      .title = "fragments for mma.sync",
      .rung = "f16_fragments",

@@ -107,7 +107,8 @@ static const struct {
                           "sectors of 32 bytes / requests of warps, of all loads of global memory",
                           LEARN_LOADS, AT(sectors), requests},
     [LOADED_PER_NEEDED] = {"bytes loaded / bytes needed",
-                           "bytes of all sectors loaded / bytes of A, B and C, each once",
+                           "bytes of all sectors loaded / bytes of A, B and C, each once; C is not "
+                           "loaded at beta = 0",
                            LEARN_LOADS, AT(sectors), needed_sectors},
     [BYTES_PER_LANE] = {"bytes a lane loads at once",
                         "bytes loaded / (32 lanes * requests), of all loads of global memory",
