@@ -53,6 +53,12 @@ static int64_t across(const tgl_dist_plan *plan)
     return dist_task_extent(&plan->task, dist_ring_axis(&plan->task) == AXIS_M ? AXIS_N : AXIS_M);
 }
 
+/* Whether the rows of the caller's C are not contiguous. May differ between ranks. */
+static bool is_padded(const tgl_dist_plan *plan)
+{
+    return plan->task.ld[OPERAND_C] != across(plan);
+}
+
 static size_t chunk_bytes(const tgl_dist_plan *plan, const chunk *c, size_t element)
 {
     return (size_t)(c->length * across(plan)) * element;
@@ -94,7 +100,7 @@ tgl_status dist_ring_allocate(tgl_dist_plan *plan)
     if (!plan->has_copies || plan->choice.ring == 0) return TGL_OK;
     DIST_TRY(make_list(ranks * chunks, &ring->staged));
     for (int i = 0; i < ranks * chunks; i++)
-        if (i / chunks != plan->dist->transport.rank)
+        if (i / chunks != plan->dist->transport.rank || is_padded(plan))
             DIST_TRY(dist_plan_allocate(
                 plan, chunk_bytes(plan, &longest, dist_task_element(&plan->task, OPERAND_C)),
                 &ring->staged[i]));
@@ -250,6 +256,22 @@ static void add_message(tgl_dist_plan *plan, int *count, int rank, const void *s
 
 /* ---- Copies of C for all ranks --------------------------------------------------------------- */
 
+/* *chunk := this rank's chunk without padding between its rows: in C, or a copy of it. */
+static tgl_status find_tight_chunk(tgl_dist_plan *plan, const dist_ring_call *call,
+                                   const chunk *own, int64_t index, const void **found)
+{
+    const tgl_dist_transport *t = &plan->dist->transport;
+    const size_t element = dist_task_element(&plan->task, OPERAND_C);
+    const size_t line = (size_t)across(plan) * element;
+    *found = own_chunk(plan, call, own);
+    if (!is_padded(plan) || own->length == 0) return TGL_OK;
+    void *tight = plan->ring.staged[t->rank * chunks_of(plan) + index];
+    DIST_TRY(dist_copy(t, tight, line, *found, (size_t)plan->task.ld[OPERAND_C] * element,
+                       own->length, line));
+    *found = tight;
+    return TGL_OK;
+}
+
 /* Sends a chunk of this rank's shard to all ranks, and receives theirs. */
 static tgl_status begin_copies(tgl_dist_plan *plan, const dist_ring_call *call, int64_t index,
                                void **group)
@@ -257,14 +279,15 @@ static tgl_status begin_copies(tgl_dist_plan *plan, const dist_ring_call *call, 
     const tgl_dist_transport *t = &plan->dist->transport;
     const size_t element = dist_task_element(&plan->task, OPERAND_C);
     const chunk own = chunk_of(plan, t->rank, index);
+    const void *sent;
     int count = 0;
+    DIST_TRY(find_tight_chunk(plan, call, &own, index, &sent));
     for (int i = 1; i < t->ranks; i++) {
         const int to = (t->rank + i) % t->ranks, from = (t->rank + t->ranks - i) % t->ranks;
         const chunk other = chunk_of(plan, from, index);
         add_message(plan, &count, from, NULL, plan->ring.staged[from * chunks_of(plan) + index],
                     chunk_bytes(plan, &other, element));
-        add_message(plan, &count, to, own_chunk(plan, call, &own), NULL,
-                    chunk_bytes(plan, &own, element));
+        add_message(plan, &count, to, sent, NULL, chunk_bytes(plan, &own, element));
     }
     return begin(plan, count, group);
 }

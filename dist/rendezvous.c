@@ -53,7 +53,7 @@ static rendezvous *map(int fd, int rank, int ranks, double timeout_s)
     const size_t places = sizeof(place) * (size_t)ranks;
     const size_t bytes = places + sizeof(mailbox) * (size_t)ranks * (size_t)ranks;
     rendezvous *r = malloc(sizeof *r);
-    const bool has_room = rank != 0 || ftruncate(fd, (off_t)bytes) == 0;
+    const bool has_room = rank != 0 || posix_fallocate(fd, 0, (off_t)bytes) == 0;
     char *memory = r != NULL && has_room
                        ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                        : MAP_FAILED;

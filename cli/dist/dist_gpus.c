@@ -38,7 +38,7 @@ static tgl_status share_id(int rank, shared_id *id)
 static int run_rank(int rank, int gpus, shared_id *id, dist_gpu_function *function,
                     const void *argument)
 {
-    enum { TIMEOUT = 60 };
+    enum { TIMEOUT = 600 }; /* seconds; the own work of a rank counts */
     char name[16], text[512];
     int code;
     snprintf(name, sizeof name, "cuda:%d", rank);

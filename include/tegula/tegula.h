@@ -671,7 +671,7 @@ TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operand
  * as 0; an end before that of an earlier group makes the group empty; what exceeds m (DEPTH: k) is
  * left out. cpu returns TGL_BAD_GROUPS for such sizes and computes nothing.
  * Products of F32 are computed in IEEE arithmetic, or in TF32 if the compute mode permits it.
- * Types: on cuda and sim those of tgl_type that have kernels there, without scales.
+ * Types: on cuda and sim those of real numbers that have kernels there, without scales.
  *
  * tgl_grouped_gemm(): the one-shot call, as tgl_gemm() with the groups. groups: as in tgl_operands.
  * Returns what tgl_gemm() returns, or TGL_BAD_GROUPS. */
@@ -684,7 +684,8 @@ TGL_API tgl_status tgl_grouped_gemm(tgl_device *dev, const tgl_problem *problem,
  * one starts; the device caches the plans as those of tgl_gemm(). They then run one after the other
  * in the stream, each in launches of its own. No result may overlap an operand of another product.
  * count 0: nothing happens. Returns TGL_OK; TGL_BAD_ARGUMENT; the status of the first product that
- * fails. If that is a TGL_BAD_* or TGL_UNSUPPORTED, no result has changed. */
+ * fails. The products before it may have run: only the problems and operands of all are checked
+ * first, not prepared operands, workspaces and the sizes of groups. */
 TGL_API tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_problem *problems,
                                     const tgl_operands *operands, void *stream);
 

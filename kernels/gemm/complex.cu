@@ -154,6 +154,11 @@ static __device__ __forceinline__ bool is_combined(const struct tgl_combine_args
     return alpha.y != 0 || beta.y != 0 || (args->separate_d && beta.x != 0);
 }
 
+static __device__ __forceinline__ pair alpha_of(const struct tgl_combine_args *args)
+{
+    return args->has_product ? scalar_of(args->alpha, args->alpha_at) : make_pair(0, 0);
+}
+
 static __device__ __forceinline__ pair beta_of(const struct tgl_combine_args *args)
 {
     if (args->alpha_at && !args->beta_at) return make_pair(0, 0);
@@ -171,7 +176,7 @@ static __device__ __forceinline__ void write_scalars(void *to, bool combines, pa
 __global__ void __launch_bounds__(THREADS) save(const struct tgl_combine_args args)
 {
     wait_for_earlier_launches();
-    const pair alpha = scalar_of(args.alpha, args.alpha_at), beta = beta_of(&args);
+    const pair alpha = alpha_of(&args), beta = beta_of(&args);
     const bool combines = is_combined(&args, alpha, beta);
     if (args.alpha_at && blockIdx.x == 0 && threadIdx.x == 0)
         write_scalars(args.scalars, combines, alpha, beta);
@@ -201,7 +206,7 @@ static __device__ __forceinline__ pair load_c(const struct tgl_combine_args *arg
 __global__ void __launch_bounds__(THREADS) combine(const struct tgl_combine_args args)
 {
     wait_for_earlier_launches();
-    const pair alpha = scalar_of(args.alpha, args.alpha_at), beta = beta_of(&args);
+    const pair alpha = alpha_of(&args), beta = beta_of(&args);
     if (!is_combined(&args, alpha, beta)) return;
     const long long each = args.m * args.n, all = each * args.batch;
     for (long long number = (long long)blockIdx.x * THREADS + threadIdx.x; number < all;

@@ -38,6 +38,7 @@ struct tgl_combine_args {
     long long stride_c, stride_d, stride_bias, stride_residual;
     long long m, n, batch;
     int separate_d, bias_of_row; /* D is not C; the bias has an element for each row */
+    int has_product;             /* k > 0: otherwise alpha has no effect */
     double alpha[2], beta[2];
     const void *alpha_at, *beta_at; /* beta_at: NULL with alpha_at: beta is 0 */
     void *scalars;                  /* with alpha_at: alpha and beta of the real product */

@@ -10,7 +10,7 @@ from ._checks import check_text
 from ._devices import Device, process
 from ._held import hold
 from ._layout import Form
-from ._library import (ACTIVATIONS, BIAS_COLUMN, BIAS_NONE, COL_MAJOR, COMPUTE, NO_TRANS, ROW_MAJOR,
+from ._library import (usual_result, ACTIVATIONS, BIAS_COLUMN, BIAS_NONE, COL_MAJOR, COMPUTE, NO_TRANS, ROW_MAJOR,
                        TRANS, TYPES, Epilogue, Operands, PlanOptions, Problem, check, lib)
 from ._matmul import Place, _choose_device
 
@@ -145,11 +145,13 @@ def grouped_matmul(a: Any, b: Any, offs: Any = None, *, sizes: Any = None, bias:
     if vector is not None and (vector.form.shape != (count, shape[-1]) or
                                vector.form.row_major.strides != vector.form.strides):
         raise ValueError(f"bias must be a contiguous array of the shape {(count, shape[-1])}")
-    form = Form(shape, (), x.form.type).row_major
+    if x.conj or y.conj:
+        raise ValueError("grouped products take no conjugates")
+    form = Form(shape, (), usual_result(x.form.type)).row_major
     d = empty_like(x, form) if out is None else describe("out", out)
-    if d.form.shape != shape or d.form.type != x.form.type or not d.writable or \
+    if d.form.shape != shape or d.form.type != form.type or not d.writable or \
             d.form.leading_dimension(ROW_MAJOR) is None:
-        raise ValueError(f"out must be a writable row-major array of the shape {shape} and type of a")
+        raise ValueError(f"out must be a writable row-major array of the shape {shape} and the type of the result")
     given: List[Operand] = [p for p in (x, y, groups, vector, d) if p is not None]
     if len({p.device for p in given}) > 1:
         raise ValueError("the arrays are on different devices")

@@ -203,6 +203,9 @@ def _part(name: str, x: Operand, layout: str) -> _Part:
         raise ValueError(f"the layout of {name} is {layout!r}; it must be rows, columns or copy")
     rows, columns = x.form.shape
     down, right = x.form.strides
+    if (rows > 1 and 0 < columns and down < (columns if right == 1 or columns <= 1 else 1)) or \
+            (columns > 1 and 0 < rows and right < (1 if right == 1 else rows)):
+        raise ValueError(f"{name} has the strides {x.form.strides}: its elements overlap or go backwards")
     if right == 1 or columns <= 1:
         return _Part(layout, (rows, columns), False, max(down if rows > 1 else columns, columns),
                      x.form.type)
@@ -357,6 +360,8 @@ class Communicator:
         if shift is not None and shift.form.shape != (part_out.shape[1],):
             raise ValueError(f"the bias has the shape {shift.form.shape}, and not "
                              f"{(part_out.shape[1],)}")
+        if shift is not None and (not shift.form.usable or shift.form.strides != (1,)):
+            raise ValueError("the bias must be contiguous")
         recipe = _Recipe(*parts, part_out, shift.form.type if shift is not None else 0, activation,
                          compute)
         plan = self._plan(recipe)

@@ -323,7 +323,7 @@ void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request
     const double budget =
         options->measure_seconds > 0 ? options->measure_seconds : dev->measure_seconds;
     if (effort != TGL_EFFORT_MEASURE || dev->wisdom == NULL || request->is_named ||
-        shape->pointers || shape->grouping != TGL_GROUPED_NONE ||
+        shape->pointers || shape->grouping != TGL_GROUPED_NONE || tgl_shape_has_scales(shape) ||
         dev->backend->trials->is_captured(dev, NULL))
         return;
     measuring m = {.dev = dev,

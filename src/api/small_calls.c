@@ -104,7 +104,7 @@ static bool is_plain(const tgl_problem *p)
 {
     const bool is_known = (p->size == SIZE_WITHOUT_GROUPS) | (p->size == sizeof *p);
     if (!is_known || !is_multiplied(p->type_a)) return false;
-    if (p->size == sizeof *p && p->grouping != TGL_GROUPED_NONE) return false;
+    if (p->size == sizeof *p && (p->grouping | (unsigned)p->group_form) != 0) return false;
     const unsigned types = (p->type_b ^ p->type_a) | (p->type_c ^ p->type_a) | p->type_d |
                            p->type_accumulate | p->type_scale;
     const unsigned modes = (p->compute ^ TGL_COMPUTE_DEFAULT) | (p->scalars ^ TGL_SCALARS_HOST) |

@@ -167,6 +167,8 @@ tgl_status tgl_archive_build(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
 {
     tgl_samples samples = {.count = 0};
     tgl_status status = find_samples(&samples, options->type, capability);
+    if (status == TGL_OK && samples.count == 0)
+        status = tgl_fail(TGL_UNSUPPORTED, "archives have kernels for f32, f64, f16 and bf16 only");
     if (status == TGL_OK) {
         const int64_t most = options->archive_kernels;
         build of = {.nvrtc = nvrtc,

@@ -400,6 +400,7 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
 /* Describes the first alternative of each step, with the name of the step if there are several. */
 void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out)
 {
+    TGL_NO_CANCEL; /* it may compile */
     const tgl_cuda *cuda = plan->dev->state;
     const cuda_plan *made = plan->state;
     const tgl_launch_list *list = &plan->list;

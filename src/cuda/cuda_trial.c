@@ -126,9 +126,13 @@ static void draw_element(tgl_type type, uint64_t *state, void *element)
     /* The upper byte of such an f16 is an e5m2. Of e4m3: an exponent of 2^-4. */
     const uint8_t quarter =
         type == TGL_F8_E5M2 ? (uint8_t)(half >> 8) : (uint8_t)((bits & 0x9f) | 0x18);
+    const double pair[2] = {value, (double)(bits % 1000003) / 1000003};
+    const float single_pair[2] = {single, (float)pair[1]};
     const size_t size = tgl_type_size(type);
     memcpy(element,
-           type == TGL_F64        ? (const void *)&value
+           type == TGL_C128       ? (const void *)pair
+           : type == TGL_C64      ? (const void *)single_pair
+           : type == TGL_F64      ? (const void *)&value
            : type == TGL_F32      ? (const void *)&single
            : type == TGL_F16      ? (const void *)&half
            : type == TGL_BF16     ? (const void *)&brain

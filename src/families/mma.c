@@ -207,7 +207,9 @@ static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_una
     const mma_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const int fragments = is_crowded(g, vec_a, vec_b) ? 0 : t->fragments;
-    const bool is_cut = s->trans_a && vec_a > 1 && tgl_has_groups_of_rows(s); /* by a group's end */
+    /* A group's end cuts the rows of A, or K, anywhere. */
+    const bool is_cut = s->trans_a && vec_a > 1 && tgl_has_groups_of_rows(s);
+    const bool is_k_cut = s->grouping == TGL_GROUPED_DEPTH;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"BK", t->bk_bytes / g->size},
@@ -220,8 +222,10 @@ static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_una
                                 {"TRANS_B", s->trans_b},
                                 {"VEC_A", vec_a},
                                 {"VEC_B", vec_b},
-                                {"TAIL_A", is_cut || (s->trans_a ? s->m : s->k) % vec_a != 0},
-                                {"TAIL_B", (s->trans_b ? s->k : s->n) % vec_b != 0}};
+                                {"TAIL_A", is_cut || (is_k_cut && !s->trans_a && vec_a > 1) ||
+                                               (s->trans_a ? s->m : s->k) % vec_a != 0},
+                                {"TAIL_B", (is_k_cut && s->trans_b && vec_b > 1) ||
+                                               (s->trans_b ? s->k : s->n) % vec_b != 0}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 

@@ -109,7 +109,9 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .registers = t->registers,
                  .local_bytes = t->min_blocks > 1 ? TGL_SPILL_MAX : 0,
                  /* Copies transpose K-major operands element by element. */
-                 .vec_a = s->trans_a ? tgl_copy_width(s, s->m, s->lda, s->stride_a) : 1,
+                 .vec_a = !s->trans_a || tgl_has_groups_of_rows(s) /* they end anywhere */
+                              ? 1
+                              : tgl_copy_width(s, s->m, s->lda, s->stride_a),
                  .vec_b = s->trans_b ? 1 : tgl_copy_width(s, s->n, s->ldb, s->stride_b),
                  .args = {.splits = 1, .cluster = 1}}};
     if (is_split && s->grouping != TGL_GROUPED_NONE) return tgl_no_splits_of_groups;

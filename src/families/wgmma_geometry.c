@@ -73,8 +73,8 @@ static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is
     };
     x.count = x.stride == 0 ? 1 : s->batch;
     x.is_direct = is_direct(s, &x, in_registers);
-    const bool becomes_k_major =
-        !wgmma_is_k_major_only(s) && should_be_k_major(&x, is_a ? part->n : part->m);
+    const bool becomes_k_major = !wgmma_is_k_major_only(s) && s->grouping != TGL_GROUPED_DEPTH &&
+                                 should_be_k_major(&x, is_a ? part->n : part->m);
     if (becomes_k_major) x.is_direct = false;
     x.is_k_major = x.along_k || becomes_k_major ||
                    (wgmma_is_k_major_only(s) && !(in_registers && x.is_direct));

@@ -268,7 +268,8 @@ static void add_combination(const tgl_shape *s, const char *what, const char *na
                                .n = s->n,
                                .batch = s->batch,
                                .separate_d = !s->in_place,
-                               .bias_of_row = s->epilogue.bias == TGL_BIAS_ROW};
+                               .bias_of_row = s->epilogue.bias == TGL_BIAS_ROW,
+                               .has_product = s->k > 0};
     const double blocks = (double)s->m * (double)s->n * (double)s->batch / THREADS;
     const bool is_save = strcmp(name, "save") == 0;
     tgl_launch launch =
@@ -334,7 +335,7 @@ static void redirect_scalar(const tgl_shape *s, int64_t scratch, tgl_patch *p)
 {
     if (p->value != TGL_VALUE_OPERAND || (p->index != TGL_AT_ALPHA && p->index != TGL_AT_BETA))
         return;
-    p->value = TGL_VALUE_SCRATCH;
+    p->value = TGL_VALUE_SCALARS;
     p->offset = scratch + (p->index == TGL_AT_BETA ? number_bytes(s) : 0);
 }
 

@@ -12,6 +12,7 @@ static int value_bytes(tgl_value value)
     switch (value) {
     case TGL_VALUE_OPERAND:
     case TGL_VALUE_SCRATCH:
+    case TGL_VALUE_SCALARS:
     case TGL_VALUE_COUNTERS:
     case TGL_VALUE_KEPT:
         return POINTER_BYTES;
@@ -58,6 +59,7 @@ static const char *patch_fault(const tgl_launch_list *list, const tgl_launch *la
     case TGL_VALUE_TENSOR_MAP:
         return p->index < 0 || p->index >= list->map_count ? "a patch with no such map" : NULL;
     case TGL_VALUE_SCRATCH:
+    case TGL_VALUE_SCALARS:
         return p->offset < 0 || (size_t)p->offset > list->scratch_bytes
                    ? "a patch outside the scratch"
                    : NULL;

@@ -180,6 +180,9 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
         case TGL_VALUE_SCRATCH:
             put_pointer(to, scratch, offset);
             break;
+        case TGL_VALUE_SCALARS:
+            put_pointer(to, run->is_preparation ? NULL : scratch, offset);
+            break;
         case TGL_VALUE_COUNTERS:
             put_pointer(to, counters, offset);
             break;

@@ -7,7 +7,8 @@
  *
  * A list is a sequence of steps: pre-passes, main kernels, strips, reductions. A step has one
  * launch or several alternatives. A run takes the first alternative whose conditions hold, and
- * skips the step if none holds. The kernels of all alternatives are compiled when the plan is made.
+ * skips the step if none holds. A device may
+ * compile an alternative when a run takes it first.
  *
  * A run has memory besides its operands, in one workspace (tgl_list_workspace()):
  *   counters   zero before and after each execution of the list
@@ -30,6 +31,8 @@
 typedef enum tgl_value {
     TGL_VALUE_OPERAND,       /* pointer: run.at[index] + offset bytes; NULL stays NULL */
     TGL_VALUE_SCRATCH,       /* pointer: the run's scratch + offset */
+    TGL_VALUE_SCALARS,       /* the same, of scalars that a step has written; a preparation of an
+                                operand, which skips that step, gets NULL */
     TGL_VALUE_COUNTERS,      /* pointer: the run's counters + offset */
     TGL_VALUE_KEPT,          /* pointer: run.kept[index], else this pre-pass's scratch, + offset */
     TGL_VALUE_ALPHA_F32,     /* float: alpha; 0 without a product. In the list of a complex product,

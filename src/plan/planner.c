@@ -468,6 +468,8 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
     const tgl_shape even = tgl_shape_of_even_groups(asked), real = tgl_real_shape(&even);
     const tgl_shape *shape = &real;
+    const char *unfit = tgl_groups_fault(asked);
+    if (unfit != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", unfit);
     planning p = {.chip = &known,
                   .workspace_max = tgl_complex_rest(asked, request->workspace_max),
                   .limit = INFINITY};

@@ -144,15 +144,23 @@ typedef struct ring_case {
     bool is_replicated; /* all-reduce; else reduce-scatter */
     double beta;
     bool has_bias;
-    int chunks; /* that the plan must have for all shards; 1: one product */
+    int chunks;  /* that the plan must have for all shards; 1: one product */
+    int padding; /* elements between the lines of C, times the number of the rank */
 } ring_case;
 
 static const ring_case ring_cases[] = {
-    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2},  {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2},
-    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8}, {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8},
-    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2}, {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2},
-    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0},  {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0},
-    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0}, {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0},
+    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0},
+    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0},
+    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0},
+    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0},
+    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0},
+    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0},
+    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3},
 };
 
 static float small(int64_t i, int64_t salt)
@@ -171,24 +179,31 @@ static float expected(const ring_case *c, int64_t i, int64_t j)
 
 typedef struct ring_part {
     tgl_dist_layout layout;
-    int64_t rows, columns;
+    int64_t rows, columns, ld;
     size_t bytes;
     float *host;
     void *memory;
 } ring_part;
+
+static int64_t ld_of(const rank_state *s, const ring_case *c, const ring_part *x, bool is_c)
+{
+    const int64_t tight = c->order == TGL_ROW_MAJOR ? x->columns : x->rows;
+    return tight + (is_c ? s->rank * c->padding : 0);
+}
 
 /* salt 1: A, 2: B, 4: C. */
 static void make_ring_part(rank_state *s, const ring_case *c, ring_part *x, int salt)
 {
     const bool by_rows = c->order == TGL_ROW_MAJOR;
     tgl_dist_local(&x->layout, s->rank, &x->rows, &x->columns);
-    x->bytes = sizeof(float) * (size_t)(x->rows * x->columns);
-    x->host = malloc(x->bytes + 1);
+    x->ld = ld_of(s, c, x, salt == 4);
+    x->bytes = sizeof(float) * (size_t)((by_rows ? x->rows : x->columns) * x->ld);
+    x->host = calloc(1, x->bytes + 1);
     for (int64_t i = 0; i < x->rows; i++)
         for (int64_t j = 0; j < x->columns; j++) {
             int64_t row, column;
             tgl_dist_index(&x->layout, s->rank, i, j, &row, &column);
-            x->host[by_rows ? i * x->columns + j : i + j * x->rows] =
+            x->host[by_rows ? i * x->ld + j : i + j * x->ld] =
                 small(salt == 4 ? row + 3 * column : row * x->layout.columns + column, salt);
         }
     if (tgl_alloc(s->dev, x->bytes, &x->memory) != TGL_OK ||
@@ -205,7 +220,7 @@ static bool is_right(rank_state *s, const ring_case *c, ring_part *x)
         for (int64_t j = 0; j < x->columns; j++) {
             int64_t row, column;
             tgl_dist_index(&x->layout, s->rank, i, j, &row, &column);
-            const float got = x->host[by_rows ? i * x->columns + j : i + j * x->rows];
+            const float got = x->host[by_rows ? i * x->ld + j : i + j * x->ld];
             if (got == expected(c, row, column)) continue;
             fprintf(stderr, "rank %d of %d, %lld x %lld: C[%lld][%lld] is %g and not %g\n", s->rank,
                     s->ranks, (long long)c->m, (long long)c->n, (long long)row, (long long)column,
@@ -261,6 +276,8 @@ static bool run_ring_case(rank_state *s, const ring_case *c)
         tgl_dist_rows(of_c, sizeof *of_c, c->m, c->n, s->ranks);
     else
         tgl_dist_columns(of_c, sizeof *of_c, c->m, c->n, s->ranks);
+    tgl_dist_local(of_c, s->rank, &part[2].rows, &part[2].columns);
+    if (c->padding > 0) of_c->ld = ld_of(s, c, &part[2], true);
     const tgl_epilogue epilogue = {.size = sizeof epilogue, .bias = TGL_BIAS_COLUMN};
     const tgl_dist_options options = {.size = sizeof options,
                                       .epilogue = c->has_bias ? &epilogue : NULL,

@@ -248,11 +248,12 @@ static double scalar_at(tgl_type type, const void *at, int number)
 /* The run with alpha and beta read from memory, as if the host had given them. */
 static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
 {
+    const tgl_type type = tgl_shape_scalar_type(s);
     tgl_run host = *run;
-    host.alpha = scalar_at(s->type_accumulate, run->at[TGL_AT_ALPHA], 0);
-    host.alpha_imag = scalar_at(s->type_accumulate, run->at[TGL_AT_ALPHA], 1);
-    host.beta = scalar_at(s->type_accumulate, run->at[TGL_AT_BETA], 0);
-    host.beta_imag = scalar_at(s->type_accumulate, run->at[TGL_AT_BETA], 1);
+    host.alpha = scalar_at(type, run->at[TGL_AT_ALPHA], 0);
+    host.alpha_imag = scalar_at(type, run->at[TGL_AT_ALPHA], 1);
+    host.beta = scalar_at(type, run->at[TGL_AT_BETA], 0);
+    host.beta_imag = scalar_at(type, run->at[TGL_AT_BETA], 1);
     host.has_product = run->has_product && (host.alpha != 0 || host.alpha_imag != 0);
     if (!tgl_run_has_beta(&host) && !s->in_place)
         host.at[TGL_AT_C] = host.at[TGL_AT_C_ARRAY] = NULL;
