@@ -161,12 +161,40 @@ static void other_operands(void **state)
     }
 }
 
+/* Ends of groups that a copy of 16 bytes would cross: of K with one group, and of transposed rows.
+ */
+static void ends_within_a_copy(void **state)
+{
+    grouped_case depth = case_of(TGL_GROUPED_DEPTH, "mma_64x64x128", TGL_BF16);
+    depth.trans_a = false, depth.trans_b = true;
+    depth.separate_d = true, depth.result = TGL_F32;
+    depth.rows = depth.n = depth.k = 64;
+    depth.count = 1, depth.groups[0] = 5;
+    run(state, &depth);
+    grouped_case rows = case_of(TGL_GROUPED_MASKED, "simt_64x64x16", TGL_F32);
+    rows.trans_a = true, rows.compute = TGL_COMPUTE_IEEE;
+    rows.rows = 256, rows.n = rows.k = 64;
+    rows.count = 2, rows.groups[0] = 130, rows.groups[1] = 0;
+    run(state, &rows);
+}
+
+static void complex_types_are_refused(void **state)
+{
+    grouped_case c = case_of(TGL_GROUPED_ROWS, NULL, TGL_C64);
+    c.count = 2, c.groups[0] = c.groups[1] = 20;
+    assert_status(run_grouped(*state, &c), TGL_UNSUPPORTED);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_of_rows), cmocka_unit_test(adversarial_sizes),
-        cmocka_unit_test(many_groups),    cmocka_unit_test(groups_of_depth),
+        cmocka_unit_test(groups_of_rows),
+        cmocka_unit_test(adversarial_sizes),
+        cmocka_unit_test(many_groups),
+        cmocka_unit_test(groups_of_depth),
         cmocka_unit_test(other_operands),
+        cmocka_unit_test(ends_within_a_copy),
+        cmocka_unit_test(complex_types_are_refused),
     };
     sweep_arguments(argc, argv);
     return cmocka_run_group_tests(tests, setup_test_device, teardown_device);
