@@ -385,7 +385,8 @@ static void make_whole(tgl_dist_plan *plan, dist_ring_call *call)
 /* What this rank sums: its shard of C, or all of a C that each rank has. */
 static chunk summed_by(const tgl_dist_plan *plan, int rank)
 {
-    return plan->has_copies ? (chunk){.length = plan->task.problem.m} : chunk_of(plan, rank, 0);
+    const chunk all = {.length = plan->task.problem.m};
+    return plan->has_copies ? all : chunk_of(plan, rank, 0);
 }
 
 /* Sends to each rank its part of the product, and receives the parts of this one. */

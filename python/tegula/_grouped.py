@@ -10,8 +10,8 @@ from ._checks import check_text
 from ._devices import Device, process
 from ._held import hold
 from ._layout import Form
-from ._library import (usual_result, ACTIVATIONS, BIAS_COLUMN, BIAS_NONE, COL_MAJOR, COMPUTE, NO_TRANS, ROW_MAJOR,
-                       TRANS, TYPES, Epilogue, Operands, PlanOptions, Problem, check, lib)
+from ._library import (ACTIVATIONS, BIAS_COLUMN, BIAS_NONE, COL_MAJOR, COMPUTE, NO_TRANS, ROW_MAJOR,
+                       TRANS, TYPES, Epilogue, Operands, PlanOptions, Problem, check, lib, usual_result)
 from ._matmul import Place, _choose_device
 
 _ROWS, _DEPTH, _MASKED = 1, 2, 3  # tgl_grouping
@@ -145,7 +145,7 @@ def grouped_matmul(a: Any, b: Any, offs: Any = None, *, sizes: Any = None, bias:
     if vector is not None and (vector.form.shape != (count, shape[-1]) or
                                vector.form.row_major.strides != vector.form.strides):
         raise ValueError(f"bias must be a contiguous array of the shape {(count, shape[-1])}")
-    if x.conj or y.conj:
+    if x.form.conj or y.form.conj:
         raise ValueError("grouped products take no conjugates")
     form = Form(shape, (), usual_result(x.form.type)).row_major
     d = empty_like(x, form) if out is None else describe("out", out)
