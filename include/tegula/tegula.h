@@ -603,7 +603,7 @@ typedef struct tgl_plan_options {
     tgl_effort effort;
     /* MEASURE: the maximum time in seconds that candidates run on the GPU, exceeded by at most one
      * run; 0: what TEGULA_EFFORT says, else 0.2. The call takes longer: it also compiles
-     * candidates, and begins no compilation after five times this time. From 2 seconds on the
+     * candidates, and begins no compilation after ten times this time. From 2 seconds on the
      * fastest are also measured at the power limit. */
     double measure_seconds;
 } tgl_plan_options;

@@ -17,7 +17,7 @@ enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3, AHEAD_MAX = 16 };
 static const double SAMPLE_SECONDS = 1e-3;    /* a sample has enough runs to take this long */
 static const double WARM_UP_SECONDS = 5e-3;   /* runs for so long raise the clock of an idle GPU */
 static const double HOPELESS = 1.3;           /* slower than this * best: no further samples */
-static const double HOST_SECONDS = 5;         /* limit of the host's time / budget of GPU time */
+static const double HOST_SECONDS = 10;        /* limit of the host's time / budget of GPU time */
 static const double SUSTAINED_BUDGET = 2;     /* least budget for measurements at the power limit */
 static const double SUSTAINED_SECONDS = 0.25; /* until the power limit holds the clock */
 

@@ -26,10 +26,12 @@ typedef struct fake_handle {
     char pad[56];
 } fake_handle;
 
-FAKE_CUDA_API CUresult cuIpcGetMemHandle(fake_handle *handle, CUdeviceptr memory)
+/* handle: need not be aligned, as that of the driver, which is an array of char. */
+FAKE_CUDA_API CUresult cuIpcGetMemHandle(void *handle, CUdeviceptr memory)
 {
+    const fake_handle made = {.memory = memory};
     BEGIN();
-    *handle = (fake_handle){.memory = memory};
+    memcpy(handle, &made, sizeof made);
     return CUDA_SUCCESS;
 }
 
