@@ -26,7 +26,7 @@ WRONG = [
     ("coalesce", "sum, alpha, beta", "sum, 1.0f, beta", "WRONG at"),
     ("coalesce", "threadIdx.x / BN", "threadIdx.x % BN", "race: writes row"),
     ("shared_tile", "        __syncthreads(); /* the tile is complete */\n", "", "no thread has written|race:"),
-    ("shared_tile", "        __syncthreads(); /* all threads have read it */\n", "", "race:"),
+    ("shared_tile", "        __syncthreads(); /* all threads have read the tile */\n", "", "race:"),
     # It keeps state, and is wrong in the run that is measured.
     ("shared_tile", "    float sum = 0.0f;",
      "    extern int setenv(const char *, const char *, int);\n    extern char *getenv(const char *);\n"
