@@ -70,25 +70,30 @@ static __device__ __forceinline__ unsigned denormal_bits(unsigned magnitude, con
     return __float_as_uint(__uint_as_float(magnitude) + shift) - __float_as_uint(shift);
 }
 
+/* The byte of x in a format: its greatest and its least normal number; the bits of a float's
+ * fraction that it drops; the difference of the biases, in its exponent's place; 2^23 times its
+ * least denormal number. */
+static __device__ __forceinline__ unsigned narrow_bits(float x, const float greatest,
+                                                       const float least, const int dropped,
+                                                       const unsigned bias, const float shift)
+{
+    const unsigned magnitude = limited_bits(x, greatest);
+    const unsigned bits = magnitude >= __float_as_uint(least)
+                              ? rounded_bits(magnitude, dropped) - bias
+                              : denormal_bits(magnitude, shift);
+    return (x != x ? 0x7fu : bits) | (__float_as_uint(x) >> 24 & 0x80u);
+}
+
 static __device__ __forceinline__ struct e4m3 float_to_e4m3(float x)
 {
-    const unsigned magnitude = limited_bits(x, 448.0f);
-    const unsigned bits = magnitude >= __float_as_uint(0x1p-6f)
-                              ? rounded_bits(magnitude, 20) - (120u << 3)
-                              : denormal_bits(magnitude, 0x1p14f);
-    const struct e4m3 to = {
-        (unsigned char)((x != x ? 0x7fu : bits) | (__float_as_uint(x) >> 24 & 0x80u))};
+    const struct e4m3 to = {(unsigned char)narrow_bits(x, 448.0f, 0x1p-6f, 20, 120u << 3, 0x1p14f)};
     return to;
 }
 
 static __device__ __forceinline__ struct e5m2 float_to_e5m2(float x)
 {
-    const unsigned magnitude = limited_bits(x, 57344.0f);
-    const unsigned bits = magnitude >= __float_as_uint(0x1p-14f)
-                              ? rounded_bits(magnitude, 21) - (112u << 2)
-                              : denormal_bits(magnitude, 0x1p7f);
     const struct e5m2 to = {
-        (unsigned char)((x != x ? 0x7fu : bits) | (__float_as_uint(x) >> 24 & 0x80u))};
+        (unsigned char)narrow_bits(x, 57344.0f, 0x1p-14f, 21, 112u << 2, 0x1p7f)};
     return to;
 }
 

@@ -21,7 +21,7 @@
  *   - a module unloaded, or left in a context that is released, while its kernels may run
  *   - counters that are not zero when a list begins
  *   - a call in the destructor of a user object
- *   - a stream that waits for a word of memory that nobody writes (fake_peers.c)
+ *   - a stream that waits for a word of memory that no other stream writes (fake_peers.c)
  *
  * Environment variables, read at each call, select properties and failures:
  *   FAKE_CUDA_DEVICES     number of devices (1)

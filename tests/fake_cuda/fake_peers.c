@@ -2,7 +2,7 @@
  *
  * libfake_cuda.so: what moves data between devices. Processes are threads here: a handle of memory
  * is its address. A stream that waits for a word of memory blocks the thread that enqueues the
- * wait; that nobody writes the word is a misuse.
+ * wait; a word that no other stream writes is a misuse.
  */
 #include "fake_state.h"
 
@@ -155,7 +155,7 @@ static CUresult wait_for_value(CUstream stream, CUdeviceptr address, uint32_t va
     while (atomic_load((_Atomic uint32_t *)address) != value && time(NULL) < end)
         sched_yield();
     if (atomic_load((_Atomic uint32_t *)address) != value)
-        fake_misuse("stream %d waits for a word that nobody writes", (int)stream->id);
+        fake_misuse("stream %d waits for a word that no stream writes", (int)stream->id);
     fake_order_await(stream, address);
     return CUDA_SUCCESS;
 }
