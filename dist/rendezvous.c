@@ -27,6 +27,7 @@ enum { ROUND_BYTES = 1024 };
 /* Of a rank, on cache lines of its own. */
 typedef struct place {
     _Alignas(64) _Atomic uint64_t round;
+    _Atomic bool has_given_up;
     _Alignas(64) char bytes[2][ROUND_BYTES];
 } place;
 
@@ -110,6 +111,20 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+void rendezvous_give_up(rendezvous *r)
+{
+    atomic_store_explicit(&r->places[r->rank].has_given_up, true, memory_order_release);
+}
+
+tgl_status rendezvous_check(const rendezvous *r)
+{
+    for (int rank = 0; rank < r->ranks; rank++)
+        if (atomic_load_explicit(&r->places[rank].has_given_up, memory_order_acquire))
+            return dist_fail(TGL_COMMUNICATION,
+                             "rank %d has given up; the communicator can only be closed", rank);
+    return TGL_OK;
+}
+
 /* Until the counter is at least `value`. The time is read after many attempts only, and then other
  * processes may run. */
 static tgl_status wait_for(const rendezvous *r, const _Atomic uint64_t *counter, uint64_t value,
@@ -120,6 +135,7 @@ static tgl_status wait_for(const rendezvous *r, const _Atomic uint64_t *counter,
     for (;;) {
         for (int i = 0; i < ATTEMPTS; i++)
             if (atomic_load_explicit(counter, memory_order_acquire) >= value) return TGL_OK;
+        DIST_TRY(rendezvous_check(r));
         if (deadline == 0) deadline = now() + r->timeout_s;
         if (now() > deadline)
             return dist_fail(TGL_COMMUNICATION,

@@ -25,9 +25,15 @@ typedef struct rendezvous_buffer {
 /* The first rank makes the memory and its name; the others open it. NULL: it is not to be had. */
 rendezvous *rendezvous_make(int ranks, double timeout_s, char name[RENDEZVOUS_NAME]);
 rendezvous *rendezvous_join(int rank, int ranks, double timeout_s, const char *name);
-/* Removes the name: nobody joins any more. */
+/* Removes the name: no other rank joins from now on. */
 void rendezvous_unlink(const char *name);
 void rendezvous_close(rendezvous *r);
+
+/* This rank has lost another one, and what it has sent since is not to be used. */
+void rendezvous_give_up(rendezvous *r);
+
+/* TGL_COMMUNICATION if a rank has given up. */
+tgl_status rendezvous_check(const rendezvous *r);
 
 /* all[r*bytes] := mine of rank r. TGL_COMMUNICATION. */
 tgl_status rendezvous_gather(rendezvous *r, const void *mine, void *all, size_t bytes);

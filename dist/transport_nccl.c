@@ -65,6 +65,7 @@ void nccl_lose(nccl_transport *t)
     enum { SECONDS = 10 };
     if (t->is_lost) return;
     t->is_lost = true;
+    if (t->meeting != NULL) rendezvous_give_up(t->meeting); /* before streams go on without data */
     if (t->comm != NULL) t->nccl.ncclCommAbort(t->comm);
     t->comm = NULL;
     const double deadline = now() + SECONDS;
@@ -100,6 +101,11 @@ static tgl_status wait_for_stream(nccl_transport *t, CUstream stream)
     const double deadline = now() + t->timeout_s;
     for (;;) {
         const CUresult result = t->driver.cuStreamQuery(stream);
+        const tgl_status met = t->meeting != NULL ? rendezvous_check(t->meeting) : TGL_OK;
+        if (met != TGL_OK) {
+            nccl_lose(t);
+            return met;
+        }
         if (result != CUDA_ERROR_NOT_READY)
             return gpu_driver_check(&t->driver, result, "cuStreamQuery()");
         ncclResult_t error = ncclSuccess;
