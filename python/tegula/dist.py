@@ -14,6 +14,7 @@ docs/distributed.md describes how the data moves.
 import ctypes
 import importlib
 import os
+import sys
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_ubyte, c_void_p
 from pathlib import Path
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, cast
@@ -29,6 +30,7 @@ __all__ = ["Communicator"]
 
 ID_BYTES = 128
 ENGINES = {"auto": 0, "nccl": 1}
+PLANS_MAX = 256  # of a communicator: each has buffers on the GPU
 
 
 class _Layout(Sized):
@@ -253,6 +255,7 @@ class _Plan:
 
     def __init__(self, comm: c_void_p, ranks: int, recipe: _Recipe) -> None:
         self.handle = c_void_p()
+        self.is_captured = False  # a CUDA graph has runs of it
         (m, k), (k_b, n) = _whole(recipe.a, ranks), _whole(recipe.b, ranks)
         if k != k_b:
             raise ValueError(f"a is {m} x {k} and b is {k_b} x {n}")
@@ -292,7 +295,7 @@ class Communicator:
     def __init__(self, group: Any = None, *, place: Optional[str] = None, engine: str = "auto",
                  timeout: float = 0, threads: int = 0) -> None:
         self._handle: Optional[c_void_p] = None
-        self._plans: Dict[_Recipe, _Plan] = {}
+        self._plans: Dict[_Recipe, _Plan] = {}  # in the order of their last use
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}; it must be one of {', '.join(ENGINES)}")
         ranks = _ranks_of(group)
@@ -365,6 +368,7 @@ class Communicator:
         recipe = _Recipe(*parts, part_out, shift.form.type if shift is not None else 0, activation,
                          compute)
         plan = self._plan(recipe)
+        plan.is_captured = plan.is_captured or self._is_capturing()
         self._follow(z.stream)
         _check(_dist.tgl_dist_plan_run(plan.handle, alpha, x.pointer, y.pointer, beta, z.pointer,
                                        shift.pointer if shift is not None else None))
@@ -396,16 +400,30 @@ class Communicator:
                 columns // self.ranks if layout == "columns" else columns)
 
     def _plan(self, recipe: _Recipe) -> _Plan:
-        plan = self._plans.get(recipe)
+        """The plan for a recipe. Beyond PLANS_MAX plans, the one that was not used for longest goes: the
+        same one on all ranks, which make the same calls. Plans that a CUDA graph has stay."""
+        plan = self._plans.pop(recipe, None)
         if plan is None:
-            plan = self._plans[recipe] = _Plan(self._open_handle(), self.ranks, recipe)
+            plan = _Plan(self._open_handle(), self.ranks, recipe)
+            unused = [old for old, made in self._plans.items() if not made.is_captured]
+            if len(unused) >= PLANS_MAX:
+                _dist.tgl_dist_plan_destroy(self._plans.pop(unused[0]).handle)
+        self._plans[recipe] = plan
         return plan
+
+    def _is_capturing(self) -> bool:
+        torch = sys.modules.get("torch")
+        if self.place == "cpu" or torch is None:
+            return False
+        with torch.cuda.device(self.place):
+            return bool(torch.cuda.is_current_stream_capturing())
 
     def _follow(self, stream: Optional[int]) -> None:
         """Products run in the stream in which their arrays are up to date."""
         if stream is None or stream == self.stream:
             return
-        _order_streams(self.stream, stream)
+        if not self._is_capturing():  # a capture begins after all other work
+            _order_streams(self.place, self.stream, stream)
         _check(_dist.tgl_dist_set_stream(self._open_handle(), stream))
         self.stream = stream
 
@@ -415,12 +433,10 @@ def _current_gpu() -> str:
     return f"cuda:{torch.cuda.current_device()}"
 
 
-def _order_streams(before: int, after: int) -> None:
-    """Later work of one stream comes after the earlier work of the other one."""
+def _order_streams(place: str, before: int, after: int) -> None:
+    """Later work of one stream of the GPU comes after the earlier work of the other one."""
     import torch
-    if torch.cuda.is_current_stream_capturing():
-        return  # which begins after all other work
-    streams = [torch.cuda.ExternalStream(s) if s else torch.cuda.default_stream()
+    streams = [torch.cuda.ExternalStream(s, device=place) if s else torch.cuda.default_stream(place)
                for s in (before, after)]
     streams[1].wait_stream(streams[0])
 

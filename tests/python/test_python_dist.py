@@ -4,6 +4,7 @@
 import os
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 from stand_ins import CudaArray, is_replaced
@@ -104,6 +105,33 @@ class Dist(unittest.TestCase):
             comm.synchronize()
             np.testing.assert_array_equal(out, whole)
         self.on_ranks(layers)
+
+    def test_old_plans_go(self):
+        a, b = numbers(64, 32, 1), numbers(32, 48, 2)
+
+        def many(comm, rank):
+            for tokens in (64, 32, 16, 64, 32):
+                out = np.zeros((tokens, 24), np.float32)
+                comm.all_gather_matmul(Part(rows_of(a[:tokens], rank), rank), Part(columns_of(b, rank), rank),
+                                       out=Part(out, rank))
+                comm.synchronize()
+                np.testing.assert_array_equal(out, columns_of(a[:tokens] @ b, rank))
+                self.assertLessEqual(len(comm._plans), 2)
+        with mock.patch("tegula.dist.PLANS_MAX", 2):
+            self.on_ranks(many)
+
+    def test_strides(self):
+        b = numbers(32, 48, 2)
+
+        def wrong(comm, rank):
+            x, y = rows_of(numbers(64, 32, 1), rank), Part(columns_of(b, rank), rank)
+            for bad in (x[::-1], np.broadcast_to(x[0], x.shape)):
+                with self.assertRaisesRegex(ValueError, "overlap or go backwards"):
+                    comm.all_gather_matmul(Part(bad, rank), y, out=Part(np.zeros((64, 24), np.float32), rank))
+            with self.assertRaisesRegex(ValueError, "bias must be contiguous"):
+                comm.all_gather_matmul(Part(x, rank), y, bias=Part(np.zeros(48, np.float32)[::2], rank),
+                                       out=Part(np.zeros((64, 24), np.float32), rank))
+        self.on_ranks(wrong)
 
     def test_transposed(self):
         a, b = numbers(64, 32, 1), numbers(32, 48, 2)
