@@ -28,6 +28,7 @@ enum { ROUND_BYTES = 1024 };
 typedef struct place {
     _Alignas(64) _Atomic uint64_t round;
     _Atomic bool has_given_up;
+    size_t count[2]; /* number of `bytes` of a round with an even and an odd number */
     _Alignas(64) char bytes[2][ROUND_BYTES];
 } place;
 
@@ -155,10 +156,17 @@ static tgl_status gather_round(rendezvous *r, const char *mine, char *all, size_
     const uint64_t round = ++r->round;
     place *own = &r->places[r->rank];
     memcpy(own->bytes[round & 1], mine, bytes);
+    own->count[round & 1] = bytes;
     atomic_store_explicit(&own->round, round, memory_order_release);
     for (int rank = 0; rank < r->ranks; rank++) {
         const place *other = &r->places[rank];
         DIST_TRY(wait_for(r, &other->round, round, rank));
+        if (other->count[round & 1] != bytes)
+            return dist_fail(
+                TGL_COMMUNICATION,
+                "rank %d calls another function at the same time; the communicator can "
+                "only be closed",
+                rank);
         memcpy(all + (size_t)rank * stride, other->bytes[round & 1], bytes);
     }
     return TGL_OK;

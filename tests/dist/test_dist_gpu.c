@@ -434,6 +434,38 @@ static void different_shapes(void **state)
     assert_all_fail(states, 2, TGL_BAD_M, "m of the problem is 8 on rank 0, and 7 on rank 1");
 }
 
+/* Rank 0 runs a plan, and rank 1 makes another one at the same time. */
+static void call_others(rank_state *s)
+{
+    tgl_problem problem;
+    tgl_dist_layout a, b, c;
+    tgl_dist_plan *plan, *second = NULL;
+    void *memory;
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, 8, 8, 8);
+    tgl_dist_rows(&a, sizeof a, 8, 8, s->ranks);
+    tgl_dist_columns(&b, sizeof b, 8, 8, s->ranks);
+    tgl_dist_columns(&c, sizeof c, 8, 8, s->ranks);
+    if (tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &plan) != TGL_OK ||
+        tgl_alloc(s->dev, 8 * 8 * sizeof(float), &memory) != TGL_OK)
+        abort();
+    s->status = s->rank == 0 ? tgl_dist_plan_run(plan, 1, memory, memory, 0, memory, NULL)
+                             : tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &second);
+    tgl_dist_last_error(s->error, sizeof s->error);
+    tgl_free(s->dev, memory);
+    tgl_dist_plan_destroy(plan);
+}
+
+static void different_calls(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, call_others);
+    for (int rank = 0; rank < 2; rank++) {
+        assert_int_equal(states[rank].status, TGL_COMMUNICATION);
+        assert_non_null(strstr(states[rank].error, "only be closed"));
+    }
+}
+
 /* Whether synchronising fails within 10 seconds, although this rank has no work. */
 static bool hears_of_the_loss(rank_state *s)
 {
@@ -530,6 +562,7 @@ int main(void)
         cmocka_unit_test_teardown(no_nccl, check_fakes),
         cmocka_unit_test_teardown(different_shapes, check_fakes),
         cmocka_unit_test_teardown(failed_link, check_fakes),
+        cmocka_unit_test_teardown(different_calls, check_misuses),
         cmocka_unit_test_teardown(lost_rank, check_misuses), /* the last one: it leaves memory */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
