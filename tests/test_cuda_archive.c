@@ -184,6 +184,20 @@ static void it_needs_no_compiler(void **state)
     assert_open_fails("cuda", TGL_NO_COMPILER, "/nonexistent");
 }
 
+/* An NVRTC that has dropped the chip is as good as none. */
+static void it_needs_no_compiler_of_the_chip(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDA_CAPABILITY", "90", 1);
+    write_archive();
+    setenv("FAKE_NVRTC_ARCHS", "100,120", 1);
+    tgl_device *dev = open_device("cuda");
+    assert_product(dev, NULL, SIDE, SIDE, SIDE);
+    tgl_device_close(dev);
+    setenv("TEGULA_ARCHIVE", "off", 1);
+    assert_open_fails("cuda", TGL_NO_COMPILER, "no longer compiles for compute capability 9.0");
+}
+
 /* What the driver cannot load is compiled. */
 static void code_that_the_driver_refuses_is_compiled(void **state)
 {
@@ -460,6 +474,7 @@ int main(void)
         TEST(it_comes_before_the_compiler),
         TEST(other_products_are_compiled),
         TEST(it_needs_no_compiler),
+        TEST(it_needs_no_compiler_of_the_chip),
         TEST(code_that_the_driver_refuses_is_compiled),
         TEST(a_missing_archive_is_silent),
         TEST(files_of_others_are_not_used),

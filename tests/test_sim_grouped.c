@@ -185,6 +185,22 @@ static void complex_types_are_refused(void **state)
     assert_status(run_grouped(*state, &c), TGL_UNSUPPORTED);
 }
 
+/* The table of the groups needs workspace. */
+static void no_workspace_is_refused(void **state)
+{
+    tgl_problem problem = problem_of(TGL_BF16, 64, 64, 64);
+    problem.batch = 2;
+    problem.stride_b = 64 * 64;
+    problem.grouping = TGL_GROUPED_ROWS;
+    tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_UNSUPPORTED);
+    options.workspace_limit = 1 << 20;
+    assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
+    assert_true(tgl_plan_workspace_size(plan) <= 1 << 20);
+    tgl_plan_destroy(plan);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +211,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_operands),
         cmocka_unit_test(ends_within_a_copy),
         cmocka_unit_test(complex_types_are_refused),
+        cmocka_unit_test(no_workspace_is_refused),
     };
     sweep_arguments(argc, argv);
     return cmocka_run_group_tests(tests, setup_test_device, teardown_device);

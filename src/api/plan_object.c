@@ -55,6 +55,17 @@ void tgl_plan_release(tgl_plan *plan)
     free_plan(plan);
 }
 
+/* The table of groups is no part of a candidate's workspace. */
+static tgl_status check_groups_workspace(const tgl_plan *plan, int64_t limit)
+{
+    if (plan->shape.grouping == TGL_GROUPED_NONE || limit == TGL_WORKSPACE_DEFAULT ||
+        (int64_t)plan->workspace <= limit)
+        return TGL_OK;
+    return tgl_fail(TGL_UNSUPPORTED,
+                    "grouped products need workspace: here %zu bytes, and the limit is %lld",
+                    plan->workspace, (long long)limit);
+}
+
 /* For a device with a chip: the planner chooses the kernels, and the device compiles and loads
  * them. */
 static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
@@ -70,6 +81,7 @@ static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
     TGL_TRY(tgl_planner_list(chip, &plan->shape, &plan->choice, &plan->list));
     plan->workspace = tgl_list_workspace(&plan->list);
     tgl_candidate_string(&plan->choice, plan->kernel, sizeof plan->kernel);
+    TGL_TRY(check_groups_workspace(plan, request.workspace_max));
     return dev->backend->prepare(plan, NULL);
 }
 

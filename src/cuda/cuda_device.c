@@ -58,11 +58,12 @@ static tgl_status use_current_context(tgl_device *dev, int *index)
 static tgl_status find_code(tgl_cuda *cuda)
 {
     const int capability = cuda->facts.capability, driver = cuda->facts.driver_version;
-    const tgl_status found = tgl_nvrtc_open(&cuda->nvrtc);
-    if (found == TGL_OK)
-        TGL_TRY(tgl_nvrtc_choose_arch(&cuda->nvrtc, capability, &cuda->arch));
-    else
+    tgl_status found = tgl_nvrtc_open(&cuda->nvrtc);
+    if (found == TGL_OK) found = tgl_nvrtc_choose_arch(&cuda->nvrtc, capability, &cuda->arch);
+    if (found != TGL_OK) {
+        tgl_nvrtc_close(&cuda->nvrtc); /* one that does not know the chip */
         cuda->arch = tgl_nvrtc_arch_name(NULL, capability);
+    }
     cuda->archive = tgl_archive_open(cuda->arch.name, driver);
     return tgl_archive_count(cuda->archive) > 0 ? TGL_OK : found;
 }
