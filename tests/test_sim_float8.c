@@ -164,12 +164,45 @@ static void without_a_product(void **state)
     }
 }
 
+/* alpha is 0 in memory of the device: the factors have no effect, although one is Inf. */
+static void without_a_product_on_the_device(void **state)
+{
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+        tgl_problem p = scaled_problem(E4M3, E4M3, TGL_F32, 3, 5, 7);
+        p.scaling_a = p.scaling_b = TGL_SCALING_LINE;
+        p.scalars = TGL_SCALARS_DEVICE;
+        const tgl_plan_options options = {.size = sizeof options, .kernel = kernels[i]};
+        float out[15];
+        tgl_plan *plan;
+        void *C = constant_floats(*state, 15, 3), *factor = constant_floats(*state, 5, INFINITY);
+        void *alpha = constant_floats(*state, 1, 0), *beta = constant_floats(*state, 1, 2);
+        void *zeros = constant_floats(*state, 16, 0);
+        assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_OK);
+        const tgl_operands o = {.size = sizeof o,
+                                .alpha_at = alpha,
+                                .beta_at = beta,
+                                .A = zeros,
+                                .B = zeros,
+                                .C = C,
+                                .scale_a = factor,
+                                .scale_b = factor};
+        assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
+        assert_status(tgl_download(*state, out, C, sizeof out, NULL), TGL_OK);
+        for (int e = 0; e < 15; e++)
+            assert_true(out[e] == 6);
+        tgl_plan_destroy(plan);
+        void *const all[] = {C, factor, alpha, beta, zeros};
+        for (size_t j = 0; j < COUNT_OF(all); j++)
+            tgl_free(*state, all[j]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layout),      cmocka_unit_test(column_major_batches),
         cmocka_unit_test(promotion),         cmocka_unit_test(values),
-        cmocka_unit_test(without_a_product),
+        cmocka_unit_test(without_a_product), cmocka_unit_test(without_a_product_on_the_device),
     };
     return cmocka_run_group_tests(tests, setup_test_device, teardown_device);
 }

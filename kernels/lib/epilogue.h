@@ -205,10 +205,10 @@ static __device__ __forceinline__ value_t scaled_sum(const struct tgl_gemm_args 
 {
     value_t value = ALPHA(args, with) * value_of(sum);
 #if SCALE_A == SCALE_LINE
-    if (args->scale_a) value *= args->scale_a[row]; /* NULL: alpha is 0 */
+    if (args->scale_a && ALPHA(args, with) != 0) value *= args->scale_a[row];
 #endif
 #if SCALE_B == SCALE_LINE
-    if (args->scale_b) value *= args->scale_b[col];
+    if (args->scale_b && ALPHA(args, with) != 0) value *= args->scale_b[col];
 #endif
     (void)args, (void)row, (void)col;
     return value;

@@ -57,7 +57,8 @@ const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run)
 
 const tgl_launch *tgl_step_choose_aligned(const tgl_step *step)
 {
-    const tgl_run run = {.alpha = 1, .beta = 1, .has_product = true}; /* NULL is aligned */
+    /* NULL is aligned. An imaginary part: complex products take the steps around the real one. */
+    const tgl_run run = {.alpha = 1, .alpha_imag = 1, .beta = 1, .has_product = true};
     return tgl_step_choose(step, &run);
 }
 
