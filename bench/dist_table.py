@@ -245,7 +245,9 @@ def run_table(comm: Any, options: argparse.Namespace, with_async_tp: bool) -> No
               "what   kind               m     n     k type     compute      local  nccl graph async "
               "tgl_l   tgl graph panels")
     for case in cases(options.quick):
-        if time.monotonic() > options.end:
+        over = [time.monotonic() > options.end]
+        dist.broadcast_object_list(over)  # the clock of rank 0 decides for all
+        if over[0]:
             if first:
                 print("the time is up: the other rows are not measured")
             break

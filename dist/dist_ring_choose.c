@@ -80,7 +80,9 @@ static void set_choice(const dist_task *task, dist_division *division, double se
     f->parts_m = f->parts_n = 1;
     f->parts_k = task->ranks;
     f->seconds = seconds;
-    f->received_bytes = mn * (sum + copies) * (ranks - 1) / ranks;
+    f->received_bytes = choice->ring == 0 && copies > 0 /* all partial sums go to all ranks */
+                            ? mn * sum * (ranks - 1)
+                            : mn * (sum + copies) * (ranks - 1) / ranks;
     f->panels = division->panels;
     f->panel = choice->ring > 0 ? (shard - 1) / choice->ring + 1 : division->panel;
     choice->stays[0] = 'A', choice->stays[1] = 'B', choice->stays[2] = '\0';

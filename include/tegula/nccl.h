@@ -40,7 +40,8 @@ typedef struct tgl_nccl_options {
     int rank, ranks;         /* with an id */
     void *stream;            /* of the products, a CUstream of the device's primary context;
                                 NULL: the default stream */
-    double timeout_s;        /* how long a rank waits for another one; 0: 300 seconds */
+    double timeout_s;        /* how long a rank waits for another one, and for its own work; 0: 300
+                                seconds */
     tgl_nccl_engine engine;
     tgl_dist_machine machine; /* zeros: the defaults of the GPU */
 } tgl_nccl_options;
@@ -53,10 +54,12 @@ TGL_API tgl_status tgl_dist_nccl_id(unsigned char *id);
 /* *dist := a communicator of GPUs, one for each rank. dev: a cuda device of the primary context,
  * which stays the caller's. Each rank is a process or, without copy engines, a thread. Runs of its
  * plans are asynchronous: they enqueue work in the stream, and tgl_dist_synchronize() waits for it
- * and reports what fails meanwhile. Between the ranks of one host a run of a plan that has run
- * before can be captured into a CUDA graph, by all ranks together. Collective. Returns TGL_OK;
- * TGL_BAD_ARGUMENT (options; not a cuda device; two ranks have the same GPU); TGL_NO_DEVICE;
- * TGL_UNSUPPORTED (no NCCL, or an old one); TGL_NO_MEMORY; TGL_DRIVER; TGL_COMMUNICATION. */
+ * and reports what fails meanwhile. Where messages go by copy engines, within a host, a run can be
+ * captured into a CUDA graph, by all ranks together, if the plan has run before with an alpha and a
+ * beta that are 0 where those of the captured run are. By NCCL, runs wait for messages and cannot
+ * be captured. Collective. Returns TGL_OK; TGL_BAD_ARGUMENT (options; not a cuda device; two ranks
+ * have the same GPU); TGL_NO_DEVICE; TGL_UNSUPPORTED (no NCCL, or an old one); TGL_NO_MEMORY;
+ * TGL_DRIVER; TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_open_nccl(const tgl_nccl_options *options, tgl_device *dev,
                                       tgl_dist **dist);
 
