@@ -67,13 +67,12 @@ static tgl_status make_comm(nccl_transport *t, const tgl_nccl_options *o)
     t->rank = o->rank;
     t->ranks = o->ranks;
     memcpy(id.internal, o->id, sizeof id.internal);
-    const ncclResult_t result =
-        t->nccl.ncclCommInitRankConfig(&t->comm, o->ranks, id, o->rank, &config);
+    ncclResult_t result = t->nccl.ncclCommInitRankConfig(&t->comm, o->ranks, id, o->rank, &config);
     t->owns_comm = t->comm != NULL;
-    const tgl_status status = nccl_settle(t, result);
-    if (status == TGL_COMMUNICATION && result == ncclInvalidUsage)
-        return dist_fail(TGL_BAD_ARGUMENT, "NCCL refuses the ranks: each needs a GPU of its own");
-    return status;
+    result = nccl_finish(t, result);
+    if (result != ncclInvalidUsage) return nccl_settle(t, result);
+    nccl_lose(t);
+    return dist_fail(TGL_BAD_ARGUMENT, "NCCL refuses the ranks: each needs a GPU of its own");
 }
 
 static tgl_status open_comm(nccl_transport *t, const tgl_nccl_options *o, int ordinal)

@@ -81,8 +81,7 @@ static tgl_status lose(nccl_transport *t, const char *why)
     return dist_fail(TGL_COMMUNICATION, "%s; the communicator can only be closed", why);
 }
 
-/* A call of NCCL, which may go on in the background. */
-tgl_status nccl_settle(nccl_transport *t, ncclResult_t result)
+ncclResult_t nccl_finish(nccl_transport *t, ncclResult_t result)
 {
     const double deadline = now() + t->timeout_s;
     while (result == ncclInProgress && now() < deadline && t->comm != NULL) {
@@ -90,6 +89,12 @@ tgl_status nccl_settle(nccl_transport *t, ncclResult_t result)
         if (t->nccl.ncclCommGetAsyncError(t->comm, &result) != ncclSuccess)
             result = ncclRemoteError;
     }
+    return result;
+}
+
+tgl_status nccl_settle(nccl_transport *t, ncclResult_t result)
+{
+    result = nccl_finish(t, result);
     if (result == ncclSuccess) return TGL_OK;
     return lose(t, result == ncclInProgress ? "a rank did not answer within the timeout"
                                             : t->nccl.ncclGetErrorString(result));

@@ -396,6 +396,11 @@ static void shared_gpu(void **state)
     setenv("FAKE_CUDA_SAME_GPU", "1", 1);
     run_ranks(states, 3, TGL_NCCL_ENGINE_AUTO, TIMEOUT, no_work);
     assert_all_fail(states, 3, TGL_BAD_ARGUMENT, "ranks 0 and 1 have the same GPU");
+    unsetenv("FAKE_CUDA_SAME_GPU");
+    setenv("FAKE_NCCL_ERROR", "5", 1); /* ncclInvalidUsage, as NCCL says it */
+    run_ranks(states, 1, TGL_NCCL_ENGINE_NCCL, TIMEOUT, no_work);
+    unsetenv("FAKE_NCCL_ERROR");
+    assert_all_fail(states, 1, TGL_BAD_ARGUMENT, "each needs a GPU of its own");
 }
 
 static void no_nccl(void **state)
