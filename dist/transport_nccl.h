@@ -65,8 +65,8 @@ static inline size_t nccl_flag_count(const nccl_transport *t)
 
 tgl_dist_transport nccl_transport_table(nccl_transport *t);
 
-/* With the context current: an all-gather by NCCL; the result of a call of NCCL that may go on in the
- * background, as NCCL says it and as a status; gives up what waits for a lost rank. */
+/* With the context current: an all-gather by NCCL; the result of a call of NCCL that may go on in
+ * the background, as NCCL says it and as a status; gives up what waits for a lost rank. */
 tgl_status nccl_gather(nccl_transport *t, const void *mine, void *all, size_t bytes);
 ncclResult_t nccl_finish(nccl_transport *t, ncclResult_t result);
 tgl_status nccl_settle(nccl_transport *t, ncclResult_t result);
