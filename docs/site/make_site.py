@@ -83,11 +83,12 @@ def without_code_blocks(text):
 
 
 def exercises():
-    """The exercises of each rung's name, from the table of docs/learn.md."""
+    """The exercises of each rung's name, from the table of docs/learn.md; not those of no rung."""
     rows = re.findall(r"^\| `(\w+)` \| (.*) \| (\w+) \|$", read(f"{ROOT}/docs/learn.md"), re.M)
     found = {}
     for name, goal, rung in rows:
-        found.setdefault(rung, []).append((name, goal))
+        if rung != "none":
+            found.setdefault(rung, []).append((name, goal))
     return found
 
 

@@ -4,10 +4,9 @@
  */
 #include "plan/planner.h"
 #include "base/integers.h"
-#include "base/text.h"
 #include "plan/complex.h"
+#include "plan/planner_refuse.h"
 #include "plan/tuned.h"
-#include "problem/describe.h"
 
 #include <limits.h>
 #include <math.h>
@@ -434,63 +433,21 @@ static void consult_tuned(planning *p, const tgl_shape *shape, tgl_candidate *be
     best->is_tuned = true;
 }
 
-/* NULL, or the reason of the first family if no family supports the problem and chip. */
-static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *shape,
-                                      const tgl_family **said_by)
-{
-    const tgl_family *family;
-    const char *first = NULL;
-    *said_by = NULL;
-    for (int i = 0; (family = tgl_family_at(i)) != NULL; i++) {
-        if (family->is_on_request) continue;
-        const char *reason = tgl_family_unsupported(family, shape, chip);
-        if (reason == NULL) return NULL;
-        if (first != NULL) continue;
-        first = reason;
-        *said_by = family;
-    }
-    return first;
-}
-
-static tgl_status refuse(const tgl_candidate *choice, const tgl_shape *shape)
-{
-    char types[80];
-    tgl_text text = {types, sizeof types, 0};
-    tgl_text_types(&text, shape);
-    return tgl_fail(choice->rejected_status, "%s cannot serve %s, m=%lld n=%lld k=%lld: %s",
-                    tgl_choice_name(&choice->choice), types, (long long)shape->m,
-                    (long long)shape->n, (long long)shape->k, choice->rejected);
-}
-
 tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
                                 const tgl_request *request, tgl_candidate *choice)
 {
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
     const tgl_shape even = tgl_shape_of_even_groups(asked), real = tgl_real_shape(&even);
     const tgl_shape *shape = &real;
-    const char *unfit = tgl_groups_fault(asked);
-    if (unfit != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", unfit);
+    TGL_TRY(tgl_planner_check(chip, asked, shape, request));
     planning p = {.chip = &known,
                   .workspace_max = tgl_complex_rest(asked, request->workspace_max),
                   .limit = INFINITY};
-    const tgl_family *family;
-    if (!tgl_complex_fits(asked, request->workspace_max))
-        return tgl_fail(TGL_UNSUPPORTED,
-                        "products of %s need workspace: here %lld bytes, and the limit is %lld",
-                        tgl_type_name(asked->type_a), (long long)tgl_complex_workspace(asked),
-                        (long long)request->workspace_max);
-    const char *reason = request->is_named ? NULL : unsupported_by_all(chip, shape, &family);
-    if (reason != NULL)
-        return tgl_fail(TGL_UNSUPPORTED,
-                        "no kernel takes this product, of A in %s, B in %s and C in %s; %s, for "
-                        "example: %s",
-                        tgl_type_name(asked->type_a), tgl_type_name(asked->type_b),
-                        tgl_type_name(asked->type_c), family->name, reason);
     if (request->is_named) {
         choose_of(&p, shape, &request->choice, request->strips, choice);
     } else {
         choose_predicted(&p, shape, choice);
         if (shape->grouping == TGL_GROUPED_NONE) consult_tuned(&p, shape, choice);
     }
-    return choice->rejected != NULL ? refuse(choice, asked) : TGL_OK;
+    return choice->rejected != NULL ? tgl_planner_refuse(choice, asked) : TGL_OK;
 }

@@ -266,14 +266,6 @@ static tgl_status check_grouping(const tgl_problem *p)
     return TGL_OK;
 }
 
-const char *tgl_groups_fault(const tgl_shape *s)
-{
-    enum { MOST = 2147482623 }; /* rows or columns that kernels take */
-    if (s->grouping == TGL_GROUPED_NONE) return NULL;
-    if (tgl_type_is_complex(s->type_a)) return "grouped products have no complex types here";
-    return s->m > MOST || s->k > MOST ? "the groups have together more than 2147482623 rows" : NULL;
-}
-
 tgl_shape tgl_shape_of_even_groups(const tgl_shape *s)
 {
     /* A stride that is odd says that groups may begin at any element of a contiguous dimension. */

@@ -61,10 +61,6 @@ typedef struct tgl_shape {
 /* A grouped product as a batch of groups of equal size, for predictions. Others: unchanged. */
 tgl_shape tgl_shape_of_even_groups(const tgl_shape *shape);
 
-/* Why kernels cannot compute a grouped product of this type and size; NULL: they can, or the shape
- * has no groups. */
-const char *tgl_groups_fault(const tgl_shape *shape);
-
 static inline bool tgl_epilogue_is_none(const tgl_shape_epilogue *e)
 {
     return e->bias == TGL_BIAS_NONE && e->activation == TGL_ACTIVATION_NONE && !e->residual &&

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/planner_refuse.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "plan/complex.h"
+#include "plan/limits.h"
+#include "problem/describe.h"
+
+/* NULL, or why kernels cannot compute the groups. Geometries are found for groups of equal size;
+ * all groups together have limits, too. */
+static const char *groups_fault(const tgl_shape *s)
+{
+    if (s->grouping == TGL_GROUPED_NONE) return NULL;
+    if (tgl_type_is_complex(s->type_a)) return "grouped products have no complex types here";
+    _Static_assert(TGL_EXTENT_MAX == 2147482623, "the sentence says so");
+    return s->m > TGL_EXTENT_MAX || s->k > TGL_EXTENT_MAX
+               ? "the groups have together more than 2147482623 rows"
+               : NULL;
+}
+
+/* NULL, or the reason of the first family if no family supports the problem and chip. */
+static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *shape,
+                                      const tgl_family **said_by)
+{
+    const tgl_family *family;
+    const char *first = NULL;
+    *said_by = NULL;
+    for (int i = 0; (family = tgl_family_at(i)) != NULL; i++) {
+        if (family->is_on_request) continue;
+        const char *reason = tgl_family_unsupported(family, shape, chip);
+        if (reason == NULL) return NULL;
+        if (first != NULL) continue;
+        first = reason;
+        *said_by = family;
+    }
+    return first;
+}
+
+tgl_status tgl_planner_check(const tgl_chip *chip, const tgl_shape *asked, const tgl_shape *shape,
+                             const tgl_request *request)
+{
+    const tgl_family *family;
+    const char *reason = groups_fault(asked);
+    if (reason != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", reason);
+    if (!tgl_complex_fits(asked, request->workspace_max))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "products of %s need workspace: here %lld bytes, and the limit is %lld",
+                        tgl_type_name(asked->type_a), (long long)tgl_complex_workspace(asked),
+                        (long long)request->workspace_max);
+    if (request->is_named) return TGL_OK;
+    reason = unsupported_by_all(chip, shape, &family);
+    if (reason == NULL) return TGL_OK;
+    return tgl_fail(TGL_UNSUPPORTED,
+                    "no kernel takes this product, of A in %s, B in %s and C in %s; %s, for "
+                    "example: %s",
+                    tgl_type_name(asked->type_a), tgl_type_name(asked->type_b),
+                    tgl_type_name(asked->type_c), family->name, reason);
+}
+
+tgl_status tgl_planner_refuse(const tgl_candidate *choice, const tgl_shape *shape)
+{
+    char types[80];
+    tgl_text text = {types, sizeof types, 0};
+    tgl_text_types(&text, shape);
+    return tgl_fail(choice->rejected_status, "%s cannot serve %s, m=%lld n=%lld k=%lld: %s",
+                    tgl_choice_name(&choice->choice), types, (long long)shape->m,
+                    (long long)shape->n, (long long)shape->k, choice->rejected);
+}
