@@ -250,6 +250,12 @@ static cudaStream_t make_stream(void)
     return stream;
 }
 
+static void destroy_stream(cudaStream_t stream)
+{
+    int (*destroy)(cudaStream_t) = (int (*)(cudaStream_t))function_of(driver, "cuStreamDestroy_v2");
+    if (destroy(stream) != 0) _exit(6);
+}
+
 static void begin_capture(cudaStream_t stream)
 {
     int (*begin)(cudaStream_t, int) =
@@ -363,6 +369,67 @@ static bool gives_memory_back(void)
     is_right = is_right && cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS;
     free(A);
     return is_right && free_memory() == before && multiplies(make_handle());
+}
+
+/* The memory of this process, in KiB: VmRSS of /proc/self/status. */
+static long resident_kib(void)
+{
+    char line[128];
+    long kib = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file != NULL && kib < 0 && fgets(line, sizeof line, file) != NULL)
+        sscanf(line, "VmRSS: %ld", &kib);
+    if (file != NULL) fclose(file);
+    return kib;
+}
+
+typedef struct visit {
+    bool has_stream; /* in: it makes a stream and computes with split-K, which takes workspace */
+    bool is_right;   /* out */
+} visit;
+
+/* A thread with a handle of its own. */
+static void *come_and_go(void *argument)
+{
+    enum { M = 32, K = 8192 };
+    static float A[2 * M * K]; /* read only */
+    visit *it = argument;
+    float C[M * M];
+    push_context();
+    cublasHandle_t handle = make_handle();
+    cudaStream_t stream = it->has_stream ? make_stream() : NULL;
+    cublasSetStream_v2(handle, stream);
+    it->is_right = cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, M, M, it->has_stream ? K : 4,
+                                  &one, A, M, A, K, &zero, C, M) == CUBLAS_STATUS_SUCCESS &&
+                   take().function == NULL && cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS;
+    if (stream != NULL) destroy_stream(stream);
+    return NULL;
+}
+
+/* The fake driver has few streams. Tegula may keep 64 MiB more than cuBLAS. */
+static bool keeps_no_memory_of_many(void)
+{
+    enum { MANY = 20000, STREAMS = 60, WARM = 1000, HOST_KIB = 4 << 10, DEVICE_BYTES = 64 << 20 };
+    pthread_t thread;
+    long resident = 0;
+    load_all();
+    const size_t before = free_memory();
+    for (int i = 0; i < MANY; i++) {
+        visit it = {.has_stream = i < STREAMS};
+        if (i == WARM) resident = resident_kib();
+        if (pthread_create(&thread, NULL, come_and_go, &it) != 0) return false;
+        pthread_join(thread, NULL);
+        if (!it.is_right || before - free_memory() > DEVICE_BYTES) return false;
+    }
+    return resident > 0 && resident_kib() - resident <= HOST_KIB;
+}
+
+static void test_many_handles(void **state)
+{
+    (void)state;
+    if (!can_fork_threads()) skip();
+    assert_string_equal(clean_output_of("FAKE_CUDA_MEMORY", "4000000000", keeps_no_memory_of_many),
+                        "");
 }
 
 /* Captures 1024 cubed in the default mode, for which 12 MiB of workspace suffice. Returns whether
@@ -557,6 +624,7 @@ int main(void)
         cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_workspace_of_graphs),
         cmocka_unit_test(test_own_workspace),
+        cmocka_unit_test(test_many_handles),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_fork),
