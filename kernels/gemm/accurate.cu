@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * FP32 products on the f16 tensor cores of sm_90a, within the error bound of FP32 sums
- * (docs/accuracy.md). gemm/decompose.cu has made two words of f16 of each element, hi and lo, and a
- * product is 2^-(sA + sB) * (hi*hi + 2^-11 * (hi*lo + lo*hi)), with the scales of the row of op(A)
- * and of the column of op(B).
+ * (docs/accuracy.md). gemm/decompose.cu has replaced each element by two words of f16, hi and lo,
+ * and each line (row of op(A), column of op(B)) by its scale 2^s:
+ *
+ *     a = 2^-sA * (hi + 2^-11 * lo)
+ *     a * b = 2^-(sA + sB) * (hi*hi + 2^-11 * (hi*lo + lo*hi))
  *
  *   tiles         As in gemm/wgmma.cu: left is op(A), right is op(B), both K-major. A stage holds
- *                 one word of both tiles, BK deep: first lo, then hi, so that the stages of a step
- *                 of K follow each other in the ring.
- *   main loop     The products of each step of BK, added up from zero in two phases, are added to
- *                 FP32 sums by FFMA: lib/accurate_loop.h.
+ *                 one word of both tiles, BK deep. For each step of K the ring has a stage of lo,
+ *                 then a stage of hi.
+ *   main loop     For each step of BK the tensor cores add up products from zero, in two phases.
+ *                 FFMA then adds the result to FP32 sums: lib/accurate_loop.h.
  *   lists         Elements that two words cannot represent are in lists. The products of these
  *                 elements are added to the unscaled sums: lib/accurate_listed.h.
  *   exact tiles   A tile is computed by FFMA from the operands themselves if one of its lines has
@@ -66,9 +68,9 @@ static __device__ __forceinline__ void accurate_produce(const struct tgl_gemm_ar
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-/* sum := the sums of a unit (a tile, or a part of its K), as FP32 numbers. The products of listed
- * elements (which two words cannot represent) are added last. The sum of the other products may
- * overflow where the whole sum does not: FFMA then decides. */
+/* sum := the sums of a unit (a tile, or a part of its K) in FP32. The products of listed elements,
+ * which two words cannot represent, are added last. If the other products alone overflow, the whole
+ * sum need not: it is then computed again by FFMA. */
 static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl_gemm_args *args,
                                                     struct accurate_shared *shared, int number,
                                                     int group, int depth, struct progress *progress)

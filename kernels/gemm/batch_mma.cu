@@ -2,16 +2,18 @@
  *
  * GEMM for batches of small products on the tensor cores, by mma.sync (sm_80 and later): a few
  * tiles of BM x BN, any k; f16 and bf16 with sums in FP32, FP32 rounded to tf32, f64. Reading the
- * operands of such a product takes longer than multiplying them. Blocks are therefore persistent:
+ * operands of a small product takes longer than multiplying them. Blocks are therefore persistent:
  * they compute one tile after the other, and copy the operands of the next ones, STAGES - 1 tiles
  * of k ahead, while they multiply.
  *
  * A warp computes WM x WN results. Tiles, fragments and results are those of gemm/mma.cu
  * (lib/mma_tiles.h, lib/mma_store.h). All stages are set to zero first. Rows and columns that a
- * product does not have are not copied, and parts of a tile that contain no row, no column or no k
- * of the product are not multiplied. If an operand of 16 bits is at odd addresses, both are copied
- * as they lie in memory, and moved to their places in front of the multiplication
- * (lib/raw_copies.h). Then there is only one stage.
+ * product does not have are not copied. Parts of a tile that contain no row, no column or no k of
+ * the product are not multiplied.
+ *
+ * If the rows of a 16-bit operand are aligned to 2 bytes only, cp.async cannot copy them to their
+ * places. Both operands are then copied with their misalignment, and shifted within shared memory
+ * before the multiplication (lib/raw_copies.h). In this case there is only one stage.
  *
  * 16-bit results whose rows follow each other without a gap, but do not begin at multiples of 16
  * bytes, are stored as one line (lib/packed_store.h).
@@ -63,9 +65,9 @@
 #include "lib/raw_copies.h"
 #include "lib/shuffle.h"
 
-/* Operands at odd addresses. */
+/* IS_ODD: an operand is aligned to 2 bytes only. RAW_A, RAW_B: offsets of the raw lines. */
 #define IS_ODD    (IS_PLAIN(VEC_A) || IS_PLAIN(VEC_B))
-#define RAW_A     STAGE_BYTES /* where their raw lines begin in shared memory */
+#define RAW_A     STAGE_BYTES /* behind the only stage */
 #define RAW_B     (RAW_A + RAW_BYTES(BM, A_K_MAJOR))
 #define ODD_BYTES (RAW_B + RAW_BYTES(BN, B_K_MAJOR))
 
@@ -82,14 +84,14 @@
 
 /* ---- Tiles of the products ------------------------------------------------------------------- */
 
-/* A tile of D. */
+/* A tile of D: the work of a block between two stores. */
 struct batch_mma_item {
-    int product, row, col; /* its product, and its first row and column */
+    int product, row, col; /* number in the batch; first row and column of the tile */
     int rows, cols;        /* at most BM and BN */
 };
 
-/* Products of more than BM rows or BN columns are cut into tiles of about the same
- * size, whole warp tiles, but for the last one. */
+/* Height and width of the tiles, at most BM and BN. With TILED a product has ceil(m / BM) x ceil(n
+ * / BN) tiles of about the same size. Each is a multiple of WM x WN, except at the edge. */
 static __device__ __forceinline__ int tile_height(const struct tgl_gemm_args *args)
 {
     const int tiles = (args->m + BM - 1) / BM;
@@ -127,8 +129,8 @@ batch_mma_item_of(const struct tgl_gemm_args *args, int number)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Copies the rows or columns of a tile that exist, with zeros behind the end of K up to a whole
- * step. k_left: K of the product from the beginning of the tile on. */
+/* Copies the existing rows or columns of a tile, with zeros from the end of K to the end of the
+ * last step. k_left: K of the product from the beginning of the tile on. */
 static __device__ __forceinline__ void
 batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const int edge,
                     const int vec, const bool k_major, const bool has_tail)
@@ -148,7 +150,7 @@ batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const
 
 /* The state of the copies. */
 struct batch_mma_copier {
-    int item, k; /* the next tile to copy is of this item, from this k on */
+    int item, k; /* the next tile to copy: its item and its first k */
     int stage;   /* the offset of its stage in bytes */
 };
 
@@ -208,16 +210,16 @@ static __device__ __forceinline__ void clear_stages(char *stages)
 
 /* ---- Copies of odd operands ------------------------------------------------------------------ */
 
-/* Matrix X of a product, for one operand. */
+/* One operand of a product. */
 struct batch_mma_operand {
     const void *matrix;
     long long ld, stride;
-    bool is_listed;         /* the matrices are in an array of pointers: there is no stride */
-    int edge, first, count; /* rows or columns: of the product, and those of the item */
+    bool is_listed;         /* the batch is an array of pointers: there is no stride */
+    int edge, first, count; /* rows or columns: of the product; first and count of the item */
 };
 
-/* The tile of an operand at k. Words that are partly outside of the matrix may be loaded if its
- * neighbours are there: if the matrices of the batch follow each other without gaps. */
+/* The tile of an operand at k. If the matrices of a batch follow each other without gaps, 16-byte
+ * words that are partly outside of a matrix may be loaded: the rest is a neighbouring matrix. */
 static __device__ __forceinline__ struct raw_source raw_source_of(const struct batch_mma_operand *x,
                                                                   const struct tgl_gemm_args *args,
                                                                   int product, int k,
@@ -227,7 +229,7 @@ static __device__ __forceinline__ struct raw_source raw_source_of(const struct b
     const int lines = k_major ? x->edge : args->k, width = k_major ? args->k : x->edge;
     const long long length = (lines - 1) * x->ld + width;
     const bool is_dense = !x->is_listed && x->stride == length;
-    const int shortest = length < WORD ? 1 : WORD; /* at most the elements of a matrix */
+    const int shortest = length < WORD ? 1 : WORD; /* <= elements of a matrix */
     const char *matrix = (const char *)x->matrix;
     const int depth = min(args->k - k, BK);
     struct raw_source s;
@@ -241,13 +243,13 @@ static __device__ __forceinline__ struct raw_source raw_source_of(const struct b
     return s;
 }
 
-/* The tiles whose raw lines are next. */
+/* The tiles whose raw lines are copied. */
 struct batch_mma_raw {
     struct raw_lines A, B;
     int k_left; /* K of the product from the tiles on */
 };
 
-/* The same as batch_mma_copy_step(), for raw lines. */
+/* As batch_mma_copy_step(), but copies raw lines. */
 static __device__ __forceinline__ void batch_mma_copy_raw(struct batch_mma_raw *next,
                                                           struct batch_mma_copier *c, char *shared,
                                                           const struct tgl_gemm_args *args,
@@ -282,7 +284,7 @@ static __device__ __forceinline__ void batch_mma_copy_raw(struct batch_mma_raw *
     async_commit();
 }
 
-/* Returns when the next tiles are in their places. */
+/* Waits for the raw lines of the next tiles, and shifts them to their places in the stage. */
 static __device__ __forceinline__ void batch_mma_shift_raw(const struct batch_mma_raw *next,
                                                            const struct tgl_gemm_args *args,
                                                            char *shared)
@@ -296,8 +298,8 @@ static __device__ __forceinline__ void batch_mma_shift_raw(const struct batch_mm
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* acc += the product of a tile of which `depth` of K exist. rows, cols: the number of rows and
- * columns of D from the warp's first ones on. */
+/* acc += the product of a tile, over the first `depth` of its K. rows, cols: how many rows and
+ * columns of D exist from the warp's first ones on. */
 static __device__ __forceinline__ void
 batch_mma_multiply_tile(accumulate_t (*acc)[NT][4], const char *stage,
                         const struct mma_lane_source *source_a,

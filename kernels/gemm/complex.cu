@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels around the real product that computes a complex one. With the parts of an element
- * beside each other, D (m x n) is a real matrix m x 2n, and A is a real matrix m x 2k. Then
- * D = A B', where an element b of B becomes a square of B', 2k x 2n:
+ * The kernels around the real product that computes a complex one. A complex matrix with
+ * interleaved real and imaginary parts is a real matrix with twice the columns: D (m x n) is m x
+ * 2n, A (m x k) is m x 2k. Then D = A B', where an element b of B becomes 2 x 2 elements of B' (2k
+ * x 2n):
  *
  *     re(b)   im(b)
  *    -im(b)   re(b)
  *
- * If the product is of the conjugates of A, the second row has the opposite sign.
+ * If the product needs conj(A), the second row has the opposite sign.
  *
- *   expand    writes two lines of a real matrix for each line of A or B. PARTS 0: of B. PARTS 1: of
- *             B, whose lines are columns of op(B). PARTS 2: the real parts, then the imaginary
- *             parts: of A, whose lines are columns of op(A).
+ *   expand    writes two lines of a real matrix for each line of a complex one. PARTS 0: the matrix
+ *             is B, its lines are rows of op(B): (re, im), (-im, re). PARTS 1: the matrix is B, its
+ *             lines are columns of op(B): (re, -im), (im, re). PARTS 2: the matrix is A, its lines
+ *             are columns of op(A): all re, then all im.
  *   save      copies C, which the real product replaces by op(A)*op(B).
- *   combine   D := alpha*D + beta*C + bias + residual, behind a real product with alpha 1 and
- *             beta 0.
+ *   combine   D := alpha*D + beta*C + bias + residual, behind a real product with alpha 1 and beta
+ *             0.
  *
  * save and combine run only if the real product cannot do their work: if alpha or beta has an
- * imaginary part, with a bias or residual, and if D is not C and beta is not 0. If the scalars are
- * in device memory, these kernels find it out, and save writes those of the real product.
+ * imaginary part, with a bias or residual, and if D is not C and beta is not 0. If alpha and beta
+ * are in device memory, save and combine decide this themselves, and save writes the alpha and beta
+ * of the real product.
  */
 #include "lib/complex_args.h"
 #include "lib/launch_order.h"
@@ -35,7 +38,7 @@
 #endif
 
 #define THREADS    256
-#define PER_THREAD 4 /* elements of a thread of expand, with all loads in flight at once */
+#define PER_THREAD 4 /* elements of a thread of expand; all its loads are in flight at once */
 
 #if DOUBLE
 typedef double real;
@@ -47,7 +50,8 @@ typedef float2 pair;
 #define make_pair make_float2
 #endif
 
-/* Elements are aligned as their parts are; pairs that begin elsewhere are loaded in two halves. */
+/* An element is aligned to half its size at least. load_pair() and store_pair() access both parts
+ * at once if the element is aligned to its size, else one after the other. */
 static __device__ __forceinline__ pair load_pair(const void *from, long long at)
 {
     const real *x = (const real *)from + 2 * at;
@@ -66,7 +70,7 @@ static __device__ __forceinline__ void store_pair(void *to, long long at, pair v
     }
 }
 
-/* A scalar in device memory or by value. */
+/* A scalar: at address `at` in device memory, or `value` if `at` is 0. */
 static __device__ __forceinline__ pair scalar_of(const double value[2], const void *at)
 {
     if (at) return make_pair(((const real *)at)[0], ((const real *)at)[1]);
@@ -83,7 +87,7 @@ static __device__ __forceinline__ pair sum(pair x, pair y)
     return make_pair(x.x + y.x, x.y + y.y);
 }
 
-/* x*y. An x with imaginary part 0 is a real number. */
+/* x*y. If im(x) is 0, only re(x) is multiplied: 0 times an Inf in y would be NaN. */
 static __device__ __forceinline__ pair times(pair x, pair y)
 {
     if (x.y == 0) return make_pair(x.x * y.x, x.x * y.y);
@@ -145,8 +149,8 @@ __global__ void __launch_bounds__(THREADS) expand(const struct tgl_expand_args a
 
 /* ---- Save and combine ------------------------------------------------------------------------ */
 
-/* Whether combine has work: for scalars of the host, always, because they are known when it is
- * launched. */
+/* Whether combine has work. With scalars on the host always: the host launches it only if
+ * needed. */
 static __device__ __forceinline__ bool is_combined(const struct tgl_combine_args *args, pair alpha,
                                                    pair beta)
 {
@@ -165,7 +169,8 @@ static __device__ __forceinline__ pair beta_of(const struct tgl_combine_args *ar
     return scalar_of(args->beta, args->beta_at);
 }
 
-/* Writes alpha and beta of the real product. */
+/* Writes alpha and beta of the real product to device memory. If combine will apply the scalars,
+ * they are 1 (0 if alpha is 0) and 0. */
 static __device__ __forceinline__ void write_scalars(void *to, bool combines, pair alpha, pair beta)
 {
     real *scalars = (real *)to;
@@ -193,7 +198,7 @@ __global__ void __launch_bounds__(THREADS) save(const struct tgl_combine_args ar
     let_later_launches_start();
 }
 
-/* The element of C: of D, if that is C, before the product. */
+/* The element of C. If C and D are one matrix, the element that save has copied from it. */
 static __device__ __forceinline__ pair load_c(const struct tgl_combine_args *args, long long number,
                                               long long matrix, long long row, long long col)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pre-pass that makes two words of f16 of each element of FP32 matrices (lib/decompose_args.h).
- * The words are K-major, and their lines begin at multiples of 16 bytes, as TMA needs it. A launch
- * has one or two jobs, each a matrix of any alignment. TRANSPOSED_0, TRANSPOSED_1: the lines of the
- * job's matrix are columns in memory. PAIRS: the matrix of the second job is read from a complex
- * one (lib/complex_pairs.h).
+ * A pre-pass that makes two words of f16 of each element of FP32 matrices (lib/decompose_args.h). A
+ * line is a row of op(A) or a column of op(B). The words are K-major, and their lines begin at
+ * multiples of 16 bytes, as TMA needs it. A launch has one or two jobs, each a matrix of any
+ * alignment. TRANSPOSED_0, TRANSPOSED_1: the lines of the job's matrix are columns in memory.
+ * PAIRS: the second job reads its matrix from a complex one (lib/complex_pairs.h).
  *
  *   load      A block takes a few whole lines. Lines that are too long for one block are divided
  *             over the blocks of a cluster. A thread holds 32 elements: eight float4 of a
@@ -12,15 +12,16 @@
  *             successive rows, that is eight successive k of four lines. Threads therefore need not
  *             exchange words. Lines that are too long for the registers of a cluster are read
  *             twice, the second time usually from L2.
- *   extents   The largest |x| of each line, and whether several elements are not 0. First the
+ *   extents   For each line the largest |x|, and whether several elements are not 0. First the
  *             threads of a warp join their extents, then the warps, then the blocks of a cluster.
- *   words     The scale of each line, the words, and for each panel of lines its state and the list
- *             of its elements that two words cannot represent. Blocks add to a counter of the
- *             panel, which is zero at the launch, and the last block copies it into the panel.
+ *   words     The block stores the scale and the words of each line. For each panel of lines it
+ *             stores the state and the list of the elements that two words cannot represent. Blocks
+ *             collect both in a counter of the panel, which is zero at the launch, and the last
+ *             block copies the counter into the panel.
  *
- * A line in which a single element is not 0 is scaled below the range of two words: the element is
- * listed, and the main kernel multiplies it as it is. Selected lines, permutations and diagonals
- * are exact.
+ * If a line has a single element that is not 0, its scale puts that element below the range of two
+ * words. The element is then listed, and the main kernel multiplies it unrounded. Products with
+ * selected lines, permutations and diagonals are therefore exact.
  *
  * The order of a list is not fixed; its reader sorts it. Whether a list overflows depends only on
  * the matrix.
@@ -44,7 +45,7 @@
 
 #define WARPS       (THREADS / 32)
 #define BLOCKS      (1024 / THREADS) /* resident blocks of an SM: 64 registers for each thread */
-#define INFINITY_IS 0x7f800000u      /* the pattern of Inf; those of NaNs are above */
+#define INFINITY_IS 0x7f800000u      /* the bits of Inf; NaNs have larger ones */
 
 #if STRIP % 8 != 0 || STRIP > 32 || THREADS / 32 > 32
 #error "STRIP: 8, 16 or 32; THREADS: at most 1024"
@@ -59,14 +60,15 @@ static __device__ __forceinline__ unsigned larger(unsigned x, unsigned y)
     return x > y ? x : y;
 }
 
-/* The extent of a line, or of a part of it, is twice the bit pattern of its largest |x|, and one
- * more if several elements are not 0. Patterns have the order of the numbers, Inf and NaN last. */
+/* The extent of a line, or of a part of it: 2 * bits(max |x|) + (1 if several elements are not 0).
+ * Bit patterns have the order of the nonnegative numbers that they represent; Inf and NaN come
+ * last. */
 static __device__ __forceinline__ unsigned joined(unsigned x, unsigned y)
 {
     return larger(x, y) | (x != 0 && y != 0);
 }
 
-/* The extent over the lanes whose numbers differ only in the bits from low to high / 2. */
+/* The joined extent of all lanes whose numbers differ only in the bits from low to high / 2. */
 static __device__ __forceinline__ unsigned lanes_extent(unsigned x, int low, int high)
 {
     for (int i = high / 2; i >= low; i /= 2)
@@ -154,8 +156,8 @@ static __device__ __forceinline__ void record_line(const job_t *job, const struc
     }
 }
 
-/* Joins the extents of all blocks that share a line, in extents->of_line of the block's lines. Also
- * records the lines: record_line(). */
+/* extents->of_line[i] := the extent of the block's line number i, joined over all blocks that share
+ * the line. One of these blocks also calls record_line() for it. */
 static __device__ __forceinline__ void join_extents(struct extents *extents, const unsigned *own,
                                                     const job_t *job,
                                                     const struct decompose_work *w,
@@ -264,7 +266,7 @@ static __device__ __forceinline__ unsigned split_columns(const float *x, const j
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* The elements of a mask whose lines have neither Inf nor NaN. */
+/* The mask `below` without the elements whose lines have an Inf or a NaN. */
 static __device__ __forceinline__ unsigned of_finite_lines(unsigned below,
                                                            const struct extents *extents,
                                                            const struct decompose_place *at,
@@ -277,8 +279,9 @@ static __device__ __forceinline__ unsigned of_finite_lines(unsigned below,
     return below;
 }
 
-/* Adds elements of the thread, a mask, to the panel's list. Rare. Waits for memory twice: the
- * count, and the elements themselves, which are no longer in registers. */
+/* Adds the thread's elements in the mask `below` to the panel's list. It waits for memory twice,
+ * for the atomic counter and for the elements, which are no longer in registers. Few threads get
+ * here. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
                                                   const struct decompose_place *at, unsigned below,
                                                   const bool transposed, const bool pairs)
@@ -297,7 +300,8 @@ static __device__ __forceinline__ void list_below(const job_t *job, const struct
 
 /* ---- Panels ---------------------------------------------------------------------------------- */
 
-/* Counts the block at its panel. The last one completes the panel and leaves its counter zero. */
+/* Counts the block as finished in its panel's counter. The last block of the panel copies the
+ * counter to the panel and sets it to zero for the next launch. */
 static __device__ __forceinline__ void finish_panel(const job_t *job,
                                                     const struct decompose_work *w)
 {
@@ -323,8 +327,8 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
     __shared__ struct extents extents;
     unsigned own[4] = {0, 0, 0, 0};
     struct decompose_work w;
-    /* Iterations i < 0 find the extents of steps -i, the last step first. Those of i >= 0 make the
-     * words of steps i. The elements of step 0 stay in registers in between. */
+    /* Iteration i < 0 adds step -i to the extents, the last step first. Iteration i > 0 makes the
+     * words of step i. Iteration 0 does both, so that the elements of step 0 stay in registers. */
 #pragma unroll 1
     for (int i = 1 - job->steps; i < job->steps; i++) {
         float x[32];

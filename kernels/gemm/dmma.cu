@@ -8,14 +8,15 @@
  *                 a ring of STAGES stages by TMA. Elements outside the matrices arrive as zeros.
  *   consumers     A grid of warps, each with WM x 32 of the block's BM x BN tile of D in registers.
  *                 Each warp waits for the stages and releases them by itself: there is no barrier
- *                 of the block in the main loop. A step is 8 of K. The fragments of B for the next
- *                 step, and of A for the next AHEAD groups of 16 rows, are loaded while others are
- *                 multiplied, also across stages.
+ *                 of the block in the main loop. A step is 8 of K. While a warp multiplies, it
+ *                 loads the fragments of B for the next step, and of A for the next AHEAD groups of
+ *                 16 rows, also from the next stage.
  *   slices        If tiles are small and few, SLICES groups of warps take the stages in turn, and
  *                 add their sums through shared memory.
  *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
  *                 ahead into the next unit of work while the consumers store.
- *   exchanged     If D has few columns, the kernel computes tiles of D^T: they may have 16 rows.
+ *   exchanged     If D has few columns, the kernel computes tiles of D^T, which may have 16 rows
+ *                 only. BM is then the number of columns of D in a tile.
  *   split-K       The last unit of a tile adds the sums of all its units in the workspace, in the
  *                 order of K: results are bitwise the same every run.
  *
@@ -79,8 +80,8 @@ struct dmma_fragments {
     double a[A_SLOTS][4], b[2][NT][2];
 };
 
-/* Loads what group number `group` of a stage needs: its fragment of A and, if it is the first group
- * of a step, the fragments of B. */
+/* Loads the fragment of A of group number `group` of a stage (16 rows of a step). Before the first
+ * group of a step, also loads the step's fragments of B. */
 static __device__ __forceinline__ void load_group(struct dmma_fragments *to,
                                                   const unsigned char *stage,
                                                   const struct dmma_lane_source *from,
@@ -90,8 +91,8 @@ static __device__ __forceinline__ void load_group(struct dmma_fragments *to,
     dmma_load_a(to->a[group % A_SLOTS], stage, from, group / MT, group % MT);
 }
 
-/* acc += a * b for 16 rows of a step. Odd rows take the columns in reverse order, so that
- * neighbouring instructions share a fragment. */
+/* acc[row] += a * b for one step and 16 rows. If `row` is odd, the columns come in reverse order:
+ * the last DMMA of one row and the first of the next then share B's fragment. */
 static __device__ __forceinline__ void multiply_group(double (*acc)[NT][4],
                                                       struct dmma_fragments *of, const int group)
 {
@@ -103,7 +104,8 @@ static __device__ __forceinline__ void multiply_group(double (*acc)[NT][4],
     }
 }
 
-/* Moves to the next stage of the slice. A stage of the ring always belongs to the same slice. */
+/* Moves *at to the slice's next stage, SLICES further in the ring. SLICES divides STAGES, so each
+ * stage of the ring always belongs to the same slice. */
 static __device__ __forceinline__ void advance_slice(struct ring_place *at)
 {
     at->stage += SLICES;
@@ -121,16 +123,16 @@ static __device__ __forceinline__ int steps_of_slice(int slice, int before, int 
     return (rest + steps) / SLICES - rest / SLICES;
 }
 
-/* Called by a warp, after its last load from the stage: releases the stage. The arrival is ordered
- * behind the loads of all lanes (PTX ISA, mbarrier.arrive: release). */
+/* Called by a warp after its last load from the stage: lets the producer fill the stage again. The
+ * arrival is ordered behind the loads of all lanes (PTX ISA, mbarrier.arrive: release). */
 static __device__ __forceinline__ void dmma_release(struct ring *ring, int stage)
 {
     __syncwarp();
     if (threadIdx.x % 32 == 0) mbarrier_arrive(&ring->empty[stage]);
 }
 
-/* Multiplies a stage, whose first AHEAD groups are loaded already. Loads those of the next stage,
- * and moves *at to it. */
+/* acc += the products of a stage, whose first AHEAD groups are in registers already. Before the end
+ * it releases the stage, moves *at to the next one, and loads the first AHEAD groups of that. */
 static __device__ __forceinline__ void
 dmma_multiply_stage(double (*acc)[NT][4], struct dmma_fragments *of, struct dmma_shared *shared,
                     const struct dmma_lane_source *from, struct ring_place *at, const bool is_last)
@@ -169,7 +171,8 @@ static __device__ __forceinline__ void dmma_multiply(double (*acc)[NT][4],
 #pragma unroll
     for (int group = 0; group < AHEAD; group++)
         load_group(&of, shared->stages[at->stage], from, group);
-/* ptxas waits for all DMMAs at the end of an iteration: small tiles have two stages in each. */
+/* ptxas waits for all DMMAs at the end of an iteration. Small tiles have few DMMAs in a stage, so
+ * an iteration has two stages. */
 #pragma unroll(WM < 64 ? 2 : 1)
     for (int step = 1; step < steps; step++)
         dmma_multiply_stage(acc, &of, shared, from, at, false);

@@ -7,9 +7,10 @@
  * software prefetching. The vectors stay in L1, and shared memory only adds sums.
  *
  *   ALONG_K 1   The matrix is K-major. LANES_K threads share the K of LINES rows. If LANES_K is the
- *               size of the block, the block reads one row at a time, or LINES rows.
- *   ALONG_K 0   The matrix is MN-major. A thread has a pack of columns (16 bytes), which are
- *               neighbours in memory or LANES_LENGTH apart. LANES_K threads share their K.
+ *               size of the block, all its threads share the same LINES rows.
+ *   ALONG_K 0   The matrix is MN-major. A thread has a pack of columns (16 bytes), as one load or
+ *               as loads of VEC columns that are LANES_LENGTH * VEC apart. LANES_K threads share
+ *               the K of these columns.
  *
  * A result is the product of one row or column of the matrix and one vector. For each result a
  * thread has several sums: at least four (F64: two) if the matrix is K-major, else one or two. The
@@ -35,9 +36,9 @@
 #define COUNT 1 /* vectors: 1, 2 or 4; missing ones repeat the first and are not stored */
 #endif
 #ifndef VEC
-/* The number of elements of a load, up to 16 bytes. It divides the alignment, leading dimension and
- * edge of the matrix. If the matrix is K-major, COUNT is not 1, and VEC is 16 bytes, it divides
- * those of the vectors too. */
+/* The number of elements of one load, at most 16 bytes. VEC divides the matrix's alignment, leading
+ * dimension and contiguous edge. If the matrix is K-major, COUNT is not 1 and VEC is 16 bytes, it
+ * also divides the vectors' alignment and leading dimension. */
 #define VEC 4
 #endif
 #ifndef WHOLE_PACKS
@@ -70,27 +71,26 @@
 /* This thread's index among the threads that share K, and its index along the results. */
 #define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
-#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* K_LANE's bit 0 in the thread number */
+#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* threadIdx.x between K_LANEs */
 
-/* The distance between two loads of a pack, along K or along the results: the other lanes' loads
- * are in between. PLACE_OF(e): the offset of element e of a pack from its first element. */
+/* DISTANCE: elements from one load of a pack to its next load; the other lanes' loads lie in
+ * between. PLACE_OF(e): offset of element e of a pack from the pack's first element. */
 #define DISTANCE    (VEC * (ALONG_K ? LANES_K : LANES_LENGTH))
 #define PLACE_OF(e) ((e) / VEC * DISTANCE + (e) % VEC)
 
-/* Whether vectors may be loaded by 16-byte loads: a single vector if it is aligned; several always,
- * because VEC then promises their alignment. In a partial last step all packs but the last are
- * whole, and with WHOLE_PACKS the last one is whole, too. */
+/* PACKS_OF_VECTOR: vectors are loaded 16 bytes at a time. A single vector must be aligned, which
+ * the kernel tests; for several vectors VEC promises it. A partial last step has one partial pack
+ * at most, none with WHOLE_PACKS. */
 #define PACKS_OF_VECTOR (ALONG_K && CHUNKS == 1)
 
-/* GROUPS: the number of groups of sums that a thread has for each vector. With ALONG_K: a group of
- * up to four sums for each line. Else one group for the results of a pack, or two groups (CHAINS)
- * that are used alternately. */
+/* GROUPS: groups of sums of a thread for each vector. ALONG_K 1: one group of up to four sums for
+ * each line. ALONG_K 0: one group for the results of a pack, or CHAINS groups used in turn. */
 #define CHAINS (ALONG_K || UNROLL < 2 ? 1 : 2)
 #define GROUPS (LINES * CHAINS)
 #define SUMS   (ALONG_K && PACK > 4 ? 4 : PACK)
 
-/* The number of packs of a line for which the vectors are loaded at once: all of a step for a
- * single vector. Several vectors would take many registers, and their loads hit in L1. */
+/* TURN: packs of each line for which a thread loads the vectors' elements together. One vector: all
+ * packs of a step. Several vectors would take too many registers, and their loads hit in L1. */
 #define TURN (COUNT == 1 && !IS_16_BITS ? UNROLL : 1)
 
 /* KEEP_ORDER() keeps the loads of the matrix before the loads of several vectors and before all
@@ -118,16 +118,16 @@
 /* Number of pointers of a thread to the matrix: one for each line, or for each load of its pack. */
 #define PLACES (ALONG_K ? LINES : CHUNKS)
 
-/* What a thread loads next. */
+/* Addresses of the next loads of a thread. */
 struct cursor {
     const element_t *matrix[PLACES], *vector[COUNT];
     long long ld;   /* leading dimension of the matrix */
     long long step; /* distance between two elements of a vector */
 };
 
-/* Returns what a thread loads first. For rows or columns past the last one it loads the last one
- * again, for vectors past the last one the first vector. If the matrix is K-major and there are
- * several vectors, these are contiguous. */
+/* The first addresses of a thread. Rows and columns past the last one are replaced by the last one,
+ * and vectors past the last one by the first. Several vectors times a K-major matrix are
+ * contiguous. */
 static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;
@@ -157,7 +157,8 @@ static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm
     return c;
 }
 
-/* LOAD_VECTOR() loads a pack of a vector, load_cached() an element. The data stay in L1. */
+/* LOAD_VECTOR(to, at): loads a pack of a vector. load_cached(at): loads one element. Both keep the
+ * data in L1. */
 #if IS_16_BITS
 #define LOAD_VECTOR(to, at) convert_words(to, __ldca((const uint4 *)(at)))
 static __device__ __forceinline__ element_t load_cached(const element_t *at)
@@ -207,11 +208,10 @@ static __device__ __forceinline__ void load_matrix(struct step *s, const struct 
     }
 }
 
-/* Loads the vectors' elements for TURN packs from number `first` on. is_plain: the vectors allow
- * 16-byte loads wherever the matrix does. The loads are __ldca(), not __ldg(): a strip runs
- * concurrently with another launch, and only its fence (start_after_earlier_launches()) orders
- * these loads after the stores of earlier launches. A fence does not order non-coherent loads (PTX
- * ISA, ld.global.nc). */
+/* Loads the vectors' elements for TURN packs, from pack number `first` on. is_plain: each vector
+ * pack of 16 bytes may be one load. The loads are __ldca() because __ldg() would be wrong in a
+ * strip (lib/launch_order.h), which relies on the fence of start_after_earlier_launches(). That
+ * fence does not order non-coherent loads (PTX ISA, ld.global.nc). */
 static __device__ __forceinline__ void load_vectors(struct step *s, const struct cursor *c,
                                                     int first, int left, const bool is_whole,
                                                     const bool is_plain)
@@ -236,7 +236,7 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
     }
 }
 
-/* acc += the products of TURN packs, from number `first` on, with the vectors. */
+/* acc += the products of TURN packs of the matrix, from number `first` on, with the vectors. */
 static __device__ __forceinline__ void multiply_turn(accumulate_t (*acc)[COUNT][SUMS],
                                                      const struct step *s, int first)
 {
@@ -253,7 +253,7 @@ static __device__ __forceinline__ void multiply_turn(accumulate_t (*acc)[COUNT][
     }
 }
 
-/* acc += the products of a step, of whose K only `left` elements exist. */
+/* acc += the products of a step. left: elements of K that exist from the step's beginning on. */
 static __device__ __forceinline__ void gemv_multiply_step(accumulate_t (*acc)[COUNT][SUMS],
                                                           struct step *s, const struct cursor *c,
                                                           int left, const bool is_whole,
@@ -287,7 +287,7 @@ static __device__ __forceinline__ void gemv_multiply(accumulate_t (*acc)[COUNT][
     if (k > 0) gemv_multiply_step(acc, &s, &c, k, false, is_plain);
 }
 
-/* x[0] := the sum of x[0..count-1], in pairs; count is a power of two. */
+/* x[0] := x[0] + ... + x[count - 1], added in pairs. count is a power of two. */
 static __device__ __forceinline__ void add_pairs(accumulate_t *x, const int count)
 {
 #pragma unroll
@@ -316,7 +316,7 @@ static __device__ __forceinline__ void gemv_store_result(const struct tgl_gemm_a
     epilogue_store(args, &with, sum, row, col);
 }
 
-/* The index of a result in shared memory, in the order of D. */
+/* The index of a result in shared memory: in the order of D, so that warps store contiguously. */
 #define PLACE(at, vector) (BIG_A ? (at)*COUNT + (vector) : (vector)*TILE + (at))
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct tgl_gemm_args args)
@@ -326,7 +326,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct t
     if (args.overlaps) let_later_launches_start();
     struct cursor c = first_step(&args);
     accumulate_t acc[GROUPS][COUNT][SUMS] = {{{0}}};
-    /* All threads take the same branch. */
+    /* Uniform: all threads of the block take the same branch. */
     if (c.step == 1 && (!PACKS_OF_VECTOR || COUNT > 1 || rows_are_packed(c.vector[0], 0))) {
         c.step = 1; /* a constant for the compiler */
         gemv_multiply(acc, c, DEPTH_OF(&args), PACKS_OF_VECTOR);

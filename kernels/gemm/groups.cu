@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A pre-pass of grouped products: makes the table of lib/group_table.h from the ends or sizes of
- * the groups. One block. It takes THREADS groups at a time, a group each thread, and finds where
- * they begin by prefix scans in shared memory.
+ * the groups. The grid is one block. It takes THREADS groups at a time (a chunk), one per thread,
+ * and finds where the groups begin by prefix scans in shared memory.
  *
- * Nothing is assumed about the sizes. Ends are replaced by the maximum of all ends so far, sizes
- * below 0 by 0, and everything is cut off at `limit`. The spans are therefore disjoint and within
- * the matrices, and not more of them than the table has room for.
+ * The sizes may be any numbers. Ends are replaced by the maximum of all ends so far, sizes below 0
+ * by 0, and everything is cut off at `limit`. The spans are therefore disjoint, lie within the
+ * matrices, and fit in the table.
  */
 #include "lib/group_table.h"
 #include "lib/launch_order.h"
@@ -19,8 +19,9 @@ static __device__ __forceinline__ int clamped(int value, int limit)
     return value < 0 ? 0 : value < limit ? value : limit;
 }
 
-/* *value := the sum of the values of this and all earlier threads, at most `limit`; with is_max
- * their maximum. at: THREADS ints of shared memory, which have the results of all threads then. */
+/* An inclusive scan over the block's threads. *value := the sum of the values of threads 0 to this
+ * one, at most `limit`; with is_max their maximum. at[t] := the result of thread t, shared
+ * memory. */
 static __device__ __forceinline__ void scan(int *value, int *at, int limit, bool is_max)
 {
     const int t = (int)threadIdx.x;
@@ -39,12 +40,12 @@ static __device__ __forceinline__ void scan(int *value, int *at, int limit, bool
 }
 
 struct group_chunk {
-    int first[THREADS], end[THREADS]; /* of each group */
-    int spans[THREADS];               /* of this and all earlier groups of the chunk */
+    int first[THREADS], end[THREADS]; /* row or k, by group of the chunk */
+    int spans[THREADS];               /* inclusive prefix sums of span counts */
 };
 
-/* By all threads: the first and end of each group of a chunk. carry: the end of the chunk before.
- */
+/* Called by all threads: finds the first and end of each group of a chunk. carry: end of the chunk
+ * before. */
 static __device__ __forceinline__ void find_groups(const struct tgl_groups_args *args,
                                                    struct group_chunk *chunk, int group, int carry)
 {
@@ -65,7 +66,8 @@ static __device__ __forceinline__ void find_groups(const struct tgl_groups_args 
     chunk->first[t] = is_masked ? 0 : t > 0 ? chunk->end[t - 1] : carry;
 }
 
-/* The number of the first group of the chunk whose spans end behind span number `span`. */
+/* The group of the chunk that has span number `span` of the chunk: the first g with spans[g] >
+ * span. */
 static __device__ __forceinline__ int group_of_span(const struct group_chunk *chunk, int span)
 {
     int low = 0, high = THREADS - 1;
@@ -79,8 +81,8 @@ static __device__ __forceinline__ int group_of_span(const struct group_chunk *ch
     return low;
 }
 
-/* By all threads: writes the spans of a chunk, from span number `at` of the table on. Returns their
- * number. base: the first group of the chunk. */
+/* Called by all threads: writes the spans of a chunk to the table, from span number `at` on, and
+ * returns how many. base: the number of the chunk's first group. */
 static __device__ __forceinline__ int write_rows(const struct tgl_groups_args *args,
                                                  struct group_chunk *chunk, int base, int at)
 {
@@ -99,7 +101,7 @@ static __device__ __forceinline__ int write_rows(const struct tgl_groups_args *a
     return all;
 }
 
-/* By all threads: sorts the spans of all groups by their length, the longest first. */
+/* Called by all threads: sorts the spans of all groups by length, the longest first. */
 static __device__ __forceinline__ void sort_groups(const struct tgl_groups_args *args)
 {
     for (int g = (int)threadIdx.x; g < args->count; g += THREADS) {

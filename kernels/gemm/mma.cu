@@ -6,8 +6,8 @@
  *
  * A block computes a BM x BN tile of D, a warp WM x WN of it. STAGES tiles of op(A) and op(B), BK
  * deep, arrive by cp.async. lib/mma_tiles.h has their layout in shared memory and the fragments,
- * whose loads have no bank conflicts. A step has the depth of one mma.sync. The fragments of the
- * next step, or of the next 16 rows, are loaded while others are multiplied.
+ * whose loads have no bank conflicts. A step is MMA_K of K, the depth of one mma.sync. While a
+ * thread multiplies, it loads the fragments of the next step or of the next 16 rows (FRAGMENTS).
  *
  *   slices        If tiles are small and few, SLICES groups of warps share the steps of a tile, and
  *                 add their sums through shared memory.
@@ -17,8 +17,7 @@
  *                 k_chunk of K, and the last split takes the rest. The blocks leave their sums in
  *                 the workspace, and the last block to finish adds them, always in the same order.
  *   epilogue      lib/mma_store.h
- *
- *   groups        GROUPED: lib/group_tiles.h
+ *   groups        grouped GEMM (GROUPED): lib/group_tiles.h
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
  */
@@ -51,8 +50,8 @@
 #define SLICES 1 /* groups of warps that share the K of a tile */
 #endif
 #ifndef FRAGMENTS
-/* Fragments that a thread has in registers. 2: two steps of A and of B. 1: 32 rows of A and two
- * steps of B. 0: 32 rows of A and one step of B. */
+/* Fragments that a thread holds in registers. 2: all of A and B for two steps. 1: A's for 32 rows,
+ * B's for two steps. 0: A's for 32 rows, B's for one step. */
 #define FRAGMENTS 2
 #endif
 
@@ -64,8 +63,8 @@
 
 #include "lib/mma_tiles.h"
 
-#define STEPS (BK / MMA_K / SLICES) /* steps along K of a slice in a tile */
-#define SUMS  (MT * NT * 4)         /* sums of a thread */
+#define STEPS (BK / MMA_K / SLICES) /* steps that a slice multiplies in each tile */
+#define SUMS  (MT * NT * 4)         /* accumulators of a thread */
 
 #define RESULTS    (SLICE_THREADS / 32 * 16 * PITCH)
 #define SLICE_SUMS ((SLICES - 1) * BM * BN)
@@ -104,14 +103,16 @@
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
-/* Groups of 16 rows of A, and steps of B, for whose fragments a thread has room. */
+/* A_GROUPS: 16-row fragments of A in a thread's registers. B_STEPS: steps whose fragments of B are
+ * in its registers. */
 #define A_GROUPS (FRAGMENTS == 2 ? 2 * MT : 2)
 #define B_STEPS  (FRAGMENTS == 0 ? 1 : 2)
 struct mma_fragments {
     fragment_t a[A_GROUPS][FRAGMENT], b[B_STEPS][NT / 2][FRAGMENT];
 };
 
-/* Loads the fragment of a group of 16 rows. Groups are numbered through the steps of a tile. */
+/* Loads A's fragment for 16 rows of a step. group = step * MT + row / 16, counted on over the
+ * tiles. */
 static __device__ __forceinline__ void mma_load_a(struct mma_fragments *to, const char *stage,
                                                   const struct mma_lane_source *a, const int group)
 {
@@ -120,7 +121,7 @@ static __device__ __forceinline__ void mma_load_a(struct mma_fragments *to, cons
                       BM, A_K_MAJOR, true);
 }
 
-/* Loads pairs number `first` to before `last` of B's fragments (8 columns each) of a step. */
+/* Loads B's fragments for a step: pairs number first to last - 1, each of 2 x 8 columns. */
 static __device__ __forceinline__ void mma_load_b(struct mma_fragments *to, const char *stage,
                                                   const struct mma_lane_source *b, const int step,
                                                   const int first, const int last)
@@ -131,8 +132,8 @@ static __device__ __forceinline__ void mma_load_b(struct mma_fragments *to, cons
                           step % STEPS * MMA_K, BN, B_K_MAJOR, false);
 }
 
-/* acc += a * b for 16 rows of a step. Odd rows take the columns in reverse order, so that
- * neighbouring instructions share a fragment. */
+/* acc[row] += a * b for one step and 16 rows of the warp tile. If `row` is odd, the columns come in
+ * reverse order: the last mma.sync of one row and the first of the next then share B's fragment. */
 static __device__ __forceinline__ void
 mma_multiply(accumulate_t (*acc)[NT][4], struct mma_fragments *of, const int step, const int row)
 {
@@ -147,7 +148,8 @@ mma_multiply(accumulate_t (*acc)[NT][4], struct mma_fragments *of, const int ste
 
 /* ---- Main loop ------------------------------------------------------------------------------- */
 
-/* The tile that begins at element `begin` of an operand. k_major: its layout in global memory. */
+/* The place in global memory of the tile of operand X that begins at element X[begin]. k_major:
+ * whether X is K-major in global memory. */
 #if SIZE == 1
 #define ORIGIN_OF(X, ld, begin, edge_left, edge, vec, k_major)                                     \
     (IS_PLAIN(vec) ? gathered_origin_of(X, ld, begin, edge_left, k_major)                          \
@@ -157,19 +159,21 @@ mma_multiply(accumulate_t (*acc)[NT][4], struct mma_fragments *of, const int ste
     mma_origin_of(X, ld, begin, edge_left, edge, vec, k_major)
 #endif
 
-/* The next tile to copy. */
+/* The next tile to copy from global to shared memory. */
 struct mma_arrival {
     char *stage;
     struct mma_origin A, B;
     int k_left; /* K from the tile on; not positive: there is no tile, and zeros are copied */
 };
 
-/* Copies of a tile of A by cp.async are issued in its first step, those of B halfway through it.
- * Copies through registers are stored as late as possible: at the end of the tile or, if registers
- * are scarce, at its half. */
-#define END_A   (FRAGMENTS == 2 ? STEPS - 1 : (STEPS - 1) / 2) /* the step that stores A's copies */
-#define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* step of B's copies */
-#define END_B   (STEPS - 1) /* step that stores B's copies */
+/* The steps of a tile in which the copies of the next tile are issued and stored. cp.async: A's
+ * copies are issued at the start of step 0, B's in the middle of step 0. Copies through registers:
+ * A is loaded at the start of step 0 and stored after step END_A; B is loaded in step BEGIN_B and
+ * stored after step END_B. If registers are scarce (FRAGMENTS < 2), A is stored before B is loaded.
+ */
+#define END_A   (FRAGMENTS == 2 ? STEPS - 1 : (STEPS - 1) / 2)       /* step that stores A */
+#define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* step that loads B */
+#define END_B   (STEPS - 1)                                          /* step that stores B */
 
 static __device__ __forceinline__ void begin_A(struct loaded *in, const struct mma_arrival *next)
 {
@@ -207,7 +211,8 @@ static __device__ __forceinline__ void to_next_tile(struct mma_arrival *next)
     next->k_left -= BK;
 }
 
-/* acc += op(A) * op(B) over next->k_left of K. source_*: where the lane reads its fragments. */
+/* acc += op(A) * op(B) over next->k_left of K. next: the first tile to copy. source_a, source_b:
+ * where the lane reads its fragments in a stage. */
 static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT][4], char *stages,
                                                           struct mma_arrival *next,
                                                           const struct mma_lane_source *source_a,
@@ -241,7 +246,7 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
             const bool is_last = step == STEPS - 1;
 #pragma unroll
             for (int i = 0; i < MT; i++) {
-                /* The next tile is awaited when all fragments of this one have been loaded. */
+                /* All fragments of this tile have been loaded: wait for the next tile. */
                 if (is_last && i == (FRAGMENTS == 2 ? 0 : MT - 1)) {
                     async_commit();
                     ASYNC_WAIT(STAGES - 2);
@@ -273,13 +278,13 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
         }
         to_next_tile(next);
     }
-    ASYNC_WAIT(0); /* for the copies behind the last tile, which write zeros */
+    ASYNC_WAIT(0); /* for the copies issued past the last tile, which write zeros */
     __syncthreads();
 }
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-/* The first row and column of a tile. */
+/* *row, *col := the first row and column of tile number `tile`, in the order of bands. */
 static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args *args, int tile,
                                                       int *row, int *col)
 {
@@ -291,9 +296,9 @@ static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args
     *col = in_band / height * BN;
 }
 
-/* Launch bounds of one block an SM: without them ptxas saves registers by spilling some. */
+/* A minimum of one block per SM lets ptxas use all registers. Without the minimum ptxas spills. */
 #if GROUPED
-#define PARAMETER given /* args is a copy that the block changes */
+#define PARAMETER given /* the block changes its copy, args */
 #else
 #define PARAMETER args
 #endif

@@ -10,8 +10,8 @@
  *                line, where these words may lie outside of the matrix.
  *   transposed   A block moves 64 x 64 elements through shared memory.
  *
- * Every thread has all its loads in flight before it uses the first one: a launch is short, and its
- * operands come from memory.
+ * Every thread issues all its loads before it uses the first one. A launch is so short that the
+ * latency of these loads, which come from memory, is most of its time.
  */
 #include "lib/launch_order.h"
 #include "lib/repack_args.h"
@@ -44,7 +44,7 @@
 #define TILE       64                      /* edge of a transposed tile */
 #define PER_WORD   (4 / ELEMENT_BYTES)     /* elements of a 32-bit word, which is one store */
 #define WORDS      (TILE / PER_WORD)       /* 32-bit words in a line of a tile */
-#define ROWS       (TILE * TILE / THREADS) /* rows of a tile; a thread loads one element of each */
+#define ROWS       (TILE * TILE / THREADS) /* rows of a tile per thread, an element of each */
 
 #if ELEMENT_BYTES == 4
 typedef unsigned element;
@@ -78,7 +78,7 @@ static __device__ __forceinline__ uint4 read_end(const element *line, int first,
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-/* Copies a warp's part of a line. along, down: the position of the block in the matrix. */
+/* Copies a warp's part of a line. along, down: the block's position in the matrix, in blocks. */
 static __device__ __forceinline__ void
 copy_lines(const struct tgl_repack_job *job, const element *from, element *to, int along, int down)
 {
@@ -88,7 +88,9 @@ copy_lines(const struct tgl_repack_job *job, const element *from, element *to, i
     uint4 *result = (uint4 *)(to + number * job->pitch);
     const int vectors = (job->length + PER_VECTOR - 1) / PER_VECTOR;
     const int first = along * 32 * PER_LANE + lane;
-    /* A vector (16 bytes) begins at byte number `skip` of an aligned 16-byte word. */
+    /* A vector is the 16 bytes that a thread writes. In the source it begins at byte `skip` of an
+     * aligned 16-byte word, behind `before` elements. reach: elements from there to the end of the
+     * last word that it needs. */
     const int skip = (int)((unsigned long long)line % 16), before = skip / ELEMENT_BYTES;
     const int reach = skip == 0 ? PER_VECTOR : 2 * PER_VECTOR - before;
     const uint4 zero = make_uint4(0, 0, 0, 0);
@@ -113,7 +115,8 @@ copy_lines(const struct tgl_repack_job *job, const element *from, element *to, i
 }
 
 #if TRANSPOSED_0 || TRANSPOSED_1
-/* Transposes a tile: element number p of line l is from[p * ld + l]. See copy_lines(). */
+/* to[l * pitch + p] := from[p * ld + l] for a tile of TILE x TILE elements. along, down: the tile's
+ * position in the result, in tiles. */
 static __device__ __forceinline__ void transpose_tile(const struct tgl_repack_job *job,
                                                       const element *from, element *to, int along,
                                                       int down)

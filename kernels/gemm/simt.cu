@@ -46,8 +46,8 @@
 #include "lib/simt_results.h"
 #include "lib/split_k.h"
 
-/* The first row and column of a tile. The order of tiles: whole tiles, in bands; then the tiles of
- * a partial last column; then the tiles of a partial last row. */
+/* *row, *col := the first row and column of tile number `tile`. The order of tiles: whole tiles, in
+ * bands; then the tiles of a partial last column; then the tiles of a partial last row. */
 static __device__ __forceinline__ void simt_place_tile(const struct tgl_gemm_args *args, int tile,
                                                        int *row, int *col)
 {
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void simt_place_tile(const struct tgl_gemm_arg
 }
 
 #if GROUPED
-#define PARAMETER given /* args is a copy that the block changes */
+#define PARAMETER given /* the block changes its copy, args */
 #else
 #define PARAMETER args
 #endif
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     first = span.first;
     k = k > 0 ? span.end - span.first : 0;
 #endif
-    /* The tile that the block computes. */
+    /* First row and column that the block computes. A tile at the edge starts earlier. */
     const int tile_row = max(0, min(block_row, args.m - BM));
     const int tile_col = max(0, min(block_col, args.n - BN));
 
@@ -125,13 +125,13 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     A += TRANS_A ? tile_row + first * args.lda : tile_row * args.lda + first;
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
 
-    /* Consecutive warps, which are on different schedulers, compute tiles of one column of D: if
-     * columns are missing, all schedulers have less work. After uniform(), barriers behind a branch
-     * on the value need no reconvergence. */
+    /* Consecutive warps, which are on different schedulers, compute tiles of one column of D. If
+     * columns are missing, all schedulers have less work. uniform() tells the compiler that the
+     * lanes of a warp have equal values: barriers behind a branch on them need no reconvergence. */
     const int warp = uniform((int)THREAD / 32), lane = (int)threadIdx.x % 32;
     const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;
-    const int row = warp_row + lane_m * 4, col = warp_col + lane_n * 4; /* in the block */
+    const int row = warp_row + lane_m * 4, col = warp_col + lane_n * 4; /* in the tile */
     const bool is_idle = tile_row + warp_row + WM <= block_row || tile_row + warp_row >= args.m ||
                          tile_col + warp_col + WN <= block_col || tile_col + warp_col >= args.n;
 

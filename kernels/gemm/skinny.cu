@@ -26,8 +26,9 @@
 #include "lib/skinny_results.h"
 #include "lib/skinny_small.h"
 
-/* acc += the products of a step of this warp. Its elements of the big operand are in `now`, or in
- * `slot`, a stage of the warp's ring. small: the small operand from the first k of the step on. */
+/* acc += the products of a step of this warp. The step's elements of the big operand are in `now`
+ * (STRAIGHT), else in `slot`, a stage of the warp's ring in shared memory. small: the small
+ * operand, from the step's first k on. */
 static __device__ __forceinline__ void skinny_multiply_step(accumulate_t (*acc)[RESULTS],
                                                             const pack_t *now, const float *slot,
                                                             const accumulate_t *small)
@@ -39,7 +40,7 @@ static __device__ __forceinline__ void skinny_multiply_step(accumulate_t (*acc)[
         const int u = i / (GROUP_K / UNIT), unit = i % (GROUP_K / UNIT);
         const accumulate_t *own =
             small + u * (ALONG_K ? LANES_K : 1) * SMALL_LINE + unit * (COUNT * UNIT);
-        accumulate_t v[RESULTS][UNIT]; /* result, k */
+        accumulate_t v[RESULTS][UNIT]; /* [result][k] */
 #if ALONG_K
 #pragma unroll
         for (int r = 0; r < RESULTS; r++) {
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_skinny(const struct
         const struct segment segment = segment_at(&args, &w, unit, end);
         accumulate_t acc[COUNT][RESULTS] = {{0}};
         const accumulate_t *y = small + segment.from / GROUP_K * SMALL_LINE;
-        /* The k at which the next DEPTH of the small operand is needed. */
+        /* k at which the next DEPTH of the small operand is needed. */
         unsigned chunk = once ? segment.to : segment.from;
         for (int k = segment.from; k < segment.to; k += STEP, y += STEP / GROUP_K * SMALL_LINE) {
             if ((unsigned)k == chunk) {
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_skinny(const struct
                     now[i] = loader.next[STRAIGHT ? i : 0];
             } else {
                 ASYNC_WAIT(STAGES - 2);
-                __syncwarp(); /* all lanes' copies have arrived, and all have read the last step */
+                __syncwarp(); /* all lanes' copies have arrived; all have read the slot */
             }
             load_step(&loader, ring, &args, &o, &w);
             skinny_multiply_step(acc, now, ring + stage * STAGE, y);

@@ -73,16 +73,16 @@
 #error "GROUP * PER_BLOCK, the threads of a block: whole warps"
 #endif
 
-/* Sizes of tiles in elements. A K-major tile is padded by 16 bytes every four lines, so that
- * neighbouring threads, which are four lines apart, read from different banks. The tiles of
- * neighbouring groups begin half of the banks apart. */
+/* TILE_SIZE: elements of a tile in shared memory. A K-major tile is padded by 16 bytes after every
+ * four lines. Neighbouring threads, which are four lines apart, then read from different banks.
+ * STAGE: elements of a stage. The stages of neighbouring groups begin half of the banks apart. */
 #define TILE_SIZE(edge, k_major) ((edge)*BK + ((k_major) ? (edge) / 4 * PACK : 0))
 #define A_SIZE                   TILE_SIZE(BM, A_ALONG_K)
 #define ALL_BANKS                (8 * PACK) /* 128 bytes */
 #define STAGE                                                                                      \
     ((A_SIZE + TILE_SIZE(BN, B_ALONG_K) + ALL_BANKS - 1) / ALL_BANKS * ALL_BANKS + ALL_BANKS / 2)
 
-/* The place of element number `at` of a line. */
+/* The index in a tile in shared memory of element number `at` of a line. */
 static __device__ __forceinline__ int small_batch_place_of(int line, int at, const int edge,
                                                            const bool k_major)
 {
@@ -96,12 +96,12 @@ struct tile {
     int inside, depth;
 };
 
-/* cp.async copies at least 4 bytes. A copy of 2 bytes instead is a load into a register and a store
- * to shared memory. */
+/* What copy_some() does. cp.async (COPY) needs at least 4 bytes. A copy of 2 bytes is a load into a
+ * register (LOAD) and later a store to shared memory (STORE). */
 enum { COPY, LOAD, STORE };
 
-/* Copy number i of this thread, of `vec` elements. what: COPY: copies by cp.async; LOAD: only loads
- * into *loaded; STORE: only stores *loaded. */
+/* Copy number i of this thread: `vec` elements of the tile. what: COPY, LOAD or STORE. loaded:
+ * where LOAD leaves the element and where STORE finds it. */
 static __device__ __forceinline__ void copy_some(element_t *shared, const struct tile *tile, int i,
                                                  const int edge, const int vec, const bool k_major,
                                                  const int what, element_t *loaded)
@@ -139,7 +139,7 @@ static __device__ __forceinline__ void small_batch_copy_tile(element_t *shared,
     const int copies = (BK * edge / vec + GROUP - 1) / GROUP;
 #if IS_16_BITS
     if (vec == 1) {
-        const int at_once = copies < 16 ? copies : 16; /* loads, and then their stores */
+        const int at_once = copies < 16 ? copies : 16; /* loads in flight before the first store */
         element_t loaded[16];
 #pragma unroll 1
         for (int first = 0; first < copies; first += at_once) {
@@ -181,8 +181,8 @@ static __device__ __forceinline__ void load_four(accumulate_t *to, const element
 #endif
 }
 
-/* f[i][0..3] := the thread's row or column number i, at k = p to p + 3 of the tile. lane: the
- * thread's number among the `lanes` threads along the edge. */
+/* f[i][q] := the element of the thread's row or column number i at k = p + q of the tile, q = 0..3.
+ * lane: the thread's number among the `lanes` threads along the edge. */
 static __device__ __forceinline__ void load_fours(accumulate_t (*f)[4], const element_t *tile,
                                                   int lane, int p, const int count, const int lanes,
                                                   const int edge, const bool k_major)
@@ -230,7 +230,7 @@ static __device__ __forceinline__ void small_batch_multiply_tile(accumulate_t (*
 
 /* The state of the copies. */
 struct small_batch_copier {
-    int product, k; /* the first of the block's PER_BLOCK products; the k of the next tile */
+    int product, k; /* the next tile: the first of its PER_BLOCK products; its k */
     int stage;      /* the stage to fill next */
 };
 

@@ -4,9 +4,9 @@
  * int8 with sums of int32 modulo 2^32.
  *
  * The two operands are called left and right, as wgmma has them: a tile of sums is BM rows of the
- * left operand times BN columns of the right one. Usually left is op(A) and right op(B). With
- * EXCHANGED left is op(B)^T and right op(A)^T, and the tile is one of D^T: wgmma's 64 rows then lie
- * along n, for products of few rows.
+ * left operand times BN columns of the right one. Usually left is op(A) and right is op(B). With
+ * EXCHANGED left is op(B)^T, right is op(A)^T, and the tile is one of D^T. The 64 rows of a wgmma
+ * then lie along n, which suits products with few rows.
  *
  *   producer      One warp, or one warpgroup if there are several consumers, because setmaxnreg
  *                 changes the registers of a whole warpgroup. A single thread of it works: it fills
@@ -21,13 +21,13 @@
  *                 the left tile in registers, it then loads the fragments of group s + 1.
  *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
  *                 stores its tile while the other one multiplies.
- *   promotion     wgmma adds products of 8-bit floating-point elements with 13 bits of fraction.
- *                 With PROMOTE it adds those of a stage, 128 of K, and consumers add these sums in
- *                 FP32. One consumer's wgmmas overlap with the additions of the others.
+ *   promotion     wgmma keeps only 13 bits of fraction in sums of 8-bit floating-point products.
+ *                 With PROMOTE a wgmma sum covers one stage only, 128 of K, and the consumer adds
+ *                 it to its accumulators in FP32. Meanwhile the other consumers' wgmmas run.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
- *                 and 8-bit operands are K-major; a left one of TF32 may be MN-major, and consumers
- *                 then load it into registers (lib/wgmma_left.h). gemm/repack.cu makes one of these
- *                 forms of other operands.
+ *                 and 8-bit operands are K-major. A left TF32 operand may also be MN-major:
+ *                 consumers then load it into registers (lib/wgmma_left.h). Operands of any other
+ *                 layout or alignment are first copied into one of these by gemm/repack.cu.
  *   clusters      A cluster has CLUSTER_ROWS x CLUSTER_COLUMNS neighbouring tiles. Its blocks in a
  *                 row share their left tile, those in a column their right tile: each loads a part
  *                 and sends it to all of them (multicast).
@@ -35,14 +35,13 @@
  *                 ahead into the next unit of work (lib/wgmma_units.h) while the consumers store.
  *   split-K       The last unit of a tile adds the sums of all its units in the workspace, in the
  *                 order of K: results are bitwise the same every run. With CLUSTER_SPLITS the
- *                 blocks of a cluster compute the units of a tile. Each block adds the sums of some
- *                 columns, which it reads from the shared memory of the other blocks. It then has a
- *                 single unit, because its sums take the place of the stages.
+ *                 blocks of a cluster compute the units of one tile instead. Each block adds the
+ *                 sums of some columns, which it reads from the shared memory of the other blocks.
+ *                 These sums overwrite the stages, so a block computes only one unit.
  *   epilogue      Each warp moves its sums through shared memory of its own, or TMA stores boxes of
  *                 results: lib/wgmma_store.h.
- *
- *   groups        With GROUPED, tiles and units are those of the table of lib/group_table.h. A unit
- * has the rows of one group, or K of one group.
+ *   groups        Grouped GEMM (GROUPED): a unit has rows of one group, or K of one group,
+ *                 according to the table of lib/group_table.h.
  *
  * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages.
  *
@@ -61,8 +60,8 @@
 #error "PROMOTE: products of 8-bit floating-point types, and consumers that multiply at once"
 #endif
 
-/* Registers of a thread. A block of 384 threads starts with 168 a thread, one of 512 with 128; the
- * producer gives most of its registers to the consumers. */
+/* Registers per thread after setmaxnreg. A block of 384 threads starts with 168 per thread, one of
+ * 512 with 128. The producer gives most of its registers to the consumers. */
 #define PRODUCER_REGISTERS (CONSUMERS == 3 ? 32 : 40)
 #define CONSUMER_REGISTERS (CONSUMERS == 3 ? 160 : 232)
 
@@ -71,8 +70,8 @@
 #endif
 
 struct wgmma_shared {
-    unsigned char stages[STAGES][STAGE_BYTES];            /* left, then right */
-    __align__(16) char results[CONSUMERS][RESULTS_BYTES]; /* on their way to D */
+    unsigned char stages[STAGES][STAGE_BYTES];            /* a left tile, then a right tile */
+    __align__(16) char results[CONSUMERS][RESULTS_BYTES]; /* results before their store to D */
     struct ring ring;
 #if ALTERNATE
     struct turns turns;
@@ -81,23 +80,23 @@ struct wgmma_shared {
 
 /* ---- Lines of a stage ------------------------------------------------------------------------ */
 
-/* The number of rows of a left tile that are copied. If blocks share a K-major tile, each copies
- * some of its lines, in a box of fixed size. */
+/* The number of rows of the left tile that TMA copies: those that exist, rounded up to whole boxes.
+ * If blocks share a K-major tile, each copies a fixed part of it: then all BM rows. */
 static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *args)
 {
     const int box = !LEFT_ALONG_K ? LINE(BM) : CLUSTER_COLUMNS > 1 ? BM : 1;
     return copied_lines(BM, box, left_extent(args));
 }
 
-/* The number of columns of a right tile that are copied. */
+/* The number of columns of the right tile that TMA copies. See left_lines(). */
 static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *args)
 {
     const int box = !RIGHT_ALONG_K ? LINE(BN) : CLUSTER_ROWS > 1 ? BN : 1;
     return copied_lines(BN, box, right_extent(args));
 }
 
-/* By all threads, before a barrier: sets the lines of all stages to which nothing is copied to 0.
- * wgmma reads these lines, although no stored result depends on them. */
+/* Called by all threads, before a barrier: sets the lines of all stages that TMA does not fill to
+ * 0. wgmma reads these lines, although no stored result depends on them. */
 static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_args *args,
                                                          struct wgmma_shared *shared)
 {
@@ -118,10 +117,10 @@ static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_a
 #error "GROUPED: groups along K need operands that are contiguous in their rows and columns"
 #endif
 #define FIRST_K(u)    ((u)->k)
-#define CLEAR_THREADS (ALTERNATE ? 128 : CONSUMER_THREADS) /* that share a stage */
+#define CLEAR_THREADS (ALTERNATE ? 128 : CONSUMER_THREADS) /* threads that share a stage */
 
-/* Sets K of an operand in a stage from `first` on to 0. LINE(edge) rows or columns lie in memory
- * together, a line of them for each K. */
+/* Sets an MN-major tile to 0 from k = first on. The tile has edge / LINE(edge) parts. Each holds
+ * LINE(edge) rows or columns, one line of 16-bit elements for each k. */
 static __device__ __forceinline__ void clear_after(unsigned char *tile, const int edge, int first)
 {
     const int column = LINE(edge) * 128, from = first * LINE(edge) * 2, each = column - from;
@@ -131,8 +130,8 @@ static __device__ __forceinline__ void clear_after(unsigned char *tile, const in
         *(uint4 *)&tile[i / each * column + from + i % each] = zeros;
 }
 
-/* By the consumers, when a unit's last stage has arrived: K behind the end of the group becomes 0,
- * in both operands, because the next group may have infinities there. */
+/* Called by the consumers when a unit's last stage has arrived: sets both tiles to 0 behind the end
+ * of the group's K. The next group is there, and its Inf or NaN times 0 would be NaN. */
 static __device__ __forceinline__ void clear_other_groups(unsigned char *stage,
                                                           const struct unit *u, int step)
 {
@@ -148,7 +147,7 @@ static __device__ __forceinline__ void clear_other_groups(unsigned char *stage,
 
 /* ---- Producer -------------------------------------------------------------------------------- */
 
-/* By one thread: fills the stages of all units of the block. */
+/* Called by one thread: fills the stages of all units of the block. */
 static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args *args,
                                                      const struct tgl_tensor_map *left_map,
                                                      const struct tgl_tensor_map *right_map,
@@ -156,7 +155,7 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
 {
     const int clusters = (int)gridDim.x / CLUSTER;
     const int units = unit_count(args);
-    /* If all problems of the batch share a matrix, its number is 0. */
+    /* If all problems of the batch share a matrix (stride 0), it is number 0 of its tensor map. */
     const bool has_lefts = (EXCHANGED ? args->stride_b : args->stride_a) != 0;
     const bool has_rights = (EXCHANGED ? args->stride_a : args->stride_b) != 0;
     struct wgmma_source left = {left_map, left_lines(args), 0, 0};
@@ -182,8 +181,8 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
-/* The offset of a stage in bytes. With ALTERNATE the compiler cannot prove that it is equal in all
- * lanes, and uniform() tells it. Otherwise it can, and the shuffle is saved. */
+/* The offset of a stage in bytes. With ALTERNATE the compiler cannot prove that the offset is equal
+ * in all lanes, and uniform() makes it so. Otherwise it can, and uniform() is saved. */
 static __device__ __forceinline__ unsigned stage_offset(int stage)
 {
     const unsigned offset = (unsigned)stage * STAGE_BYTES;
@@ -191,7 +190,8 @@ static __device__ __forceinline__ unsigned stage_offset(int stage)
 }
 
 #if !PROMOTE
-/* Waits for the last products of a unit, of stage `before`: acc := the sums of the unit. */
+/* Waits for the wgmmas of a unit's last stage, number `before`, and releases the stage. Then acc
+ * holds the sums of the unit. */
 static __device__ __forceinline__ void wgmma_finish(accumulate_t (*acc)[ACC],
                                                     struct wgmma_shared *shared,
                                                     const struct unit *u, int before)
@@ -215,7 +215,7 @@ static __device__ __forceinline__ void wgmma_finish(accumulate_t (*acc)[ACC],
 
 #if WGMMA_LEFT_IN_REGISTERS
 
-/* acc += the products of one stage with left fragments. is_first: acc begins at 0. */
+/* acc += left * right for one stage, the left tile as fragments. is_first: acc := left * right. */
 static __device__ __forceinline__ void multiply_fragments(accumulate_t (*acc)[ACC],
                                                           unsigned (*fragments)[K_STEPS][4],
                                                           wgmma_tile right, bool is_first)
@@ -251,7 +251,8 @@ multiply_and_load(accumulate_t (*acc)[ACC], unsigned (*own)[K_STEPS][4],
     load_left_stage(next, shared->stages[at->stage], group * WM);
 }
 
-/* acc := the sums of a unit. The fragments of even and odd stages have registers of their own. */
+/* acc := the sums of a unit. Even and odd stages have separate registers for left fragments: one
+ * set is loaded while wgmma reads the other. */
 static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
                                                       struct wgmma_shared *shared,
                                                       const struct unit *u, int group,
@@ -280,7 +281,8 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
 
 #elif PROMOTE
 
-/* acc := the sums of a unit. A consumer has registers for the sums of 64 rows of a stage. */
+/* acc := the sums of a unit. part: the sums of one stage for 64 rows. Registers suffice for one
+ * part, so a stage is multiplied 64 rows after 64 rows. */
 static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
                                                       struct wgmma_shared *shared,
                                                       const struct unit *u, int group,
@@ -316,7 +318,7 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
 
 #else
 
-/* acc += the products of one stage. is_first: acc begins at 0. */
+/* acc += left * right for one stage. is_first: acc := left * right. */
 static __device__ __forceinline__ void
 wgmma_multiply_stage(accumulate_t (*acc)[ACC], wgmma_tile left, wgmma_tile right, bool is_first)
 {
@@ -359,15 +361,16 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
 #if GROUPED_LEFT && !ALTERNATE
-/* Whether the unit stores no row of the consumer. That is frequent, because each group ends in a
- * tile. The other consumer multiplies faster then. */
+/* Whether no row of the consumer's part of the tile is stored. This is frequent, because the last
+ * tile of each group is partial. The consumer then skips its wgmmas, and the other consumer's run
+ * faster. */
 static __device__ __forceinline__ bool has_no_rows(const struct unit *u, int group)
 {
     const int first = u->left + group * WM;
     return uniform(first >= u->end || first + WM <= u->own_left);
 }
 
-/* Releases the stages of a unit as they arrive. */
+/* Releases the stages of a unit as they arrive, without multiplying them. */
 static __device__ __forceinline__ void release_unit(struct wgmma_shared *shared,
                                                     const struct unit *u, struct ring_place *at)
 {
@@ -390,7 +393,7 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
     struct ring_place at = {0, 0};
 #if ALTERNATE
     const int consumer = group;
-    int is_own = group; /* whether the unit before was this consumer's */
+    int is_own = group; /* whether the previous unit was this consumer's */
     unsigned turn = first_turn(group);
     group = 0; /* a consumer has all rows of its tile */
 #endif
@@ -403,8 +406,9 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
             skip(&at, u.steps);
             continue;
         }
-        /* A wait names a phase by its parity only. Until the other consumer has waited for all
-         * stages of its unit, the parity that this one waits for could match an earlier phase. */
+        /* mbarrier_wait() knows a phase only by its parity. Until the other consumer has waited for
+         * all stages of its unit, the parity that this consumer waits for could match an earlier
+         * phase. */
         take_turn(&shared->turns, consumer, &turn);
 #endif
 #if GROUPED_LEFT && !ALTERNATE
