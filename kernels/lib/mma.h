@@ -88,8 +88,8 @@ static __device__ __forceinline__ void mma_s8(unsigned *acc, const unsigned *a, 
 }
 
 #if __CUDA_ARCH__ < 900
-/* m8n8k4: one double of a and of b, two of acc, distributed over the lanes as in the table above
- * for rows 0..7 and k 0..3. */
+/* m8n8k4: a lane has one double of a, one of b and two of acc. The table above shows which, for
+ * rows 0..7 and k 0..3. */
 static __device__ __forceinline__ void mma_f64_m8n8k4(double *acc, double a, double b)
 {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
@@ -114,8 +114,8 @@ static __device__ __forceinline__ void mma_f64(double *acc, const double *a, con
 #endif
 }
 
-/* The bits of a float, rounded to nearest, to the 10 bits of tf32's fraction. Ties: to even from
- * sm_90 on, which has an instruction for it; before, away from zero, in two instructions. */
+/* Rounds a float to nearest, to the 10 bits of tf32's fraction. bits: the float's bits. Ties go to
+ * even on sm_90 and later, which have an instruction for this. Before, they go away from zero. */
 static __device__ __forceinline__ unsigned round_to_tf32(unsigned bits)
 {
     unsigned rounded;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies of 8-bit operands that cp.async cannot copy, into the K-major tiles of lib/mma_tiles.h,
- * through registers: operands that are MN-major, or whose lines begin at odd addresses. A thread
- * reads the 16 elements of a place (lib/mma_tiles.h) one by one, and stores them at once.
+ * Copies 8-bit operands through registers into the K-major tiles of lib/mma_tiles.h, where cp.async
+ * cannot: operands that are MN-major, or whose lines begin at odd addresses. A thread reads the 16
+ * elements of a place (lib/mma_tiles.h) one by one, and stores them by one 16-byte store.
  */
 #ifndef TGL_MMA_GATHERED_COPIES_H
 #define TGL_MMA_GATHERED_COPIES_H
@@ -14,9 +14,9 @@ struct loaded {
     char unused;
 };
 
-/* Returns where a tile is in global memory, the same for all threads. Elements are bytes. X: the
- * matrix, whose lines are ld elements apart. begin: index of the tile's first element. edge_left:
- * rows or columns of the matrix from the tile on. k_major: the lines run along K. */
+/* Returns where a tile begins in global memory, for all threads. An element is a byte. X: the
+ * matrix, whose lines are ld elements apart. begin: index in X of the tile's first element.
+ * edge_left: rows or columns of the matrix from the tile on. k_major: the lines run along K. */
 static __device__ __forceinline__ struct mma_origin
 gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, const bool k_major)
 {
@@ -29,7 +29,7 @@ gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, 
     return from;
 }
 
-/* The row or column, and the first k, of the thread's place number i (destination of a copy).
+/* gathered_edge(), gathered_k(): row or column, and first k, of the thread's place number i.
  * Neighbouring lanes read neighbouring elements of global memory. */
 static __device__ __forceinline__ int gathered_edge(int i, const int edge, const bool k_major)
 {

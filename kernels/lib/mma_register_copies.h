@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies of 16-bit operands at odd addresses into the tiles of lib/mma_tiles.h, through registers.
- * A thread reads the two aligned 16-byte words that contain 8 of its elements, and shifts them when
- * it stores them. If such a word lies partly outside of the matrix, the thread reads single
- * elements. The kernel defines PLACES_MAX, the most places (lib/mma_tiles.h) that a thread has.
+ * Copies 16-bit operands that are aligned to 2 bytes only into the tiles of lib/mma_tiles.h,
+ * through registers. A thread reads the two aligned 16-byte words that contain 8 of its elements,
+ * and shifts them when it stores them. If such a word lies partly outside of the matrix, the thread
+ * reads single elements. The kernel defines PLACES_MAX, the most places (lib/mma_tiles.h) that a
+ * thread has.
  */
 #ifndef TGL_MMA_REGISTER_COPIES_H
 #define TGL_MMA_REGISTER_COPIES_H
@@ -18,17 +19,17 @@ struct loaded {
 };
 
 /* A thread's places (destinations of its copies, mma_tiles.h) are in one column of a tile,
- * LINES_APART lines from each other. This is a multiple of 8, so that they have the same swizzle,
- * and begin at the same byte of a 16-byte word. */
+ * LINES_APART lines from each other. LINES_APART is a multiple of 8: all these places then have the
+ * same swizzle, and their elements begin at the same byte of a 16-byte word. */
 #define LINES_APART(edge, k_major) (THREADS / PLACES_OF_LINE(edge, k_major, 1))
 #define IS_IN_COLUMNS(edge, k_major)                                                               \
     (THREADS % PLACES_OF_LINE(edge, k_major, 1) == 0 && LINES_APART(edge, k_major) % 8 == 0)
 
-/* The thread's column. */
+/* The column of a tile in which the thread has its places. */
 struct column {
     char *to;         /* its first place in the tile */
     const char *from; /* the elements of that place in the matrix */
-    long long apart;  /* bytes from the elements of a place to those of the next */
+    long long apart;  /* bytes in memory from one place's elements to the next's */
     int skip;         /* bytes of the first word that are before the elements */
     int valid_bytes;  /* bytes of a place inside the matrix if its line exists; at most 16 */
     int line, lines;  /* the number of its first line; the number of lines that exist */
@@ -55,8 +56,9 @@ column_of(char *tile, const struct mma_origin *from, int k_left, const int edge,
 }
 
 /* Loads a word that contains elements of a place, of which valid_bytes exist. The simulator reports
- * loads that are partly outside of a line. There this function checks that the word is inside of
- * the matrix, reads the elements of the place one by one, and returns NaN for the others. */
+ * loads that are partly outside of a line. On the simulator this function therefore checks that the
+ * word is inside of the matrix, reads the place's elements one by one, and returns NaN for
+ * others. */
 #ifdef TGL_SIM
 void tgl_sim_wide_load(const void *words, unsigned bytes);
 #endif
@@ -122,7 +124,7 @@ static __device__ __forceinline__ void store_places(char *tile, const struct loa
                                                     const int edge, const bool k_major)
 {
     const struct column c = column_of(tile, from, k_left, edge, k_major);
-    unsigned keep[4]; /* masks of the elements that exist: not all do in the last place of a line */
+    unsigned keep[4]; /* masks of the elements that exist, in a line's last place */
 #pragma unroll
     for (int w = 0; w < 4; w++)
         keep[w] = c.valid_bytes >= 4 * w + 4 ? ~0u : c.valid_bytes > 4 * w ? 0xffffu : 0;

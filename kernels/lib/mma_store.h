@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the sums of a warp of gemm/mma.cu or gemm/batch_mma.cu to D. 16 rows at a time pass through
- * shared memory, so that neighbouring lanes store neighbouring groups of four results, or single
- * results if the rows of D are unaligned.
+ * Stores the sums of a warp of gemm/mma.cu or gemm/batch_mma.cu to D. 16 rows at a time pass
+ * through shared memory. Neighbouring lanes then store neighbouring groups of four results, or
+ * neighbouring single results if the rows of D are unaligned.
  */
 #ifndef TGL_MMA_STORE_H
 #define TGL_MMA_STORE_H
@@ -10,9 +10,10 @@
 #include "lib/epilogue.h"
 #include "lib/mma_tiles.h"
 
-/* PITCH: elements from one row of shared memory to the next, such that pairs of sums in four rows
- * are in different banks. COLUMN(col): the place of column `col` in a row. Lanes read four sums of
- * f64 as two pairs, so the second pair of each four columns is in the second half of the row. */
+/* PITCH: elements from one row of shared memory to the next. With this pitch the pairs of sums that
+ * lanes store in four rows are in different banks. COLUMN(col): the position of column `col` in a
+ * row. Lanes read four sums of f64 as two pairs, so the second pair of each four columns is in the
+ * second half of the row. */
 #define PITCH       (WN + 8)
 #define COLUMN(col) (ACCUMULATE == TYPE_F64 ? (col) / 2 % 2 * (WN / 2 + 4) + (col) / 4 * 2 : (col))
 
@@ -43,8 +44,8 @@ static __device__ __forceinline__ void take_four(accumulate_t *sums, const accum
 #endif
 }
 
-/* If the epilogue only scales, and n and ldd are multiples of GROUP, D := alpha * sums is stored in
- * whole groups of GROUP neighbours, by a third of the instructions of epilogue_store4(). */
+/* Groups of GROUP neighbouring results are stored at once if D := alpha * sums, and n and ldd are
+ * multiples of GROUP. This takes a third of the instructions of epilogue_store4(). */
 #define GROUP             (D_HAS_16_BITS ? 8 : 4)
 #define HAS_SCALED_GROUPS (!D_HAS_8_BITS && !HAS_LINE_SCALES && VALUE == ACCUMULATE)
 
@@ -57,8 +58,8 @@ static __device__ __forceinline__ bool has_scaled_groups(const struct tgl_gemm_a
            args->ldd % GROUP == 0 && args->n % GROUP == 0;
 }
 
-/* Stores a group. The type of `to` shows its alignment: without it NVRTC 13.0 stores 4 bytes at a
- * time. */
+/* Stores a group of results. `to` has a type with an alignment of 16 bytes: without it NVRTC 13.0
+ * stores 4 bytes at a time. */
 static __device__ __forceinline__ void store_group(uint4 *to, const accumulate_t *v)
 {
 #if D_HAS_16_BITS
@@ -72,7 +73,7 @@ static __device__ __forceinline__ void store_group(uint4 *to, const accumulate_t
 #endif
 }
 
-/* The same as store_rows(), for whole groups of an epilogue that only scales. */
+/* As store_rows(), if has_scaled_groups(). */
 static __device__ __forceinline__ void store_scaled_rows(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
                                                          const accumulate_t *own, int row, int col)
@@ -167,9 +168,9 @@ static __device__ __forceinline__ void store_scaled_elements(const struct tgl_ge
 #endif
 #endif
 
-/* The same as store_rows(), for rows that do not begin at multiples of 16 bytes. Neighbouring lanes
- * store neighbouring elements: if each lane stored four elements one by one, four instructions
- * would write each sector of 32 bytes. */
+/* As store_rows(), for rows that do not begin at multiples of 16 bytes. Neighbouring lanes store
+ * neighbouring elements, so that one instruction fills each 32-byte sector. If each lane stored its
+ * four elements one by one, four instructions would write to each sector. */
 static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gemm_args *args,
                                                             const struct epilogue_operands *with,
                                                             const accumulate_t *own, int row,
@@ -201,7 +202,8 @@ static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gem
 #endif
 }
 
-/* Puts 16 rows of sums into shared memory, when all lanes have read the previous rows. */
+/* Waits until all lanes have read the previous rows, then puts 16 rows of sums into shared
+ * memory. */
 static __device__ __forceinline__ void leave_rows(accumulate_t *own, accumulate_t (*acc)[4])
 {
     const int lane = (int)threadIdx.x % 32;

@@ -5,16 +5,19 @@
  *
  * A tile is BK deep and `edge` wide: BM for A, BN for B. It has the layout of the operand:
  *
- *     K-major:    `edge` lines of BK elements      MN-major:   BK lines of `edge` elements
+ *     K-major:    `edge` lines of BK elements MN-major: BK lines of `edge` elements
  *
  * Lines follow each other without padding. A fragment reads 16 bytes of 8 lines at once (ldmatrix),
  * or 32 bytes of 4 lines (scalar loads). These 16 or 32 bytes are a unit (UNIT). Units are
- * swizzled, so that those of a fragment are in different banks: within 128 bytes, or within a line
- * if it is shorter, the number of a unit is XORed with the number of the line, or of the 128 bytes
- * if these hold several lines.
+ * swizzled, so that those of a fragment are in different banks:
+ *
+ *     position of a unit = unit ^ (line / lines % units)
+ *
+ * units: the units in 128 bytes of a line, or in a shorter line. lines: the lines in 128 bytes, at
+ * least 1.
  *
  * Copies of VEC elements by cp.async keep their order within a line. cp.async copies at least 4
- * bytes: a 16-bit operand at odd addresses is copied through registers, 8 elements at a time
+ * bytes: a 16-bit operand with VEC 1 is copied through registers, 8 elements at a time
  * (lib/mma_register_copies.h).
  *
  * ldmatrix loads the fragments of 16-bit elements, transposed if the operand is MN-major, and those
@@ -88,13 +91,14 @@ typedef unsigned fragment_t;
 #endif
 
 #if IS_F8(TYPE_A)
-/* The two elements in the low half of a register as f16. */
+/* A_PAIR, B_PAIR: two f16, converted from the two 8-bit elements in the low half of a register. */
 #define A_PAIR(pair) (TYPE_A == TYPE_E4M3 ? e4m3_pair_to_f16(pair) : e5m2_pair_to_f16(pair))
 #define B_PAIR(pair) (TYPE_B == TYPE_E4M3 ? e4m3_pair_to_f16(pair) : e5m2_pair_to_f16(pair))
 
-/* mma.sync of e4m3 and e5m2 adds with few bits or, on sm_90, is a conversion to f16; sm_80 has
- * none. So they are converted to f16, which is exact. A register has four neighbours in K: two for
- * each of two steps of f16. The order of K within the steps is the same for a and b. */
+/* acc += a * b for e4m3 and e5m2, 32 of K, by two mma.sync of f16. The conversion to f16 is exact.
+ * mma.sync of 8-bit floats does not exist on sm_80, also converts to f16 on sm_90, and elsewhere
+ * adds with few bits. A register holds four neighbours in K, two for each mma.sync. This permutes
+ * K, in the same way for a and b. */
 static __device__ __forceinline__ void mma_f8(float *acc, const unsigned *a, const unsigned *b)
 {
 #pragma unroll
@@ -134,7 +138,7 @@ static __device__ __forceinline__ void mma_f8(float *acc, const unsigned *a, con
 #define PLACES(edge, vec)           ((edge)*BK * SIZE / PLACE_BYTES(vec))
 #define PLACES_OF_THREAD(edge, vec) ((PLACES(edge, vec) + THREADS - 1) / THREADS)
 
-/* The swizzle of a line: the value that offsets within the line are XORed with. */
+/* Offsets within a line of a tile are XORed with this value, the swizzle of the line. */
 static __device__ __forceinline__ unsigned swizzle_of(unsigned line, const int edge,
                                                       const bool k_major)
 {
@@ -143,8 +147,8 @@ static __device__ __forceinline__ unsigned swizzle_of(unsigned line, const int e
     return line / lines % ((bytes < 128 ? bytes : 128) / unit) * unit;
 }
 
-/* The line of this thread's place number i, and the number of the place in the line. Both are
- * constant distances from those of the thread's first place. */
+/* place_line(), place_in_line(): the line of this thread's place number i, and the place's number
+ * in the line. All places of a thread are constant distances from its place 0. */
 static __device__ __forceinline__ unsigned place_line(int i, const unsigned per_line)
 {
     if (THREADS % per_line == 0) return threadIdx.x / per_line + i * (THREADS / per_line);
@@ -157,7 +161,7 @@ static __device__ __forceinline__ unsigned place_in_line(int i, const unsigned p
     return threadIdx.x + i % (per_line / THREADS) * THREADS;
 }
 
-/* Where a thread's places are in global memory. */
+/* A thread's view of an operand in global memory, from which its places are filled. */
 struct mma_origin {
     const char *from;   /* its first place in the next tile */
     long long line;     /* bytes from a line to the next */
@@ -184,7 +188,7 @@ static __device__ __forceinline__ struct mma_origin mma_origin_of(const void *X,
     return from;
 }
 
-/* A place of a thread. */
+/* One place of a thread. */
 struct place_of_tile {
     char *to;
     const char *from;
@@ -246,16 +250,17 @@ static __device__ __forceinline__ uint4 load_elements(const char *from, int vali
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
-/* Where a lane reads its fragments of an operand. The distance between two fragments is a multiple
- * of 8 lines, or of 32 bytes in a line, so that these two values serve all fragments. */
+/* Where a lane reads its fragments of an operand: an offset in the tile and an XOR mask. Fragments
+ * are multiples of 8 lines, or of 32 bytes in a line, apart. One offset and one mask therefore
+ * serve all of them. */
 struct mma_lane_source {
     unsigned at;  /* bytes from the beginning of a tile */
     unsigned mix; /* XORed with the last 7 bits of an offset in a line: the swizzle, and the lane's
                      own offset */
 };
 
-/* Finds where this lane reads an operand's fragments. first: the warp's first row or column of the
- * tile; depth: the first k of the warp's slice. */
+/* Sets `at` and `mix` of this lane. first: the warp's first row or column in the tile; depth: the
+ * first k of the warp's slice. */
 static __device__ __forceinline__ struct mma_lane_source
 mma_lane_source(unsigned first, unsigned depth, const int edge, const bool k_major, const bool is_a)
 {

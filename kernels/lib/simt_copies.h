@@ -18,13 +18,15 @@
 
 #define COPIES_MAX (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 
-/* BY_LINES: a warp copies whole lines of an MN-major operand, if its copies are narrow. RUN copies
- * of a thread are then from one line, constant distances apart, and share one address. */
+/* BY_LINES: if its copies are narrow, a warp copies whole lines of an MN-major operand. RUN: the
+ * number of a thread's copies in one line. They are constant distances apart, and share one
+ * address. */
 #define BY_LINES(edge, vec, k_major)                                                               \
     (INSIDE && !(k_major) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
-/* Whether each copy of a thread, or each run of copies, has its own address in registers. */
+/* FEW_ADDRESSES: whether the addresses of a thread's copies, or runs of copies, are kept in
+ * registers: there are at most 4. */
 #define FEW_ADDRESSES(edge, vec, k_major)                                                          \
     (!(k_major) && COPIES(edge, vec) / (BY_LINES(edge, vec, k_major) ? RUN(edge, vec) : 1) <= 4)
 
@@ -40,8 +42,8 @@ struct stage {
     float B[BK][BN + PAD];
 };
 
-/* A slice has STAGES stages of shared memory, or more: STAGES_HELD, if the partial sums that
- * replace the tiles at the end need more. */
+/* STAGES_HELD: stages of shared memory per slice. More than STAGES if the partial sums, which
+ * replace the tiles at the end, need more room. */
 #define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
 #define STAGE_BYTES  (STAGE_FLOATS * 4)
 #if BM * BN > STAGES * STAGE_FLOATS
@@ -61,10 +63,10 @@ static __device__ __forceinline__ struct stage *in_stage(struct stage *stages, i
     return (struct stage *)((char *)stages + stage);
 }
 
-/* The line of this thread's copy number i, and its position in the line. The copies of a tile, each
- * `vec` floats of an MN-major operand or one float of a K-major one, are distributed over the
- * slice's threads in order. The three cases compute the same; written like this, the compiler sees
- * that all positions of a thread are constant distances from its first one. */
+/* copy_line(), copy_in_line(): the line of this thread's copy number i, and its position in the
+ * line. The copies of a tile, each `vec` floats of an MN-major operand or one float of a K-major
+ * one, are distributed over the slice's threads in order. The three cases compute the same. They
+ * let the compiler see that all positions of a thread are constant distances from its first one. */
 static __device__ __forceinline__ unsigned copy_line(int i, const unsigned per_line)
 {
     if (SLICE_THREADS % per_line == 0) return THREAD / per_line + i * (SLICE_THREADS / per_line);
@@ -106,9 +108,9 @@ struct simt_origin {
     tile_offset offsets[COPIES_MAX]; /* constant distance of each copy from `tile`, in bytes */
 };
 
-/* Sets the addresses for the tile that begins at `tile`. inside: the number of rows or columns of
- * the matrix from the tile's first one on. Those outside of the matrix are replaced by different
- * ones inside: if all lanes of a warp copied the same one, the copies would be serialised. */
+/* Sets the addresses for the tile that begins at `tile`. inside: how many rows or columns of the
+ * matrix exist from the tile's first one on. Missing ones are replaced by existing ones, a
+ * different one for each lane: copies of one address by all lanes would be serialised. */
 static __device__ __forceinline__ void locate_copies(struct simt_origin *from, const int copies,
                                                      const float *tile, long long ld, int inside,
                                                      const int edge, const int vec,
@@ -155,10 +157,9 @@ static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_majo
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* Copy number i is a constant distance away from copy number first_of(i) in shared memory. LDGSTS
- * takes the distance as an immediate offset, so that only the address of copy first_of(i) is
- * computed. The distance is constant if the number of copies of a line is a multiple of the number
- * of threads, or the reverse. */
+/* The number of the copy whose shared-memory address is computed for copy number i. Copy i lies a
+ * constant distance behind it, which LDGSTS takes as an immediate offset. The distance is constant
+ * if the number of copies of a line is a multiple of the number of threads, or the reverse. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
                                                const bool k_major)
 {
@@ -237,8 +238,8 @@ static __device__ __forceinline__ void simt_copy_tile(const struct simt_arrival 
         copy_of_B(next, i);
 }
 
-/* Issues this thread's copies of an operand's first tile, the K remainder: `depth` of K, padded
- * with zeros. */
+/* Issues this thread's copies of an operand's first tile. That tile has the K remainder: `depth` of
+ * K, padded with zeros. */
 static __device__ __forceinline__ void copy_first_tile(float *shared,
                                                        const struct simt_origin *from,
                                                        const int copies, const int edge,

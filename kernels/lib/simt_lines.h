@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Results of gemm/simt.cu whose rows in D are unaligned (UNALIGNED_D). If each thread stored its
- * groups of four elements by scalar stores, each store of a warp would touch four times the sectors
- * that its results occupy. Therefore the lines of a tile are transposed through shared memory, and
- * a warp stores elements of the same 128 bytes.
+ * Stores the results of gemm/simt.cu if rows of D are unaligned (UNALIGNED_D). If each thread
+ * stored its groups of four elements by scalar stores, each store of a warp would touch four times
+ * the sectors that its results occupy. Therefore the lines of a tile pass through shared memory,
+ * and a warp stores elements of the same 128 bytes.
  */
 #ifndef TGL_SIMT_LINES_H
 #define TGL_SIMT_LINES_H
@@ -14,17 +14,17 @@
 
 #define WARPS_N (BN / WN)
 
-/* The number of lines that a warp stores at a time, and the number of stores per line. A store has
- * 32 adjacent elements, aligned to 128 bytes except for the first one. */
+/* LINES_OF_WARP: lines that a warp stores between two barriers. PIECES: stores per line. Each store
+ * has 32 adjacent elements, and all but the first begin at a multiple of 128 bytes. */
 enum { LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
 
 #if 4 * LANES_M * WARPS_M * (BN + PAD) > STAGES * STAGE_FLOATS || 4 * LANES_M % WARPS_N || BN % 32
 #error "UNALIGNED_D: lines of D fit into the stages, warps store equally many, BN % 32 is 0"
 #endif
 
-/* Stores a tile of which this block has the complete sums, four lines of a thread at a time.
- * shared: takes the lines, in place of the tiles of A and B. row, col: the thread's position in the
- * block. All elements of a line, in shared memory and in C, are loaded before its first store,
+/* Stores a tile of which this block has the complete sums, four lines of each thread at a time.
+ * shared: room for the lines, in place of the tiles of A and B. row, col: the thread's position in
+ * the block. All elements of a line, in shared memory and in C, are loaded before its first store,
  * because the compiler does not move loads across stores. */
 static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *args, float *shared,
                                                    float (*acc)[TN], const struct simt_place *at,
@@ -33,13 +33,14 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int tile_row = at->row - row, tile_col = at->col - col, own_line = row % WM;
     const int col_from = max(0, at->first_col - tile_col), col_to = min(BN, args->n - tile_col);
-    /* The offset puts the threads of one column of the warp into different banks. */
+    /* Group g of four lines is shifted by g % PAD floats: the threads of one column of the warp then
+     * write to different banks. */
     float *to_shared =
         shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) + own_line / 4 % PAD + col;
-    ASYNC_WAIT(0); /* for the copies behind the last tile, which write zeros */
+    ASYNC_WAIT(0); /* for the copies issued past the last tile, which write zeros */
 #pragma unroll
     for (int i = 0; i < TM; i += 4) {
-        __syncthreads(); /* the tiles, or the lines before, have been read */
+        __syncthreads(); /* the tiles, or the previous lines, have been read */
 #pragma unroll
         for (int e = 0; e < 4 * TN; e++)
             to_shared[e / TN * (BN + PAD) + e % TN / 4 * 4 * LANES_N + e % 4] =

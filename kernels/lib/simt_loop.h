@@ -10,9 +10,9 @@
 #include "lib/block_barrier.h"
 #include "lib/simt_copies.h"
 
-/* Fragments are also loaded once behind the last tile, and not used: this is cheaper than a
- * condition in the loop. The simulator reports reads of uninitialised shared memory, so it omits
- * these loads. */
+/* After the last tile the loop loads fragments once more, which are not used: this is cheaper than
+ * a condition. The simulator would report that they read uninitialised shared memory, so it leaves
+ * these loads out. */
 #ifdef TGL_SIM
 #define LOADS_AHEAD(is_used) (is_used)
 #else
@@ -31,8 +31,9 @@ static __device__ __forceinline__ void load4(float *fragment, const float *at, c
     fragment[(7 - r) % 4] = v.w;
 }
 
-/* A thread's rows and columns in a stage, at depth 0. source_of() does not use in_stage(): ptxas
- * would order the main loop differently, and the tuned schedules would not apply. */
+/* A thread's rows of A and columns of B in a stage, at depth 0. source_of() does not use
+ * in_stage(): ptxas would order the main loop differently, and the tuned schedules would not
+ * apply. */
 struct simt_source {
     const float *A, *B;
 };
@@ -45,7 +46,8 @@ static __device__ __forceinline__ struct simt_source source_of(const struct stag
     return source;
 }
 
-/* Load number i of a thread's fragments at depth p: first those of b, then those of a. */
+/* Issues load number i of the fragments that a thread needs at depth p: first those of b, then
+ * those of a. */
 static __device__ __forceinline__ void simt_load_part(int i, float *a, float *b,
                                                       const struct simt_source *from, const int p)
 {
@@ -63,8 +65,8 @@ static __device__ __forceinline__ int issue_at(int turn, const int from, const i
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
 }
 
-/* Issues the copy of the next tile that the schedule has before this row of a thread's FFMAs, if
- * there is one. row: the number of the row, counted from depth 0 of the tile on. */
+/* Issues the copy of the next tile that the schedule places before row number `row` of a thread's
+ * FFMAs, if there is one. row = p * TM + i for row i at depth p. */
 static __device__ __forceinline__ void copy_at(int row, const struct simt_arrival *next)
 {
 #if COPY_EVERY > 0
@@ -110,8 +112,8 @@ static __device__ __forceinline__ void await_tile(void)
     block_barrier();
 }
 
-/* acc := op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: the
- * number of rows and columns of D from there on. row, col: the thread's position in the block. An
+/* acc := op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: how
+ * many rows and columns of D exist from there on. row, col: the thread's position in the block. An
  * idle warp only copies. */
 static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], struct stage *stages,
                                                            const float *A, long long lda,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the sums of gemm/simt.cu to D. The sums of slices are added through shared memory; those of
- * split-K through the shared memory of clusters, and through the workspace if a tile has several
- * clusters. The order of additions is fixed.
+ * Stores the sums of gemm/simt.cu to D. The sums of slices are added through shared memory. The
+ * sums of split-K are added through the shared memory of clusters, and through the workspace if a
+ * tile has several clusters. The order of additions is fixed.
  */
 #ifndef TGL_SIMT_RESULTS_H
 #define TGL_SIMT_RESULTS_H
@@ -31,9 +31,9 @@ static __device__ __forceinline__ void store4(const struct tgl_gemm_args *args,
                         at->aligned);
 }
 
-/* Partial sums are added PART elements of a thread's tile at a time. The slices of a cluster's
- * blocks take these parts in turn. The sums of AT_ONCE blocks, or groups of blocks, are loaded
- * together, so that a thread has 32 loads in flight. */
+/* Partial sums are added PART elements of a thread's tile (a part) at a time. The slices of all
+ * blocks of a cluster take the parts in turn. The loads of AT_ONCE blocks' or clusters' sums are
+ * issued together, so that a thread has 32 loads in flight. */
 enum { PART = TM * TN >= 128 ? 16 : TM * TN >= 32 ? 8 : 4, AT_ONCE = 32 / PART };
 
 /* Stores the results of part number `part` of a thread's tile. */
@@ -46,8 +46,8 @@ static __device__ __forceinline__ void store_part(const struct tgl_gemm_args *ar
         store4(args, at, &sums[e], (part * PART + e) / TN, (part * PART + e) % TN);
 }
 
-/* sums[] := part number `part` of a thread's tile, added over the tile's `count` groups of blocks
- * (clusters). The sums of a group are BM * BN floats of the workspace. */
+/* sums[] := part number `part` of a thread's tile, added over the tile's `count` clusters. Each
+ * cluster has BM * BN floats in the workspace. */
 static __device__ __forceinline__ void add_groups(float *sums, const float *workspace, int part,
                                                   int count)
 {
@@ -63,12 +63,12 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
 }
 
 /* Stores this thread's sums in shared memory, in place of the tiles of A and B: BM * BN floats of
- * each slice. Element e of a thread is at offset e * SLICE_THREADS in `all`. The stores are scalar:
- * float4 stores would force the accumulators into aligned groups of four registers, also in the
- * main loop, where acc[i][j] must be in another register bank than b[j]. */
+ * each slice. Element e of a thread is all[e * SLICE_THREADS]. The stores are scalar: float4 stores
+ * would force the accumulators into aligned groups of four registers, also in the main loop, where
+ * acc[i][j] must be in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
-    ASYNC_WAIT(0);   /* for the copies behind the last tile, which write zeros */
+    ASYNC_WAIT(0);   /* for the copies issued past the last tile, which write zeros */
     __syncthreads(); /* the tiles have been read */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)

@@ -88,8 +88,8 @@
 #define STEP          (BK * SLICES) /* K that all slices together multiply in an iteration */
 #define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N       (WN / TN)
-#define PAD           4 /* lanes of a transposing copy use different banks; rows are on 16 bytes */
-#define SUMS          (TM * TN)       /* sums of a thread */
+#define PAD           4         /* floats behind a row: no bank conflicts, rows stay on 16 bytes */
+#define SUMS          (TM * TN) /* sums of a thread */
 #define LOADS         ((TM + TN) / 4) /* float4 loads of a thread's fragments */
 #define A_ALONG_K     (!TRANS_A)
 #define B_ALONG_K     TRANS_B

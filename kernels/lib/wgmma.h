@@ -1,35 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * wgmma (sm_90a): the four warps of a warpgroup multiply two tiles of shared memory together,
- *     acc (64 x N) := acc * scale_d + left (64 x K) * right (K x N),   K of 32 bytes,
- * asynchronously. The file that includes this one defines the variant of wgmma:
+ * asynchronously:
+ *     acc (64 x N) := acc * scale_d + left (64 x K) * right (K x N),   K of 32 bytes.
+ * The file that includes this one defines the variant of wgmma:
  *
- *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, TYPE_E4M3, TYPE_E5M2, TYPE_I8, or TYPE_F32:
- * elements are read as TF32, without their low 13 bits WGMMA_RIGHT_TYPE     of the right tile,
- * WGMMA_TYPE by default: TYPE_E4M3 and TYPE_E5M2 mix WGMMA_N              16, 32, 48, 64, 80, 96,
- * 112, 128, 144, 160, 192, 224 or 256 WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared
- * memory; 0: M-major WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 and 8-bit
- * types are K-major only. WGMMA_LEFT_IN_REGISTERS  1: the left tile is in registers, TF32 only; 0
- * by default. Each wgmma takes unsigned left[4] of each thread. left[i] is the element (row, k) =
- * (16 * warp + lane/4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)). Do not access these registers before
- * the wait for the group.
+ *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, TYPE_E4M3, TYPE_E5M2, TYPE_I8, or TYPE_F32, which
+ *                          is read as TF32: without its low 13 bits
+ *     WGMMA_RIGHT_TYPE     of the right tile, WGMMA_TYPE by default; TYPE_E4M3 and TYPE_E5M2 may
+ *                          mix
+ *     WGMMA_N              16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256
+ *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
+ *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 and 8-bit types: only 1
+ *     WGMMA_LEFT_IN_REGISTERS  1: the left tile is in registers, TF32 only; 0 by default
  *
- * The accumulator is accumulate_t acc[WGMMA_N / 2] of each thread, float or for int8 32-bit
- * integers that wrap, which has to stay in registers. With
- * warp = threadIdx.x / 32 % 4 and lane = threadIdx.x % 32, acc[i] is the element
+ * With WGMMA_LEFT_IN_REGISTERS each thread passes unsigned left[4] to each wgmma. It must not
+ * access these registers before the wait for the group. left[i] is the element
+ *     row = 16 * warp + lane / 4 + 8 * (i % 2),   k = lane % 4 + 4 * (i / 2).
+ *
+ * The accumulator is accumulate_t acc[WGMMA_N / 2] of each thread: float, or for int8 32-bit
+ * integers that wrap. It has to stay in registers. With warp = threadIdx.x / 32 % 4 and lane =
+ * threadIdx.x % 32, acc[i] is the element
  *     row = 16 * warp + lane / 4 + 8 * (i / 2 % 2)
  *     col = 8 * (i / 4) + 2 * (lane % 4) + i % 2
  * (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16": matrix D, and "m64nNk8": matrix A).
  *
- *     wgmma_fence();                       // before the first wgmma, and after the threads have
- *                                          // written to acc or left fragments
+ *     wgmma_fence();                       // before the first wgmma, and after the threads have //
+ *                                          written to acc or left fragments
  *     for (int i = 0; i < 4; i++)          // BK of 128 bytes
  *         wgmma(acc, moved_tile(left, i * LEFT_STEP), moved_tile(right, i * RIGHT_STEP), 1);
  *     wgmma_commit();                      // these form a group
  *     WGMMA_WAIT(acc, 0);                  // now acc may be read, and the tiles overwritten
  *
  * All threads of the warpgroup execute these calls together. If threads have written a tile, they
- * call fence_proxy_async() (lib/tma.h) before the wgmma that reads it; a tile that TMA has written
+ * call fence_proxy_async() (lib/tma.h) before the wgmma that reads it. A tile that TMA has written
  * needs no fence.
  */
 #ifndef TGL_WGMMA_H
@@ -98,8 +102,9 @@ static __device__ __forceinline__ wgmma_tile make_wgmma_tile(const void *shared,
 }
 #endif
 
-/* The tile `bytes` further in shared memory, a multiple of 16. The 14 address bits reach 256 KB, so
- * the sum does not carry into other bits: one addition of 32 bits instead of one of 64. */
+/* The descriptor of the tile that begins `bytes` bytes later in shared memory, a multiple of 16.
+ * The 14 address bits cover 256 KB, so the addition cannot carry into other fields: 32-bit
+ * arithmetic suffices. */
 static __device__ __forceinline__ wgmma_tile moved_tile(wgmma_tile tile, unsigned bytes)
 {
     return (tile & 0xffffffff00000000ull) | ((unsigned)tile + bytes / 16);
@@ -117,7 +122,7 @@ typedef wgmma_tile wgmma_left;
 
 /* acc receives its values in tgl_sim_wgmma_wait(), which leaves at most `pending` groups
  * unfinished. Between tgl_sim_wgmma() and the wait, acc must not be accessed, and the tiles must
- * not be written. left_fragment: NULL, or the left tile instead of `left`. */
+ * not be written. left_fragment: the left tile in registers; NULL: `left` is the left tile. */
 void tgl_sim_wgmma(float *acc, const unsigned *left_fragment, wgmma_tile left, wgmma_tile right,
                    int type, int right_type, int n, int left_k_major, int right_k_major,
                    int scale_d);
@@ -142,7 +147,7 @@ void tgl_sim_wgmma_wait(int pending);
 
 #else
 
-/* Text that names the registers number 10 * t, 10 * t + 1, ... of an asm statement. */
+/* Operand names of an asm statement in its text: Rn(t) lists n of them, from number 10 * t on. */
 #define R2(t)  "%" #t "0, %" #t "1"
 #define R4(t)  R2(t) ", %" #t "2, %" #t "3"
 #define R6(t)  R4(t) ", %" #t "4, %" #t "5"
@@ -151,7 +156,7 @@ void tgl_sim_wgmma_wait(int pending);
 #define R40    R10() ", " R10(1) ", " R10(2) ", " R10(3)
 #define R80    R40 ", " R10(4) ", " R10(5) ", " R10(6) ", " R10(7)
 
-/* Operands acc[i], acc[i + 1], ... of an asm statement. */
+/* ACCn(i): the n operands acc[i], acc[i + 1], ... of an asm statement. */
 #if WGMMA_TYPE == TYPE_I8
 #define ACC1 "+r"
 #else
@@ -166,7 +171,8 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_TEXT(x)  #x
 #define WGMMA_SHAPE(n) "m64n" WGMMA_TEXT(n)
 
-/* The accumulator's registers as text and as operands, and the six operands after them. */
+/* WGMMA_REGISTERS: the names of acc's registers in the asm text. WGMMA_ACC: acc's operands.
+ * WGMMA_NEXT: applies the macro `use` to the names of the six operands that follow them. */
 #if WGMMA_N == 16
 #define WGMMA_REGISTERS R8()
 #define WGMMA_ACC       ACC8(0)
@@ -223,7 +229,7 @@ void tgl_sim_wgmma_wait(int pending);
 #error "WGMMA_N: 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256"
 #endif
 
-/* INPUTS_OF, SCALE_D_OF: the inputs and scale_d among the six operands of WGMMA_NEXT. */
+/* Among the six operands of WGMMA_NEXT: INPUTS_OF: left and right; SCALE_D_OF: scale_d. */
 #if WGMMA_LEFT_IN_REGISTERS
 #define INPUTS_OF(a, b, c, d, e, f)  "{" a ", " b ", " c ", " d "}, " e ", p"
 #define SCALE_D_OF(a, b, c, d, e, f) f
@@ -234,8 +240,9 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_LEFT(left)             "l"(left)
 #endif
 
-/* WGMMA_TYPES: the types. WGMMA_SUFFIX: what follows scale_d: except for int8 the signs of both
- * inputs (1: plus), and for 16-bit types whether each input is MN-major. */
+/* WGMMA_TYPES: the instruction's K and types. WGMMA_SUFFIX: the immediates after scale_d. Floating
+ * point: the signs of both inputs (1: plus). 16-bit types: also whether each input is MN-major
+ * (1). */
 #if WGMMA_TYPE == TYPE_F32
 #define WGMMA_TYPES  "k8.f32.tf32.tf32"
 #define WGMMA_SUFFIX ", 1, 1;"

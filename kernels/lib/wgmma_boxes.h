@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TMA_STORES: TMA stores the packed results of a consumer to D. Its shared memory holds TMA_STORES
- * boxes: 64 rows of SPAN results. A box is used again when TMA has read it. TMA stores the last
- * boxes of a tile while the consumer multiplies its next tile.
+ * Stores of 16-bit results to D by TMA, if TMA_STORES > 0. Each consumer has TMA_STORES boxes of
+ * shared memory, each for 64 rows of SPAN results, which it fills in turn. Before it fills a box
+ * again, it waits until TMA has read it. TMA stores the last boxes of a tile while the consumer
+ * multiplies its next tile.
  */
 #ifndef TGL_WGMMA_BOXES_H
 #define TGL_WGMMA_BOXES_H
@@ -37,13 +38,13 @@
         CONSUMER_BARRIER();                                                                        \
     } while (0)
 
-/* ALL_BOXES: boxes of a consumer's rows of a tile. BOXES_AT_ONCE: boxes that are stored together.
- * All, if there is room: every store_boxes() costs a fence and a barrier, 500 cycles on an H200. */
+/* ALL_BOXES: boxes of a consumer's part of a tile. BOXES_AT_ONCE: boxes of one store_boxes(): all
+ * of them if there is room, because a call costs a fence and a barrier, 500 cycles on an H200. */
 #define ALL_BOXES     (M_STEPS * SPANS)
 #define BOXES_AT_ONCE (TMA_STORES >= ALL_BOXES ? ALL_BOXES : 1)
 
-/* Called by all threads of a consumer, which have written BOXES_AT_ONCE boxes of its rows from
- * number `first` on: lets TMA store them to D. row, col: where the consumer's rows begin in D. TMA
+/* Lets TMA store BOXES_AT_ONCE boxes, from number `first` on, to D. All threads of the consumer
+ * call it after they have written the boxes. row, col: where the consumer's rows begin in D. TMA
  * does not store elements outside of D, because the rows of D are multiples of 16 bytes long. */
 static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *args,
                                                    const struct tgl_tensor_map *d_map,
@@ -64,19 +65,20 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
     __syncwarp();
 }
 
-/* Stores a consumer's rows of a tile. boxes: its shared memory, which TMA has finished reading.
- * Threads store a tile that overlaps the tile before: TMA would store the overlap again. */
+/* Stores a consumer's rows of a tile. boxes: its shared memory, which TMA has finished reading. If
+ * the tile overlaps its neighbour, threads store it without the overlap, which TMA cannot leave
+ * out. */
 static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     accumulate_t (*acc)[ACC], char *boxes,
                                                     const struct tgl_tensor_map *d_map,
                                                     const struct unit *u, int first_left)
 {
-    const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* the warp's, in a box */
+    const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* the warp's first line in a box */
     const struct corner corner = corner_of(u);
     bool is_whole = u->left == u->own_left && u->right == u->own_right;
 #if GROUPED == 1
-    is_whole = is_whole && u->end - u->left >= BM; /* the next rows are those of another group */
+    is_whole = is_whole && u->end - u->left >= BM; /* rows from `end` on are another group's */
 #endif
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {

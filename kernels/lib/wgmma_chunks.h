@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From sums of wgmma to results of any type: each warp moves its sums through shared memory of its
- * own, a chunk at a time, so that it reads C and stores D in whole lines.
+ * Stores the sums of wgmma as results of any type. Each warp moves its sums through shared memory
+ * of its own, a chunk at a time, so that it reads C and stores D in whole lines.
  */
 #ifndef TGL_WGMMA_CHUNKS_H
 #define TGL_WGMMA_CHUNKS_H
@@ -9,8 +9,9 @@
 #include "lib/epilogue.h"
 #include "lib/wgmma_split_k.h"
 
-/* A chunk is CHUNK columns of a warp's 16 rows of sums, as lines of D: rows of the tile, or columns
- * if it is a tile of D^T. With this pitch, a warp stores its fragments to different banks. */
+/* A chunk is CHUNK columns of a warp's 16 rows of sums. In shared memory its lines are lines of D:
+ * rows of the tile, or with EXCHANGED its columns. CHUNK_PITCH, the elements from a line to the
+ * next, lets a warp store its fragments without bank conflicts. */
 #define CHUNK        (BLOCK_COLUMNS % 32 == 0 ? 32 : 16)
 #define CHUNKS       (BN / CHUNK)
 #define CHUNK_LINES  (EXCHANGED ? CHUNK : 16)
@@ -27,7 +28,7 @@ typedef float2 sum_pair;
 #define MAKE_PAIR(x, y) make_float2(x, y)
 #endif
 
-/* Puts CHUNK columns of a warp's sums into shared memory. Lines there are lines of D. */
+/* Puts CHUNK columns of a warp's sums into shared memory, as lines of D. */
 static __device__ __forceinline__ void put_chunk(accumulate_t *chunk, const accumulate_t *acc)
 {
     const int lane = (int)threadIdx.x % 32, row = lane / 4, col = lane % 4 * 2;
@@ -71,8 +72,9 @@ store_chunk(const struct tgl_gemm_args *args, const struct epilogue_operands *wi
     }
 }
 
-/* Puts chunk number `number` of a consumer's sums into shared memory. Registers cannot be indexed,
- * so each chunk is selected by a comparison. The code that stores a chunk exists once. */
+/* Puts chunk number `number` of a consumer's sums into shared memory. Registers cannot be indexed
+ * by a variable, so a comparison selects the chunk. Only this part of the code exists once per
+ * chunk. */
 static __device__ __forceinline__ void put_numbered_chunk(accumulate_t *chunk,
                                                           accumulate_t (*acc)[ACC], int number)
 {

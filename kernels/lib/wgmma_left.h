@@ -32,7 +32,8 @@ static __device__ __forceinline__ unsigned left_place(unsigned row, unsigned k)
     return k * 128 + (row / 4 ^ k) * 16 + row % 4 * 4;
 }
 
-/* The fragment of one wgmma: 64 rows from `row` on, and the 8 k whose lines begin at `tile`. */
+/* fragment[] := the left registers of one wgmma: 64 rows from `row` on, and the 8 k whose lines
+ * begin at `tile`. */
 static __device__ __forceinline__ void load_left_fragment(unsigned *fragment,
                                                           const unsigned char *tile, int row)
 {
@@ -49,7 +50,8 @@ static __device__ __forceinline__ void load_left_fragment(unsigned *fragment,
     }
 }
 
-/* The fragments of all wgmmas of a stage: rows [row, row + WM) of the tile. */
+/* fragments[][] := the left registers of all wgmmas of a stage, for rows [row, row + WM) of the
+ * tile. */
 static __device__ __forceinline__ void load_left_stage(unsigned (*fragments)[K_STEPS][4],
                                                        const unsigned char *tile, int row)
 {
@@ -60,7 +62,7 @@ static __device__ __forceinline__ void load_left_stage(unsigned (*fragments)[K_S
             load_left_fragment(fragments[i][k], tile + k * LEFT_GROUP_BYTES, row + i * 64);
 }
 
-/* wgmma_hold_left() of all fragments of a stage, after the wait for their wgmmas. */
+/* Calls wgmma_hold_left() for all fragments of a stage. Called after the wait for their wgmmas. */
 static __device__ __forceinline__ void hold_left_stage(unsigned (*fragments)[K_STEPS][4])
 {
 #pragma unroll

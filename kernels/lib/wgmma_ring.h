@@ -12,7 +12,7 @@
 #include "lib/stage_ring.h"
 #include "lib/wgmma_tiles.h"
 
-/* Moves past `steps` stages, which another consumer reads. */
+/* Moves *at past `steps` stages, which only the other consumer reads (ALTERNATE). */
 static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
 {
     at->stage += steps;
@@ -20,8 +20,8 @@ static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
     at->stage %= STAGES;
 }
 
-/* Arrivals of a consumer at `empty` of a stage, in one block: one of each warp if threads load from
- * the stage, else one of the warpgroup. */
+/* Arrivals of one consumer at a stage's `empty` barrier in one block: one per warp if threads read
+ * the stage themselves, else one for the warpgroup. */
 #define RELEASES (WGMMA_LEFT_IN_REGISTERS ? 4 : 1)
 
 /* The number of blocks in this block's row and column of the cluster, itself included. */

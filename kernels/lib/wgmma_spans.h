@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From sums of wgmma to results of 16 bits where neither C nor a residual is read. The epilogue is
- * applied in registers, and the packed results go through shared memory by stmatrix.
+ * Stores the sums of wgmma as results of 16 bits, where neither C nor a residual is read. The
+ * epilogue is applied in registers, and the packed results go through shared memory by stmatrix.
  *
  * A span is SPAN columns of a warp's 16 rows of sums, as lines of D in pieces of 16 bytes. Pieces
  * are swizzled, so that stmatrix and loads of pieces use all banks. Threads store words of D_WORD
  * bytes. With TMA_STORES the spans of the four warps of a consumer are a box, which TMA stores
- * (lib/wgmma_boxes.h). The swizzle is that of TMA: 128 or 64 bytes, as wide as the box's lines.
+ * (lib/wgmma_boxes.h). The swizzle is then that of TMA, 128 or 64 bytes: the length of a line.
  *
  * The loop over spans is not unrolled if the epilogue is long, or if the block has few free
  * registers. A span is then copied to registers of its own first, and is small unless TMA stores
@@ -38,7 +38,7 @@
 #endif
 #define SPANS      (BN / SPAN) /* spans in the columns of a tile */
 #define SPAN_LINES (EXCHANGED ? SPAN : 16)
-#define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* 16-byte pieces of a line */
+#define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* pieces of 16 bytes in a line */
 
 #if HAS_PACKED
 
@@ -48,14 +48,15 @@ typedef uint4 d_word;
 typedef uint2 d_word;
 #endif
 
-/* The address of a 16-byte piece of a line in a span (SPAN columns of results). */
+/* The address of a 16-byte piece of a line in a span (SPAN columns of results), swizzled. */
 static __device__ __forceinline__ char *piece_of(char *span, int line, int piece)
 {
     return span + (line * PIECES + (piece ^ line / (8 / PIECES) % PIECES)) * 16;
 }
 
-/* The results of two neighbouring sums, as a word: the first is the lower half. Rows and columns
- * outside of D are not stored, but a bias is read for them: that of the last row or column. */
+/* Returns the results of two neighbouring sums as a 32-bit word, the first in the lower half.
+ * Elements outside of D are not stored. They take the bias of the last row or column, so that no
+ * bias outside of its array is read. */
 static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
                                                          const accumulate_t *sums, int left,
@@ -72,7 +73,7 @@ static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_a
 }
 
 /* Puts SPAN columns of a warp's sums into shared memory as results. left, right: the row of left
- * and the column of right that the first one belongs to. */
+ * and the column of right of the first sum. */
 static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args,
                                                 const struct epilogue_operands *with, char *span,
                                                 const accumulate_t *acc, int left, int right)
@@ -93,7 +94,8 @@ static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args
     }
 }
 
-/* Whether C is not read, and the rows of D consist of words of D_WORD bytes. */
+/* Whether store_span() may be used: C is not read, and the rows of D begin at multiples of D_WORD
+ * bytes (anywhere if D_WORD is 4). */
 static __device__ __forceinline__ bool is_packed(const struct tgl_gemm_args *args,
                                                  const struct epilogue_operands *with)
 {
@@ -119,14 +121,15 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
         if (!is_own_row(args, corner, row + line) || col + at < corner->col) continue;
         if (columns >= LENGTH)
             *(d_word *)to = *(const d_word *)from;
-        else if (!TMA_STORES) /* which need n to be a multiple of 8 */
+        else if (!TMA_STORES) /* TMA needs n to be a multiple of 8 */
             for (int j = 0; j < columns; j++)
                 to[j] = ((const element_d *)from)[j];
     }
 }
 #else
-/* Stores a warp's span if rows of D may begin at any element. If a line begins in the middle of a
- * word, its first and last element are stored alone, and lanes take half words from each other. */
+/* Stores a warp's span if rows of D may begin at any element. A lane stores a 32-bit word. If the
+ * line begins in the middle of a word, a lane takes the first half of its word from the lane
+ * before, and the first and last element of the line are stored alone. */
 static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *args,
                                                   const struct corner *corner, element_d *D,
                                                   char *span, int row, int col)
@@ -156,8 +159,8 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
 #endif
 
 #if HAS_SMALL_SPANS
-/* Copies span number `number` of a warp's sums. Registers cannot be indexed, so each span is
- * selected by a comparison. */
+/* own[] := span number `number` of a warp's sums. Registers cannot be indexed by a variable, so a
+ * comparison selects the span. */
 static __device__ __forceinline__ void take_span(accumulate_t *own, accumulate_t (*acc)[ACC],
                                                  int number)
 {
@@ -185,8 +188,8 @@ static __device__ __forceinline__ void put_numbered_span(const struct tgl_gemm_a
 }
 
 #if !TMA_STORES
-/* Stores a warp's rows of a tile. results: shared memory of the consumer, where the warp's span
- * takes the place of its chunk. */
+/* Stores a warp's rows of a tile. results: shared memory of the consumer, where each warp has
+ * CHUNK_BYTES for a chunk or, as here, a span. */
 static __device__ __forceinline__ void store_spans(const struct tgl_gemm_args *args,
                                                    const struct epilogue_operands *with,
                                                    accumulate_t (*acc)[ACC], char *results,

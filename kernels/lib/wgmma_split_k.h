@@ -34,9 +34,8 @@
 #define LOAD_SUM(sums, rank) cluster_load(sums, rank)
 #endif
 
-/* acc := the sum over the cluster's blocks, in the order of K, in the columns of this block. sums:
- * shared memory for the sums of the block, in place of the stages. Each block leaves there the sums
- * that the other blocks need. */
+/* acc := the sum over the cluster's blocks, in the order of K, for the columns of this block. sums:
+ * shared memory in place of the stages, where each block leaves its sums of the other columns. */
 static __device__ __forceinline__ void add_cluster(accumulate_t (*acc)[ACC], accumulate_t *sums,
                                                    int rank)
 {

@@ -14,8 +14,8 @@
 #define RESULTS_BYTES (BOXES_BYTES > 4 * CHUNK_BYTES ? BOXES_BYTES : 4 * CHUNK_BYTES)
 
 /* Stores the sums of consumer number `group`. results: RESULTS_BYTES of shared memory. d_map: the
- * tensor map of D, with TMA_STORES. The address of a warp's chunk is computed in each branch:
- * computed once before them it costs registers, and NVRTC 13.0 spilled some with tiles of 256x144.
+ * tensor map of D, with TMA_STORES. Each branch computes the address of a warp's chunk: if it is
+ * computed once, NVRTC 13.0 keeps it in registers and spills sums with tiles of 256x144.
  */
 static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_args *args,
                                                         accumulate_t (*acc)[ACC], char *results,

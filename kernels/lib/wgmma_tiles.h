@@ -52,7 +52,7 @@
 #define LEFT_ALONG_K 1 /* 1: left is K-major; 0: contiguous in its rows */
 #endif
 #ifndef PROMOTE
-#define PROMOTE 0 /* 1: the sums of a stage are added to others in FP32 registers */
+#define PROMOTE 0 /* 1: wgmma sums one stage of K, and FP32 additions sum the stages */
 #endif
 #ifndef RIGHT_ALONG_K
 #define RIGHT_ALONG_K 0 /* 1: right is K-major; 0: contiguous in its columns */
@@ -99,16 +99,16 @@
 
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
-/* Elements of a line of an MN-major tile. The edge of the tile is divided into columns of this
- * width, and a column has BK lines. The swizzle is as wide as a line: 128, 64 or 32 bytes. */
+/* LINE: elements in a line of an MN-major tile. The tile is divided along M or N into columns of
+ * LINE elements. A column has BK lines, one for each k. The swizzle is as wide as a line. */
 #define LINE(edge)                                                                                 \
     ((edge)*ELEMENT_BYTES % 128 == 0 ? 128 / ELEMENT_BYTES : (edge) % 32 == 0 ? 32 : 16)
 #define LEFT_BYTES  (BM * 128)
 #define RIGHT_BYTES (BN * 128)
 #define STAGE_BYTES (LEFT_BYTES + RIGHT_BYTES)
 
-/* GROUP_BYTES: group_bytes of make_wgmma_tile(), bytes from 8 rows to the next 8 rows, or from 8 k
- * to the next 8 k. K_STEP: bytes from one K step of a tile to the next. */
+/* GROUP_BYTES: bytes from 8 lines of a tile to the next 8 lines (group_bytes of make_wgmma_tile()).
+ * K_STEP: bytes between the operands of successive wgmmas along K. */
 #define GROUP_BYTES(along_k, edge) ((along_k) ? 1024 : LINE(edge) * 16)
 #define K_STEP(along_k, edge)      ((along_k) ? 32 : LINE(edge) * 32)
 /* Bytes from a row of the left tile to the row 64 further. */
@@ -131,17 +131,17 @@ struct wgmma_source {
     int z;    /* the number of the matrix in the batch */
 };
 
-/* The number of rows or columns of a tile that are copied if the matrix has `extent`: all that
- * exist, rounded up to whole boxes of `box`. */
+/* The number of rows or columns of a tile that TMA copies: all that exist, `extent` or a whole
+ * tile, rounded up to whole boxes of `box`. */
 static __device__ __forceinline__ int copied_lines(const int tile, const int box, int extent)
 {
     const int lines = (extent + box - 1) / box * box;
     return lines < tile ? lines : tile;
 }
 
-/* Copies part number `part` of the `parts` parts of a tile that begins at depth p, to the blocks of
- * the cluster whose ranks are set in `blocks`. A part of a K-major tile is some of its rows or
- * columns. A part of an MN-major tile is some of its K. edge: rows or columns of the tile. */
+/* Copies one part of the tile that begins at k = p, to the blocks of the cluster whose ranks are
+ * set in `blocks`. The tile has `parts` parts: a part of a K-major tile is some of its rows or
+ * columns, a part of an MN-major tile is some of its K. edge: rows or columns of the tile. */
 static __device__ __forceinline__ void
 wgmma_load_part(unsigned char *to, const struct wgmma_source *from, int p, mbarrier *full,
                 const bool along_k, const int edge, const int parts, int part, unsigned blocks)

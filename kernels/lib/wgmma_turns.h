@@ -13,20 +13,22 @@ struct turns {
     mbarrier of[CONSUMERS];
 };
 
-/* One thread calls it, before all other uses and before make_barriers(). */
+/* Called by one thread, before all other uses and before make_barriers(). */
 static __device__ __forceinline__ void make_turns(struct turns *turns)
 {
     for (int i = 0; i < CONSUMERS; i++)
         mbarrier_init(&turns->of[i], 4); /* arrivals: the 4 warps of the consumer before */
 }
 
-/* The parity of a consumer's first turn: consumer 0 waits for no one. */
+/* The parity that take_turn() waits for first. Consumer 0 asks for the phase before the first one,
+ * which counts as complete: it does not wait. */
 static __device__ __forceinline__ unsigned first_turn(int consumer)
 {
     return consumer == 0;
 }
 
-/* Waits for the consumer's turn. *parity: of this turn; becomes that of the next one. */
+/* Waits for the consumer's turn. *parity: the parity of this turn's phase, then of the next
+ * turn's. */
 static __device__ __forceinline__ void take_turn(struct turns *turns, int consumer,
                                                  unsigned *parity)
 {

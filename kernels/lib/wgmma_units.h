@@ -26,11 +26,11 @@ struct unit {
     int batch;
     int split, splits; /* its number among the units of its tile; how many units the tile has */
     int first, steps;
-    int tile; /* its number among the tiles of the batch that have several units */
+    int tile; /* number among the split tiles of the batch */
 #if GROUPED
     int end;  /* GROUPED 1: the end of the group's rows */
     int k;    /* GROUPED 2: where K of the group begins */
-    int last; /* GROUPED 2: K of the last step that belongs to the group */
+    int last; /* GROUPED 2: elements of K in the group's last step */
 #endif
 };
 
@@ -52,7 +52,7 @@ static __device__ __forceinline__ int right_extent(const struct tgl_gemm_args *a
     return EXCHANGED ? args->m : args->n;
 }
 
-/* tile_rows(), tile_columns(): the number of rows and of columns of clusters of tiles. */
+/* tile_rows(), tile_columns(): how many clusters of tiles lie along left and along right. */
 static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args)
 {
 #if GROUPED_LEFT
@@ -88,7 +88,8 @@ static __device__ __forceinline__ int unit_count(const struct tgl_gemm_args *arg
 #endif
 }
 
-/* Returns the number of the unit's tile, and sets split, splits and tile of *u. */
+/* Returns the number of the tile that unit `number` belongs to. Sets u->split, u->splits,
+ * u->tile. */
 static __device__ __forceinline__ int find_tile(const struct tgl_gemm_args *args, int number,
                                                 struct unit *u)
 {
@@ -127,7 +128,8 @@ static __device__ __forceinline__ void find_steps(const struct tgl_gemm_args *ar
 }
 
 #if GROUPED == 1
-/* The unit has the number of a span as its row, or with EXCHANGED column, of tiles. */
+/* find_unit() has set the tile's row (EXCHANGED: its column) to the number of a span in the group
+ * table. Replaces it by the rows of that span. */
 static __device__ __forceinline__ void find_rows(const struct tgl_gemm_args *args, struct unit *u)
 {
     const struct tgl_group_span span =
@@ -140,7 +142,8 @@ static __device__ __forceinline__ void find_rows(const struct tgl_gemm_args *arg
     u->end = span.end;
 }
 #elif GROUPED == 2
-/* The unit has the number of a span as its number in the batch. */
+/* find_unit() has set u->batch to the number of a span in the group table. Replaces it by the group
+ * of that span, and sets the K of the group. */
 static __device__ __forceinline__ void find_depth(const struct tgl_gemm_args *args, int depth,
                                                   struct unit *u)
 {
@@ -182,19 +185,18 @@ static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_ar
     return u;
 }
 
-/* Where a tile that would begin at `first` begins instead, so that it ends within the matrix or
- * less than 8 rows or columns behind it. It begins at a multiple of 8, because boxes of TMA and
- * pieces of 16 bytes of D do. */
+/* Returns `first`, or a smaller position where the tile ends within the matrix or less than 8 rows
+ * or columns behind it. The position is a multiple of 8, because TMA boxes and 16-byte pieces of D
+ * begin at such multiples. */
 static __device__ __forceinline__ int inside(int first, int length, int extent)
 {
     const int last = extent > length ? (extent - length + 7) / 8 * 8 : 0;
     return first < last ? first : last;
 }
 
-/* As find_unit(), but the tile lies within the matrices. TMA takes longer to fill a line outside of
- * them with zeros than to copy one: 7 instead of 2 clocks on an H200
- * (docs/notes/2026-11-26-gpu-kernels.md). Rows and columns before the unit's own are computed
- * again, but not stored. */
+/* As find_unit(), but the tile lies within the matrices: it takes TMA 7 clocks to fill a line
+ * outside of them with zeros, and 2 to copy one (H200, docs/notes/2026-11-26-gpu-kernels.md). Rows
+ * and columns before the unit's own are computed again, but not stored. */
 static __device__ __forceinline__ struct unit find_unit_inside(const struct tgl_gemm_args *args,
                                                                int number, int depth)
 {
@@ -206,11 +208,11 @@ static __device__ __forceinline__ struct unit find_unit_inside(const struct tgl_
 
 /* ---- What a unit stores ---------------------------------------------------------------------- */
 
-/* The first element of D that a unit stores. */
+/* The first row and column of D that a unit stores. */
 struct corner {
     int row, col;
 #if GROUPED == 1
-    int end; /* of the rows */
+    int end; /* end of the group's rows */
 #endif
 };
 
@@ -236,8 +238,8 @@ static __device__ __forceinline__ bool is_own_row(const struct tgl_gemm_args *ar
 #endif
 }
 
-/* Whether the unit stores nothing of a part of the tile: `lefts` rows from `left` on, and `rights`
- * columns from `right` on. */
+/* Whether the unit stores nothing of this part of the tile: rows [left, left + lefts) of left, and
+ * columns [right, right + rights) of right. */
 static __device__ __forceinline__ bool is_foreign(const struct tgl_gemm_args *args,
                                                   const struct unit *u, int left, int lefts,
                                                   int right, int rights)
