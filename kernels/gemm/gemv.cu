@@ -71,7 +71,7 @@
 /* This thread's index among the threads that share K, and its index along the results. */
 #define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
-#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* threadIdx.x between K_LANEs */
+#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* threads from a K_LANE to the next */
 
 /* DISTANCE: elements from one load of a pack to its next load; the other lanes' loads lie in
  * between. PLACE_OF(e): offset of element e of a pack from the pack's first element. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exact tiles of gemm/accurate.cu: sums by FFMA from the FP32 operands themselves. A consumer (a
- * warpgroup) computes its 64 rows, with operand tiles in place of its warps' chunks.
+ * The tiles of gemm/accurate.cu that FFMA computes from the FP32 operands themselves. A consumer (a
+ * warpgroup) computes its 64 rows. Its tiles of the operands take the place of its warps' chunks in
+ * shared memory.
  */
 #ifndef TGL_ACCURATE_EXACT_H
 #define TGL_ACCURATE_EXACT_H
@@ -9,7 +10,7 @@
 #include "lib/accurate_tiles.h"
 #include "lib/shuffle.h"
 
-/* Depth of the tiles in shared memory: 64 rows of op(A) and BN columns of op(B). */
+/* K of a tile in shared memory. There are tiles of 64 rows of op(A) and of BN columns of op(B). */
 #define EXACT_K 4
 #if EXACT_K * (64 + BN) > 4 * 16 * 40
 #error "BN: tiles of EXACT_K must fit into the chunks of a consumer"
@@ -19,8 +20,8 @@
 #define EXACT_LEFTS  (EXACT_K * 64 / 128)
 #define EXACT_RIGHTS (EXACT_K * BN / 128)
 
-/* The position in a tile of a thread's element number i. In the result, row is the element's line
- * (row of op(A) or column of op(B)) and col is its k. */
+/* The position in a tile of a thread's element number i. Result: row is the element's line (row of
+ * op(A) or column of op(B)), col is its k. */
 static __device__ __forceinline__ struct fragment place_of(int thread, int i, const int edge,
                                                            const bool is_along_k)
 {
@@ -31,7 +32,7 @@ static __device__ __forceinline__ struct fragment place_of(int thread, int i, co
     return f;
 }
 
-/* Loads the thread's elements of the tile at depth `first`; zeros outside of the matrices. */
+/* to[] := the thread's elements of the tiles at k = first; zeros outside of the matrices. */
 static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_args *args,
                                              const float *A, const float *B, const struct unit *u,
                                              int group, int first, int depth)
@@ -51,7 +52,7 @@ static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_ar
     }
 }
 
-/* Stores the thread's elements in the tiles. */
+/* Puts the thread's elements into the tiles: left[k][row], right[k][column]. */
 static __device__ __forceinline__ void put(float *left, float *right, const float *from)
 {
     const int thread = opaque((int)threadIdx.x % 128);
@@ -67,7 +68,8 @@ static __device__ __forceinline__ void put(float *left, float *right, const floa
     }
 }
 
-/* sum := the sums of a unit, computed by FFMA. room: the chunks' memory, for tiles. */
+/* sum := the sums of a unit, computed by FFMA. room: shared memory of the consumer's chunks, for
+ * tiles. */
 static __device__ __forceinline__ void multiply_exactly(float *sum,
                                                         const struct tgl_gemm_args *args,
                                                         const struct unit *u, int group, int depth,
@@ -103,7 +105,7 @@ static __device__ __forceinline__ void multiply_exactly(float *sum,
     consumer_barrier(group);
 }
 
-/* Whether a sum of the consumer's threads is Inf or NaN. votes: 4 words of shared memory. */
+/* Whether a sum of any thread of the consumer is Inf or NaN. votes: 4 words of shared memory. */
 static __device__ __forceinline__ bool has_overflowed(const float *sum, int *votes, int group)
 {
     const float most = 3.40282347e38f; /* FLT_MAX */

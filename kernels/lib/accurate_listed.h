@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the scaled sums of gemm/accurate.cu to FP32 sums: each is divided by the scales of its row
- * and its column, and then the products of listed elements, which two words cannot represent, are
+ * Turns the scaled sums of gemm/accurate.cu into FP32 sums. Each is divided by the scales of its
+ * row and its column. Then the products of listed elements, which two words cannot represent, are
  * added in the order of lines and k (docs/accuracy.md).
  */
 #ifndef TGL_ACCURATE_LISTED_H
@@ -9,10 +9,10 @@
 
 #include "lib/accurate_tiles.h"
 
-/* Divides the sums of a unit (a tile, or a part of its K) by the scales of their rows and columns.
- * exponents: shared memory for the exponents s of right. is_wide: some |s| exceeds
- * TGL_MODEST_EXPONENT. If not, a sum is multiplied by the two inverse scales in turn: the first
- * product is then a normal number. */
+/* sum := sum / (scale of its row * scale of its column), where a scale is 2^s. exponents: shared
+ * memory for the s of right's columns. is_wide: some |s| exceeds TGL_MODEST_EXPONENT. Otherwise a
+ * sum is multiplied by the two inverse scales in turn: the first product is then a normal
+ * number. */
 static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm_args *args,
                                                const struct lines *lines, const struct unit *u,
                                                int group, int *exponents, bool is_wide)
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm
     }
 }
 
-/* order[i] := the index in the panel's list of the element that is i-th by line, then by k. */
+/* order[i] := the index in the panel's list of its element number i by line, then by k. */
 static __device__ __forceinline__ void sort_list(int *order, const struct tgl_panel *panel,
                                                  int group)
 {
@@ -59,7 +59,7 @@ static __device__ __forceinline__ void sort_list(int *order, const struct tgl_pa
     consumer_barrier(group);
 }
 
-/* Adds the products of the listed elements of op(A), which two words cannot represent. The
+/* sum += the products of the listed elements of op(A), which two words cannot represent. The
  * consumer's rows are one panel. met: BN floats of shared memory, for the row of op(B) that a
  * listed element multiplies. */
 static __device__ __forceinline__ void
@@ -85,8 +85,8 @@ add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tg
     }
 }
 
-/* Adds the products of the listed elements of op(B) in a panel, which two words cannot represent.
- * Products with elements of op(A) that are listed themselves have already been added. */
+/* sum += the products of the listed elements of op(B) in a panel. add_listed_of_left() has already
+ * added their products with elements of op(A) that are listed themselves. */
 static __device__ __forceinline__ void
 add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
                     const int *left_exponents, int first_column, const struct unit *u, int group,
@@ -100,7 +100,7 @@ add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct t
         const struct tgl_listed *x = &panel->listed[order[n]];
         const int col = first_column + x->line - u->right;
         if (col < 0 || col >= BN || col % 8 / 2 * 2 != f.col) continue;
-        float met[2]; /* in the thread's two rows */
+        float met[2]; /* its elements of op(A), for the thread's two rows */
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int row = at_most(u->left + f.row + 8 * i, args->m - 1);
@@ -115,7 +115,7 @@ add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct t
     }
 }
 
-/* Adds the products of all listed elements (which two words cannot represent) in the rows and
+/* sum += the products of all listed elements, which two words cannot represent, in the rows and
  * columns of a unit that the consumer computes. */
 static __device__ __forceinline__ void add_listed(float *sum, const struct tgl_gemm_args *args,
                                                   const struct lines *lines, const struct unit *u,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The main loop of gemm/accurate.cu. The tensor cores truncate what they add to a large sum, so
- * they add up each step of BK from zero, in two phases, and FFMA adds the result to FP32 sums in
- * registers, rounded to nearest:
+ * The main loop of gemm/accurate.cu. The tensor cores truncate what they add to a large sum.
+ * Therefore they add up each step of BK from zero, in two phases, and FFMA adds the result to FP32
+ * sums in registers, rounded to nearest:
  *
- *     cross phase   acc := hi*lo + lo*hi    sum += 2^-11 * acc
- *     hi phase      acc := hi*hi            sum += acc
+ *     cross phase   acc := hi*lo + lo*hi sum += 2^-11 * acc
+ *     hi phase      acc := hi*hi sum += acc
  *
  * The consumers take turns to issue their phases: while one adds, the others multiply. Without
  * turns they would wait for the same stages, multiply together and add together. Some blocks would
- * also run ahead of others, so that shared tiles leave L2 before the last block reads them: 47
- * instead of 38 ms at 16384 cubed on an H200 (docs/notes/2026-11-26-gpu-kernels.md).
+ * also run ahead of others, so that shared tiles leave L2 before the last block reads them. At m =
+ * n = k = 16384 an H200 takes 47 ms without turns and 38 ms with them
+ * (docs/notes/2026-11-26-gpu-kernels.md).
  */
 #ifndef TGL_ACCURATE_LOOP_H
 #define TGL_ACCURATE_LOOP_H
@@ -24,9 +25,9 @@ struct progress {
     unsigned turn;
 };
 
-/* The descriptor of consumer 0's left tile of a stage. The descriptors of all other tiles of the
- * stage differ from it by constants. The compiler computes them in uniform registers, because
- * uniform() (lib/shuffle.h) lets it prove that this one is equal in all lanes. */
+/* The descriptor of consumer 0's left tile in a stage. The descriptors of the stage's other tiles
+ * differ from it by constants. The compiler computes them in uniform registers, because uniform()
+ * (lib/shuffle.h) lets it prove that this descriptor is equal in all lanes. */
 static __device__ __forceinline__ wgmma_tile tile_of_stage(struct accurate_shared *shared,
                                                            int stage)
 {
@@ -45,7 +46,7 @@ static __device__ __forceinline__ wgmma_tile right_tile(wgmma_tile stage)
     return moved_tile(stage, LEFT_BYTES);
 }
 
-/* A group of wgmmas: acc := left * right. */
+/* Issues a group of wgmmas: acc := left * right. */
 static __device__ __forceinline__ void multiply_hi(float *acc, wgmma_tile left, wgmma_tile right)
 {
     wgmma_fence();
@@ -56,7 +57,7 @@ static __device__ __forceinline__ void multiply_hi(float *acc, wgmma_tile left, 
     wgmma_commit();
 }
 
-/* A group of wgmmas: acc := left_hi * right_lo + left_lo * right_hi. */
+/* Issues a group of wgmmas: acc := left_hi * right_lo + left_lo * right_hi. */
 static __device__ __forceinline__ void multiply_cross(float *acc, wgmma_tile left_hi,
                                                       wgmma_tile left_lo, wgmma_tile right_hi,
                                                       wgmma_tile right_lo)
@@ -71,7 +72,8 @@ static __device__ __forceinline__ void multiply_cross(float *acc, wgmma_tile lef
     wgmma_commit();
 }
 
-/* Lets the next consumer issue wgmmas, waits for those of this one, and releases their stage. */
+/* Lets the next consumer issue its wgmmas, waits for this consumer's, and releases stage
+ * `stage`. */
 static __device__ __forceinline__ void end_phase(float *acc, struct accurate_shared *shared,
                                                  int group, int stage)
 {
@@ -81,7 +83,8 @@ static __device__ __forceinline__ void end_phase(float *acc, struct accurate_sha
     wgmma_release(&shared->ring, stage);
 }
 
-/* acc := hi*lo + lo*hi of a step, whose stage of lo is at `at`. Releases that stage. */
+/* acc := hi*lo + lo*hi for one step of BK. at: the step's stage of lo, which is released; the stage
+ * of hi follows it. */
 static __device__ __forceinline__ void cross_phase(float *acc, struct accurate_shared *shared,
                                                    int group, struct ring_place at)
 {
@@ -96,7 +99,7 @@ static __device__ __forceinline__ void cross_phase(float *acc, struct accurate_s
     end_phase(acc, shared, group, lo);
 }
 
-/* acc := hi*hi of the same step. Releases the stage of hi, and moves past it. */
+/* acc := hi*hi for the step of cross_phase(). Releases the stage of hi, and moves *at past it. */
 static __device__ __forceinline__ void hi_phase(float *acc, struct accurate_shared *shared,
                                                 int group, struct ring_place *at)
 {
@@ -116,7 +119,7 @@ static __device__ __forceinline__ void promote(float *sum, const float *acc, con
         sum[i] = fmaf(acc[i], factor, sum[i]);
 }
 
-/* sum := the sums of a unit (a tile, or a part of its K), still multiplied by the scales. */
+/* sum := the sums of a unit (a tile, or a part of its K), not yet divided by the scales. */
 static __device__ __forceinline__ void accurate_multiply(float *sum, struct accurate_shared *shared,
                                                          int steps, int group,
                                                          struct progress *progress)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of gemm/accurate.cu, what a block has in shared memory, and what its consumers
- * know of the operands: the states of their panels, and the elements themselves.
+ * The parameters of gemm/accurate.cu, what a block has in shared memory, and how consumers read the
+ * operands' panel states and elements.
  *
  * args.left_tables has the panels of left, then its exponents, and args.right_tables those of right
  * (lib/decompose_args.h).
@@ -52,7 +52,7 @@ struct accurate_shared {
     struct turns turns;
 };
 
-/* The threads of a consumer wait for each other. */
+/* A barrier of the threads of one consumer. */
 static __device__ __forceinline__ void consumer_barrier(int group)
 {
     named_barrier(2 + group, 128);
@@ -105,11 +105,11 @@ static __device__ __forceinline__ struct lines lines_of(const struct tgl_gemm_ar
     return lines;
 }
 
-/* A flag that states_of() adds to the panels' states (lib/decompose_args.h): a panel has a list. */
+/* A flag beside those of the panels' states (lib/decompose_args.h): a panel has listed elements. */
 #define HAS_LISTS 4u
 
-/* The combined state of the panels of lines [first, first + count), of `extent` lines in all.
- * TGL_PANEL_NOT_FINITE is also set for a list that overflows. */
+/* The states, ORed, of the panels of lines [first, first + count), where the matrix has `extent`
+ * lines. A list that overflows counts as TGL_PANEL_NOT_FINITE, too: FFMA then computes the tile. */
 static __device__ __forceinline__ unsigned states_of(const struct tgl_panel *panels, int first,
                                                      int count, int extent)
 {
@@ -123,7 +123,7 @@ static __device__ __forceinline__ unsigned states_of(const struct tgl_panel *pan
     return state;
 }
 
-/* The combined state of all panels that contain rows or columns of the unit's tile. */
+/* The states, ORed, of all panels that contain rows or columns of the unit's tile. */
 static __device__ __forceinline__ unsigned
 state_of_unit(const struct tgl_gemm_args *args, const struct lines *lines, const struct unit *u)
 {

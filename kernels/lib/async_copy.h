@@ -31,8 +31,8 @@ void tgl_sim_async_wait(int groups_pending);
                  "l"(global), "r"(valid_bytes))
 #endif
 
-/* Copies `width` floats (1, 2 or 4, a constant) if `active`. Both addresses are aligned to the
- * width. 16-byte copies bypass L1. */
+/* Copies `width` floats (1, 2 or 4, a constant) if `active`. Both addresses are multiples of 4 *
+ * width bytes. 16-byte copies bypass L1. */
 static __device__ __forceinline__ void async_copy(float *shared, const float *global,
                                                   const int width, bool active)
 {
@@ -66,8 +66,8 @@ static __device__ __forceinline__ void async_copy_float4(float *shared, const fl
     async_copy(shared, global, 4, active);
 }
 
-/* Copies `width` floats as above if they are valid. Otherwise writes zeros to shared memory and
- * does not read global memory. */
+/* As async_copy(), but writes zeros to shared memory if the floats are not valid, and then does not
+ * read global memory. */
 static __device__ __forceinline__ void async_copy_or_zero(float *shared, const float *global,
                                                           const int width, bool valid)
 {

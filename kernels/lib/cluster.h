@@ -18,15 +18,15 @@ void tgl_sim_cluster_barrier(void);
 float tgl_sim_cluster_load(const float *shared, int rank);
 #endif
 
-/* All lanes of a warp call each of these barriers together. After code in which lanes diverge,
- * __syncwarp() comes first. */
+/* All lanes of a warp call each of these barriers together. After code in which lanes diverge, they
+ * call __syncwarp() first. */
 
-/* A barrier of all threads of the cluster's blocks. Writes before it are visible to all of them
- * after it. */
+/* A barrier of all threads of the cluster's blocks. What a thread writes before the barrier is
+ * visible to all these threads after it. */
 static __device__ __forceinline__ void cluster_sync(void)
 {
 #if TGL_HAS_CLUSTERS
-    /* Without a qualifier these have release and acquire semantics. */
+    /* Without a qualifier arrive releases and wait acquires. */
     asm volatile("barrier.cluster.arrive.aligned;\n"
                  "barrier.cluster.wait.aligned;" ::
                      : "memory");
@@ -38,9 +38,9 @@ static __device__ __forceinline__ void cluster_sync(void)
 }
 
 /* A barrier in two halves, which does not order memory accesses: cluster_wait() returns when all
- * threads have called cluster_arrive(). It keeps blocks from exiting too early: a block arrives
- * when it has read the memory of others and used the values, and waits before it exits. On the
- * simulator the second half is the whole barrier. */
+ * threads of the cluster have called cluster_arrive(). It keeps a block from exiting while others
+ * read its shared memory: a block arrives when it has read the others' memory and used the values,
+ * and waits before it exits. On the simulator cluster_wait() is the whole barrier. */
 static __device__ __forceinline__ void cluster_arrive(void)
 {
 #if TGL_HAS_CLUSTERS
@@ -59,8 +59,8 @@ static __device__ __forceinline__ void cluster_wait(void)
 #endif
 }
 
-/* Reads the shared memory of the cluster's block number `rank`, at the address that `shared` has in
- * this block. */
+/* Returns *shared of the cluster's block number `rank`: the float at the same address in that
+ * block's shared memory. */
 static __device__ __forceinline__ float cluster_load(const float *shared, int rank)
 {
 #if TGL_HAS_CLUSTERS

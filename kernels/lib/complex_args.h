@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parameters of the kernels of gemm/complex.cu, structs by value: plain C, shared by the host
- * that fills them and the kernels that read them. Pointers to `const void *` lead to complex
- * elements. ..._array: NULL, or the pointers to the matrices of a batch. Scalars: the
- * real part, the imaginary part; ..._at: NULL, or these in device memory.
+ * that fills them and the kernels that read them. A `const void *` points to complex elements.
+ * ..._array: NULL, or the pointers to the matrices of a batch. alpha, beta: the real part, then the
+ * imaginary part. ..._at: NULL, or the address of the scalar in device memory.
  */
 #ifndef TGL_COMPLEX_ARGS_H
 #define TGL_COMPLEX_ARGS_H
 
-/* A or B of all problems, or of one if all share it: `lines` contiguous lines of `length` elements.
- * Each becomes two lines of the real matrix. */
+/* A or B of all problems of a batch, or of one if all share it: `lines` contiguous lines of
+ * `length` elements. expand makes each of them two lines of the real matrix. */
 struct tgl_expand_args {
     const void *from;
     const void *const *from_array;
     void *to;
-    void **to_array;            /* with from_array: becomes the pointers to the real matrices */
-    long long ld, stride;       /* of `from`, in complex elements */
+    void **to_array;      /* with from_array: expand writes the pointers to the real matrices */
+    long long ld, stride; /* of `from`, in complex elements */
     long long to_ld, to_stride; /* of `to`, in real elements */
     long long lines, length;
     int blocks;           /* for each matrix */
-    int conj, conj_other; /* whether the product is of conjugates of this matrix, and of
-                             the other one */
+    int conj, conj_other; /* the product uses conj() of this matrix; of the other matrix */
     const void *alpha_at; /* NULL, or alpha in device memory: if it is 0, `from` is not read */
 };
 
-/* D := alpha*D + beta*C + bias + residual, m x n, which is only done if the real product cannot do
- * it: see complex.cu. */
+/* D := alpha*D + beta*C + bias + residual, m x n. The kernels save and combine run only if the real
+ * product cannot apply alpha, beta and these operands itself (gemm/complex.cu). */
 struct tgl_combine_args {
     const void *C;
     const void *const *C_array;
@@ -40,7 +39,7 @@ struct tgl_combine_args {
     int separate_d, bias_of_row; /* D is not C; the bias has an element for each row */
     int has_product;             /* k > 0: otherwise alpha has no effect */
     double alpha[2], beta[2];
-    const void *alpha_at, *beta_at; /* beta_at: NULL with alpha_at: beta is 0 */
+    const void *alpha_at, *beta_at; /* beta_at NULL, alpha_at not: beta is 0 */
     void *scalars;                  /* with alpha_at: alpha and beta of the real product */
 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters and results of gemm/decompose.cu: plain C, shared by this kernel, by the kernel
- * that multiplies the words, and by the host.
+ * The parameters and results of gemm/decompose.cu: plain C, shared by this kernel, by
+ * gemm/accurate.cu, which multiplies the words, and by the host.
  *
  * A line is a row of op(A) or a column of op(B). Its elements x are scaled by a power of two, 2^s,
- * so that the largest lies in [2^14, 2^15), and are stored as two words of f16,
+ * so that the largest |x| * 2^s lies in [2^14, 2^15), and are stored as two words of f16,
  *     hi = f16(x * 2^s),   lo = f16((x * 2^s - hi) * 2^11).
- * If only one element of a line is not 0, it is scaled to [2^-14, 2^-13): its words are 0.
- * docs/accuracy.md says which elements two words can represent, and why.
+ * If only one element of a line is not 0, it is scaled to [2^-14, 2^-13), and its words are 0: it
+ * is listed. docs/accuracy.md says which elements two words can represent, and why.
  */
 #ifndef TGL_DECOMPOSE_ARGS_H
 #define TGL_DECOMPOSE_ARGS_H
@@ -19,7 +19,7 @@ enum {
                                   below the range of two words */
     TGL_WORD_EXPONENT = 11,    /* lo is scaled by 2^11, the precision of f16 */
     TGL_PANEL_LINES = 64,      /* lines that share a panel */
-    TGL_LISTED_MAX = 127,      /* elements in a panel's list: a panel has 2048 bytes */
+    TGL_LISTED_MAX = 127,      /* most elements of a list: a panel has 2048 bytes */
     TGL_MODEST_EXPONENT = 60,  /* see TGL_PANEL_WIDE */
     TGL_BLOCK_LINES_MAX = 32,  /* lines of a block of gemm/decompose.cu */
 };
@@ -27,10 +27,10 @@ enum {
 /* States of a panel. */
 enum {
     TGL_PANEL_NOT_FINITE = 1, /* a line has an Inf or a NaN */
-    TGL_PANEL_WIDE = 2,       /* a line's |s| is above TGL_MODEST_EXPONENT */
+    TGL_PANEL_WIDE = 2,       /* a line's |s| exceeds TGL_MODEST_EXPONENT */
 };
 
-/* An element that two words cannot represent: both its words are 0. */
+/* An element that two words cannot represent. Both its words are 0. */
 struct tgl_listed {
     int line, k; /* line: within the panel */
     float value;
@@ -45,16 +45,16 @@ struct tgl_panel {
     struct tgl_listed listed[TGL_LISTED_MAX];
 };
 
-/* The state of a panel while blocks add to it: zero before and after the launch. The last block
- * copies it into the panel. */
+/* The state of a panel while blocks add to it. It is zero before and after the launch: the last
+ * block copies it into the panel. */
 struct tgl_panel_counter {
     unsigned finished; /* blocks that have added to it */
     unsigned state, count;
     unsigned unused;
 };
 
-/* The matrices of a batch, or a single one: `lines` lines of `length` elements. All distances in
- * elements. */
+/* The matrices of a batch, or a single one: `lines` lines of `length` elements. ld, pitch and
+ * stride are in elements. */
 struct tgl_decompose_job {
     const float *from;
     unsigned short *to;                 /* per matrix: hi, then lo, lines x pitch elements each */
@@ -67,7 +67,7 @@ struct tgl_decompose_job {
     int count;       /* matrices */
     int block_lines; /* lines of a block: a power of two, at most TGL_BLOCK_LINES_MAX */
     int parts;       /* blocks that share a line: 1, or those of a cluster */
-    int part;        /* elements of a line that each of these blocks takes: a multiple of 32 */
+    int part;        /* elements of a line per block: a multiple of 32 */
     int steps; /* steps of a block along its part of a line; if > 1, elements are read twice */
 };
 

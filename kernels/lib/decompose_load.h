@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines and elements that the blocks and threads of gemm/decompose.cu work on, and their loads.
- * It defines THREADS and STRIP before. The functions' parameter `pairs`: the matrix is read from a
- * complex one (lib/complex_pairs.h).
+ * Which lines and elements a block and a thread of gemm/decompose.cu work on, and how the thread
+ * loads them. The kernel defines THREADS and STRIP first. The functions' parameter `pairs`: the
+ * matrix is read from a complex one (lib/complex_pairs.h).
  */
 #ifndef TGL_DECOMPOSE_LOAD_H
 #define TGL_DECOMPOSE_LOAD_H
@@ -15,7 +15,7 @@ typedef struct tgl_decompose_job job_t;
 
 /* ---- The work of a block --------------------------------------------------------------------- */
 
-/* Lines [line, line + count) of a matrix, and elements [first, end) of each. */
+/* A block's work: lines [line, line + count) of a matrix, and elements [first, end) of each. */
 struct decompose_work {
     int matrix, line, count, first, end, part;
 };
@@ -26,7 +26,7 @@ static __device__ __forceinline__ int divided(int x, int power)
     return x >> (31 - __clz(power));
 }
 
-/* Sets *w. Returns false for a block that has no work and only completes a cluster. */
+/* Sets *w. Returns false if the block has no work, and only fills up its cluster. */
 static __device__ __forceinline__ bool find_work(const job_t *job, int block,
                                                  struct decompose_work *w)
 {
@@ -47,7 +47,7 @@ static __device__ __forceinline__ const float *matrix_of(const job_t *job,
     return job->from + w->matrix * job->stride;
 }
 
-/* The address of the words hi of a matrix. The words lo follow them. */
+/* The address of the words hi of a matrix, which the words lo follow. */
 static __device__ __forceinline__ unsigned short *words_of(const job_t *job,
                                                            const struct decompose_work *w)
 {
@@ -61,9 +61,9 @@ static __device__ __forceinline__ long long panel_of(const job_t *job,
     return (long long)w->matrix * (job->padded_lines / TGL_PANEL_LINES) + w->line / TGL_PANEL_LINES;
 }
 
-/* Where a thread's 32 elements are. A line is a row of A or a column of B, along K. If the lines
- * are contiguous, all elements are in `line`. If they are columns in memory (transposed), element e
- * is in `line` + e % 4. line_of() and k_of() compute both. */
+/* Where a thread's 32 elements are. If the lines are contiguous, all elements are in `line`. If the
+ * lines are columns in memory (transposed), element e is in `line` + e % 4. line_of() and k_of()
+ * compute the line and the k of element e. */
 struct decompose_place {
     int line, k;  /* the line and k of element 0 */
     int distance; /* elements along K from four of the thread's elements to the next four */
@@ -192,7 +192,7 @@ static __device__ __forceinline__ void load_elements(float *x, const job_t *job,
     load_lines(x, job, w, at, transposed);
 }
 
-/* Element number e of the thread, read again. */
+/* Returns element number e of the thread, read from memory again. */
 static __device__ __forceinline__ float element_of(const job_t *job, const struct decompose_work *w,
                                                    const struct decompose_place *at, int e,
                                                    const bool transposed, const bool pairs)

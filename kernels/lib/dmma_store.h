@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the sums of the consumers of gemm/dmma.cu to D. The sums of slices and of split tiles are
- * added, and each lane stores its pairs from registers: the four lanes of a row store 64 bytes at
- * once. In a tile of D^T, the lanes of eight rows of the tile store 64 bytes at once.
+ * Stores the sums of the consumers of gemm/dmma.cu to D, after it has added the sums of slices and
+ * of split tiles. Each lane stores its pairs from registers. The four lanes of a row store 64
+ * contiguous bytes at once. In a tile of D^T, the lanes of eight rows of the tile do.
  */
 #ifndef TGL_DMMA_STORE_H
 #define TGL_DMMA_STORE_H
@@ -23,8 +23,8 @@
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* Registers cannot be indexed, so the sums of each 16 rows are selected by a comparison. The code
- * that stores them exists once. */
+/* to[][] := the sums of 16 rows, number `number`. Registers cannot be indexed by a variable, so a
+ * comparison selects the rows. In return the code that stores rows exists once. */
 static __device__ __forceinline__ void select_rows(double (*to)[4], double (*acc)[NT][4],
                                                    int number)
 {
@@ -36,8 +36,8 @@ static __device__ __forceinline__ void select_rows(double (*to)[4], double (*acc
                 to[e / 4][e % 4] = acc[i][e / 4][e % 4];
 }
 
-/* Stores two neighbours of a row: D[row][col], and the next one if it is inside. aligned: they can
- * be accessed by one 16-byte load or store. */
+/* Stores two neighbours of a row: D[row][col] and, if it exists, D[row][col + 1]. aligned: one
+ * 16-byte access of C and D may cover both. */
 static __device__ __forceinline__ void store_pair(const struct tgl_gemm_args *args,
                                                   const struct epilogue_operands *with,
                                                   const double *sums, int row, int col,
@@ -68,7 +68,8 @@ static __device__ __forceinline__ bool has_aligned_pairs(const struct tgl_gemm_a
     return aligned;
 }
 
-/* Stores two neighbours of a row of the tile, of which the second may be outside. */
+/* Stores the results of sums[0] and sums[1], neighbours in a row of the tile, where the second may
+ * be outside of D. row, col: of the tile, whose rows are columns of D if EXCHANGED. */
 static __device__ __forceinline__ void store_pair_of_tile(const struct tgl_gemm_args *args,
                                                           const struct epilogue_operands *with,
                                                           const double *sums, int row, int col,
@@ -83,12 +84,13 @@ static __device__ __forceinline__ void store_pair_of_tile(const struct tgl_gemm_
 #endif
 }
 
-/* Stores a warp's sums, the first of which is in row `row` and column `col` of D, or of D^T. */
+/* Stores a warp's sums. The first one is in row `row` and column `col` of D, or of D^T if
+ * EXCHANGED. */
 static __device__ __forceinline__ void
 dmma_store_sums(const struct tgl_gemm_args *args, double (*acc)[NT][4], int batch, int row, int col)
 {
     double *D = (double *)args->D +
-                batch * args->stride_d; /* not D_OF(): there are no arrays of pointers */
+                batch * args->stride_d; /* not D_OF(): a batch has no arrays of pointers here */
     const struct epilogue_operands with = epilogue_operands(args, D, batch);
     const bool aligned = has_aligned_pairs(args, &with);
     const int lane = (int)threadIdx.x % 32;

@@ -8,8 +8,8 @@
  * K-major tile is one box, with a line for each row or column. An MN-major tile is a box for every
  * 16 rows or columns, with a line for each k.
  *
- * A lane loads single doubles: DMMA needs two doubles of a fragment in neighbouring registers, and
- * these two are not neighbours in memory, so that a 16-byte load cannot load them. To avoid bank
+ * A lane loads single doubles. The two doubles of a fragment that DMMA needs in neighbouring
+ * registers are not neighbours in memory, so a 16-byte load cannot load them. To avoid bank
  * conflicts, the rows and columns of the instruction are permuted (lib/mma.h; g = lane / 4, t =
  * lane % 4): its row g is row ROW(g, half) of 16 rows of the tile, and its column g is column
  * COLUMN(g, j) of the warp.
@@ -72,9 +72,9 @@
 #define SLICE_THREADS    (SLICE_WARPS * 32)
 #define CONSUMERS        (SLICE_WARPS * SLICES) /* warps that multiply */
 #define CONSUMER_THREADS (CONSUMERS * 32)
-/* SETS_REGISTERS: whether warps change their number of registers. Warps of 64 x 32 need more
- * registers than a thread starts with: 168 in a block of 384 threads, 128 in two blocks of 256. The
- * producer is then a whole warpgroup, and gives up most of its registers. */
+/* SETS_REGISTERS: whether warps change their number of registers. A thread starts with 168 in a
+ * block of 384 threads, with 128 in two blocks of 256. Warps of 64 x 32 need more. The producer is
+ * then a whole warpgroup, and gives up most of its registers. */
 #define SETS_REGISTERS     (WM == 64)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 8 ? 232 : 224)
@@ -82,7 +82,7 @@
 #define STEPS              (BK / 8)  /* mma_f64 instructions along K of a stage */
 #define MT                 (WM / 16) /* a warp's part of D: MT x NT results of mma_f64 */
 #define NT                 (WN / 8)
-#define GROUPS             (STEPS * MT) /* a warp's fragments of A in a stage: 16 rows x 8 of K */
+#define GROUPS             (STEPS * MT) /* 16-row fragments of A in a stage (16 x 8 each) */
 #define A_SLOTS            (2 * AHEAD)
 #define A_BYTES            (BM * 128)
 #define STAGE_BYTES        ((BM + BN) * 128)
@@ -141,10 +141,10 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 #define MN_MAJOR_COLUMN(g, j) ((j) / 2 * 16 + MN_MAJOR_ROW(g, (j) % 2))
 #define COLUMN(g, j)          (B_K_MAJOR ? K_MAJOR_COLUMN(g, j) : MN_MAJOR_COLUMN(g, j))
 
-/* Byte offsets in a stage of the elements that a lane reads. Other elements are whole lines away
- * from these. A K-major operand has an offset for each half of K of each step; for B this is
- * combined with j = 0 and 1. An MN-major operand has an offset for each half of a step's K,
- * combined for A with both halves of 16 rows, for B with j = 0 and 1. */
+/* Byte offsets in a stage of the elements that a lane reads. All its other elements are whole lines
+ * away from these. A K-major operand needs an offset for each half of K of each step, and B also
+ * one for each j = 0 and 1. An MN-major operand needs an offset for each half of a step's K: of A
+ * for each half of 16 rows, of B for each j = 0 and 1. */
 struct dmma_lane_source {
     unsigned a[STEPS * 2], b[STEPS * 2 * 2];
 };
@@ -173,14 +173,15 @@ static __device__ __forceinline__ struct dmma_lane_source dmma_lane_source(int w
     return from;
 }
 
-/* The double that lies `lines` lines behind offset `at` of the stage. */
+/* The double at offset `at` of the stage, moved by `lines` lines. */
 static __device__ __forceinline__ double double_at(const unsigned char *stage, unsigned at,
                                                    const int lines)
 {
     return *(const double *)(stage + at + lines * 128);
 }
 
-/* Loads the fragment of A for 16 rows of a step. */
+/* to[] := the fragment of A for 16 rows of a step. group: the number of these rows in the warp
+ * tile. */
 static __device__ __forceinline__ void dmma_load_a(double *to, const unsigned char *stage,
                                                    const struct dmma_lane_source *from,
                                                    const int step, const int group)
@@ -207,8 +208,8 @@ static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsign
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
 /* Of 16 rows, a lane has the sums of rows ROW(g, 0) and ROW(g, 1): four pairs of adjacent columns
- * in each. Pair number i of each of the row's four lanes: together these cover 64 contiguous bytes,
- * or two ranges of 32 bytes. PAIR_COLUMN: the first column of a pair. */
+ * in each row. The pairs with the same number of the row's four lanes cover 64 contiguous bytes, or
+ * two ranges of 32 bytes. PAIR_COLUMN: the first column of a pair. */
 #define PAIR_COLUMN(t, number)                                                                     \
     (B_K_MAJOR ? COLUMN(2 * (t) + (number) / 2, (number) % 2 * 2) : COLUMN(2 * (t), number))
 

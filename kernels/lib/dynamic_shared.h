@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dynamic shared memory, whose size the host sets at launch. More than 48 KB of shared memory are
- * available only in this way.
+ * Dynamic shared memory, whose size the host sets at launch. More than 48 KB of shared memory per
+ * block are available only as dynamic shared memory.
  */
 #ifndef TGL_DYNAMIC_SHARED_H
 #define TGL_DYNAMIC_SHARED_H
 
-/* alignment: 16 to 1024 bytes. Static shared memory of the kernel lies before it. */
+/* alignment: 16 to 1024 bytes. The kernel's static shared memory lies before the dynamic one. */
 #ifdef TGL_SIM
 #define DYNAMIC_SHARED_ALIGNED(alignment, type, name, count)                                       \
     __shared__ __align__(alignment)                                                                \

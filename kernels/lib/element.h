@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The element types of a production kernel. Each macro is a number of tgl_type. A kernel casts the
- * pointers of lib/gemm_args.h to these types when it first uses them (lib/operands.h), and the
- * functions below convert elements to and from the type of values: exactly, or rounded to nearest
- * even. A new type adds its C type and its conversions here.
+ * The element types of a production kernel. Each macro (TYPE_A, ...) is a number of tgl_type. A
+ * kernel casts the pointers of lib/gemm_args.h to these types when it first uses them
+ * (lib/operands.h). The functions below convert elements to and from the type of values: exactly,
+ * or rounded to nearest even. A new type adds its C type and its conversions here.
  */
 #ifndef TGL_ELEMENT_H
 #define TGL_ELEMENT_H
@@ -42,7 +42,7 @@
 #define ACCUMULATE TYPE_F32 /* the type of sums */
 #endif
 
-/* How many factors multiply the elements of A, B and D, as tgl_scaling has them. */
+/* How many scale factors A, B and D have, as tgl_scaling numbers them. */
 #define SCALE_TENSOR 1 /* one */
 #define SCALE_LINE   2 /* one for each row of A, column of B or row of D */
 #define SCALE_BLOCK  3 /* blocks of A and B: see lib/block_scales.h */
@@ -57,7 +57,8 @@
 #define SCALE_D 0
 #endif
 
-/* The type of alpha, beta, and the epilogue: sums of int32 are scaled in FP32. */
+/* VALUE: the type of alpha, beta and the epilogue. int32 sums with scale factors are scaled in
+ * FP32. */
 #if ACCUMULATE == TYPE_I32 && (SCALE_A || SCALE_B || SCALE_D)
 #define VALUE TYPE_F32
 #else
@@ -109,7 +110,7 @@ typedef unsigned value_t;
 typedef ELEMENT_OF(VALUE) value_t;
 #endif
 
-/* A sum as a value of the epilogue. */
+/* Converts a sum to the type of the epilogue's values. */
 static __device__ __forceinline__ value_t value_of(accumulate_t sum)
 {
 #if ACCUMULATE == TYPE_I32 && VALUE != TYPE_I32
@@ -119,13 +120,14 @@ static __device__ __forceinline__ value_t value_of(accumulate_t sum)
 #endif
 }
 
-/* Rounds to nearest even and saturates; a NaN becomes 0. */
+/* Rounds to nearest even and saturates to -128..127. A NaN becomes 0. */
 static __device__ __forceinline__ signed char float_to_i8(float x)
 {
     return (signed char)(int)rintf(x != x ? 0.0f : fminf(fmaxf(x, -128.0f), 127.0f));
 }
 
-/* FROM_<type>: converts an element to the type of values. TO_<type>: converts it back. */
+/* FROM_<type number>(x): converts an element to the type of values. TO_<type number>: converts
+ * back. */
 #define FROM_1(x)                  ((value_t)(x))
 #define FROM_2(x)                  ((value_t)(x))
 #define FROM_3(x)                  ((value_t)f16_to_float(x))

@@ -3,9 +3,9 @@
  * The epilogue, the operation on each sum before it is stored. All families share it:
  *     D[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
  * Bias, activation and residual are left out unless their macros ask for them. If beta is 0, C is
- * not read. A user's own expression may replace the activation and its argument. With scales the
- * sum is multiplied by the factors of A and B, and the result by that of D. Everything is computed
- * in the type of values (lib/element.h) and rounded once, to the type of D.
+ * not read. A user's own expression may replace activation(...). If A, B or D have scale factors,
+ * the sum is multiplied by those of A and B, and the result by that of D. Everything is computed in
+ * the type of values (lib/element.h) and rounded once, to the type of D.
  */
 #ifndef TGL_EPILOGUE_H
 #define TGL_EPILOGUE_H
@@ -30,16 +30,16 @@
 #error "EXPRESSION: the expression replaces the activation"
 #endif
 
-/* float4 has code of its own in epilogue_store4(): with the code of the other types ptxas orders
- * the main loop of gemm/simt.cu differently. */
+/* HAS_FLOAT4: epilogue_store4() uses float4. With the code of the other types ptxas would order the
+ * main loop of gemm/simt.cu differently. */
 #define HAS_FLOAT4 (TYPE_C == TYPE_F32 && TYPE_D == TYPE_F32)
 
-/* Whether alpha is not an argument of the kernel. */
+/* Whether alpha is read from memory or multiplied by factors from memory: not just an argument. */
 #define HAS_OWN_ALPHA (DEVICE_SCALARS || SCALE_A == SCALE_TENSOR || SCALE_B == SCALE_TENSOR)
-/* Whether results depend on more than alpha, the sum, and what is the same for all of D. */
+/* Whether the factor of a sum differs by row or column, or the result is scaled by D's factor. */
 #define HAS_LINE_SCALES (SCALE_A == SCALE_LINE || SCALE_B == SCALE_LINE || SCALE_D)
 
-/* The operands of the epilogue, of one problem of the batch. */
+/* The operands of the epilogue for one problem of the batch. */
 struct epilogue_operands {
     element_d *D;
 #if SEPARATE_D
@@ -48,7 +48,7 @@ struct epilogue_operands {
     const element_bias *bias;
     const element_residual *residual;
 #if HAS_OWN_ALPHA
-    value_t alpha; /* times the factors that belong to all of A or B */
+    value_t alpha; /* alpha times the factors of whole A and B (SCALE_TENSOR) */
 #endif
 #if DEVICE_SCALARS
     value_t beta;
@@ -67,7 +67,7 @@ struct epilogue_operands {
 #endif
 
 #if HAS_OWN_ALPHA
-/* alpha times the factors of A and B, which are not read if alpha is 0. */
+/* alpha times the factors of whole A and B. The factors are not read if alpha is 0. */
 static __device__ __forceinline__ value_t scaled_alpha(const struct tgl_gemm_args *args)
 {
     value_t alpha = alpha_of(args);
@@ -115,10 +115,10 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 
 #define BYTES_OF_FOUR(type) (HAS_8_BITS(type) ? 4 : HAS_16_BITS(type) ? 8 : 16) /* F64: 2 x 16 */
 
-/* Whether four neighbours of all rows of C and D can be accessed at once: whether the rows begin at
- * multiples of 16 bytes, or of 8 or 4 with elements of 16 or 8 bits. This is a macro because ptxas
- * orders the main loop of gemm/simt.cu differently with a function, and the schedules of
- * src/families/simt_schedules.inc were found for this order. */
+/* Whether the rows of C and D are aligned so that four neighbours are one access: F32 and F64 to 16
+ * bytes, 16-bit types to 8, 8-bit types to 4. This is a macro because ptxas orders the main loop of
+ * gemm/simt.cu differently with a function, and the schedules of src/families/simt_schedules.inc
+ * were found for this order. */
 #define ARE_ON(bytes, matrix, ld) ((unsigned long long)(matrix) % (bytes) == 0 && (ld) % 4 == 0)
 #if SEPARATE_D
 #define ROWS_ARE_ON_16_BYTES(args, with)                                                           \
@@ -128,7 +128,7 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 #define ROWS_ARE_ON_16_BYTES(args, with) ARE_ON(BYTES_OF_FOUR(TYPE_D), (with)->D, (args)->ldd)
 #endif
 
-/* A NaN stays a NaN. fmaxf() would replace it by 0. */
+/* max(x, 0), but a NaN stays a NaN: fmaxf() would replace it by 0. */
 static __device__ __forceinline__ value_t relu(value_t x)
 {
 #if VALUE == TYPE_I32
@@ -164,14 +164,13 @@ static __device__ __forceinline__ value_t silu(value_t x)
 #endif
 
 #if EXPRESSION
-/* value_t expression(value_t acc, value_t c, value_t bias, long long row,
- * long long col): acc is alpha*sum, c is beta*C[row][col], bias is the bias of the row or column,
- * or 0.
+/* value_t expression(value_t acc, value_t c, value_t bias, long long row, long long col): acc is
+ * alpha*sum, c is beta*C[row][col], bias is the bias of the row or column, or 0.
  */
 #include "lib/expression.h"
 #endif
 
-/* The activation of alpha*sum (acc) + beta*old + bias, or the user's expression of these. */
+/* activation(acc + beta*old + bias), or the user's expression. acc: alpha*sum; old: C[row][col]. */
 static __device__ __forceinline__ value_t activated(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     value_t acc, value_t old, value_t bias, int row,
@@ -198,7 +197,7 @@ static __device__ __forceinline__ value_t activated(const struct tgl_gemm_args *
 #endif
 }
 
-/* alpha times the sum of D[row][col], with the factors of A and B. */
+/* alpha*sum for D[row][col], times the factors of A and B. */
 static __device__ __forceinline__ value_t scaled_sum(const struct tgl_gemm_args *args,
                                                      const struct epilogue_operands *with,
                                                      accumulate_t sum, int row, int col)
@@ -214,7 +213,7 @@ static __device__ __forceinline__ value_t scaled_sum(const struct tgl_gemm_args 
     return value;
 }
 
-/* A result with the factor of D. */
+/* `value`, the result for D[row][col], times the factor of D. */
 static __device__ __forceinline__ value_t scaled_result(const struct tgl_gemm_args *args,
                                                         value_t value, int row, int col)
 {
@@ -226,7 +225,8 @@ static __device__ __forceinline__ value_t scaled_result(const struct tgl_gemm_ar
 #endif
 }
 
-/* The value of D[row][col]. sum: its sum; old: C[row][col], or 0 if beta is 0. */
+/* The value of D[row][col]. sum: sum over k of op(A)[row][k] * op(B)[k][col]; old: C[row][col], or
+ * 0 if beta is 0. */
 static __device__ __forceinline__ value_t epilogue(const struct tgl_gemm_args *args,
                                                    const struct epilogue_operands *with,
                                                    accumulate_t sum, value_t old, int row, int col)
@@ -246,7 +246,7 @@ static __device__ __forceinline__ value_t epilogue(const struct tgl_gemm_args *a
 #endif
 }
 
-/* Whether the value is alpha*sum, and C is not read. */
+/* Whether the epilogue computes just alpha*sum, and C is not read. */
 static __device__ __forceinline__ bool epilogue_only_scales(const struct tgl_gemm_args *args,
                                                             const struct epilogue_operands *with)
 {
@@ -306,7 +306,7 @@ static __device__ __forceinline__ unsigned to_d_pair(float first, float second)
 #endif
 
 #if D_HAS_8_BITS
-/* Two neighbours of D as a half word, rounded to its type. */
+/* Two neighbours of D as a 16-bit half word, the first in its lower byte, rounded to D's type. */
 static __device__ __forceinline__ unsigned to_d_half_word(float first, float second)
 {
 #if TYPE_D == TYPE_E4M3
@@ -337,8 +337,8 @@ static __device__ __forceinline__ void store_four_of_d(element_d *d, const value
 #endif
 }
 
-/* Stores four neighbours of a row, D[row][col..col+3], given their sums: those from number `from`
- * to before number `to`. aligned: ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4. */
+/* Stores those of D[row][col..col+3] whose number i, 0 to 3, is in [from, to). sum: their four
+ * sums. aligned: ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4. */
 static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_args *args,
                                                        const struct epilogue_operands *with,
                                                        const accumulate_t *sum, int row, int col,

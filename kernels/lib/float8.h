@@ -12,8 +12,8 @@
 
 #include "lib/half.h"
 
-/* Whether there are instructions for pairs: on sm_89 from PTX 8.1 on, which is NVRTC 12.1; on sm_90
- * with every NVRTC that knows it (PTX ISA, "cvt"). */
+/* HAS_F8_CONVERSIONS: whether instructions convert pairs of 8-bit floats: on sm_89 from PTX 8.1
+ * (NVRTC 12.1) on, on sm_90 with every NVRTC that knows sm_90 (PTX ISA, "cvt"). */
 #if defined(TGL_SIM)
 #define HAS_F8_CONVERSIONS 0
 #elif __CUDA_ARCH__ >= 900
@@ -33,8 +33,8 @@ struct e5m2 {
 
 /* ---- To float -------------------------------------------------------------------------------- */
 
-/* The bits of the magnitude, moved to the place that they have in a float, are the value times
- * 2^-120: the biases of the exponents are 7 and 127. This includes denormal values. */
+/* The exponent and fraction bits, moved to their place in a float, are a float of value x * 2^-120,
+ * because the exponents' biases are 7 and 127. This is true for denormal x, too. */
 static __device__ __forceinline__ float e4m3_to_float(struct e4m3 x)
 {
     const unsigned magnitude = x.bits & 0x7fu, sign = (unsigned)(x.bits & 0x80u) << 24;
@@ -50,29 +50,32 @@ static __device__ __forceinline__ float e5m2_to_float(struct e5m2 x)
 
 /* ---- From float ------------------------------------------------------------------------------ */
 
-/* The bits of x without its sign, limited to those of the largest finite value `most`. */
+/* The bits of min(|x|, most). most: the largest finite value of the 8-bit type. */
 static __device__ __forceinline__ unsigned limited_bits(float x, const float most)
 {
     const unsigned magnitude = __float_as_uint(x) & 0x7fffffffu;
     return magnitude < __float_as_uint(most) ? magnitude : __float_as_uint(most);
 }
 
-/* Drops `dropped` bits of a float's magnitude, rounded to nearest even. */
+/* magnitude / 2^dropped, rounded to nearest even. magnitude: the bits of a float without its
+ * sign. */
 static __device__ __forceinline__ unsigned rounded_bits(unsigned magnitude, const int dropped)
 {
     return (magnitude + (1u << (dropped - 1)) - 1 + (magnitude >> dropped & 1)) >> dropped;
 }
 
-/* Values below the least normal one are multiples of the least denormal one: adding 2^23 times that
- * rounds them, and leaves their number in the low bits. */
+/* The bits of an 8-bit denormal number: its value as a multiple of the least denormal number. shift
+ * is 2^23 times the least denormal: adding it rounds the value to such a multiple, whose number is
+ * then in the low bits. */
 static __device__ __forceinline__ unsigned denormal_bits(unsigned magnitude, const float shift)
 {
     return __float_as_uint(__uint_as_float(magnitude) + shift) - __float_as_uint(shift);
 }
 
-/* The byte of x in a format: its greatest and its least normal number; the bits of a float's
- * fraction that it drops; the difference of the biases, in its exponent's place; 2^23 times its
- * least denormal number. */
+/* Converts x to an 8-bit format. greatest, least: the format's greatest and least normal number.
+ * dropped: how many bits fewer than a float its fraction has. bias: the difference of the
+ * exponents' biases, shifted to the exponent's place. shift: 2^23 times the least denormal
+ * number. */
 static __device__ __forceinline__ unsigned narrow_bits(float x, const float greatest,
                                                        const float least, const int dropped,
                                                        const unsigned bias, const float shift)
@@ -99,7 +102,7 @@ static __device__ __forceinline__ struct e5m2 float_to_e5m2(float x)
 
 /* ---- Pairs ----------------------------------------------------------------------------------- */
 
-/* Two neighbours of float in memory as a half word: the first is the lower byte. */
+/* Two floats as a 16-bit half word: `first` is the lower byte. */
 static __device__ __forceinline__ unsigned floats_to_e4m3(float first, float second)
 {
 #if HAS_F8_CONVERSIONS
@@ -122,7 +125,8 @@ static __device__ __forceinline__ unsigned floats_to_e5m2(float first, float sec
 #endif
 }
 
-/* The two elements in the low half of `pair` as two f16: the first is the lower half. */
+/* The two elements in the low half of `pair` as two f16 in a word: the first one in its lower
+ * half. */
 static __device__ __forceinline__ unsigned e4m3_pair_to_f16(unsigned pair)
 {
 #if HAS_F8_CONVERSIONS

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parameters of the production GEMM kernels, one struct by value: plain C, shared by the host
- * that fills it and the kernels that read it. The element types are macros of a kernel
- * (lib/element.h), so that pointers have no type here.
+ * that fills it and the kernels that read it. Pointers have no element type, because macros of a
+ * kernel say the types (lib/element.h).
  *
  * Row-major: D (m x n) := epilogue(alpha * op(A) (m x k) * op(B) (k x n), beta * C). The host turns
  * a column-major problem into a row-major one by exchanging A and B, and m and n. All leading
  * dimensions and strides are in elements.
  *
- * The order of the members matters: ptxas loads two neighbouring members of 4 bytes at once. With
- * another order it orders the main loops differently, and the schedules of gemm/simt.cu were found
- * for this one.
+ * Do not change the order of the members: ptxas loads two neighbouring 4-byte members at once, so
+ * with another order it would order the main loops differently. The schedules of gemm/simt.cu were
+ * found for this order.
  */
 #ifndef TGL_GEMM_ARGS_H
 #define TGL_GEMM_ARGS_H
@@ -41,11 +41,10 @@ struct tgl_gemm_args {
     int tiles_whole; /* the first tiles_whole tiles are not split: one block computes each */
     int splits;      /* split-K: the number of blocks that compute each of the other tiles */
     int cluster;     /* blocks of a split tile that add their sums in one thread block cluster */
-    int k_chunk;     /* K of a split, a multiple of BK; the first split, in gemm/mma.cu the last
-                        one, takes the rest of K */
+    int k_chunk;     /* K per split, a multiple of BK. The first split (in gemm/mma.cu the last one)
+                        takes the rest of K */
     union tgl_scalar alpha, beta;
-    const void *alpha_at, *beta_at; /* for kernels with DEVICE_SCALARS, instead of alpha and beta;
-                                       beta_at may be NULL */
+    const void *alpha_at, *beta_at; /* DEVICE_SCALARS: their addresses; beta_at NULL: beta is 0 */
 
     union {
         void *workspace; /* partial sums: batch * split tiles * (splits / cluster) * BM * BN */
@@ -57,7 +56,7 @@ struct tgl_gemm_args {
         const void *right_tables;
     };
 
-    bool overlaps;     /* the next launch may start early: this one leaves it room */
+    bool overlaps;     /* the next launch may start early, beside this one */
     bool waits_at_end; /* the launch is a strip: it runs concurrently with the launch before it, and
                           waits for that one at its end (lib/launch_order.h) */
 

@@ -4,10 +4,9 @@
  * in device memory, and the kernels of the product read it. All spans are disjoint and lie within
  * the matrices, whatever the sizes are. The host includes this file as well.
  *
- *   TGL_GROUPS_ROWS    a span for each row of tiles: rows [first, end) of D, of one group. Only the
- *                      rows of a tile from `first` on belong to it. `first` counts from the first
- *                      row of D; with TGL_GROUPS_MASKED, of D[group].
- *   TGL_GROUPS_DEPTH   a span for each group, those of the largest groups first: K [first, end).
+ *   TGL_GROUPS_ROWS    One span for each row of tiles: a tile begins at row `first` of D, and rows
+ *                      [first, end) belong to the group. TGL_GROUPS_MASKED: of D[group].
+ *   TGL_GROUPS_DEPTH   One span for each group, the largest groups first: [first, end) of K.
  */
 #ifndef TGL_GROUP_TABLE_H
 #define TGL_GROUP_TABLE_H
@@ -15,7 +14,7 @@
 enum { TGL_GROUPS_ROWS = 1, TGL_GROUPS_DEPTH = 2, TGL_GROUPS_MASKED = 3 }; /* as tgl_grouping */
 
 struct tgl_group_span {
-    int group, first, end, unused; /* 16 bytes, one load */
+    int group, first, end, unused; /* 16 bytes: one load */
 };
 
 struct tgl_group_table {
@@ -27,9 +26,9 @@ struct tgl_group_table {
 struct tgl_groups_args {
     const int *groups; /* an end or a size for each group */
     struct tgl_group_table *table;
-    struct tgl_group_span *unsorted; /* DEPTH: room for a span of each group */
+    struct tgl_group_span *unsorted; /* TGL_GROUPS_DEPTH: scratch memory, a span per group */
     int count;                       /* groups */
-    int limit;                       /* rows of D or D[i]; DEPTH: K of all groups */
+    int limit;                       /* rows of D (MASKED: of D[group]); DEPTH: K of all groups */
     int tile;                        /* rows of a tile */
     int grouping;
     int has_sizes; /* 1: groups has sizes; 0: ends */

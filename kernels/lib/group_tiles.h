@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GROUPED: grouped products of kernels whose blocks compute one tile each. 1: groups of rows: the
- * block computes rows of one group, and args.m becomes the end of the group. 2: groups along K.
+ * Grouped products in kernels whose blocks compute one tile each. GROUPED 1: groups of rows: the
+ * block computes rows of one group, and args.m becomes the end of the group. GROUPED 2: groups
+ * along K.
  */
 #ifndef TGL_GROUP_TILES_H
 #define TGL_GROUP_TILES_H
@@ -22,15 +23,16 @@ group_table(const struct tgl_gemm_args *args)
 #endif
 
 #if GROUPED == 1
-/* Before the block finds its tile: D has a row of tiles for each span. False: the grid has more
- * blocks than there are tiles. */
+/* Called before the block finds its tile. D has one row of tiles for each span of the table: args.m
+ * becomes their height. Returns false if the grid has more blocks than there are tiles. */
 static __device__ __forceinline__ bool group_rows(struct tgl_gemm_args *args, int tile)
 {
     args->m = group_table(args)->head.group * BM;
     return tile < group_table(args)->head.group * ((args->n + BN - 1) / BN);
 }
 
-/* After that. *row: of the tile; returns the number of the group. */
+/* Called after the block has found its tile. *row: the tile's row among all spans' tiles; becomes
+ * its row in D. Returns the number of the group. */
 static __device__ __forceinline__ int group_of_rows(struct tgl_gemm_args *args, int *row)
 {
     const struct tgl_group_span span = group_table(args)->spans[*row / BM];

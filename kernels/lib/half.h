@@ -47,8 +47,8 @@ static __device__ __forceinline__ struct bf16 float_to_bf16(float x)
 #if __CUDA_ARCH__ >= 800
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to.bits) : "f"(x));
 #else
-    /* Rounding to nearest even: adds half of the last place that stays, or one less if that place
-     * is even. The addition carries into the last place if x is rounded up. */
+    /* Rounding to nearest even: adds 0x7fff, or 0x8000 if the last bit that stays is 1, and then
+     * drops the lower 16 bits. */
     const unsigned bits = __float_as_uint(x);
     to.bits = x != x ? 0x7fff : (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 #endif
@@ -62,8 +62,8 @@ static __device__ __forceinline__ float bf16_to_float(struct bf16 x)
     return __uint_as_float((unsigned)x.bits << 16);
 }
 
-/* Two neighbours in memory as a word: the first is the lower half. From sm_80 on the conversion of
- * both is one instruction. */
+/* Two floats as a 32-bit word: `first` in the lower half. From sm_80 on one instruction converts
+ * both. */
 static __device__ __forceinline__ unsigned floats_to_f16(float first, float second)
 {
 #if !defined(TGL_SIM) && __CUDA_ARCH__ >= 800

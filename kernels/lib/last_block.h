@@ -17,8 +17,8 @@
 #ifndef TGL_LAST_BLOCK_H
 #define TGL_LAST_BLOCK_H
 
-/* A barrier of the threads that store and add up sums, thread 0 among them: the whole block, unless
- * the including file says otherwise. */
+/* A barrier of the threads that store and add up sums, thread 0 among them. These are all threads
+ * of the block, unless the including file defines another barrier. */
 #ifndef LAST_BLOCK_BARRIER
 #define LAST_BLOCK_BARRIER() __syncthreads()
 #endif
@@ -26,7 +26,7 @@
 /* ---- In one call ----------------------------------------------------------------------------- */
 
 /* Called by all threads of a block after they have stored their sums. Returns true in the last of
- * `count` blocks, which may read the sums of all; *counter is 0 again. */
+ * `count` blocks. That block may read the sums of all blocks, and *counter is 0 again. */
 static __device__ __forceinline__ bool is_last_block(unsigned *counter, int count)
 {
     __shared__ bool is_last;
@@ -45,8 +45,9 @@ static __device__ __forceinline__ bool is_last_block(unsigned *counter, int coun
 
 /* ---- For a block that need not store its sums if it is the last ------------------------------ */
 
-/* Whether all of the `count` blocks except this one have counted themselves at *counter. Returns
- * false if may_ask is false. All threads of the block call this and the next two functions. */
+/* Whether all `count` blocks except this one have counted themselves at *counter: then the block
+ * need not store its sums. may_ask false: returns false. All threads of the block call this and the
+ * next two functions. */
 static __device__ __forceinline__ bool others_have_come(bool may_ask, unsigned *counter, int count)
 {
     __shared__ bool have_come;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores of 16-bit results whose rows follow each other without a gap: ldd is n, and the block has
- * whole rows. The results are then one line of memory. The warps put them into shared memory in
- * the order of D, and the block stores the line by aligned words of 16 bytes, whatever n is. Stores
- * row by row, of pairs, take four times the instructions (lib/mma_store.h).
+ * Stores 16-bit results whose rows follow each other without a gap: ldd is n, and the block has
+ * whole rows. The results are then one line of memory. The warps put them into shared memory in the
+ * order of D, and the block stores the line by aligned words of 16 bytes, whatever n is. Stores of
+ * pairs, row by row, take four times the instructions (lib/mma_store.h).
  */
 #ifndef TGL_PACKED_STORE_H
 #define TGL_PACKED_STORE_H
@@ -14,7 +14,8 @@
 
 #define PACKED_BYTES (BM * BN * 2 + 16)
 
-/* cols: the number of columns of the block's results. */
+/* Whether the block's results are one line of memory, to be stored by store_packed(). cols: columns
+ * of the results. */
 static __device__ __forceinline__ bool is_one_line(const struct tgl_gemm_args *args,
                                                    const struct epilogue_operands *with, int cols)
 {
@@ -22,15 +23,15 @@ static __device__ __forceinline__ bool is_one_line(const struct tgl_gemm_args *a
            !has_scaled_groups(args, with);
 }
 
-/* Where the line is put in shared memory: at the same distance from a multiple of 16 bytes. */
+/* Where the line is put in shared memory: as many bytes behind a multiple of 16 as in D. */
 static __device__ __forceinline__ unsigned short *packed_place(char *shared, const element_d *line)
 {
     return (unsigned short *)(shared + (unsigned long long)line % 16);
 }
 
-/* Puts 8 columns of a warp's results into shared memory, scaled and rounded. to: the lane's first
- * two results. rows, cols: the number of rows from the lane's first one on, of which it has every
- * eighth, and of columns. is_word: `to` is a multiple of 4 bytes; it is for all rows or none. */
+/* Puts 8 columns of a warp's results into shared memory, scaled and rounded. A lane has two columns
+ * of every eighth row. to: its first result. rows, cols: how many rows and columns exist from there
+ * on. is_word: `to` is a multiple of 4 bytes, in all rows or in none. */
 static __device__ __forceinline__ void pack_columns(unsigned short *to, int pitch, float alpha,
                                                     accumulate_t (*acc)[NT][4], const int j,
                                                     int rows, int cols, bool is_word)
@@ -50,8 +51,8 @@ static __device__ __forceinline__ void pack_columns(unsigned short *to, int pitc
     }
 }
 
-/* Puts a warp's results into shared memory. to: the place of the first one. rows, cols: the number
- * of rows and columns of D from the warp's first ones on. */
+/* Puts a warp's results into shared memory. to: the place of the first one. rows, cols: how many
+ * rows and columns of D exist from the warp's first ones on. */
 static __device__ __forceinline__ void pack_results(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     unsigned short *to, accumulate_t (*acc)[NT][4],
@@ -75,8 +76,8 @@ static __device__ __forceinline__ void pack_results(const struct tgl_gemm_args *
     }
 }
 
-/* Stores eight elements. The simulator reports stores that go beyond the end of a row, so that
- * there they are stored one by one. */
+/* Stores eight elements. The simulator reports stores that go beyond the end of a row, so on the
+ * simulator they are stored one by one. */
 static __device__ __forceinline__ void store_word(element_d *to, uint4 word)
 {
 #ifdef TGL_SIM
@@ -88,11 +89,11 @@ static __device__ __forceinline__ void store_word(element_d *to, uint4 word)
 #endif
 }
 
-/* By all threads: stores a line of `count` elements. packed: packed_place(). */
+/* Called by all threads: stores a line of `count` elements. packed: packed_place(). */
 static __device__ __forceinline__ void store_packed(element_d *line, const unsigned short *packed,
                                                     int count)
 {
-    const int skip = (int)((unsigned long long)line % 16 / 2); /* elements of a word before it */
+    const int skip = (int)((unsigned long long)line % 16 / 2); /* elements of its word before it */
     const int end = skip + count, i = (int)threadIdx.x;
     element_d *to = line - skip;
     const unsigned short *from = packed - skip;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asynchronous copies of 16-bit operands at odd addresses into the tiles of lib/mma_tiles.h.
- * cp.async copies words of 16 bytes to multiples of 16 bytes, so the lines of a tile are copied in
- * two steps: as they lie in memory, with the other elements of their first and last words, into
- * "raw" lines; and from there, shifted, into the tile. The kernel defines THREADS.
+ * Asynchronous copies of 16-bit operands that are aligned to 2 bytes only into the tiles of
+ * lib/mma_tiles.h. cp.async copies 16-byte words to multiples of 16 bytes, so the lines of a tile
+ * are copied in two steps. First the words that contain a line are copied as they lie in memory to
+ * a "raw" line, with the other elements of the first and last word. Then threads shift the raw line
+ * into the tile. The kernel defines THREADS.
  */
 #ifndef TGL_RAW_COPIES_H
 #define TGL_RAW_COPIES_H
@@ -11,29 +12,29 @@
 #include "lib/mma_tiles.h"
 #include "lib/unaligned.h"
 
-/* A raw line has a word more than a line of the tile. A thread copies, and then shifts, one word of
- * every RAW_STEP'th line. RAW_STEP is a multiple of 8, so that these lines have the same swizzle,
- * and begin at the same byte of a word. */
+/* A raw line has one 16-byte word more than a line of the tile. A thread copies, and later shifts,
+ * the same word of every RAW_STEP'th line. RAW_STEP is a multiple of 8: all its lines then have the
+ * same swizzle, and begin at the same byte of a word. */
 #define RAW_PITCH(edge, k_major)  (LINE_BYTES(edge, k_major) + 16)
 #define RAW_BYTES(edge, k_major)  (((k_major) ? (edge) : BK) * RAW_PITCH(edge, k_major))
 #define RAW_STEP(edge, k_major)   (THREADS * 16 / LINE_BYTES(edge, k_major))
 #define RAW_IS_LEGAL(edge, k_maj) (RAW_STEP(edge, k_maj) % 8 == 0 && RAW_STEP(edge, k_maj) > 0)
 
-/* A tile in global memory. */
+/* A tile of an operand in global memory. */
 struct raw_source {
     const char *from;        /* its first element */
     long long line;          /* bytes from a line to the next */
-    int lines, bytes;        /* the lines that exist, and the bytes of each that exist */
-    const char *begin, *end; /* words between them may be loaded; others are copied by elements */
+    int lines, bytes;        /* the lines that exist; the bytes of a line that exist */
+    const char *begin, *end; /* words in [begin, end) may be loaded; others: element by element */
 };
 
 #ifdef TGL_SIM
 void tgl_sim_wide_load(const void *words, unsigned bytes);
 #endif
 
-/* Copies a word, of which bytes `first` to before `last` are elements of the tile. The simulator
- * reports copies that go beyond the end of a row: there only the elements are copied. is_inside:
- * the word may be loaded. */
+/* Copies a 16-byte word. Its bytes [first, last) are elements of the tile. is_inside: the whole
+ * word may be loaded. The simulator reports loads that go beyond the end of a row: on the simulator
+ * only the elements are copied. */
 static __device__ __forceinline__ void copy_raw_word(char *to, const char *word, int first,
                                                      int last, const struct raw_source *x,
                                                      const bool is_inside)
@@ -91,7 +92,7 @@ static __device__ __forceinline__ void copy_raw(char *raw, const struct raw_sour
         copy_raw_lines(raw, x, edge, k_major, false);
 }
 
-/* What is left of a source when its copies are under way. */
+/* What shift_raw() needs to know of a source when its copies are under way. */
 struct raw_lines {
     int lines, bytes; /* as in raw_source */
     int skip;         /* bytes of the first line's first word that are before its elements */
@@ -104,9 +105,9 @@ static __device__ __forceinline__ struct raw_lines raw_lines_of(const struct raw
     return lines;
 }
 
-/* Moves a tile from its raw lines to its place, with zeros behind the end of K up to a whole step
- * of mma.sync. Rows and columns that do not exist are not stored. k_left: K of the matrix from the
- * beginning of the tile on. ld: elements from a line to the next in memory. */
+/* Moves a tile from its raw lines to its place, with zeros from the end of K to the end of the last
+ * step of mma.sync. Rows and columns that do not exist are not stored. k_left: K of the matrix from
+ * the beginning of the tile on. ld: elements from a line to the next in memory. */
 static __device__ __forceinline__ void shift_raw(char *tile, const char *raw,
                                                  const struct raw_lines *x, long long ld,
                                                  int k_left, const int edge, const bool k_major)

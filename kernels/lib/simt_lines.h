@@ -33,8 +33,8 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int tile_row = at->row - row, tile_col = at->col - col, own_line = row % WM;
     const int col_from = max(0, at->first_col - tile_col), col_to = min(BN, args->n - tile_col);
-    /* Group g of four lines is shifted by g % PAD floats: the threads of one column of the warp then
-     * write to different banks. */
+    /* Group g of four lines is shifted by g % PAD floats: the threads of one column of the warp
+     * then write to different banks. */
     float *to_shared =
         shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) + own_line / 4 % PAD + col;
     ASYNC_WAIT(0); /* for the copies issued past the last tile, which write zeros */

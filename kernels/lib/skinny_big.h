@@ -11,20 +11,20 @@
 #include "lib/async_copy.h"
 #include "lib/skinny_work.h"
 
-/* The number of pointers of a thread into the big operand: one for each of its rows or columns if
- * the operand is K-major; if it is MN-major, one for each pack, or for each copy to a ring. */
+/* Pointers of a thread into the big operand. K-major: one for each of its rows or columns.
+ * MN-major: one for each pack or, with rings, for each copy. */
 #define POINTERS (ALONG_K ? RESULTS : STRAIGHT ? RESULTS / PACK : RESULTS / VEC)
 
 /* The number of packs (16 bytes each) that a thread loads in a step. */
 #define PACKS (ALONG_K ? RESULTS * UNROLL : GROUP_K * UNROLL * (RESULTS / PACK))
 
-/* LINE: floats in a line of a ring. If the big operand is K-major, a line is the K of a step,
- * padded so that four lines are in different banks; else the elements for all results of a warp. */
+/* LINE: floats in a line of a ring. K-major: a line is the K of a step, padded so that four lines
+ * are in different banks. MN-major: a line is one k, the elements of a warp's tile. */
 #define LINE        (ALONG_K ? STEP + LANES_K % 32 : WARP_TILE)
 #define STAGE       ((ALONG_K ? WARP_TILE : WARP_STEP) * LINE)
 #define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE) /* of all warps */
 
-/* The state of a warp's loads. */
+/* The state of a warp's loads, which run a step ahead of its arithmetic. */
 struct loader {
     const element_t *x[POINTERS]; /* what this thread loads next */
 #if STRAIGHT && CHUNKS > 1 && !ALONG_K
@@ -34,14 +34,14 @@ struct loader {
 #else
 #define ROOM(l, i) 0
 #endif
-    int k, to;     /* k of the next step to load; end of the segment's K */
+    int k, to;     /* k of the next step to load; K of the segment ends there */
     int unit, end; /* first unit of the next segment; end of the block's units (skinny_work.h) */
     int stage;     /* the stage of the ring to fill next */
     pack_t next[STRAIGHT ? PACKS : 1]; /* the step to be multiplied next */
 };
 
-/* Moves to the next segment (the part of a tile that a block computes): sets the pointers to this
- * thread's rows or columns. For those past the end it takes the last row or column. */
+/* Moves to the next segment, the part of a tile that a block computes: sets the pointers to this
+ * thread's rows or columns. Rows and columns past the end are replaced by the last one. */
 static __device__ __forceinline__ void open_segment(struct loader *l,
                                                     const struct tgl_gemm_args *args,
                                                     const struct operands *o,
@@ -73,8 +73,8 @@ static __device__ __forceinline__ void open_segment(struct loader *l,
 
 #if STRAIGHT
 
-/* Loads the elements of the big operand for a step of this warp. is_whole: true: all K of the step
- * exists; false: only `left` elements of K exist. */
+/* Loads the elements of the big operand for a step of this warp into registers. left: elements of K
+ * that exist from the step's beginning on. is_whole: all of the step's K exists. */
 static __device__ __forceinline__ void
 load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
 {
@@ -107,7 +107,7 @@ load_big(struct loader *l, float *ring, const struct operands *o, int left, cons
 
 #else
 
-/* Copies the elements of the big operand for a step of this warp to its ring. */
+/* Issues copies of the elements of the big operand for a step of this warp, to its ring. */
 static __device__ __forceinline__ void
 load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the sums of gemm/skinny.cu to D. A block adds the sums of its lanes or warps that share K.
+ * Stores the sums of gemm/skinny.cu to D. A block adds the sums of its lanes or warps that share K.
  * The blocks of a split tile leave these sums in the workspace, which has room for two tiles of
- * each block, and the last block to finish adds them in order.
+ * each block. The last block to finish adds them in the order of K.
  */
 #ifndef TGL_SKINNY_RESULTS_H
 #define TGL_SKINNY_RESULTS_H
@@ -14,11 +14,12 @@
 
 /* ---- Sums of a block ------------------------------------------------------------------------- */
 
-/* The number of adjacent results that a lane has, if the big operand is MN-major. */
+/* If the big operand is MN-major: adjacent results of a lane. */
 #define WIDTH (STRAIGHT ? VEC : 4)
 
 /* SUM_ROWS: rows of the small operand whose sums are added over the warps at a time. SUM_LINE: the
- * pitch of the sums of 32 lanes, with which reads of columns have no bank conflicts. */
+ * floats from one result's sums of all lanes to the next's. It avoids bank conflicts when columns
+ * are read. */
 #define SUM_ROWS (COUNT < 4 ? COUNT : 4)
 #define SUM_LINE (WIDTH == 8 ? 36 : 40)
 #define SUMS     (ALONG_K ? 0 : WARPS * SUM_ROWS * RESULTS * SUM_LINE) /* in shared memory */
@@ -42,7 +43,8 @@ static __device__ __forceinline__ void skinny_store_result(const struct tgl_gemm
     epilogue_store(args, &with, sum, row, col);
 }
 
-/* Stores a sum in the workspace, or the result in D. at: the index of the result in the tile. */
+/* Stores a sum in the workspace, or the result in D. at: the result's row or column in the tile; s:
+ * its row or column in the small operand. */
 static __device__ __forceinline__ void skinny_finish(const struct finisher *f, accumulate_t sum,
                                                      int at, int s)
 {
@@ -54,9 +56,9 @@ static __device__ __forceinline__ void skinny_finish(const struct finisher *f, a
 
 #if ALONG_K
 
-/* Adds sums[] over the lanes that share K, by a butterfly reduction after which each lane has some
- * of the results: sums[0..*held-1]. Returns the index of the first of them. *held is 0 if another
- * lane has the same results. */
+/* Adds sums[0..total-1] over the lanes that share K, by a butterfly reduction. In each step a lane
+ * keeps half of its sums. Afterwards sums[0..*held-1] are complete. Returns the index that sums[0]
+ * had. *held is 0 in a lane whose results another lane has, too. */
 static __device__ __forceinline__ int skinny_add_lanes(accumulate_t *sums, const int total,
                                                        int *held)
 {
@@ -84,8 +86,8 @@ static __device__ __forceinline__ int skinny_add_lanes(accumulate_t *sums, const
     return first;
 }
 
-/* Adds the sums of the lanes that share K, and finishes the results. Warps have different results,
- * so there is no sum over warps. */
+/* For a K-major big operand: adds the sums of the lanes that share K, and finishes the results.
+ * Warps have different results, so there is no sum over warps. */
 static __device__ __forceinline__ void
 finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
 {
@@ -107,7 +109,8 @@ finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t
 
 #else
 
-/* Adds the sums of the warps, which share K, in the order of the warps; finishes the results. */
+/* For an MN-major big operand: adds the sums of the warps, which share K, in the order of the
+ * warps, and finishes the results. */
 static __device__ __forceinline__ void
 finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
 {
@@ -137,7 +140,8 @@ finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t
 
 /* ---- Sums of several blocks ------------------------------------------------------------------ */
 
-/* The workspace of a block for a split tile, which is the first or the last tile of the block. */
+/* Where a block's sums of a split tile are in the workspace. A block has room for two tiles there:
+ * a split tile is its first or its last one. */
 static __device__ __forceinline__ accumulate_t *
 partial_of(const struct tgl_gemm_args *args, const struct skinny_work *w, int block, int tile)
 {
@@ -146,7 +150,7 @@ partial_of(const struct tgl_gemm_args *args, const struct skinny_work *w, int bl
     return (accumulate_t *)args->workspace + place * (TILE * COUNT);
 }
 
-/* Four adjacent sums in the workspace, which another block has stored. */
+/* Four adjacent sums in the workspace. Another block has stored them, so they are read from L2. */
 #if ACCUMULATE == TYPE_F64
 typedef struct four_sums {
     double x, y, z, w;

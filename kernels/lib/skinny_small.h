@@ -2,8 +2,8 @@
  *
  * The small operand of gemm/skinny.cu in shared memory: all of its K if that is at most DEPTH.
  * Otherwise DEPTH of K at a time are multiplied while the next DEPTH are copied. Elements of 16
- * bits are copied as they are, and converted to F32 within shared memory when all threads have
- * multiplied the elements before.
+ * bits are copied unconverted to a second buffer. When all threads have multiplied the previous
+ * elements, they are converted to F32 into the first one.
  */
 #ifndef TGL_SKINNY_SMALL_H
 #define TGL_SKINNY_SMALL_H
@@ -18,15 +18,16 @@
 #define SMALL_LINE ((UNITS + 1 - UNITS % 2) * UNIT)
 #define SMALL      (DEPTH / GROUP_K * SMALL_LINE)
 
-/* Buffers for the small operand: one is multiplied while the other is filled. With elements of 16
- * bits the second buffer holds them as they are stored in memory, in rows of STORED elements. */
+/* PLACES: buffers for F32 or F64. One is multiplied while the other is filled. With 16-bit elements
+ * there is one, and a second buffer (RAW_FLOATS) for unconverted elements, in rows of STORED
+ * elements. */
 #define PLACES     (IS_16_BITS ? 1 : 2)
 #define STORED     (DEPTH + 8)
 #define RAW_FLOATS (IS_16_BITS ? COUNT * STORED / 2 : 0)
 
 /* SMALL_AT(s, p): the position of element p of row s. It is in the line of the thread that
- * multiplies element p of the big operand. If that operand is loaded by fewer than 16 bytes, the
- * thread has CHUNKS groups of VEC elements of each LANES_K * PACK. */
+ * multiplies element p of the big operand. If a pack of that operand takes CHUNKS loads, its
+ * elements are CHUNKS groups of VEC, LANES_K * VEC apart in each LANES_K * PACK of K. */
 #define IS_IN_ORDER (!ALONG_K || !STRAIGHT || CHUNKS == 1)
 #define SMALL_LINE_OF(p)                                                                           \
     (IS_IN_ORDER ? (p) / GROUP_K : (p) / (LANES_K * PACK) * LANES_K + (p) % (LANES_K * VEC) / VEC)
@@ -36,19 +37,19 @@
     (SMALL_LINE_OF(p) * SMALL_LINE + (SMALL_IN_LINE(p) / UNIT * COUNT + (s)) * UNIT +              \
      SMALL_IN_LINE(p) % UNIT)
 
-/* The K that is copied for `depth` of K: rounded up to whole steps, and to a multiple of 32. */
+/* K that is copied if `depth` of K exist: whole steps, and a multiple of 32. */
 #define PADDED(depth) ((((depth) + STEP - 1) / STEP * STEP + 31) / 32 * 32)
 
 /* Packs are numbered so that the lanes of a warp copy neighbouring packs of a row. PACKS_OF_SMALL:
- * their number; some are past the end of a row. PACK_OF_SMALL(i): the first element of pack i,
- * which is in row i / 32 % COUNT. */
+ * how many packs there are; some are past the end of a row. Pack i is in row i / 32 % COUNT and
+ * begins at element PACK_OF_SMALL(i). */
 #define PACKS_OF_SMALL(padded) (COUNT * (((padded) + 32 * PACK - 1) / (32 * PACK)) * 32)
 #define PACK_OF_SMALL(i)       (((i) / 32 / COUNT * 32 + (i) % 32) * PACK)
 
 #if IS_16_BITS
 
-/* Copies `depth` of K from `first` on of all rows, as they are stored in memory, and zeros up to
- * whole steps. The copies are asynchronous if the operand is K-major and aligned. */
+/* Copies `depth` of K from `first` on, of all rows, unconverted, and zeros up to whole steps. The
+ * copies are asynchronous if the operand is K-major and aligned. */
 static __device__ __forceinline__ void copy_small(accumulate_t *small, const struct operands *o,
                                                   int first, int depth)
 {
@@ -85,7 +86,8 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
     }
 }
 
-/* Converts the elements that copy_small() has copied. All threads call it after their arrival. */
+/* Converts what copy_small() has copied to F32. Called by all threads when the copies have
+ * arrived. */
 static __device__ __forceinline__ void convert_small(accumulate_t *small, int depth)
 {
     const element_t *stored = (const element_t *)(small + PLACES * SMALL);
@@ -106,8 +108,8 @@ static __device__ __forceinline__ void convert_small(accumulate_t *small, int de
 
 #else
 
-/* Copies `depth` of K from `first` on of all rows, and zeros up to whole steps. Lanes copy
- * neighbours in memory, by 16-byte copies if the operand is K-major and aligned. */
+/* Copies `depth` of K from `first` on, of all rows, and zeros up to whole steps. Neighbouring lanes
+ * copy neighbours in memory, 16 bytes at a time if the operand is K-major and aligned. */
 static __device__ __forceinline__ void copy_small(accumulate_t *small, const struct operands *o,
                                                   int first, int depth)
 {
@@ -138,13 +140,13 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
 
 #endif
 
-/* The state of the copies if the block needs more than DEPTH of K. */
+/* The state of the copies of the small operand, if the block needs more than DEPTH of K. */
 struct feeder {
     int k, to;     /* first k of the next copy; end of the segment's K */
     int unit, end; /* first unit of the next segment; end of the block's units (skinny_work.h) */
     int place;     /* the buffer to fill next */
 #if IS_16_BITS
-    int copied; /* K that was copied last, to be converted */
+    int copied; /* K of the last copy, still to be converted */
 #endif
 };
 

@@ -56,12 +56,13 @@
 #define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* lines of a block */
 #define STRAIGHT (TYPE_A != TYPE_F32 || VEC == PACK)       /* 1: loads go straight into registers */
 
-/* This lane's index along the results, and along K. For loads straight into registers, neighbouring
- * lanes share K, so that they load neighbouring elements. With rings, neighbouring lanes have other
- * results and read the same elements of the small operand, which is faster. */
+/* ROW_LANE, K_LANE: this lane's index along the results, and along K. If loads go straight into
+ * registers, neighbouring lanes have successive K, so that they load neighbouring elements. With
+ * rings, neighbouring lanes have different results: they read the same elements of the small
+ * operand, which is faster. */
 #define ROW_LANE ((int)threadIdx.x % 32 / (STRAIGHT ? LANES_K : 1) % LANES_LENGTH)
 #define K_LANE   ((int)threadIdx.x % 32 / (STRAIGHT ? 1 : LANES_LENGTH) % LANES_K)
-#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* K_LANE's bit 0 in the lane number */
+#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* lane numbers from a K_LANE to the next */
 
 #if DEPTH % STEP || DEPTH % 32
 #error "DEPTH: a multiple of STEP and of 32"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How gemm/skinny.cu distributes its work. A unit of work is k_chunk of the K of a tile. Units are
- * numbered tile by tile, and each block of the grid takes the same number of them, or one more.
+ * numbered tile by tile. Every block of the grid takes consecutive units: `each` of them, and the
+ * first `more` blocks one more.
  */
 #ifndef TGL_SKINNY_WORK_H
 #define TGL_SKINNY_WORK_H
@@ -10,13 +11,13 @@
 
 struct skinny_work {
     int per_tile;   /* units of a tile */
-    int each, more; /* units of every block, and the number of blocks that have one more */
+    int each, more; /* units of a block; blocks that have one more unit */
 };
 
-/* The part of a tile that a block computes: K from `from` to before `to`. */
+/* The part of a tile that a block computes: [from, to) of its K. */
 struct segment {
     int tile, from, to;
-    int next; /* the unit after it */
+    int next; /* the unit behind the segment */
 };
 
 static __device__ __forceinline__ struct skinny_work work_of(const struct tgl_gemm_args *args,
@@ -35,14 +36,14 @@ static __device__ __forceinline__ int first_unit(const struct skinny_work *w, in
     return block * w->each + min(block, w->more);
 }
 
-/* The block that computes this unit (a part of a tile's K). */
+/* The block that computes unit number `unit`. */
 static __device__ __forceinline__ int block_of(const struct skinny_work *w, int unit)
 {
     const int longer = w->more * (w->each + 1);
     return unit < longer ? unit / (w->each + 1) : w->more + (unit - longer) / w->each;
 }
 
-/* The segment that begins with this unit. end: the unit after the block's last one. */
+/* The segment that begins with unit number `unit`. end: the unit behind the block's last one. */
 static __device__ __forceinline__ struct segment
 segment_at(const struct tgl_gemm_args *args, const struct skinny_work *w, int unit, int end)
 {

@@ -25,8 +25,8 @@
  *     col = 8 * (i / 4) + 2 * (lane % 4) + i % 2
  * (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16": matrix D, and "m64nNk8": matrix A).
  *
- *     wgmma_fence();                       // before the first wgmma, and after the threads have //
- *                                          written to acc or left fragments
+ *     wgmma_fence();                       // before the first wgmma, and after the threads have
+ *                                          // written to acc or left fragments
  *     for (int i = 0; i < 4; i++)          // BK of 128 bytes
  *         wgmma(acc, moved_tile(left, i * LEFT_STEP), moved_tile(right, i * RIGHT_STEP), 1);
  *     wgmma_commit();                      // these form a group
