@@ -31,13 +31,14 @@ static __device__ __forceinline__ void let_later_launches_start(void)
 #endif
 }
 
-/* For a launch that may be a strip. A strip runs concurrently with the launch before it and does
- * not depend on that launch. Each block of the launch before it has waited for all earlier launches
- * before it let the strip start. The earlier launches are therefore complete, and the strip need
- * not wait at its start. It only has to drop lines that L1 cached before. A fence does this for all
- * loads except non-coherent ones (ld.global.nc, __ldg()), which kernels for strips must not use.
- * The launch after a strip waits only for the strip, so that the strip itself has to wait for the
- * launch before it. Its last block does so at its end; the other blocks exit and free their SMs. */
+/* For a launch that may be a strip: the last rows or columns of D, computed beside the launch of
+ * whole tiles. A strip runs concurrently with that previous launch and does not depend on it. Each
+ * block of the previous launch has waited for all earlier launches before it let the strip start,
+ * so they are complete, and the strip need not wait at its start. But L1 may still have lines from
+ * before their stores. A fence drops these for all loads except non-coherent ones (ld.global.nc,
+ * __ldg()), which kernels for strips must not use. The launch after a strip waits only for the
+ * strip. The strip therefore has to wait for the previous launch: its last block does so at its
+ * end, while the other blocks exit and free their SMs. */
 static __device__ __forceinline__ void start_after_earlier_launches(bool is_strip)
 {
     if (is_strip)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * float4 (128-bit) loads and stores, and scalar ones where rows are unaligned or fewer than four
- * floats exist.
+ * float4 (128-bit) loads and stores of F32. They fall back to scalar accesses where rows are
+ * unaligned or fewer than four floats exist.
  */
 #ifndef TGL_LOAD_STORE_H
 #define TGL_LOAD_STORE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * f16 in global memory: loads of eight elements (16 bytes) and stores of pairs, and scalar ones
- * where rows are unaligned or fewer elements exist. Two neighbours in memory are one 32-bit word,
- * the first in its low half.
+ * f16 in global memory: loads of eight elements (16 bytes) and stores of pairs. They fall back to
+ * single elements where rows are unaligned or fewer elements exist. Two neighbours in memory are
+ * one 32-bit word, the first in its low half.
  */
 #ifndef TGL_LOAD_STORE_HALF_H
 #define TGL_LOAD_STORE_HALF_H
@@ -29,7 +29,7 @@ static __device__ __forceinline__ uint4 load_half8(const struct f16 *p, int coun
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/* Returns one element of alpha*A*B + beta*C in FP32. If beta is 0, C is not read. */
+/* Returns alpha*sum + beta*c in FP32. If beta is 0, *c is not read. */
 static __device__ __forceinline__ float finish_half(const struct f16 *c, float sum, float alpha,
                                                     float beta)
 {

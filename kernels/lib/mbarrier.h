@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * mbarriers (sm_90 and later): barriers in shared memory that count arrivals of threads and bytes
- * of asynchronous copies. A phase of a barrier completes when the arrivals that mbarrier_init()
- * asked for have come, and all bytes that mbarrier_arrive_and_expect() announced; then the next
+ * of asynchronous copies. A phase of a barrier completes when as many arrivals have come as
+ * mbarrier_init() set, and all bytes that mbarrier_arrive_and_expect() announced. Then the next
  * phase begins. Phases have parity 0, 1, 0, ...
  *
  *     if (threadIdx.x == 0) {
@@ -39,8 +39,8 @@ void tgl_sim_mbarrier_wait(const void *barrier, unsigned parity);
 
 #else
 
-/* Initialises an mbarrier. arrivals: their number per phase. One thread calls this before all other
- * uses. */
+/* Initialises an mbarrier with this number of arrivals per phase. One thread calls it, before all
+ * other uses. */
 static __device__ __forceinline__ void mbarrier_init(mbarrier *barrier, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(
@@ -58,8 +58,8 @@ static __device__ __forceinline__ void mbarrier_init_fence(void)
                      : "memory");
 }
 
-/* One arrival. What the thread did before is ordered before what any thread does after it has
- * waited for this phase. */
+/* One arrival. The thread's earlier memory accesses are ordered before those of every thread that
+ * has waited for this phase. */
 static __device__ __forceinline__ void mbarrier_arrive(mbarrier *barrier)
 {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
@@ -67,9 +67,9 @@ static __device__ __forceinline__ void mbarrier_arrive(mbarrier *barrier)
                  : "memory");
 }
 
-/* One arrival at an mbarrier of the block with this rank in the cluster, at the offset in shared
- * memory that `barrier` has in this block. The blocks need a cluster_sync() after
- * mbarrier_init_fence(), and another one before they end. */
+/* One arrival at the mbarrier at the same address in the shared memory of the cluster's block
+ * number `rank`. The blocks call cluster_sync() after mbarrier_init_fence(), and again before they
+ * end. */
 static __device__ __forceinline__ void mbarrier_arrive_at(mbarrier *barrier, int rank)
 {
     unsigned address = (unsigned)__cvta_generic_to_shared(barrier);
@@ -80,7 +80,7 @@ static __device__ __forceinline__ void mbarrier_arrive_at(mbarrier *barrier, int
                  : "memory");
 }
 
-/* One arrival, and `bytes` of copies that the phase waits for as well. */
+/* One arrival. The phase also waits for `bytes` of copies. */
 static __device__ __forceinline__ void mbarrier_arrive_and_expect(mbarrier *barrier, unsigned bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
@@ -89,9 +89,10 @@ static __device__ __forceinline__ void mbarrier_arrive_and_expect(mbarrier *barr
                  : "memory");
 }
 
-/* Returns when the phase of this parity is complete: at once if the barrier is already in the phase
- * after it. The copies that it counted have then arrived, for this thread. A new mbarrier is in its
- * phase 0. A wait for parity 1 then asks for the phase before that, which counts as complete. */
+/* Returns when the phase with this parity is complete. This is at once if the barrier is already in
+ * the next phase. The thread may then read what the copies of that phase have written. A new
+ * mbarrier is in phase 0: a wait for parity 1 asks for the phase before it, which counts as
+ * complete. */
 static __device__ __forceinline__ void mbarrier_wait(mbarrier *barrier, unsigned parity)
 {
     unsigned is_complete;

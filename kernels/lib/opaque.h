@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves registers: the compiler does not keep values that are derived from opaque(x), neither from
- * before a loop nor from an earlier use, but computes them again.
+ * Saves registers. The compiler would keep values that it has computed from x for later uses. It
+ * computes values from opaque(x) again at each use, because it cannot know that opaque(x) is x.
  */
 #ifndef TGL_OPAQUE_H
 #define TGL_OPAQUE_H
 
-/* Returns `value`. The compiler knows nothing about the result. Emits no instruction. */
+/* Returns `value`, in a way that the compiler cannot see. Emits no instruction. */
 static __device__ __forceinline__ int opaque(int value)
 {
 #ifndef TGL_SIM

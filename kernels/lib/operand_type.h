@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The type of A and B, for kernels that multiply on CUDA cores: both have the same type, and
- * elements of 16 bits are converted to F32 when they are multiplied.
+ * The type of A and B in kernels that multiply on CUDA cores. Both have the same type, and elements
+ * of 16 bits are converted to F32 when they are multiplied.
  */
 #ifndef TGL_OPERAND_TYPE_H
 #define TGL_OPERAND_TYPE_H
@@ -25,7 +25,7 @@ typedef element_a element_t; /* of A and B */
 #else
 #define PACK 8
 #endif
-#define UNIT       (ACCUMULATE == TYPE_F64 ? 2 : 4) /* values of the accumulation type in 16 bytes */
+#define UNIT       (ACCUMULATE == TYPE_F64 ? 2 : 4) /* accumulators in 16 bytes */
 #define IS_16_BITS (PACK == 8)
 
 #if IS_16_BITS

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operands of one problem of a batch, with the element types of the kernel, and the scalars of
- * a run. With DEVICE_SCALARS alpha and beta are in memory that earlier launches may have written. A
- * kernel therefore calls these functions after wait_for_earlier_launches() or
+ * The matrices of one problem of a batch, with the element types of the kernel, and alpha and beta.
+ * With DEVICE_SCALARS alpha and beta are in memory that earlier launches may have written. A kernel
+ * therefore calls these functions after wait_for_earlier_launches() or
  * start_after_earlier_launches().
  */
 #ifndef TGL_OPERANDS_H
@@ -13,9 +13,9 @@
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-/* Matrix X of problem number `batch`, an int or a long long. These are macros because functions
- * would have one type for `batch`, and ptxas would order the main loops of the kernels differently.
- */
+/* The address of matrix X of problem number `batch`, an int or a long long. These are macros
+ * because functions would have one type for `batch`, and ptxas would order the main loops of the
+ * kernels differently. */
 #define MATRIX_OF(args, X, x, batch, type)                                                         \
     ((args)->X##_array ? (type *)(args)->X##_array[batch]                                          \
                        : (type *)(args)->X + (batch) * (args)->stride_##x)
@@ -54,8 +54,8 @@ static __device__ __forceinline__ value_t beta_of(const struct tgl_gemm_args *ar
 #endif
 }
 
-/* Whether A and B may be read. With DEVICE_SCALARS they must not be if alpha is 0 (a NaN is not 0).
- * Otherwise the host sets k to 0 if alpha is 0, so that the answer is always true. */
+/* Whether A and B may be read. With DEVICE_SCALARS they must not be read if alpha is 0 (a NaN is
+ * not 0). Otherwise the answer is always true: the host has set k to 0 if alpha is 0. */
 static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS
@@ -66,7 +66,8 @@ static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *a
 #endif
 }
 
-/* k, or 0 if A and B must not be read. With a function ptxas would order the loops differently. */
+/* k, or 0 if A and B must not be read. A macro: with a function ptxas would order the loops
+ * differently. */
 #if DEVICE_SCALARS
 #define DEPTH_OF(args) (has_product(args) ? (args)->k : 0)
 #else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs: 16 bytes of elements of A or B that a thread loads from global memory, where they are read
- * once, and the conversion of these elements to the accumulation type. A pack takes one load, or
- * several loads of VEC elements (a macro of the kernel) if the operand is not aligned to 16 bytes.
- * Elements are converted when they are multiplied, because a conversion waits for the load.
+ * A pack is 16 bytes of elements of A or B that a thread loads from global memory, where they are
+ * read once. It takes one load, or several loads of VEC elements (a macro of the kernel) if the
+ * operand is not aligned to 16 bytes. Elements are converted to the accumulation type not before
+ * they are multiplied, because a conversion waits for the load.
  */
 #ifndef TGL_PACKS_H
 #define TGL_PACKS_H
@@ -35,7 +35,7 @@ typedef unsigned short chunk_t;
 #endif
 
 typedef struct pack {
-    chunk_t chunk[CHUNKS]; /* separate registers for each: joining two would wait for the loads */
+    chunk_t chunk[CHUNKS]; /* a register for each load: joining two would wait for both */
 } pack_t;
 
 /* Whether all rows of a matrix begin at multiples of 16 bytes. */

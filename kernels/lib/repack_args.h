@@ -6,8 +6,8 @@
 #ifndef TGL_REPACK_ARGS_H
 #define TGL_REPACK_ARGS_H
 
-/* The matrices of a batch, or a single one. A result has `lines` lines of `length` elements. All
- * distances in elements. */
+/* The matrices of a batch, or a single one. A result has `lines` lines of `length` elements. ld,
+ * pitch and the strides are in elements. */
 struct tgl_repack_job {
     const void *from;
     void *to;        /* lines begin at multiples of 16 bytes, with zeros between the lines */

@@ -7,8 +7,8 @@
 
 #include "lib/element.h"
 
-/* The value that lane number (this lane's number XOR `lanes`) passes. The simulator's shuffles move
- * 4 bytes. */
+/* The value that the lane whose number is (own number XOR `lanes`) passes. The simulator's shuffles
+ * move 4 bytes, so on the simulator a double takes two. */
 #if ACCUMULATE == TYPE_F64 && defined(TGL_SIM)
 static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 {
@@ -26,8 +26,8 @@ static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 
 /* The value of lane 0, for an integer that is equal in all lanes. If the integer depends on
  * threadIdx or on earlier iterations of a loop, the compiler cannot prove that it is equal. After
- * the shuffle it can, and uses uniform registers and the uniform datapath, which take less power.
- * All 32 lanes call it. */
+ * the shuffle it can: it then uses uniform registers and the uniform datapath, which take less
+ * power. All 32 lanes call it. */
 #define uniform(value) __shfl_sync(0xffffffffu, value, 0)
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds the sums of the slices of gemm/mma.cu and gemm/dmma.cu: groups of SLICE_THREADS threads that
- * have SUMS sums of the same tile each.
+ * Adds the sums of the slices of gemm/mma.cu and gemm/dmma.cu. A slice is a group of SLICE_THREADS
+ * threads that has summed a part of K. Each of its threads has SUMS sums of the same tile.
  */
 #ifndef TGL_SLICE_SUMS_H
 #define TGL_SLICE_SUMS_H
@@ -12,8 +12,8 @@
 #define SLICES_BARRIER() __syncthreads() /* a barrier of all slices */
 #endif
 
-/* acc of the first slice := the sum over all slices. sums: shared memory for the sums of the other
- * slices. */
+/* In the first slice acc := the sum of acc over all slices. sums: shared memory for the sums of the
+ * other slices. */
 static __device__ __forceinline__ void add_slices(accumulate_t *acc, accumulate_t *sums, int slice)
 {
     const int thread = (int)threadIdx.x % SLICE_THREADS;

@@ -11,8 +11,8 @@
 #include "lib/gemm_args.h"
 #include "lib/last_block.h"
 
-/* The number of splits whose sums a thread loads before it adds them, so that small tiles do not
- * wait for L2 once for each split. */
+/* The number of splits whose sums a thread loads together before it adds them. With small tiles it
+ * would otherwise wait for L2 once per split. */
 #define SPLITS_AT_ONCE (SUMS <= 8 ? 4 : SUMS <= 16 ? 2 : 1)
 
 /* acc += the sums of `count` splits, of which the first is at `from`. */
@@ -33,7 +33,7 @@ static __device__ __forceinline__ void add_splits(accumulate_t *acc, const accum
 }
 
 /* acc := the sum over the blocks of a split tile. All blocks store their sums in the workspace,
- * except for the first split if it finishes last. It usually does if it is deeper than the others.
+ * except the first split if it finishes last, which is usual if it is deeper than the others.
  * Returns false if other blocks have not finished yet: the last block continues. tile: its number
  * among the split tiles of the batch. split: the number of this block in the tile. is_idle: the
  * thread has no sums. */

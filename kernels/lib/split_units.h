@@ -30,8 +30,8 @@ typedef float4 sum_vector;
 #define ADD_VECTOR(to, v) ((to)[0] += (v).x, (to)[1] += (v).y, (to)[2] += (v).z, (to)[3] += (v).w)
 #endif
 
-/* Stores the sums of the unit (a part of a tile's K) in the workspace. Returns true in the unit of
- * a tile that finishes last: acc is then the sum of all units of the tile, in the order of K. */
+/* Stores the sums of the unit (a part of a tile's K) in the workspace. Returns true in the tile's
+ * unit that finishes last: acc is then the sum of all units of the tile, in the order of K. */
 static __device__ __forceinline__ bool
 sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct unit *u)
 {

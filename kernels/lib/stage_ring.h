@@ -2,8 +2,8 @@
  *
  * The ring of stages between a producer, which fills them by TMA, and the consumers. Each stage has
  * two mbarriers: `full` completes when the tiles have arrived, and `empty` when all consumers have
- * released the stage. Producer and consumers begin at place {0, 0}. The producer waits for `empty`
- * with the other parity, because the stages of a new ring are empty.
+ * released the stage. Producer and consumers begin at place {0, 0}. The producer waits at `empty`
+ * for parity ^ 1: in a new ring that is the phase before the first, which counts as complete.
  */
 #ifndef TGL_STAGE_RING_H
 #define TGL_STAGE_RING_H
@@ -21,7 +21,7 @@ struct ring {
 /* A place in the ring. */
 struct ring_place {
     int stage;
-    unsigned parity; /* parity of the phase of its barriers to wait for */
+    unsigned parity; /* parity of the phase to wait for at `full` */
 };
 
 static __device__ __forceinline__ void advance(struct ring_place *at)
@@ -32,8 +32,8 @@ static __device__ __forceinline__ void advance(struct ring_place *at)
     }
 }
 
-/* Initialises the mbarriers. releases: the number of arrivals that release a stage. One thread
- * calls it, and a barrier of all threads that use the ring follows. */
+/* Initialises the mbarriers. releases: arrivals that release a stage. Called by one thread. Before
+ * other threads use the ring, they pass a barrier. */
 static __device__ __forceinline__ void make_ring(struct ring *ring, int releases)
 {
     for (int i = 0; i < STAGES; i++) {

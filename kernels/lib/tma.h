@@ -10,11 +10,11 @@
  *
  * A thread can also issue a store of a box from shared to global memory. Like copies of cp.async,
  * stores form groups. Elements outside the tensor are not stored if its size in dimension 0 is a
- * multiple of 16 bytes. Otherwise Hopper also writes the bytes that follow, up to the next multiple
- * (seen on an H100, as in github.com/triton-lang/triton/issues/11583).
+ * multiple of 16 bytes. Otherwise Hopper also writes the bytes behind the end, up to the next
+ * multiple (seen on an H100, as in github.com/triton-lang/triton/issues/11583).
  *
- * TMA and wgmma access shared memory through the async proxy. A thread that writes data which one
- * of them reads later calls fence_proxy_async() in between (PTX ISA, "Proxies").
+ * TMA and wgmma access shared memory through the async proxy. A thread calls fence_proxy_async()
+ * between its writes and the TMA store or wgmma that reads them (PTX ISA, "Proxies").
  */
 #ifndef TGL_TMA_H
 #define TGL_TMA_H
@@ -47,8 +47,8 @@ void tgl_sim_fence_proxy_async(void);
 #else
 
 /* Copies the box whose first element is (x, y), x in dimension 0. x and y may be outside the
- * tensor. `map` is a parameter of the kernel. x elements are a multiple of 16 bytes: for any other
- * x Hopper reports an illegal instruction. */
+ * tensor. `map` is a parameter of the kernel. x must be a multiple of 16 bytes: with any other x
+ * Hopper reports an illegal instruction. */
 static __device__ __forceinline__ void tma_load_2d(void *shared, const struct tgl_tensor_map *map,
                                                    int x, int y, mbarrier *barrier)
 {
@@ -68,9 +68,9 @@ static __device__ __forceinline__ void tma_load_3d(void *shared, const struct tg
         : "memory");
 }
 
-/* Copies the box to the blocks of the cluster whose ranks are set in `mask`, at the offset in
- * shared memory that `shared` has in this block. The mbarrier of each block at the offset of
- * `barrier` counts its bytes. */
+/* Copies the box to all blocks of the cluster whose ranks are set in `mask`, to the same address in
+ * the shared memory of each. The mbarrier at the address of `barrier` in each block counts the
+ * bytes. */
 static __device__ __forceinline__ void tma_load_3d_multicast(void *shared,
                                                              const struct tgl_tensor_map *map,
                                                              int x, int y, int z, mbarrier *barrier,
@@ -94,7 +94,7 @@ static __device__ __forceinline__ void tma_store_3d(const struct tgl_tensor_map 
                  : "memory");
 }
 
-/* The stores of the thread since the last call form a group. */
+/* Makes the stores that the thread has issued since the last call a group. */
 static __device__ __forceinline__ void tma_store_commit(void)
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -119,9 +119,9 @@ static __device__ __forceinline__ void tma_prefetch_map(const struct tgl_tensor_
 
 #endif
 
-/* The offset of byte number `byte` of a box that was copied with a swizzle of 128 bytes: in row r
- * of 128 bytes, the 16-byte chunk c is at the position of chunk c ^ (r % 8). The rows of a column
- * of chunks are thus in different banks. */
+/* The offset in shared memory of byte number `byte` of a box that TMA copied with a swizzle of 128
+ * bytes. In row r of 128 bytes, the 16-byte chunk c is at the position of chunk c ^ (r % 8). The
+ * rows of a column of chunks are thus in different banks. */
 static __device__ __forceinline__ unsigned swizzle_128(unsigned byte)
 {
     return byte ^ (byte >> 7 & 7) << 4;

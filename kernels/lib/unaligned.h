@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 16 bytes at any address, from the two aligned 16-byte words that contain them.
+ * Extracts 16 bytes at any address from the two aligned 16-byte words that contain them.
  */
 #ifndef TGL_UNALIGNED_H
 #define TGL_UNALIGNED_H
 
-/* The 16 bytes of low and high from byte number `skip` (0..15) on. */
+/* Returns bytes skip to skip + 15 of the 32 bytes low, high. skip: 0 to 15. */
 static __device__ __forceinline__ uint4 join_words(uint4 low, uint4 high, int skip)
 {
     unsigned w[5] = {low.x, low.y, low.z, low.w, high.x};

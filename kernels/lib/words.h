@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Powers of two, the elements scaled by them of which two words are made (lib/decompose_args.h),
- * and sums whose scale is taken away.
+ * Scales FP32 elements by powers of two before they become two words of f16 (lib/decompose_args.h),
+ * and divides sums by these scales.
  */
 #ifndef TGL_WORDS_H
 #define TGL_WORDS_H
@@ -20,8 +20,8 @@ static __device__ __forceinline__ float any_power_of_two(int e)
     return e >= -126 ? power_of_two(e) : __int_as_float(1 << (e + 149));
 }
 
-/* 2^s as the product of two powers of two: s is in [-141, 163], so that 2^s may be outside of the
- * range of a float. */
+/* 2^s as a product of two floats that are powers of two. s is in [-141, 163], so 2^s itself may be
+ * outside of the range of a float. */
 struct scale {
     float first, second;
 };
@@ -35,19 +35,21 @@ static __device__ __forceinline__ struct scale scale_of(int s)
     return scale;
 }
 
-/* x * 2^s. The result is exact unless it is below the range of two words of f16, because the first
- * product lies between x and x * 2^s. */
+/* x * 2^s. The first product lies between x and x * 2^s. The result is therefore exact unless it is
+ * below the range of two words of f16. */
 static __device__ __forceinline__ float scaled(float x, struct scale scale)
 {
     return x * scale.first * scale.second;
 }
 
-/* sum * 2^-s, rounded once, for any s. A sum is 0, or between 2^-59 (2^-24 squared, times 2^-11)
- * and 2^61 (2^15 squared, times a k below 2^31). The scale is applied as two factors. The first one
- * is between 2^-67 and 2^113, so that the first product is a normal number, and only the second
- * product is rounded. If the second factor would be below 2^-145, the result is less than half of
- * the least denormal number, and 2^-145 gives the same result (docs/accuracy.md). A second factor
- * above 2^127 occurs only with a sum of 0, of lines whose words are 0. */
+/* sum * 2^-s, rounded once, for any s.
+ *
+ * A sum is 0, or between 2^-59 (2^-24 squared, times 2^-11) and 2^61 (2^15 squared, times a k below
+ * 2^31). The scale is applied as two factors. The first factor is in [2^-67, 2^113], so that the
+ * first product is a normal number, and only the second product is rounded. Instead of a second
+ * factor below 2^-145, 2^-145 gives the same result, which is less than half of the least denormal
+ * number (docs/accuracy.md). A second factor above 2^127 occurs only if the sum is 0, in lines
+ * whose words are 0. */
 static __device__ __forceinline__ float unscaled(float sum, int s)
 {
     const int e = -s, first = e < -67 ? -67 : e < 113 ? e : 113;
@@ -55,7 +57,8 @@ static __device__ __forceinline__ float unscaled(float sum, int s)
     return sum * power_of_two(first) * any_power_of_two(second);
 }
 
-/* Whether two words of f16 cannot represent x. scaled_x: x scaled. (&: && would be a branch.) */
+/* Whether two words of f16 cannot represent x. scaled_x: x * 2^s. (With && instead of & there would
+ * be a branch.) */
 static __device__ __forceinline__ bool is_below_words(float x, float scaled_x)
 {
     return (x != 0.0f) & (fabsf(scaled_x) < 1.0f / (1 << -TGL_LOW_EXPONENT));
