@@ -19,12 +19,12 @@ typedef struct dmma_row {
     int stages;     /* stages in shared memory, each of bm + bn lines of 128 bytes */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread at launch, as compiled for sm_90a: the maximum of all layouts */
-    double share;   /* fraction of the peak that the main loop reaches: fitted as the constants
-                       below */
+    double share;   /* fraction of the FP64 tensor-core peak that the main loop reaches; fitted like
+                       the constants below */
 } dmma_row;
 
-/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. With slices (_s2) a block
- * that is alone on its SM has a warp, or two, for each scheduler. */
+/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Rows with slices (_s2) are
+ * for one block per SM: the slices give each warp scheduler one or two warps. */
 // clang-format off
 static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
@@ -48,15 +48,15 @@ enum {
     WARP_COLUMNS = 32,
 };
 
-/* splits: number of blocks that share the K of a tile. whole: number of tiles, counted from the
- * first one, that are not split. exchanged: 1: the kernel computes tiles of D^T. */
+/* splits: number of blocks that share the K of a tile. whole: the first `whole` tiles are not
+ * split. exchanged: 1: the kernel computes tiles of D^T. */
 static const char *const dmma_options[] = {"splits", "whole", "exchanged", NULL};
 enum { SPLITS, WHOLE, EXCHANGED };
 
 /* ---- What it takes --------------------------------------------------------------------------- */
 
-/* Whether TMA can read the operand: the strides of lines and of matrices, if there are several, are
- * multiples of 16 bytes. */
+/* Whether TMA can read the operand. The stride between lines, and between matrices if there are
+ * several, must be a multiple of 16 bytes. */
 static bool has_map_alignment(const tgl_shape *s, int64_t lines, int64_t ld, int64_t stride)
 {
     const int64_t unit = TGL_MAP_ALIGNMENT / (int64_t)sizeof(double);
@@ -106,14 +106,14 @@ static void dmma_split(const tgl_shape *s, const tgl_choice *choice, struct tgl_
 }
 
 /* Bytes of local memory that a thread may use. Warps of less than 64 rows have two stages in an
- * iteration of the main loop, whose registers leave few for the code behind the loop: NVRTC 13.5
- * spills up to 72 bytes, once per unit and never in the main loop. NVRTC 13.0 spills none. */
+ * iteration of the main loop. Their registers leave few for the code behind the loop: NVRTC 13.5
+ * spills up to 72 bytes there, once per unit, and none in the main loop. NVRTC 13.0 spills none. */
 static int spill_limit(const dmma_row *t)
 {
     return t->wm < 64 ? 80 : 0;
 }
 
-/* NULL, or why the choice cannot compute the part of D. */
+/* Returns NULL, or why the choice cannot compute the part of D. */
 static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                       const tgl_rectangle *part, const tgl_choice *choice,
                                       dmma_geometry *g)
@@ -164,9 +164,10 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 1,563 times of the configurations without slices, for 170 products on an H200. The
- * choices are 2.2 % slower than the best in geometric mean. Cycles are those of the clock in the
- * table of chips. ..._A_CLOCK: bytes per clock of an SM. */
+/* Constants of the cost model, fitted to 1,563 times of the configurations without slices, for 170
+ * products on an H200. Kernels chosen by this model are 2.2 % slower than the fastest in geometric
+ * mean. Cycles are those of the clock in the table of chips. ..._A_CLOCK: bytes per clock of an
+ * SM. */
 enum {
     TILE_CYCLES = 1000,         /* cycles of a unit outside its loop, without slices, stores */
     SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
@@ -178,17 +179,17 @@ enum {
     LATENCY_CYCLES = 3940,      /* cycles from a stage's release to its next tile's arrival */
 };
 static const double START_SECONDS = 1.6e-6; /* seconds from the launch to the first tile */
-static const double LONE = 0.9;             /* factor on `share` if a scheduler has only one warp */
+static const double LONE = 0.9;             /* factor on `share` with one warp per scheduler */
 static const double RESIDENT_TAIL = 1.45;   /* factor on the cycles after the main loop in full
                                                waves, if several blocks are resident */
 static const double MEMORY_SHARE = 0.98;    /* fraction of the copy rate that the loads reach */
-/* Exponent p of (x^p + y^p)^(1/p), the time of arithmetic and memory that overlap: see
- * docs/notes/2026-11-26-gpu-planner.md. */
+/* Arithmetic and memory overlap: (x^p + y^p)^(1/p) seconds, if they take x and y alone. This is p
+ * (docs/notes/2026-11-26-gpu-planner.md). */
 static const double OVERLAP = 4;
 
-/* Cycles of an SM with `blocks` resident blocks, each of which multiplies one stage (BK of K). They
- * are the maximum of four times: of arithmetic, where a warp multiplies at the rate of a scheduler;
- * of reads and writes of shared memory; of copies by TMA; and of the latency of the next stage. */
+/* Cycles of an SM with `blocks` resident blocks, each of which multiplies one stage (BK of K). The
+ * result is the maximum of four times: arithmetic, where a warp multiplies at the rate of a
+ * scheduler; reads and writes of shared memory; copies by TMA; the latency of the next stage. */
 static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int blocks)
 {
     const dmma_row *t = g->row;
@@ -204,7 +205,7 @@ static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int
         longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
 
-/* Cycles from the end of a unit's main loop to the next unit. splits: those of its tile. */
+/* Cycles from the end of a unit's main loop to the next unit. splits: units of its tile. */
 static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int splits)
 {
     const double elements = (double)g->row->bm * g->row->bn;
@@ -215,7 +216,7 @@ static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int s
 }
 
 /* Cycles of the busiest SM for units (tiles or splits of tiles) that begin together, each with
- * `depth` steps of K: full waves, then one that may leave SMs idle. */
+ * `depth` steps of K. The units run in full waves and a last wave, which may leave SMs idle. */
 static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
                                int64_t units, int resident, double depth, int splits)
 {
@@ -258,15 +259,15 @@ static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
 
-/* What the lower bounds of all candidates of a configuration have in common, for the tiles of D or
- * of D^T. */
+/* State shared by the lower bounds of all candidates of one configuration, for the tiles of D or of
+ * D^T. A bound lets the search skip candidates that cannot be the fastest. */
 typedef struct dmma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
     dmma_geometry g;      /* with default options */
     double tiles;         /* in the batch */
     int64_t depth;        /* steps of K of a tile */
-    double step;          /* cycles of an SM for a step of K of a tile, at best */
+    double step;          /* least cycles of an SM for one step of K of a tile */
     double memory, start; /* seconds: to read the operands and store D; before the first tile */
 } dmma_bound;
 
@@ -294,7 +295,7 @@ static double dmma_least_with(const dmma_bound *b, double cycles)
     return b->start + tgl_larger(cycles / (1e6 * b->chip->clock_mhz), b->memory);
 }
 
-/* The number of splits of a tile if each has `chunk` steps of K; 1 if chunk is 0. */
+/* The number of splits of a tile if each split has `chunk` steps of K; 1 if chunk is 0. */
 static int splits_of(const dmma_bound *b, int64_t chunk)
 {
     return chunk > 0 ? (int)tgl_ceil_div(b->depth, chunk) : 1;
@@ -312,7 +313,8 @@ static double dmma_least_of_options(const dmma_bound *b, int splits, int64_t who
                                   dmma_tail_cycles(b->shape, &b->g, used));
 }
 
-/* A lower bound of the seconds with at least this number of splits. It grows with the number. */
+/* A lower bound of the seconds of all candidates with `splits` or more splits: it grows with
+ * `splits`. */
 static double dmma_least_of_splits(const dmma_bound *b, int splits)
 {
     const int used = splits_of(b, tgl_ceil_div(b->depth, splits));
@@ -340,7 +342,8 @@ static void try_options(tgl_search *in, const dmma_bound *b, int splits, int64_t
                    dmma_least_of_options(b, splits, whole));
 }
 
-/* Tries to split all tiles if they do not fill the chip, else the tiles of the last wave. */
+/* If the tiles do not fill the chip, tries to split all of them, else only the tiles of the last
+ * wave. */
 static void try_splits(tgl_search *in, bool exchanged)
 {
     dmma_bound b;
@@ -367,13 +370,14 @@ static void dmma_search(tgl_search *in)
 {
     const dmma_row *t = tgl_choice_row(&in->asked);
     try_splits(in, false);
-    /* Other tiles are square, or a configuration has BM and BN exchanged. */
+    /* With other tiles D^T gains nothing: they are square, or another row has BM and BN
+     * exchanged. */
     if (t->bm == 16) try_splits(in, true);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* The map of an operand whose tiles have `tile` rows or columns. */
+/* The tensor map of an operand. tile: rows or columns of the operand in a tile. */
 static tgl_tensor dmma_tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, int tile)
 {
     const int64_t size = (int64_t)sizeof(double);
@@ -389,7 +393,7 @@ static tgl_tensor dmma_tensor_of(const tgl_shape *s, const tgl_rectangle *part, 
         .type = TGL_F64,
         .rank = 3,
         .size = {k_major ? k : edge, k_major ? edge : k, count},
-        /* The stride of a single line or matrix is not used but must be legal. */
+        /* A single line or matrix has no stride, but the map needs a legal one. */
         .stride = {size, tgl_round_up(ld * size, TGL_MAP_ALIGNMENT),
                    count > 1 ? tgl_round_up(stride * size, TGL_MAP_ALIGNMENT) : TGL_MAP_ALIGNMENT},
         .box = {BK, k_major ? tile : BK, 1},

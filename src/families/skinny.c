@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/skinny.cu: products with at most 16 rows or columns, which are limited by reading the big
- * operand once. A block takes units of work: tiles of D, or splits of tiles over K.
+ * gemm/skinny.cu: products with at most 16 rows or columns. Their time is that of reading the big
+ * operand, A or B, once. A block takes units of work: tiles of D, or splits of tiles over K.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -11,12 +11,12 @@
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* The macros for a K-major or an MN-major big operand. */
+/* The macros of a kernel, for one type and one layout of the big operand. */
 typedef struct skinny_layout {
     int warps;
     int results;    /* a thread computes results x count results */
     int lanes_k;    /* lanes that share K; 1 if the big operand is MN-major */
-    int unroll;     /* groups of K in a step, if copies have 16 bytes */
+    int unroll;     /* groups of K in a step, with 16-byte copies */
     int stages;     /* steps in the ring buffer of a warp, for narrow copies of F32 */
     int depth;      /* elements of K of the small operand that fit in shared memory */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
@@ -31,9 +31,9 @@ typedef struct skinny_row {
     } f32, bits16, f64;
 } skinny_row;
 
-/* Name, COUNT; WARPS, RESULTS, LANES_K, UNROLL, STAGES, DEPTH, MIN_BLOCKS, registers. A line each
- * for F32, 16-bit types and F64: first for an MN-major big operand, then for a K-major one. With
- * this depth a block needs at most 99 KB of shared memory, which all chips from compute
+/* Name, COUNT; then for F32, 16-bit types and F64 a line each: WARPS, RESULTS, LANES_K, UNROLL,
+ * STAGES, DEPTH, MIN_BLOCKS, registers, first for an MN-major big operand, then for a K-major one.
+ * With this DEPTH a block needs at most 99 KB of shared memory, which all chips from compute
  * capability 8.0 on allow. */
 // clang-format off
 static const skinny_row skinny_rows[] = {
@@ -58,8 +58,8 @@ static const skinny_row skinny_rows[] = {
 };
 // clang-format on
 
-/* splits: number of units of work that share the K of a tile. blocks: the maximum number of blocks,
- * which share the units; by default one for each unit. */
+/* splits: units of work into which the K of a tile is divided. blocks: the maximum number of
+ * blocks, which share the units; by default one block for each unit. */
 static const char *const skinny_options[] = {"splits", "blocks", NULL};
 enum { SPLITS, BLOCKS };
 
@@ -79,9 +79,9 @@ typedef struct skinny_geometry {
     bool k_major;       /* the big operand is K-major */
     int64_t length;     /* rows or columns of the big operand in D */
     int width;          /* elements of the big operand in a copy */
-    int tile;           /* a block computes a tile of tile x count results at once */
-    tgl_gemm_step step; /* args.k_chunk: K of a unit; INT_MAX: all. args.splits: the maximum number
-                           of blocks that share a tile */
+    int tile;           /* a block computes tile x count results at once */
+    tgl_gemm_step step; /* args.k_chunk: K of a unit; INT_MAX: all. args.splits: at most so many
+                           blocks share a tile */
 } skinny_geometry;
 
 /* Elements of A or B in 16 bytes. */
@@ -90,26 +90,27 @@ static int skinny_pack_of(const skinny_geometry *g)
     return 16 / g->size;
 }
 
-/* K of a group, which a thread multiplies at once. */
+/* K of a group: what a thread multiplies at once. */
 static int group_of(const skinny_geometry *g)
 {
     return g->k_major ? skinny_pack_of(g) : 4;
 }
 
-/* K of a step of a block. The K of a unit is a multiple of it. */
+/* K that a block multiplies in one step. The K of a unit is a multiple of it. */
 static int step_of(const skinny_geometry *g)
 {
     return group_of(g) * g->layout->unroll * (g->k_major ? g->layout->lanes_k : g->layout->warps);
 }
 
-/* Whether the big operand is loaded into registers; else through rings in shared memory. */
+/* Whether the big operand is loaded straight into registers; otherwise cp.async copies it to rings
+ * in shared memory. */
 static bool is_straight(const skinny_geometry *g, int width)
 {
     return g->size != 4 || width == 4;
 }
 
-/* The number of groups of K in a step, if copies have this width. Each scalar load of 16 bits takes
- * a register of its own, so that such a step has half as many groups. */
+/* Groups of K in a step, if copies have this width. Each scalar load of 16 bits takes a register of
+ * its own: such a step has half as many groups. */
 static int skinny_unroll_of(const skinny_geometry *g, int width)
 {
     const int unroll = g->layout->unroll;
@@ -117,7 +118,7 @@ static int skinny_unroll_of(const skinny_geometry *g, int width)
     return g->size == 2 && width == 1 && unroll > 1 ? unroll / 2 : unroll;
 }
 
-/* Floats of a stage of a warp's ring: one step, with padding. Steps are not unrolled. */
+/* Floats of a stage of a warp's ring: one step, with padding. With rings UNROLL is 1. */
 static int stage_floats(const skinny_geometry *g)
 {
     const skinny_layout *l = g->layout;
@@ -125,9 +126,9 @@ static int stage_floats(const skinny_geometry *g)
     return 32 * l->results * 4 + (g->k_major ? lines_of_warp * (l->lanes_k % 32) : 0);
 }
 
-/* Shared memory of the kernel: the rings, if copies of F32 are narrow; two buffers for the small
- * operand (if it has 16-bit elements, one for these and one for the converted elements); and the
- * sums of the warps, if the big operand is MN-major. */
+/* Bytes of shared memory of a block. If copies of F32 are narrow, it has the rings. It always has
+ * two buffers for the small operand: with 16-bit elements one for them and one for the converted
+ * elements. If the big operand is MN-major, it has the sums of the warps. */
 static int skinny_shared_bytes(const skinny_geometry *g, int width)
 {
     const skinny_layout *l = g->layout;
@@ -150,7 +151,7 @@ static const skinny_layout *layout_of(const skinny_geometry *g)
 }
 
 /* Sets which operand is the big one (with more rows or columns), its layout, the width of its
- * copies, and the members that follow from these. */
+ * copies, and the members of *g that follow from these. */
 static void skinny_look_at_operands(const tgl_shape *s, skinny_geometry *g)
 {
     g->size = (int)tgl_type_size(s->type_a);
@@ -183,7 +184,8 @@ static int64_t units_of_tile(const tgl_shape *s, const skinny_geometry *g)
     return s->k > chunk ? tgl_ceil_div(s->k, chunk) : 1;
 }
 
-/* Divides the tiles into units (parts of K), and sets the grid. NULL, or why it is impossible. */
+/* Divides the tiles into units (parts of K), and sets the grid. Returns NULL, or why that is
+ * impossible. */
 static const char *share_work(const tgl_shape *s, const tgl_choice *choice, skinny_geometry *g)
 {
     const int64_t asked = tgl_option(choice, SPLITS, 1), blocks = tgl_option(choice, BLOCKS, 0);
@@ -202,7 +204,7 @@ static const char *share_work(const tgl_shape *s, const tgl_choice *choice, skin
     return NULL;
 }
 
-/* NULL, or why the choice cannot compute the product. */
+/* Returns NULL, or why the choice cannot compute the product. */
 static const char *skinny_make_geometry(const tgl_shape *s, const tgl_choice *choice,
                                         skinny_geometry *g)
 {
@@ -229,7 +231,7 @@ enum {
 
 static const double LEAST_FFMA_SHARE = 0.5; /* see ffma_share() */
 
-/* Bytes that a block requests at once. */
+/* Bytes of loads that a block has in flight. */
 static double bytes_in_flight(const skinny_geometry *g)
 {
     const int steps =
@@ -238,16 +240,16 @@ static double bytes_in_flight(const skinny_geometry *g)
     return 16.0 * g->step.threads * packs * steps;
 }
 
-/* The fraction of the time of FFMAs that loads do not hide: larger with few warps, and 1 with
- * narrow copies. blocks: resident blocks of an SM. */
+/* The fraction of the time of FFMAs that loads do not hide. It is larger with few warps, and 1 with
+ * narrow copies. blocks: resident blocks per SM. */
 static double ffma_share(const skinny_geometry *g, int blocks)
 {
     const int warps = blocks * g->step.threads / 32 / TGL_SCHEDULERS;
     return !is_straight(g, g->width) ? 1 : warps < 3 ? 0.8 : LEAST_FFMA_SHARE;
 }
 
-/* Arithmetic and loads overlap only partly: a fraction of the time of arithmetic is added to that
- * of memory. */
+/* Sets the times of *c. FFMAs and loads overlap only partly: ffma_share() of the FFMAs' time is
+ * added to that of memory. */
 static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const skinny_geometry *g,
                                 tgl_candidate *c)
 {
@@ -258,8 +260,8 @@ static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const 
     c->blocks = batch * (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    /* balance: the fraction of the time that blocks work. Blocks with fewer units than others are
-     * idle at the end, and so is room for blocks in the last round. */
+    /* balance: the average fraction of the time in which a block works. Blocks with fewer units
+     * than others idle at the end, and the last round of blocks may leave slots on SMs empty. */
     const double most = (double)tgl_ceil_div(units, g->step.blocks);
     const double balance = batch * (double)units / (rounds * active * most);
     const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
@@ -287,7 +289,8 @@ static void skinny_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candida
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
 
-/* What the lower bounds of all candidates of a configuration have in common. */
+/* State shared by the lower bounds of all candidates of one configuration. A bound lets the search
+ * skip candidates that cannot be the fastest. */
 typedef struct skinny_bound {
     const tgl_chip *chip;
     double batch, slots;     /* slots: room for blocks on the chip */
@@ -310,7 +313,7 @@ static skinny_bound skinny_bound_of(const tgl_chip *chip, const tgl_shape *s,
                               LEAST_FFMA_SHARE * ffmas / (lanes * 1e6 * chip->clock_mhz)};
 }
 
-/* A lower bound of the seconds with `blocks` blocks of each problem. sums: bytes of their partial
+/* A lower bound of the seconds with `blocks` blocks per problem. sums: bytes of the blocks' partial
  * sums; 0: no tile is split. */
 static double skinny_least_of(const skinny_bound *b, double blocks, double sums)
 {
@@ -348,8 +351,8 @@ static void try_work(tgl_search *in, int64_t splits, int64_t blocks)
     tgl_search_try(in, SPLITS, 2, values, 0);
 }
 
-/* Tries splits of equal size with a block each. Numbers of splits that round to the same size are
- * the same launch. */
+/* Tries splits of equal size, one per block. Several numbers of splits may round to the same size,
+ * which is tried once. */
 static void try_equal_splits(tgl_search *in, const skinny_geometry *g, const skinny_bound *bound,
                              int64_t most)
 {
@@ -367,12 +370,12 @@ static void try_equal_splits(tgl_search *in, const skinny_geometry *g, const ski
     }
 }
 
-/* Tries three divisions of the work: each block gets the same number of whole tiles; all blocks
- * that the chip holds at once get the same number of units (parts of a tile's K); each tile is
- * split into equal parts, one for each block. */
+/* Tries three divisions of the work. 1: each block gets the same number of whole tiles. 2: as many
+ * blocks as the chip holds at once get the same number of units (parts of a tile's K). 3: each tile
+ * is split into equal parts, one for each block. */
 static void skinny_search(tgl_search *in)
 {
-    enum { UNITS = 24 }; /* per block: with so many, one more or less makes little difference */
+    enum { UNITS = 24 }; /* units per block: then one unit more or less matters little */
     skinny_geometry g;
     if (skinny_make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
     const int64_t batch = in->shape->batch, tiles = g.step.blocks;

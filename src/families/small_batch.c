@@ -32,8 +32,8 @@ static const small_batch_row small_batch_rows[] = {
 };
 // clang-format on
 
-/* blocks: the maximum number of blocks, which share the batch; by default one for each per_block
- * products. */
+/* blocks: the maximum number of blocks, which share the batch. By default there is one block for
+ * every per_block products. */
 static const char *const small_batch_options[] = {"blocks", NULL};
 enum { BLOCKS };
 
@@ -45,7 +45,8 @@ typedef struct small_batch_geometry {
     tgl_gemm_step step;
 } small_batch_geometry;
 
-/* Bytes of a tile. K-major tiles have 16 bytes of padding after every four lines. */
+/* Bytes of a tile in shared memory. K-major tiles have 16 bytes of padding after every four
+ * lines. */
 static int tile_bytes(int edge, int bk, bool k_major, int size)
 {
     return edge * bk * size + (k_major ? edge / 4 * 16 : 0);
@@ -74,7 +75,7 @@ static bool needs_more(const tgl_shape *s, int vec_a, int vec_b)
     return size == 8 || (size == 2 && (vec_a < 8 || vec_b < 8));
 }
 
-/* NULL, or why the choice cannot compute the product. */
+/* Returns NULL, or why the choice cannot compute the product. */
 static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choice *choice,
                                              small_batch_geometry *g)
 {
@@ -117,7 +118,7 @@ enum {
 };
 static const double FFMA_SHARE = 0.6; /* fraction of the time of FFMAs that loads do not hide */
 
-/* Cycles of an SM to copy an operand of a product. */
+/* Cycles that an SM takes to copy one operand of a product. size: bytes of an element. */
 static double small_batch_copy_cycles(double edge, double depth, int vec, int size)
 {
     return edge * depth / vec / 32 * (vec * size == 16 ? COPY_CYCLES : NARROW_COPY_CYCLES);
@@ -158,7 +159,7 @@ static void small_batch_predict(const tgl_chip *chip, const tgl_shape *s, tgl_ca
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) small_batch_predict_time(chip, s, &g, c);
 }
 
-/* Tries as many blocks as the chip holds at once, which share the batch equally. */
+/* Tries as many blocks as the chip holds at once: they share the batch equally. */
 static void small_batch_search(tgl_search *in)
 {
     const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;

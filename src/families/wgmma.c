@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/wgmma.cu: products of f16, bf16, e4m3, e5m2, TF32 and int8 on Hopper's tensor cores. A
- * pre-pass repacks operands that TMA cannot read.
+ * pre-pass copies operands that TMA cannot read into a layout that it can.
  */
 #include "families/gemm_arguments.h"
 #include "families/groups.h"
@@ -93,8 +93,8 @@ static void wgmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidat
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* The map of an operand. parts: blocks of a cluster that each load a part of the tile. A K-major
- * box has at most as many lines as the operand: copied_lines() of the kernel. */
+/* The tensor map of an operand. parts: blocks of a cluster that each load a part of the tile. A
+ * K-major box has at most as many lines as the operand has: copied_lines() of the kernel. */
 static tgl_tensor wgmma_tensor_of(const tgl_shape *s, const wgmma_geometry *g, const wgmma_side *x,
                                   int edge, int parts)
 {
@@ -118,7 +118,8 @@ static tgl_tensor wgmma_tensor_of(const tgl_shape *s, const wgmma_geometry *g, c
         .round_to_tf32 = wgmma_is_tf32(s) && x->is_direct,
         .rank = 3,
         .size = {along_k ? k_size : edge_size, along_k ? edge_size : k_size, x->count},
-        /* The stride of a single line or matrix, or if k is 0, is not used but must be legal. */
+        /* A stride that is not used, of a single line or matrix or if k is 0, must still be
+         * legal. */
         .stride = {size, tgl_round_up(ld * size, TGL_MAP_ALIGNMENT),
                    x->count > 1 ? tgl_round_up(stride * size, TGL_MAP_ALIGNMENT)
                                 : TGL_MAP_ALIGNMENT},
@@ -127,8 +128,8 @@ static tgl_tensor wgmma_tensor_of(const tgl_shape *s, const wgmma_geometry *g, c
     };
 }
 
-/* The map of D, in boxes of 64 rows and `columns` columns. If D begins unaligned, threads store the
- * results instead. */
+/* The tensor map of D, in boxes of 64 rows and `columns` columns. It is not used if D begins
+ * unaligned: threads then store the results. */
 static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int columns)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_d);
@@ -147,8 +148,8 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int
     };
 }
 
-/* D_WORD of the kernel: if D begins at a multiple of this number of bytes, all rows of D do so too.
- * It matters only for results of 16 bits. */
+/* The macro D_WORD of the kernel: the largest word (16, 8 or 4 bytes) at whose multiples all rows
+ * of D begin if D itself does. It matters only for 16-bit results. */
 static int word_of_d(const tgl_shape *s)
 {
     const int64_t stride = s->batch > 1 ? s->stride_d : 0;
@@ -182,8 +183,8 @@ static void wgmma_add_macros(const void *geometry, const tgl_shape *s, bool is_u
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-/* Completes the geometry, which is that of groups of equal size: the operands as they lie, and the
- * grid for any sizes. */
+/* Completes the geometry of grouped products. *g has been made for groups of equal size. Sets the
+ * operands as they lie in memory, and a grid for groups of any sizes. */
 static void set_groups(const tgl_partition *of, wgmma_geometry *g)
 {
     const tgl_shape *s = of->shape;
@@ -258,7 +259,7 @@ static bool wgmma_example(int index, tgl_type type, bool trans_a, bool trans_b, 
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (type == TGL_F32) {
         shape->compute = TGL_COMPUTE_TF32;
-        return !trans_a && trans_b; /* other layouts become this one */
+        return !trans_a && trans_b; /* other layouts are repacked to this one */
     }
     if (tgl_type_size(type) == 1) return !trans_a && trans_b;
     return type == TGL_F16 || type == TGL_BF16;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The predicted time of the family wgmma.
+ * Predicts the time of the family wgmma, and lower bounds of it.
  */
 #include "families/cost.h"
 #include "families/wgmma_geometry.h"
@@ -9,10 +9,10 @@
 
 enum { SECTOR_BYTES = 32 /* of L2 */ };
 
-/* Fitted to 8,600 times on an H200: 290 products of bf16, f16 and TF32 with about 25 kernels each,
- * and the shapes of bench/suites. The choices are 1.9 % slower than the best in geometric mean
- * (docs/notes/2026-11-26-gpu-planner.md). Cycles are those of the clock in the table of chips.
- * ..._A_CLOCK: bytes per clock of an SM. */
+/* Constants of the cost model, fitted to 8,600 times on an H200: 290 products of bf16, f16 and TF32
+ * with about 25 kernels each, and the shapes of bench/suites. Kernels chosen by this model are 1.9
+ * % slower than the fastest in geometric mean (docs/notes/2026-11-26-gpu-planner.md). Cycles are
+ * those of the clock in the table of chips. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* shared memory that wgmma reads */
     TMA_BYTES_A_CLOCK = 86,     /* tiles that an SM receives by TMA */
@@ -29,30 +29,32 @@ enum {
     START_CYCLES = 2070,         /* of a product before its first tile */
     CLUSTER_START_CYCLES = 1400, /* additional cycles of a product with clusters */
     LEFT_START_CYCLES = 615,     /* additional cycles if left tiles go through registers */
-    LEFT_CYCLES = 44,            /* additional cycles of each step of K in such a product */
+    LEFT_CYCLES = 44,            /* additional cycles of each step of K in that case */
 };
-/* If consumers alternate, a tile takes TURN times as long as its main loop and tail. */
+/* Factor on the cycles of a tile (main loop + tail) if consumers alternate. */
 static const double TURN = 1.10;
-static const double EXCHANGED_STORES = 0.85; /* factor on the rates of stores for tiles of D^T */
+static const double EXCHANGED_STORES = 0.85; /* factor on the rates of stores in tiles of D^T */
 static const double NARROW_LINES = 0.52;     /* additional time of a line of 32 elements, not 64 */
-/* Factor on the time of a line of 16 elements, if a tile has several boxes of such lines. */
+/* Factor on the time to copy a line of 16 elements, if a tile has several boxes of such lines. */
 static const double LINES_OF_16 = 3.4;
 static const double OVERLAP = 7.2;        /* exponent of overlapped() within an SM */
 static const double MEMORY_OVERLAP = 3.0; /* exponent of overlapped() for SMs and memory */
-/* Additional time of the requests of an operand, times its fraction of the bytes of A and B: the
- * larger operand misses L2 more often. */
+/* An operand's requests take 1 + LARGER_OPERAND * share times as long, where share is its fraction
+ * of the bytes of A and B. Reason: the larger operand misses L2 more often. */
 static const double LARGER_OPERAND = 0.17;
-/* Time that is added for a line of an operand that lies in two lines of L2: 1.1 times its own. */
+/* A line of an operand that lies in two lines of L2 takes 1 + TWO_LINES times as long to
+ * request. */
 static const double TWO_LINES = 1.10;
 static const double HALF_SECTORS =
     0.66; /* added by straddling() if lines of the operand begin within a sector */
-/* Fraction of tile loads that miss L2 if the operands are much larger than L2, because blocks that
- * share a tile do not load it at the same time. Fitted on an H100, whose memory is slower: times on
- * an H200 hardly depend on it. With 0.17 an H100 gets tiles of 128x128 for large squares, which
- * take up to twice the time there. */
+/* MISSES: if the operands are much larger than L2, the fraction of tile loads that miss L2. They
+ * miss because blocks that share a tile do not load it at the same time. The value is fitted on an
+ * H100, whose memory is slower: times on an H200 hardly depend on it. With 0.17 the planner chose
+ * tiles of 128x128 for large squares on an H100, which take up to twice the time there. */
 static const double MISSES = 0.25;
 
-/* The time of three parts that overlap: little more than the longest, more if two are equal. */
+/* The time of three parts that overlap, (x^p + y^p + z^p)^(1/p), p = exponent: little more than the
+ * longest part, unless two are equal. */
 static double overlapped(double x, double y, double z, double exponent)
 {
     const double longest = tgl_larger(x, tgl_larger(y, z));
@@ -62,9 +64,10 @@ static double overlapped(double x, double y, double z, double exponent)
                1 / exponent);
 }
 
-/* The fraction of an operand's lines (of `bytes` bytes) that lie in two lines of L2 (of 128 bytes).
- * Lines begin at all multiples of `unit` equally often; lines of copies begin at multiples of 128.
- * A line that begins within a sector (32 bytes of L2) reads one sector more. */
+/* The fraction of an operand's lines (`bytes` bytes each) that lie in two lines of L2 (128 bytes).
+ * Lines are assumed to begin at each multiple of `unit` equally often. Lines of repacked copies
+ * begin at multiples of 128. A line that begins within a sector (32 bytes of L2) reads one sector
+ * more. */
 static double straddling(const tgl_shape *s, const wgmma_side *x, int bytes)
 {
     const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
@@ -74,8 +77,9 @@ static double straddling(const tgl_shape *s, const wgmma_side *x, int bytes)
            (unit % SECTOR_BYTES != 0 ? HALF_SECTORS : 0);
 }
 
-/* The tile has `lines` lines of an operand, or all its lines if they are fewer. is_shared: blocks
- * of a cluster share the tile. share: the operand's fraction of the bytes of A and B. */
+/* Lines that TMA copies and requests for a tile of `lines` rows or columns of an operand.
+ * is_shared: blocks of a cluster share the tile. share: the operand's fraction of the bytes of A
+ * and B. */
 static wgmma_copies copies_of(const tgl_shape *s, const wgmma_side *x, int lines, bool is_shared,
                               double share)
 {
@@ -91,7 +95,8 @@ static wgmma_copies copies_of(const tgl_shape *s, const wgmma_side *x, int lines
     return (wgmma_copies){(double)copied * narrow, (double)copied * narrow * again};
 }
 
-/* Cycles of an SM to copy tiles of both operands. Blocks that share a tile share its requests. */
+/* Cycles of an SM to copy the tiles of both operands for a step of K. Blocks of a cluster that
+ * share a tile each request a part of it. */
 static double copy_cycles(const wgmma_copies *left, const wgmma_copies *right,
                           const wgmma_geometry *g)
 {
@@ -115,7 +120,7 @@ static double wgmma_copy_cycles(const tgl_shape *s, const wgmma_geometry *g)
     return copy_cycles(&left, &right, g);
 }
 
-/* Cycles of an SM to multiply a step of K of a tile. Both operands are in shared memory. */
+/* Cycles of an SM to multiply a step of K of a tile, with both operands in shared memory. */
 static double product_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;
@@ -134,8 +139,8 @@ static double all_steps(const wgmma_geometry *g)
            ((double)g->whole * (double)g->depth + (double)(g->units - g->whole) * (double)g->chunk);
 }
 
-/* Factor on the time of arithmetic: the power limit lowers the clock of long kernels. busy:
- * fraction of the SMs; cycles: of each. */
+/* Factor on the time of arithmetic: long kernels reach the power limit, which lowers the clock.
+ * busy: fraction of the SMs that work; cycles: of each of them. */
 static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
 {
     static const double MOST = 0.21; /* maximum additional time; half of it after HALF_SECONDS */
@@ -144,7 +149,7 @@ static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
     return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
 }
 
-/* product: cycles of a step of K. */
+/* slowed_by_power() for the main loops of a product. product: cycles of a step of K of a tile. */
 static double wgmma_slowed(const tgl_chip *chip, const wgmma_geometry *g, double product)
 {
     const double sms = tgl_sms_for_clusters(chip, g->cluster_blocks);
@@ -154,8 +159,8 @@ static double wgmma_slowed(const tgl_chip *chip, const wgmma_geometry *g, double
     return slowed_by_power(chip, busy, cycles);
 }
 
-/* The number of stages that are being copied. In a cluster a stage is free only when all blocks
- * that share one of its tiles have released it. */
+/* The number of stages whose copies are under way. In a cluster a stage is free only when all
+ * blocks that share one of its tiles have released it. */
 static double stages_in_flight(const wgmma_geometry *g)
 {
     return g->cluster_blocks > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
@@ -209,7 +214,8 @@ static double start_cycles(const tgl_shape *s, const wgmma_geometry *g)
            (wgmma_left_in_registers(s, g) ? LEFT_START_CYCLES : 0);
 }
 
-/* Cycles of the busiest SM for units that begin together, each with `depth` steps of K. */
+/* Cycles of the busiest SM for units that begin together, each with `depth` steps of K. is_split:
+ * they are splits of tiles. */
 static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
                                 int64_t units, int64_t depth, bool is_split,
                                 const step_parts *parts, step_cycles *step)
@@ -245,7 +251,7 @@ static wgmma_traffic traffic_of(const tgl_chip *chip, const tgl_shape *s, const 
                            .step = WGMMA_LINE_BYTES * (t->bm + t->bn)};
 }
 
-/* Bytes that are read from memory or written to it by tiles with this number of steps of K. */
+/* Bytes that a product reads from memory or writes to it. steps: steps of K of all its units. */
 static double memory_bytes(const wgmma_traffic *t, double steps)
 {
     return tgl_larger(t->operands, t->missed * (steps * t->step)) + t->result;
@@ -272,9 +278,11 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
 
-/* Lower bounds of wgmma_step_cycles() and of overlapped() for two parts, without pow(). With powers
- * that are not less than the exponent, the sum is not larger; its root is concave in what the sum
- * exceeds 1 by, so that the line from 0 to the maximum excess is below it. */
+/* Lower bounds of wgmma_step_cycles() and of overlapped() for two parts. They need no pow().
+ *
+ * Let the longest part be 1. In overlapped() the sum of powers is S = 1 + x^p + y^p. With an
+ * exponent q >= p, S can only be smaller. Its root is concave in the excess S - 1, so the straight
+ * line from excess 0 to the maximum excess lies below it. */
 static double least_step_cycles(const step_parts *p, double resident)
 {
     static const double SLOPE = 0.0824; /* (3^(1/OVERLAP) - 1) / 2 */
@@ -322,8 +330,8 @@ const char *tgl_wgmma_bound_start(const tgl_chip *chip, const tgl_shape *s,
     return NULL;
 }
 
-/* A lower bound of the seconds of a candidate with the options that b->g has, which takes these
- * cycles between its start and its end, and all units together this number of steps. */
+/* A lower bound of the seconds of a candidate with the options in b->g. cycles: from its start to
+ * its end; steps: steps of K of all its units together. */
 static double least_with(const wgmma_bound *b, double cycles, double steps)
 {
     const double clock = 1e6 * b->chip->clock_mhz;
@@ -343,7 +351,8 @@ double tgl_wgmma_least_of_options(wgmma_bound *b, const tgl_choice *choice)
     return least_with(b, all_cycles(b->chip, b->shape, g, &parts, least_step_cycles), all_steps(g));
 }
 
-/* Cycles of an SM for an even share of all steps, at best. copy: cycles of copies for a step. */
+/* A lower bound of the cycles of an SM for an even share of all steps of K. copy: cycles to copy
+ * the tiles of a step. */
 static double even_cycles(const wgmma_bound *b, double copy)
 {
     const wgmma_row *t = b->g.row;
@@ -366,9 +375,9 @@ double tgl_wgmma_least_of_splits(wgmma_bound *b, int splits)
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
 
-/* Whole tiles: a block has all of K. Split tiles: at best, all SMs have the same number of steps;
- * the sums of a tile are added in a cluster of two blocks. Clusters share the requests of copies.
- */
+/* The smaller of two bounds. Whole tiles: a block has all of K. Split tiles: at best all SMs have
+ * the same number of steps, and clusters of two blocks add the sums of each tile. In both cases
+ * clusters share the requests of copies. */
 double tgl_wgmma_least_of_all(const wgmma_bound *b)
 {
     const wgmma_geometry *g = &b->g;
