@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/accurate.cu: FP32 products on Hopper's f16 tensor cores, within the error bound of FP32
- * sums. A pre-pass writes each element as two words of f16. docs/accuracy.md has the bound.
+ * gemm/accurate.cu: FP32 products on Hopper's f16 tensor cores, within the error bound of FP32 sums
+ * (docs/accuracy.md). A pre-pass writes each element as two words of f16.
  */
 #include "families/decompose.h"
 #include "families/gemm_arguments.h"
@@ -20,12 +20,12 @@ typedef struct accurate_row {
     int stages;    /* stages in shared memory, each of bm + bn lines of 128 bytes */
     int registers; /* of a thread at launch, as compiled for sm_90a */
     bool spills;   /* the compiler spills registers, but not in the main loop */
-    double share;  /* fraction of the f16 peak that the main loop reaches at full clock; fitted as
-                      the constants below */
+    double share;  /* fraction of the f16 peak that the main loop reaches at full clock; fitted, see
+                      below */
 } accurate_row;
 
-/* Name, BM, BN, CONSUMERS, STAGES, registers, spills, share. A thread of a consumer holds
- * 2 * (BN / 2) sums. */
+/* Name, BM, BN, CONSUMERS, STAGES, registers, spills, share. A thread of a consumer holds BN / 2
+ * FP32 sums and BN / 2 accumulators of wgmma. */
 // clang-format off
 static const accurate_row accurate_rows[] = {
     {"accurate_128x192", 128, 192, 2, 5, 168, false, 0.80},
@@ -37,8 +37,9 @@ static const accurate_row accurate_rows[] = {
 };
 // clang-format on
 
-/* chunks: the number of parts into which the columns of D are divided. They are computed one after
- * the other, with workspace for the words (hi and lo in f16) of all of A and of one part of B. */
+/* chunks: the number of parts into which the columns of D are divided. The parts are computed one
+ * after the other. The workspace then holds the words (hi and lo in f16) of all of A, but of one
+ * part of B. */
 static const char *const accurate_options[] = {"chunks", NULL};
 enum { CHUNKS };
 
@@ -60,7 +61,7 @@ static const char *accurate_unsupported_reason(const tgl_shape *s, const tgl_chi
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice computes a product, or its first chunk, which is the widest. */
+/* How a choice computes a product. With several chunks: how it computes the first, the widest. */
 typedef struct accurate_geometry {
     const accurate_row *row;
     int64_t tile_rows, tile_columns;
@@ -101,8 +102,8 @@ static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, b
     return d;
 }
 
-/* A chunk begins at a multiple of a tile and of a panel (decompose_args.h), so that the results are
- * bitwise equal to those without chunks. */
+/* Sets the number and width of chunks. A chunk begins at a multiple of a tile and of a panel
+ * (decompose_args.h): the results are then bitwise equal to those without chunks. */
 static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accurate_geometry *g)
 {
     const int64_t unit = t->bn % TGL_PANEL_LINES == 0 ? t->bn : 2 * t->bn;
@@ -110,8 +111,8 @@ static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accu
     g->chunks = tgl_ceil_div(n, g->chunk);
 }
 
-/* Sets the operands of a chunk. Words (hi and lo) are kept for later runs only if there is one
- * chunk. */
+/* Sets the operands of a chunk. If there is only one chunk, its words (hi and lo) are kept for
+ * later runs. */
 static void place_operands(const tgl_shape *s, const tgl_rectangle *part, accurate_geometry *g)
 {
     for (int i = 0; i < 2; i++) {
@@ -130,7 +131,7 @@ static int64_t workspace_of(const accurate_geometry *g)
     return bytes;
 }
 
-/* NULL, or why the choice cannot compute the part of D. */
+/* Returns NULL, or why the choice cannot compute the part of D. */
 static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                           const tgl_rectangle *part, const tgl_choice *choice,
                                           accurate_geometry *g)
@@ -162,7 +163,7 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
     place_operands(s, &chunk, g);
     g->tile_rows = tgl_ceil_div(part->m, t->bm);
     g->tile_columns = tgl_ceil_div(g->chunk, t->bn);
-    /* The kernel counts tiles in 31 bits, from the first up to a grid of blocks past the last. */
+    /* The kernel counts tiles in an int, up to gridDim.x behind the last one. */
     if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch > TGL_GRID_X_MAX / 2.0)
         return tgl_grid_too_large;
     const char *why = tgl_decompose_fault(chip, g->operands);
@@ -175,8 +176,9 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to the times of all configurations on an H200, for 19 products: 512 to 16384 cubed and
- * linear layers. Nearly all predictions are within a tenth. */
+/* Constants of the cost model, fitted to the times of all configurations on an H200, for 19
+ * products: m = n = k from 512 to 16384, and linear layers. Nearly all predictions are within 10
+ * %. */
 enum {
     UNIT_CYCLES =
         3100, /* cycles of a tile before its first wgmma and after its last one, without stores */
@@ -184,8 +186,8 @@ enum {
 };
 static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate */
 
-/* Factor on the time of the main loops, which take `seconds` at full clock: the power limit lowers
- * the clock of long kernels. */
+/* Factor on the time of the main loops: long kernels reach the power limit, which lowers the clock.
+ * seconds: time of the main loops at full clock. */
 static double accurate_slowed(double seconds)
 {
     static const double MOST = 0.35; /* maximum additional time; half of it after HALF_SECONDS */
@@ -193,7 +195,7 @@ static double accurate_slowed(double seconds)
     return 1 + MOST * seconds / (seconds + HALF_SECONDS);
 }
 
-/* Cycles of an SM for BK of K of a tile at the peak rate: hi*hi, hi*lo and lo*hi in f16. */
+/* Cycles of an SM for BK of K of a tile at the f16 peak: three products, hi*hi, hi*lo and lo*hi. */
 static double least_cycles(const tgl_chip *chip, const accurate_row *t)
 {
     enum { PRODUCTS = 3 };
@@ -207,7 +209,7 @@ static void accurate_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
     const double depth = ceil(k / BK), clock = 1e6 * chip->clock_mhz;
     const double chunks = (double)g->chunks, units = (double)g->units;
-    const double waves = ceil(units / (double)chip->sms); /* units of the busiest SM, in a chunk */
+    const double waves = ceil(units / (double)chip->sms); /* tiles of the busiest SM, in a chunk */
     const double tail = UNIT_CYCLES + 4.0 * t->bm * t->bn / STORE_BYTES_A_CLOCK;
     const double least = depth * least_cycles(chip, t) / t->share;
     const double all = tgl_larger(units, chip->sms);
@@ -282,8 +284,8 @@ static void add_scratch(accurate_geometry *g, tgl_list_builder *builder)
     }
 }
 
-/* Adds the pre-pass and the main kernel of the chunk of D that begins at column `col` of the part.
- * The words of its B overwrite those of the chunk before. */
+/* Adds the pre-pass and the main kernel for the chunk of D that begins at column `col` of the part.
+ * The words of this chunk's B overwrite those of the previous chunk. */
 static void add_chunk(const tgl_partition *of, const accurate_geometry *first, int64_t col,
                       tgl_list_builder *builder)
 {
@@ -321,7 +323,7 @@ static void accurate_launch(const tgl_partition *of, tgl_list_builder *builder)
         add_chunk(of, &g, col, builder);
 }
 
-/* The fewest chunks whose workspace is within the limit, if there are any. */
+/* Tries the smallest number of chunks (a power of two) whose workspace is within the limit. */
 static void accurate_shrink(tgl_search *search)
 {
     for (int64_t chunks = 2; chunks <= CHUNKS_MAX; chunks *= 2)

@@ -43,11 +43,12 @@ static const batch_mma_row batch_mma_rows[] = {
 
 enum {
     LINE_BYTES = 128, /* of a K-major operand in shared memory */
-    LARGE = 64,       /* rows or columns of a tile: larger ones are for larger products */
-    SPILL_MAX = 400,  /* bytes of a thread: addresses, a few of which the main loop loads */
+    LARGE = 64,       /* rows or columns: tiles beyond are for larger products */
+    SPILL_MAX = 400,  /* bytes of a thread for spilled addresses; the main loop loads few */
 };
 
-/* blocks: the maximum number of blocks, which share the batch; by default one for each tile. */
+/* blocks: the maximum number of blocks, which share the batch. By default there is one block for
+ * each tile. */
 static const char *const batch_mma_options[] = {"blocks", NULL};
 enum { BLOCKS };
 
@@ -67,33 +68,34 @@ static int bk_of(const batch_mma_geometry *g)
     return (int)tgl_min64(g->row->bk, LINE_BYTES / g->size);
 }
 
-/* Whether copies of these widths need raw lines (kernels/lib/raw_copies.h): cp.async copies 4 bytes
- * at least. */
+/* Whether an operand is aligned to 2 bytes only, so that it needs raw lines
+ * (kernels/lib/raw_copies.h): cp.async copies at least 4 bytes. */
 static bool is_odd(const batch_mma_geometry *g, int vec_a, int vec_b)
 {
     return g->size * tgl_min64(vec_a, vec_b) < 4;
 }
 
-/* Bytes of the raw lines of an operand: a word of 16 bytes more than a line of the tile. */
+/* Bytes of the raw lines of an operand in shared memory. A raw line has 16 bytes more than a line
+ * of the tile. */
 static int raw_bytes(const batch_mma_geometry *g, int edge, bool is_k_major)
 {
     const int bk = bk_of(g);
     return is_k_major ? edge * (bk * g->size + 16) : bk * (edge * g->size + 16);
 }
 
-/* Shared memory of the kernel: the tiles, and the results. */
+/* Bytes of shared memory of a block: for the tiles, and for the results. */
 static int batch_mma_shared_bytes(const batch_mma_geometry *g, const tgl_shape *s, bool odd)
 {
     const batch_mma_row *t = g->row;
     const int warps = t->bm / t->wm * (t->bn / t->wn), sum = g->size == 8 ? 8 : 4;
-    const int rows = warps * 16 * (t->wn + 8) * sum; /* 16 of each warp */
+    const int rows = warps * 16 * (t->wn + 8) * sum; /* 16 rows of each warp */
     const int packed = tgl_type_size(s->type_d) == 2 ? t->bm * t->bn * 2 + 16 : 0;
     const int stage = (t->bm + t->bn) * bk_of(g) * g->size;
     const int raw = raw_bytes(g, t->bm, !s->trans_a) + raw_bytes(g, t->bn, s->trans_b);
     return (odd ? stage + raw : t->stages * stage) + (rows > packed ? rows : packed);
 }
 
-/* NULL, or why the choice cannot compute the product. */
+/* Returns NULL, or why the choice cannot compute the product. */
 static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice *choice,
                                            batch_mma_geometry *g)
 {
@@ -131,34 +133,37 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to batches on an H200: 16 to 64 cubed in bf16, TF32, f64, and 30 of odd sizes up to 175.
- */
+/* Constants of the cost model, fitted to batches on an H200: 16x16x16 to 64x64x64 in bf16, TF32 and
+ * f64, and 30 batches of odd sizes up to 175. "Odd" operands are those of is_odd(). */
 enum {
     BLOCK_CYCLES = 2200, /* of a block before its first tile arrives and after its last one */
     TILE_CYCLES = 1000,  /* minimum cycles of a tile of K */
     WARP_CYCLES = 100,   /* of an SM per warp and tile of K if D has more than 64 rows or columns */
-    ODD_WARP_CYCLES = 320,    /* the same with odd operands, for all D */
+    ODD_WARP_CYCLES = 320,    /* WARP_CYCLES with odd operands, for all D */
     COPY_4_BYTES_A_CLOCK = 12 /* operands that are copied by 4 bytes, and their fragments */
 };
-/* Cycles of an SM per result and byte of an element. Results of a tile outside of D count half. */
+/* Cycles of an SM per result and per byte of an element. Results of a tile that are outside of D
+ * count half. */
 static const double RESULT_CYCLES = 0.13;
-/* The same if rows of D are unaligned: relative, for 16-bit results and for others. */
+/* Factors on RESULT_CYCLES if rows of D are unaligned, for 16-bit results and for others. */
 static const double UNALIGNED_16 = 2.5, UNALIGNED = 1.2;
-/* With odd operands: cycles of an SM per element of A and B; per result that is stored as part of a
- * line; and per result of an unaligned row, and row of a warp. */
+/* With odd operands, cycles of an SM: ODD_CYCLES per element of A and B; LINE_CYCLES per result
+ * that is stored as part of a line; ROW_CYCLES per result of an unaligned row and per row of a warp
+ * tile. */
 static const double ODD_CYCLES = 0.1, LINE_CYCLES = 0.28, ROW_CYCLES = 0.02;
 static const double STREAM_SHARE =
     0.91; /* fraction of the read-only rate that loads reach while D is stored */
 static const double OVERLAP =
     3; /* p of (x^p + y^p)^(1/p), the time of loads and work that overlap */
 
-/* Cycles of an SM to copy `elements` of an operand by 4 bytes; wider copies take no time of it. */
+/* Cycles of an SM to copy `elements` elements of an operand, 4 bytes at a time. Wider copies cost
+ * nothing here. */
 static double narrow_cycles(const batch_mma_geometry *g, double elements, int vec)
 {
     return g->size * vec == 4 ? elements * g->size / COPY_4_BYTES_A_CLOCK : 0;
 }
 
-/* Cycles of an SM to compute a tile of D of m x n. */
+/* Cycles of an SM to compute one tile of D, m x n. */
 static double item_cycles(const tgl_shape *s, const batch_mma_geometry *g, double m, double n)
 {
     const batch_mma_row *t = g->row;
@@ -217,9 +222,10 @@ static int64_t greatest_common_divisor(int64_t x, int64_t y)
     return x;
 }
 
-/* Tries as many blocks as the chip holds at once, which share the batch equally. If a product has
- * several tiles, their number and that of the blocks have no common divisor: else a block would
- * always compute the same tile of a product, and some tiles are larger than others. */
+/* Tries as many blocks as the chip holds at once: they share the batch equally. If a product has
+ * several tiles, some are larger than others. The number of blocks then has no common divisor with
+ * the number of tiles, because otherwise a block would always compute the same tile of a
+ * product. */
 static void batch_mma_search(tgl_search *in)
 {
     batch_mma_geometry g;

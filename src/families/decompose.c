@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The step of gemm/decompose.cu: see decompose.h. Both operands share a launch, so that their
- * blocks have the same number of threads and the same clusters.
+ * The launch of gemm/decompose.cu: see decompose.h. Both operands share a launch. Their blocks
+ * therefore have the same number of threads and clusters of the same size.
  */
 #include "families/decompose.h"
 
@@ -70,28 +70,29 @@ void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* Threads per block: 256; 512 only if a cluster of 8 blocks of 256 cannot hold 8 columns. */
+/* Threads per block: 256. 512 only if a cluster of 8 blocks of 256 threads cannot hold 8 lines that
+ * are columns in memory. */
 static int threads_of(const tgl_decompose *d)
 {
     enum { SMALL = 256, LARGE = 512 };
     return d->length <= SMALL * VALUES ? SMALL : LARGE;
 }
 
-/* Whether `blocks` blocks are at least one for every SM. */
+/* Whether every SM gets at least one of `blocks` blocks. */
 static bool is_enough(const tgl_chip *chip, int64_t blocks)
 {
     return blocks >= chip->sms;
 }
 
-/* The number of groups of `lines` lines. */
+/* The number of blocks or clusters of an operand, if each takes `lines` lines. */
 static int64_t groups_of(const tgl_decompose *d, int lines)
 {
     return d->count * tgl_ceil_div(d->lines, lines);
 }
 
-/* The number of lines of a block, if lines are columns in memory; one number for both operands: as
- * many as a block can hold, or fewer if some SMs would be idle; but at least 8, because 8 columns
- * of a row are a sector (32 bytes). */
+/* The number of lines of a block, for lines that are columns in memory: as many as a block can
+ * hold, or fewer if some SMs would be idle. At least 8, because 8 columns of a row are a sector (32
+ * bytes). Both operands have the same number. */
 static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };
@@ -106,8 +107,8 @@ static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
     return strip;
 }
 
-/* The number of lines of a block, if lines are contiguous in memory: as many as a block can hold,
- * or fewer if some SMs would be idle and each thread still has a float4. */
+/* The number of lines of a block, for lines that are contiguous in memory: as many as a block can
+ * hold, or fewer if some SMs would be idle and each thread still has a float4. */
 static int rows_of(const tgl_chip *chip, const tgl_decompose *d)
 {
     const int threads = threads_of(d);
@@ -125,8 +126,8 @@ static int block_lines(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return both[number].transposes ? strip_of(chip, both) : rows_of(chip, &both[number]);
 }
 
-/* The number of blocks, a power of two, that should share a line: together they hold the whole
- * line, so that it is read from memory once. */
+/* The number of blocks, a power of two, that should share a line of this operand. Together they
+ * hold the whole line, so that it is read from memory once. */
 static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const int64_t values = (int64_t)threads_of(&both[number]) * VALUES;
@@ -137,7 +138,8 @@ static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], in
     return parts;
 }
 
-/* The number of blocks of a cluster, which share a line. Both operands' lines are equally long. */
+/* The number of blocks of a cluster, which share a line. It is the larger of the operands' wanted
+ * numbers. */
 static int decompose_cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     const int a = wanted_parts(chip, both, 0), b = wanted_parts(chip, both, 1);
@@ -154,8 +156,8 @@ static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return tgl_round_up(tgl_ceil_div(both[number].length, parts_of(chip, both, number)), PART_UNIT);
 }
 
-/* The number of steps in which a block reads its part of the lines. If there are several, the block
- * reads the elements twice. */
+/* The number of steps in which a block reads its part of the lines. With more than one step the
+ * block reads all elements twice. */
 static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const tgl_decompose *d = &both[number];
@@ -175,7 +177,7 @@ static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
 
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    /* Maximum k: a 32-bit counter counts the elements of a panel below the range of f16. */
+    /* Maximum k: a 32-bit counter counts a panel's listed elements, 64 lines of at most 2^26. */
     enum { LENGTH_MAX = (1 << 26) - 1 };
     if (both[0].length > LENGTH_MAX) return "k is too long for the pre-pass";
     const double blocks = blocks_of(chip, both, 0) + blocks_of(chip, both, 1);
@@ -192,8 +194,8 @@ static double elements_of(const tgl_decompose *d)
 double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH], int which)
 {
     static const double LAUNCH = 4.5e-6; /* seconds by which the launch delays the next launch */
-    /* Fraction of the copy rate that is reached if lines are rows (columns) in memory: 4.05 (2.95)
-     * TB/s on an H200, for a matrix of 8192 x 8192. */
+    /* Fraction of the copy rate that the pre-pass reaches. Lines that are rows in memory: 4.05 TB/s
+     * on an H200 for a matrix of 8192 x 8192; columns: 2.95 TB/s. */
     static const double ROW_SHARE = 0.93, COLUMN_SHARE = 0.68;
     enum { READ_BYTES = 4, WRITTEN_BYTES = 4 };
     double bytes = 0; /* bytes that a plain copy would move in this time */
@@ -207,9 +209,9 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* Maximum number of bytes of local memory of a thread. The kernel has 64 registers per thread.
- * NVRTC 13.0 spills four of them to read a complex matrix.
- * NVRTC 13.5 spills one of them: a store per block, a load per step. NVRTC 13.0 spills none. */
+/* Maximum bytes of local memory of a thread, which has 64 registers. NVRTC 13.5 spills one
+ * register: a store per block, a load per step. NVRTC 13.0 spills none, or four if the matrix is
+ * complex. */
 enum { LOCAL_BYTES = 8, LOCAL_BYTES_OF_PAIRS = 16 };
 
 static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],
@@ -261,8 +263,9 @@ static void patch_job(const tgl_decompose *d, int number, tgl_list_builder *buil
                          d->counters);
 }
 
-/* Adds a launch of the pre-pass to the list's latest step, as one of the launches that a run
- * chooses from. which: the operands that it reads, TGL_DECOMPOSE_A, _B or _BOTH. */
+/* Adds one launch of the pre-pass to the list's latest step. The step may have several such
+ * launches, of which a run chooses one. which: the operands that it reads, TGL_DECOMPOSE_A, _B or
+ * _BOTH. */
 static void decompose_add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
                                  tgl_list_builder *builder)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/gemv.cu: a matrix times one to four vectors, which is limited by reading the matrix once.
- * The blocks are short; their size depends on the matrix and the chip.
+ * gemm/gemv.cu: a matrix times one to four vectors. The time is that of reading the matrix once.
+ * Blocks are short. Their size depends on the matrix and the chip.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -21,8 +21,8 @@ typedef struct gemv_row {
     } f32, bits16, f64;
 } gemv_row;
 
-/* Name, COUNT; then for F32, 16-bit types and F64: registers, LINES and UNROLL of a K-major matrix,
- * UNROLL of an MN-major one. */
+/* Name, COUNT; then for each of F32, 16-bit types and F64: registers, LINES and UNROLL with a
+ * K-major matrix, UNROLL with an MN-major one. */
 static const gemv_row gemv_rows[] = {
     {"gemv", 1, {64, 1, 4, 8}, {64, 1, 4, 4}, {64, 1, 4, 8}},
     {"gemv_2", 2, {64, 1, 4, 8}, {64, 2, 2, 2}, {64, 1, 4, 8}},
@@ -45,7 +45,7 @@ typedef struct gemv_geometry {
     int size;        /* bytes of an element of A or B */
     bool big_a;      /* A is the matrix, B the vectors; else A the vectors, B the matrix */
     bool k_major;    /* the matrix is K-major */
-    bool is_strided; /* the vector is not contiguous, and the matrix is K-major */
+    bool is_strided; /* the single vector is strided, and the matrix is K-major */
     int64_t length;  /* rows or columns of the matrix in D */
     int threads;     /* threads of a block */
     int lanes_k;     /* threads that share K */
@@ -73,8 +73,8 @@ static int loads_of(const gemv_geometry *g)
 }
 
 /* The number of lines of the matrix that a thread multiplies. Each element of a strided vector
- * takes a load of its own and a line of L1, so it is used for as many lines of the matrix as the
- * thread has loads in flight. */
+ * takes a load of its own and a line of L1. A thread therefore uses it for as many lines of the
+ * matrix as it has loads in flight. */
 static int lines_of(const gemv_geometry *g)
 {
     if (g->is_strided) return loads_of(g);
@@ -86,12 +86,14 @@ static int gemv_unroll_of(const gemv_geometry *g)
     return loads_of(g) / lines_of(g);
 }
 
-/* Sets the threads for a K-major matrix. So many threads share K that they read a line in one step,
- * up to a block of 256 threads, or 512 if the launch has fewer blocks than the chip has SMs.
+/* Sets the threads for a K-major matrix: as many threads share K as are needed to read a line in
+ * one step. They are at most 256, or at most 512 if the launch has fewer blocks than the chip has
+ * SMs.
  *
  * If the matrix has 16-bit elements and many lines, at most two warps share K, in blocks of four
- * warps: the incomplete last step of K wastes less time, and small blocks do not all end at once.
- * 1x28672x3584 took 48 instead of 56 us on an H200 (docs/notes/2026-11-26-gpu-planner.md). */
+ * warps. Then the incomplete last step of K wastes less time, and small blocks do not all end at
+ * once. With this rule 1x28672x3584 takes 48 us on an H200, without it 56 us
+ * (docs/notes/2026-11-26-gpu-planner.md). */
 static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
 {
     enum { MANY_LINES = 16 /* per SM */, FEW_LANES = 64, SMALL_BLOCK = 128 };
@@ -108,10 +110,10 @@ static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
     }
 }
 
-/* Sets the threads for an MN-major matrix. As many threads share K as the chip has room for, but a
+/* Sets the threads for an MN-major matrix: as many share K as the chip has room for, as long as a
  * step is not longer than K. Long matrices, and launches of many matrices, keep the chip busy with
- * blocks of any shape. 512 threads per SM are enough to keep the memory busy: more would only cut
- * the matrix into narrower columns. */
+ * blocks of any shape. 512 threads per SM are enough to keep the memory busy. More would only
+ * divide the matrix into narrower columns. */
 static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
 {
     enum { ENOUGH_THREADS = 512 };
@@ -127,14 +129,14 @@ static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
                  : g->lanes_k < resident / 8 ? resident / 2
                                              : resident;
     /* A 16-byte load covers twice as many columns of a 16-bit type as of F32, so there are half as
-     * many blocks. Blocks of half the size double their number again. */
+     * many blocks. Halving the size of the blocks doubles their number again. */
     if (g->size == 2 && g->threads == resident && packs * g->lanes_k < (int64_t)resident * sms)
         g->threads = resident / 2;
 }
 
 /* The number of elements in a load of the matrix; 4 or 1 for F32. If the matrix is K-major and its
- * loads have 16 bytes, the loads of several vectors must be as wide. The kernel itself finds out
- * whether a single vector is aligned. */
+ * loads have 16 bytes, the loads of several vectors must have 16 bytes, too. The kernel itself
+ * tests whether a single vector is aligned. */
 static int width_of(const tgl_shape *s, const gemv_geometry *g)
 {
     const int64_t edge = g->k_major ? 0 : g->length;
@@ -146,8 +148,8 @@ static int width_of(const tgl_shape *s, const gemv_geometry *g)
     return g->size == 4 ? 1 : matrix < pack ? matrix : pack / 2;
 }
 
-/* Sets which operand is the matrix, the layout of both, and the width of their loads. NULL, or why
- * the configuration does not support them. */
+/* Sets which operand is the matrix, the layout of both, and the width of their loads. Returns NULL,
+ * or why the configuration does not support them. */
 static const char *gemv_look_at_operands(const tgl_shape *s, gemv_geometry *g)
 {
     const int count = g->row->count;
@@ -197,8 +199,8 @@ static const char *gemv_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to measurements on an H200; MORE_CYCLES and FFMA_SHARE to two products with several
- * vectors (docs/notes/2026-11-26-gpu-planner.md). */
+/* Constants of the cost model, fitted to measurements on an H200. MORE_CYCLES and FFMA_SHARE are
+ * fitted to two products with several vectors (docs/notes/2026-11-26-gpu-planner.md). */
 enum {
     LAUNCH_CYCLES = 2500, /* of a launch */
     MORE_CYCLES = 2500,   /* additional cycles of a launch with several vectors */
@@ -222,7 +224,7 @@ static double vector_bytes(const tgl_chip *chip, const tgl_shape *s, const gemv_
            (is_kept && on_all < blocks ? on_all : blocks);
 }
 
-/* Seconds to load a strided vector: the L1 of an SM delivers one such element in a cycle. */
+/* Seconds to load a strided vector. The L1 of an SM delivers one strided element per cycle. */
 static double strided_seconds(const tgl_chip *chip, const tgl_shape *s, const gemv_geometry *g)
 {
     if (!g->is_strided) return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/mma.cu: products on the tensor cores by mma.sync, of f16, bf16, FP32 as TF32, f64, and int8,
- * of any shape and alignment. A block computes a tile of D. If the tiles are few, or do not fill
+ * of any shape and alignment. A block computes a tile of D. If the tiles do not fill the chip or
  * the last wave, some of them are split over K (split-K).
  */
 #include "families/groups.h"
@@ -11,10 +11,12 @@
 /* ---- Configurations -------------------------------------------------------------------------- */
 
 /* From the largest tile to the smallest: name, BM, BN, BK in bytes, WM, WN, STAGES, SLICES,
- * FRAGMENTS, for f64, registers of a thread. Warps of 64 x 64 (f64: 64 x 32) need the fewest loads
- * per mma.sync; smaller warp tiles leave room for more warps. Stages of up to 96 KB fit the chips
- * with 100 KB of shared memory. A name has the tile with BK in bytes; _w and the number of warps,
- * if two rows have the same tile; _s and the number of slices; and f64. */
+ * FRAGMENTS, for f64, registers of a thread.
+ *
+ * Warp tiles of 64 x 64 (f64: 64 x 32) need the fewest loads per mma.sync. Smaller ones leave room
+ * for more warps. Stages of up to 96 KB fit the chips with 100 KB of shared memory. A name has the
+ * tile with BK in bytes. _w4: 4 warps, if two rows have the same tile. _s2: 2 slices. f64: for
+ * f64. */
 // clang-format off
 static const mma_row mma_rows[] = {
     {"mma_128x256x64",          128, 256,  64, 64, 64, 4, 1, 2, false, 255},
@@ -43,8 +45,8 @@ static const mma_row mma_rows[] = {
 };
 // clang-format on
 
-/* splits: number of blocks that share the K of a tile. whole: number of tiles, counted from the
- * first one, that are not split. */
+/* splits: number of blocks that share the K of a tile. whole: the first `whole` tiles are not
+ * split. */
 static const char *const mma_options[] = {"splits", "whole", NULL};
 enum { SPLITS, WHOLE };
 
@@ -56,7 +58,8 @@ static void mma_tile(int index, int *m, int *n)
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* Copies through registers arrive one tile late: more than three stages gain nothing. */
+/* With copies through registers 3 stages, else those of the row. Copies through registers arrive
+ * one tile late, so that more than three stages gain nothing. */
 static int stages_of(const mma_geometry *g, int vec_a, int vec_b)
 {
     return mma_copies_by_registers(g, vec_a, vec_b) ? 3 : g->row->stages;
@@ -67,7 +70,8 @@ static int sum_bytes(const mma_geometry *g)
     return g->row->is_f64 ? 8 : 4;
 }
 
-/* Shared memory of the kernel: the stages. The sums of slices and the epilogue's rows reuse it. */
+/* Bytes of shared memory of a block: the stages. The sums of slices and the rows of the epilogue
+ * reuse the memory of the stages. */
 static int mma_shared_bytes(const mma_geometry *g, int vec_a, int vec_b)
 {
     const mma_row *t = g->row;
@@ -78,7 +82,7 @@ static int mma_shared_bytes(const mma_geometry *g, int vec_a, int vec_b)
     return stages > sums ? stages : sums;
 }
 
-/* Splits the tiles from number `whole` on, as far as their K allows. */
+/* Splits the tiles from number `whole` on. The splits are fewer than asked if K is too short. */
 static void mma_split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
 {
     struct tgl_gemm_args *args = &g->step.args;
@@ -88,7 +92,7 @@ static void mma_split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_ge
     if (whole >= tiles || asked < 2) return;
     const int64_t chunk = mma_chunk_of(s, g, asked);
     const int64_t splits = chunk > 0 ? tgl_ceil_div(s->k, chunk) : 1;
-    if (splits < 2) return; /* nothing is left for a second block */
+    if (splits < 2) return; /* all of K is one split */
     args->splits = (int)splits;
     args->k_chunk = (int)chunk;
     args->tiles_whole = (int)whole;
@@ -97,22 +101,22 @@ static void mma_split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_ge
     g->step.scratch_bytes = split_tile_count * splits * g->row->bm * g->row->bn * sum_bytes(g);
 }
 
-/* Whether a kernel with copies of these widths has no registers for the fragments of its row:
- * narrow copies need more registers. */
+/* Whether narrow copies, which need more registers, leave too few for the fragments of the row.
+ * vec_a, vec_b: elements of a copy. */
 static bool is_crowded(const mma_geometry *g, int vec_a, int vec_b)
 {
     enum { CROWDED = 250 }; /* of the 255 registers that a thread may have */
     return g->row->registers >= CROWDED && g->size * tgl_min64(vec_a, vec_b) < 16;
 }
 
-/* Elements of a copy of an operand. An MN-major operand of 8 bits is transposed on its way to
- * shared memory: its elements are copied one by one (lib/mma_gathered_copies.h). */
+/* Elements per copy of an operand. 1 for an MN-major operand of 8 bits: it is transposed on its way
+ * to shared memory, element by element (lib/mma_gathered_copies.h). */
 static int mma_copy_width(const tgl_shape *s, bool is_mn_major, int64_t ld, int64_t stride)
 {
     return tgl_type_size(s->type_a) == 1 && is_mn_major ? 1 : tgl_copy_width(s, 0, ld, stride);
 }
 
-/* NULL, or why the choice cannot compute the product. */
+/* Returns NULL, or why the choice cannot compute the product. */
 static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
 {
     const mma_row *t = tgl_choice_row(choice);
@@ -172,7 +176,8 @@ static int next_splits(int splits)
     return splits < 8 ? splits + 1 : splits + (splits + 4) / 5;
 }
 
-/* Tries to split all tiles if they do not fill the chip, else the tiles of the last wave. */
+/* If the tiles do not fill the chip, tries to split all of them, else only the tiles of the last
+ * wave. */
 static void mma_search(tgl_search *in)
 {
     mma_geometry g;
@@ -207,7 +212,7 @@ static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_una
     const mma_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const int fragments = is_crowded(g, vec_a, vec_b) ? 0 : t->fragments;
-    /* A group's end cuts the rows of A, or K, anywhere. */
+    /* Where a group ends, the rows of A or K are cut off at any element. */
     const bool is_cut = s->trans_a && vec_a > 1 && tgl_has_groups_of_rows(s);
     const bool is_k_cut = s->grouping == TGL_GROUPED_DEPTH;
     const tgl_macro macros[] = {{"BM", t->bm},

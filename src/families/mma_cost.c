@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The predicted time of the family mma.
+ * Predicts the time of the family mma, and lower bounds of it.
  */
 #include "families/mma_geometry.h"
 
 #include <math.h>
 
-/* Fitted to times on an H200: 512 to 4096 cubed in bf16 and f64, and 340 products of random sizes
- * in bf16, TF32 and f64 (docs/notes/2026-11-26-gpu-planner.md). ..._A_CLOCK: bytes per clock. */
+/* Constants of the cost model, fitted to times on an H200: m = n = k from 512 to 4096 in bf16 and
+ * f64, and 340 products of random sizes in bf16, TF32 and f64
+ * (docs/notes/2026-11-26-gpu-planner.md). PLAIN_...: with copies through registers. ..._A_CLOCK:
+ * bytes per clock of an SM. */
 enum {
     TILE_CYCLES = 2900,        /* of a tile outside of its main loop, without its results */
-    PLAIN_TILE_CYCLES = 2500,  /* the same with copies through registers: each other block there */
-    WARP_RESULT_CYCLES = 1,    /* per result of a warp: it passes through shared memory */
-    WAIT_CYCLES = 60,          /* per tile of K: the barrier, and the first fragments after it */
-    PLAIN_WAIT_CYCLES = 900,   /* the same for copies through registers */
+    PLAIN_TILE_CYCLES = 2500,  /* additional cycles of a tile for each other block on the SM */
+    WARP_RESULT_CYCLES = 1,    /* cycles per result of a warp tile, in shared memory */
+    WAIT_CYCLES = 60,          /* cycles per tile of K: its barrier and first fragments */
+    PLAIN_WAIT_CYCLES = 900,   /* cycles per tile of K: the same */
     STORE_BYTES_A_CLOCK = 32,  /* rate of stores of D in aligned groups of four elements */
     SINGLE_BYTES_A_CLOCK = 8,  /* rate of stores of D as scalars */
     REDUCE_CYCLES = 1600,      /* of a split tile: fences and the counter */
@@ -23,14 +25,15 @@ enum {
     COPY_BYTES_A_CLOCK = 32,   /* rate of cp.async, during which shared memory is not read */
     COPY_4_BYTES_A_CLOCK = 20, /* rate of cp.async of 4 bytes per thread */
     PLAIN_BYTES_A_CLOCK = 14,  /* rate of copies through registers */
-    SINGLE_COPY_BYTES_A_CLOCK = 7, /* the same of 8-bit elements one by one: estimated */
+    SINGLE_COPY_BYTES_A_CLOCK = 7, /* copies of 8-bit elements one by one: an estimate */
 };
 static const double LOOP_SHARE = 0.95; /* fraction of these rates that the main loop reaches */
-/* Fraction of the copy rate that the main loop reaches; and with tiles of 16 rows or columns. */
+/* Fraction of the copy rate that the main loop reaches. THIN_...: with tiles of 16 rows or
+ * columns. */
 static const double MEMORY_SHARE = 0.68, THIN_MEMORY_SHARE = 0.5;
 
-/* Multiply-adds of an SM per clock by mma.sync: on compute capability 9.0 about 62 % of wgmma's
- * rate, on 10.x a quarter of tcgen05's; in F64 the full rate, or 2 on chips whose tensor cores do
+/* Multiply-adds of an SM per clock by mma.sync. On compute capability 9.0 about 62 % of wgmma's
+ * rate, on 10.x a quarter of tcgen05's rate. F64: the full rate; 2 on chips whose tensor cores do
  * not support F64 (CUDA programming guide, throughput of arithmetic instructions). */
 static double mma_rate(const tgl_chip *chip, tgl_type type)
 {
@@ -44,8 +47,8 @@ static double mma_rate(const tgl_chip *chip, tgl_type type)
                             : half; /* e4m3 and e5m2 are multiplied as f16 */
 }
 
-/* Cycles of an SM to copy a tile of `edge` rows or columns of one operand, with `vec` elements in a
- * copy. */
+/* Cycles of an SM to copy a tile of one operand. edge: rows or columns of the tile; vec: elements
+ * in a copy. */
 static double mma_copy_cycles(const mma_geometry *g, int edge, int vec)
 {
     const double bytes = edge * g->row->bk_bytes;
@@ -56,7 +59,7 @@ static double mma_copy_cycles(const mma_geometry *g, int edge, int vec)
                                  : PLAIN_BYTES_A_CLOCK);
 }
 
-/* Cycles of an SM to multiply a tile of K of a block, without waits. */
+/* Cycles of an SM to multiply one tile of K of a block, without waits. */
 static double mma_busy_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g)
 {
     const mma_row *t = g->row;
@@ -69,7 +72,7 @@ static double mma_busy_cycles(const tgl_chip *chip, const tgl_shape *s, const mm
     return tgl_larger(arithmetic, reads + copies) / LOOP_SHARE;
 }
 
-/* Cycles of an SM in which each of `blocks` resident blocks multiplies a tile of K. busy:
+/* Cycles in which an SM multiplies one tile of K for each of its `blocks` resident blocks. busy:
  * mma_busy_cycles(). */
 static double mma_step_cycles(const mma_geometry *g, double busy, double blocks)
 {
@@ -100,8 +103,8 @@ static double store_cycles(const tgl_shape *s, const mma_geometry *g)
     return bytes / (s->ldd % group == 0 ? STORE_BYTES_A_CLOCK : SINGLE_BYTES_A_CLOCK);
 }
 
-/* Cycles to add the sums of a split tile. A thread with few sums loads those of several splits at
- * once (SPLITS_AT_ONCE of kernels/lib/split_k.h). */
+/* Cycles to add the sums of a split tile. at_once: SPLITS_AT_ONCE of kernels/lib/split_k.h: a
+ * thread with few sums loads those of several splits together. */
 static double reduce_cycles(const mma_geometry *g, int splits)
 {
     const double bytes = (double)(g->row->is_f64 ? 8 : 4) * g->row->bm * g->row->bn;
@@ -110,8 +113,8 @@ static double reduce_cycles(const mma_geometry *g, int splits)
            (SPLIT_CYCLES * splits + (1 + splits) * bytes / SPLIT_BYTES_A_CLOCK) / at_once;
 }
 
-/* Cycles of `count` blocks: full waves, then one that may leave SMs idle. after: cycles of an SM
- * for each block after its main loop. */
+/* Cycles of the busiest SM for `count` blocks: full waves, then a last wave that may leave SMs
+ * idle. depth: K of a block; after: cycles of an SM for each block behind its main loop. */
 static double mma_wave_cycles(const tgl_chip *chip, const mma_geometry *g, double busy,
                               double count, int resident, double depth, double after)
 {
@@ -127,7 +130,8 @@ static double memory_share(const mma_geometry *g)
     return g->row->bm == 16 || g->row->bn == 16 ? THIN_MEMORY_SHARE : MEMORY_SHARE;
 }
 
-/* Cycles of the busiest SM: `whole` tiles, and `split` tiles with `splits` blocks of this depth. */
+/* Cycles of the busiest SM for `whole` tiles, and for `split` tiles with `splits` blocks each,
+ * which multiply `chunk` of K. */
 static double all_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
                          double busy, int resident, double whole, double split, int splits,
                          int64_t chunk)
@@ -173,14 +177,14 @@ void tgl_mma_bound_start(const tgl_chip *chip, const tgl_shape *s, const mma_geo
                      .busy = mma_busy_cycles(chip, s, g)};
 }
 
-/* Seconds of a candidate with this number of blocks. */
+/* Seconds of a candidate with `blocks` blocks that keeps an SM busy for `cycles`. */
 static double least_with(const mma_bound *b, double cycles, double blocks)
 {
     const double late = blocks > b->chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0;
     return TGL_LAUNCH_SECONDS + late + cycles / (1e6 * b->chip->clock_mhz);
 }
 
-/* The number of splits of this depth. */
+/* The number of splits if each has `chunk` of K. */
 static int splits_of(const mma_bound *b, int64_t chunk)
 {
     return chunk > 0 ? (int)tgl_ceil_div(b->shape->k, chunk) : 1;
@@ -197,7 +201,8 @@ double tgl_mma_least_of_options(const mma_bound *b, int splits, int64_t whole)
                       (double)whole + split * (double)used);
 }
 
-/* Cycles of an SM with an even share of all steps of K, and the fixed part of one tile. */
+/* A lower bound of the cycles of an SM: an even share of all steps of K, and the part of one tile
+ * outside its main loop. */
 static double least_even_cycles(const mma_bound *b)
 {
     const mma_row *t = b->g->row;
@@ -212,8 +217,8 @@ double tgl_mma_least_of_splits(const mma_bound *b, int splits)
     return least_with(b, least_even_cycles(b) + reduce_cycles(b->g, used), b->tiles);
 }
 
-/* Whole tiles: a block has all of K; at best, all blocks of an SM are resident. Split tiles: at
- * best, all SMs have the same number of steps. */
+/* The smaller of two bounds. Whole tiles: a block has all of K, and at best all blocks of an SM are
+ * resident. Split tiles: at best all SMs have the same number of steps. */
 double tgl_mma_least_of_all(const mma_bound *b)
 {
     const tgl_shape *s = b->shape;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the family mma share: mma.c decides how a configuration computes a product, and
- * mma_cost.c predicts the time of that.
+ * What the files of the family mma share. mma.c decides how a configuration computes a product, and
+ * mma_cost.c predicts its time.
  */
 #ifndef TGL_MMA_GEOMETRY_H
 #define TGL_MMA_GEOMETRY_H
@@ -21,16 +21,16 @@ typedef struct mma_row {
     int registers; /* of a thread, as compiled for sm_90a: the maximum of all types and layouts */
 } mma_row;
 
-/* How a choice computes a product. args.k_chunk: K of each split but the last, which takes the
- * rest. */
+/* How a choice computes a product. step.args.k_chunk: K of each split, except the last, which takes
+ * the rest of K. */
 typedef struct mma_geometry {
     const mma_row *row;
     int size; /* bytes of an element of A and B */
     tgl_gemm_step step;
 } mma_geometry;
 
-/* Whether copies of these widths go through registers: cp.async copies 4 bytes at least, and 16-bit
- * elements may begin at odd multiples of 2. */
+/* Whether an operand is copied through registers: cp.async copies at least 4 bytes, so it cannot
+ * copy single elements of 16 or 8 bits. */
 static inline bool mma_copies_by_registers(const mma_geometry *g, int vec_a, int vec_b)
 {
     return g->size * tgl_min64(vec_a, vec_b) < 4;
@@ -40,13 +40,14 @@ static inline bool mma_copies_by_registers(const mma_geometry *g, int vec_a, int
 void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *shape, const mma_geometry *g,
                           tgl_candidate *c);
 
-/* K of a split if the tiles have this number of splits. */
+/* K of a split if each tile has `splits` splits. */
 static inline int64_t mma_chunk_of(const tgl_shape *s, const mma_geometry *g, int64_t splits)
 {
     return tgl_round_up(tgl_ceil_div(s->k, splits), g->row->bk_bytes / g->size);
 }
 
-/* What the lower bounds of all candidates of a configuration have in common. */
+/* State shared by the lower bounds of all candidates of one configuration. A bound lets the search
+ * skip candidates that cannot be the fastest. */
 typedef struct mma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
@@ -60,8 +61,8 @@ typedef struct mma_bound {
 void tgl_mma_bound_start(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
                          int resident, mma_bound *bound);
 
-/* Lower bounds of the seconds: of all candidates that the search tries; with these options; with at
- * least this number of splits, which grows with the number. */
+/* Lower bounds of the seconds: of all candidates that the search tries; of the candidate with these
+ * options; of all candidates with `splits` or more splits. */
 double tgl_mma_least_of_all(const mma_bound *bound);
 double tgl_mma_least_of_options(const mma_bound *bound, int splits, int64_t whole);
 double tgl_mma_least_of_splits(const mma_bound *bound, int splits);

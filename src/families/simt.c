@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/simt.cu: FP32 products of any shape on CUDA cores. A block computes a tile of D. If the
- * tiles are few, or do not fill the last wave, some of them are split over K (split-K).
+ * tiles do not fill the chip or the last wave, some of them are split over K (split-K).
  */
 #include "families/groups.h"
 #include "families/simt_geometry.h"
@@ -52,7 +52,7 @@ static const simt_row simt_rows[] = {
 };
 // clang-format on
 
-/* When copies and loads are issued: see simt_schedules.inc. */
+/* When the main loop issues copies and loads: see simt_schedules.inc. */
 typedef struct simt_schedule {
     const char *name, *layout;
     int width;
@@ -83,7 +83,8 @@ static void simt_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* The schedule for a layout and copies and stores of these widths; NULL: the kernel's own. */
+/* The row of schedules[] for this layout and these widths of copies and stores. NULL: there is
+ * none, and the kernel's default applies. */
 static const simt_schedule *find_schedule(const simt_row *t, const tgl_shape *s, int vec_a,
                                           int vec_b, int vec_d)
 {
@@ -98,8 +99,8 @@ static const simt_schedule *find_schedule(const simt_row *t, const tgl_shape *s,
     return NULL;
 }
 
-/* Adds the macros of a schedule (NULL: none), or the options of the choice instead. The options are
- * for the aligned kernel only, because the unaligned one has more copies. */
+/* Adds the macros of a schedule (NULL: none). Options of the choice replace them, but only in the
+ * aligned kernel, because the unaligned one has more copies. */
 static void add_schedule(const simt_schedule *found, const tgl_choice *choice, bool is_unaligned,
                          tgl_list_builder *builder)
 {

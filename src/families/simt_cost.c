@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The predicted time of the family simt. SMs work on full waves of tiles and on the splits of the
- * other tiles; a configuration is slow where other instructions or latencies hold up the FFMAs.
+ * Predicts the time of the family simt, and lower bounds of it. SMs compute full waves of tiles,
+ * and then the splits of the other tiles. A configuration is slow where other instructions or
+ * latencies delay the FFMAs.
  */
 #include "families/simt_geometry.h"
 
 #include <math.h>
 
-/* Fitted to measurements on an H200. ..._A_CLOCK: bytes per clock of an SM. */
+/* Constants of the cost model, fitted to measurements on an H200. ..._A_CLOCK: bytes per clock of
+ * an SM. */
 enum {
     LOOP_INSTRUCTIONS = 33, /* instructions of a thread per tile: barriers, stages, addresses */
     COPY_INSTRUCTIONS = 8,  /* a copy takes as long as this many instructions */
-    LATENCY_CYCLES = 4,     /* of a shared load and its use, which other FFMAs must hide */
+    LATENCY_CYCLES = 4,     /* cycles of a shared load until its use, for other FFMAs to hide */
     TILE_CYCLES = 4000, /* cycles of a tile before its first and after its last FFMA, no stores */
     STORE_BYTES_A_CLOCK = 32, /* rate of stores of D as float4 */
     LINE_BYTES_A_CLOCK = 11,  /* rate of stores of D in unaligned rows */
@@ -39,7 +41,7 @@ static double issue_share(const simt_geometry *g)
     return t->bk * ffmas / all;
 }
 
-/* The fraction of these issue slots that `blocks` resident blocks use: few warps cannot hide the
+/* The fraction of the issue slots that `blocks` resident blocks fill: few warps cannot hide the
  * latencies. */
 static double used_share(const simt_geometry *g, int blocks)
 {
@@ -85,8 +87,8 @@ static double simt_store_cycles(const tgl_shape *s, const simt_geometry *g)
     return 4.0 * t->bm * t->bn / bytes_a_clock;
 }
 
-/* Cycles of `count` blocks: full waves, then one that may leave SMs idle. after: cycles of an SM
- * for each block after its main loop. */
+/* Cycles of the busiest SM for `count` blocks: full waves, then a last wave that may leave SMs
+ * idle. depth: K of a block; after: cycles of an SM for each block behind its main loop. */
 static double simt_wave_cycles(const tgl_chip *chip, const simt_geometry *g, double count,
                                int resident, double depth, double after)
 {
@@ -110,7 +112,7 @@ static double simt_reduce_cycles(const simt_geometry *g)
            (1 + groups) * bytes / cluster / BLOCK_BYTES_A_CLOCK;
 }
 
-/* Cycles of an SM for tiles with splits of equal depth. */
+/* Cycles of the busiest SM for split tiles whose splits have equal depth. */
 static double even_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
                           double tiles, int resident)
 {
@@ -121,7 +123,8 @@ static double even_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_g
                ceil(blocks / ((double)chip->sms * resident));
 }
 
-/* Cycles of an SM with `resident` splits of this depth, which store their sums in the workspace. */
+/* Cycles of an SM with `resident` splits, each of `depth` of K. The splits store their sums in the
+ * workspace. */
 static double split_cycles(const tgl_chip *chip, const simt_geometry *g, int resident, double depth)
 {
     const double bytes = 4.0 * g->row->bm * g->row->bn * resident;
@@ -134,9 +137,10 @@ double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int
     return none / (split_cycles(chip, g, resident, 1) - none);
 }
 
-/* Cycles of tiles whose first splits are larger than the others. Each free slot (room for a block
- * on an SM) takes the next split, large ones first. The loop follows the slots; more splits than
- * FOLLOWED_MAX need partial sums for which no device has memory, so an average is enough. */
+/* Cycles of the busiest SM for tiles whose first splits are deeper than the others. Each free slot
+ * (room for a block on an SM) takes the next split, deep ones first. The loop follows all slots up
+ * to FOLLOWED_MAX. With more splits an average is enough: no device has memory for their partial
+ * sums. */
 static double uneven_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
                             double tiles, int resident)
 {
@@ -196,15 +200,16 @@ void tgl_simt_bound_start(const tgl_chip *chip, const tgl_shape *s, const simt_g
     }
 }
 
-/* Cycles of an SM for one of the `blocks` blocks that run on it; it multiplies `depth` of K. */
+/* A lower bound of the cycles of an SM for one of the `blocks` blocks that run on it. The block
+ * multiplies `depth` of K. */
 static double least_block_cycles(const simt_bound *b, double blocks, double depth)
 {
     const int together = blocks < b->resident ? (int)blocks : b->resident;
     return b->of_k[together] * depth + b->slices;
 }
 
-/* Cycles to add the sums of a split tile, and to store it, with clusters of at most `most` blocks.
- * They grow with the splits, and get fewer with larger clusters. */
+/* A lower bound of the cycles to add the sums of a split tile and to store it, with clusters of at
+ * most `most` blocks. It grows with the splits, and falls with larger clusters. */
 static double least_reduce_cycles(const simt_bound *b, int splits, int most)
 {
     const double bytes = 4.0 * b->g->row->bm * b->g->row->bn, groups = (double)splits / most;
@@ -219,7 +224,7 @@ static double least_reduce_cycles(const simt_bound *b, int splits, int most)
     return alone < clusters + between ? alone : clusters + between;
 }
 
-/* The largest cluster that divides the splits; the largest of all if `splits` is 0. */
+/* The largest cluster size that divides `splits`. splits 0: the largest of all. */
 static int largest_cluster(const tgl_chip *chip, int splits)
 {
     int most = chip->cluster_max < TGL_CLUSTER_MAX ? chip->cluster_max : TGL_CLUSTER_MAX;
@@ -228,7 +233,7 @@ static int largest_cluster(const tgl_chip *chip, int splits)
     return most > 1 ? most : 1;
 }
 
-/* The seconds of a launch of this number of blocks that takes an SM `cycles` cycles. */
+/* The seconds of a launch of `blocks` blocks that keeps an SM busy for `cycles`. */
 static double least_with(const simt_bound *b, double cycles, double blocks)
 {
     const double late = blocks > b->chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0;
@@ -236,8 +241,8 @@ static double least_with(const simt_bound *b, double cycles, double blocks)
 }
 
 /* A lower bound of the cycles of an SM for the tiles that are not split, without the start of the
- * first one. It leaves out TGL_CLUSTER_MAX tiles, because the launch may split a few more tiles to
- * fill clusters. */
+ * first one. It counts TGL_CLUSTER_MAX tiles fewer, because the launch may split so many more tiles
+ * to fill clusters. */
 static double least_whole_cycles(const simt_bound *b, double tiles)
 {
     const double blocks = (tiles - TGL_CLUSTER_MAX) / b->chip->sms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a configuration of the family simt computes a product: its copies, its grid, and which tiles
- * are split over K by how many blocks and clusters.
+ * How a configuration of the family simt computes a product: its copies, its grid, which tiles are
+ * split over K, and by how many blocks and clusters.
  */
 #include "families/simt_geometry.h"
 #include "families/groups.h"
@@ -28,9 +28,9 @@ static int simt_shared_bytes(const simt_row *t, int cluster)
 
 /* ---- Clusters -------------------------------------------------------------------------------- */
 
-/* Whether each of `blocks` blocks finds an SM of its own, as long as there are enough SMs for all
- * blocks. Where clusters of this size do not fill all SMs, blocks of a cluster would share an SM
- * while other SMs are idle. */
+/* Whether clusters of this size leave each of `blocks` blocks an SM of its own (if there are more
+ * blocks than SMs: an equal share). Clusters of some sizes do not fit on all SMs, so that blocks of
+ * a cluster would share an SM while other SMs are idle. */
 static bool has_room(const tgl_chip *chip, int cluster, double blocks)
 {
     static const double LEAST =
@@ -39,10 +39,10 @@ static bool has_room(const tgl_chip *chip, int cluster, double blocks)
     return blocks <= (share < 1 ? LEAST * share : 1) * chip->sms * ceil(blocks / chip->sms);
 }
 
-/* The largest cluster size that divides `splits` and for which there is room. If there is none: 2,
- * or 1 if splits is odd; but the largest size that divides `splits` if a tile would otherwise have
- * more than GROUPS_MAX clusters, whose sums take too long to add up. whole: blocks of tiles that
- * are not split, which are launched in clusters as well. */
+/* The largest cluster size that divides `splits` and has_room(). If there is none: 2, or 1 if
+ * splits is odd. But if a tile then had more than GROUPS_MAX clusters, whose sums would take too
+ * long to add up: the largest size that divides `splits`. whole: blocks of tiles that are not
+ * split, which are launched in clusters as well. */
 static int simt_cluster_of(const tgl_chip *chip, int splits, double whole, double blocks)
 {
     enum { GROUPS_MAX = 16 };
@@ -59,7 +59,7 @@ static int simt_cluster_of(const tgl_chip *chip, int splits, double whole, doubl
 
 /* ---- Split-K --------------------------------------------------------------------------------- */
 
-/* Splits the tiles from number `whole` on, as far as their K allows. */
+/* Splits the tiles from number `whole` on. The splits are fewer than asked if K is too short. */
 static void simt_split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
                              simt_geometry *g)
 {
@@ -71,7 +71,7 @@ static void simt_split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl
     g->first_depth = s->k;
     if (whole >= tiles || asked < 2) return;
     const int64_t part = depth > 0 ? depth : tgl_ceil_div(s->k, asked);
-    if (part >= s->k) return; /* nothing is left for a second block */
+    if (part >= s->k) return; /* all of K is one split */
     const int64_t chunk = tgl_round_up(part, simt_depth_of_step(g->row));
     const int64_t splits = tgl_min64(tgl_ceil_div(s->k, chunk), asked);
     if (splits < 2) return;
@@ -109,7 +109,7 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .registers = t->registers,
                  .local_bytes = t->min_blocks > 1 ? TGL_SPILL_MAX : 0,
                  /* Copies transpose K-major operands element by element. */
-                 .vec_a = !s->trans_a || tgl_has_groups_of_rows(s) /* they end anywhere */
+                 .vec_a = !s->trans_a || tgl_has_groups_of_rows(s) /* groups end at any row */
                               ? 1
                               : tgl_copy_width(s, s->m, s->lda, s->stride_a),
                  .vec_b = s->trans_b ? 1 : tgl_copy_width(s, s->n, s->ldb, s->stride_b),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the family simt share: simt.c has the configurations and the launch,
- * simt_geometry.c decides how a configuration computes a product, simt_cost.c predicts the time of
- * that, and simt_search.c chooses the options that are worth trying.
+ * What the files of the family simt share. simt.c has the configurations and the launch.
+ * simt_geometry.c decides how a configuration computes a product, and simt_cost.c predicts its
+ * time. simt_search.c chooses the options that are worth trying.
  */
 #ifndef TGL_SIMT_GEOMETRY_H
 #define TGL_SIMT_GEOMETRY_H
@@ -21,10 +21,9 @@ typedef struct simt_row {
     int registers;  /* of a thread, as compiled for sm_90a */
 } simt_row;
 
-/* splits: number of blocks that share the K of a tile. whole: number of tiles, counted from the
- * first one, that are not split. depth: K of each split but the first, which takes the rest; by
- * default all splits have the same depth. SCHEDULE: the first of five options that replace a
- * schedule's macros. */
+/* splits: number of blocks that share the K of a tile. whole: the first `whole` tiles are not
+ * split. depth: K of each split but the first, which takes the rest; by default all splits have the
+ * same depth. SIMT_SCHEDULE: the first of five options that replace a schedule's macros. */
 enum { SIMT_SPLITS, SIMT_WHOLE, SIMT_DEPTH, SIMT_SCHEDULE };
 
 /* How a choice computes a product. */
@@ -40,8 +39,8 @@ typedef struct simt_geometry {
 const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *shape,
                                    const tgl_choice *choice, simt_geometry *g);
 
-/* The K that the slices of a block multiply in one step, before they need the next tiles. The depth
- * of a split is a multiple of it. */
+/* K that the slices of a block multiply together in one step of the main loop. The depth of a split
+ * is a multiple of it. */
 static inline int simt_depth_of_step(const simt_row *row)
 {
     return row->bk * row->slices;
@@ -57,19 +56,21 @@ static inline bool simt_is_uneven(const simt_geometry *g)
 void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *shape, const simt_geometry *g,
                            tgl_candidate *c);
 
-/* The depth in K that takes as long as the fixed part of a split: its launch, its first tiles and
- * storing its sums. */
+/* The depth in K whose arithmetic takes as long as the fixed part of a split: its launch, its first
+ * tiles, and storing its sums. */
 double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int resident);
 
-/* What the lower bounds of all candidates of a configuration have in common. */
+/* State shared by the lower bounds of all candidates of one configuration. A bound lets the search
+ * skip candidates that cannot be the fastest. */
 typedef struct simt_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
     const simt_geometry *g; /* with default options */
-    int resident;           /* blocks of an SM, with default options; others may have fewer */
+    int resident;           /* blocks per SM with default options; others may have fewer */
     double tiles;           /* in the batch */
     double store, slices;   /* cycles of an SM to store a tile, and to add the sums of its slices */
-    /* Cycles of an SM for each K of a block: the minimum of 1 to this number of resident blocks. */
+    /* of_k[b]: cycles of an SM per k of a block, at least: the minimum over 1 to b resident
+     * blocks. */
     double of_k[TGL_BLOCKS_PER_SM_MAX + 1];
 } simt_bound;
 
@@ -77,15 +78,16 @@ typedef struct simt_bound {
 void tgl_simt_bound_start(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
                           int resident, simt_bound *bound);
 
-/* Lower bounds of the seconds of a candidate that splits the tiles from `whole` on: into splits of
- * equal depth; into a large one and others of depth `chunk`. */
+/* Lower bounds of the seconds of a candidate that splits the tiles from `whole` on. Even: into
+ * splits of equal depth. Uneven: into a deep one and others of depth `chunk`. */
 double tgl_simt_least_of_even(const simt_bound *bound, int splits, int64_t whole);
 double tgl_simt_least_of_uneven(const simt_bound *bound, int splits, int64_t whole, int64_t chunk);
 
-/* A lower bound of all candidates. */
+/* A lower bound of the seconds of all candidates. */
 double tgl_simt_least_of_all(const simt_bound *bound);
 
-/* A lower bound of all candidates with at least this number of splits. It grows with the number. */
+/* A lower bound of the seconds of all candidates with `splits` or more splits. It grows with
+ * `splits`. */
 double tgl_simt_least_of_splits(const simt_bound *bound, int splits);
 
 /* For tgl_family.least_seconds. */

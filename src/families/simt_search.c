@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The options of the family simt that are worth trying: how many tiles are split over K, by how
- * many blocks, and whether the first split of a tile is larger than the others.
+ * Chooses the options of the family simt that are worth trying: how many tiles are split over K, by
+ * how many blocks, and whether the first split of a tile is deeper than the others.
  */
 #include "families/simt_geometry.h"
 
@@ -11,8 +11,8 @@ enum {
     TILES_OF_SPLIT_MIN = 4, /* minimum depth of a split, in tiles of K */
 };
 
-/* Small splits should end before the large ones by this fraction of the time. If strips (rows or
- * columns beside the tiles) follow, which run in that time, it is STRIP_EARLY_SHARE. */
+/* Fraction of the time by which small splits should end before the large ones. STRIP_...: if strips
+ * follow (rows or columns beside the tiles), which run in that time. */
 static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
 
 /* The next number of splits to try: up to 8 all numbers, then steps of about a fifth, rounded up to
@@ -27,10 +27,10 @@ int64_t tgl_simt_least_depth(const simt_row *t)
     return (int64_t)(t->slices > 1 ? 2 * t->slices : TILES_OF_SPLIT_MIN) * t->bk;
 }
 
-/* Splits the tiles from `whole` on into one large split and several small ones each. The small
- * splits run in the slots (room for a block on an SM) that get no large split. Their depth is such
- * that they end a little before the large splits: a small split that starts too early costs little,
- * one that starts late costs much. */
+/* Splits each tile from `whole` on into one large split and several small ones. The small splits
+ * run in the slots (room for a block on an SM) that get no large split. Their depth is such that
+ * they end a little before the large splits: one that ends early costs little, one that ends late
+ * prolongs the launch. */
 static void search_uneven(tgl_search *search, const simt_bound *bound, int64_t whole)
 {
     const simt_geometry *g = bound->g;
@@ -53,8 +53,8 @@ static void search_uneven(tgl_search *search, const simt_bound *bound, int64_t w
     }
 }
 
-/* Tries to split all tiles as long as they do not fill the chip, else the tiles of the last wave or
- * of the last two waves. */
+/* As long as the tiles do not fill the chip, tries to split all of them. Otherwise tries to split
+ * the tiles of the last wave or of the last two waves. */
 void tgl_simt_search(tgl_search *in)
 {
     simt_geometry g;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a configuration of the family wgmma computes a product: how TMA reads the operands, clusters,
- * split-K, shared memory.
+ * How a configuration of the family wgmma computes a product: how TMA reads the operands, and which
+ * clusters, splits over K and shared memory the launch has.
  */
 #include "families/wgmma_geometry.h"
 #include "families/gemm_arguments.h"
@@ -12,8 +12,8 @@
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* A consumer needs registers for its sums, for the elements of two stages, and OTHERS more. With 40
- * instead of 56 NVRTC 13.0 spilled some. */
+/* Whether a consumer's registers hold its sums, the left fragments of two stages, and OTHERS more.
+ * With OTHERS 40 instead of 56 NVRTC 13.0 spilled some. */
 bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
 {
     enum { LOADED = 2 * 16 /* of 64 rows */, OTHERS = 56 };
@@ -23,8 +23,8 @@ bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
-/* Whether a consumer has registers for the sums of a stage beside its own, and OTHERS more.
- * Consumers that alternate would not overlap the additions with wgmmas. */
+/* Whether a consumer's registers hold its sums, the sums of a stage beside them, and OTHERS more.
+ * Consumers that alternate are excluded: their FP32 additions would not overlap with wgmmas. */
 static bool has_room_to_promote(const wgmma_row *t)
 {
     enum { OTHERS = 40 };
@@ -34,9 +34,9 @@ static bool has_room_to_promote(const wgmma_row *t)
     return !t->alternates && sums + t->bn / 2 + OTHERS <= registers;
 }
 
-/* Whether TMA can read the operand: the strides of lines and of matrices, if there are several, are
- * multiples of 16 bytes. wgmma needs TF32 that is K-major or goes through registers, and 8-bit
- * types that are K-major. */
+/* Whether TMA can read the operand as it lies in memory. The stride between lines, and between
+ * matrices if there are several, must be a multiple of 16 bytes. wgmma also needs 8-bit types to be
+ * K-major, and TF32 to be K-major or to go through registers. */
 static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
@@ -49,9 +49,9 @@ static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers
 }
 
 /* Whether a pre-pass should make a sliver K-major. A sliver is an MN-major operand of few rows or
- * columns, whose lines in memory are short. It is worth it if the operand needs a pre-pass anyway,
- * or if the product is so large that the 3 us of a pre-pass matter less than the short lines
- * (28672x8x8192 NN: docs/notes/2026-11-26-gpu-planner.md). */
+ * columns, whose lines in memory are short. It should if the operand needs a pre-pass anyway. It
+ * also should if the product is so large that the 3 us of a pre-pass matter less than the short
+ * lines (28672x8x8192 NN: docs/notes/2026-11-26-gpu-planner.md). */
 static bool should_be_k_major(const wgmma_side *x, int64_t other_edge)
 {
     enum { SHORT = 16 /* elements: a sector of L2 */, LARGE = 1 << 26 /* elements of the other */ };
@@ -81,8 +81,9 @@ static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is
     return x;
 }
 
-/* The pre-pass of an operand. 8-bit types become K-major, and TF32, unless it goes through
- * registers; 16-bit operands keep their major dimension, unless they are slivers. */
+/* The pre-pass of an operand. The copy of an 8-bit operand is K-major, and that of TF32, too,
+ * unless it goes through registers. The copy of a 16-bit operand keeps its major dimension, except
+ * slivers, which become K-major. */
 static tgl_repack repack_of(const tgl_shape *s, const wgmma_side *x)
 {
     return (tgl_repack){
@@ -113,7 +114,7 @@ static void add_repacks(const tgl_shape *s, wgmma_geometry *g)
 
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
-/* lib/tma.h says why the length of rows has to be a multiple of 16 bytes. */
+/* The length of a row of D must be a multiple of 16 bytes: lib/tma.h says why. */
 bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
 {
     const int64_t most = tgl_map_stride_max(s->type_d);
@@ -123,7 +124,7 @@ bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
            (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
 }
 
-/* Shared memory of a consumer for its results: at least RESULTS_BYTES of the kernel. */
+/* Bytes of a consumer's shared memory for results: at least RESULTS_BYTES of the kernel. */
 static int results_bytes(const wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;
@@ -135,7 +136,7 @@ static int results_bytes(const wgmma_geometry *g)
     return box_bytes > 4 * chunk_bytes ? box_bytes : 4 * chunk_bytes;
 }
 
-/* struct shared of the kernel. */
+/* Bytes of struct wgmma_shared of the kernel. */
 static int wgmma_shared_bytes(const wgmma_geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes */
@@ -146,7 +147,7 @@ static int wgmma_shared_bytes(const wgmma_geometry *g)
 
 /* ---- Tiles and blocks ------------------------------------------------------------------------ */
 
-/* Splits the steps of K of a tile. */
+/* Divides the K steps of a tile into splits: sets g->splits and g->chunk, the steps of a split. */
 static void wgmma_split(const tgl_choice *choice, wgmma_geometry *g)
 {
     const int64_t asked = tgl_min64(tgl_option(choice, WGMMA_SPLITS, 1), TGL_SPLITS_MAX);
@@ -162,7 +163,7 @@ static void wgmma_split(const tgl_choice *choice, wgmma_geometry *g)
     g->k_chunk = g->chunk * g->bk;
 }
 
-/* NULL, or why the choice's clusters are impossible. */
+/* Returns NULL, or why the choice's clusters are impossible. */
 static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
                                  const wgmma_geometry *g)
 {
@@ -190,7 +191,7 @@ static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
     return NULL;
 }
 
-/* NULL, or why the choice does not compute grouped products. */
+/* Returns NULL, or why the choice does not compute grouped products. */
 static const char *group_fault(const tgl_shape *s, const tgl_choice *choice,
                                const wgmma_geometry *g)
 {
@@ -208,7 +209,7 @@ static const char *group_fault(const tgl_shape *s, const tgl_choice *choice,
     return NULL;
 }
 
-/* Sets tiles and units. */
+/* Sets the numbers of tiles and units of *g. */
 static const char *count_units(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
 {
     enum { UNITS_MAX = (1 << 30) - 1 }; /* of lib/wgmma_units.h */
@@ -224,7 +225,7 @@ static const char *count_units(const tgl_shape *s, const tgl_choice *choice, wgm
     return NULL;
 }
 
-/* Sets blocks and workspace. */
+/* Sets gridDim.x and the bytes of the workspace. */
 static void count_blocks(const tgl_chip *chip, wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;
@@ -238,8 +239,8 @@ static void count_blocks(const tgl_chip *chip, wgmma_geometry *g)
     }
 }
 
-/* Bytes of local memory that a thread may use outside of the main loop: in kernels whose sums leave
- * few registers, or are added to those of other blocks. */
+/* Bytes of local memory that a thread may use outside of the main loop. It may use some if its sums
+ * leave few registers, or if a cluster adds the sums of its blocks. */
 static int wgmma_spill_limit(const wgmma_geometry *g)
 {
     enum { REGISTERS_MAX = 255 /* of a thread: CUDA programming guide, compute capabilities */ };
@@ -250,7 +251,7 @@ static int wgmma_spill_limit(const wgmma_geometry *g)
     return g->in_cluster || is_full ? TGL_SPILL_MAX : 0;
 }
 
-/* Sets the members of the step that count_blocks() has not set. */
+/* Sets the members of g->step that count_blocks() has not set. */
 static void describe_step(const tgl_chip *chip, const tgl_shape *s, wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the family wgmma share: wgmma.c has the configurations and the launch,
- * wgmma_geometry.c decides how a configuration computes a product, wgmma_cost.c predicts the time
- * of that, and wgmma_search.c chooses the options that are worth trying.
+ * What the files of the family wgmma share. wgmma.c has the configurations and the launch.
+ * wgmma_geometry.c decides how a configuration computes a product, and wgmma_cost.c predicts its
+ * time. wgmma_search.c chooses the options that are worth trying.
  */
 #ifndef TGL_WGMMA_GEOMETRY_H
 #define TGL_WGMMA_GEOMETRY_H
@@ -17,11 +17,11 @@ enum { WGMMA_BOX_ROWS = 64, WGMMA_RESULT_BYTES = 2 }; /* of a box of results for
 
 /* splits: number of blocks that share the K of a tile. exchanged: 1: tiles are those of D^T.
  * cluster, columns: a cluster computes `cluster` x `columns` tiles, one block each. The blocks of a
- * row share their left tile, the blocks of a column their right tile. whole: number of clusters of
- * tiles, counted from the first one, that are not split. in_cluster: 1: the blocks that share a
- * tile form a cluster, which adds the sums of the tile in shared memory instead of the workspace.
- * left_registers: 1: a left operand of TF32 that is contiguous in its rows reaches wgmma through
- * registers, without a pre-pass: see lib/wgmma_left.h. */
+ * row share their left tile, the blocks of a column their right tile. whole: the first `whole`
+ * clusters of tiles are not split. in_cluster: 1: the blocks that share a tile form a cluster,
+ * which adds the sums of the tile in shared memory instead of the workspace. left_registers: 1: a
+ * left operand of TF32 that is contiguous in its rows reaches wgmma through registers, without a
+ * pre-pass (lib/wgmma_left.h). */
 enum {
     WGMMA_SPLITS,
     WGMMA_EXCHANGED,
@@ -64,15 +64,15 @@ typedef struct wgmma_geometry {
     wgmma_side left, right;
     int bk, splits;
     int64_t depth, chunk;              /* steps of K of a tile, and of a split */
-    int cluster_rows, cluster_columns; /* tiles of a cluster; 1 if its blocks share a tile */
+    int cluster_rows, cluster_columns; /* tiles of a cluster; 1 x 1 if its blocks share a tile */
     int cluster_blocks;                /* cluster_rows * cluster_columns */
     bool in_cluster;
     bool stores_by_tma; /* TMA_STORES of the kernel */
     int stages;
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* D is tile_rows x tile_columns clusters of tiles */
-    int64_t tiles, whole; /* clusters of tiles in the batch; the number that is not split */
-    int64_t units; /* number of units of work: whole clusters of tiles, and splits of the others */
+    int64_t tiles, whole;            /* clusters of tiles in the batch; how many are not split */
+    int64_t units;                   /* units of work: clusters of tiles, or splits of them */
     tgl_repack repacks[2];
     int repack_count;
     int64_t repacked_bytes;
@@ -90,8 +90,9 @@ static inline bool wgmma_is_k_major_only(const tgl_shape *s)
     return wgmma_is_tf32(s) || tgl_type_size(s->type_a) == 1;
 }
 
-/* Whether the kernel adds the sums of each stage in FP32 registers. wgmma adds products of 8-bit
- * floating-point types with 13 bits of fraction, which only FAST permits for more of K. */
+/* Whether the kernel adds the sums of each stage in FP32 registers. wgmma itself keeps only 13 bits
+ * of fraction in sums of 8-bit floating-point products: compute mode FAST permits this over all of
+ * K. */
 static inline bool wgmma_promotes(const tgl_shape *s)
 {
     return tgl_type_is_f8(s->type_a) && s->compute != TGL_COMPUTE_FAST;
@@ -133,16 +134,16 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *shape
                                     const tgl_rectangle *part, const tgl_choice *choice,
                                     wgmma_geometry *g);
 
-/* The two parts of tgl_wgmma_make_geometry() that decide how long a product takes. The first sets
- * the row, `exchanged`, the operands and their pre-pass. Any number of choices that differ in
- * clusters and splits may follow, each by a call of the second. Both return NULL, or why the choice
- * is impossible, and leave the other members as they are. */
+/* Two parts of tgl_wgmma_make_geometry(), enough to predict the time. tgl_wgmma_set_operands() sets
+ * the row, `exchanged`, the operands and their pre-pass. After one such call, any number of choices
+ * that differ in clusters and splits may each be passed to tgl_wgmma_set_options(). Both return
+ * NULL, or why the choice is impossible, and leave all other members as they are. */
 const char *tgl_wgmma_set_operands(const tgl_shape *s, const tgl_rectangle *part,
                                    const tgl_choice *choice, wgmma_geometry *g);
 const char *tgl_wgmma_set_options(const tgl_chip *chip, const tgl_shape *s,
                                   const tgl_choice *choice, wgmma_geometry *g);
 
-/* Whether the kernel has TMA_STORES, and TMA can have the strides of D. */
+/* Whether the kernel stores D by TMA (TMA_STORES), which also needs legal strides of D. */
 bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g);
 
 /* For tgl_family.search. */
@@ -155,21 +156,22 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
 /* For tgl_family.least_seconds. */
 double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice);
 
-/* Copies by TMA of a tile of an operand for a step of K, in lines of 128 bytes. */
+/* How TMA copies a tile of an operand for one step of K, counted in lines of 128 bytes. */
 typedef struct wgmma_copies {
     double received;
     double requested; /* from L2; a line that lies in two lines of L2 counts more */
 } wgmma_copies;
 
-/* Bytes of memory. */
+/* Bytes that a product moves from and to memory. */
 typedef struct wgmma_traffic {
     double operands, result;
     double missed; /* fraction of the copies that miss L2 */
-    double step;   /* copies for a step of K of a tile */
+    double step;   /* bytes copied for a step of K of a tile */
 } wgmma_traffic;
 
-/* What the lower bounds of many choices have in common: the configuration, the orientation, and
- * whether the left operand goes through registers. */
+/* State shared by the lower bounds of many choices with the same configuration, the same
+ * `exchanged`, and the left operand in registers or not. A bound lets the search skip choices that
+ * cannot be the fastest. */
 typedef struct wgmma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
@@ -179,12 +181,12 @@ typedef struct wgmma_bound {
     wgmma_traffic traffic;
     double tiles;   /* of D, or of D^T, in the batch */
     double product; /* cycles of the arithmetic of a step of K */
-    double of_left; /* additional cycles of such a step */
+    double of_left; /* additional cycles of a step, left in registers */
     double tail;    /* cycles after the main loop of a tile that is not split */
     double start;   /* seconds of launches and of the pre-pass */
 } wgmma_bound;
 
-/* NULL, or why all these choices are impossible. */
+/* Returns NULL, or why all these choices are impossible. */
 const char *tgl_wgmma_bound_start(const tgl_chip *chip, const tgl_shape *s,
                                   const tgl_choice *choice, wgmma_bound *bound);
 
@@ -194,8 +196,8 @@ double tgl_wgmma_least_of_options(wgmma_bound *bound, const tgl_choice *choice);
 /* A lower bound of the seconds of all choices that the search tries. */
 double tgl_wgmma_least_of_all(const wgmma_bound *bound);
 
-/* A lower bound of the seconds of all choices with at least this number of splits, whose sums are
- * added in the workspace. It grows with the number. */
+/* A lower bound of the seconds of all choices with `splits` or more splits whose sums are added in
+ * the workspace. It grows with `splits`. */
 double tgl_wgmma_least_of_splits(wgmma_bound *bound, int splits);
 
 #endif

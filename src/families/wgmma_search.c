@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The options of the family wgmma that are worth trying: clusters, split-K, and the transposed
- * product.
+ * Chooses the options of the family wgmma that are worth trying: clusters, split-K, and the
+ * transposed product.
  */
 #include "families/wgmma_geometry.h"
 
@@ -20,11 +20,11 @@ typedef struct wgmma_values {
 } wgmma_values;
 
 /* The search for the tiles of D, or of D^T. If the left operand may go through registers, all other
- * options are also tried with that. */
+ * options are tried with and without that (two ways). */
 typedef struct orientation {
     tgl_search *in;
     int64_t exchanged;
-    /* The ways of the left operand that are tried: 1: through registers. */
+    /* The ways to try: 0: the left operand in shared memory; 1: through registers. */
     int ways[2];
     int way_count;
     wgmma_bound bounds[2]; /* of each way */
@@ -38,7 +38,7 @@ static int64_t value_or_unset(int64_t value)
     return value > 0 ? value : TGL_UNSET;
 }
 
-/* The choice of these options. way: 1: with the left operand in registers. */
+/* The choice with these options. way: 1: the left operand goes through registers. */
 static tgl_choice choice_of(const orientation *o, const wgmma_values *w, int way)
 {
     tgl_choice choice = o->in->asked;
@@ -61,7 +61,7 @@ static void wgmma_try(orientation *o, wgmma_values w)
     }
 }
 
-/* Whether no choice with at least this number of splits can be the best. */
+/* Whether no choice with `splits` or more splits can be the fastest. */
 static bool excludes_splits(orientation *o, int splits)
 {
     for (int i = 0; i < o->way_count; i++)
@@ -70,7 +70,7 @@ static bool excludes_splits(orientation *o, int splits)
     return true;
 }
 
-/* Tries all clusters with less than twice as many rows and columns as D has tiles. */
+/* Tries all clusters that have less than twice as many rows and columns of tiles as D. */
 static void try_clusters(orientation *o)
 {
     for (int high = 1; high <= WGMMA_CLUSTER_MAX; high *= 2)
@@ -79,7 +79,7 @@ static void try_clusters(orientation *o)
                 wgmma_try(o, (wgmma_values){.rows = high, .columns = wide});
 }
 
-/* Tries to split all tiles, with sums in the workspace or in clusters. */
+/* Tries to split all tiles. The sums are added in the workspace or in clusters. */
 static void wgmma_try_splits(orientation *o)
 {
     for (int i = 2; i <= o->most && o->tiles * (i - 1) < 2 * o->in->chip->sms;
@@ -90,7 +90,7 @@ static void wgmma_try_splits(orientation *o)
     }
 }
 
-/* Tries to split the tiles of the last wave, if they fill at most half of it. */
+/* If the tiles of the last wave fill at most half of it, tries to split them. */
 static void try_tail(orientation *o)
 {
     const wgmma_row *t = tgl_choice_row(&o->in->asked);
@@ -101,7 +101,7 @@ static void try_tail(orientation *o)
         wgmma_try(o, (wgmma_values){.splits = i, .whole = whole});
 }
 
-/* Leaves out the ways of the left operand with which no options can be the best. */
+/* Keeps only the ways of the left operand with which some options may be the fastest. */
 static void choose_ways(orientation *o)
 {
     const int most = wgmma_tries_registers(o->in->shape, &o->in->asked, o->exchanged != 0) ? 1 : 0;
