@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of the cost model that all families share. A product takes as long as the slowest of
- * three: the arithmetic of the SMs; memory, which is read and written once; and what the blocks
- * read through L2. Launches add an overhead.
+ * The parts of the cost model that all families share. A product takes as long as the longest of
+ * three times, plus the overhead of its launches: the SMs' arithmetic; memory, which is read and
+ * written once; and what the blocks read through L2.
  */
 #include "families/cost.h"
 

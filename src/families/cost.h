@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the families share to describe and predict a launch: options, widths of copies, occupancy,
- * memory rate. Constants that are not properties of a chip are fitted to measurements on an H200.
+ * and memory rate. Constants that are not properties of a chip are fitted to measurements on an
+ * H200.
  */
 #ifndef TGL_COST_H
 #define TGL_COST_H
@@ -11,12 +12,12 @@
 
 enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 5.0 and later */
 
-/* A launch of more blocks than the chip has SMs does not overlap the launch before it
- * (gemm_launch.c), and starts this much later. */
+/* A launch with more blocks than the chip has SMs does not overlap with the previous launch
+ * (gemm_launch.c). It starts later by this time. */
 static const double TGL_LATE_LAUNCH_SECONDS = 2.25e-6;
 
-/* Maximum number of bytes that a thread may spill if the registers of its kernel are limited for
- * the sake of one more resident block. */
+/* Maximum bytes that a thread may spill if a kernel's registers are limited to make one more block
+ * resident. */
 enum { TGL_SPILL_MAX = 64 };
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -47,14 +48,14 @@ void tgl_reject(tgl_candidate *c, const char *why);
 enum { TGL_EXAMPLE_SIDE = 4096 };
 tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, bool trans_b);
 
-/* The number of elements of A or B that a copy can move at once, at most 16 bytes: the largest
- * power of two that divides the edge (0: any), the leading dimension, and the stride of the batch.
- * For arrays of pointers, the alignment that the caller guarantees replaces the stride. The
- * matrices must begin at a multiple of the copy as well. */
+/* The number of elements of A or B that one copy can move, at most 16 bytes: the largest power of
+ * two that divides the edge (0: any), the leading dimension, and the stride of the batch. For
+ * arrays of pointers, the alignment that the caller guarantees replaces the stride. The matrices
+ * must also begin at a multiple of the copy's width. */
 int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t stride);
 
-/* The number of elements of D that a store can move at once: those in 16 bytes, or 1 if ldd does
- * not allow stores of 16 bytes. */
+/* The number of elements of D that one store can write: those in 16 bytes, or 1 if ldd does not
+ * allow stores of 16 bytes. */
 int tgl_store_width(const tgl_shape *shape);
 
 /* All of D. */
@@ -67,8 +68,9 @@ static inline double tgl_larger(double x, double y)
     return x > y ? x : y;
 }
 
-/* Sets c->resident from its threads, registers and shared_bytes; or rejects it and returns false.
- * shared_bytes_unaligned: shared memory of the unaligned kernel, which must fit as well. */
+/* Sets c->resident, the resident blocks per SM, from threads, registers and shared_bytes of *c.
+ * Returns false if it has rejected *c. shared_bytes_unaligned: shared memory of the unaligned
+ * kernel, which must fit as well. */
 bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl_candidate *c);
 
 /* FMAs of the CUDA cores of an SM per clock, with sums of this type. */
@@ -77,7 +79,8 @@ double tgl_fma_lanes(const tgl_chip *chip, tgl_type sums);
 /* Bytes of A and B of all problems, and of D. */
 double tgl_operand_bytes(const tgl_shape *shape);
 
-/* Bytes/s that `blocks` resident blocks read from memory, each with `in_flight` bytes requested. */
+/* Bytes/s that `blocks` resident blocks read from memory, if each has `in_flight` bytes of loads in
+ * flight. */
 double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight);
 
 /* ---- Blocks of kernels/lib/wgmma_ring.h ------------------------------------------------------ */
@@ -91,19 +94,19 @@ static inline int tgl_ring_threads(int consumers)
     return consumers * 128 + (consumers > 1 ? 128 : 32);
 }
 
-/* With one block per SM, clusters may leave SMs idle: a cluster lies within a GPC, and GPCs differ
- * in their number of SMs. The first function returns the fraction of the SMs that clusters of 1 to
- * TGL_CLUSTER_MAX blocks fill, the second one the number of SMs. The fractions are those of an H200
- * and an H100 (cuOccupancyMaxActiveClusters()). */
+/* tgl_share_for_clusters(): the fraction of the SMs that clusters of `cluster` blocks (1 to
+ * TGL_CLUSTER_MAX) fill, one block per SM. It may be below 1, because a cluster lies within a GPC,
+ * and GPCs differ in their number of SMs. The fractions are those of an H200 and an H100
+ * (cuOccupancyMaxActiveClusters()). tgl_sms_for_clusters(): the number of these SMs. */
 double tgl_share_for_clusters(int cluster);
 int tgl_sms_for_clusters(const tgl_chip *chip, int cluster);
 
-/* Blocks of a persistent grid of clusters that computes the work of `blocks` blocks. resident: the
- * number of blocks per SM. */
+/* gridDim.x of a persistent grid of clusters for the work of `blocks` blocks: at most what is
+ * resident at once. resident: blocks per SM. */
 int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks);
 
-/* Rows of clusters in a band of the raster (gemm_args.h), at most `rows`: such that the tiles of
- * bm x bn that are computed at once cover about as many rows of D as columns. */
+/* Rows of clusters in a band of the raster (gemm_args.h), at most `rows`. They are chosen so that
+ * the tiles of bm x bn that run at once cover about as many rows as columns of D. */
 int tgl_square_raster(const tgl_chip *chip, int bm, int bn, int cluster, int64_t rows);
 
 #endif

@@ -75,8 +75,8 @@ gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
 
 #define AT(member) offsetof(gemm_args, member)
 
-/* Adds a patch for the pointer at offset `at` of the arguments. It points `offset` bytes behind the
- * beginning of an operand; `stride`: bytes from one problem to the next. */
+/* Adds a patch: a run sets the pointer at offset `at` of the arguments to `offset` bytes behind the
+ * beginning of an operand. stride: bytes from one problem to the next. */
 static void patch_pointer(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
                           size_t at, int64_t offset, int64_t stride)
 {
@@ -96,7 +96,8 @@ static void patch_operand(tgl_list_builder *builder, const tgl_gemm_step *step, 
     patch_pointer(builder, step, operand, at, offset * size, stride * size);
 }
 
-/* Patches the pointers to arrays of pointers. Without a product (alpha is 0) A and B stay NULL. */
+/* Patches the pointers to arrays of pointers. Without a product (alpha is 0) the pointers to the
+ * arrays of A and B stay NULL. */
 static void patch_arrays(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
     const int64_t each = (int64_t)sizeof(void *);
@@ -156,7 +157,9 @@ static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, 
                          0, AT(beta), 0);
 }
 
-/* Factors of a scale. at: of the pointer in the arguments. line: the part's first row or column. */
+/* Patches the pointer to the scale factors of an operand. at: offset of the pointer in the
+ * arguments. line: the part's first row or column, where the factors of a TGL_SCALING_LINE
+ * begin. */
 static void patch_scale(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
                         size_t at, tgl_scaling scaling, int64_t line)
 {
@@ -165,7 +168,8 @@ static void patch_scale(tgl_list_builder *builder, const tgl_gemm_step *step, tg
                   scaling == TGL_SCALING_LINE ? line : 0, 0);
 }
 
-/* Without a product (alpha is 0) the factors of A and B are not read. */
+/* Patches the pointers to all scale factors. Without a product (alpha is 0) those of A and B stay
+ * NULL, because the kernel does not read them. */
 static void patch_scales(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
     const tgl_shape *s = step->of->shape;
@@ -189,7 +193,8 @@ static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)
                       row * e->ld_residual + col, e->stride_residual);
 }
 
-/* Patches the tensor maps. Without a product (alpha is 0) A and B are not read. */
+/* Patches the tensor maps. Without a product (alpha is 0) those of A and B are left out, because
+ * the kernel does not read A and B. */
 static void patch_maps(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
     for (int i = has_product ? 0 : MAPS_OF_INPUTS; i < step->map_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The argument bytes of a step of gemm_launch.h: what is known when the plan is made, and what a
- * run fills in.
+ * The argument bytes of a step of gemm_launch.h. Some are known when the plan is made. Patches say
+ * which others a run fills in.
  */
 #ifndef TGL_GEMM_ARGUMENTS_H
 #define TGL_GEMM_ARGUMENTS_H
@@ -15,7 +15,8 @@ int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part);
 /* The types of the kernel's parameters, as in tgl_kernel. */
 const char *tgl_gemm_parameters(const tgl_gemm_step *step);
 
-/* All arguments that are known when the plan is made. Without a product A and B are not read. */
+/* The arguments that are known when the plan is made; the others are 0. has_product false: alpha
+ * and k are 0, and A and B are not read. */
 struct tgl_gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product);
 
 /* Adds a launch with its arguments and patches. */

@@ -21,7 +21,7 @@ const char *tgl_gemm_cut_tiles(const tgl_shape *s, int bm, int bn, bool is_split
     step->args.raster = (int)tgl_min64(rows, RASTER);
     if (step->tiles > (is_split ? TGL_GRID_X_MAX / TGL_SPLITS_MAX : TGL_GRID_X_MAX))
         return tgl_grid_too_large;
-    /* The kernel counts the split tiles of all problems of a launch in an int. */
+    /* The kernel numbers the split tiles of all problems of a launch in an int. */
     if (is_split && step->tiles > INT_MAX / step->batch_step) return tgl_grid_too_large;
     return NULL;
 }
@@ -47,7 +47,8 @@ void tgl_add_macros(tgl_list_builder *builder, const tgl_macro *macros, size_t c
         tgl_list_macro(builder, macros[i].name, macros[i].value);
 }
 
-/* SCALE_D of a kernel (lib/element.h). */
+/* The macro SCALE_D of a kernel (lib/element.h). If the problem is swapped (transposed), its
+ * factors for rows are the kernel's for columns. */
 static int scale_of_d(const tgl_shape *s)
 {
     enum { COLUMNS = 3 };
@@ -83,7 +84,7 @@ static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
             tgl_list_macro(builder, macros[i].name, macros[i].value);
 }
 
-/* Adds the kernel that the macros since the last kernel describe. */
+/* Adds a kernel with the macros that have been added since the last kernel. */
 static const tgl_kernel *add_kernel(const tgl_gemm_step *step, bool is_unaligned,
                                     tgl_list_builder *builder)
 {
@@ -101,8 +102,9 @@ static const tgl_kernel *add_kernel(const tgl_gemm_step *step, bool is_unaligned
     return tgl_list_kernel(builder, &kernel);
 }
 
-/* Whether matrices that begin anywhere need a kernel of their own: not if the aligned kernel copies
- * single elements, and not for arrays of pointers, whose alignment the caller guarantees. */
+/* Whether matrices that begin at any element need a second, unaligned kernel. They do not if the
+ * aligned kernel copies single elements, nor for arrays of pointers, whose alignment the caller
+ * guarantees. */
 static bool has_unaligned(const tgl_gemm_step *step)
 {
     return !step->of->shape->pointers && (step->vec_a > 1 || step->vec_b > 1);
@@ -117,11 +119,11 @@ static bool is_with_product(const tgl_launch *launch)
     return true;
 }
 
-/* Whether a launch may start while the launch before it still runs, and lets the next launch start
+/* Whether a launch may start while the previous launch still runs, and let the next launch start
  * early in turn. With more blocks than SMs an early start would distribute the blocks unevenly,
- * because some SMs are still busy. This does not matter for many short blocks, nor for persistent
- * blocks that fill all SMs, each of which starts where an earlier block has ended (may_overlap of
- * the family). */
+ * because some SMs are still busy. Families with may_overlap are exceptions: their blocks are many
+ * and short, or persistent and fill all SMs, so that each starts where an earlier block has
+ * ended. */
 static bool may_overlap(const tgl_launch *launch, const tgl_chip *chip)
 {
     const int64_t blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
@@ -131,8 +133,8 @@ static bool may_overlap(const tgl_launch *launch, const tgl_chip *chip)
             of.family->may_overlap);
 }
 
-/* Whether all launches of the list so far may overlap, in a run with or without a product. All
- * alternatives with a product have the same grid. */
+/* Whether all launches of the list so far may overlap with the launch before each, in a run with or
+ * without a product. All alternatives with a product have the same grid. */
 static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool has_product)
 {
     for (int i = 0; i < list->step_count; i++)
@@ -144,8 +146,8 @@ static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool 
 }
 
 /* A strip (a part of D beside the tiles, in a launch of its own) starts when all blocks of the
- * launch before it have started, and fills the SMs that the last wave leaves idle. Each of those
- * blocks has waited for all earlier launches, so the strip need not wait. */
+ * previous launch have started, and fills the SMs that the last wave leaves idle. Each of these
+ * blocks has waited for all launches before its own, so the strip need not wait. */
 static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)
 {
     if ((step->of->chip->features & TGL_HAS_OVERLAP) == 0) return TGL_AFTER_ALL;
@@ -154,7 +156,7 @@ static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)
 
 /* ---- Alternatives ---------------------------------------------------------------------------- */
 
-/* The launch without conditions and order. */
+/* Makes the launch, except its conditions and its order. */
 static tgl_launch make_launch(const tgl_gemm_step *step, bool is_unaligned, bool has_product,
                               int cluster)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ladder: teaching kernels, each a step further than the one before. Chapter 1 multiplies FP32
- * on CUDA cores, chapter 2 f16 on tensor cores, and chapter 3 FP32 on tensor cores. The planner
- * chooses a rung only by name. Rungs have no options, and their time is not predicted.
+ * The ladder: teaching kernels (rungs), each of which adds a step to the previous one. Chapter 1
+ * multiplies FP32 on CUDA cores, chapter 2 f16 on tensor cores, and chapter 3 FP32 on tensor cores.
+ * The planner chooses a rung only if it is asked for by name. Rungs have no options, and their time
+ * is not predicted.
  */
 #include "families/cost.h"
 #include "families/ladder_geometry.h"
@@ -61,7 +62,7 @@ static const ladder_row ladder_rows[] = {
 
 static const char *const ladder_options[] = {NULL};
 
-/* Why no rung supports the shape, or NULL. */
+/* Returns why no rung supports the shape, or NULL. */
 static const char *ladder_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
     (void)chip;
@@ -83,7 +84,7 @@ static const char *ladder_unsupported_reason(const tgl_shape *s, const tgl_chip 
     return NULL;
 }
 
-/* Why this rung does not support the shape on the chip, or NULL. */
+/* Returns why this rung does not support the shape on the chip, or NULL. */
 static const char *rung_unsupported_reason(const ladder_row *row, const tgl_chip *chip,
                                            const tgl_shape *s)
 {
@@ -102,8 +103,8 @@ static const char *rung_unsupported_reason(const ladder_row *row, const tgl_chip
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* splits = 2 * SMs / tiles, rounded down, because two blocks fit on an SM; at most k / DEPTH_MIN,
- * rounded up. */
+/* Sets the splits of rung 26: 2 * SMs / tiles, rounded down, because two blocks fit on an SM; but
+ * at most k / DEPTH_MIN, rounded up. */
 static void ladder_split(const tgl_chip *chip, const tgl_shape *s, ladder_geometry *g)
 {
     enum { DEPTH = 16 /* BK of ladder/26_split_k.cu */, DEPTH_MIN = 128 };
@@ -139,7 +140,8 @@ static void repack(const tgl_shape *s, tgl_operand operand, int64_t lines, int64
     g->repacked += tgl_round_up(tgl_repack_bytes(r), TGL_WORKSPACE_ALIGNMENT);
 }
 
-/* Each cluster takes a column of `cluster` tiles at a time, one for each block. */
+/* Sets the grid of a rung with clusters. Each cluster takes a column of `cluster` tiles at a time,
+ * one tile for each block. */
 static void count_clusters(const tgl_chip *chip, const tgl_shape *s, ladder_geometry *g)
 {
     const ladder_row *row = g->row;

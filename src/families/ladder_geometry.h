@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the ladder share: ladder.c has the rungs and decides how a rung computes a
- * product, and ladder_launch.c launches it.
+ * What the files of the ladder share. ladder.c has the rungs and decides how a rung computes a
+ * product. ladder_launch.c launches it.
  */
 #ifndef TGL_LADDER_GEOMETRY_H
 #define TGL_LADDER_GEOMETRY_H
@@ -32,8 +32,8 @@ typedef struct ladder_row {
     unsigned needs;       /* features of the chip */
     ladder_grid layout;
     int shared;            /* bytes of dynamic shared memory */
-    int maps;              /* tensor maps behind the arguments: 2: of A and B; 3: of D as well */
-    int cluster;           /* number of blocks that share the tile of B */
+    int maps;              /* tensor maps behind the arguments: 2: A, B; 3: also D */
+    int cluster;           /* blocks of a cluster, which share the tile of B */
     int products, promote; /* macros PRODUCTS and PROMOTE of chapter 3 */
 } ladder_row;
 

@@ -34,7 +34,8 @@ typedef struct split_args {
     unsigned *counters;
 } split_args;
 
-/* Arguments of kernels with tensor maps. stores_by_tma: there is a map of D. */
+/* Arguments of kernels with tensor maps. stores_by_tma: the kernel stores D by TMA, through a third
+ * map. */
 typedef struct ladder_mapped_args {
     common_args common;
     int stores_by_tma;
@@ -72,9 +73,9 @@ static size_t argument_bytes(const ladder_row *row)
 
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
 
-/* The map of line_count x columns elements of f16, in boxes of box_rows x LADDER_BOX. Kernels with
- * clusters, and those with a map of D, take maps of three dimensions, because the multicast copies
- * and the stores of lib/tma.h have three. */
+/* The tensor map of line_count x columns elements of f16, in boxes of box_rows x LADDER_BOX.
+ * Kernels with clusters or with a map of D take three-dimensional maps, because the multicast
+ * copies and the stores of lib/tma.h have three dimensions. */
 static tgl_tensor ladder_tensor_of(const ladder_geometry *g, tgl_operand operand,
                                    int64_t line_count, int64_t columns, int64_t ld, int box_rows)
 {
@@ -93,14 +94,15 @@ static tgl_tensor ladder_tensor_of(const ladder_geometry *g, tgl_operand operand
         .type = TGL_F16,
         .rank = g->row->cluster > 1 || g->row->maps == LADDER_MAPS_MAX ? 3 : 2,
         .size = {columns > 0 ? columns : 1, line_count > 0 ? line_count : 1, 1},
-        /* A single row's stride is unused but must be legal. */
+        /* A single row has no stride, but the map needs a legal one. */
         .stride = {2, tgl_round_up(ld * 2, TGL_MAP_ALIGNMENT), TGL_MAP_ALIGNMENT},
         .box = {LADDER_BOX, box_rows, 1},
         .swizzle_bytes = LADDER_BOX * 2,
     };
 }
 
-/* Whether TMA can store C: it writes up to the next multiple of 16 bytes behind a row. */
+/* Whether TMA may store D. It writes up to the next multiple of 16 bytes behind a row, so rows must
+ * end at such multiples. */
 static bool ladder_stores_by_tma(const ladder_row *row, const tgl_shape *s)
 {
     return row->maps == LADDER_MAPS_MAX && tgl_ladder_has_tma_rows(s, s->m, s->ldc) &&
@@ -151,7 +153,7 @@ static ladder_args arguments_of(const tgl_shape *s, const ladder_geometry *g, bo
 }
 
 /* Adds a launch. Without a product its arguments k and alpha are 0: A and B are not read, and an
- * infinite alpha of the caller adds nothing. */
+ * alpha of Inf does not make NaN. */
 static void ladder_add_launch(const tgl_launch *launch, const tgl_shape *s,
                               const ladder_geometry *g, bool has_product, tgl_list_builder *builder)
 {

@@ -7,8 +7,9 @@
 
 #include "families/cost.h"
 
-/* The launch of a pre-pass, which converts operands before the main kernel: `blocks` blocks for the
- * whole batch, which write only workspace. A run without a product skips it. */
+/* The launch of a pre-pass, a kernel that converts operands before the main kernel. It has `blocks`
+ * blocks for the whole batch, which write only to the workspace. A run without a product skips
+ * it. */
 tgl_launch tgl_prepass_launch(const tgl_partition *of, const tgl_kernel *kernel, double blocks,
                               int threads);
 

@@ -69,7 +69,8 @@ const char *tgl_repack_fault(const tgl_repack *repacks, int count)
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Warps that copy lines. Transposed matrices are copied by whole blocks. */
+/* Warps that copy lines: one for each line and block along it. 0 for transposed matrices, which
+ * whole blocks copy. */
 static double warps_of(const tgl_repack *r)
 {
     if (r->transposes) return 0;
@@ -80,7 +81,8 @@ double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int c
 {
     static const double LAUNCH = 3e-6; /* seconds by which the launch delays the next launch */
     static const double SHARE = 0.85;  /* fraction of the copy rate that is reached */
-    /* Cycles of an SM per warp, from 8 batches of small matrices and 3 deep ones on an H200. */
+    /* Cycles of an SM per warp, fitted to 8 batches of small matrices and 3 deep ones on an
+     * H200. */
     static const double WARP_CYCLES = 123;
     double bytes = 0, warps = 0;
     for (int i = 0; i < count; i++) {

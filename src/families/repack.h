@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pre-pass gemm/repack.cu: copies of A and B that TMA and wgmma can read. TMA needs strides
- * that are multiples of 16 bytes; wgmma needs K-major TF32 and int8.
+ * that are multiples of 16 bytes. wgmma needs K-major operands of TF32 and 8-bit types.
  */
 #ifndef TGL_REPACK_H
 #define TGL_REPACK_H
@@ -21,7 +21,7 @@ typedef struct tgl_repack {
     int64_t scratch;    /* offset of the copy in the scratch, which the family has reserved */
 } tgl_repack;
 
-/* The distance of two lines of a copy, and of two matrices, in elements. */
+/* Elements from one line of a copy to the next, and from one matrix to the next. */
 int64_t tgl_repack_pitch(const tgl_repack *repack);
 int64_t tgl_repack_stride(const tgl_repack *repack);
 
@@ -31,7 +31,8 @@ int64_t tgl_repack_bytes(const tgl_repack *repack);
 /* Predicted seconds of the pre-pass, the launch that makes the copies; 0 if count is 0. */
 double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int count);
 
-/* NULL, or why the pre-pass, the launch that makes the copies, is impossible. Static text. */
+/* Returns NULL, or why the pre-pass, the launch that makes the copies, is impossible. Static
+ * text. */
 const char *tgl_repack_fault(const tgl_repack *repacks, int count);
 
 /* Adds the step: one launch for one or two operands. A run without a product skips it. */

@@ -18,7 +18,7 @@ static const char *unsupported_addends(const tgl_shape_epilogue *e)
     return NULL;
 }
 
-/* Sums of int32 that are not scaled are results of int32. */
+/* int32 sums that are not scaled are also the results: C and D are int32. */
 static const char *unsupported_integers(const tgl_shape *s)
 {
     const tgl_shape_epilogue *e = &s->epilogue;

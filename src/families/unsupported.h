@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why groups of kernels do not support a problem, for tgl_family.unsupported_reason. All functions
- * return NULL or a static text.
+ * For tgl_family.unsupported_reason: why certain kernels do not support a problem. All functions
+ * return the reason, a static text, or NULL if there is none.
  */
 #ifndef TGL_UNSUPPORTED_H
 #define TGL_UNSUPPORTED_H
@@ -24,14 +24,14 @@ const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip
  * F8_E4M3, F8_E5M2, F32 in compute mode TF32, F64, and I8. */
 const char *tgl_unsupported_by_mma_sync(const tgl_shape *shape, const tgl_chip *chip);
 
-/* Whether A and B have 8-bit types that are multiplied. */
+/* Whether A and B have an 8-bit type that the kernels can multiply. */
 bool tgl_has_8_bits(const tgl_shape *shape);
 
 /* Why kernels that multiply 8-bit types do not support the problem's scales or epilogue. */
 const char *tgl_8_bits_unsupported_reason(const tgl_shape *shape);
 
-/* The maximum stride of a tensor map, in elements (it is below 2^40 bytes: CUDA driver API,
- * cuTensorMapEncodeTiled); and whether the strides of A and B are within it. */
+/* The maximum stride of a tensor map, in elements: it is below 2^40 bytes (CUDA driver API,
+ * cuTensorMapEncodeTiled). tgl_has_map_strides(): whether the strides of A and B are within it. */
 int64_t tgl_map_stride_max(tgl_type type);
 bool tgl_has_map_strides(const tgl_shape *shape);
 
