@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tgl_warm() with options.archive: compiles kernels on all processors and writes them to one file.
+ * tgl_warm() with options.archive: compiles kernels with a thread per processor, and writes them to
+ * one file.
  */
 #include "cuda/archive_build.h"
 #include "base/clock.h"
@@ -14,7 +15,7 @@
 
 enum { THREADS_MAX = 256 };
 
-/* The members after `lock` are protected by it. */
+/* State of one call, shared by its threads. The members behind `lock` are protected by it. */
 typedef struct build {
     const tgl_nvrtc *nvrtc;
     const tgl_cache *cache;
@@ -34,8 +35,9 @@ typedef struct build {
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* The chips of a capability share the code, so that their plans are counted together. A capability
- * of which the table has no chip is planned for one of unlimited sizes. */
+/* Finds the kernels that plans for this capability launch. All its chips run the same code, so
+ * their plans are counted together. If the table has no chip of the capability, plans are made for
+ * a chip of unlimited sizes. */
 static tgl_status find_samples(tgl_samples *samples, tgl_type type, int capability)
 {
     const tgl_chip *chip, own = tgl_warm_chip(capability);
@@ -62,7 +64,8 @@ static int take_next(build *of)
     return number;
 }
 
-/* Called with the lock. Takes over the image of *binary, unless the archive is full. */
+/* Adds a kernel, and takes over the image of *binary, unless the archive is full. Called with the
+ * lock. */
 static void add(build *of, const tgl_kernel_key *key, tgl_binary *binary)
 {
     const size_t bytes = tgl_archive_bytes_of(binary);
@@ -128,7 +131,8 @@ static void *work(void *data)
     return NULL;
 }
 
-/* The calling thread works, too, so that one that cannot be created is only slower. */
+/* Compiles all samples. The calling thread works like the others, so that a thread that cannot be
+ * created only costs time. */
 static void compile_all(build *of)
 {
     pthread_t threads[THREADS_MAX];

@@ -9,7 +9,8 @@
 #include "cuda/nvrtc.h"
 #include "plan/chips.h"
 
-/* Compiles into options->archive, on all processors. Returns what tgl_warm() returns. */
+/* Compiles kernels into the file options->archive, with a thread per processor. Returns what
+ * tgl_warm() returns. */
 tgl_status tgl_archive_build(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                              const tgl_warm_options *options, int capability);
 

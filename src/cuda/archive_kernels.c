@@ -13,23 +13,24 @@
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* A number below 1. Knuth's MMIX generator. */
+/* A random number in [0, 1), by Knuth's MMIX generator. */
 static double next(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (double)(*state >> 33) / 2147483648.0;
 }
 
-/* A size between 2^low and 2^high, all powers of two equally likely, as a multiple of `step`. */
+/* A random size between 2^low and 2^high, rounded down to a multiple of `step`. Its logarithm is
+ * uniformly distributed. */
 static int64_t size_between(uint64_t *state, double low, double high, int64_t step)
 {
     const int64_t size = (int64_t)exp2(low + (high - low) * next(state));
     return size < step ? step : size / step * step;
 }
 
-/* Classes of products. Columns: their share in %, the ranges of m, n, k and the batch as powers of
- * two, and the multiple that m, n and k are of. The classes are those of the suites in
- * bench/suites. */
+/* Classes of sample products, like those of the suites in bench/suites. Columns: the share of the
+ * class in %; low and high of size_between() for m, n, k and the batch; the multiple of m, n and
+ * k. */
 static const struct {
     int share;
     double m[2], n[2], k[2], batch[2];
@@ -77,7 +78,7 @@ static int compare_texts(const char *x, const char *y)
     return strcmp(x != NULL ? x : "", y != NULL ? y : "");
 }
 
-/* For tsearch(): any order in which equal kernels are the same code. */
+/* For tsearch(): an order of kernels, in which kernels with the same code are equal. */
 static int compare_kernels(const void *x, const void *y)
 {
     const tgl_kernel *a = ((const tgl_sampled *)x)->kernel, *b = ((const tgl_sampled *)y)->kernel;
@@ -93,13 +94,13 @@ static int compare_use(const void *x, const void *y)
     return compare_kernels(x, y);
 }
 
-/* Counts one more product of a kernel. False: no memory. */
+/* Adds 1 to the number of products that launch this kernel. Returns false if there is no memory. */
 static bool count_kernel(tgl_samples *samples, void **tree, const tgl_kernel *kernel)
 {
     enum { ROOM = 1 << 14 };
     if (samples->kernels == NULL) samples->kernels = calloc(ROOM, sizeof *samples->kernels);
     if (samples->kernels == NULL) return false;
-    if (samples->count == ROOM) return true; /* there are some thousands */
+    if (samples->count == ROOM) return true; /* no limit in practice: there are some thousands */
     tgl_sampled *last = &samples->kernels[samples->count];
     last->kernel = (tgl_kernel *)kernel;
     tgl_sampled **found = tsearch(last, tree, compare_kernels);
@@ -123,7 +124,8 @@ static bool count_list(tgl_samples *samples, void **tree, const tgl_launch_list 
     return true;
 }
 
-/* A product that the chip cannot compute counts as none. */
+/* Plans one product, and counts the kernels of its plan. A product that the chip cannot compute
+ * counts for none. */
 static tgl_status add_product(tgl_samples *samples, void **tree, const tgl_chip *chip,
                               const tgl_problem *problem)
 {

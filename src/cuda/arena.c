@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arenas: see arena.h. There are two kinds of locks. The table's lock is held only briefly. An
- * arena's lock is held from the first launch of a list to the last, since two host threads may use
- * one stream. A thread that waits for an arena's lock is already counted as a user, so no other
+ * arena's lock is held from the first launch of a list to the last, because two host threads may
+ * use one stream. A thread that waits for an arena's lock is already counted as a user, so no other
  * thread evicts the arena. Lock order: an arena's lock, then the table's. A thread that holds an
  * arena's lock locks another arena only with trylock.
  */
@@ -26,14 +26,14 @@ typedef struct memory {
 typedef struct tgl_arena {
     /* Protected by the table's lock: */
     bool is_taken;       /* false: the row is free, and the other members are undefined */
-    uint64_t stream;     /* shared arena: stream of its latest run, protected by its own lock */
+    uint64_t stream;     /* shared arena: stream of its latest run (under its own lock) */
     int users;           /* threads that use, wait for or evict it */
     uint64_t latest_use; /* value of the table's clock */
 
     pthread_mutex_t lock; /* protects the members below */
     memory counters, scratch;
     bool is_dirty;  /* the counters may not be zero */
-    CUevent passed; /* only of the shared arena; recorded after each run */
+    CUevent passed; /* shared arena only: an event recorded after each run */
 } tgl_arena;
 
 typedef struct tgl_arenas {
@@ -59,7 +59,7 @@ tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda)
     return arenas;
 }
 
-/* No work that uses the arena may be running. */
+/* Frees the arena's memory and event. No work that uses the arena may be running. */
 static void free_arena(const tgl_cuda *cuda, tgl_arena *arena)
 {
     if (!atomic_load(&cuda->is_lost)) {
@@ -98,8 +98,8 @@ static bool is_shared(const tgl_arenas *arenas, const tgl_arena *arena)
     return arena == &arenas->arena[SHARED];
 }
 
-/* The least recently used arena without users that was not used in the latest `age` runs, with the
- * caller as its new user; NULL: there is none. The shared arena has no age: it is evicted last, and
+/* Returns the least recently used arena that has no users and was not used in the latest `age`
+ * runs, and adds the caller to its users. NULL: there is none. The shared arena comes last, and
  * only if age is 0. */
 static tgl_arena *pin_oldest(tgl_arenas *arenas, uint64_t age)
 {
@@ -127,8 +127,8 @@ static void count(tgl_arenas *arenas, const tgl_arena *arena, size_t more, size_
 }
 
 /* Frees the memory and the row of the oldest arena that was not used in the latest `age` runs.
- * False: there is none. A thread that starts to wait for the arena in the meantime finds it empty.
- * The capture mode is relaxed. */
+ * Returns false if there is none. A thread that starts to wait for the arena in the meantime finds
+ * it empty. Called in relaxed capture mode. */
 static bool evict_one(const tgl_cuda *cuda, uint64_t age)
 {
     tgl_arenas *arenas = cuda->arenas;
@@ -157,7 +157,7 @@ static void use(tgl_arenas *arenas, tgl_arena *arena)
     arena->latest_use = ++arenas->clock;
 }
 
-/* The shared arena, with the caller as its new user. */
+/* Returns the shared arena, and adds the caller to its users. */
 static tgl_arena *pin_shared(tgl_arenas *arenas)
 {
     pthread_mutex_lock(&arenas->lock);
@@ -166,7 +166,8 @@ static tgl_arena *pin_shared(tgl_arenas *arenas)
     return &arenas->arena[SHARED];
 }
 
-/* The arena of a stream, with the caller as its new user; NULL: there is none and no free row. */
+/* Returns the arena of a stream, and adds the caller to its users. NULL: the stream has none, and
+ * no row is free. */
 static tgl_arena *pin(tgl_arenas *arenas, uint64_t stream)
 {
     tgl_arena *found = NULL, *free_row = NULL;
@@ -191,7 +192,8 @@ void tgl_arenas_trim(const tgl_cuda *cuda)
         ;
 }
 
-/* Reserves bytes for an arena that grows. False: a limit would be exceeded. */
+/* Reserves `bytes` for an arena that grows, and evicts old arenas if necessary. Returns false if a
+ * limit would be exceeded. */
 static bool reserve(const tgl_cuda *cuda, const tgl_arena *arena, size_t bytes)
 {
     tgl_arenas *arenas = cuda->arenas;
@@ -203,7 +205,8 @@ static bool reserve(const tgl_cuda *cuda, const tgl_arena *arena, size_t bytes)
         if (fits) count(arenas, arena, bytes, 0);
         pthread_mutex_unlock(&arenas->lock);
         if (fits) return true;
-        /* The shared arena serves all runs, so streams without room need not wait for others. */
+        /* A stream that gets no room uses the shared arena. It therefore evicts only old arenas,
+         * while the shared arena evicts any. */
         if (!evict_one(cuda, is_shared(arenas, arena) ? 0 : TGL_ARENA_AGE)) return false;
     }
 }
@@ -217,7 +220,8 @@ static void unreserve(tgl_arenas *arenas, const tgl_arena *arena, size_t bytes)
 
 /* ---- Growing: the arena's lock is held, the capture mode relaxed ----------------------------- */
 
-/* Frees memory after the work that uses it. */
+/* Frees `old` when the work that uses it has ended: that of the stream or, in the shared arena, its
+ * latest run. */
 static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdeviceptr old,
                          CUstream stream)
 {
@@ -228,8 +232,9 @@ static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdevicep
     return result == CUDA_SUCCESS ? driver->cuMemFree(old) : result;
 }
 
-/* Allocates a larger memory in place of *it. If memory is exhausted, evicts other arenas and
- * frees the memory of graphs that no longer exist. After a failure *it is empty. */
+/* Replaces the memory *it by a larger one, after the work that uses it. If memory is exhausted,
+ * evicts other arenas and frees the memory of graphs that no longer exist. After a failure *it is
+ * empty. */
 static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it, size_t bytes,
                         CUstream stream)
 {
@@ -244,7 +249,7 @@ static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it
     return result;
 }
 
-/* The size to which a memory grows: by half at least, because growing waits for the stream. */
+/* The size to which a memory grows: at least by half, because each growth waits for the stream. */
 static size_t grown(const memory *it, size_t wanted, int64_t unit)
 {
     if (wanted <= it->bytes) return it->bytes;
@@ -252,7 +257,8 @@ static size_t grown(const memory *it, size_t wanted, int64_t unit)
     return (size_t)tgl_round_up((int64_t)(wanted > half_more ? wanted : half_more), unit);
 }
 
-/* Replaces counters and scratch where their sizes change. The new bytes are already reserved. */
+/* Replaces the memories for counters and scratch whose sizes change. Their new bytes are already
+ * reserved. */
 static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t counters,
                              size_t scratch, CUstream stream)
 {
@@ -266,8 +272,8 @@ static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t coun
     return result;
 }
 
-/* Grows the arena for a run of the list. *fits: false if the limit would be exceeded; in this case
- * nothing has changed. */
+/* Grows the arena for a run of the list. *fits: false if the limit would be exceeded; the arena is
+ * then unchanged. */
 static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
                        const tgl_run *run, CUstream stream, bool *fits)
 {
@@ -291,7 +297,8 @@ static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list 
 
 /* ---- Arenas for a run ------------------------------------------------------------------------ */
 
-/* A run in the shared arena waits for the arena's previous run if that was on another stream. */
+/* Makes a run in the shared arena wait for the arena's previous run if that was in another
+ * stream. */
 static tgl_status wait_for_others(tgl_device *dev, tgl_arena *arena, CUstream stream)
 {
     const tgl_cuda *cuda = dev->state;
@@ -324,7 +331,7 @@ static size_t bytes_of(const tgl_launch_list *list, const tgl_run *run)
     return list->counter_bytes + tgl_list_scratch_of(list, run);
 }
 
-/* *arena := the stream's arena, with the caller as its new user. NULL: the run needs more than
+/* *arena := the stream's arena, with the caller added to its users. NULL: the run needs more than
  * TGL_STREAM_BYTES, streams cannot be identified, or there is no free row. */
 static tgl_status find_arena(tgl_device *dev, size_t bytes, CUstream stream, tgl_arena **arena)
 {
@@ -343,8 +350,8 @@ static tgl_status find_arena(tgl_device *dev, size_t bytes, CUstream stream, tgl
     return TGL_OK;
 }
 
-/* Takes workspace of an arena that the caller has pinned. space->arena stays NULL if the limit
- * would be exceeded. */
+/* Takes the run's workspace from an arena that the caller has pinned. space->arena stays NULL if
+ * the limit would be exceeded. */
 static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
                             const tgl_run *run, CUstream stream, tgl_workspace *space)
 {
@@ -363,8 +370,8 @@ static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_
     return status;
 }
 
-/* Takes the arena of the stream, or the shared one. space->arena stays NULL if the limit would be
- * exceeded. */
+/* Takes the run's workspace from the arena of the stream or from the shared one. space->arena stays
+ * NULL if the limit would be exceeded. */
 static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                              CUstream stream, tgl_workspace *space)
 {
@@ -395,7 +402,7 @@ static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, const t
     return TGL_OK;
 }
 
-/* Takes memory whose counters may not be zero. */
+/* Uses given memory as workspace: sets its counters to zero in the stream. */
 static tgl_status take_given(tgl_device *dev, const tgl_launch_list *list, char *counters,
                              CUstream stream, tgl_workspace *space)
 {
@@ -406,7 +413,8 @@ static tgl_status take_given(tgl_device *dev, const tgl_launch_list *list, char 
                           "clearing counters");
 }
 
-/* Takes memory of the graph into which the run is captured, or allocates it by a node. */
+/* Uses the memory of the graph into which the run is captured, or else adds a node to the graph
+ * that allocates memory. */
 static tgl_status take_captured(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                                 CUstream stream, tgl_workspace *space)
 {
@@ -446,8 +454,8 @@ tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, cons
                     bytes_of(list, run), dev->name, cuda->arenas->bytes_max);
 }
 
-/* If the event cannot be recorded, later runs cannot wait for it, so this function waits for the
- * work. */
+/* Records the event after which other runs may use the shared arena. If that fails, waits for the
+ * work instead, because later runs cannot wait for the event. */
 static CUresult record_passed(const tgl_driver *driver, const tgl_arena *arena, CUstream stream)
 {
     CUresult result = driver->cuEventRecord(arena->passed, stream);

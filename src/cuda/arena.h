@@ -5,22 +5,24 @@
  *   - an arena, which a device keeps for each stream. Runs in one stream are ordered, so all plans
  *     share it. It grows when a plan needs more
  *   - the shared arena, for runs that need more than TGL_STREAM_BYTES or find no room for an arena
- *     of their stream, and for drivers that cannot identify streams. A run on the GPU waits for the
- *     run before it, on any stream
+ *     of their stream, and for drivers that cannot identify streams. A run in it waits, on the GPU,
+ *     for the previous run in it, whatever its stream
  *   - for a captured run: memory that the graph holds (graph_memory.h), else a memory node
  *
- * Arenas are not allocated by cuMemAllocAsync(): if a process has memory from it, a thread whose
- * default stream (CU_STREAM_PER_THREAD) has work never ends with driver 580, and every later call
- * of the driver waits for that thread (docs/notes/2026-11-26-per-thread-stream.md).
+ * Arenas are not allocated by cuMemAllocAsync() because of a problem of driver 580. In a process
+ * with memory from that function, a thread whose default stream (CU_STREAM_PER_THREAD) has work
+ * never ends, and every later call of the driver waits for that thread
+ * (docs/notes/2026-11-26-per-thread-stream.md).
  *
- * An arena has two memories: counters, which are zero before and after each list and are cleared if
- * a launch fails, and scratch, whose content is undefined.
+ * An arena has two memories. The counters are zero before and after each list, and are cleared if a
+ * launch fails. The content of the scratch is undefined.
  *
- * The limits: at most TGL_ARENAS_MAX arenas of streams with together at most TGL_STREAMS_BYTES, or
- * an eighth of the device's memory if that is less; with the shared arena at most a quarter of it.
- * So the device keeps what the largest product needs once, not once for each stream. An arena of a
- * stream that was not used in the latest TGL_ARENA_AGE runs is evicted if another stream needs its
- * room: its stream may no longer exist, so its memory is freed after all work of the context.
+ * There are limits, so that the device keeps what the largest product needs once, not once for each
+ * stream. Number: at most TGL_ARENAS_MAX arenas of streams. Bytes: these arenas together have at
+ * most TGL_STREAMS_BYTES or an eighth of the device's memory, whichever is less, and with the
+ * shared arena at most a quarter of the device's memory. If a stream needs room, arenas of streams
+ * that were not used in the latest TGL_ARENA_AGE runs are evicted. Such a stream may no longer
+ * exist, so its memory is freed after all work of the context.
  *
  * Memory is not freed after a run: cuMemFree() waits for all streams, which the caller has not
  * asked for. It is freed by tgl_device_trim(), and if an allocation of the device fails.
@@ -49,16 +51,17 @@ typedef struct tgl_workspace {
 /* NULL: no memory. */
 struct tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda);
 
-/* Frees all arenas. No work may be running. NULL is allowed. */
+/* Frees all arenas. No work that uses them may be running. cuda->arenas may be NULL. */
 void tgl_arenas_destroy(tgl_cuda *cuda);
 
-/* Frees the memory of all arenas that no thread uses. The context is current, the capture mode
- * relaxed. */
+/* Frees the memory of all arenas that no thread uses. Called in the device's context and in relaxed
+ * capture mode. */
 void tgl_arenas_trim(const tgl_cuda *cuda);
 
-/* Gets workspace for one run of the list, with counters that are zero when the stream's next work
- * starts. Call tgl_workspace_give_back() after success. The context is current. TGL_NO_MEMORY;
- * TGL_UNSUPPORTED (the run is captured and the driver cannot allocate in graphs); TGL_DRIVER. */
+/* Gets workspace for one run of the list. Its counters are zero when the stream's next work starts.
+ * After success, call tgl_workspace_give_back(). Called in the device's context. Errors:
+ * TGL_NO_MEMORY; TGL_UNSUPPORTED (the run is captured and the driver cannot allocate in graphs);
+ * TGL_DRIVER. */
 tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                               CUstream stream, tgl_workspace *space);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments of a launch as the driver reports the parameters of its kernel.
+ * Passes the arguments of a launch in the form that the driver reports for the kernel's parameters.
  */
 #include "base/error.h"
 #include "base/integers.h"
@@ -17,10 +17,10 @@ static tgl_status refuse_arguments(const tgl_launch *of, int bytes)
                     of->kernel->name, bytes, of->argument_bytes);
 }
 
-/* Finds the offset of each parameter in the arguments, a C struct, from the offsets that the driver
- * reports. The two differ only behind tensor maps: maps are aligned to 64 bytes, but the kernel's
- * parameter space starts at an address that is not (for sm_90 and NVRTC 13.0 at 0x210, so that the
- * first map is at offset 48). */
+/* Finds the offset of each parameter in the arguments, a C struct, from the offsets in the kernel's
+ * parameter space that the driver reports. The two differ only behind tensor maps. Maps are aligned
+ * to 64 bytes, but the parameter space starts at an address that is not: with sm_90 and NVRTC 13.0
+ * it starts at 0x210, so that the first map is at offset 48. */
 static tgl_status find_parameters(const tgl_driver *driver, cuda_launch *launch)
 {
     enum { MAP_ALIGNMENT = 64 };
@@ -53,9 +53,9 @@ static size_t count_parameters(const char *types)
     return count;
 }
 
-/* Checks the size of the arguments. The driver returns an error if the arguments are longer than
- * the kernel's parameters, but ignores missing ones. Drivers before CUDA 12.4 do not report the
- * parameters. */
+/* Checks the size of the arguments against the kernel's parameters. The driver reports surplus
+ * arguments at the launch, but not missing ones. Drivers before CUDA 12.4 do not report the
+ * parameters, so there is no check. */
 static tgl_status check_arguments(const tgl_driver *driver, const cuda_launch *launch,
                                   const char *types)
 {

@@ -48,7 +48,7 @@ tgl_status tgl_cuda_read_facts(tgl_device *dev)
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0] && result == CUDA_SUCCESS; i++)
         result = driver->cuDeviceGetAttribute((int *)((char *)facts + attributes[i].offset),
                                               attributes[i].attribute, cuda->device);
-    /* A driver that does not know this attribute returns an error. */
+    /* A driver that does not know MEMORY_POOLS_SUPPORTED returns an error. */
     if (driver->cuMemAllocAsync != NULL && driver->cuMemFreeAsync != NULL &&
         driver->cuDeviceGetAttribute(&has_pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
                                      cuda->device) == CUDA_SUCCESS)
@@ -56,7 +56,8 @@ tgl_status tgl_cuda_read_facts(tgl_device *dev)
     return tgl_cuda_check(dev, result, "asking the driver about the device");
 }
 
-/* The features that the chip, the driver and the architecture of the compiled code support. */
+/* The features that the chip, the driver, and the code that NVRTC can compile for it all support.
+ * code: the capability that the code is compiled for. */
 static unsigned usable_features(const tgl_cuda *cuda, int code)
 {
     const unsigned extended = TGL_HAS_CLUSTERS | TGL_HAS_OVERLAP;
@@ -67,8 +68,8 @@ static unsigned usable_features(const tgl_cuda *cuda, int code)
     return features;
 }
 
-/* Uses the rates in the table of chips if the chip is in it, since they are closer to measurements
- * than rates computed from clocks. */
+/* Sets cuda->chip. If the chip is in the table of chips, its rates there are used: they are closer
+ * to measurements than rates computed from clocks. */
 static void make_chip(tgl_cuda *cuda, int code)
 {
     const cuda_facts *facts = &cuda->facts;
@@ -103,7 +104,7 @@ static void make_chip(tgl_cuda *cuda, int code)
 
 void tgl_cuda_make_chip(tgl_cuda *cuda)
 {
-    enum { EXTENDED_LAUNCH_VERSION = 12030 }; /* the first driver that captures these */
+    enum { EXTENDED_LAUNCH_VERSION = 12030 }; /* the first driver that captures such launches */
     const char *digits = strchr(cuda->arch.name, '_');
     const int code = digits != NULL ? atoi(digits + 1) : 0;
     cuda->has_extended_launch = code >= 90 && cuda->driver.cuLaunchKernelEx != NULL &&

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Driver errors as statuses, the device's context, and stream captures.
+ * Converts driver errors to statuses, enters and leaves the device's context, and deals with stream
+ * captures.
  */
 #include "cuda/cuda_state.h"
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-/* After these errors all further calls in the context fail. */
+/* Whether all further calls in the context fail after this error. */
 static bool is_fatal(CUresult result)
 {
     switch (result) {
@@ -91,8 +92,8 @@ void tgl_cuda_restore_capture(const tgl_driver *driver, int mode)
 }
 
 /* cuMemFree() of memory from cuMemAlloc() waits for all streams of the context (CUDA C++
- * programming guide, "Stream Ordered Memory Allocator"). On an H200 with driver 580 it waits for
- * memory of any size, and, unlike cuCtxSynchronize(), does not end a capture in another thread. */
+ * programming guide, "Stream Ordered Memory Allocator"). On an H200 with driver 580 it does so for
+ * memory of any size. Unlike cuCtxSynchronize() it does not end a capture in another thread. */
 CUresult tgl_cuda_wait_for_work(const tgl_driver *driver)
 {
     CUdeviceptr memory;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend: open and close, memory, timers.
+ * The CUDA backend: opens and closes devices, allocates and copies memory, and times with events.
  */
 #include "cuda/arena.h"
 #include "cuda/cuda_state.h"
@@ -13,7 +13,7 @@
 
 /* ---- Open and close -------------------------------------------------------------------------- */
 
-/* Finds the GPU with this number. */
+/* Finds the GPU with number `index`. */
 static tgl_status find_device(tgl_device *dev, int index)
 {
     tgl_cuda *cuda = dev->state;
@@ -27,7 +27,7 @@ static tgl_status find_device(tgl_device *dev, int index)
 }
 
 /* Uses the calling thread's context and its GPU, and sets *index to the GPU's number. If the caller
- * gave a number, it must be the same. */
+ * gave a number in *index, it must be that of the GPU. */
 static tgl_status use_current_context(tgl_device *dev, int *index)
 {
     tgl_cuda *cuda = dev->state;
@@ -53,22 +53,23 @@ static tgl_status use_current_context(tgl_device *dev, int *index)
                     *index, given);
 }
 
-/* Opens NVRTC and the archive of kernels, and chooses the architecture of the code. One of the two
- * is enough. */
+/* Opens NVRTC and the archive of kernels, and chooses the architecture of the code. NVRTC or an
+ * archive is enough. */
 static tgl_status find_code(tgl_cuda *cuda)
 {
     const int capability = cuda->facts.capability, driver = cuda->facts.driver_version;
     tgl_status found = tgl_nvrtc_open(&cuda->nvrtc);
     if (found == TGL_OK) found = tgl_nvrtc_choose_arch(&cuda->nvrtc, capability, &cuda->arch);
     if (found != TGL_OK) {
-        tgl_nvrtc_close(&cuda->nvrtc); /* one that does not know the chip */
+        tgl_nvrtc_close(&cuda->nvrtc); /* it does not know the chip */
         cuda->arch = tgl_nvrtc_arch_name(NULL, capability);
     }
     cuda->archive = tgl_archive_open(cuda->arch.name, driver);
     return tgl_archive_count(cuda->archive) > 0 ? TGL_OK : found;
 }
 
-/* Opens everything in order. After a failure, release() frees what was opened. */
+/* Opens the driver, the context and all parts of the device. After a failure, release() frees what
+ * has been opened. */
 static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
 {
     tgl_cuda *cuda = dev->state;
@@ -97,7 +98,7 @@ static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
     return TGL_OK;
 }
 
-/* No work may be running. */
+/* Frees all parts of the device. No work may be running. */
 static void release(tgl_cuda *cuda)
 {
     tgl_modules_destroy(cuda);
@@ -126,7 +127,7 @@ static tgl_status cuda_open(tgl_device *dev, int index, const tgl_device_options
 }
 
 /* Waits for running kernels, because their code and workspace are freed next. In a lost context all
- * calls fail; releasing the context then frees everything. */
+ * calls fail. Releasing the context then frees everything. */
 static void cuda_close(tgl_device *dev)
 {
     tgl_cuda *cuda = dev->state;
@@ -155,7 +156,8 @@ static void trim(tgl_device *dev)
     tgl_staging_trim(dev->state);
 }
 
-/* If memory is exhausted, frees what the device keeps for later and tries again. */
+/* Allocates memory. If memory is exhausted, frees what the device keeps for later and tries
+ * again. */
 static tgl_status cuda_alloc(tgl_device *dev, size_t bytes, void **memory)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -187,7 +189,8 @@ static void cuda_free(tgl_device *dev, void *memory)
     tgl_cuda_leave(&scope);
 }
 
-/* Returns an error if the stream is being captured, since nothing may be enqueued then. */
+/* Returns an error if the stream is being captured, because copies of host memory must not be
+ * enqueued then. */
 static tgl_status check_copy(tgl_device *dev, CUstream stream)
 {
     bool captured;
@@ -198,7 +201,7 @@ static tgl_status check_copy(tgl_device *dev, CUstream stream)
                     "the host that may be gone");
 }
 
-/* Either src or dst is host memory. */
+/* Copies between host and device memory. is_upload: dst is device memory, else src. */
 static tgl_status copy(tgl_device *dev, void *dst, const void *src, size_t bytes, bool is_upload,
                        CUstream stream)
 {

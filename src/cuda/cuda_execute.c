@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Executes launch lists. prepare() does everything that does not depend on the pointers of a run:
- * functions, grids of persistent kernels, launch attributes. It does so for the alternatives that a
- * run with aligned operands takes; the first run that takes another one prepares that. run()
- * chooses alternatives, fills in the arguments on its stack, and launches.
+ * it loads functions, and sets grids of persistent kernels and launch attributes. It does so for
+ * the alternatives that a run with aligned operands takes. Other alternatives are prepared by the
+ * first run that takes them. run() chooses alternatives, fills in the arguments on its stack, and
+ * launches.
  */
 #include "base/integers.h"
 #include "base/no_cancel.h"
@@ -21,13 +22,13 @@ typedef struct cuda_plan {
     int *first;            /* for each step: index of its first alternative */
     int launch_count;
     tgl_tensor_maps *maps;   /* NULL: the list has none */
-    pthread_mutex_t lock;    /* while a run prepares an alternative */
+    pthread_mutex_t lock;    /* held while a run prepares an alternative */
     atomic_bool is_complete; /* all alternatives are ready */
 } cuda_plan;
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
-/* The z size of the grid; if a batch takes several launches, the z size of the first launch. */
+/* gridDim.z. If a batch takes several launches: gridDim.z of the first one. */
 static unsigned depth_of(const tgl_launch *launch)
 {
     return launch->count_in_grid_z ? (unsigned)launch->count : launch->grid[2];
@@ -71,8 +72,8 @@ static tgl_status make_attributes(const tgl_cuda *cuda, cuda_launch *launch)
     return TGL_OK;
 }
 
-/* The number of blocks of a launch that are resident at once: per SM, or with clusters on the whole
- * device. */
+/* *blocks := the blocks of the launch that are resident at once: per SM, or with clusters on the
+ * whole device. */
 static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64_t *blocks)
 {
     const tgl_launch *of = launch->of;
@@ -95,8 +96,8 @@ static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64
     return result;
 }
 
-/* Limits the grid of a persistent kernel to the number of blocks, in whole clusters, that are
- * resident at once. */
+/* Sets gridDim.x. For a persistent kernel it is at most the number of blocks, in whole clusters,
+ * that are resident at once. */
 static tgl_status choose_grid(tgl_device *dev, cuda_launch *launch)
 {
     const tgl_launch *of = launch->of;
@@ -146,14 +147,14 @@ static void note_complete(cuda_plan *made)
     atomic_store_explicit(&made->is_complete, all, memory_order_release);
 }
 
-/* Our launch for an alternative of a step. */
+/* The cuda_launch of `chosen`, an alternative of step number `step`. */
 static cuda_launch *launch_of(const cuda_plan *made, const tgl_launch_list *list, int step,
                               const tgl_launch *chosen)
 {
     return &made->launches[made->first[step] + (chosen - list->steps[step].launches)];
 }
 
-/* Whether a launch that is ready has this kernel. */
+/* Whether a launch that has been prepared uses this kernel. */
 static bool has_kernel(cuda_plan *made, const tgl_kernel *kernel)
 {
     for (int i = 0; i < made->launch_count; i++)
@@ -161,7 +162,8 @@ static bool has_kernel(cuda_plan *made, const tgl_kernel *kernel)
     return false;
 }
 
-/* Prepares what a run with aligned operands launches, and what has the same kernels. */
+/* Prepares the launches of a run with aligned operands, and all others that use the same
+ * kernels. */
 static tgl_status prepare_launches(tgl_device *dev, const tgl_launch_list *list, cuda_plan *made)
 {
     tgl_cuda_load_ahead(dev, list, 1);
@@ -267,7 +269,7 @@ void tgl_cuda_unprepare(tgl_plan *plan)
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* Launches once, with `parameters` or `extra` as in cuLaunchKernel(). may_overlap: the launch may
- * start early if its order allows it. */
+ * start before the previous one has ended, if its order allows it. */
 static CUresult launch(const tgl_driver *driver, cuda_launch *it, const unsigned grid[3],
                        bool may_overlap, void **parameters, void **extra, CUstream stream)
 {
@@ -283,7 +285,8 @@ static CUresult launch(const tgl_driver *driver, cuda_launch *it, const unsigned
                                   1, (unsigned)of->dynamic_shared, stream, parameters, extra);
 }
 
-/* Launches once, with the arguments as one block of bytes or as separate parameters. */
+/* Launches once. The arguments are passed as one block of bytes or, if the kernel has tensor maps,
+ * as separate parameters. */
 static CUresult launch_bytes(const tgl_driver *driver, cuda_launch *it, const unsigned grid[3],
                              bool may_overlap, unsigned char *bytes, CUstream stream)
 {
@@ -297,7 +300,7 @@ static CUresult launch_bytes(const tgl_driver *driver, cuda_launch *it, const un
     return launch(driver, it, grid, may_overlap, parameters, NULL, stream);
 }
 
-/* Launches an alternative, several times if the batch is larger than a grid. */
+/* Runs an alternative: launches it once, or several times if the batch is larger than a grid. */
 static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_overlap,
                              const tgl_run *run, const tgl_workspace *space, CUstream stream)
 {
@@ -317,9 +320,9 @@ static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_ove
     return TGL_OK;
 }
 
-/* A TGL_BESIDE launch depends only on the launches before the preceding one. If the preceding step
- * was skipped, the previous launch may be one that this launch depends on, so this launch does not
- * start early. */
+/* Launches all steps of the list. A TGL_BESIDE launch may overlap only with the launch of the step
+ * before it. If that step was skipped, the previous launch may be one that this launch depends on.
+ * It then does not start early. */
 static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_workspace *space,
                            CUstream stream)
 {
@@ -336,7 +339,7 @@ static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_w
     return TGL_OK;
 }
 
-/* Prepares what the run launches, before anything of it is launched. */
+/* Prepares the alternatives that the run takes, before any of them is launched. */
 static tgl_status prepare_run(const tgl_plan *plan, const tgl_run *run)
 {
     cuda_plan *made = plan->state;
@@ -349,7 +352,7 @@ static tgl_status prepare_run(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* The device's context is current. */
+/* Called in the device's context. */
 static tgl_status run_plan(const tgl_plan *plan, const tgl_run *run, CUstream stream)
 {
     tgl_workspace space = {.own = NULL};
@@ -372,7 +375,7 @@ tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
-/* The context is current. */
+/* Called in the device's context. */
 static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *launch)
 {
     const tgl_module *module = launch->module;
@@ -397,7 +400,7 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
                  module->seconds);
 }
 
-/* Describes the first alternative of each step, with the name of the step if there are several. */
+/* Describes the first alternative of each step. If there are several steps, also names them. */
 void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out)
 {
     TGL_NO_CANCEL; /* it may compile */

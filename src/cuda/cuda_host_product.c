@@ -3,7 +3,7 @@
  * Products of matrices in host memory. The simplest form would be, for each tile of D: copy the
  * tiles of A and B to the GPU, multiply, copy the result back. Two things are added.
  *
- * Copies and arithmetic overlap. There are three streams: `in` copies tiles of A, B and C to the
+ * 1. Copies and arithmetic overlap. There are three streams: `in` copies tiles of A, B and C to the
  * GPU, `work` multiplies, `out` copies results back. Events order them:
  *
  *     work waits for `loaded`: the tiles of this product have arrived
@@ -12,7 +12,7 @@
  *
  * A tile of D is delivered to the host's matrix after the next one has been enqueued.
  *
- * Tiles of A and B stay on the GPU in slots, as many as there is memory for. A new tile replaces
+ * 2. Tiles of A and B stay on the GPU in slots, as many as there is memory for. A new tile replaces
  * the least recently used one.
  *
  * There are two buffers for tiles of D. The host has waited for the copy from a buffer before it
@@ -66,7 +66,8 @@ static tgl_status check(const tiled_product *p, CUresult result)
 
 /* ---- Tiles of the host's matrices ------------------------------------------------------------ */
 
-/* The tile of A, B, C or D (TGL_AT_A to TGL_AT_D), as it is stored. */
+/* The tile of A, B, C or D (TGL_AT_A to TGL_AT_D) at this place, as it is stored in host memory.
+ * slab: the tile's number along K. */
 static tgl_host_tile tile_of(const tgl_host_product *of, tgl_operand operand,
                              const tgl_tile_place *at, int64_t slab)
 {
@@ -121,7 +122,7 @@ static void measure_tiles(tiled_product *p)
         p->other_bytes = larger(tile_bytes(s->type_c, m, n), tile_bytes(s->type_d, m, n));
 }
 
-/* The number of different tiles of A and B, but at most TGL_SLOTS_MAX. */
+/* The number of different tiles of A and B, at most TGL_SLOTS_MAX. */
 static int64_t count_tiles(const tgl_host_product *of)
 {
     const tgl_shape *s = of->shape;
@@ -134,8 +135,8 @@ static int64_t count_tiles(const tgl_host_product *of)
     return tgl_min64(a + b, most);
 }
 
-/* How many of `tiles` fit into three quarters of the free memory. The rest is left to other
- * programs. */
+/* Sets the number of slots: as many of `tiles` tiles as fit into three quarters of the free memory.
+ * The rest is left to other programs. fixed: bytes of GPU memory besides the slots. */
 static tgl_status count_slots(tiled_product *p, size_t fixed, int64_t tiles)
 {
     size_t free_bytes = 0, total = 0;
@@ -148,7 +149,8 @@ static tgl_status count_slots(tiled_product *p, size_t fixed, int64_t tiles)
     return TGL_OK;
 }
 
-/* Reserves the GPU's memory, with fewer slots if another program takes memory meanwhile. */
+/* Reserves the GPU memory. If another program has taken memory in the meantime, reduces the number
+ * of slots. */
 static tgl_status reserve(tiled_product *p, size_t fixed)
 {
     for (;;) {
@@ -190,7 +192,8 @@ static bool is_same_tile(const tgl_host_tile *x, const tgl_host_tile *y)
     return x->at == y->at && x->rows == y->rows && x->row_bytes == y->row_bytes;
 }
 
-/* The slot with this tile, else the least recently used one. */
+/* The index of the slot that has this tile (*is_hit: true), else of the least recently used
+ * slot. */
 static int find_slot(const tiled_product *p, bool is_b, const tgl_host_tile *tile, bool *is_hit)
 {
     int oldest = 0;
@@ -221,7 +224,7 @@ static tgl_status fetch(tiled_product *p, bool is_b, const tgl_host_tile *tile, 
     return TGL_OK;
 }
 
-/* `work` waits for the copies that were enqueued so far. */
+/* Makes the stream `work` wait for the copies that have been enqueued so far. */
 static tgl_status wait_for_tiles(tiled_product *p)
 {
     const tgl_staging *staging = p->staging;
@@ -235,13 +238,15 @@ static tgl_status wait_for_tiles(tiled_product *p)
 
 /* ---- A tile of D ----------------------------------------------------------------------------- */
 
-/* The address on the GPU of a tile of D: its copy that has this type. */
+/* The address of a tile of D on the GPU, in its version of this type: the accumulation type or
+ * another. */
 static char *result_at(const tiled_product *p, const tile_result *result, tgl_type type)
 {
     return type == p->of->shape->type_accumulate ? result->sum : result->other;
 }
 
-/* The operands except A and B of the product of a slab, a range of k (backend/host_product.h). */
+/* The run that multiplies a slab, a range of k (backend/host_product.h), with all operands but A
+ * and B. */
 static tgl_run run_of_slab(const tiled_product *p, const tile_result *result, int64_t slab)
 {
     const tgl_host_product *of = p->of;
@@ -259,7 +264,7 @@ static tgl_run run_of_slab(const tiled_product *p, const tile_result *result, in
     return run;
 }
 
-/* Enqueues the product of one slab. */
+/* Enqueues the product of one slab: *result += tile of A * tile of B. */
 static tgl_status multiply(tiled_product *p, const tgl_tile_place *at, int64_t slab,
                            const tile_result *result)
 {
@@ -291,7 +296,7 @@ static tgl_status load_c(tiled_product *p, const tgl_tile_place *at, const tile_
     return tgl_staging_upload(p->dev, result_at(p, result, of->shape->type_c), &tile);
 }
 
-/* Begins to copy a tile of D to pinned memory when it is complete. */
+/* Enqueues the copy of a tile of D to pinned memory, to start when the tile is complete. */
 static tgl_status send(tiled_product *p, const tgl_tile_place *at, int index)
 {
     const tgl_staging *staging = p->staging;
@@ -306,7 +311,7 @@ static tgl_status send(tiled_product *p, const tgl_tile_place *at, int index)
                                 &result->to);
 }
 
-/* Stores a tile in the host's D. */
+/* Waits for the copy of a tile to pinned memory, and stores the tile in the host's D. */
 static tgl_status deliver(tiled_product *p, int index)
 {
     tile_result *result = &p->results[index];
@@ -340,7 +345,8 @@ static tgl_status compute(tiled_product *p)
     return deliver(p, (p->next_result + 1) % TGL_RESULTS);
 }
 
-/* Keeps the GPU memory for the next product only if it is at most an eighth of the GPU's memory. */
+/* Ends the product. Keeps the GPU memory for the next product only if it is at most an eighth of
+ * the GPU's memory. */
 static void finish(const tiled_product *p, tgl_status status)
 {
     const tgl_cuda *cuda = p->dev->state;
@@ -349,7 +355,7 @@ static void finish(const tiled_product *p, tgl_status status)
     if (p->staging->bytes > cuda->facts.memory_bytes / 8) tgl_staging_free(cuda);
 }
 
-/* Called with the staging's lock, in the device's context. */
+/* Called with the lock of the staging, in the device's context. */
 static tgl_status run(tiled_product *p)
 {
     tgl_status status = prepare(p);

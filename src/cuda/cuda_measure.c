@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Measures the upper bounds of speed: the rate of independent fused multiply-adds, and the
- * bandwidth of a large copy. After a warm-up, each is timed several times with events. The result
+ * bandwidth of a large copy. Each is timed REPEATS times with events, after a warm-up. The result
  * is the median.
  */
 #include "base/clock.h"
@@ -14,7 +14,7 @@ enum { REPEATS = 21, WARM_UP_MS = 150 };
 /* These numbers must match the kernels in kernels/measure. */
 enum { FMA_THREADS = 256, FMA_CHAINS = 8, COPY_THREADS = 512, COPY_BLOCKS_PER_SM = 16 };
 
-/* One thing to time. `work` enqueues it in the measurement's own stream. */
+/* One thing to time. `work` enqueues it in `stream`. */
 typedef struct trial {
     tgl_device *dev;
     CUstream stream;
@@ -31,14 +31,14 @@ static const tgl_cuda *cuda_of(const trial *t)
     return t->dev->state;
 }
 
-/* The number of blocks that are resident at once: one full wave. */
+/* The number of blocks that are resident at once. */
 static unsigned fma_blocks(const tgl_cuda *cuda)
 {
     return (unsigned)(cuda->facts.sms * (cuda->facts.threads_per_sm / FMA_THREADS));
 }
 
-/* The kernel repeats x := a*x + b. With this a and b, x stays finite and its bits keep changing, as
- * in a real product. */
+/* Launches a kernel that repeats x := a*x + b. With this a and b, x stays finite and its bits keep
+ * changing, as in a real product. */
 static CUresult run_fma(const trial *t)
 {
     const tgl_cuda *cuda = cuda_of(t);
@@ -137,7 +137,7 @@ static tgl_status allocate(trial *copy)
     return tgl_cuda_check(copy->dev, result, "allocating memory for a copy");
 }
 
-/* The faster of a copy kernel and the driver's copy. */
+/* Bytes/s of the faster of a copy kernel and the driver's copy. */
 static tgl_status measure_buffers(trial *copy, double *value)
 {
     const tgl_driver *driver = &cuda_of(copy)->driver;
@@ -164,8 +164,8 @@ static tgl_status measure_copy(trial *copy, double *value)
     return status;
 }
 
-/* A launch takes a few milliseconds. FP64 runs fewer iterations, because most chips have few FP64
- * lanes. */
+/* Measures one bound. A launch takes a few milliseconds: FP64 has fewer iterations, because most
+ * chips have few FP64 lanes. */
 static tgl_status measure(trial *t, tgl_ceiling ceiling, double *value)
 {
     t->is_f64 = ceiling == TGL_CEILING_FMA_F64;
@@ -174,7 +174,7 @@ static tgl_status measure(trial *t, tgl_ceiling ceiling, double *value)
     return measure_fma(t, t->is_f64 ? "measure/dfma" : "measure/ffma", value);
 }
 
-/* The context is current. */
+/* Called in the device's context. */
 static tgl_status measure_on_stream(tgl_device *dev, tgl_ceiling ceiling, double *value)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;

@@ -15,8 +15,8 @@ int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part);
 /* The types of the kernel's parameters, as in tgl_kernel. */
 const char *tgl_gemm_parameters(const tgl_gemm_step *step);
 
-/* The arguments that are known when the plan is made; the others are 0. has_product false: alpha
- * and k are 0, and A and B are not read. */
+/* The arguments that are known when the plan is made; the others are 0. has_product false: k is
+ * 0, and A and B are not read. */
 struct tgl_gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product);
 
 /* Adds a launch with its arguments and patches. */
