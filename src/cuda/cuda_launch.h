@@ -19,19 +19,20 @@ typedef struct cuda_launch {
     atomic_bool is_ready; /* false: the members below are not filled in yet */
     const tgl_module *module;
     unsigned grid_x;
-    /* The first attribute is programmatic stream serialization (if is_early), the second the
-     * cluster dimension. A run skips the first if there is no earlier launch to overlap with. */
+    /* attributes[0]: programmatic stream serialization if is_early, else the cluster dimension.
+     * attributes[1]: the cluster dimension if is_early. A run skips programmatic stream
+     * serialization if there is no previous launch to overlap with. */
     CUlaunchAttribute attributes[2];
     unsigned attribute_count;
     bool is_early; /* attributes[0] is programmatic stream serialization */
-    /* For a kernel that takes tensor maps: the offset of each parameter in the arguments. */
+    /* For a kernel that takes tensor maps: offset of each parameter in the arguments. */
     int parameter_at[PARAMETERS_MAX];
     int parameter_count; /* 0: the arguments are passed as one block of bytes */
 } cuda_launch;
 
-/* Finds the offset of each parameter of a kernel that takes tensor maps; of another kernel it
- * checks the size of the arguments. Returns TGL_OK; TGL_UNSUPPORTED: the driver is too old for
- * tensor maps; TGL_BAD_ARGUMENT: the arguments are not those of the kernel. */
+/* Finds the offset of each parameter of a kernel that takes tensor maps. For other kernels, checks
+ * the size of the arguments. Returns TGL_OK; TGL_UNSUPPORTED (the driver is too old for tensor
+ * maps); TGL_BAD_ARGUMENT (the arguments do not fit the kernel). */
 tgl_status tgl_cuda_find_arguments(const tgl_driver *driver, cuda_launch *launch);
 
 #endif

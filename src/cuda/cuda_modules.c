@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of loaded kernels, hashed by what determines their code. The first thread that needs a
- * kernel loads it from the archive, the disk cache or the compiler, and other threads that need the
- * same kernel wait. Different kernels are compiled concurrently. Plans hold references to their
- * modules. Modules without references stay loaded for later plans, up to a limit. Beyond it, the
- * least recently used ones are unloaded, many at a time, because unloading has to wait for the GPU.
+ * The table of loaded kernels (modules), a hash table by the texts that determine their code. The
+ * first thread that needs a kernel loads it from the archive, the disk cache or the compiler, and
+ * other threads that need the same kernel wait. Different kernels are compiled concurrently. Plans
+ * hold references to their modules. Modules without references stay loaded for later plans, up to a
+ * limit. Beyond it, the least recently used ones are unloaded, many at a time, because unloading
+ * has to wait for the GPU.
  */
 #include "base/clock.h"
 #include "cuda/cuda_state.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* bytes; kernels that need more must set an attribute */
+/* bytes of shared memory per block; a kernel that uses more must set an attribute */
 enum { SHARED_WITHOUT_ASKING = 48 * 1024 };
 /* if more than UNUSED_MAX modules have no users, they are unloaded until UNUSED_KEPT are left */
 enum { UNUSED_MAX = 256, UNUSED_KEPT = 192 };
@@ -29,8 +30,8 @@ typedef struct tgl_modules {
 
 /* ---- Compiling and loading: without the lock ------------------------------------------------- */
 
-/* A driver loads code from NVRTC of its own major version or an earlier one, but not a later one.
- */
+/* Converts the result of loading a kernel. The driver loads code from NVRTC of its own or an
+ * earlier major version, but not of a later one. */
 static tgl_status check_load(tgl_device *dev, CUresult result)
 {
     const tgl_cuda *cuda = dev->state;
@@ -44,7 +45,8 @@ static tgl_status check_load(tgl_device *dev, CUresult result)
     return status;
 }
 
-/* Loads a kernel from the archive. False: it has no such kernel, or the driver cannot load it. */
+/* Loads a kernel from the archive. Returns false if the archive does not have it, or the driver
+ * cannot load it. */
 static bool load_archived(tgl_device *dev, tgl_module *module)
 {
     const tgl_cuda *cuda = dev->state;
@@ -70,8 +72,9 @@ static tgl_status compile(tgl_device *dev, const tgl_kernel *kernel, bool look, 
     return tgl_cuda_compile(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name, look, binary);
 }
 
-/* If the driver cannot load an image from the cache, it is compiled once more: it may be for
- * another chip, or be damaged in a way that the checksum does not detect. */
+/* Loads a kernel from the archive, the disk cache or the compiler. If the driver cannot load an
+ * image from the cache, the kernel is compiled again. The image may be for another chip, or damaged
+ * in a way that the checksum does not detect. */
 static tgl_status load_image(tgl_device *dev, tgl_module *module)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -90,8 +93,8 @@ static tgl_status load_image(tgl_device *dev, tgl_module *module)
     return check_load(dev, result);
 }
 
-/* Finds the function and loads it. Otherwise the driver would load it at the first launch, perhaps
- * during a graph capture. Also gets its resource usage. */
+/* Finds the kernel's function, loads it, and gets its resource usage. If it were not loaded here,
+ * the driver would load it at the first launch, perhaps during a graph capture. */
 static tgl_status find_function(tgl_device *dev, tgl_module *module)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -126,7 +129,7 @@ static tgl_status load(tgl_device *dev, tgl_module *module)
 
 /* ---- The table: under the lock --------------------------------------------------------------- */
 
-/* FNV-1a over the texts, each with its terminating zero. */
+/* FNV-1a hash of the texts, each with its terminating zero. */
 static unsigned hash(const tgl_kernel *kernel)
 {
     const char *const texts[] = {kernel->file, kernel->symbol, kernel->macros,
@@ -156,7 +159,7 @@ static void hold(tgl_modules *modules, tgl_module *module)
     module->latest_use = ++modules->clock;
 }
 
-/* Adds a module that is still to be loaded, with one user. NULL: no memory. */
+/* Adds a module that is not loaded yet, with one user, to the table. NULL: no memory. */
 static tgl_module *add(tgl_modules *modules, const tgl_kernel *kernel)
 {
     tgl_module *module = calloc(1, sizeof *module);
@@ -198,8 +201,8 @@ static tgl_module *oldest_unused(const tgl_modules *modules)
     return oldest;
 }
 
-/* Unloads modules without users until `kept` are left. If the wait fails, the next load tries
- * again. */
+/* Unloads modules without users until `kept` are left. If the wait for the GPU fails, none is
+ * unloaded, and the next load of a kernel tries again. */
 static void unload_oldest(const tgl_cuda *cuda, tgl_modules *modules, int kept)
 {
     if (modules->unused <= kept || tgl_cuda_wait_for_work(&cuda->driver) != CUDA_SUCCESS) return;
@@ -211,7 +214,7 @@ static void unload_oldest(const tgl_cuda *cuda, tgl_modules *modules, int kept)
     }
 }
 
-/* Allows launches with this amount of dynamic shared memory. */
+/* Allows launches of the kernel with `dynamic_shared` bytes of dynamic shared memory. */
 static tgl_status allow_shared(tgl_device *dev, tgl_module *module, int dynamic_shared)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -243,7 +246,7 @@ tgl_modules *tgl_modules_create(void)
     return modules;
 }
 
-/* In a lost context unloading fails; releasing the context frees the modules. */
+/* In a lost context unloading fails. Releasing the context then frees the modules. */
 void tgl_modules_destroy(tgl_cuda *cuda)
 {
     tgl_modules *modules = cuda->modules;
@@ -261,7 +264,8 @@ void tgl_modules_destroy(tgl_cuda *cuda)
     cuda->modules = NULL;
 }
 
-/* Loads a module that add() returned. Called without the lock, returns with it. */
+/* Loads a module that add() returned. Called without the lock of the table; returns with the lock
+ * held. */
 static tgl_status load_added(tgl_device *dev, tgl_module *module)
 {
     tgl_modules *modules = ((tgl_cuda *)dev->state)->modules;
@@ -275,7 +279,8 @@ static tgl_status load_added(tgl_device *dev, tgl_module *module)
     return status;
 }
 
-/* Called with the lock, returns with the lock. Adds a user to *module. */
+/* *module := the kernel's module, with one more user. Called and returns with the lock of the table
+ * held. */
 static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, tgl_module **module)
 {
     tgl_cuda *cuda = dev->state;

@@ -2,8 +2,8 @@
  *
  * An open CUDA device, and the declarations that the files of this backend share.
  *
- * All members are constant once the device is open, except for the modules, the arenas, the
- * memories of graphs, the staging (each has locks) and `is_lost`. Several threads may use a device.
+ * Several threads may use a device. Once it is open, all members are constant except `is_lost` and
+ * those with their own locks: the modules, the arenas, the memories of graphs, and the staging.
  *
  * Stream captures. While any thread captures a stream in global mode, calls of other threads that
  * allocate, free, wait or unload fail and invalidate the capture, unless they are made in relaxed
@@ -33,8 +33,7 @@ typedef struct cuda_facts {
     int clock_khz, memory_clock_khz, memory_bus_bits;
     int l2_bytes, shared_bytes_per_sm, shared_bytes_per_block, registers_per_sm, threads_per_sm;
     size_t memory_bytes;
-    int driver_version; /* 1000*major + 10*minor of the newest CUDA version that the driver supports
-                         */
+    int driver_version; /* newest CUDA version that the driver supports: 1000*major + 10*minor */
 } cuda_facts;
 
 /* A compiled kernel loaded on the device. */
@@ -43,11 +42,11 @@ typedef struct tgl_module {
     tgl_kernel *kernel;      /* a copy */
     int users;               /* plans and threads that hold a reference */
     uint64_t latest_use;     /* value of the table's clock */
-    bool is_ready; /* false: a thread is still loading it, and the members below are undefined */
+    bool is_ready;           /* false: a thread is still loading it; members below undefined */
     CUmodule module;
     CUfunction function;
     int registers, shared_bytes, local_bytes; /* per thread; static per block; per thread */
-    int dynamic_shared; /* bytes that launches may use; 0: the default limit */
+    int dynamic_shared; /* bytes that launches may use; 0: the driver's default limit */
     const char *origin; /* "by NVRTC", static text */
     double seconds;     /* time to compile and load it */
 } tgl_module;
@@ -61,16 +60,16 @@ enum { TGL_CUDA_PROPERTIES = 24 };
 
 typedef struct tgl_cuda {
     tgl_driver driver;
-    tgl_nvrtc nvrtc; /* handle NULL: not found, only kernels of the archive run */
+    tgl_nvrtc nvrtc; /* handle NULL: NVRTC not found, only kernels of the archive run */
     tgl_cache *cache;
     struct tgl_archive *archive;
     CUdevice device;
     CUcontext context; /* the primary context, which cudart and other libraries use too, or the
                           caller's */
-    bool owns_context; /* the device has retained the primary context */
+    bool owns_context; /* the device has retained the primary context, and releases it */
     cuda_facts facts;
     tgl_chip chip;            /* the GPU's properties in the form that the planner uses */
-    bool has_extended_launch; /* clusters and programmatic dependent launches, also in graphs */
+    bool has_extended_launch; /* launches with clusters or overlap, also in graphs */
     bool has_async_alloc;     /* cuMemAllocAsync() */
     tgl_arch arch;
     atomic_bool is_lost;
@@ -86,9 +85,9 @@ typedef struct tgl_cuda {
 
 /* ---- cuda_context.c -------------------------------------------------------------------------- */
 
-/* Makes the device's context current. Call tgl_cuda_leave() after each success; it restores the
- * caller's context and capture mode. Fails on a lost device. tgl_cuda_enter_relaxed() also sets the
- * relaxed capture mode. */
+/* Makes the device's context current. Fails on a lost device. After each success call
+ * tgl_cuda_leave(), which restores the caller's context and capture mode. tgl_cuda_enter_relaxed()
+ * also sets the relaxed capture mode. */
 typedef struct tgl_cuda_scope {
     const tgl_driver *driver;
     bool is_pushed;
@@ -103,25 +102,25 @@ void tgl_cuda_leave(tgl_cuda_scope *scope);
 int tgl_cuda_relax_capture(const tgl_driver *driver);
 void tgl_cuda_restore_capture(const tgl_driver *driver, int mode);
 
-/* Converts a driver error to a status and sets the error message. what: the failed action, such as
- * "launching ladder/naive". An error after which the context cannot be used marks the device as
- * lost. */
+/* Converts a driver error to a status and sets the error message. what: the action that failed,
+ * such as "launching ladder/naive". If the context cannot be used after the error, marks the device
+ * as lost. */
 tgl_status tgl_cuda_check(tgl_device *dev, CUresult result, const char *what);
 
-/* Waits for all work of the context without invalidating stream captures. The context is current.
- */
+/* Waits for all work of the context, without invalidating stream captures. Called in the device's
+ * context. */
 CUresult tgl_cuda_wait_for_work(const tgl_driver *driver);
 
-/* *captured: whether work in the stream becomes part of a graph. Fails for the default stream if a
- * blocking stream is being captured. */
+/* *captured := whether work in the stream becomes part of a graph. Fails for the default stream if
+ * a blocking stream is being captured. */
 tgl_status tgl_cuda_is_captured(tgl_device *dev, CUstream stream, bool *captured);
 
 /* ---- cuda_chip.c ----------------------------------------------------------------------------- */
 
 tgl_status tgl_cuda_read_facts(tgl_device *dev);
 
-/* Sets the features and the planner's chip, from the driver and from the architecture of the
- * compiled code: code for older chips has neither clusters nor overlapping launches. */
+/* Sets the planner's chip and its features. They depend on the driver and on the architecture of
+ * the compiled code: code for older chips has neither clusters nor overlapping launches. */
 void tgl_cuda_make_chip(tgl_cuda *cuda);
 void tgl_cuda_list_properties(tgl_cuda *cuda);
 double tgl_cuda_number(const tgl_device *dev, tgl_number number);
@@ -131,27 +130,28 @@ double tgl_cuda_number(const tgl_device *dev, tgl_number number);
 /* NULL: no memory. */
 struct tgl_modules *tgl_modules_create(void);
 
-/* Unloads all modules. No work may be running. NULL is allowed. */
+/* Unloads all modules. No work that uses them may be running. cuda->modules may be NULL. */
 void tgl_modules_destroy(tgl_cuda *cuda);
 
 /* Gets a kernel, from the table, the archive, the disk cache or the compiler, and loads it for
- * launches with this amount of dynamic shared memory. Call tgl_cuda_release() when it is no longer
- * needed. The context is current, the capture mode relaxed. TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER,
- * TGL_UNSUPPORTED. */
+ * launches with this amount of dynamic shared memory. When the kernel is no longer needed, call
+ * tgl_cuda_release(). Called in the device's context and in relaxed capture mode. Errors:
+ * TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER, TGL_UNSUPPORTED. */
 tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_shared,
                          const tgl_module **module);
 void tgl_cuda_release(tgl_device *dev, const tgl_module *module);
 
-/* Whether a kernel is loaded, in the archive or in the disk cache. */
+/* Whether a kernel is loaded, or is in the archive or in the disk cache. */
 bool tgl_cuda_is_compiled(tgl_device *dev, const tgl_kernel *kernel);
 
-/* Unloads all modules without users. The context is current, the capture mode relaxed. */
+/* Unloads all modules without users. Called in the device's context and in relaxed capture mode. */
 void tgl_cuda_unload_unused(tgl_device *dev);
 
 /* ---- load_ahead.c ---------------------------------------------------------------------------- */
 
-/* Compiles what runs of the lists with aligned operands launch, on several threads, if two kernels
- * or more are not compiled yet. Failures are found when the kernels are loaded. */
+/* Compiles the kernels that runs of the lists with aligned operands launch. Does so only if at
+ * least two of them are not compiled yet, and then on several threads. Reports no failures: the
+ * load of such a kernel fails later. */
 void tgl_cuda_load_ahead(tgl_device *dev, const tgl_launch_list *lists, int count);
 
 /* ---- cuda_execute.c -------------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times plans of one product, for the wisdom: in a stream and on matrices of its own. The matrices
- * have random elements, because arithmetic with zeros takes less power and runs at a higher clock.
- * There are several sets of them, which together exceed the L2 cache, and runs alternate between
- * the sets.
+ * Times plans of one product, for the wisdom, in its own stream and on its own matrices. The
+ * matrices have random elements, because arithmetic with zeros takes less power and runs at a
+ * higher clock. There are several sets of matrices, which together exceed the L2 cache, and runs
+ * alternate between the sets.
  */
 #include "base/integers.h"
 #include "cuda/cuda_state.h"
@@ -15,7 +15,7 @@
 
 enum { ALIGNMENT = 256, MEMORY_SHARE = 4, SETS_MAX = 4096 };
 
-/* An operand: its place in a set. */
+/* The place of an operand in each set. */
 typedef struct trial_operand {
     size_t offset, bytes; /* bytes 0: the product does not have it */
     tgl_type type;
@@ -35,7 +35,8 @@ struct tgl_trial {
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-/* Adds an operand, `lines` lines of `length` elements, behind the other operands of the set. */
+/* Adds an operand of `lines` lines of `length` elements, behind the operands that the set already
+ * has. */
 static void add_operand(tgl_trial *t, tgl_operand which, tgl_type type, int64_t lines,
                         int64_t length, int64_t ld, int64_t stride)
 {
@@ -57,7 +58,7 @@ static void add_epilogue(tgl_trial *t)
                     e->stride_residual);
 }
 
-/* lines: rows or columns of the matrix that may have a factor each. */
+/* Adds the scale factors of an operand. lines: the number of factors for TGL_SCALING_LINE. */
 static void add_scale(tgl_trial *t, tgl_operand operand, tgl_scaling scaling, int64_t lines)
 {
     if (scaling != TGL_SCALING_NONE)
@@ -82,7 +83,8 @@ static void add_operands(tgl_trial *t)
     add_epilogue(t);
 }
 
-/* Allocates as many sets as exceed twice the L2 cache, in a part of the free memory. */
+/* Allocates sets of matrices, in a part of the free memory. There are as many sets as together
+ * exceed twice the L2 cache. */
 static tgl_status allocate(tgl_trial *t)
 {
     const tgl_cuda *cuda = t->dev->state;
@@ -102,7 +104,7 @@ static tgl_status allocate(tgl_trial *t)
 
 /* ---- Random elements ------------------------------------------------------------------------- */
 
-/* The next random number: xorshift64*. */
+/* The next random number, by the generator xorshift64*. */
 static uint64_t draw(uint64_t *state)
 {
     *state ^= *state >> 12;
@@ -111,19 +113,19 @@ static uint64_t draw(uint64_t *state)
     return *state * 0x2545f4914f6cdd1du;
 }
 
-/* Writes a random element: a number in (-1, 1), or any value of an integer type. Of F8: any sign
- * and fraction, and some exponents below 1. */
+/* Writes a random element: a number in (-1, 1), or any value of an integer type. 8-bit floating
+ * point: any sign and fraction, and some exponents below 1. */
 static void draw_element(tgl_type type, uint64_t *state, void *element)
 {
     const uint64_t bits = draw(state) >> 11; /* 53 bits */
     const double value = (double)bits * 0x1p-52 - 1;
     const float single = (float)value;
-    /* F16: any sign and fraction, exponents of 2^-5 to 2^-1. */
+    /* F16: any sign and fraction, exponents from 2^-5 to 2^-1. */
     const uint16_t half = (uint16_t)((bits & 0x83ff) | (10 + bits / 65536 % 5) << 10);
     uint32_t word;
     memcpy(&word, &single, sizeof word);
     const uint16_t brain = (uint16_t)(word >> 16);
-    /* The upper byte of such an f16 is an e5m2. Of e4m3: an exponent of 2^-4. */
+    /* The upper byte of such an F16 is an E5M2. E4M3: any sign and fraction, exponent 2^-4. */
     const uint8_t quarter =
         type == TGL_F8_E5M2 ? (uint8_t)(half >> 8) : (uint8_t)((bits & 0x9f) | 0x18);
     const double pair[2] = {value, (double)(bits % 1000003) / 1000003};
@@ -141,8 +143,8 @@ static void draw_element(tgl_type type, uint64_t *state, void *element)
            size);
 }
 
-/* Fills an operand of the first set: from the host for the first PERIOD elements, a prime so that
- * neighbouring rows differ, then by copies of the elements that are there. */
+/* Fills an operand of the first set. The host draws its first PERIOD elements (a prime, so that
+ * neighbouring rows differ). The device then fills the rest by copies of these. */
 static CUresult fill_operand(const tgl_trial *t, const trial_operand *x, char *host)
 {
     enum { PERIOD = 262139 };
@@ -162,7 +164,8 @@ static CUresult fill_operand(const tgl_trial *t, const trial_operand *x, char *h
     return result;
 }
 
-/* Fills the operands of the first set that runs read, and copies them to the other sets. */
+/* Fills the operands that runs read: those of the first set, then copies of them in the other
+ * sets. */
 static CUresult fill(const tgl_trial *t, char *host)
 {
     static const tgl_operand read[] = {TGL_AT_A,       TGL_AT_B,        TGL_AT_ALPHA,
@@ -274,7 +277,7 @@ static tgl_status trial_open(tgl_device *dev, const tgl_shape *shape, tgl_trial 
     return status;
 }
 
-/* The operands of the next run. beta is 0. */
+/* The operands of the next run: those of the next set. beta is 0. */
 static tgl_run next_run(tgl_trial *t)
 {
     const double scalar = t->shape.device_scalars ? (double)NAN : 1;

@@ -80,7 +80,8 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-/* NULL, or the name of the first required function that is missing. */
+/* Sets the functions of *driver. Returns NULL, or the name of the first required function that is
+ * missing. */
 static const char *find_functions(tgl_driver *driver)
 {
     for (int i = 0; i < FUNCTIONS; i++) {
@@ -91,7 +92,7 @@ static const char *find_functions(tgl_driver *driver)
     return NULL;
 }
 
-/* Finds the functions and initialises the driver. The library is open. */
+/* Finds the functions of the open library, and initialises the driver. */
 static tgl_status start(tgl_driver *driver)
 {
     const char *missing = find_functions(driver);

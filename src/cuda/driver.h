@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of the CUDA driver API that the library uses. It is declared here so that no CUDA header
- * is needed at build time and libcuda is loaded at run time. Types, names and values follow the
- * public documentation of the driver API. Functions whose binary interface has changed since CUDA
- * 3.1 are looked up by their versioned names (cuMemAlloc is cuMemAlloc_v2), as the CUDA headers do.
+ * The part of the CUDA driver API that the library uses. It is declared here, so that no CUDA
+ * header is needed at build time and libcuda is loaded at run time. Types, names and values follow
+ * the public documentation of the driver API. The binary interface of some functions has changed
+ * since CUDA 3.1. These are looked up by their versioned names (cuMemAlloc is cuMemAlloc_v2), as
+ * the CUDA headers do.
  */
 #ifndef TGL_CUDA_DRIVER_H
 #define TGL_CUDA_DRIVER_H
@@ -81,7 +82,7 @@ enum { CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
 enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1 };
 enum { CU_GRAPH_USER_OBJECT_MOVE = 1 };
 
-/* The format of the array `extra` of a launch: the arguments as one block of bytes. */
+/* Entries of the array `extra` of a launch, which passes the arguments as one block of bytes. */
 #define CU_LAUNCH_PARAM_END            ((void *)0)
 #define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
 #define CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)2)
@@ -104,7 +105,7 @@ enum {
 };
 enum { CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2 };
 
-/* CUlaunchAttribute and CUlaunchConfig, with only the attributes that are used here. */
+/* CUlaunchAttribute and CUlaunchConfig, with only the attributes that the library uses. */
 enum {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
@@ -197,7 +198,8 @@ typedef struct tgl_driver {
     CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
     CUresult (*cuStreamIsCapturing)(
         CUstream stream, int *status); /* *status is 0 if the stream is not being captured */
-    /* Since 11.3, else NULL. *id is different for each capture. NULL for what is not wanted. */
+    /* Since 11.3, else NULL. *id is different for each capture. Pointers to results that are not
+     * wanted may be NULL. */
     CUresult (*cuStreamGetCaptureInfo)(CUstream stream, int *status, uint64_t *id, CUgraph *graph,
                                        const void **dependencies, size_t *dependency_count);
     CUresult (*cuUserObjectCreate)(CUuserObject *object, void *data, void (*destroy)(void *),

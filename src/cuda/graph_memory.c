@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workspace of captured runs: see graph_memory.h. One lock protects the list, and is held from the
- * first launch of a captured run to the last, because two host threads may use one stream. A thread
- * that holds it may lock arenas with trylock only (tgl_arenas_trim()).
+ * Workspace of captured runs: see graph_memory.h. One lock protects the list of memories. It is
+ * held from the first launch of a captured run to the last, because two host threads may use one
+ * stream. A thread that holds this lock may lock arenas with trylock only (tgl_arenas_trim()).
  */
 #include "cuda/graph_memory.h"
 
@@ -11,20 +11,19 @@
 
 #include <stdlib.h>
 
-enum { UNIT = 64 << 10, SHARE = 8 }; /* sizes: multiples of UNIT; in all: memory / SHARE */
+enum { UNIT = 64 << 10, SHARE = 8 }; /* size: multiple of UNIT; of all: device memory / SHARE */
 
 #define PER_THREAD ((CUstream)2) /* CU_STREAM_PER_THREAD */
 
-/* State of a graph_memory. HELD: a user object of a graph holds it. UNUSED: the user object is
- * destroyed. ORPHAN: the device is closed, and the destructor of the user object frees the struct.
- */
+/* States of a graph_memory. HELD: a user object of a graph holds it. UNUSED: the user object is
+ * destroyed. ORPHAN: the device is closed; the destructor of the user object frees the struct. */
 enum { HELD, UNUSED, ORPHAN };
 
 typedef struct graph_memory {
     struct graph_memory *next;
     CUdeviceptr at;
     size_t bytes;
-    uint64_t capture, stream; /* the capture, and the stream in it, whose runs use the memory */
+    uint64_t capture, stream; /* the memory is for runs of this capture in this stream */
     atomic_int state;
 } graph_memory;
 
@@ -43,7 +42,7 @@ tgl_graph_memories *tgl_graph_memories_create(const tgl_cuda *cuda)
     return memories;
 }
 
-/* The destructor of a user object. */
+/* The destructor of a user object, which the driver calls on any thread. */
 static void mark_unused(void *data)
 {
     graph_memory *it = data;
@@ -71,7 +70,7 @@ static bool is_unused(graph_memory *it)
     return atomic_load(&it->state) == UNUSED;
 }
 
-/* Frees all unused memory. The capture mode is relaxed. */
+/* Frees all unused memories. Returns whether there were any. Called in relaxed capture mode. */
 static bool free_unused(const tgl_cuda *cuda)
 {
     tgl_graph_memories *memories = cuda->graph_memories;
@@ -98,7 +97,7 @@ bool tgl_graph_memories_trim(const tgl_cuda *cuda)
     return is_any;
 }
 
-/* An unused memory of this size, or of up to twice this size: a small graph does not keep the
+/* An unused memory of at least `bytes`, but at most twice that: a small graph does not keep the
  * memory of a large one. NULL: there is none. */
 static graph_memory *find_unused(const tgl_graph_memories *memories, size_t bytes)
 {
@@ -115,7 +114,8 @@ static bool has_room(const tgl_graph_memories *memories, size_t bytes)
     return memories->bytes + bytes <= memories->bytes_max;
 }
 
-/* New memory, of `preferred` bytes if that is more and fits. NULL: there is none. */
+/* Allocates a memory of at least `bytes`: of `preferred` bytes if that is more and is within the
+ * limit. NULL: there is no room. */
 static graph_memory *allocate(const tgl_cuda *cuda, size_t bytes, size_t preferred)
 {
     tgl_graph_memories *memories = cuda->graph_memories;
@@ -147,9 +147,9 @@ typedef struct capture {
     CUgraph graph;
 } capture;
 
-/* A number that differs from stream to stream of one capture: the stream's handle. The per-thread
- * default stream has the same handle in all threads, so the thread's number is used for it.
- * cuStreamGetId() invalidates a capture. */
+/* A number that is different for each stream of one capture: the stream's handle. The per-thread
+ * default stream has the same handle in all threads, so its number is that of the thread.
+ * cuStreamGetId() cannot be used, because it invalidates a capture. */
 static uint64_t number_of_stream(CUstream stream)
 {
     return stream == PER_THREAD ? (uintptr_t)pthread_self() : (uintptr_t)stream;
@@ -161,7 +161,7 @@ static CUresult read_capture(const tgl_driver *driver, CUstream stream, capture 
     return driver->cuStreamGetCaptureInfo(stream, &it->status, &it->id, &it->graph, NULL, NULL);
 }
 
-/* The largest memory of a capture's stream; NULL: there is none. */
+/* The largest memory of the capture's runs in its stream. NULL: there is none. */
 static graph_memory *find_of(const tgl_graph_memories *memories, const capture *of)
 {
     graph_memory *largest = NULL;
@@ -172,8 +172,8 @@ static graph_memory *find_of(const tgl_graph_memories *memories, const capture *
     return largest;
 }
 
-/* Makes a user object of the graph, which holds the memory. If the graph does not take it, its
- * destructor is called. */
+/* Makes a user object of the graph, which holds the memory. Returns false if that fails. If the
+ * graph does not take the user object, the driver calls its destructor. */
 static bool hold(const tgl_driver *driver, graph_memory *it, const capture *by)
 {
     CUuserObject object;
@@ -191,9 +191,9 @@ static bool hold(const tgl_driver *driver, graph_memory *it, const capture *by)
     return false;
 }
 
-/* Memory of the capture's stream for a run, or NULL. The nodes of earlier runs contain the address
- * of their memory, so a larger memory does not replace it. It is twice as large, so that a graph
- * has few. */
+/* A memory of at least `bytes` for a run in the capture's stream. NULL: there is none. If the
+ * largest memory so far is too small, adds one twice as large, so that a graph has few. The old
+ * ones are kept, because the nodes of earlier runs contain their addresses. */
 static graph_memory *memory_of(const tgl_cuda *cuda, size_t bytes, const capture *of)
 {
     const tgl_graph_memories *memories = cuda->graph_memories;

@@ -8,16 +8,16 @@
  * or instantiates a graph, and drops the reference of an executable when its last launch has ended.
  * So the memory is unused once the user object is destroyed.
  *
- * The runs that one capture takes from one stream are ordered, so they share a memory. Runs that it
- * takes from other streams may overlap with them, and have another one.
+ * The runs that one capture takes from one stream are ordered, so they share a memory. Runs in
+ * other streams of the capture may overlap with them, and have another memory.
  *
- * The driver destroys a user object on any thread, also in the middle of a call of the library, and
+ * The driver destroys a user object on any thread, even in the middle of a call of the library, and
  * the destructor may not call the driver. So it only marks the memory as unused, without a lock.
- * Unused memory is given to the next graph. It is freed if it does not suffice there, by
+ * Unused memory is given to the next graph. It is freed if it is too small for that graph, by
  * tgl_device_trim(), and if the device's memory is exhausted.
  *
- * All memories together are at most an eighth of the device's memory. A run for which there is no
- * room, or whose driver lacks one of the functions (CUDA 11.3 has all), gets none.
+ * All memories together are at most an eighth of the device's memory. A run gets none if there is
+ * no room, or if the driver is older than CUDA 11.3 and lacks one of the functions.
  */
 #ifndef TGL_CUDA_GRAPH_MEMORY_H
 #define TGL_CUDA_GRAPH_MEMORY_H
@@ -27,17 +27,18 @@
 /* NULL: no memory. */
 struct tgl_graph_memories *tgl_graph_memories_create(const tgl_cuda *cuda);
 
-/* Frees all memories, also those of graphs: none of these may be launched again. NULL is allowed.
- */
+/* Frees all memories, also those of existing graphs, which may not be launched again.
+ * cuda->graph_memories may be NULL. */
 void tgl_graph_memories_destroy(tgl_cuda *cuda);
 
-/* Frees the memory of graphs that no longer exist; false: there is none. The context is current,
- * the capture mode relaxed. */
+/* Frees the memory of graphs that no longer exist. Returns false if there is none. Called in the
+ * device's context and in relaxed capture mode. */
 bool tgl_graph_memories_trim(const tgl_cuda *cuda);
 
-/* *memory := memory for a run in a stream that is being captured. Call tgl_graph_memory_give_back()
- * after the last launch: until then no other run gets the memory. NULL: there is none, and
- * tgl_graph_memory_give_back() must not be called. The context is current. TGL_DRIVER. */
+/* *memory := memory for a run in a stream that is being captured. No other run gets it until
+ * tgl_graph_memory_give_back(), to be called after the last launch. NULL: there is none, and
+ * tgl_graph_memory_give_back() must not be called. Called in the device's context. Error:
+ * TGL_DRIVER. */
 tgl_status tgl_graph_memory_take(tgl_device *dev, size_t bytes, CUstream stream,
                                  CUdeviceptr *memory);
 void tgl_graph_memory_give_back(const tgl_cuda *cuda);

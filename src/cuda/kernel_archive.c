@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads and writes archives of compiled kernels. Nothing in a file is trusted: the whole index is
- * checked when the file is opened, the code of a kernel when it is used.
+ * checked when the file is opened, and the code of a kernel when it is used.
  */
 #include "cuda/kernel_archive.h"
 #include "base/file_write.h"
@@ -26,7 +26,7 @@ typedef struct archive_header {
     uint32_t nvrtc, count; /* the compiler's version; entries of the index */
     uint64_t size;         /* bytes of the file */
     unsigned char sources[DIGEST];
-    unsigned char checksum[DIGEST]; /* of the header, with zeros in this place, and the index */
+    unsigned char checksum[DIGEST]; /* of the header (with zeros here) and the index */
 } archive_header;
 
 typedef struct archive_entry {
@@ -56,7 +56,7 @@ static void hash_of(const void *data, size_t size, unsigned char digest[DIGEST])
     tgl_sha256_finish(&hash, digest);
 }
 
-/* Of all files that a kernel may be compiled from. */
+/* The digest of all files that a kernel may be compiled from. */
 static void hash_sources(unsigned char digest[DIGEST])
 {
     tgl_sha256 hash;
@@ -80,7 +80,7 @@ static void hash_index(const archive_header *header, const archive_entry *entrie
     tgl_sha256_finish(&hash, digest);
 }
 
-/* The header of an archive that this library writes or accepts, without size and checksum. */
+/* The header of an archive that this library writes or accepts. Its size and checksum are 0. */
 static archive_header header_of(const char *arch, int nvrtc, int count)
 {
     archive_header header = {.nvrtc = (uint32_t)nvrtc, .count = (uint32_t)count};
@@ -119,7 +119,8 @@ static const char *distrust_header(const archive_header *header, size_t size, co
     return NULL;
 }
 
-/* Keys ascend, so that a search ends; code lies behind the index and inside the file. */
+/* Returns why the index cannot be trusted, or NULL. Keys must ascend, because a binary search
+ * relies on that. Code must lie behind the index and inside the file. */
 static const char *distrust_entries(const archive_header *header, const archive_entry *entries)
 {
     const uint64_t first = sizeof *header + header->count * sizeof *entries;
@@ -169,7 +170,7 @@ static const char *map_open(tgl_archive *archive, int file, const char *arch, in
     return NULL;
 }
 
-/* Returns whether the file exists, usable or not. */
+/* Maps the archive `path` if it is usable. Returns whether the file exists, usable or not. */
 static bool try_path(tgl_archive *archive, const char *path, const char *arch, int driver)
 {
     const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -184,8 +185,8 @@ static bool try_path(tgl_archive *archive, const char *path, const char *arch, i
     return true;
 }
 
-/* Searches the folders of installed archives. `own`: the folder of the library, of `length` bytes.
- */
+/* Tries the folders of installed archives, until one has a file. own: the folder of the library, of
+ * `length` bytes. */
 static bool try_folders(tgl_archive *archive, const char *own, int length, const char *arch,
                         int driver)
 {
@@ -203,7 +204,7 @@ static bool try_folders(tgl_archive *archive, const char *own, int length, const
     return false;
 }
 
-/* *length := that of the folder of the library in `file`; 0: not known. */
+/* Finds the file of the library. *length := the bytes of its folder's path; 0: not known. */
 static void find_library(Dl_info *file, int *length)
 {
     *length = 0;
@@ -311,7 +312,8 @@ static int compare_kernels(const void *x, const void *y)
                   DIGEST);
 }
 
-/* Copies the kernels to their places in the file's image, of which `at` is the first free byte. */
+/* Copies the code of the kernels to the image of the file, from byte `at` on, and fills in the
+ * entries. */
 static void lay_out(char *file, archive_entry *entries, size_t at, const tgl_archived *kernels,
                     int count)
 {

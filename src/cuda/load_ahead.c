@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiles several kernels at the same time: a plan has up to four, and MEASURE dozens. The threads
- * load the modules, which then stay in the table for the caller, who finds failures when it loads
- * them itself.
+ * Compiles several kernels at the same time: a plan has up to four, and planning with MEASURE
+ * dozens. The threads load the modules, which then stay in the table. The caller loads them again
+ * from the table, and only then learns of failures.
  */
 #include "base/processors.h"
 #include "cuda/cuda_state.h"
@@ -36,7 +36,7 @@ static void *work(void *data)
     return NULL;
 }
 
-/* Adds a kernel that is not compiled, once. */
+/* Adds a kernel to the list, unless it is compiled already or in the list. */
 static void add(load_ahead *of, const tgl_kernel *kernel)
 {
     if (of->count == KERNELS_MAX) return;
@@ -53,7 +53,8 @@ static void add_list(load_ahead *of, const tgl_launch_list *list)
     }
 }
 
-/* The threads get no signals of the program. */
+/* Compiles with `helpers` threads and the calling thread. The helpers block all signals, so that
+ * the program's handlers do not run on them. */
 static void work_together(load_ahead *of, int helpers)
 {
     pthread_t threads[THREADS_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NVRTC, NVIDIA's run-time compiler, loaded at run time. Version 11.4 or later, because the kernels
- * use the .L2::128B prefetch qualifier of PTX 7.4. Since 11.2 NVRTC compiles to machine code and
- * lists its architectures.
+ * NVRTC, NVIDIA's run-time compiler, loaded at run time. Version 11.4 or later is needed, because
+ * the kernels use the .L2::128B prefetch qualifier of PTX 7.4. Since 11.2 NVRTC compiles to machine
+ * code and lists its architectures.
  */
 #ifndef TGL_CUDA_NVRTC_H
 #define TGL_CUDA_NVRTC_H
@@ -45,7 +45,7 @@ typedef struct tgl_nvrtc {
     nvrtcResult (*nvrtcGetPTX)(nvrtcProgram program, char *ptx);
 } tgl_nvrtc;
 
-/* Searches for NVRTC in the order stated in docs/environment.md. TGL_NO_COMPILER. */
+/* Searches for NVRTC in the order that docs/environment.md states. Error: TGL_NO_COMPILER. */
 tgl_status tgl_nvrtc_open(tgl_nvrtc *nvrtc);
 void tgl_nvrtc_close(tgl_nvrtc *nvrtc);
 
@@ -54,14 +54,14 @@ typedef struct tgl_arch {
     char name[24];
 } tgl_arch;
 
-/* The architecture to compile for on a device of this compute capability (90 for 9.0): its own
- * architecture with all instructions; else the nearest earlier one of the same major version, whose
- * machine code the device runs too, unless exactly one of the two is a Tegra; else PTX.
- * TGL_NO_COMPILER: NVRTC supports only later architectures. */
+/* Chooses the architecture to compile for on a device of this compute capability (90 for 9.0): its
+ * own architecture with all instructions; else the nearest earlier one of the same major version,
+ * whose machine code the device runs too, unless exactly one of the two is a Tegra; else PTX.
+ * Error: TGL_NO_COMPILER (NVRTC supports only later architectures). */
 tgl_status tgl_nvrtc_choose_arch(const tgl_nvrtc *nvrtc, int capability, tgl_arch *arch);
 
-/* The name that enables all instructions of an architecture: "sm_80", "sm_90a". nvrtc: NULL for the
- * name that the newest compilers know. */
+/* The name that enables all instructions of an architecture: "sm_80", "sm_90a". nvrtc NULL: the
+ * name for the newest compilers. */
 tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability);
 
 #endif

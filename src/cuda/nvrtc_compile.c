@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiles a kernel with NVRTC, or finds it in the disk cache. The kernel file is included in a
- * wrapper with extern "C", so that its symbol has no C++ mangling. The file and all headers under
+ * Compiles a kernel with NVRTC, or finds it in the disk cache. A wrapper includes the kernel file
+ * within extern "C", so that its symbol has no C++ mangling. The file and all headers under
  * kernels/ are passed to NVRTC from memory.
  */
 #include "cuda/nvrtc_compile.h"
@@ -14,12 +14,12 @@
 /* All inputs of a compilation. The cache key is the hash of these. */
 typedef struct compilation {
     char *wrapper;
-    const char **names, **texts; /* names and texts of the kernel file and then of the headers */
+    const char **names, **texts; /* of the kernel file, then of the headers */
     const char **keys;           /* of the texts: tgl_kernel_source_key() */
     int sources;
     const char **options;
     int option_count;
-    char *option_text; /* the options that are not constants, one after the other */
+    char *option_text; /* memory of the options that are not constants */
 } compilation;
 
 /* ---- Inputs ---------------------------------------------------------------------------------- */
@@ -41,7 +41,8 @@ static void add_source(compilation *job, const char *name, const char *text, con
     job->keys[job->sources++] = key;
 }
 
-/* Adds the kernel's file, whose text is given, and the headers to the job. False: no memory. */
+/* Adds the kernel's file, which has the text `text`, and the headers to the job. Returns false if
+ * there is no memory. */
 static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *text)
 {
     const tgl_source_file *file;
@@ -60,8 +61,8 @@ static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *
     return true;
 }
 
-/* Appends an option, which consists of a prefix and a text, at `to`. Returns the address for the
- * next option. */
+/* Appends an option, prefix + text, to job->options, and stores it at `to`. Returns the address for
+ * the next option. */
 static char *add_option(compilation *job, char *to, const char *prefix, const char *text,
                         size_t length)
 {
@@ -72,8 +73,8 @@ static char *add_option(compilation *job, char *to, const char *prefix, const ch
     return to + length + 1;
 }
 
-/* Adds the common options and the macros: "BM=128 BN=64" becomes -DBM=128 -DBN=64. False: no
- * memory. */
+/* Adds the options that all kernels have, and the macros: "BM=128 BN=64" becomes -DBM=128 -DBN=64.
+ * Returns false if there is no memory. */
 static bool add_options(compilation *job, const char *macros, const char *arch, bool has_lines)
 {
     static const char arch_option[] = "--gpu-architecture=";
@@ -94,8 +95,8 @@ static bool add_options(compilation *job, const char *macros, const char *arch, 
     return true;
 }
 
-/* has_lines: whether the code gets the lines of its source, for profilers. The caller frees *job,
- * also after a failure. */
+/* Fills *job with all inputs of the compilation. has_lines: the code contains source line numbers,
+ * for profilers. The caller frees *job, also after a failure. */
 static tgl_status describe(compilation *job, const tgl_kernel *kernel, const char *arch,
                            bool has_lines)
 {
@@ -113,7 +114,7 @@ static tgl_status describe(compilation *job, const tgl_kernel *kernel, const cha
     return TGL_OK;
 }
 
-/* Adds what the machine code depends on, beside the compiler. */
+/* Adds to the key what the machine code depends on, except the compiler. */
 static void add_inputs(tgl_cache_key *key, const compilation *job, const char *symbol)
 {
     tgl_cache_key_add_text(key, symbol);
@@ -126,7 +127,7 @@ static void add_inputs(tgl_cache_key *key, const compilation *job, const char *s
     }
 }
 
-/* The cache key of a compilation. symbol: the kernel's name, which NVRTC gets as the name of the
+/* The cache key of a compilation. symbol: the kernel's name, which is also the name of the NVRTC
  * program. */
 static tgl_cache_key key_of(const compilation *job, const char *symbol, const tgl_nvrtc *nvrtc)
 {
@@ -141,7 +142,7 @@ static tgl_cache_key key_of(const compilation *job, const char *symbol, const tg
 
 /* ---- The compiler ---------------------------------------------------------------------------- */
 
-/* The log of the compilation; NULL: no memory. */
+/* The log of the compilation; the caller frees it. NULL: no memory. */
 static char *copy_log(const tgl_nvrtc *nvrtc, nvrtcProgram program)
 {
     size_t size = 0;
@@ -172,7 +173,7 @@ static tgl_resources read_resources(const char *log)
         .shared_bytes = used != NULL && shared < 0 ? 0 : shared, /* 0 is not mentioned in the log */
         .local_bytes = number_before(log, " bytes stack frame"),
         .spill_bytes = stores < 0 || loads < 0 ? -1 : stores + loads,
-        /* C7510 to C7519: wgmmas are serialised, or waits are injected, each with a reason. */
+        /* C7510 to C7519: ptxas has serialised wgmmas or added waits; the number says why. */
         .serialises = strstr(log, "(C751") != NULL,
     };
 }
@@ -184,7 +185,8 @@ static tgl_status fail(const tgl_nvrtc *nvrtc, const tgl_kernel *kernel, const c
                     nvrtc->nvrtcGetErrorString(result), log != NULL ? log : "");
 }
 
-/* Returns NVRTC_SUCCESS also if there is no memory; binary->image is then NULL. */
+/* Copies the image to binary->image. If there is no memory, returns NVRTC_SUCCESS, and
+ * binary->image is NULL. */
 static nvrtcResult copy_image(const tgl_nvrtc *nvrtc, nvrtcProgram program, bool is_ptx,
                               tgl_binary *binary)
 {

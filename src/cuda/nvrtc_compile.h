@@ -9,7 +9,7 @@
 #include "cuda/nvrtc.h"
 #include "plan/kernel_source.h"
 
-/* The resource usage that the compiler reports; -1: not reported. */
+/* The resource usage that the compiler reports. -1: not reported. */
 typedef struct tgl_resources {
     int registers;    /* per thread */
     int shared_bytes; /* per block, static */
@@ -26,20 +26,20 @@ typedef struct tgl_binary {
     bool is_kept; /* true: the image is in the disk cache */
 } tgl_binary;
 
-/* Compiles `kernel` for `arch`. look: whether to look in the cache first; the result is stored in
- * any case. The caller frees binary->image. TGL_COMPILE, with the compiler's log as the error
- * message; TGL_NO_MEMORY. */
+/* Compiles `kernel` for `arch`. look: whether to look in the cache first. A compiled image is
+ * stored in the cache in any case. The caller frees binary->image. Errors: TGL_COMPILE, with the
+ * compiler's log as the error message; TGL_NO_MEMORY. */
 tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                             const tgl_kernel *kernel, const char *arch, bool look,
                             tgl_binary *binary);
 
-/* Without the lines of the source, which profilers show and which take two thirds of the image, and
- * looking in the cache first. */
+/* As tgl_cuda_compile() with `look`, but the image has no source line numbers, which profilers show
+ * and which take two thirds of an image. */
 tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                                   const tgl_kernel *kernel, const char *arch, tgl_binary *binary);
 
-/* The hash of what the kernel's machine code depends on, beside the compiler. TGL_COMPILE (its file
- * is not embedded); TGL_NO_MEMORY. */
+/* The hash of what the kernel's machine code depends on, except the compiler. Errors: TGL_COMPILE
+ * (the kernel's file is not embedded); TGL_NO_MEMORY. */
 typedef struct tgl_kernel_key {
     unsigned char digest[TGL_SHA256_BYTES];
 } tgl_kernel_key;

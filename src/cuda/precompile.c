@@ -33,7 +33,8 @@ static bool is_known(const tgl_nvrtc *nvrtc, long capability)
     return false;
 }
 
-/* "sm_90a", "sm_90" and "90" are 90; anything else is 0. */
+/* The compute capability in an architecture's name: 90 for "sm_90a", "sm_90" and "90"; 0 for other
+ * texts. */
 static long parse_arch(const char *name, size_t length)
 {
     char text[16], *end;
@@ -88,7 +89,7 @@ static tgl_status parse_archs(warm_job *job)
 
 /* ---- One kernel ------------------------------------------------------------------------------ */
 
-/* Returns an error if the kernel should be in the cache but is not. */
+/* Returns an error if the cache is on, but the kernel could not be stored in it. */
 static tgl_status check_kept(const warm_job *job, const tgl_binary *binary, const char *name,
                              const char *arch)
 {
@@ -97,7 +98,7 @@ static tgl_status check_kept(const warm_job *job, const tgl_binary *binary, cons
                     tgl_cache_describe(job->cache));
 }
 
-/* Calls the caller's function. The error message is restored afterwards. */
+/* Calls the report function of the caller, and then restores the error message. */
 static void report(const warm_job *job, const tgl_warm_report *what)
 {
     if (job->options->report == NULL) return;
@@ -157,8 +158,8 @@ tgl_chip tgl_warm_chip(int capability)
     return chip;
 }
 
-/* Compiles the kernels that a run with aligned operands uses, and reports them under the name of
- * the configuration. */
+/* Compiles the kernels that a run of the list with aligned operands uses. Reports them under the
+ * name of the configuration. */
 static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, const char *name,
                             const tgl_chip *chip)
 {
@@ -172,8 +173,8 @@ static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, co
     return result;
 }
 
-/* Compiles a configuration without options for one architecture. Skips a configuration that does
- * not support the architecture. */
+/* Compiles a configuration with default options for one architecture. Skips it if it does not
+ * support the architecture. */
 static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                              const char *name, int capability)
 {
@@ -189,7 +190,8 @@ static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, cons
     return status;
 }
 
-/* Compiles the kernels of one layout for all architectures. Returns the latest failure. */
+/* Compiles the kernels of one layout for all architectures. Returns TGL_OK or the latest
+ * failure. */
 static tgl_status warm_layout(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                               const char *name)
 {
@@ -201,7 +203,7 @@ static tgl_status warm_layout(const warm_job *job, const tgl_choice *choice, con
     return result;
 }
 
-/* The layouts that a configuration has a kernel for, with an example problem for each. */
+/* The layouts for which a configuration has a kernel, with an example problem for each. */
 enum { LAYOUTS = 4 };
 static const char *const layout_names[LAYOUTS] = {"NN", "TT", "NT", "TN"};
 typedef struct examples {
@@ -210,7 +212,7 @@ typedef struct examples {
     tgl_shape shapes[LAYOUTS];
 } examples;
 
-/* Finds the example problems of a type for a configuration. Returns whether there are any. */
+/* Finds the example problems of a configuration for a type. Returns whether there are any. */
 static bool find_examples(const tgl_choice *choice, tgl_type type, examples *of)
 {
     of->count = 0;
@@ -222,7 +224,7 @@ static bool find_examples(const tgl_choice *choice, tgl_type type, examples *of)
     return of->count > 0;
 }
 
-/* Finds the examples of the requested type. If no type is requested, takes the first of F32, BF16
+/* Finds the examples for the requested type or, if no type is requested, for the first of F32, BF16
  * and F64 that has examples. */
 static bool choose_examples(const warm_job *job, const tgl_choice *choice, examples *of)
 {
@@ -232,8 +234,8 @@ static bool choose_examples(const warm_job *job, const tgl_choice *choice, examp
            find_examples(choice, TGL_F64, of);
 }
 
-/* Compiles a kernel for each layout of the configuration. Names in reports: "simt_128x128x8 NT",
- * "skinny_8 NT bf16"; without the layout if there is only one, without the type if it is F32. */
+/* Compiles a kernel for each layout of the configuration. Reports name it "simt_128x128x8 NT" or
+ * "skinny_8 NT bf16": without the layout if there is only one, without the type if it is F32. */
 static tgl_status warm_configuration(const warm_job *job, const tgl_choice *choice)
 {
     examples of;
@@ -265,7 +267,8 @@ static tgl_status warm_measure_kernel(const warm_job *job, const tgl_kernel *ker
 
 /* ---- All configurations ---------------------------------------------------------------------- */
 
-/* Compiles the configurations of a family, or of all. *found: whether there are any. */
+/* Compiles the configurations of a family (NULL: of all families). *found := whether there are
+ * any. */
 static tgl_status warm_family(const warm_job *job, const char *family, bool *found)
 {
     tgl_status result = TGL_OK, status;
@@ -320,8 +323,8 @@ static tgl_status warm(warm_job *job)
                  : tgl_fail(TGL_UNKNOWN_KERNEL, "no kernel or family is called \"%s\"", name);
 }
 
-/* Returns an error if the cache has no folder. With TEGULA_CACHE=off the kernels are compiled but
- * not stored. */
+/* Returns an error if the cache is on, but has no usable folder. With TEGULA_CACHE=off the kernels
+ * are compiled, but not stored. */
 static tgl_status warm_cache(warm_job *job)
 {
     if (tgl_cache_state_of(job->cache) == TGL_CACHE_UNUSABLE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pinned buffers and the copies through them: see staging.h.
+ * Pinned buffers, and the copies between host and GPU through them: see staging.h.
  */
 #include "cuda/staging.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One thread copies about 10 GB/s between pageable and pinned memory, and a PCIe 4.0 x16 link about
- * 25 GB/s. Estimates; not measured. */
+/* Threads that copy. One thread copies about 10 GB/s between pageable and pinned memory, and a PCIe
+ * 4.0 x16 link about 25 GB/s. These rates are estimates, not measurements. */
 enum { COPY_THREADS = 4, PARALLEL_BYTES = 256 << 10 };
 
 tgl_staging *tgl_staging_create(void)
@@ -200,7 +200,8 @@ static CUresult take_chunk(const tgl_driver *driver, tgl_staging *staging, tgl_c
     return chunk->is_used ? driver->cuEventSynchronize(chunk->passed) : CUDA_SUCCESS;
 }
 
-/* Copies consecutive rows, which fit into a chunk. */
+/* Copies consecutive rows of a tile to the GPU, through one pinned buffer. They must fit into
+ * it. */
 static CUresult upload_rows(const tgl_driver *driver, tgl_staging *staging, CUdeviceptr to,
                             const tgl_host_tile *rows)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Copies between matrices in host memory and tiles in device memory, for products of host memory
- * (cuda_host_product.c). A copy between pageable memory and the GPU cannot run beside other work,
- * so every tile passes through pinned buffers: host threads copy between the matrix and a buffer,
- * and the GPU copies between the buffer and its memory. A device has one staging, which is opened
- * by the first product and keeps what is costly to make: pinned memory, streams, events.
+ * (cuda_host_product.c). A copy between pageable memory and the GPU cannot run beside other work.
+ * Every tile therefore passes through pinned buffers: host threads copy between the matrix and a
+ * buffer, and the GPU copies between the buffer and its own memory. A device has one staging. The
+ * first product opens it, and it keeps what is costly to make: pinned memory, streams, events.
  *
  * The host overwrites or reads a pinned buffer only after it has waited for the copy that uses it.
  */
@@ -16,9 +16,9 @@
 
 enum {
     TGL_CHUNKS = 4, /* number of pinned buffers for copies to the GPU, each of TGL_CHUNK_BYTES */
-    TGL_CHUNK_BYTES = 4 << 20, /* bytes, which take 0.2 ms at 20 GB/s */
-    TGL_RESULTS = 2,      /* buffers for tiles of D: one is computed while the other is copied */
-    TGL_SLOTS_MAX = 1024, /* limit of the tiles of A and B on the GPU */
+    TGL_CHUNK_BYTES = 4 << 20, /* size of each buffer: 0.2 ms at 20 GB/s */
+    TGL_RESULTS = 2,           /* buffers for tiles of D: one computed, one copied */
+    TGL_SLOTS_MAX = 1024,      /* maximum number of tiles of A and B on the GPU */
 };
 
 /* A rectangle of a row-major matrix in host memory. Its copy on the device has another pitch. */
@@ -31,14 +31,14 @@ typedef struct tgl_host_tile {
 
 typedef struct tgl_chunk {
     char *at;
-    CUevent passed; /* the copy from it is complete */
-    bool is_used;   /* in this product, so that `passed` was recorded */
+    CUevent passed; /* recorded after the copy from the buffer */
+    bool is_used;   /* `passed` has been recorded in this product */
 } tgl_chunk;
 
 typedef struct tgl_pinned_result {
     char *at;
     size_t bytes;
-    CUevent copied; /* the copy to it is complete */
+    CUevent copied; /* recorded after the copy to the buffer */
 } tgl_pinned_result;
 
 typedef struct tgl_staging {
@@ -59,17 +59,18 @@ typedef struct tgl_staging {
 /* NULL: no memory. */
 tgl_staging *tgl_staging_create(void);
 
-/* Frees everything. No work may be running. cuda->staging may be NULL. */
+/* Frees the staging. No work that uses it may be running. cuda->staging may be NULL. */
 void tgl_staging_destroy(tgl_cuda *cuda);
 
-/* Frees the GPU memory that is kept, unless a product uses it. The context is current. */
+/* Frees the GPU memory that the staging keeps, unless a product uses it. Called in the device's
+ * context. */
 void tgl_staging_trim(const tgl_cuda *cuda);
 
 /* The functions below are called with the lock, in the device's context and in relaxed capture
- * mode. TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. */
+ * mode. Errors: TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. */
 
-/* Creates what is missing for a product with results of at most result_bytes and this number of
- * slots. */
+/* Creates streams, events and buffers that do not exist yet, for a product with `slots` slots and
+ * tiles of D of at most result_bytes. */
 tgl_status tgl_staging_open(tgl_device *dev, size_t result_bytes, int slots);
 
 /* Makes `bytes` of GPU memory available in staging->memory. The content of this memory is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Encodes tensor maps: from the description in a launch list to the 128 bytes that the hardware
- * reads.
+ * Encodes tensor maps: makes the 128 bytes that the hardware reads from the description in a launch
+ * list.
  */
 #include "cuda/tensor_map.h"
 
@@ -72,7 +72,7 @@ static int swizzle_of(const tgl_tensor *tensor)
                                          : CU_TENSOR_MAP_SWIZZLE_NONE;
 }
 
-/* The driver takes the strides of dimensions 1 and up: dimension 0 is contiguous. */
+/* Encodes a map. The driver takes no stride for dimension 0, which is contiguous. */
 static CUresult encode(const tgl_driver *driver, const tgl_tensor *tensor, const void *address,
                        CUtensorMap *map)
 {
@@ -91,7 +91,8 @@ static CUresult encode(const tgl_driver *driver, const tgl_tensor *tensor, const
                                           CU_TENSOR_MAP_L2_PROMOTION_L2_128B, ZEROS_OUTSIDE);
 }
 
-/* Called with the lock. */
+/* *found := the encoding of map number `map` for this address, from the cache or new. Called with
+ * the lock. */
 static tgl_status find_or_encode(tgl_tensor_maps *maps, const tgl_tensor *tensor, int map,
                                  const void *address, const CUtensorMap **found)
 {
