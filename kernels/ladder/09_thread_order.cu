@@ -42,8 +42,8 @@
 #error "every load of four floats must be made by the whole block"
 #endif
 
-/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of the block's
- * tile. */
+/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
+ * COL_STEP apart. */
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 

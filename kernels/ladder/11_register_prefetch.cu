@@ -43,12 +43,12 @@
 #error "every load of four floats must be made by the whole block"
 #endif
 
-/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of the block's
- * tile. */
+/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
+ * COL_STEP apart. */
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 
-/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {

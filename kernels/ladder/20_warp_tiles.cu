@@ -2,7 +2,7 @@
  *
  * Rung 20: warp tiles.
  *
- * Changed: the place of a thread's results. A warp computes a tile of its own, WM x WN, and its
+ * Changed: which results a thread computes. A warp computes a tile of its own, WM x WN, and its
  * lanes are a grid of 4 x 8, in groups of 4 x 2.
  *
  *     rung 19: a warp has 16 x 256      rung 20: a warp has 64 x 64
@@ -63,13 +63,13 @@
 #error "every load must be made by the whole block: whole rows of B's tile"
 #endif
 
-/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of its warp's
- * tile. */
+/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
+ * COL_STEP apart. */
 #define ROW_STEP (4 * LANES_M)
 #define COL_STEP (4 * LANES_N)
 
-/* The position of a thread's first float4 in the tiles of A and of B (p is the step along K), the
- * number of rows of a tile that the block loads at once, and the number of such loads. */
+/* A_ROW, A_P: the row and the step along K of a thread's first float4 in A's tile. A_ROWS: rows of
+ * the tile that the block loads at once. A_LOADS: float4 of a thread. B_...: the same of B. */
 #define A_ROW   ((int)threadIdx.x / (BK / 4))
 #define A_P     ((int)threadIdx.x % (BK / 4) * 4)
 #define A_ROWS  (THREADS / (BK / 4))
@@ -84,8 +84,8 @@ struct tile {
     float B[BK][BN];
 };
 
-/* The source of a thread's part of the next tile: its first float4 of A and of B. Each
- * further float4 is A_ROWS or B_ROWS rows below the one before. */
+/* Where a thread's part of the next tile begins: at its first float4 of A and of B. Each further
+ * float4 is A_ROWS or B_ROWS rows below the previous one. */
 struct source {
     const float *a, *b;
     long long lda, ldb;
@@ -94,12 +94,12 @@ struct source {
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
 
-/* A thread's part of a tile, between global and shared memory. */
+/* A thread's part of a tile, in registers on its way from global to shared memory. */
 struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Loads a thread's part of the next tile. depth: K that is left. Outside the matrices: zeros. */
+/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K that is left. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -145,7 +145,7 @@ static __device__ __forceinline__ void store_tile(struct tile *to, const struct 
         *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = staged->b[i];
 }
 
-/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     from.inside = from.a_aligned && from.b_aligned && block_row + BM <= m && block_col + BN <= n;
 
     float acc[TM][TN] = {{0.0f}};
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
     struct staged staged;
     if (k > 0) {
         load_tile(&staged, &from, k);

@@ -62,8 +62,8 @@
 #error "every copy must be made by the whole block: whole rows of A's tile and of B's"
 #endif
 
-/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of its warp's
- * tile. */
+/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
+ * COL_STEP apart. */
 #define ROW_STEP (4 * LANES_M)
 #define COL_STEP (4 * LANES_N)
 #define A_ROWS   (THREADS / BK) /* rows of A that the block copies at once, as scalars */
@@ -77,9 +77,9 @@ struct tile {
     float B[BK][BN];
 };
 
-/* Copies the tile that begins at A and B: `depth` deep, of which `rows` rows and `cols` columns are
- * inside the matrices; the rest becomes zeros. width: floats per copy of B, 1 or 4; if it is 4, all
- * four are inside or outside. */
+/* Copies the tiles that begin at A and B, with zeros outside the matrices. rows, cols, depth: how
+ * many rows of A, columns of B and steps along K exist from there on. width: floats per copy of B,
+ * 1 or 4. With 4 either all four exist or none. */
 static __device__ __forceinline__ void copy_tile(struct tile *to, const float *A, long long lda,
                                                  const float *B, long long ldb, int rows, int cols,
                                                  int depth, const int width)
@@ -97,7 +97,7 @@ static __device__ __forceinline__ void copy_tile(struct tile *to, const float *A
     }
 }
 
-/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -121,8 +121,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := A*B for the block, k > 0. row, col: the thread's first ones, in the block's tile. width:
- * floats per copy of B; a constant, because this function is inlined. */
+/* acc := A*B for the block, k > 0. row, col: the thread's first row and column in the block's tile.
+ * width: floats per copy of B; a constant, because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -131,7 +131,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
     copy_tile(&tiles[0], A, lda, B, ldb, rows, cols, k, width);
     async_commit();
 
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
     ASYNC_WAIT(0);
     __syncthreads();
     for (int left = k, now = 0; left > 0; left -= BK, now ^= 1) {

@@ -11,10 +11,9 @@
  *                          tile 2   k 12..19                              k 16..19, then zeros
  *
  * Why: rung 21 compares rows, columns and depth with their limits for every copy. Here all copies
- * except the first tile's are unconditional, from pointers that only advance. A tile begins at any
- * k, so that a float4 along a row of A would be unaligned; but A is copied in scalars, which need
- * no alignment. Moving along K in B goes to another row, so the alignment of its float4 does not
- * change.
+ * except the first tile's are unconditional, from pointers that only advance. A tile may now begin
+ * at any k. A float4 along a row of A could then be unaligned, but A is copied as scalars, which
+ * need no alignment. In B the next k is the next row, so the alignment of a float4 does not change.
  * Look at: ISETP in the loop of the SASS, and with ncu --metrics
  *     smsp__inst_executed.sum (decreases)
  *     smsp__inst_executed_pipe_fma.sum (unchanged)
@@ -57,8 +56,8 @@
 #error "every copy must be made by the whole block: whole rows of A's tile and of B's"
 #endif
 
-/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of its warp's
- * tile. */
+/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
+ * COL_STEP apart. */
 #define ROW_STEP (4 * LANES_M)
 #define COL_STEP (4 * LANES_N)
 #define A_ROWS   (THREADS / BK) /* rows of A that the block copies at once, as scalars */
@@ -72,8 +71,8 @@ struct tile {
     float B[BK][BN];
 };
 
-/* Copies the first tile along K: `depth` deep, the rest zeros. A, B: the block's first elements, of
- * which `rows` rows and `cols` columns are inside the matrices. */
+/* Copies the first tile: `depth` of K, then zeros. A, B: the block's first elements. rows, cols:
+ * how many rows of A and columns of B exist from there on. */
 static __device__ __forceinline__ void copy_first_tile(struct tile *to, const float *A,
                                                        long long lda, const float *B, long long ldb,
                                                        int rows, int cols, int depth)
@@ -122,7 +121,7 @@ static __device__ __forceinline__ void advance(struct source *from, int depth)
     from->b += depth * from->ldb;
 }
 
-/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -146,8 +145,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := A*B for the block, k > 0. row, col: the thread's first ones, in the block's tile. width:
- * floats per copy of B; a constant, because this function is inlined. */
+/* acc := A*B for the block, k > 0. row, col: the thread's first row and column in the block's tile.
+ * width: floats per copy of B; a constant, because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -168,7 +167,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
     async_commit();
     advance(&from, depth);
 
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
     ASYNC_WAIT(0);
     __syncthreads();
     for (int t = 0; t < count; t++) {

@@ -15,8 +15,8 @@
  * so that "all but the newest STAGES - 2 groups are complete" always means "the next tile has
  * arrived".
  *
- * Why: with two tiles a copy has the time of one multiplication, about 2000 cycles. That covers
- * the latency of a single access, but not that of a queue of them in a busy memory system.
+ * Why: with two tiles a copy must arrive within the multiplication of one tile, about 2000 cycles.
+ * That covers the latency of a single access, but not that of queued accesses in a busy memory.
  * Look at: LDGSTS in the SASS, and with ncu --metrics
  *     smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio (near 0)
  *     smsp__inst_executed_pipe_fma.sum
@@ -63,8 +63,8 @@
 #error "every copy must be made by the whole block: whole rows of A's tile and of B's"
 #endif
 
-/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of its warp's
- * tile. */
+/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
+ * COL_STEP apart. */
 #define ROW_STEP (4 * LANES_M)
 #define COL_STEP (4 * LANES_N)
 #define A_ROWS   (THREADS / BK) /* rows of A that the block copies at once, as scalars */
@@ -78,8 +78,8 @@ struct tile {
     float B[BK][BN];
 };
 
-/* Copies the first tile along K: `depth` deep, the rest zeros. A, B: the block's first elements, of
- * which `rows` rows and `cols` columns are inside the matrices. */
+/* Copies the first tile: `depth` of K, then zeros. A, B: the block's first elements. rows, cols:
+ * how many rows of A and columns of B exist from there on. */
 static __device__ __forceinline__ void copy_first_tile(struct tile *to, const float *A,
                                                        long long lda, const float *B, long long ldb,
                                                        int rows, int cols, int depth)
@@ -128,7 +128,7 @@ static __device__ __forceinline__ void advance(struct source *from, int depth)
     from->b += depth * from->ldb;
 }
 
-/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -152,8 +152,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := A*B for the block, k > 0. row, col: the thread's first ones, in the block's tile. width:
- * floats per copy of B; a constant, because this function is inlined. */
+/* acc := A*B for the block, k > 0. row, col: the thread's first row and column in the block's tile.
+ * width: floats per copy of B; a constant, because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -180,7 +180,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         advance(&from, BK);
     }
 
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
     int read = 0, write = STAGES - 1;
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();

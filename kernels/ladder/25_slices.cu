@@ -15,13 +15,12 @@
  *
  *     at the end            acc of 0  +=  acc of 1,  then 2,  then 3       (shared memory, 16 KB)
  *
- * Why: 512 x 512 is 8 tiles of 128 x 256, for 132 SMs. With tiles of 64 x 64 there are 64, but the
- * two warps of a tile cannot hide the latency of shared memory; smaller thread tiles need more
- * loads. With slices a block has eight warps with thread tiles of 8 x 8. At large sizes this rung
- * is slower than rung 24: a tile of 64 x 64 needs more loads per FFMA. Adjacent lanes copy 16 k of
- * a row of A, and the padding by 4 floats separates the banks of 8 of them: these copies take two
- * wavefronts.
- * Look at: ncu --metrics
+ * Why: 512 x 512 is 8 tiles of 128 x 256, for 132 SMs. With tiles of 64 x 64 there are 64 tiles,
+ * but the two warps of a tile cannot hide the latency of shared memory. Smaller thread tiles would
+ * give more warps, but need more loads. With slices a block has eight warps with thread tiles of 8
+ * x 8. At large sizes this rung is slower than rung 24: a tile of 64 x 64 needs more loads per
+ * FFMA. Adjacent lanes copy 16 k of a row of A. The padding by 4 floats separates the banks of only
+ * 8 of them, so these copies take two wavefronts. Look at: ncu --metrics
  *     sm__warps_active.avg.pct_of_peak_sustained_active
  *     smsp__issue_active.avg.pct_of_peak_sustained_active (increases at small sizes)
  */
@@ -53,7 +52,7 @@
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef BAND
-#define BAND 8 /* rows of tiles that the blocks of a band go through column by column */
+#define BAND 8 /* rows of tiles in a band: blocks take its tiles column by column */
 #endif
 #ifndef SLICES
 #define SLICES 4 /* groups of warps that share the K of each tile */
@@ -80,8 +79,8 @@
 #error "every copy must be made by the whole block: whole rows of A's tile and of B's"
 #endif
 
-/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of its warp's
- * tile. */
+/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
+ * COL_STEP apart. */
 #define ROW_STEP (4 * LANES_M)
 #define COL_STEP (4 * LANES_N)
 #define A_ROWS   (THREADS / BK) /* rows of A that the block copies at once, as scalars */
@@ -95,8 +94,8 @@ struct tile {
     float B[BK][BN];
 };
 
-/* Copies the first tile along K: `depth` deep, the rest zeros. A, B: the block's first elements, of
- * which `rows` rows and `cols` columns are inside the matrices. */
+/* Copies the first tile: `depth` of K, then zeros. A, B: the block's first elements. rows, cols:
+ * how many rows of A and columns of B exist from there on. */
 static __device__ __forceinline__ void copy_first_tile(struct tile *to, const float *A,
                                                        long long lda, const float *B, long long ldb,
                                                        int rows, int cols, int depth)
@@ -145,7 +144,7 @@ static __device__ __forceinline__ void advance(struct source *from, int depth)
     from->b += depth * from->ldb;
 }
 
-/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -169,9 +168,9 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first ones, in the
- * block's tile. first: the slice's first step of a tile. width: floats per copy of B; a constant,
- * because this function is inlined. */
+/* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first row and column
+ * in the block's tile. first: the slice's first step of a tile. width: floats per copy of B; a
+ * constant, because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -198,7 +197,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         advance(&from, BK);
     }
 
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
     int read = 0, write = STAGES - 1;
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
@@ -220,13 +219,13 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
     multiply(acc, a[1], b[1]);
 }
 
-/* Adds the sums of the other slices to those of slice 0, in their order. sums: shared memory, which
- * the tiles no longer need. */
+/* In slice 0, acc += the sums of slices 1, 2, ..., in this order. sums: shared memory of the tiles,
+ * which are no longer needed. */
 static __device__ __forceinline__ void add_slices(float (*acc)[TN], float *sums, int slice)
 {
     const int t = (int)threadIdx.x % SLICE_THREADS;
     for (int s = 1; s < SLICES; s++) {
-        __syncthreads(); /* the tiles, or the sums before, have been read */
+        __syncthreads(); /* the tiles, or the previous sums, have been read */
 #pragma unroll
         for (int i = 0; i < TM * TN; i++)
             if (slice == s) sums[i * SLICE_THREADS + t] = acc[i / TN][i % TN];
@@ -237,7 +236,7 @@ static __device__ __forceinline__ void add_slices(float (*acc)[TN], float *sums,
     }
 }
 
-/* The first row and column of the block's tile. The grid has one dimension. */
+/* *row, *col := the first row and column of the block's tile. Tiles are numbered band by band. */
 static __device__ __forceinline__ void find_tile(int m, int n, int *row, int *col)
 {
     const int rows = (m + BM - 1) / BM, columns = (n + BN - 1) / BN;

@@ -14,9 +14,9 @@
  * The host (src/families/ladder.c) chooses splits = 2 * SMs / tiles, rounded down: twice the SMs,
  * because two blocks fit on an SM. There are at most k / 128 splits, rounded up. The order of the
  * additions does not depend on which block is the last, so that the result is bitwise the same in
- * every run; atomicAdd() on C would be shorter, and the result would change.
- * On an H200 this rung is slower than rung 25 at 256 and 512 cubed: a split of so short a K spends
- * much of its time in filling the ring and adding sums. It is for fewer tiles and longer K.
+ * every run. With atomicAdd() on C the code would be shorter, but the result would vary.
+ * On an H200 this rung is slower than rung 25 at 256 and 512 cubed: splits of such a short K spend
+ * much of their time in filling the ring and adding sums. The rung is for few tiles and a long K.
  * Look at: ncu --metrics
  *     launch__grid_size (increases at small sizes)
  *     launch__waves_per_multiprocessor
@@ -51,7 +51,7 @@
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef BAND
-#define BAND 8 /* rows of tiles that the blocks of a band go through column by column */
+#define BAND 8 /* rows of tiles in a band: blocks take its tiles column by column */
 #endif
 #ifndef SLICES
 #define SLICES 4 /* groups of warps that share the K of each tile */
@@ -78,8 +78,8 @@
 #error "every copy must be made by the whole block: whole rows of A's tile and of B's"
 #endif
 
-/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of its warp's
- * tile. */
+/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
+ * COL_STEP apart. */
 #define ROW_STEP (4 * LANES_M)
 #define COL_STEP (4 * LANES_N)
 #define A_ROWS   (THREADS / BK) /* rows of A that the block copies at once, as scalars */
@@ -93,8 +93,8 @@ struct tile {
     float B[BK][BN];
 };
 
-/* Copies the first tile along K: `depth` deep, the rest zeros. A, B: the block's first elements, of
- * which `rows` rows and `cols` columns are inside the matrices. */
+/* Copies the first tile: `depth` of K, then zeros. A, B: the block's first elements. rows, cols:
+ * how many rows of A and columns of B exist from there on. */
 static __device__ __forceinline__ void copy_first_tile(struct tile *to, const float *A,
                                                        long long lda, const float *B, long long ldb,
                                                        int rows, int cols, int depth)
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void advance(struct source *from, int depth)
     from->b += depth * from->ldb;
 }
 
-/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -167,9 +167,9 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first ones, in the
- * block's tile. first: the slice's first step of a tile. width: floats per copy of B; a constant,
- * because this function is inlined. */
+/* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first row and column
+ * in the block's tile. first: the slice's first step of a tile. width: floats per copy of B; a
+ * constant, because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -196,7 +196,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         advance(&from, BK);
     }
 
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
     int read = 0, write = STAGES - 1;
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
@@ -218,13 +218,13 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
     multiply(acc, a[1], b[1]);
 }
 
-/* Adds the sums of the other slices to those of slice 0, in their order. sums: shared memory, which
- * the tiles no longer need. */
+/* In slice 0, acc += the sums of slices 1, 2, ..., in this order. sums: shared memory of the tiles,
+ * which are no longer needed. */
 static __device__ __forceinline__ void add_slices(float (*acc)[TN], float *sums, int slice)
 {
     const int t = (int)threadIdx.x % SLICE_THREADS;
     for (int s = 1; s < SLICES; s++) {
-        __syncthreads(); /* the tiles, or the sums before, have been read */
+        __syncthreads(); /* the tiles, or the previous sums, have been read */
 #pragma unroll
         for (int i = 0; i < TM * TN; i++)
             if (slice == s) sums[i * SLICE_THREADS + t] = acc[i / TN][i % TN];
@@ -245,11 +245,11 @@ static __device__ __forceinline__ void find_tile(int tile, int m, int n, int *ro
     *col = in_band / band_rows * BN;
 }
 
-/* The number of float4 of a thread, and of a block, in the workspace. */
+/* float4 of a thread, and of a block, in the workspace. */
 #define GROUPS       (TM * TN / 4)
 #define BLOCK_GROUPS (GROUPS * SLICE_THREADS)
 
-/* Leaves the sums of slice 0 in the workspace. to: the block's and thread's first float4 there. */
+/* Stores the sums of slice 0 in the workspace. to: the thread's first float4 there. */
 static __device__ __forceinline__ void leave_sums(float4 *to, float (*acc)[TN])
 {
 #pragma unroll
@@ -259,7 +259,8 @@ static __device__ __forceinline__ void leave_sums(float4 *to, float (*acc)[TN])
     }
 }
 
-/* sum[0..3] := group g of all splits of the tile, in the order of K. from: those of split 0. */
+/* sum[0..3] := the thread's float4 number g, summed over the splits in the order of K. from: the
+ * thread's first float4 of split 0. */
 static __device__ __forceinline__ void add_splits(float *sum, const float4 *from, int g, int splits)
 {
     sum[0] = sum[1] = sum[2] = sum[3] = 0.0f;

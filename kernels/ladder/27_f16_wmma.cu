@@ -22,8 +22,8 @@
  * Why: a tensor core, of which an SM has four, multiplies 512 pairs of f16 per cycle on Hopper; the
  * 32 FFMA lanes beside it multiply 32. wmma and mma.sync reach about 0.63 of that rate (arXiv
  * 2501.12084), wgmma all of it.
- * The rows of the tiles are 128 and 256 bytes apart, multiples of the 128 bytes of all banks, so
- * that the rows of a matrix begin in the same bank. Rung 29 removes these conflicts.
+ * The rows of the tiles are 128 and 256 bytes apart. All 32 banks together have 128 bytes, so the
+ * rows of a matrix begin in the same bank: bank conflicts, which rung 29 removes.
  * Look at: HMMA in the SASS, and with ncu --metrics
  *     sm__inst_executed_pipe_tensor_op_hmma.sum
  *     smsp__inst_executed_op_ldsm.sum (wmma.load; the simulator counts the loads of rung 28)

@@ -3,7 +3,7 @@
  * Rung 29: ldmatrix and a swizzle.
  *
  * Changed, two things: ldmatrix loads fragments, four 8 x 8 matrices at a time; and the tiles are
- * swizzled, so that it does so without bank conflicts.
+ * swizzled, so that ldmatrix has no bank conflicts.
  *
  * Each lane gives the address of one row of 16 bytes: lanes 0..7 those of the first matrix, lanes
  * 8..15 of the second, and so on. The matrices of a load, by the lanes that give their rows:
@@ -30,7 +30,7 @@
  *     ...
  *     row 7    7  6  5  4  3  2  1  0
  *
- * Why: one instruction in place of four loads of A, or of eight of B; and one wavefront a matrix
+ * Why: one ldmatrix replaces four loads of A, or eight of B; and a matrix takes one wavefront
  * instead of up to eight.
  * Look at: LDSM in the SASS, and with ncu --metrics
  *     smsp__inst_executed_op_shared_ld.sum (0)
@@ -51,7 +51,7 @@
 #define A_CHUNKS (BK / 8) /* chunks of 16 bytes in a row of A's tile */
 #define B_CHUNKS (BN / 8)
 
-/* The place of a chunk in a tile whose rows have `chunks` of them, a multiple of 8. */
+/* The index of a 16-byte chunk in a swizzled tile whose rows have `chunks` chunks: 8, 16, ... */
 static __device__ __forceinline__ int place_of(int row, int chunk, const int chunks)
 {
     return row * chunks + (chunk ^ row % 8);

@@ -2,9 +2,9 @@
  *
  * Rung 30: multistage copies.
  *
- * Changed: cp.async copies the tiles, STAGES - 1 ahead, as in rungs 21 to 23; with one barrier per
- * tile. Three stages are 96 KB of dynamic shared memory: a kernel can declare at most 48 KB of
- * static shared memory.
+ * Changed: cp.async copies the tiles, STAGES - 1 ahead, as in rungs 21 to 23, with one barrier per
+ * tile. Three stages are 96 KB. This must be dynamic shared memory, because a kernel can have at
+ * most 48 KB of static shared memory.
  *
  *     iteration t   | wait for tile t | barrier | request tile t + 2 | multiply tile t |
  *
@@ -65,8 +65,8 @@ static __device__ __forceinline__ void copy_chunk(uint4 *to, const struct f16 *f
         *to = load_half8(from, count, false);
 }
 
-/* Copies the tiles that begin at A and B, of which `rows` rows, `cols` columns and `depth` steps
- * along K are inside of the matrices. */
+/* Copies the tiles that begin at A and B. rows, cols, depth: how many rows of A, columns of B and
+ * steps along K exist from there on. */
 static __device__ __forceinline__ void copy_tiles(struct stage *to, const struct f16 *A,
                                                   long long lda, bool a_aligned,
                                                   const struct f16 *B, long long ldb,
@@ -87,7 +87,7 @@ static __device__ __forceinline__ void copy_tiles(struct stage *to, const struct
     }
 }
 
-/* acc += the product of a stage's tiles, in the warp's rows and columns. */
+/* acc += the product of a stage's tiles, for the warp tile that begins at row, col. */
 static __device__ __forceinline__ void multiply(float (*acc)[WN / 8][4], const struct stage *from,
                                                 int row, int col)
 {

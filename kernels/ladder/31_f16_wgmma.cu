@@ -10,16 +10,16 @@
  *               n groups are unfinished. Until a group is finished, no thread may access its sums
  *               or overwrite its tiles. wgmma_fence() orders earlier accesses to the sums before
  *               the next wgmma. A descriptor (wgmma_tile) has the address of a tile, its swizzle,
- *               the distance from 8 rows to the next 8, and that from 64 columns of B to the next
+ *               the bytes from 8 rows to the next 8, and the bytes from 64 columns of B to the next
  *               64.
  *
  *   TMA         One thread requests the copy of a whole box of a matrix. A tensor map, which the
  *               host passes as a parameter, describes the matrix, the box and the swizzle.
  *
  *   mbarrier    Counts arrivals of threads and bytes of copies, in phases of parity 0, 1, 0, ...
- *               Thread 0 arrives and announces the bytes of a stage. The phase completes when they
- *               have come, and the next one begins. Tile t fills its stage in lap t / STAGES of the
- *               ring, so all threads wait for the phase of parity lap % 2.
+ *               Thread 0 arrives and announces the bytes of a stage. The phase completes when these
+ *               bytes have come, and the next phase begins. Tile t fills its stage in lap t /
+ * STAGES of the ring, so all threads wait for the phase of parity lap % 2.
  *
  *     iteration t   | wait for tile t | multiply tile t, wait | barrier | request tile t + 4 |
  *
@@ -42,9 +42,9 @@
  * bytes, with rows that are multiples of 16 bytes apart. For other operands the host adds a launch
  * that copies them (gemm/repack.cu).
  *
- * Why: fragments of A and B need no registers and no instructions, and mma.sync cannot use the
- * whole tensor core: wgmma has more than 1.5 times its rate.
- * Look at: HGMMA and UTMALDG in the SASS, and with ncu --metrics
+ * Why: fragments of A and B need no registers and no instructions. And mma.sync cannot use the
+ * whole tensor core: wgmma has more than 1.5 times the rate of mma.sync. Look at: HGMMA and UTMALDG
+ * in the SASS, and with ncu --metrics
  *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
  *     smsp__inst_executed.sum (decreases)
  *     launch__registers_per_thread (decreases)
@@ -75,7 +75,7 @@ struct shared {
     mbarrier full[STAGES];                     /* the tiles have arrived */
 };
 
-/* By one thread: requests the tiles at row, col and p. */
+/* Called by one thread: requests the copies of A's tile at (row, p) and of B's at (p, col). */
 static __device__ __forceinline__ void load_tiles(struct shared *to, int stage,
                                                   const struct tgl_tensor_map *a_map,
                                                   const struct tgl_tensor_map *b_map, int row,
@@ -90,15 +90,16 @@ static __device__ __forceinline__ void load_tiles(struct shared *to, int stage,
         tma_load_2d(tiles + A_BYTES + box * BOX_BYTES, b_map, col + box * 64, p, full);
 }
 
-/* acc += the product of a stage's tiles, in the warpgroup's 64 rows. is_first: acc begins at 0. */
+/* acc += the product of a stage's tiles, for the warpgroup's 64 rows. is_first: acc := product. */
 static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
                                                 bool is_first)
 {
-    /* 128: the swizzle; 1024: 8 rows of 128 bytes; BOX_BYTES: from 64 columns to the next 64 */
+    /* 128: the swizzle. 1024: bytes of 8 rows. BOX_BYTES: from 64 columns of B to the next 64. */
     const wgmma_tile a = make_wgmma_tile(stage + group * 64 * BK * 2, 128, 0, 1024);
     const wgmma_tile b = make_wgmma_tile(stage + A_BYTES, 128, BOX_BYTES, 1024);
     wgmma_fence();
-    /* p: 32 bytes of each row of A, 16 rows of 128 bytes of B. Descriptors count 16-byte units. */
+    /* 16 of K are 32 bytes of a row of A, and 16 rows (128 bytes each) of a box of B. Descriptors
+     * count units of 16 bytes. */
 #pragma unroll
     for (int p = 0; p < BK; p += 16)
         wgmma(acc, a + p * 2 / 16, b + p * 128 / 16, p > 0 || !is_first);
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(THREADS)
                 const __grid_constant__ struct tgl_tensor_map b_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    (void)A, (void)lda, (void)B, (void)ldb; /* the maps know them */
+    (void)A, (void)lda, (void)B, (void)ldb; /* the tensor maps replace them */
 
     const int group = (int)threadIdx.x / 128; /* the warpgroup */
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
@@ -138,7 +139,7 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads(); /* both warpgroups have read the stage */
         if (threadIdx.x == 0 && t + STAGES < steps)
             load_tiles(shared, stage, &a_map, &b_map, block_row, block_col, (t + STAGES) * BK);
-        __syncwarp(); /* all lanes of a warp must come together to wgmma */
+        __syncwarp(); /* wgmma needs all lanes of a warp together */
     }
     WGMMA_HOLD(acc); /* keeps reads of acc behind the wait (lib/wgmma.h) */
 

@@ -2,15 +2,15 @@
  *
  * Rung 32: warp specialisation.
  *
- * Changed: one warpgroup only copies, the producer; two only multiply, the consumers. They
- * synchronise through two mbarriers for each stage of a ring, and no longer by __syncthreads().
- * The producer gives registers to the consumers, which allows a second change: BN is 256 instead of
- * 128.
+ * Changed: one warpgroup, the producer, only copies. Two warpgroups, the consumers, only multiply.
+ * They synchronise through two mbarriers for each stage of a ring, and no longer by
+ * __syncthreads(). The producer gives registers to the consumers, which allows a second change: BN
+ * is 256 instead of 128.
  *
  *     producer                                      consumers, 64 rows of the tile each
  *     wait until `empty` of the stage completes     wait until `full` of the stage completes
  *     announce its bytes at `full`, start TMA       issue its wgmmas
- *     next stage                                    wait for the wgmmas of the stage before
+ *     next stage                                    wait for the wgmmas of the previous stage
  *                                                   arrive at `empty` of that stage
  *
  *     stage            0        1        2        3
@@ -18,10 +18,10 @@
  *     consumer 0                reads                     `empty`: 2 arrivals, one per consumer
  *     consumer 1       reads
  *
- * Lap t / STAGES of the ring: a consumer waits for `full` with parity lap % 2. The producer waits
- * for the consumers of the lap before: `empty` with parity (lap + 1) % 2. In lap 0 no consumer has
- * arrived. A new mbarrier is in phase 0, and a wait for parity 1 asks for the phase before it,
- * which counts as complete: the producer does not wait.
+ * In lap t / STAGES of the ring, a consumer waits for `full` with parity lap % 2. The producer
+ * waits until the consumers have read the stage in the previous lap: for `empty` with parity (lap +
+ * 1) % 2. In lap 0 no consumer has arrived. A new mbarrier is in phase 0, and a wait for parity 1
+ * asks for the phase before it, which counts as complete: the producer does not wait.
  *
  * Thread 0 of a consumer arrives for the warpgroup after its own wait. Like CUTLASS, we rely on a
  * wgmma completing for all four warps together.
@@ -32,9 +32,8 @@
  *
  * Why: in rung 31 all warps wait for each other at every tile, so that the tensor cores idle
  * between the last wgmma of a tile and the first one of the next. Now a consumer issues the wgmmas
- * of a stage before those of the stage before are done, and the two consumers do not wait for each
- * other.
- * Look at: with ncu --metrics
+ * of a stage while those of the previous stage still run, and the two consumers do not wait for
+ * each other. Look at: with ncu --metrics
  *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
  *     smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio (it decreases, but not to 0:
  *     it contains the waits for wgmma)
@@ -69,7 +68,7 @@ struct shared {
     mbarrier full[STAGES], empty[STAGES];
 };
 
-/* By one thread: fills the stages in turn. */
+/* Called by one thread: fills the stages in turn. */
 static __device__ __forceinline__ void produce(struct shared *shared,
                                                const struct tgl_tensor_map *a_map,
                                                const struct tgl_tensor_map *b_map, int row, int col,
@@ -88,22 +87,23 @@ static __device__ __forceinline__ void produce(struct shared *shared,
     }
 }
 
-/* acc += the product of a stage's tiles, in the warpgroup's 64 rows. is_first: acc begins at 0. */
+/* acc += the product of a stage's tiles, for the warpgroup's 64 rows. is_first: acc := product. */
 static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
                                                 bool is_first)
 {
-    /* 128: the swizzle; 1024: 8 rows of 128 bytes; BOX_BYTES: from 64 columns to the next 64 */
+    /* 128: the swizzle. 1024: bytes of 8 rows. BOX_BYTES: from 64 columns of B to the next 64. */
     const wgmma_tile a = make_wgmma_tile(stage + group * 64 * BK * 2, 128, 0, 1024);
     const wgmma_tile b = make_wgmma_tile(stage + A_BYTES, 128, BOX_BYTES, 1024);
     wgmma_fence();
-    /* p: 32 bytes of each row of A, 16 rows of 128 bytes of B. Descriptors count 16-byte units. */
+    /* 16 of K are 32 bytes of a row of A, and 16 rows (128 bytes each) of a box of B. Descriptors
+     * count units of 16 bytes. */
 #pragma unroll
     for (int p = 0; p < BK; p += 16)
         wgmma(acc, a + p * 2 / 16, b + p * 128 / 16, p > 0 || !is_first);
     wgmma_commit();
 }
 
-/* acc := the product, in the warpgroup's 64 rows of the block's tile. steps > 0. */
+/* acc := A*B for the warpgroup's 64 rows of the block's tile. steps: its steps of BK, above 0. */
 static __device__ __forceinline__ void consume(float *acc, struct shared *shared, int group,
                                                int steps)
 {
@@ -113,7 +113,7 @@ static __device__ __forceinline__ void consume(float *acc, struct shared *shared
         multiply(acc, shared->stages[stage], group, t == 0);
         WGMMA_WAIT(acc, 1); /* the wgmmas of the previous stage are done */
         if (t > 0 && threadIdx.x % 128 == 0) mbarrier_arrive(&shared->empty[(t - 1) % STAGES]);
-        __syncwarp(); /* all lanes of a warp must come together to wgmma */
+        __syncwarp(); /* wgmma needs all lanes of a warp together */
     }
     WGMMA_WAIT(acc, 0);
     WGMMA_HOLD(acc); /* keeps reads of acc behind the wait (lib/wgmma.h) */
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                       const __grid_constant__ struct tgl_tensor_map b_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    (void)A, (void)lda, (void)B, (void)ldb; /* the maps know them */
+    (void)A, (void)lda, (void)B, (void)ldb; /* the tensor maps replace them */
 
     const int group = (int)threadIdx.x / 128; /* the warpgroup */
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;

@@ -15,7 +15,7 @@
  *
  *   multicast     The blocks of a cluster have tiles below each other, with the same columns of B.
  *                 Each loads its own A, and half of the rows of B for both: TMA writes them to the
- *                 shared memory of both, and counts the bytes at the `full` of both.
+ *                 shared memory of both, and counts the bytes at the barriers `full` of both.
  *
  *                      block 0: A rows 0..127     B  k  0..31  -> both blocks
  *                      block 1: A rows 128..255   B  k 32..63  -> both blocks
@@ -25,20 +25,20 @@
  *
  *   stores        The results go to shared memory as f16 by stmatrix, as boxes of 64 x 64 with the
  *                 swizzle of rung 29, which TMA stores while the consumer multiplies the next tile.
- *                 One thread waits until TMA has read the boxes of the tile before; barrier; all
- *                 threads write, and each executes a fence, which makes what it has written visible
- *                 to TMA, as TMA reads through the async proxy; barrier; one thread starts the
- *                 stores. These are named barriers of a consumer's 128 threads, because the other
- *                 consumer may be at another tile.
+ *                 The order: one thread waits until TMA has read the boxes of the previous tile;
+ *                 barrier; all threads write, and each executes a fence, which makes its writes
+ *                 visible to TMA (TMA reads through the async proxy); barrier; one thread starts
+ *                 the stores. The barriers are named barriers of a consumer's 128 threads, because
+ *                 the other consumer may be at another tile.
  *
  *                      a consumer's 64 x 256 results     | box 0 | box 1 | box 2 | box 3 |
  *                                                        64 rows of 128 bytes each
  *
  * Pairs of tiles are taken in bands, as in rung 24: in bands of 8, the 66 clusters of an H200 have
- * 2048 rows of A and about 2112 columns of B at a time. The second tile of a pair may lie below C:
- * it loads zeros and stores nothing, so that both blocks do the same number of steps. TMA stores
- * need rows of C that are multiples of 16 bytes long and apart; for others the threads store the
- * boxes element by element.
+ * 2048 rows of A and about 2112 columns of B at a time. The second tile of a pair may lie below C.
+ * Its block loads zeros and stores nothing, so that both blocks do the same number of steps. TMA
+ * stores need rows of C whose length and distance are multiples of 16 bytes. Other rows are stored
+ * by the threads, element by element.
  *
  * Why: in rung 32 the tensor cores idle while a block starts, fills its ring, and stores its tile
  * of 64 KB. Multicast halves what the L2 cache delivers of B.
@@ -60,7 +60,7 @@
 #define BK        64  /* depth of a tile: 128 bytes */
 #define STAGES    3   /* tiles in shared memory */
 #define CLUSTER   2   /* blocks that share B */
-#define BAND      8   /* rows of pairs of tiles that are gone through column by column */
+#define BAND      8   /* rows of pairs of tiles in a band: taken column by column */
 #define CONSUMERS (BM / 64)
 #define THREADS   (CONSUMERS * 128 + 128)
 
@@ -84,7 +84,7 @@ struct shared {
     mbarrier full[STAGES], empty[STAGES];
 };
 
-/* The place in the ring of stages. parity: of the phase of its barriers. */
+/* A place in the ring of stages. parity: of the phase to wait for at the stage's barriers. */
 struct place {
     int stage;
     unsigned parity;
@@ -124,7 +124,7 @@ static __device__ __forceinline__ void find_tile(int pair, int m, int n, int *ro
 
 /* ---- Producer -------------------------------------------------------------------------------- */
 
-/* By one thread: fills the stages for all tiles of the block. */
+/* Called by one thread: fills the stages for all tiles of the block. */
 static __device__ __forceinline__ void produce(struct shared *shared,
                                                const struct tgl_tensor_map *a_map,
                                                const struct tgl_tensor_map *b_map, int m, int n,
@@ -140,8 +140,8 @@ static __device__ __forceinline__ void produce(struct shared *shared,
             unsigned char *a = shared->stages[at.stage], *b = a + A_BYTES + half * 128;
             mbarrier *full = &shared->full[at.stage];
             mbarrier_wait(&shared->empty[at.stage], at.parity ^ 1); /* as in rung 32 */
-            /* STAGE_BYTES include the other block's half, whose bytes may come before this arrival:
-             * the phase cannot complete without it. */
+            /* STAGE_BYTES include the other block's half of B. Its bytes may come before this
+             * arrival, but the phase cannot complete without the arrival. */
             mbarrier_arrive_and_expect(full, STAGE_BYTES);
             tma_load_3d(a, a_map, t * BK, row, 0, full);
 #pragma unroll
@@ -155,24 +155,25 @@ static __device__ __forceinline__ void produce(struct shared *shared,
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-/* acc += the product of a stage's tiles, in the warpgroup's 64 rows. is_first: acc begins at 0. */
+/* acc += the product of a stage's tiles, for the warpgroup's 64 rows. is_first: acc := product. */
 static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
                                                 bool is_first)
 {
-    /* 128: the swizzle; 1024: 8 rows of 128 bytes; BOX_BYTES: from 64 columns to the next 64 */
+    /* 128: the swizzle. 1024: bytes of 8 rows. BOX_BYTES: from 64 columns of B to the next 64. */
     const wgmma_tile a = make_wgmma_tile(stage + group * 64 * BK * 2, 128, 0, 1024);
     const wgmma_tile b = make_wgmma_tile(stage + A_BYTES, 128, BOX_BYTES, 1024);
     wgmma_fence();
-    /* p: 32 bytes of each row of A, 16 rows of 128 bytes of B. Descriptors count 16-byte units. */
+    /* 16 of K are 32 bytes of a row of A, and 16 rows (128 bytes each) of a box of B. Descriptors
+     * count units of 16 bytes. */
 #pragma unroll
     for (int p = 0; p < BK; p += 16)
         wgmma(acc, a + p * 2 / 16, b + p * 128 / 16, p > 0 || !is_first);
     wgmma_commit();
 }
 
-/* By all threads of a consumer, after the wait for the wgmmas that read the stage: arrives at
- * `empty` of both blocks. Threads 0 and 1 arrive for the warpgroup; as in rung 32, we rely on a
- * wgmma completing for all four warps together. */
+/* Called by all threads of a consumer, after the wait for the wgmmas that read the stage: arrives
+ * at the stage's `empty` in both blocks. Threads 0 and 1 arrive for the warpgroup. As in rung 32,
+ * we rely on a wgmma completing for all four warps together. */
 static __device__ __forceinline__ void release(struct shared *shared, int stage)
 {
     if (threadIdx.x % 128 < CLUSTER)
@@ -180,11 +181,11 @@ static __device__ __forceinline__ void release(struct shared *shared, int stage)
     __syncwarp(); /* all lanes of a warp must come together to wgmma and bar.sync */
 }
 
-/* acc := the product, in the warpgroup's 64 rows of a tile. */
+/* acc := A*B for the warpgroup's 64 rows of a tile. steps: steps of BK. */
 static __device__ __forceinline__ void multiply_tile(float *acc, struct shared *shared, int group,
                                                      int steps, struct place *at)
 {
-    int before = 0; /* the stage before */
+    int before = 0; /* the previous stage */
     for (int t = 0; t < steps; t++) {
         mbarrier_wait(&shared->full[at->stage], at->parity);
         multiply(acc, shared->stages[at->stage], group, t == 0);
@@ -203,7 +204,7 @@ static __device__ __forceinline__ void multiply_tile(float *acc, struct shared *
     }
 }
 
-/* The place of 16 bytes in a consumer's results: 8 columns from col on. */
+/* The address of 16 bytes in a consumer's results: row `row`, 8 columns from col on. */
 static __device__ __forceinline__ unsigned char *result_at(unsigned char (*boxes)[BOX_BYTES],
                                                            int row, int col)
 {
@@ -218,8 +219,8 @@ struct destination {
     float alpha, beta;
 };
 
-/* Puts the warpgroup's results into shared memory. The rows and columns of acc are those of rung
- * 31: four registers are a thread's elements of two 8 x 8 matrices, one below the other. */
+/* Puts the warpgroup's results into shared memory. acc has the layout of rung 31: four registers
+ * are a thread's elements of two 8 x 8 matrices, one below the other. */
 static __device__ __forceinline__ void put_results(unsigned char (*boxes)[BOX_BYTES],
                                                    const float *acc, const struct destination *to)
 {
@@ -247,7 +248,7 @@ static __device__ __forceinline__ void put_results(unsigned char (*boxes)[BOX_BY
     }
 }
 
-/* By one thread: TMA stores the boxes. Those parts that are outside of C are not stored. */
+/* Called by one thread: TMA stores the boxes, except the parts that are outside of C. */
 static __device__ __forceinline__ void store_boxes(const struct tgl_tensor_map *c_map,
                                                    unsigned char (*boxes)[BOX_BYTES],
                                                    const struct destination *to)
@@ -258,7 +259,7 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_tensor_map *
     tma_store_commit();
 }
 
-/* By all threads of a consumer, where TMA cannot store. */
+/* Called by all threads of a consumer, if TMA cannot store: stores single elements. */
 static __device__ __forceinline__ void store_elements(unsigned char (*boxes)[BOX_BYTES],
                                                       const struct destination *to)
 {
@@ -272,7 +273,7 @@ static __device__ __forceinline__ void store_elements(unsigned char (*boxes)[BOX
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-/* Initialises the mbarriers of both blocks. Called first. */
+/* Initialises the block's mbarriers, and waits for the other block to do the same. */
 static __device__ __forceinline__ void make_barriers(struct shared *shared)
 {
     if (threadIdx.x == 0) {
@@ -323,7 +324,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                      const __grid_constant__ struct tgl_tensor_map c_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    (void)A, (void)lda, (void)B, (void)ldb; /* the maps know them */
+    (void)A, (void)lda, (void)B, (void)ldb; /* the tensor maps replace them */
 
     const int group = (int)threadIdx.x / 128; /* the warpgroup */
     const int steps = (k + BK - 1) / BK;

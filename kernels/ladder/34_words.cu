@@ -61,7 +61,7 @@
 #define WM      64  /* rows of C that a warp computes */
 #define WN      32  /* columns */
 #define THREADS (BM / WM * (BN / WN) * 32)
-#define MT      (WM / 16) /* mma.sync of a warp along M, and along N */
+#define MT      (WM / 16) /* MT, NT: mma.sync of a warp tile along M, along N */
 #define NT      (WN / 8)
 
 #if PRODUCTS != 1 && PRODUCTS != 3
@@ -75,7 +75,7 @@ static __device__ __forceinline__ void split(unsigned *words, const int stride, 
     words[stride] = round_to_tf32(__float_as_uint(x - __uint_as_float(words[0])));
 }
 
-/* acc += the product of the tiles at depth p, 8 deep. row, col: of the warp. */
+/* acc += the product of the tiles over k = p to p + 7. row, col: the warp's first ones. */
 static __device__ __forceinline__ void multiply(float (*acc)[NT][4], float (*As)[BK + 4],
                                                 float (*Bs)[BN + 8], int row, int col, int p)
 {
@@ -104,7 +104,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[NT][4], float (*As)
         }
 }
 
-/* An element of A*B by FFMA. a: a row, b: a column. */
+/* One element of A*B, by FFMA. a: its row of A, b: its column of B. */
 static __device__ __forceinline__ float dot(const float *a, const float *b, long long ldb, int k)
 {
     float sum = 0.0f;
