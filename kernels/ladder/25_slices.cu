@@ -20,7 +20,8 @@
  * give more warps, but need more loads. With slices a block has eight warps with thread tiles of 8
  * x 8. At large sizes this rung is slower than rung 24: a tile of 64 x 64 needs more loads per
  * FFMA. Adjacent lanes copy 16 k of a row of A. The padding by 4 floats separates the banks of only
- * 8 of them, so these copies take two wavefronts. Look at: ncu --metrics
+ * 8 of them, so these copies take two wavefronts.
+ * Look at: ncu --metrics
  *     sm__warps_active.avg.pct_of_peak_sustained_active
  *     smsp__issue_active.avg.pct_of_peak_sustained_active (increases at small sizes)
  */

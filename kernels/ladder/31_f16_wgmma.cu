@@ -18,8 +18,8 @@
  *
  *   mbarrier    Counts arrivals of threads and bytes of copies, in phases of parity 0, 1, 0, ...
  *               Thread 0 arrives and announces the bytes of a stage. The phase completes when these
- *               bytes have come, and the next phase begins. Tile t fills its stage in lap t /
- * STAGES of the ring, so all threads wait for the phase of parity lap % 2.
+ *               bytes have come, and the next phase begins. Tile t fills its stage in lap
+ *               t / STAGES of the ring, so all threads wait for the phase of parity lap % 2.
  *
  *     iteration t   | wait for tile t | multiply tile t, wait | barrier | request tile t + 4 |
  *
@@ -43,8 +43,8 @@
  * that copies them (gemm/repack.cu).
  *
  * Why: fragments of A and B need no registers and no instructions. And mma.sync cannot use the
- * whole tensor core: wgmma has more than 1.5 times the rate of mma.sync. Look at: HGMMA and UTMALDG
- * in the SASS, and with ncu --metrics
+ * whole tensor core: wgmma has more than 1.5 times the rate of mma.sync.
+ * Look at: HGMMA and UTMALDG in the SASS, and with ncu --metrics
  *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
  *     smsp__inst_executed.sum (decreases)
  *     launch__registers_per_thread (decreases)

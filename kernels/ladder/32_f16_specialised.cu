@@ -33,7 +33,8 @@
  * Why: in rung 31 all warps wait for each other at every tile, so that the tensor cores idle
  * between the last wgmma of a tile and the first one of the next. Now a consumer issues the wgmmas
  * of a stage while those of the previous stage still run, and the two consumers do not wait for
- * each other. Look at: with ncu --metrics
+ * each other.
+ * Look at: with ncu --metrics
  *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
  *     smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio (it decreases, but not to 0:
  *     it contains the waits for wgmma)
