@@ -16,8 +16,8 @@
  *             threads of a warp join their extents, then the warps, then the blocks of a cluster.
  *   words     The block stores the scale and the words of each line. For each panel of lines it
  *             stores the state and the list of the elements that two words cannot represent. Blocks
- *             collect both in a counter of the panel, which is zero at the launch, and the last
- *             block copies the counter into the panel.
+ *             add the state and the number of listed elements to a counter of the panel, which is
+ *             zero at the launch. The last block copies the counter into the panel.
  *
  * If a line has a single element that is not 0, its scale puts that element below the range of two
  * words. The element is then listed, and the main kernel multiplies it unrounded. Products with
@@ -193,8 +193,8 @@ static __device__ __forceinline__ struct scale scale_of_line(const struct extent
     return scale_of(exponent_of(__float_as_uint(extents->of_line[slot])));
 }
 
-/* Makes the words of elements number e and e + distance. Returns a mask of those that two words
- * cannot represent: bit e is element e. */
+/* Makes the words of elements number e and e + distance. Returns a mask of the elements that two
+ * words cannot represent: bit e is element e. */
 static __device__ __forceinline__ unsigned split_two(const float *elements, int e, int distance,
                                                      struct scale scale, unsigned *hi, unsigned *lo)
 {
@@ -218,8 +218,8 @@ static __device__ __forceinline__ unsigned split_two(const float *elements, int 
     return below;
 }
 
-/* Writes the words of the thread's elements, which are of one line. Returns a mask of those that
- * two words cannot represent. */
+/* Writes the words of the thread's elements, which are of one line. Returns a mask of the elements
+ * that two words cannot represent: bit e is element e. */
 static __device__ __forceinline__ unsigned split_line(const float *x, const job_t *job,
                                                       const struct decompose_work *w,
                                                       const struct decompose_place *at,

@@ -10,7 +10,7 @@
  *                 Each warp waits for the stages and releases them by itself: there is no barrier
  *                 of the block in the main loop. A step is 8 of K. While a warp multiplies, it
  *                 loads the fragments of B for the next step, and of A for the next AHEAD groups of
- *                 16 rows, also from the next stage.
+ *                 16 rows. The next ones may be in the next stage.
  *   slices        If tiles are small and few, SLICES groups of warps take the stages in turn, and
  *                 add their sums through shared memory.
  *   persistent    The grid has at most as many blocks as are resident at once. The producer runs

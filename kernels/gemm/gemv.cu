@@ -14,8 +14,8 @@
  *
  * A result is the product of one row or column of the matrix and one vector. For each result a
  * thread has several sums: at least four (F64: two) if the matrix is K-major, else one or two. The
- * sums of a warp are added by a butterfly of shuffles, and those of several warps through shared
- * memory, in pairs, so that no chain of additions is long.
+ * sums of the lanes of a warp are added by a butterfly of shuffles. The sums of several warps are
+ * added in pairs through shared memory. No chain of additions is therefore long.
  *
  * Grid: x = tiles of results, z = batch.
  */

@@ -5,9 +5,9 @@
  * TRANSPOSED_1: the lines of the job's result are columns in memory. ROUND_TF32: FP32 elements are
  * rounded to TF32, to nearest.
  *
- *   lines        A warp writes a part of a line. A thread writes 16 bytes at a time. It reads the
- *                two aligned 16-byte words that contain them, or single elements at the ends of a
- *                line, where these words may lie outside of the matrix.
+ *   lines        A warp writes a part of a line, 16 bytes per thread at a time. For these 16 bytes
+ *                a thread reads the two aligned 16-byte words that contain them. At the ends of a
+ *                line, where such a word may lie outside of the matrix, it reads single elements.
  *   transposed   A block moves 64 x 64 elements through shared memory.
  *
  * Every thread issues all its loads before it uses the first one. A launch is so short that the

@@ -12,13 +12,13 @@
  *   indices       Stages are numbered by their offset in bytes: an integer multiplication in the
  *                 loop, even by 4, would take an issue slot of the FFMA pipe.
  *   slices        A small tile with enough results per thread has only few warps. With slices,
- *                 SLICES groups of warps compute the same tile. Each slice takes BK of every
- *                 BK * SLICES steps along K. At the end the sums are added through shared memory.
+ *                 SLICES groups of warps compute the same tile. Each slice takes BK of every BK *
+ *                 SLICES steps along K. At the end the sums are added through shared memory.
  *   edges         A tile that would reach past the last row or column starts earlier, so that it
  *                 ends there. Elements that two blocks compute are stored by the block before, and
  *                 warps without elements to store only copy. If the matrix is smaller than a tile,
- *                 rows and columns inside replace those outside. The K remainder comes first,
- *                 padded with zeros.
+ *                 existing rows and columns are copied in place of missing ones. The K remainder
+ *                 comes first, padded with zeros.
  *   block order   Bands of `raster` rows of tiles, so that concurrent blocks share operands in L2.
  *                 Partial tiles of the last column and row come last: they have the least work,
  *                 which shortens the last wave.

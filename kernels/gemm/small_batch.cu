@@ -6,11 +6,11 @@
  * other, and copy the operands of the next ones, STAGES - 1 tiles ahead, while they multiply.
  *
  * GROUP threads compute a product, TM x TN results each. A block has PER_BLOCK such groups; blocks
- * of a single warp are the fastest. Both operands have the same type and layout in shared memory as
- * in global memory, so that for all transposes VEC elements are copied at once: a K-major operand
- * as lines of BK elements, an MN-major one as BK lines. In both cases a thread reads groups of four
- * elements: four of K of a row, or four neighbours of one k. Elements outside of the operands are
- * filled with zeros.
+ * of a single warp are the fastest. An operand has the same type and layout in shared memory as in
+ * global memory, so that for all transposes VEC elements are copied at once: a K-major operand as
+ * lines of BK elements, an MN-major operand as BK lines. In both cases a thread reads groups of
+ * four elements: four of K of a row, or four neighbours of one k. Elements outside of the operands
+ * are filled with zeros.
  *
  * Grid: x = blocks. Each takes every gridDim.x'th group of PER_BLOCK products of args.batch.
  */

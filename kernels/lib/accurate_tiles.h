@@ -3,8 +3,8 @@
  * The parameters of gemm/accurate.cu, what a block has in shared memory, and how consumers read the
  * operands' panel states and elements.
  *
- * args.left_tables has the panels of left, then its exponents, and args.right_tables those of right
- * (lib/decompose_args.h).
+ * args.left_tables: the panels of left, then the exponents of its lines. args.right_tables: the
+ * panels and exponents of right (lib/decompose_args.h).
  */
 #ifndef TGL_ACCURATE_TILES_H
 #define TGL_ACCURATE_TILES_H
@@ -105,7 +105,7 @@ static __device__ __forceinline__ struct lines lines_of(const struct tgl_gemm_ar
     return lines;
 }
 
-/* A flag beside those of the panels' states (lib/decompose_args.h): a panel has listed elements. */
+/* A state of panels, in addition to lib/decompose_args.h: a panel has listed elements. */
 #define HAS_LISTS 4u
 
 /* The states, ORed, of the panels of lines [first, first + count), where the matrix has `extent`

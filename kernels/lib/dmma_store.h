@@ -36,8 +36,8 @@ static __device__ __forceinline__ void select_rows(double (*to)[4], double (*acc
                 to[e / 4][e % 4] = acc[i][e / 4][e % 4];
 }
 
-/* Stores two neighbours of a row: D[row][col] and, if it exists, D[row][col + 1]. aligned: one
- * 16-byte access of C and D may cover both. */
+/* Stores two neighbours of a row: D[row][col] and, if it exists, D[row][col + 1]. aligned: the pair
+ * is aligned to 16 bytes in C and D. */
 static __device__ __forceinline__ void store_pair(const struct tgl_gemm_args *args,
                                                   const struct epilogue_operands *with,
                                                   const double *sums, int row, int col,

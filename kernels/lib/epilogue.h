@@ -3,9 +3,9 @@
  * The epilogue, the operation on each sum before it is stored. All families share it:
  *     D[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
  * Bias, activation and residual are left out unless their macros ask for them. If beta is 0, C is
- * not read. A user's own expression may replace activation(...). If A, B or D have scale factors,
- * the sum is multiplied by those of A and B, and the result by that of D. Everything is computed in
- * the type of values (lib/element.h) and rounded once, to the type of D.
+ * not read. A user's own expression may replace activation(...). If they have scale factors, the
+ * sum is multiplied by the factors of A and B, and the result by the factor of D. Everything is
+ * computed in the type of values (lib/element.h) and rounded once, to the type of D.
  */
 #ifndef TGL_EPILOGUE_H
 #define TGL_EPILOGUE_H
@@ -337,8 +337,8 @@ static __device__ __forceinline__ void store_four_of_d(element_d *d, const value
 #endif
 }
 
-/* Stores those of D[row][col..col+3] whose number i, 0 to 3, is in [from, to). sum: their four
- * sums. aligned: ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4. */
+/* Stores D[row][col + i] for i in [max(from, 0), min(to, 4)). sum[i]: the sum of this element.
+ * aligned: ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4. */
 static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_args *args,
                                                        const struct epilogue_operands *with,
                                                        const accumulate_t *sum, int row, int col,

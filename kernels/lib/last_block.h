@@ -45,9 +45,9 @@ static __device__ __forceinline__ bool is_last_block(unsigned *counter, int coun
 
 /* ---- For a block that need not store its sums if it is the last ------------------------------ */
 
-/* Whether all `count` blocks except this one have counted themselves at *counter: then the block
- * need not store its sums. may_ask false: returns false. All threads of the block call this and the
- * next two functions. */
+/* Whether all other ones of the `count` blocks have counted themselves at *counter. If so, this
+ * block need not store its sums. may_ask false: returns false. All threads of the block call this
+ * and the next two functions. */
 static __device__ __forceinline__ bool others_have_come(bool may_ask, unsigned *counter, int count)
 {
     __shared__ bool have_come;

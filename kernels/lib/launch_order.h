@@ -23,7 +23,8 @@ static __device__ __forceinline__ void wait_for_earlier_launches(void)
 #endif
 }
 
-/* Lets the next launch start as soon as all blocks of this one have called this or exited. */
+/* Lets the next launch start as soon as all blocks of this launch have called this function or
+ * exited. */
 static __device__ __forceinline__ void let_later_launches_start(void)
 {
 #if !defined(TGL_SIM) && __CUDA_ARCH__ >= 900
@@ -33,12 +34,12 @@ static __device__ __forceinline__ void let_later_launches_start(void)
 
 /* For a launch that may be a strip: the last rows or columns of D, computed beside the launch of
  * whole tiles. A strip runs concurrently with that previous launch and does not depend on it. Each
- * block of the previous launch has waited for all earlier launches before it let the strip start,
- * so they are complete, and the strip need not wait at its start. But L1 may still have lines from
- * before their stores. A fence drops these for all loads except non-coherent ones (ld.global.nc,
- * __ldg()), which kernels for strips must not use. The launch after a strip waits only for the
- * strip. The strip therefore has to wait for the previous launch: its last block does so at its
- * end, while the other blocks exit and free their SMs. */
+ * block of the previous launch has waited for all earlier launches before it let the strip start.
+ * Those launches are complete, and the strip need not wait at its start. But L1 may still have
+ * lines from before their stores. A fence drops these for all loads except non-coherent ones
+ * (ld.global.nc, __ldg()), which kernels for strips must not use. The launch after a strip waits
+ * only for the strip. The strip therefore has to wait for the previous launch: its last block does
+ * so at its end, while the other blocks exit and free their SMs. */
 static __device__ __forceinline__ void start_after_earlier_launches(bool is_strip)
 {
     if (is_strip)

@@ -9,7 +9,7 @@
  *
  * Lines follow each other without padding. A fragment reads 16 bytes of 8 lines at once (ldmatrix),
  * or 32 bytes of 4 lines (scalar loads). These 16 or 32 bytes are a unit (UNIT). Units are
- * swizzled, so that those of a fragment are in different banks:
+ * swizzled, so that the units of a fragment are in different banks:
  *
  *     position of a unit = unit ^ (line / lines % units)
  *
@@ -20,8 +20,9 @@
  * bytes: a 16-bit operand with VEC 1 is copied through registers, 8 elements at a time
  * (lib/mma_register_copies.h).
  *
- * ldmatrix loads the fragments of 16-bit elements, transposed if the operand is MN-major, and those
- * of a K-major tf32 operand, as pairs of 16 bits. Other fragments are loaded by scalar loads.
+ * ldmatrix loads the fragments of 16-bit elements, transposed if the operand is MN-major. It also
+ * loads the fragments of a K-major tf32 operand, as pairs of 16 bits. Other fragments are loaded by
+ * scalar loads.
  */
 #ifndef TGL_MMA_TILES_H
 #define TGL_MMA_TILES_H

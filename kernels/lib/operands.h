@@ -34,7 +34,8 @@
 #define SCALAR_MEMBER f32
 #endif
 
-/* alpha, or 0 if k is 0: then D := beta*C. The host does the same with its scalars. */
+/* alpha, or 0 if k is 0: then D := beta*C. If alpha is a value, the host has already set it to
+ * 0. */
 static __device__ __forceinline__ value_t alpha_of(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS

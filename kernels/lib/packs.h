@@ -35,7 +35,7 @@ typedef unsigned short chunk_t;
 #endif
 
 typedef struct pack {
-    chunk_t chunk[CHUNKS]; /* a register for each load: joining two would wait for both */
+    chunk_t chunk[CHUNKS]; /* registers of their own: joining two loads would wait for them */
 } pack_t;
 
 /* Whether all rows of a matrix begin at multiples of 16 bytes. */

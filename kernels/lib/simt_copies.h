@@ -52,7 +52,7 @@ struct stage {
 #define STAGES_HELD STAGES
 #endif
 
-/* The stage after this one, cyclically. Stages are numbered by their offset in bytes. */
+/* The next stage of the ring. Stages are numbered by their offset in bytes. */
 static __device__ __forceinline__ int stage_after(int stage)
 {
     return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES;
@@ -65,8 +65,9 @@ static __device__ __forceinline__ struct stage *in_stage(struct stage *stages, i
 
 /* copy_line(), copy_in_line(): the line of this thread's copy number i, and its position in the
  * line. The copies of a tile, each `vec` floats of an MN-major operand or one float of a K-major
- * one, are distributed over the slice's threads in order. The three cases compute the same. They
- * let the compiler see that all positions of a thread are constant distances from its first one. */
+ * one, are distributed over the slice's threads in order. The three cases compute the same values.
+ * They let the compiler see that all positions of a thread are constant distances from its first
+ * one. */
 static __device__ __forceinline__ unsigned copy_line(int i, const unsigned per_line)
 {
     if (SLICE_THREADS % per_line == 0) return THREAD / per_line + i * (SLICE_THREADS / per_line);

@@ -46,8 +46,8 @@ static __device__ __forceinline__ struct simt_source source_of(const struct stag
     return source;
 }
 
-/* Issues load number i of the fragments that a thread needs at depth p: first those of b, then
- * those of a. */
+/* Issues load number i of the fragments that a thread needs at depth p: first the loads of b, then
+ * the loads of a. */
 static __device__ __forceinline__ void simt_load_part(int i, float *a, float *b,
                                                       const struct simt_source *from, const int p)
 {
@@ -76,10 +76,10 @@ static __device__ __forceinline__ void copy_at(int row, const struct simt_arriva
 #endif
 }
 
-/* acc += a * b^T at depth p of a tile, while the next fragments are loaded from depth `next_p` of
- * `from` and copies of the next tile are issued. Odd rows run backwards, so that consecutive FFMAs
- * share a register. With the column order 0 2 1 3 in each group of four, ptxas generates the fewest
- * register bank conflicts in most configurations. */
+/* acc += a * b^T at depth p of a tile. Between the FFMAs it loads the next fragments, from depth
+ * `next_p` of `from`, and issues copies of the next tile. Odd rows run backwards, so that
+ * consecutive FFMAs share a register. With the column order 0 2 1 3 in each group of four, ptxas
+ * generates the fewest register bank conflicts in most configurations. */
 static __device__ __forceinline__ void
 simt_multiply_step(float (*acc)[TN], const float *a, const float *b, const int p, bool loads,
                    float *next_a, float *next_b, const struct simt_source *from, const int next_p,

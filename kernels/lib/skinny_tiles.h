@@ -50,7 +50,7 @@
 #define STEP      (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
 #define WARP_STEP (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
 #define LANES_LENGTH                                                                               \
-    (ALONG_K ? 32 / LANES_K : 32) /* lanes of a warp along the results; the others divide K */
+    (ALONG_K ? 32 / LANES_K : 32) /* lanes of a warp along the results; LANES_K lanes share K */
 #define WARP_TILE                                                                                  \
     (LANES_LENGTH * RESULTS) /* lines of the big operand of a warp; each gives COUNT results */
 #define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* lines of a block */

@@ -32,11 +32,11 @@ static __device__ __forceinline__ void add_splits(accumulate_t *acc, const accum
             acc[e] += sums[s][e];
 }
 
-/* acc := the sum over the blocks of a split tile. All blocks store their sums in the workspace,
- * except the first split if it finishes last, which is usual if it is deeper than the others.
- * Returns false if other blocks have not finished yet: the last block continues. tile: its number
- * among the split tiles of the batch. split: the number of this block in the tile. is_idle: the
- * thread has no sums. */
+/* acc := the sum over the blocks of a split tile. All blocks store their sums in the workspace.
+ * Only the first split, if it finishes last, does not; this is usual if it is deeper than the other
+ * splits. Returns false if other blocks have not finished yet: the last block continues. tile: its
+ * number among the split tiles of the batch. split: the number of this block in the tile. is_idle:
+ * the thread has no sums. */
 static __device__ __forceinline__ bool sum_over_blocks(const struct tgl_gemm_args *args,
                                                        accumulate_t *acc, int tile, int split,
                                                        bool is_idle)

@@ -82,8 +82,8 @@
  * Bits: 0..13 address, 16..29 atom_bytes (leading byte offset), 32..45 group_bytes (stride byte
  * offset), each without its low four bits; 62..63: 1, 2, 3 for a swizzle of 128, 64, 32 bytes. The
  * base offset (49..51) is 0, because atoms are aligned. Adding n / 16 to a descriptor moves the
- * tile by n bytes. In a K-major tile the next K is 32 bytes further in the same lines, because the
- * hardware applies the swizzle to the sum. */
+ * tile by n bytes. In a K-major tile the next K begins 32 bytes later, in the same lines: the
+ * hardware applies the swizzle after this addition. */
 typedef unsigned long long wgmma_tile;
 
 #ifdef TGL_SIM

@@ -73,8 +73,8 @@ store_chunk(const struct tgl_gemm_args *args, const struct epilogue_operands *wi
 }
 
 /* Puts chunk number `number` of a consumer's sums into shared memory. Registers cannot be indexed
- * by a variable, so a comparison selects the chunk. Only this part of the code exists once per
- * chunk. */
+ * by a variable, so a comparison selects the chunk. In return, the code that stores a chunk exists
+ * only once. */
 static __device__ __forceinline__ void put_numbered_chunk(accumulate_t *chunk,
                                                           accumulate_t (*acc)[ACC], int number)
 {

@@ -2,8 +2,8 @@
  *
  * The ring of stages of kernels that multiply by wgmma. The consumers are warpgroups. The blocks in
  * a row of a cluster have the same left tile: each copies a part of it to all blocks of the row.
- * The blocks in a column do the same with their right tile. A consumer therefore releases a stage
- * at all blocks of its row and of its column.
+ * The blocks in a column have the same right tile, and copy it in parts, too. A consumer therefore
+ * releases a stage at all blocks of its row and of its column.
  */
 #ifndef TGL_WGMMA_RING_H
 #define TGL_WGMMA_RING_H

@@ -128,8 +128,8 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
 }
 #else
 /* Stores a warp's span if rows of D may begin at any element. A lane stores a 32-bit word. If the
- * line begins in the middle of a word, a lane takes the first half of its word from the lane
- * before, and the first and last element of the line are stored alone. */
+ * line begins in the middle of a word, a lane takes the first half of its word from the previous
+ * lane. The first and the last element of the line are then stored alone. */
 static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *args,
                                                   const struct corner *corner, element_d *D,
                                                   char *span, int row, int col)

@@ -24,7 +24,7 @@ struct unit {
     int left, right;         /* the first row of left, and column of right, of the tile */
     int own_left, own_right; /* the first row and column that the unit stores */
     int batch;
-    int split, splits; /* its number among the units of its tile; how many units the tile has */
+    int split, splits; /* number of the unit in its tile; units of the tile */
     int first, steps;
     int tile; /* number among the split tiles of the batch */
 #if GROUPED

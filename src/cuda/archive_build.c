@@ -131,8 +131,8 @@ static void *work(void *data)
     return NULL;
 }
 
-/* Compiles all samples. The calling thread works like the others, so that a thread that cannot be
- * created only costs time. */
+/* Compiles all samples. The calling thread compiles, too: if no other thread can be created, the
+ * work only takes longer. */
 static void compile_all(build *of)
 {
     pthread_t threads[THREADS_MAX];

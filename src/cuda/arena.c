@@ -220,8 +220,8 @@ static void unreserve(tgl_arenas *arenas, const tgl_arena *arena, size_t bytes)
 
 /* ---- Growing: the arena's lock is held, the capture mode relaxed ----------------------------- */
 
-/* Frees `old` when the work that uses it has ended: that of the stream or, in the shared arena, its
- * latest run. */
+/* Waits for the work that uses `old` and frees it. The work is that of the stream or, in the shared
+ * arena, its latest run. */
 static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdeviceptr old,
                          CUstream stream)
 {

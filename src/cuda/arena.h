@@ -10,8 +10,8 @@
  *   - for a captured run: memory that the graph holds (graph_memory.h), else a memory node
  *
  * Arenas are not allocated by cuMemAllocAsync() because of a problem of driver 580. In a process
- * with memory from that function, a thread whose default stream (CU_STREAM_PER_THREAD) has work
- * never ends, and every later call of the driver waits for that thread
+ * with memory from that function, a thread never ends if its default stream (CU_STREAM_PER_THREAD)
+ * has work. Every later call of the driver then waits for that thread
  * (docs/notes/2026-11-26-per-thread-stream.md).
  *
  * An arena has two memories. The counters are zero before and after each list, and are cleared if a

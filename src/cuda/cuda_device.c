@@ -27,7 +27,7 @@ static tgl_status find_device(tgl_device *dev, int index)
 }
 
 /* Uses the calling thread's context and its GPU, and sets *index to the GPU's number. If the caller
- * gave a number in *index, it must be that of the GPU. */
+ * gave a number in *index, it must be the number of that GPU. */
 static tgl_status use_current_context(tgl_device *dev, int *index)
 {
     tgl_cuda *cuda = dev->state;
@@ -61,7 +61,7 @@ static tgl_status find_code(tgl_cuda *cuda)
     tgl_status found = tgl_nvrtc_open(&cuda->nvrtc);
     if (found == TGL_OK) found = tgl_nvrtc_choose_arch(&cuda->nvrtc, capability, &cuda->arch);
     if (found != TGL_OK) {
-        tgl_nvrtc_close(&cuda->nvrtc); /* it does not know the chip */
+        tgl_nvrtc_close(&cuda->nvrtc); /* this NVRTC does not know the chip */
         cuda->arch = tgl_nvrtc_arch_name(NULL, capability);
     }
     cuda->archive = tgl_archive_open(cuda->arch.name, driver);

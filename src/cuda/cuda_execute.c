@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Executes launch lists. prepare() does everything that does not depend on the pointers of a run:
- * it loads functions, and sets grids of persistent kernels and launch attributes. It does so for
- * the alternatives that a run with aligned operands takes. Other alternatives are prepared by the
- * first run that takes them. run() chooses alternatives, fills in the arguments on its stack, and
+ * it loads functions, and sets grids of persistent kernels and launch attributes. It prepares the
+ * alternatives that a run with aligned operands takes. Other alternatives are prepared by the first
+ * run that takes them. run() chooses alternatives, fills in the arguments on its stack, and
  * launches.
  */
 #include "base/integers.h"

@@ -150,8 +150,8 @@ void tgl_cuda_unload_unused(tgl_device *dev);
 /* ---- load_ahead.c ---------------------------------------------------------------------------- */
 
 /* Compiles the kernels that runs of the lists with aligned operands launch. Does so only if at
- * least two of them are not compiled yet, and then on several threads. Reports no failures: the
- * load of such a kernel fails later. */
+ * least two of them are not compiled yet, and then on several threads. Reports no failures: if a
+ * kernel cannot be compiled, its load fails later. */
 void tgl_cuda_load_ahead(tgl_device *dev, const tgl_launch_list *lists, int count);
 
 /* ---- cuda_execute.c -------------------------------------------------------------------------- */

@@ -164,8 +164,8 @@ static CUresult fill_operand(const tgl_trial *t, const trial_operand *x, char *h
     return result;
 }
 
-/* Fills the operands that runs read: those of the first set, then copies of them in the other
- * sets. */
+/* Fills the operands that runs read: in the first set, and in the other sets by copies of the first
+ * one. */
 static CUresult fill(const tgl_trial *t, char *host)
 {
     static const tgl_operand read[] = {TGL_AT_A,       TGL_AT_B,        TGL_AT_ALPHA,
@@ -277,7 +277,7 @@ static tgl_status trial_open(tgl_device *dev, const tgl_shape *shape, tgl_trial 
     return status;
 }
 
-/* The operands of the next run: those of the next set. beta is 0. */
+/* The next run: operands from the next set, beta 0. */
 static tgl_run next_run(tgl_trial *t)
 {
     const double scalar = t->shape.device_scalars ? (double)NAN : 1;

@@ -148,7 +148,7 @@ typedef struct capture {
 } capture;
 
 /* A number that is different for each stream of one capture: the stream's handle. The per-thread
- * default stream has the same handle in all threads, so its number is that of the thread.
+ * default stream has the same handle in all threads, so the thread's number is used for it.
  * cuStreamGetId() cannot be used, because it invalidates a capture. */
 static uint64_t number_of_stream(CUstream stream)
 {

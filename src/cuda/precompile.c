@@ -173,8 +173,8 @@ static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, co
     return result;
 }
 
-/* Compiles a configuration with default options for one architecture. Skips it if it does not
- * support the architecture. */
+/* Compiles a configuration with default options for one architecture, if the configuration supports
+ * that architecture. */
 static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                              const char *name, int capability)
 {

@@ -134,7 +134,7 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
 /* Constants of the cost model, fitted to batches on an H200: 16x16x16 to 64x64x64 in bf16, TF32 and
- * f64, and 30 batches of odd sizes up to 175. "Odd" operands are those of is_odd(). */
+ * f64, and 30 batches of odd sizes up to 175. Odd operands: see is_odd(). */
 enum {
     BLOCK_CYCLES = 2200, /* of a block before its first tile arrives and after its last one */
     TILE_CYCLES = 1000,  /* minimum cycles of a tile of K */

@@ -54,8 +54,8 @@ tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, b
  * must also begin at a multiple of the copy's width. */
 int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t stride);
 
-/* The number of elements of D that one store can write: those in 16 bytes, or 1 if ldd does not
- * allow stores of 16 bytes. */
+/* The number of elements of D that one store can write: 16 bytes of elements, or 1 element if ldd
+ * does not allow stores of 16 bytes. */
 int tgl_store_width(const tgl_shape *shape);
 
 /* All of D. */

@@ -92,7 +92,7 @@ static int64_t groups_of(const tgl_decompose *d, int lines)
 
 /* The number of lines of a block, for lines that are columns in memory: as many as a block can
  * hold, or fewer if some SMs would be idle. At least 8, because 8 columns of a row are a sector (32
- * bytes). Both operands have the same number. */
+ * bytes). The number is the same for both operands. */
 static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };

@@ -47,7 +47,7 @@ enum { TGL_DECOMPOSE_A = 1, TGL_DECOMPOSE_B = 2, TGL_DECOMPOSE_BOTH = 3 };
 /* Predicted seconds of the pre-pass of these operands, with its launch. */
 double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[2], int which);
 
-/* NULL, or why the pre-pass cannot be launched. Static text. */
+/* Returns NULL, or why the pre-pass cannot be launched. Static text. */
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[2]);
 
 /* Adds the step for these operands. A run without a product skips it. A run that still has an

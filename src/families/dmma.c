@@ -166,7 +166,7 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* Constants of the cost model, fitted to 1,563 times of the configurations without slices, for 170
  * products on an H200. Kernels chosen by this model are 2.2 % slower than the fastest in geometric
- * mean. Cycles are those of the clock in the table of chips. ..._A_CLOCK: bytes per clock of an
+ * mean. A cycle is one of the clock in the table of chips. ..._A_CLOCK: bytes per clock of an
  * SM. */
 enum {
     TILE_CYCLES = 1000,         /* cycles of a unit outside its loop, without slices, stores */

@@ -168,8 +168,8 @@ static void patch_scale(tgl_list_builder *builder, const tgl_gemm_step *step, tg
                   scaling == TGL_SCALING_LINE ? line : 0, 0);
 }
 
-/* Patches the pointers to all scale factors. Without a product (alpha is 0) those of A and B stay
- * NULL, because the kernel does not read them. */
+/* Patches the pointers to all scale factors. Without a product (alpha is 0) the pointers for A and
+ * B stay NULL, because the kernel does not read their factors. */
 static void patch_scales(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
     const tgl_shape *s = step->of->shape;
@@ -193,7 +193,7 @@ static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)
                       row * e->ld_residual + col, e->stride_residual);
 }
 
-/* Patches the tensor maps. Without a product (alpha is 0) those of A and B are left out, because
+/* Patches the tensor maps. Without a product (alpha is 0) the maps of A and B are left out, because
  * the kernel does not read A and B. */
 static void patch_maps(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {

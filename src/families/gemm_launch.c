@@ -119,11 +119,11 @@ static bool is_with_product(const tgl_launch *launch)
     return true;
 }
 
-/* Whether a launch may start while the previous launch still runs, and let the next launch start
- * early in turn. With more blocks than SMs an early start would distribute the blocks unevenly,
- * because some SMs are still busy. Families with may_overlap are exceptions: their blocks are many
- * and short, or persistent and fill all SMs, so that each starts where an earlier block has
- * ended. */
+/* Whether a launch may start while the previous launch still runs, and may let the next launch
+ * start while it runs itself. With more blocks than SMs an early start would distribute the blocks
+ * unevenly, because some SMs are still busy. Families with may_overlap are exceptions: their blocks
+ * are many and short, or persistent and fill all SMs, so that each starts where an earlier block
+ * has ended. */
 static bool may_overlap(const tgl_launch *launch, const tgl_chip *chip)
 {
     const int64_t blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];

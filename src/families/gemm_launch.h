@@ -10,7 +10,7 @@
 #include "../../kernels/lib/gemm_args.h"
 #include "families/cost.h"
 
-/* The step that computes a partition of D. The family sets the members. Those that it leaves out
+/* The step that computes a partition of D. The family sets the members. Members that it leaves out
  * are 0.
  *
  * A step has up to two kernels. The aligned kernel has the widest copies that sizes and strides
@@ -22,7 +22,8 @@ typedef struct tgl_gemm_step {
     unsigned needs;            /* features of the chip that the kernel needs */
     int threads, registers;    /* threads of a block; registers of a thread, for the prediction */
     /* Bytes of local memory that a thread may use (tgl_kernel), and of shared memory of a block.
-     * static_shared: for the prediction. ..._unaligned: of the unaligned kernel; 0: as above. */
+     * static_shared: for the prediction. ..._unaligned: of the unaligned kernel; 0: as of the
+     * aligned kernel. */
     int local_bytes, local_bytes_unaligned;
     int static_shared, dynamic_shared, dynamic_shared_unaligned;
     int vec_a, vec_b;      /* elements of A and B in a copy of the aligned kernel */

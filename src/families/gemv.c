@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/gemv.cu: a matrix times one to four vectors. The time is that of reading the matrix once.
+ * gemm/gemv.cu: a matrix times one to four vectors. The time is the time to read the matrix once.
  * Blocks are short. Their size depends on the matrix and the chip.
  */
 #include "families/gemm_launch.h"
@@ -170,7 +170,7 @@ static const char *gemv_look_at_operands(const tgl_shape *s, gemv_geometry *g)
     return NULL;
 }
 
-/* NULL, or why the choice cannot compute the product. */
+/* Returns NULL, or why the choice cannot compute the product. */
 static const char *gemv_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                       const tgl_choice *choice, gemv_geometry *g)
 {

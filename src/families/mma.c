@@ -58,8 +58,8 @@ static void mma_tile(int index, int *m, int *n)
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* With copies through registers 3 stages, else those of the row. Copies through registers arrive
- * one tile late, so that more than three stages gain nothing. */
+/* The number of stages: 3 with copies through registers, else that of the row. Copies through
+ * registers arrive one tile late, so that more than three stages gain nothing. */
 static int stages_of(const mma_geometry *g, int vec_a, int vec_b)
 {
     return mma_copies_by_registers(g, vec_a, vec_b) ? 3 : g->row->stages;

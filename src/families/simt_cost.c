@@ -241,8 +241,8 @@ static double least_with(const simt_bound *b, double cycles, double blocks)
 }
 
 /* A lower bound of the cycles of an SM for the tiles that are not split, without the start of the
- * first one. It counts TGL_CLUSTER_MAX tiles fewer, because the launch may split so many more tiles
- * to fill clusters. */
+ * first one. It counts TGL_CLUSTER_MAX tiles fewer, because the launch may split up to this number
+ * of additional tiles to fill clusters. */
 static double least_whole_cycles(const simt_bound *b, double tiles)
 {
     const double blocks = (tiles - TGL_CLUSTER_MAX) / b->chip->sms;

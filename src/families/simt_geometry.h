@@ -35,7 +35,7 @@ typedef struct simt_geometry {
     tgl_gemm_step step;
 } simt_geometry;
 
-/* NULL, or why the choice cannot compute the product. */
+/* Returns NULL, or why the choice cannot compute the product. */
 const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *shape,
                                    const tgl_choice *choice, simt_geometry *g);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/skinny.cu: products with at most 16 rows or columns. Their time is that of reading the big
+ * gemm/skinny.cu: products with at most 16 rows or columns. Their time is the time to read the big
  * operand, A or B, once. A block takes units of work: tiles of D, or splits of tiles over K.
  */
 #include "families/gemm_launch.h"
@@ -80,8 +80,8 @@ typedef struct skinny_geometry {
     int64_t length;     /* rows or columns of the big operand in D */
     int width;          /* elements of the big operand in a copy */
     int tile;           /* a block computes tile x count results at once */
-    tgl_gemm_step step; /* args.k_chunk: K of a unit; INT_MAX: all. args.splits: at most so many
-                           blocks share a tile */
+    tgl_gemm_step step; /* args.k_chunk: K of a unit; INT_MAX: all. args.splits: the most blocks
+                           that share a tile */
 } skinny_geometry;
 
 /* Elements of A or B in 16 bytes. */
@@ -248,8 +248,8 @@ static double ffma_share(const skinny_geometry *g, int blocks)
     return !is_straight(g, g->width) ? 1 : warps < 3 ? 0.8 : LEAST_FFMA_SHARE;
 }
 
-/* Sets the times of *c. FFMAs and loads overlap only partly: ffma_share() of the FFMAs' time is
- * added to that of memory. */
+/* Sets the times of *c. FFMAs and loads overlap only partly: memory time + ffma_share() * FFMA
+ * time. */
 static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const skinny_geometry *g,
                                 tgl_candidate *c)
 {
@@ -351,8 +351,8 @@ static void try_work(tgl_search *in, int64_t splits, int64_t blocks)
     tgl_search_try(in, SPLITS, 2, values, 0);
 }
 
-/* Tries splits of equal size, one per block. Several numbers of splits may round to the same size,
- * which is tried once. */
+/* Tries splits of equal size, one per block. If several numbers of splits round to one size, this
+ * size is tried once. */
 static void try_equal_splits(tgl_search *in, const skinny_geometry *g, const skinny_bound *bound,
                              int64_t most)
 {

@@ -18,7 +18,7 @@ typedef struct small_batch_row {
     int per_block;  /* products that a block computes at once */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread, as compiled for sm_90a */
-    int min_blocks_more, registers_more; /* the same for kernels that need more registers */
+    int min_blocks_more, registers_more; /* for kernels that need more registers: needs_more() */
 } small_batch_row;
 
 /* Name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers; MIN_BLOCKS and registers of

@@ -15,9 +15,9 @@
 /* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, TMA_STORES, MIN_BLOCKS, registers, share. Blocks with
  * two or three consumers take all registers of an SM. An SM holds two blocks with one consumer if
  * their tile leaves room for enough stages: the epilogue of one block then overlaps with the main
- * loop of the other. If consumers alternate (_alt), both overlap within a block. Blocks with a
- * small tile and many stages (_s8, _s12) take all shared memory of an SM: they are for products of
- * few tiles, which the latency limits. */
+ * loop of the other. If consumers alternate (_alt), the epilogue of one consumer overlaps with the
+ * main loop of the other. Blocks with a small tile and many stages (_s8, _s12) take all shared
+ * memory of an SM: they are for products of few tiles, which the latency limits. */
 // clang-format off
 static const wgmma_row wgmma_rows[] = {
     {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.84},

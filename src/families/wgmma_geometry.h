@@ -129,7 +129,7 @@ static inline bool wgmma_tries_registers(const tgl_shape *s, const tgl_choice *c
            tgl_wgmma_has_room_for_left(tgl_choice_row(choice));
 }
 
-/* NULL, or why the choice cannot compute the part of D. */
+/* Returns NULL, or why the choice cannot compute the part of D. */
 const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *shape,
                                     const tgl_rectangle *part, const tgl_choice *choice,
                                     wgmma_geometry *g);
