@@ -111,8 +111,8 @@ decompose_place_of(const job_t *job, const struct decompose_work *w, int step,
 /* ---- Loading --------------------------------------------------------------------------------- */
 
 #if PAIRS
-/* Loads the thread's elements of B', of which each row of complex elements in memory is two lines,
- * or two successive elements of a line; zeros outside of the lines. */
+/* Loads the thread's elements of B' (lib/complex_pairs.h), with zeros outside of the lines. A
+ * complex row in memory is two lines of B' or, if transposed, two successive k of all lines. */
 static __device__ __forceinline__ void load_pairs(float *x, const job_t *job,
                                                   const struct decompose_work *w,
                                                   const struct decompose_place *at,

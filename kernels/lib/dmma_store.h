@@ -23,8 +23,8 @@
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* to[][] := the sums of 16 rows, number `number`. Registers cannot be indexed by a variable, so a
- * comparison selects the rows. In return the code that stores rows exists once. */
+/* to[][] := the sums of group number `number` of 16 rows. Registers cannot be indexed by a
+ * variable, so a comparison selects the rows. In return the code that stores rows exists once. */
 static __device__ __forceinline__ void select_rows(double (*to)[4], double (*acc)[NT][4],
                                                    int number)
 {

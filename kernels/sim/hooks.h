@@ -31,7 +31,7 @@ static inline unsigned long long tgl_sim_place_in_loops(const tgl_sim_loops *loo
 
 /* Filled in by the host before a launch. `machine` is the host's and is passed to each call. `pc`
  * is the return address of the access, from which the host finds file and line. Other CUDA threads
- * may run before a call returns. It does not return if the kernel has made an error. */
+ * may run before a call returns. The call does not return if the kernel has made an error. */
 typedef struct tgl_sim_hooks {
     struct tgl_machine *machine;
     void (*access)(struct tgl_machine *machine, const void *address, unsigned bytes, int is_write,
@@ -55,8 +55,9 @@ typedef struct tgl_sim_hooks {
     void (*async_commit)(struct tgl_machine *machine);
     void (*async_wait)(struct tgl_machine *machine, int groups_pending);
 
-    /* Called before an atomic read-modify-write of 4 bytes; for __threadfence(); for
-     * wait_for_earlier_launches() of lib/launch_order.h. */
+    /* atomic: called before an atomic read-modify-write of 4 bytes. fence: called for
+     * __threadfence(). wait_for_launches: called for wait_for_earlier_launches() of
+     * lib/launch_order.h. */
     void (*atomic)(struct tgl_machine *machine, const void *address, const void *pc);
     void (*fence)(struct tgl_machine *machine, const void *pc);
     void (*wait_for_launches)(struct tgl_machine *machine);
@@ -109,7 +110,7 @@ typedef struct tgl_sim_hooks {
      * addresses below code + code_size. */
     unsigned long code, code_size;
     unsigned *visits;
-    /* x, y, z; set whenever the running CUDA thread changes */
+    /* threadIdx, blockIdx, blockDim and gridDim of the running CUDA thread, as x, y, z */
     unsigned thread[3], block[3], block_dim[3], grid_dim[3];
 } tgl_sim_hooks;
 

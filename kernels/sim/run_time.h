@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The functions that a kernel compiled for the simulator calls: the functions behind CUDA's
- * keywords, and those that the compiler calls for accesses (-fsanitize=thread) and basic blocks
- * (-fsanitize-coverage=trace-pc), in place of the sanitizers' run times. All call the host.
- * Compiled separately from the kernel, without these flags, and linked to it.
+ * keywords, and functions that the compiler calls for each access (-fsanitize=thread) and each
+ * basic block (-fsanitize-coverage=trace-pc), in place of the sanitizers' run times. All these
+ * functions call the host. They are compiled separately from the kernel, without these flags, and
+ * linked to it.
  */
 #ifndef TGL_SIM_RUN_TIME_H
 #define TGL_SIM_RUN_TIME_H
@@ -14,7 +15,7 @@
 
 typedef __SIZE_TYPE__ size_t;
 
-/* Used by code that runs before the host has filled in the hooks, while the object is loaded. */
+/* For code that runs while the object is loaded, before the host has filled in the hooks. */
 static tgl_sim_loops loops_at_load;
 
 tgl_sim_hooks tgl_sim = {.loops = &loops_at_load};
@@ -82,7 +83,7 @@ TGL_SIM_ACCESS(__tsan_unaligned_write4, 4, 1)
 TGL_SIM_ACCESS(__tsan_unaligned_write8, 8, 1)
 TGL_SIM_ACCESS(__tsan_unaligned_write16, 16, 1)
 
-/* Structs of other sizes are accessed in words. */
+/* Accesses of other sizes (structs) are reported as accesses of 4 bytes, then of single bytes. */
 static void access_range(const char *p, size_t bytes, int is_write, const void *pc)
 {
     for (; bytes >= 4; p += 4, bytes -= 4)
@@ -183,7 +184,8 @@ void __sanitizer_cov_trace_pc(void)
 
 TGL_SIM_CALL(__syncthreads, (void), barrier, TGL_SIM_PC)
 
-/* The address is the same for all callers, because warps may call it at different places. */
+/* Passes one address for all callers, because the warps of a block may call block_barrier() at
+ * different places in the code. */
 TGL_SIM_CALL(tgl_sim_block_barrier, (void), barrier, (const char *)tgl_sim_block_barrier + 1)
 TGL_SIM_CALL(tgl_sim_cluster_barrier, (void), cluster_barrier, TGL_SIM_PC)
 

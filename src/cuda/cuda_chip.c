@@ -104,9 +104,7 @@ static void make_chip(tgl_cuda *cuda, int code)
 
 void tgl_cuda_make_chip(tgl_cuda *cuda)
 {
-    enum {
-        EXTENDED_LAUNCH_VERSION = 12030
-    }; /* first driver that captures launches with clusters */
+    enum { EXTENDED_LAUNCH_VERSION = 12030 }; /* first driver that captures clusters */
     const char *digits = strchr(cuda->arch.name, '_');
     const int code = digits != NULL ? atoi(digits + 1) : 0;
     cuda->has_extended_launch = code >= 90 && cuda->driver.cuLaunchKernelEx != NULL &&

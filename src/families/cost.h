@@ -36,7 +36,8 @@ static inline int tgl_next_splits(int splits)
 
 /* ---- Rejections ------------------------------------------------------------------------------ */
 
-/* A candidate with this reason has the status TGL_GRID_TOO_LARGE, all others TGL_UNSUPPORTED. */
+/* Text for tgl_reject(): gives a candidate the status TGL_GRID_TOO_LARGE. Other texts give it
+ * TGL_UNSUPPORTED. */
 extern const char tgl_grid_too_large[];
 
 /* Rejects a candidate. why: static text. */

@@ -183,8 +183,8 @@ static const double LONE = 0.9;             /* factor on `share` with one warp p
 static const double RESIDENT_TAIL = 1.45;   /* factor on the cycles after the main loop in full
                                                waves, if several blocks are resident */
 static const double MEMORY_SHARE = 0.98;    /* fraction of the copy rate that the loads reach */
-/* Arithmetic and memory overlap: (x^p + y^p)^(1/p) seconds, if they take x and y alone. This is p
- * (docs/notes/2026-11-26-gpu-planner.md). */
+/* The exponent p: arithmetic of x seconds and memory accesses of y seconds overlap, and take (x^p +
+ * y^p)^(1/p) together (docs/notes/2026-11-26-gpu-planner.md). */
 static const double OVERLAP = 4;
 
 /* Cycles of an SM with `blocks` resident blocks, each of which multiplies one stage (BK of K). The

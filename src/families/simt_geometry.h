@@ -66,7 +66,7 @@ typedef struct simt_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
     const simt_geometry *g; /* with default options */
-    int resident;           /* blocks per SM with default options; others may have fewer */
+    int resident;           /* blocks per SM with default options; other options may allow fewer */
     double tiles;           /* in the batch */
     double store, slices;   /* cycles of an SM to store a tile, and to add the sums of its slices */
     /* of_k[b]: cycles of an SM per k of a block, at least: the minimum over 1 to b resident

@@ -8,9 +8,9 @@
 #include <limits.h>
 
 enum {
-    /* Maximum number of splits that are added in a cluster. Not all clusters of 4 blocks fit on the
-     * chip at once: a product took 105 us with them and 58 us with the workspace
-     * (docs/notes/2026-11-26-gpu-planner.md). */
+    /* Maximum number of splits that are added in a cluster. Clusters of 4 blocks cannot fill all
+     * SMs of the chip: 256x4096x14336 NT in bf16 takes 105 us on an H200 with them, and 58 us with
+     * sums in the workspace (docs/notes/2026-11-26-gpu-planner.md). */
     SPLITS_IN_CLUSTER_MAX = 2,
 };
 
