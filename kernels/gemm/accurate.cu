@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * FP32 products on the f16 tensor cores of sm_90a, within the error bound of FP32 sums
- * (docs/accuracy.md). gemm/decompose.cu has scaled each line (row of op(A), column of op(B)) by a
- * power of two, 2^s, and has replaced each of its elements by two words of f16, hi and lo:
+ * (docs/accuracy.md). A line is a row of op(A) or a column of op(B). gemm/decompose.cu has scaled
+ * each line by a power of two, 2^s. It has then replaced each element by two words of f16, hi and
+ * lo:
  *
  *     a = 2^-sA * (hi + 2^-11 * lo)
  *     a * b = 2^-(sA + sB) * (hi*hi + 2^-11 * (hi*lo + lo*hi))

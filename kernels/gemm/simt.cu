@@ -2,7 +2,7 @@
  *
  * FP32 GEMM with IEEE arithmetic (FFMA), all transposes, any shape and alignment, sm_75 and later.
  *
- * As in the last rung of the ladder, a block computes a BM x BN tile of D, a warp WM x WN of it,
+ * As in rung 26 of the ladder, a block computes a BM x BN tile of D, a warp WM x WN of the tile,
  * and a thread TM x TN. STAGES tiles of op(A) and op(B), BK deep, are copied by cp.async. Every
  * thread holds two fragments of each: one is multiplied while the other is loaded
  * (lib/simt_loop.h). Additions to the ladder:

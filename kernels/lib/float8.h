@@ -33,8 +33,8 @@ struct e5m2 {
 
 /* ---- To float -------------------------------------------------------------------------------- */
 
-/* The exponent and fraction bits, moved to their place in a float, are a float of value x * 2^-120,
- * because the exponents' biases are 7 and 127. This is true for denormal x, too. */
+/* Moved to their place in a float, the bits of exponent and fraction are the float |x| * 2^-120,
+ * also for a denormal x: the exponents' biases are 7 and 127. */
 static __device__ __forceinline__ float e4m3_to_float(struct e4m3 x)
 {
     const unsigned magnitude = x.bits & 0x7fu, sign = (unsigned)(x.bits & 0x80u) << 24;

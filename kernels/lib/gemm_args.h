@@ -31,8 +31,8 @@ struct tgl_gemm_args {
     const void *C; /* read if beta is not 0; only for kernels with SEPARATE_D */
     void *D;       /* the result; without SEPARATE_D also the operand C */
     long long lda, ldb, ldc, ldd;
-    /* Matrix number i of a batch begins i * stride elements after the first one (a stride of 0 is
-     * legal for A and B), or at X_array[i] if that array is not NULL. */
+    /* Matrix X number i of a batch begins at X_array[i] if that array is not NULL, else at X + i *
+     * stride_x elements. A stride of 0 is legal for A and B. */
     long long stride_a, stride_b, stride_c, stride_d;
     const void *const *A_array, *const *B_array, *const *C_array;
     void *const *D_array;

@@ -8,9 +8,9 @@
  * consistency model, "Causality order"; bar.sync synchronizes threads in it). The fence and the
  * atomic operation after it therefore release the stores of the whole block at GPU scope. In the
  * last block, the atomic operation of thread 0 and the fence after it acquire what the other blocks
- * released, and the barrier extends this to the whole block. In the sample of the CUDA programming
- * guide, "Memory Fence Functions", each thread fences its own store. That is correct, too, but
- * every fence waits for the memory and invalidates lines of L1.
+ * released. The barrier extends this to all threads of the last block. In the sample of the CUDA
+ * programming guide, "Memory Fence Functions", each thread fences its own store. That is correct,
+ * too, but every fence waits for the memory and invalidates lines of L1.
  *
  * Partial sums are read with __ldcg(), from L2.
  */

@@ -2,9 +2,9 @@
  *
  * Asynchronous copies of 16-bit operands that are aligned to 2 bytes only into the tiles of
  * lib/mma_tiles.h. cp.async copies 16-byte words to multiples of 16 bytes, so the lines of a tile
- * are copied in two steps. First the words that contain a line are copied as they lie in memory to
- * a "raw" line, with the other elements of the first and last word. Then threads shift the raw line
- * into the tile. The kernel defines THREADS.
+ * are copied in two steps. First the words that contain a line are copied unshifted to a "raw"
+ * line, with all elements of the first and the last word. Then threads shift the raw line into the
+ * tile. The kernel defines THREADS.
  */
 #ifndef TGL_RAW_COPIES_H
 #define TGL_RAW_COPIES_H

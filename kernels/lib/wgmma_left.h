@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Left tiles of TF32 that are M-major. wgmma reads only K-major TF32 from shared memory, but it
- * also takes the left operand from registers, so the threads of a consumer load these tiles into
- * registers.
+ * also takes the left operand from registers. The threads of a consumer therefore load M-major
+ * tiles into registers.
  *
  * TMA writes such a tile as columns of 32 rows. A column has BK lines of 128 bytes, one for each k,
  * with a swizzle of 128 bytes: the 16-byte chunk c of the line of k is at chunk c ^ k % 8.
  *
- *     chunk     0      1      2      3      4      5      6      7       rows of the column
- *     k = 0   0..3   4..7   8..11  12..15 16..19 20..23 24..27 28..31
- *     k = 1   4..7   0..3   12..15 8..11  20..23 16..19 28..31 24..27
+ *     chunk     0 1 2 3 4 5 6 7 rows of the column
+ *     k = 0   0..3 4..7 8..11 12..15 16..19 20..23 24..27 28..31
+ *     k = 1   4..7 0..3 12..15 8..11 20..23 16..19 28..31 24..27
  *     ...
  *
  * Register 0 of a wgmma's fragment is the element (row, k) = (lane / 4, lane % 4). If a warp loaded
- * registers 0 together, lanes of k = 0 and k = 1 would read the same banks. Lanes with an odd
- * lane % 4 therefore load their elements of k + 4 first: then the 32 lanes read all eight chunks.
+ * registers 0 together, lanes of k = 0 and k = 1 would read the same banks. Lanes with an odd lane
+ * % 4 therefore load their elements of k + 4 first: then the 32 lanes read all eight chunks.
  */
 #ifndef TGL_WGMMA_LEFT_H
 #define TGL_WGMMA_LEFT_H

@@ -18,9 +18,9 @@
  * launch fails. The content of the scratch is undefined.
  *
  * There are limits, so that the device keeps what the largest product needs once, not once for each
- * stream. Number: at most TGL_ARENAS_MAX arenas of streams. Bytes: these arenas together have at
- * most TGL_STREAMS_BYTES or an eighth of the device's memory, whichever is less, and with the
- * shared arena at most a quarter of the device's memory. If a stream needs room, arenas of streams
+ * stream. Number: at most TGL_ARENAS_MAX arenas of streams. Bytes of all arenas of streams: at most
+ * TGL_STREAMS_BYTES and at most an eighth of the device's memory. Bytes of all arenas with the
+ * shared one: at most a quarter of the device's memory. If a stream needs room, arenas of streams
  * that were not used in the latest TGL_ARENA_AGE runs are evicted. Such a stream may no longer
  * exist, so its memory is freed after all work of the context.
  *

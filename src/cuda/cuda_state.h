@@ -5,12 +5,12 @@
  * Several threads may use a device. Once it is open, all members are constant except `is_lost` and
  * those with their own locks: the modules, the arenas, the memories of graphs, and the staging.
  *
- * Stream captures. While any thread captures a stream in global mode, calls of other threads that
- * allocate, free, wait or unload fail and invalidate the capture, unless they are made in relaxed
- * mode (cuThreadExchangeStreamCaptureMode). cuCtxSynchronize() invalidates the capture even in
- * relaxed mode. So does a call on the default stream if the captured stream is a blocking one. The
- * library therefore makes all such calls in relaxed mode, does not use the default stream itself,
- * and waits for the device with tgl_cuda_wait_for_work().
+ * Stream captures. While any thread captures a stream in global mode, other threads may allocate,
+ * free, wait or unload only in relaxed mode (cuThreadExchangeStreamCaptureMode). Otherwise such
+ * calls fail and invalidate the capture. cuCtxSynchronize() invalidates the capture even in relaxed
+ * mode. So does a call on the default stream if the captured stream is a blocking one. The library
+ * therefore makes all such calls in relaxed mode, does not use the default stream itself, and waits
+ * for the device with tgl_cuda_wait_for_work().
  */
 #ifndef TGL_CUDA_STATE_H
 #define TGL_CUDA_STATE_H

@@ -4,9 +4,9 @@
  *
  * It is not allocated by nodes of the graph: a graph with memory nodes cannot be cloned, be a child
  * graph or the body of a conditional node, or have two executables. It is ordinary memory, which a
- * user object of the graph holds. The driver copies the references to user objects when it clones
- * or instantiates a graph, and drops the reference of an executable when its last launch has ended.
- * So the memory is unused once the user object is destroyed.
+ * user object of the graph holds. When the driver clones or instantiates a graph, it copies the
+ * references to user objects. It drops the reference of an executable when the last launch of the
+ * executable has ended. So the memory is unused once the user object is destroyed.
  *
  * The runs that one capture takes from one stream are ordered, so they share a memory. Runs in
  * other streams of the capture may overlap with them, and have another memory.

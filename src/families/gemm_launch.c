@@ -145,7 +145,7 @@ static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool 
     return true;
 }
 
-/* A strip (a part of D beside the tiles, in a launch of its own) starts when all blocks of the
+/* A strip is a part of D beside the tiles, in a launch of its own. It starts when all blocks of the
  * previous launch have started, and fills the SMs that the last wave leaves idle. Each of these
  * blocks has waited for all launches before its own, so the strip need not wait. */
 static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)

@@ -150,8 +150,8 @@ static const skinny_layout *layout_of(const skinny_geometry *g)
     return g->k_major ? &row->f32.k_major : &row->f32.mn_major;
 }
 
-/* Sets which operand is the big one (with more rows or columns), its layout, the width of its
- * copies, and the members of *g that follow from these. */
+/* Sets which operand is the big one: the one with more rows or columns. Also sets its layout, the
+ * width of its copies, and the members of *g that follow from these. */
 static void skinny_look_at_operands(const tgl_shape *s, skinny_geometry *g)
 {
     g->size = (int)tgl_type_size(s->type_a);

@@ -29,7 +29,7 @@ enum {
     START_CYCLES = 2070,         /* of a product before its first tile */
     CLUSTER_START_CYCLES = 1400, /* additional cycles of a product with clusters */
     LEFT_START_CYCLES = 615,     /* additional cycles if left tiles go through registers */
-    LEFT_CYCLES = 44,            /* additional cycles of each step of K in that case */
+    LEFT_CYCLES = 44,            /* additional cycles of a step of K with such left tiles */
 };
 /* Factor on the cycles of a tile (main loop + tail) if consumers alternate. */
 static const double TURN = 1.10;
