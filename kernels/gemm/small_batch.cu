@@ -23,10 +23,10 @@
 #include "lib/operands.h"
 
 #ifndef BM
-#define BM 16 /* at least the rows of D */
+#define BM 16 /* rows of a tile: at least m */
 #endif
 #ifndef BN
-#define BN 16 /* at least its columns */
+#define BN 16 /* columns of a tile: at least n */
 #endif
 #ifndef BK
 #define BK 16 /* depth of a tile in shared memory */

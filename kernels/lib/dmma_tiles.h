@@ -208,8 +208,8 @@ static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsign
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
 /* Of 16 rows, a lane has the sums of rows ROW(g, 0) and ROW(g, 1): four pairs of adjacent columns
- * in each row. Pair number i of all four lanes of the row: together 64 contiguous bytes, or two
- * ranges of 32 bytes. PAIR_COLUMN: the first column of a pair. */
+ * in each row. The pairs number i of the row's four lanes cover 64 contiguous bytes, or two ranges
+ * of 32 bytes. PAIR_COLUMN: the first column of a pair. */
 #define PAIR_COLUMN(t, number)                                                                     \
     (B_K_MAJOR ? COLUMN(2 * (t) + (number) / 2, (number) % 2 * 2) : COLUMN(2 * (t), number))
 

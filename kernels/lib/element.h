@@ -11,7 +11,7 @@
 #include "lib/float8.h"
 #include "lib/half.h"
 
-#define TYPE_F32  1 /* as tgl_type has them */
+#define TYPE_F32  1 /* numbers of tgl_type */
 #define TYPE_F64  2
 #define TYPE_F16  3
 #define TYPE_BF16 4

@@ -93,7 +93,7 @@ static __device__ __forceinline__ void store_word(element_d *to, uint4 word)
 static __device__ __forceinline__ void store_packed(element_d *line, const unsigned short *packed,
                                                     int count)
 {
-    const int skip = (int)((unsigned long long)line % 16 / 2); /* elements of its word before it */
+    const int skip = (int)((unsigned long long)line % 16 / 2); /* elements before it in its word */
     const int end = skip + count, i = (int)threadIdx.x;
     element_d *to = line - skip;
     const unsigned short *from = packed - skip;

@@ -131,8 +131,8 @@ struct wgmma_source {
     int z;    /* the number of the matrix in the batch */
 };
 
-/* The number of rows or columns of a tile that TMA copies: all that exist, `extent` or a whole
- * tile, rounded up to whole boxes of `box`. */
+/* The number of rows or columns of a tile that TMA copies: those that exist, rounded up to whole
+ * boxes, min(tile, ceil(extent / box) * box). extent: rows or columns of the matrix. */
 static __device__ __forceinline__ int copied_lines(const int tile, const int box, int extent)
 {
     const int lines = (extent + box - 1) / box * box;

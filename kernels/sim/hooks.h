@@ -19,7 +19,7 @@ typedef struct tgl_sim_loop {
 
 typedef struct tgl_sim_loops {
     const char *at;        /* the current basic block */
-    long long rounds_left; /* until the thread is considered to be in an endless loop */
+    long long rounds_left; /* iterations until a loop counts as endless */
     int depth;
     tgl_sim_loop loop[TGL_SIM_LOOPS]; /* the innermost loop is last */
 } tgl_sim_loops;
@@ -105,7 +105,7 @@ typedef struct tgl_sim_hooks {
     void (*set_registers)(struct tgl_machine *machine, int count, const void *pc);
 
     void (*endless)(struct tgl_machine *machine, const void *pc); /* called when rounds_left is 0 */
-    tgl_sim_loops *loops;                                         /* of the running thread */
+    tgl_sim_loops *loops;                                         /* loops of the running thread */
     /* How many threads have passed each basic block and each access: visits[pc - code], for return
      * addresses below code + code_size. */
     unsigned long code, code_size;

@@ -27,10 +27,10 @@ typedef struct build {
     pthread_mutex_t lock;
     int next;     /* sample to compile */
     int count;    /* compiled kernels */
-    size_t bytes; /* of the archive so far */
+    size_t bytes; /* bytes of the archive so far */
     bool is_full; /* the next kernel would make it too large */
     tgl_status status;
-    char *message; /* of the failure */
+    char *message; /* error message if status is a failure */
 } build;
 
 /* ---- Samples --------------------------------------------------------------------------------- */

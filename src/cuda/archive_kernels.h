@@ -32,6 +32,6 @@ void tgl_samples_free(tgl_samples *samples);
 /* Sorts the kernels by `products`, the largest first. */
 void tgl_samples_sort(tgl_samples *samples);
 
-enum { TGL_SAMPLE_PRODUCTS = 6000 }; /* of a type, for an archive */
+enum { TGL_SAMPLE_PRODUCTS = 6000 }; /* samples per type for an archive */
 
 #endif

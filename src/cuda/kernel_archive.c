@@ -26,12 +26,12 @@ typedef struct archive_header {
     uint32_t nvrtc, count; /* the compiler's version; entries of the index */
     uint64_t size;         /* bytes of the file */
     unsigned char sources[DIGEST];
-    unsigned char checksum[DIGEST]; /* of the header (with zeros here) and the index */
+    unsigned char checksum[DIGEST]; /* checksum of header (zeros here) and index */
 } archive_header;
 
 typedef struct archive_entry {
     unsigned char key[DIGEST];
-    uint64_t offset, size; /* of the code, in bytes from the start of the file */
+    uint64_t offset, size; /* place of the code in the file, in bytes */
     int32_t registers, shared_bytes, local_bytes, spill_bytes, serialises, unused;
     unsigned char checksum[DIGEST]; /* of the code */
 } archive_entry;

@@ -18,7 +18,7 @@ typedef struct accurate_row {
     int bm, bn;    /* the tile that a block computes */
     int consumers; /* warpgroups that multiply, with 64 rows each */
     int stages;    /* stages in shared memory, each of bm + bn lines of 128 bytes */
-    int registers; /* of a thread at launch, as compiled for sm_90a */
+    int registers; /* per thread at launch, as compiled for sm_90a */
     bool spills;   /* the compiler spills registers, but not in the main loop */
     double share;  /* fraction of the f16 peak that the main loop reaches at full clock; fitted, see
                       below */

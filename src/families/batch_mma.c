@@ -18,9 +18,9 @@ typedef struct batch_mma_row {
     int wm, wn;     /* the part of the tile that a warp computes */
     int stages;     /* tiles of K in shared memory */
     int tiles;      /* maximum number of tiles along the rows and along the columns of a product */
-    bool is_f64;    /* for F64; else for the other types */
+    bool is_f64;    /* the row is for F64, else for other types */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
-    int registers;  /* of a thread, as compiled for sm_90a: the maximum of all types and layouts */
+    int registers;  /* per thread, as compiled for sm_90a: the maximum of all types and layouts */
 } batch_mma_row;
 
 /* Name, BM, BN, BK, WM, WN, STAGES, tiles, for f64, MIN_BLOCKS,

@@ -18,7 +18,7 @@ typedef struct dmma_row {
     int ahead;      /* groups of 16 rows whose fragments a warp loads in advance */
     int stages;     /* stages in shared memory, each of bm + bn lines of 128 bytes */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
-    int registers;  /* of a thread at launch, as compiled for sm_90a: the maximum of all layouts */
+    int registers;  /* per thread at launch, as compiled for sm_90a: the maximum of all layouts */
     double share;   /* fraction of the FP64 tensor-core peak that the main loop reaches; fitted like
                        the constants below */
 } dmma_row;
@@ -264,8 +264,8 @@ static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
 typedef struct dmma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
-    dmma_geometry g;      /* with default options */
-    double tiles;         /* in the batch */
+    dmma_geometry g;      /* geometry with default options */
+    double tiles;         /* tiles of the batch */
     int64_t depth;        /* steps of K of a tile */
     double step;          /* least cycles of an SM for one step of K of a tile */
     double memory, start; /* seconds: to read the operands and store D; before the first tile */

@@ -202,7 +202,7 @@ static const char *gemv_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 /* Constants of the cost model, fitted to measurements on an H200. MORE_CYCLES and FFMA_SHARE are
  * fitted to two products with several vectors (docs/notes/2026-11-26-gpu-planner.md). */
 enum {
-    LAUNCH_CYCLES = 2500, /* of a launch */
+    LAUNCH_CYCLES = 2500, /* cycles of a launch */
     MORE_CYCLES = 2500,   /* additional cycles of a launch with several vectors */
     SECTOR_BYTES = 32,    /* bytes read from L2 for an element of a strided vector */
     L1_LINE_BYTES = 128,  /* bytes of L1 that an element of a strided vector occupies */

@@ -11,14 +11,14 @@
  * (docs/notes/2026-11-26-gpu-planner.md). PLAIN_...: with copies through registers. ..._A_CLOCK:
  * bytes per clock of an SM. */
 enum {
-    TILE_CYCLES = 2900,        /* of a tile outside of its main loop, without its results */
+    TILE_CYCLES = 2900,        /* cycles of a tile outside of its main loop, without its results */
     PLAIN_TILE_CYCLES = 2500,  /* additional cycles of a tile for each other block on the SM */
     WARP_RESULT_CYCLES = 1,    /* cycles per result of a warp tile, in shared memory */
     WAIT_CYCLES = 60,          /* cycles per tile of K: its barrier and first fragments */
     PLAIN_WAIT_CYCLES = 900,   /* WAIT_CYCLES, through registers */
     STORE_BYTES_A_CLOCK = 32,  /* rate of stores of D in aligned groups of four elements */
     SINGLE_BYTES_A_CLOCK = 8,  /* rate of stores of D as scalars */
-    REDUCE_CYCLES = 1600,      /* of a split tile: fences and the counter */
+    REDUCE_CYCLES = 1600,      /* cycles of a split tile: fences and the counter */
     SPLIT_CYCLES = 130,        /* for each split of a tile: the splits add their sums in order */
     SPLIT_BYTES_A_CLOCK = 26,  /* sums that one block exchanges with L2 */
     READ_BYTES_A_CLOCK = 128,  /* fragments read from shared memory */

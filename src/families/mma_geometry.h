@@ -17,8 +17,8 @@ typedef struct mma_row {
     int stages;    /* tiles of A and B in shared memory */
     int slices;    /* groups of warps that share the K of a tile */
     int fragments; /* FRAGMENTS of mma.cu: how many fragments the registers of a thread hold */
-    bool is_f64;   /* for F64; else for the other types */
-    int registers; /* of a thread, as compiled for sm_90a: the maximum of all types and layouts */
+    bool is_f64;   /* the row is for F64, else for other types */
+    int registers; /* per thread, as compiled for sm_90a: the maximum of all types and layouts */
 } mma_row;
 
 /* How a choice computes a product. step.args.k_chunk: K of each split, except the last, which takes
@@ -51,9 +51,9 @@ static inline int64_t mma_chunk_of(const tgl_shape *s, const mma_geometry *g, in
 typedef struct mma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
-    const mma_geometry *g; /* with default options */
+    const mma_geometry *g; /* geometry with default options */
     int resident;          /* blocks of an SM */
-    double tiles;          /* in the batch */
+    double tiles;          /* tiles of the batch */
     double busy;           /* cycles of an SM to multiply a tile of K of a block */
 } mma_bound;
 

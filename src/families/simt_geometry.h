@@ -18,7 +18,7 @@ typedef struct simt_row {
     int stages;     /* tiles of A and B in shared memory */
     int slices;     /* groups of warps that share the K of a tile */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
-    int registers;  /* of a thread, as compiled for sm_90a */
+    int registers;  /* per thread, as compiled for sm_90a */
 } simt_row;
 
 /* splits: number of blocks that share the K of a tile. whole: the first `whole` tiles are not
@@ -65,9 +65,9 @@ double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int
 typedef struct simt_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
-    const simt_geometry *g; /* with default options */
+    const simt_geometry *g; /* geometry with default options */
     int resident;           /* blocks per SM with default options; other options may allow fewer */
-    double tiles;           /* in the batch */
+    double tiles;           /* tiles of the batch */
     double store, slices;   /* cycles of an SM to store a tile, and to add the sums of its slices */
     /* of_k[b]: cycles of an SM per k of a block, at least: the minimum over 1 to b resident
      * blocks. */

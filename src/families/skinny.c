@@ -20,7 +20,7 @@ typedef struct skinny_layout {
     int stages;     /* steps in the ring buffer of a warp, for narrow copies of F32 */
     int depth;      /* elements of K of the small operand that fit in shared memory */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
-    int registers;  /* of a thread, as compiled for sm_90a */
+    int registers;  /* per thread, as compiled for sm_90a */
 } skinny_layout;
 
 typedef struct skinny_row {

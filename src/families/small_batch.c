@@ -17,7 +17,7 @@ typedef struct small_batch_row {
     int stages;     /* tiles of K in shared memory */
     int per_block;  /* products that a block computes at once */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
-    int registers;  /* of a thread, as compiled for sm_90a */
+    int registers;  /* per thread, as compiled for sm_90a */
     int min_blocks_more, registers_more; /* for kernels that need more registers: needs_more() */
 } small_batch_row;
 
@@ -110,11 +110,11 @@ static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choic
 
 /* Fitted to measurements on an H200. */
 enum {
-    LAUNCH_CYCLES = 2000,    /* of a launch */
-    BLOCK_CYCLES = 1500,     /* of a block before its first tile arrives */
+    LAUNCH_CYCLES = 2000,    /* cycles of a launch */
+    BLOCK_CYCLES = 1500,     /* cycles of a block before its first tile arrives */
     TILE_CYCLES = 1000,      /* minimum cycles of a tile of K */
-    COPY_CYCLES = 6,         /* of a warp in which each thread copies 16 bytes */
-    NARROW_COPY_CYCLES = 13, /* of a warp in which each thread copies fewer bytes */
+    COPY_CYCLES = 6,         /* cycles of a warp in which each thread copies 16 bytes */
+    NARROW_COPY_CYCLES = 13, /* cycles of a warp in which each thread copies fewer bytes */
 };
 static const double FFMA_SHARE = 0.6; /* fraction of the time of FFMAs that loads do not hide */
 

@@ -18,7 +18,7 @@ enum {
     TMA_BYTES_A_CLOCK = 86,     /* tiles that an SM receives by TMA */
     L2_BYTES_A_CLOCK = 82,      /* tiles that an SM requests from L2 */
     LATENCY_CYCLES = 1410,      /* from the release of a stage until its next tile has arrived */
-    TILE_CYCLES = 1470,         /* of a tile outside of its main loop, without stores */
+    TILE_CYCLES = 1470,         /* cycles of a tile outside of its main loop, without stores */
     STORE_BYTES_A_CLOCK = 12,   /* rate of stores of sums in FP32 */
     PACKED_STORE_BYTES_A_CLOCK = 25, /* rate of stores of 16-bit results */
     TMA_STORE_BYTES_A_CLOCK = 30,    /* rate of stores of 16-bit results by TMA */
@@ -26,7 +26,7 @@ enum {
     SUM_BYTES_A_CLOCK = 27,  /* sums that an SM exchanges with the workspace */
     REDUCE_IN_CLUSTER = 288, /* of a tile split in a cluster: two barriers */
     CLUSTER_BYTES_A_CLOCK = 12,  /* sums that an SM reads from other SMs */
-    START_CYCLES = 2070,         /* of a product before its first tile */
+    START_CYCLES = 2070,         /* cycles of a product before its first tile */
     CLUSTER_START_CYCLES = 1400, /* additional cycles of a product with clusters */
     LEFT_START_CYCLES = 615,     /* additional cycles if left tiles go through registers */
     LEFT_CYCLES = 44,            /* additional cycles of a step of K with such left tiles */

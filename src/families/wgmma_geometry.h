@@ -41,7 +41,7 @@ typedef struct wgmma_row {
     int stages;      /* stages of bm + bn lines of 128 bytes; fewer if boxes leave no room */
     int boxes;       /* TMA_STORES: boxes of 64 rows of results in a consumer's shared memory */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
-    int registers;   /* of a thread at launch, approximately, as compiled for sm_90a */
+    int registers;   /* per thread at launch, approximately, as compiled for sm_90a */
     double share;    /* fraction of the peak that the main loop reaches in short kernels */
 } wgmma_row;
 
@@ -159,7 +159,7 @@ double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const t
 /* How TMA copies a tile of an operand for one step of K, counted in lines of 128 bytes. */
 typedef struct wgmma_copies {
     double received;
-    double requested; /* from L2; a line that lies in two lines of L2 counts more */
+    double requested; /* lines read from L2; one that lies in two lines of L2 counts more */
 } wgmma_copies;
 
 /* Bytes that a product moves from and to memory. */
@@ -175,11 +175,11 @@ typedef struct wgmma_traffic {
 typedef struct wgmma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
-    wgmma_geometry g;   /* with the options of the last choice */
+    wgmma_geometry g;   /* geometry with the options of the last choice */
     bool stores_by_tma; /* unless blocks of a cluster share a tile */
     wgmma_copies left, right;
     wgmma_traffic traffic;
-    double tiles;   /* of D, or of D^T, in the batch */
+    double tiles;   /* tiles of D or D^T in the batch */
     double product; /* cycles of the arithmetic of a step of K */
     double of_left; /* additional cycles of a step, left in registers */
     double tail;    /* cycles after the main loop of a tile that is not split */

@@ -29,7 +29,7 @@ typedef struct orientation {
     int way_count;
     wgmma_bound bounds[2]; /* of each way */
     int64_t tile_rows, tile_columns;
-    double tiles; /* in the batch */
+    double tiles; /* tiles of the batch */
     int most;     /* maximum number of splits */
 } orientation;
 
