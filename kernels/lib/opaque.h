@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves registers. The compiler would keep values that it has computed from x for later uses. It
- * computes values from opaque(x) again at each use, because it cannot know that opaque(x) is x.
+ * Saves registers. The compiler keeps a value that is computed from x in a register for later uses.
+ * It computes a value from opaque(x) again at each use, because it cannot know that opaque(x) is x.
  */
 #ifndef TGL_OPAQUE_H
 #define TGL_OPAQUE_H

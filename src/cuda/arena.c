@@ -205,8 +205,8 @@ static bool reserve(const tgl_cuda *cuda, const tgl_arena *arena, size_t bytes)
         if (fits) count(arenas, arena, bytes, 0);
         pthread_mutex_unlock(&arenas->lock);
         if (fits) return true;
-        /* A stream that gets no room uses the shared arena. It therefore evicts only old arenas,
-         * while the shared arena evicts any. */
+        /* A stream's arena evicts only old arenas: without room, the stream uses the shared arena.
+         * The shared arena evicts arenas of any age. */
         if (!evict_one(cuda, is_shared(arenas, arena) ? 0 : TGL_ARENA_AGE)) return false;
     }
 }

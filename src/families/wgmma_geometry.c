@@ -48,10 +48,10 @@ static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers
            (x->count == 1 || x->stride * size % TGL_MAP_ALIGNMENT == 0);
 }
 
-/* Whether a pre-pass should make a sliver K-major. A sliver is an MN-major operand of few rows or
- * columns, whose lines in memory are short. It should if the operand needs a pre-pass anyway. It
- * also should if the product is so large that the 3 us of a pre-pass matter less than the short
- * lines (28672x8x8192 NN: docs/notes/2026-11-26-gpu-planner.md). */
+/* Whether a pre-pass should make a sliver K-major: if the operand needs a pre-pass anyway, or if
+ * the product is so large that its short lines cost more than the 3 us of a pre-pass (28672x8x8192
+ * NN: docs/notes/2026-11-26-gpu-planner.md). A sliver is an MN-major operand of few rows or
+ * columns, so its lines in memory are short. */
 static bool should_be_k_major(const wgmma_side *x, int64_t other_edge)
 {
     enum { SHORT = 16 /* elements: a sector of L2 */, LARGE = 1 << 26 /* elements of the other */ };
