@@ -4,8 +4,8 @@
  * Therefore they add up each step of BK from zero, in two phases, and FFMA adds the result to FP32
  * sums in registers, rounded to nearest:
  *
- *     cross phase   acc := hi*lo + lo*hi sum += 2^-11 * acc
- *     hi phase      acc := hi*hi sum += acc
+ *     cross phase   acc := hi*lo + lo*hi    sum += 2^-11 * acc
+ *     hi phase      acc := hi*hi            sum += acc
  *
  * The consumers take turns to issue their phases: while one adds, the others multiply. Without
  * turns they would wait for the same stages, multiply together and add together. Some blocks would

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the sums of the consumers of gemm/dmma.cu to D, after it has added the sums of slices and
- * of split tiles. Each lane stores its pairs from registers. The four lanes of a row store 64
- * contiguous bytes at once. In a tile of D^T, the lanes of eight rows of the tile do.
+ * Adds the sums of slices and of split tiles of gemm/dmma.cu, and stores them to D. Each lane
+ * stores its pairs from registers. The four lanes of a row store 64 contiguous bytes at once. In a
+ * tile of D^T, the lanes of eight rows of the tile store 64 contiguous bytes at once.
  */
 #ifndef TGL_DMMA_STORE_H
 #define TGL_DMMA_STORE_H

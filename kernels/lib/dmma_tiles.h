@@ -72,9 +72,9 @@
 #define SLICE_THREADS    (SLICE_WARPS * 32)
 #define CONSUMERS        (SLICE_WARPS * SLICES) /* warps that multiply */
 #define CONSUMER_THREADS (CONSUMERS * 32)
-/* SETS_REGISTERS: whether warps change their number of registers. A thread starts with 168 in a
- * block of 384 threads, with 128 in two blocks of 256. Warps of 64 x 32 need more. The producer is
- * then a whole warpgroup, and gives up most of its registers. */
+/* SETS_REGISTERS: whether warps change their number of registers. A thread starts with 168
+ * registers in a block of 384 threads, with 128 in two blocks of 256. Warps of 64 x 32 need more.
+ * The producer is then a whole warpgroup, and gives up most of its registers. */
 #define SETS_REGISTERS     (WM == 64)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 8 ? 232 : 224)

@@ -3,9 +3,9 @@
  * The epilogue, the operation on each sum before it is stored. All families share it:
  *     D[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
  * Bias, activation and residual are left out unless their macros ask for them. If beta is 0, C is
- * not read. A user's own expression may replace activation(...). If they have scale factors, the
- * sum is multiplied by the factors of A and B, and the result by the factor of D. Everything is
- * computed in the type of values (lib/element.h) and rounded once, to the type of D.
+ * not read. A user's own expression may replace activation(...). With scale factors, the sum is
+ * multiplied by the factors of A and B, and the result by the factor of D. Everything is computed
+ * in the type of values (lib/element.h) and rounded once, to the type of D.
  */
 #ifndef TGL_EPILOGUE_H
 #define TGL_EPILOGUE_H

@@ -57,8 +57,8 @@ column_of(char *tile, const struct mma_origin *from, int k_left, const int edge,
 
 /* Loads a word that contains elements of a place, of which valid_bytes exist. The simulator reports
  * loads that are partly outside of a line. On the simulator this function therefore checks that the
- * word is inside of the matrix, reads the place's elements one by one, and returns NaN for
- * others. */
+ * word is inside of the matrix, reads the place's elements one by one, and returns NaN for the
+ * other elements of the word. */
 #ifdef TGL_SIM
 void tgl_sim_wide_load(const void *words, unsigned bytes);
 #endif

@@ -5,7 +5,7 @@
  *
  * A tile is BK deep and `edge` wide: BM for A, BN for B. It has the layout of the operand:
  *
- *     K-major:    `edge` lines of BK elements MN-major: BK lines of `edge` elements
+ *     K-major:    `edge` lines of BK elements      MN-major:   BK lines of `edge` elements
  *
  * Lines follow each other without padding. A fragment reads 16 bytes of 8 lines at once (ldmatrix),
  * or 32 bytes of 4 lines (scalar loads). These 16 or 32 bytes are a unit (UNIT). Units are

@@ -2,7 +2,7 @@
  *
  * A pack is 16 bytes of elements of A or B that a thread loads from global memory, where they are
  * read once. It takes one load, or several loads of VEC elements (a macro of the kernel) if the
- * operand is not aligned to 16 bytes. Elements are converted to the accumulation type not before
+ * operand is not aligned to 16 bytes. Elements are converted to the accumulation type only when
  * they are multiplied, because a conversion waits for the load.
  */
 #ifndef TGL_PACKS_H

@@ -7,8 +7,8 @@
 
 #include "lib/element.h"
 
-/* The value that the lane whose number is (own number XOR `lanes`) passes. The simulator's shuffles
- * move 4 bytes, so on the simulator a double takes two. */
+/* The value that lane number (own number XOR `lanes`) passes. The simulator's shuffles move 4
+ * bytes, so on the simulator a double takes two. */
 #if ACCUMULATE == TYPE_F64 && defined(TGL_SIM)
 static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 {

@@ -3,7 +3,7 @@
  * The small operand of gemm/skinny.cu in shared memory: all of its K if that is at most DEPTH.
  * Otherwise DEPTH of K at a time are multiplied while the next DEPTH are copied. Elements of 16
  * bits are copied unconverted to a second buffer. When all threads have multiplied the previous
- * elements, they are converted to F32 into the first one.
+ * elements, the copied ones are converted to F32 in the first buffer.
  */
 #ifndef TGL_SKINNY_SMALL_H
 #define TGL_SKINNY_SMALL_H

@@ -32,8 +32,8 @@ static __device__ __forceinline__ void add_splits(accumulate_t *acc, const accum
             acc[e] += sums[s][e];
 }
 
-/* acc := the sum over the blocks of a split tile. All blocks store their sums in the workspace.
- * Only the first split, if it finishes last, does not; this is usual if it is deeper than the other
+/* acc := the sum over the blocks of a split tile. Every block stores its sums in the workspace,
+ * except the first split if it finishes last. It usually does if it is deeper than the other
  * splits. Returns false if other blocks have not finished yet: the last block continues. tile: its
  * number among the split tiles of the batch. split: the number of this block in the tile. is_idle:
  * the thread has no sums. */

@@ -7,9 +7,9 @@
  * TMA writes such a tile as columns of 32 rows. A column has BK lines of 128 bytes, one for each k,
  * with a swizzle of 128 bytes: the 16-byte chunk c of the line of k is at chunk c ^ k % 8.
  *
- *     chunk     0 1 2 3 4 5 6 7 rows of the column
- *     k = 0   0..3 4..7 8..11 12..15 16..19 20..23 24..27 28..31
- *     k = 1   4..7 0..3 12..15 8..11 20..23 16..19 28..31 24..27
+ *     chunk     0      1      2      3      4      5      6      7       rows of the column
+ *     k = 0   0..3   4..7   8..11  12..15 16..19 20..23 24..27 28..31
+ *     k = 1   4..7   0..3   12..15 8..11  20..23 16..19 28..31 24..27
  *     ...
  *
  * Register 0 of a wgmma's fragment is the element (row, k) = (lane / 4, lane % 4). If a warp loaded
