@@ -48,7 +48,7 @@
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {

@@ -97,7 +97,7 @@ static __device__ __forceinline__ void copy_tile(struct tile *to, const float *A
     }
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {

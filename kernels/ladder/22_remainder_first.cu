@@ -121,7 +121,7 @@ static __device__ __forceinline__ void advance(struct source *from, int depth)
     from->b += depth * from->ldb;
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: where they begin in the tiles. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {

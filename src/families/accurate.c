@@ -38,8 +38,8 @@ static const accurate_row accurate_rows[] = {
 // clang-format on
 
 /* chunks: the number of parts into which the columns of D are divided. The parts are computed one
- * after the other. The workspace then holds the words (hi and lo in f16) of all of A, but of one
- * part of B. */
+ * after the other. The workspace then holds the words (hi and lo in f16) of all of A, and those of
+ * a single part of B. */
 static const char *const accurate_options[] = {"chunks", NULL};
 enum { CHUNKS };
 
@@ -177,8 +177,8 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
 /* Constants of the cost model, fitted to the times of all configurations on an H200, for 19
- * products: m = n = k from 512 to 16384, and linear layers. Nearly all predictions are within 10
- * %. */
+ * products: m = n = k from 512 to 16384, and linear layers. Nearly all predictions are off by less
+ * than 10 %. */
 enum {
     UNIT_CYCLES =
         3100, /* cycles of a tile before its first wgmma and after its last one, without stores */

@@ -15,7 +15,7 @@ enum {
     PLAIN_TILE_CYCLES = 2500,  /* additional cycles of a tile for each other block on the SM */
     WARP_RESULT_CYCLES = 1,    /* cycles per result of a warp tile, in shared memory */
     WAIT_CYCLES = 60,          /* cycles per tile of K: its barrier and first fragments */
-    PLAIN_WAIT_CYCLES = 900,   /* WAIT_CYCLES, through registers */
+    PLAIN_WAIT_CYCLES = 900,   /* as WAIT_CYCLES, with copies through registers */
     STORE_BYTES_A_CLOCK = 32,  /* rate of stores of D in aligned groups of four elements */
     SINGLE_BYTES_A_CLOCK = 8,  /* rate of stores of D as scalars */
     REDUCE_CYCLES = 1600,      /* cycles of a split tile: fences and the counter */

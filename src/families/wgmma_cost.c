@@ -10,9 +10,9 @@
 enum { SECTOR_BYTES = 32 /* of L2 */ };
 
 /* Constants of the cost model, fitted to 8,600 times on an H200: 290 products of bf16, f16 and TF32
- * with about 25 kernels each, and the shapes of bench/suites. Kernels chosen by this model are 1.9
- * % slower than the fastest in geometric mean (docs/notes/2026-11-26-gpu-planner.md). A cycle is
- * one of the clock in the table of chips. ..._A_CLOCK: bytes per clock of an SM. */
+ * with about 25 kernels each, and the shapes of bench/suites. In geometric mean, the kernels that
+ * this model chooses are 1.9 % slower than the fastest (docs/notes/2026-11-26-gpu-planner.md). A
+ * cycle is one of the clock in the table of chips. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* shared memory that wgmma reads */
     TMA_BYTES_A_CLOCK = 86,     /* tiles that an SM receives by TMA */
