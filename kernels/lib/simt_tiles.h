@@ -79,7 +79,7 @@
 #define LOAD_EVERY 4
 #endif
 #ifndef COLUMN_ORDER
-#define COLUMN_ORDER 0 /* of FFMAs in each four columns: 0: columns 0 2 1 3; 1: 0 1 2 3 */
+#define COLUMN_ORDER 0 /* order of FFMAs in each four columns: 0: 0 2 1 3; 1: 0 1 2 3 */
 #endif
 
 #define WARPS_M       (BM / WM)

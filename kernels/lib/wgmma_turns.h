@@ -13,7 +13,7 @@ struct turns {
     mbarrier of[CONSUMERS];
 };
 
-/* Called by one thread, before all other uses and before make_barriers(). */
+/* Called by one thread, before make_barriers(): initialises the mbarriers of all consumers. */
 static __device__ __forceinline__ void make_turns(struct turns *turns)
 {
     for (int i = 0; i < CONSUMERS; i++)

@@ -352,7 +352,7 @@ static tgl_status prepare_run(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* Called in the device's context. */
+/* Enqueues the launches of the plan, with workspace if needed. Called in the device's context. */
 static tgl_status run_plan(const tgl_plan *plan, const tgl_run *run, CUstream stream)
 {
     tgl_workspace space = {.own = NULL};
@@ -375,7 +375,7 @@ tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
-/* Called in the device's context. */
+/* Describes the resources and the occupancy of one launch. Called in the device's context. */
 static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *launch)
 {
     const tgl_module *module = launch->module;

@@ -355,7 +355,7 @@ static void finish(const tiled_product *p, tgl_status status)
     if (p->staging->bytes > cuda->facts.memory_bytes / 8) tgl_staging_free(cuda);
 }
 
-/* Called with the lock of the staging, in the device's context. */
+/* Computes the product. Called with the lock of the staging, in the device's context. */
 static tgl_status run(tiled_product *p)
 {
     tgl_status status = prepare(p);
