@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(THREADS, 2) /* at most 128 registers */
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* of the first group of four */
+    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* the thread's first ones */
     const bool c_aligned = rows_are_aligned(C, ldc);
     struct source from;
     from.a = &A[(block_row + A_ROW) * lda + A_P];
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(THREADS, 2) /* at most 128 registers */
         for (int p = 0; p < BK; p++) {
             load_fragments(a[p % 2], b[p % 2], &tile.A[p][row], &tile.B[p][col]);
             if (p == 0 && left > BK) load_tile(&staged, &from, left - BK);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* multiplies the previous step */
         }
         __syncthreads(); /* all threads have read the tile */
         if (left > BK) store_tile(&tile, &staged);

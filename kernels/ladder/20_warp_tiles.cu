@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
     const int warp = tid / 32, lane = tid % 32;
     const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2; /* as drawn above */
-    const int row = warp / (BN / WN) * WM + lane_m * 4; /* of the first group of four */
+    const int row = warp / (BN / WN) * WM + lane_m * 4;                /* the thread's first row */
     const int col = warp % (BN / WN) * WN + lane_n * 4;
     const bool c_aligned = rows_are_aligned(C, ldc);
     struct source from;
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             load_fragments(a[p % 2], b[p % 2], &tiles[now].A[p][row], &tiles[now].B[p][col]);
             if (p == 1 && left > BK) load_tile(&staged, &from, left - BK);
             if (p == BK - 2 && left > BK) store_tile(&tiles[now ^ 1], &staged);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* multiplies the previous step */
         }
         __syncthreads();
     }

@@ -142,7 +142,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
             load_fragments(a[p % 2], b[p % 2], &tiles[now].A[p][row], &tiles[now].B[p][col]);
             if (p == 2 && left > BK)
                 copy_tile(&tiles[now ^ 1], A, lda, B, ldb, rows, cols, left - BK, width);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* multiplies the previous step */
         }
         async_commit();
         ASYNC_WAIT(0);
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2; /* drawn in rung 20 */
-    const int row = warp / (BN / WN) * WM + lane_m * 4; /* of the first group of four */
+    const int row = warp / (BN / WN) * WM + lane_m * 4;                /* the thread's first row */
     const int col = warp % (BN / WN) * WN + lane_n * 4;
     const bool b_aligned = rows_are_aligned(B, ldb) && n % 4 == 0;
     const bool c_aligned = rows_are_aligned(C, ldc);

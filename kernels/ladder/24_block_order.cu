@@ -165,7 +165,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
                                                       long long ldb, int rows, int cols, int k,
                                                       int row, int col, const int width)
 {
-    const int count = (k + BK - 1) / BK, depth = k - (count - 1) * BK; /* of the first tile */
+    const int count = (k + BK - 1) / BK, depth = k - (count - 1) * BK; /* depth of tile 0 */
     struct source from;
     from.ldb = ldb;
 #pragma unroll
@@ -195,7 +195,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         for (int p = 0; p < BK; p++) {
             load_fragments(a[p % 2], b[p % 2], &tiles[read].A[p][row], &tiles[read].B[p][col]);
             if (p == 2) copy_tile(&tiles[write], &from, width, t + STAGES - 1 < count);
-            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the previous step */
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* multiplies the previous step */
         }
         async_commit();
         advance(&from, BK);
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     find_tile(m, n, &block_row, &block_col);
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2; /* drawn in rung 20 */
-    const int row = warp / (BN / WN) * WM + lane_m * 4; /* of the first group of four */
+    const int row = warp / (BN / WN) * WM + lane_m * 4;                /* the thread's first row */
     const int col = warp % (BN / WN) * WN + lane_n * 4;
     const bool b_aligned = rows_are_aligned(B, ldb) && n % 4 == 0;
     const bool c_aligned = rows_are_aligned(C, ldc);

@@ -130,7 +130,7 @@ static __device__ __forceinline__ void produce(struct shared *shared,
                                                const struct tgl_tensor_map *b_map, int m, int n,
                                                int steps)
 {
-    const int half = (int)blockIdx.x % CLUSTER * (BK / CLUSTER); /* first row of its half of B */
+    const int half = (int)blockIdx.x % CLUSTER * (BK / CLUSTER); /* first row of own half of B */
     struct place at = {0, 0};
     for (int pair = (int)blockIdx.x / CLUSTER; pair < pair_count(m, n);
          pair += (int)gridDim.x / CLUSTER) {

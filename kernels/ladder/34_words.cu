@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN; /* of the warp */
+    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN; /* the warp's first ones */
     const bool a_aligned = rows_are_aligned(A, lda), b_aligned = rows_are_aligned(B, ldb);
 
     float acc[MT][NT][4] = {{{0.0f}}};

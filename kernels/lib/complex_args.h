@@ -15,10 +15,10 @@ struct tgl_expand_args {
     const void *const *from_array;
     void *to;
     void **to_array;      /* with from_array: expand writes the pointers to the real matrices */
-    long long ld, stride; /* of `from`, in complex elements */
-    long long to_ld, to_stride; /* of `to`, in real elements */
+    long long ld, stride; /* strides of `from`, in complex elements */
+    long long to_ld, to_stride; /* strides of `to`, in real elements */
     long long lines, length;
-    int blocks;           /* for each matrix */
+    int blocks;           /* blocks for each matrix */
     int conj, conj_other; /* the product uses conj() of this matrix; of the other matrix */
     const void *alpha_at; /* NULL, or alpha in device memory: if it is 0, `from` is not read */
 };

@@ -126,7 +126,7 @@ static __device__ __forceinline__ void store_scaled_elements(const struct tgl_ge
                                                              const accumulate_t *own, int row,
                                                              int col)
 {
-    enum { PAIRS = WN / 2 }; /* of a row */
+    enum { PAIRS = WN / 2 }; /* pairs of results in a row */
     const int lane = (int)(threadIdx.x % 32u), cols_left = args->n - col;
 #pragma unroll 4
     for (int i = 0; i < 16 * PAIRS; i += 32) {

@@ -9,7 +9,7 @@
 #include "lib/element.h"
 #include "lib/load_store.h"
 
-typedef element_a element_t; /* of A and B */
+typedef element_a element_t; /* type of A and B */
 
 #if TYPE_A != TYPE_B
 #error "TYPE_A and TYPE_B are the same"

@@ -94,7 +94,7 @@ static __device__ __forceinline__ void copy_raw(char *raw, const struct raw_sour
 
 /* What shift_raw() needs to know of a source when its copies are under way. */
 struct raw_lines {
-    int lines, bytes; /* as in raw_source */
+    int lines, bytes; /* as in struct raw_source */
     int skip;         /* bytes of the first line's first word that are before its elements */
 };
 

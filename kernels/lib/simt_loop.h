@@ -121,7 +121,7 @@ static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], str
                                                            int cols, int k, int row, int col,
                                                            bool is_idle)
 {
-    const int tiles = (k + STEP - 1) / STEP, depth = k - (tiles - 1) * STEP; /* of all slices */
+    const int tiles = (k + STEP - 1) / STEP, depth = k - (tiles - 1) * STEP; /* depth of tile 0 */
     struct simt_origin from_A, from_B;
     locate_copies(&from_A, A_COPIES, A, lda, rows, BM, VEC_A, A_ALONG_K);
     locate_copies(&from_B, B_COPIES, B, ldb, cols, BN, VEC_B, B_ALONG_K);

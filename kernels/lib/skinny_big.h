@@ -22,7 +22,7 @@
  * are in different banks. MN-major: a line is one k, the elements of a warp's tile. */
 #define LINE        (ALONG_K ? STEP + LANES_K % 32 : WARP_TILE)
 #define STAGE       ((ALONG_K ? WARP_TILE : WARP_STEP) * LINE)
-#define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE) /* of all warps */
+#define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE) /* rings of all warps */
 
 /* The state of a warp's loads, which run a step ahead of its arithmetic. */
 struct loader {

@@ -110,7 +110,7 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
                                                   const struct corner *corner, element_d *D,
                                                   char *span, int row, int col)
 {
-    enum { LENGTH = D_WORD / 2, WORDS = PIECES * 8 / LENGTH /* of a line */ };
+    enum { LENGTH = D_WORD / 2, WORDS = PIECES * 8 / LENGTH /* words of a line */ };
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < SPAN_LINES * WORDS; i += 32) {
@@ -134,7 +134,7 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
                                                   const struct corner *corner, element_d *D,
                                                   char *span, int row, int col)
 {
-    enum { WORDS = PIECES * 4 }; /* of a line */
+    enum { WORDS = PIECES * 4 }; /* words of a line */
     const int lane = (int)threadIdx.x % 32, word = lane % WORDS;
     const int from = corner->col - col, to = args->n - col;
 #pragma unroll 4

@@ -242,7 +242,7 @@ static cuda_plan *make_plan(tgl_device *dev, const tgl_launch_list *list)
 
 tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *kernel)
 {
-    (void)kernel; /* in the list */
+    (void)kernel; /* the list has it */
     tgl_device *dev = plan->dev;
     tgl_cuda_scope scope;
     cuda_plan *made = make_plan(dev, &plan->list);

@@ -38,7 +38,7 @@ typedef struct cuda_facts {
 
 /* A compiled kernel loaded on the device. */
 typedef struct tgl_module {
-    struct tgl_module *next; /* in the same hash bucket */
+    struct tgl_module *next; /* next module of the hash bucket */
     tgl_kernel *kernel;      /* a copy */
     int users;               /* plans and threads that hold a reference */
     uint64_t latest_use;     /* value of the table's clock */

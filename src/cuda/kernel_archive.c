@@ -33,7 +33,7 @@ typedef struct archive_entry {
     unsigned char key[DIGEST];
     uint64_t offset, size; /* place of the code in the file, in bytes */
     int32_t registers, shared_bytes, local_bytes, spill_bytes, serialises, unused;
-    unsigned char checksum[DIGEST]; /* of the code */
+    unsigned char checksum[DIGEST]; /* checksum of the code */
 } archive_entry;
 
 struct tgl_archive {

@@ -14,8 +14,8 @@
 /* All inputs of a compilation. The cache key is the hash of these. */
 typedef struct compilation {
     char *wrapper;
-    const char **names, **texts; /* of the kernel file, then of the headers */
-    const char **keys;           /* of the texts: tgl_kernel_source_key() */
+    const char **names, **texts; /* the kernel file, then the headers */
+    const char **keys;           /* tgl_kernel_source_key() of each text */
     int sources;
     const char **options;
     int option_count;

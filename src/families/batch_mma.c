@@ -42,7 +42,7 @@ static const batch_mma_row batch_mma_rows[] = {
 // clang-format on
 
 enum {
-    LINE_BYTES = 128, /* of a K-major operand in shared memory */
+    LINE_BYTES = 128, /* bytes of a line of a K-major operand in shared memory */
     LARGE = 64,       /* rows or columns: tiles beyond are for larger products */
     SPILL_MAX = 400,  /* bytes of a thread for spilled addresses; the main loop loads few */
 };
@@ -136,9 +136,9 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
 /* Constants of the cost model, fitted to batches on an H200: 16x16x16 to 64x64x64 in bf16, TF32 and
  * f64, and 30 batches of odd sizes up to 175. Odd operands: see is_odd(). */
 enum {
-    BLOCK_CYCLES = 2200, /* of a block before its first tile arrives and after its last one */
-    TILE_CYCLES = 1000,  /* minimum cycles of a tile of K */
-    WARP_CYCLES = 100,   /* of an SM per warp and tile of K if D has more than 64 rows or columns */
+    BLOCK_CYCLES = 2200,      /* cycles of a block before its first tile and after its last one */
+    TILE_CYCLES = 1000,       /* minimum cycles of a tile of K */
+    WARP_CYCLES = 100,        /* cycles of an SM per warp and tile of K, if m or n is above 64 */
     ODD_WARP_CYCLES = 320,    /* WARP_CYCLES with odd operands, for all D */
     COPY_4_BYTES_A_CLOCK = 12 /* operands that are copied by 4 bytes, and their fragments */
 };

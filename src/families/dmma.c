@@ -43,7 +43,7 @@ static const dmma_row dmma_rows[] = {
 // clang-format on
 
 enum {
-    LINE_BYTES = 128, /* of a stage */
+    LINE_BYTES = 128, /* bytes of a line in a stage */
     BK = 16,          /* doubles in a line */
     WARP_COLUMNS = 32,
 };
@@ -118,7 +118,7 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                       const tgl_rectangle *part, const tgl_choice *choice,
                                       dmma_geometry *g)
 {
-    enum { BARRIER = 8 /* bytes */, UNITS_MAX = (1 << 30) - 1 /* of lib/wgmma_units.h */ };
+    enum { BARRIER = 8 /* bytes */, UNITS_MAX = (1 << 30) - 1 /* limit of lib/wgmma_units.h */ };
     const dmma_row *t = tgl_choice_row(choice);
     const int warps = t->bm / t->wm * (t->bn / WARP_COLUMNS) * t->slices;
     *g = (dmma_geometry){

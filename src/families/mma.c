@@ -105,7 +105,7 @@ static void mma_split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_ge
  * vec_a, vec_b: elements of a copy. */
 static bool is_crowded(const mma_geometry *g, int vec_a, int vec_b)
 {
-    enum { CROWDED = 250 }; /* of the 255 registers that a thread may have */
+    enum { CROWDED = 250 }; /* registers; a thread may have 255 */
     return g->row->registers >= CROWDED && g->size * tgl_min64(vec_a, vec_b) < 16;
 }
 

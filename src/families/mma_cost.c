@@ -19,7 +19,7 @@ enum {
     STORE_BYTES_A_CLOCK = 32,  /* rate of stores of D in aligned groups of four elements */
     SINGLE_BYTES_A_CLOCK = 8,  /* rate of stores of D as scalars */
     REDUCE_CYCLES = 1600,      /* cycles of a split tile: fences and the counter */
-    SPLIT_CYCLES = 130,        /* for each split of a tile: the splits add their sums in order */
+    SPLIT_CYCLES = 130,        /* cycles per split of a tile: splits add their sums in order */
     SPLIT_BYTES_A_CLOCK = 26,  /* sums that one block exchanges with L2 */
     READ_BYTES_A_CLOCK = 128,  /* fragments read from shared memory */
     COPY_BYTES_A_CLOCK = 32,   /* rate of cp.async, during which shared memory is not read */

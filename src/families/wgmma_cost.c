@@ -17,14 +17,14 @@ enum {
     SHARED_BYTES_A_CLOCK = 128, /* shared memory that wgmma reads */
     TMA_BYTES_A_CLOCK = 86,     /* tiles that an SM receives by TMA */
     L2_BYTES_A_CLOCK = 82,      /* tiles that an SM requests from L2 */
-    LATENCY_CYCLES = 1410,      /* from the release of a stage until its next tile has arrived */
-    TILE_CYCLES = 1470,         /* cycles of a tile outside of its main loop, without stores */
-    STORE_BYTES_A_CLOCK = 12,   /* rate of stores of sums in FP32 */
+    LATENCY_CYCLES = 1410, /* cycles from the release of a stage until its next tile has arrived */
+    TILE_CYCLES = 1470,    /* cycles of a tile outside of its main loop, without stores */
+    STORE_BYTES_A_CLOCK = 12,        /* rate of stores of sums in FP32 */
     PACKED_STORE_BYTES_A_CLOCK = 25, /* rate of stores of 16-bit results */
     TMA_STORE_BYTES_A_CLOCK = 30,    /* rate of stores of 16-bit results by TMA */
-    REDUCE_CYCLES = 2800,    /* of a split tile: fences and the counter, without copies of sums */
-    SUM_BYTES_A_CLOCK = 27,  /* sums that an SM exchanges with the workspace */
-    REDUCE_IN_CLUSTER = 288, /* of a tile split in a cluster: two barriers */
+    REDUCE_CYCLES = 2800,        /* cycles of a split tile: fences, counter; no copies of sums */
+    SUM_BYTES_A_CLOCK = 27,      /* sums that an SM exchanges with the workspace */
+    REDUCE_IN_CLUSTER = 288,     /* cycles of a tile split in a cluster: two barriers */
     CLUSTER_BYTES_A_CLOCK = 12,  /* sums that an SM reads from other SMs */
     START_CYCLES = 2070,         /* cycles of a product before its first tile */
     CLUSTER_START_CYCLES = 1400, /* additional cycles of a product with clusters */
@@ -242,7 +242,7 @@ static double all_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_g
 static wgmma_traffic traffic_of(const tgl_chip *chip, const tgl_shape *s, const wgmma_row *t)
 {
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
-    const double operands = (double)tgl_type_size(s->type_a) * (m * k + k * n); /* of a problem */
+    const double operands = (double)tgl_type_size(s->type_a) * (m * k + k * n); /* bytes, A + B */
     const double beyond =
         operands > (double)chip->l2_bytes ? 1 - (double)chip->l2_bytes / operands : 0;
     return (wgmma_traffic){.operands = batch * operands,

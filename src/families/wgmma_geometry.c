@@ -16,8 +16,8 @@
  * With OTHERS 40 instead of 56 NVRTC 13.0 spilled some. */
 bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
 {
-    enum { LOADED = 2 * 16 /* of 64 rows */, OTHERS = 56 };
-    static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* of gemm/wgmma.cu */
+    enum { LOADED = 2 * 16 /* two stages, 64 rows */, OTHERS = 56 };
+    static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* as in gemm/wgmma.cu */
     const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
     const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : t->registers;
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
@@ -28,7 +28,7 @@ bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
 static bool has_room_to_promote(const wgmma_row *t)
 {
     enum { OTHERS = 40 };
-    static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* of gemm/wgmma.cu */
+    static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* as in gemm/wgmma.cu */
     const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : t->registers;
     const int sums = t->bm / t->consumers / 64 * (t->bn / 2);
     return !t->alternates && sums + t->bn / 2 + OTHERS <= registers;
@@ -212,7 +212,7 @@ static const char *group_fault(const tgl_shape *s, const tgl_choice *choice,
 /* Sets the numbers of tiles and units of *g. */
 static const char *count_units(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
 {
-    enum { UNITS_MAX = (1 << 30) - 1 }; /* of lib/wgmma_units.h */
+    enum { UNITS_MAX = (1 << 30) - 1 }; /* limit of lib/wgmma_units.h */
     const wgmma_row *t = g->row;
     g->tile_rows = tgl_ceil_div(g->left.edge, t->bm * g->cluster_rows);
     g->tile_columns = tgl_ceil_div(g->right.edge, t->bn * g->cluster_columns);

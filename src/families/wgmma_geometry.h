@@ -10,10 +10,10 @@
 #include "families/gemm_launch.h"
 #include "families/repack.h"
 
-enum { WGMMA_LINE_BYTES = 128 };    /* of a line of a tile in shared memory, as TMA copies it */
+enum { WGMMA_LINE_BYTES = 128 };    /* bytes of a line of a tile, as TMA copies it */
 enum { WGMMA_CLUSTER_MAX = 4 };     /* blocks of a cluster that share operands: 8 were not faster */
 enum { WGMMA_SPLIT_DEPTH_MIN = 4 }; /* minimum depth of a split that is tried, in steps of K */
-enum { WGMMA_BOX_ROWS = 64, WGMMA_RESULT_BYTES = 2 }; /* of a box of results for TMA */
+enum { WGMMA_BOX_ROWS = 64, WGMMA_RESULT_BYTES = 2 }; /* rows of a box for TMA; bytes of a result */
 
 /* splits: number of blocks that share the K of a tile. exchanged: 1: tiles are those of D^T.
  * cluster, columns: a cluster computes `cluster` x `columns` tiles, one block each. The blocks of a
@@ -51,10 +51,10 @@ typedef struct wgmma_side {
     bool along_k;       /* K-major in memory */
     int64_t edge, k;    /* extents */
     int64_t ld, stride; /* elements */
-    int64_t offset;     /* of the part, in elements */
+    int64_t offset;     /* elements from the beginning to the part */
     int64_t count;      /* matrices */
     bool is_direct;     /* TMA reads it as it lies; else it is repacked */
-    bool is_k_major;    /* in shared memory */
+    bool is_k_major;    /* K-major in shared memory */
 } wgmma_side;
 
 /* How a choice computes a product. */

@@ -27,7 +27,7 @@ typedef struct orientation {
     /* The ways to try: 0: the left operand in shared memory; 1: through registers. */
     int ways[2];
     int way_count;
-    wgmma_bound bounds[2]; /* of each way */
+    wgmma_bound bounds[2]; /* lower bounds of each way */
     int64_t tile_rows, tile_columns;
     double tiles; /* tiles of the batch */
     int most;     /* maximum number of splits */
