@@ -57,7 +57,7 @@ typedef struct mma_bound {
     double busy;           /* cycles of an SM to multiply a tile of K of a block */
 } mma_bound;
 
-/* g: kept by the bound. */
+/* Sets *bound for a configuration. The bound keeps the pointer g. */
 void tgl_mma_bound_start(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
                          int resident, mma_bound *bound);
 

@@ -74,7 +74,7 @@ typedef struct simt_bound {
     double of_k[TGL_BLOCKS_PER_SM_MAX + 1];
 } simt_bound;
 
-/* The bound keeps the pointer g. */
+/* Sets *bound for a configuration. The bound keeps the pointer g. */
 void tgl_simt_bound_start(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
                           int resident, simt_bound *bound);
 
