@@ -15,7 +15,7 @@
 
 /* Stores the sums of consumer number `group`. results: RESULTS_BYTES of shared memory. d_map: the
  * tensor map of D, with TMA_STORES. Each branch computes the address of a warp's chunk: if it is
- * computed once, NVRTC 13.0 keeps it in registers and spills sums with tiles of 256x144.
+ * computed only once, NVRTC 13.0 keeps it in registers, and spills sums with tiles of 256x144.
  */
 static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_args *args,
                                                         accumulate_t (*acc)[ACC], char *results,

@@ -138,8 +138,8 @@ static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], in
     return parts;
 }
 
-/* The number of blocks of a cluster, which share a line. It is the larger of the operands' wanted
- * numbers. */
+/* The number of blocks of a cluster, which share a line. It is the larger of what wanted_parts()
+ * returns for the two operands. */
 static int decompose_cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     const int a = wanted_parts(chip, both, 0), b = wanted_parts(chip, both, 1);
