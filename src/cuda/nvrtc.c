@@ -85,7 +85,8 @@ static void read_notes(const unsigned char *at, size_t left, size_t align, build
     }
 }
 
-/* Callback of dl_iterate_phdr(). A nonzero result ends the iteration. */
+/* Callback of dl_iterate_phdr(): reads the build id of the library that contains search->address. A
+ * nonzero result ends the iteration. */
 static int look_at_object(struct dl_phdr_info *object, size_t size, void *data)
 {
     build_search *search = data;

@@ -43,7 +43,7 @@ static const batch_mma_row batch_mma_rows[] = {
 
 enum {
     LINE_BYTES = 128, /* bytes of a line of a K-major operand in shared memory */
-    LARGE = 64,       /* rows or columns: tiles beyond are for larger products */
+    LARGE = 64,       /* rows, columns: tiles with more are for products with more */
     SPILL_MAX = 400,  /* bytes of a thread for spilled addresses; the main loop loads few */
 };
 
