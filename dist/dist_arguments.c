@@ -93,7 +93,8 @@ tgl_status dist_arguments_agree(tgl_dist *dist, tgl_status status, const tgl_pro
                                 const tgl_dist_options *options)
 {
     const void *all;
-    DIST_TRY(dist_agree(dist, status));
+    const dist_call call = {.plan = 0, .status = status};
+    DIST_TRY(dist_begin_call(dist, &call));
     list mine = {.count = 0};
     add_problem(&mine, problem);
     add_layout(&mine, "the layout of A", layouts[0]);

@@ -158,3 +158,36 @@ tgl_status dist_agree(tgl_dist *dist, tgl_status status)
     dist_set_error("rank %d: %.370s", first, failed->message);
     return (tgl_status)failed->status;
 }
+
+static const char *describe_call(const dist_call *call, char text[32])
+{
+    if (call->plan == 0) return "creates a plan";
+    snprintf(text, 32, "runs plan %lld", (long long)call->plan);
+    return text;
+}
+
+static tgl_status fail_different(const dist_call *all, int rank)
+{
+    char text[2][32];
+    return dist_fail(TGL_BAD_ARGUMENT, "rank 0 %s, while rank %d %s",
+                     describe_call(&all[0], text[0]), rank, describe_call(&all[rank], text[1]));
+}
+
+tgl_status dist_begin_call(tgl_dist *dist, const dist_call *mine)
+{
+    const void *gathered;
+    DIST_TRY(dist_gather(dist, mine, sizeof *mine, &gathered));
+    const dist_call *all = gathered;
+    bool failed = false;
+    int other = 0;
+    for (int rank = 0; rank < dist->transport.ranks; rank++) {
+        if (all[rank].plan != all[0].plan) return fail_different(all, rank);
+        failed |= all[rank].status != TGL_OK;
+        if (all[rank].alpha != all[0].alpha || all[rank].beta != all[0].beta) other = rank;
+    }
+    if (failed) return dist_agree(dist, (tgl_status)mine->status);
+    if (other > 0)
+        return dist_fail(TGL_BAD_SCALAR, "alpha or beta of rank %d differs from that of rank 0",
+                         other);
+    return TGL_OK;
+}

@@ -14,6 +14,7 @@ struct tgl_dist {
     tgl_device *dev;
     tgl_dist_machine machine; /* complete */
     bool is_broken;           /* a rank was lost: dist can only be closed */
+    int64_t plans;            /* plans made so far, the same number on all ranks */
     void *room;               /* DIST_ROOM bytes for each rank: what a gather gives all */
 };
 
@@ -30,6 +31,19 @@ tgl_status dist_agree(tgl_dist *dist, tgl_status status);
 /* Collective: *all := what each rank gives, one behind the other, in dist->room until the next
  * agreement. At most DIST_ROOM bytes. */
 tgl_status dist_gather(tgl_dist *dist, const void *mine, size_t bytes, const void **all);
+
+/* With what a rank begins a collective function. */
+typedef struct dist_call {
+    int64_t plan;         /* the number of the plan that it runs; 0: it creates a plan */
+    int64_t status;       /* of the rank's own arguments */
+    uint64_t alpha, beta; /* bits of the doubles; 0 while a plan is created */
+} dist_call;
+
+/* Collective, the first agreement of each collective function, and so the same exchange in all of
+ * them. TGL_BAD_ARGUMENT: the ranks call different functions or run different plans; the status of
+ * the first rank whose status is not TGL_OK; TGL_BAD_SCALAR: alpha or beta differ. After each of
+ * these the communicator is as before. */
+tgl_status dist_begin_call(tgl_dist *dist, const dist_call *mine);
 
 /* A group of messages, from its begin to its end. */
 tgl_status dist_exchange(tgl_dist *dist, const tgl_dist_message *messages, int count);

@@ -301,6 +301,7 @@ tgl_status tgl_dist_plan_create(tgl_dist *dist, const tgl_problem *problem,
         return status;
     }
     made->choice.figures.memory_bytes = made->memory_bytes;
+    made->number = ++dist->plans;
     *plan = made;
     return TGL_OK;
 }

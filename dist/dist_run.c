@@ -330,33 +330,18 @@ static tgl_status check_arguments(const run *r)
     return check_pointers(r);
 }
 
-/* Collective: all ranks are ready, and have the same alpha and beta. */
+/* Collective: all ranks run this plan, are ready, and have the same alpha and beta. */
 static tgl_status agree_to_run(const run *r)
 {
-    struct scalars {
-        uint64_t alpha, beta;
-        int64_t status;
-    };
     const union {
         double value;
         uint64_t bits;
     } alpha = {r->alpha}, beta = {r->beta};
-    tgl_dist *dist = r->plan->dist;
-    const struct scalars mine = {alpha.bits, beta.bits, check_arguments(r)};
-    const void *gathered;
-    DIST_TRY(dist_gather(dist, &mine, sizeof mine, &gathered));
-    const struct scalars *all = gathered;
-    bool failed = false;
-    int other = 0;
-    for (int rank = 0; rank < dist->transport.ranks; rank++) {
-        failed |= all[rank].status != TGL_OK;
-        if (all[rank].alpha != all[0].alpha || all[rank].beta != all[0].beta) other = rank;
-    }
-    if (failed) return dist_agree(dist, (tgl_status)mine.status);
-    if (other > 0)
-        return dist_fail(TGL_BAD_SCALAR, "alpha or beta of rank %d differs from that of rank 0",
-                         other);
-    return TGL_OK;
+    const dist_call mine = {.plan = r->plan->number,
+                            .status = check_arguments(r),
+                            .alpha = alpha.bits,
+                            .beta = beta.bits};
+    return dist_begin_call(r->plan->dist, &mine);
 }
 
 tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A, const void *B,

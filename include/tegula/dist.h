@@ -23,8 +23,9 @@
  * Conventions, besides those of tegula.h:
  *   - "Collective" functions are called by all ranks, in the same order.
  *   - The arguments of a collective function are the same on all ranks, except for pointers,
- * leading dimensions and the device. If they differ, or if one rank cannot do its part, all ranks
- * return the same status, and tgl_dist_last_error() names a rank.
+ * leading dimensions and the device. If they differ, if ranks run different plans or call different
+ * functions that create or run plans, or if one rank cannot do its part, all ranks return the same
+ * status, and tgl_dist_last_error() names a rank.
  *   - Sums are in an order that the plan fixes: results are bitwise the same from run to run.
  *   - A communicator belongs to one thread at a time.
  */
@@ -224,7 +225,8 @@ typedef struct tgl_dist_options {
  * Returns TGL_OK; what tgl_problem_check() returns; TGL_BAD_LDA, TGL_BAD_LDB, TGL_BAD_LDC (of a
  * layout); TGL_BAD_ARGUMENT (another error of a layout, or layouts that do not fit the problem);
  * TGL_BAD_EPILOGUE; TGL_UNSUPPORTED; TGL_NO_MEMORY (also with the shortest panels);
- * TGL_COMMUNICATION. */
+ * TGL_COMMUNICATION. With problem NULL a rank that has no valid problem makes the call of the other
+ * ranks fail, too: TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_dist_plan_create(tgl_dist *dist, const tgl_problem *problem,
                                         const tgl_dist_layout *a, const tgl_dist_layout *b,
                                         const tgl_dist_layout *c, const tgl_dist_options *options,
@@ -235,8 +237,8 @@ TGL_API void tgl_dist_plan_destroy(tgl_dist_plan *plan);
  * epilogue says, else NULL. BLAS semantics as in tgl_gemm(): alpha == 0 reads neither A nor B,
  * beta == 0 does not read C. Collective. Host memory: complete when the call returns. Device
  * memory: enqueued in the stream of the communicator. Returns TGL_OK; TGL_BAD_A; TGL_BAD_B;
- * TGL_BAD_C; TGL_BAD_BIAS; TGL_BAD_SCALAR; TGL_COMMUNICATION; what tgl_plan_run_operands() returns.
- * C is unchanged after a TGL_BAD_*. */
+ * TGL_BAD_C; TGL_BAD_BIAS; TGL_BAD_SCALAR; TGL_BAD_ARGUMENT (the ranks run different plans);
+ * TGL_COMMUNICATION; what tgl_plan_run_operands() returns. C is unchanged after a TGL_BAD_*. */
 TGL_API tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A,
                                      const void *B, double beta, void *C, const void *bias);
 

@@ -17,14 +17,14 @@ import os
 import sys
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_ubyte, c_void_p
 from pathlib import Path
-from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, cast
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 import numpy as np
 
 from ._arrays import Operand, describe
 from ._devices import device
 from ._library import (ACTIVATIONS, BIAS_COLUMN, BIAS_NONE, COMPUTE, NO_TRANS, TRANS, TYPE_NAMES,
-                       Epilogue, Problem, Sized, TegulaError, _error_class, lib, usual_result)
+                       ArgumentError, Epilogue, Problem, Sized, TegulaError, _error_class, lib, usual_result)
 
 __all__ = ["Communicator"]
 
@@ -250,29 +250,42 @@ class _Recipe(NamedTuple):
     compute: str
 
 
+class _Call(NamedTuple):
+    """A product that is about to run."""
+
+    recipe: _Recipe
+    plan: Any  # a _Plan that is not created yet; None: there is one for the recipe
+    out: Any
+    pointers: Tuple[Any, Any, Any, Any]  # of a, b, out and the bias
+
+
 class _Plan:
     """A plan of libtegula_dist."""
 
-    def __init__(self, comm: c_void_p, ranks: int, recipe: _Recipe) -> None:
+    def __init__(self, ranks: int, recipe: _Recipe) -> None:
+        """What the plan is made of; create() makes it."""
         self.handle = c_void_p()
         self.is_captured = False  # a CUDA graph has runs of it
         (m, k), (k_b, n) = _whole(recipe.a, ranks), _whole(recipe.b, ranks)
         if k != k_b:
             raise ValueError(f"a is {m} x {k} and b is {k_b} x {n}")
-        problem = Problem()
+        self._problem = problem = Problem()
         _check(lib.tgl_problem_init(byref(problem), ctypes.sizeof(problem), recipe.a.type, m, n, k))
         problem.type_c = recipe.c.type
         problem.trans_a = TRANS if recipe.a.transposed else NO_TRANS
         problem.trans_b = TRANS if recipe.b.transposed else NO_TRANS
         problem.compute = COMPUTE[recipe.compute]
-        options = _Options()
+        self._options = _Options()
         epilogue = Epilogue(bias=BIAS_COLUMN if recipe.bias else BIAS_NONE,
                             activation=ACTIVATIONS[recipe.activation], type_bias=recipe.bias)
         if recipe.bias or recipe.activation is not None:
-            options.epilogue = ctypes.pointer(epilogue)
-        layouts = [byref(_layout(x, ranks)) for x in (recipe.a, recipe.b, recipe.c)]
-        _check(_dist.tgl_dist_plan_create(comm, byref(problem), *layouts, byref(options),
-                                          byref(self.handle)))
+            self._options.epilogue = ctypes.pointer(epilogue)
+        self._layouts = [_layout(x, ranks) for x in (recipe.a, recipe.b, recipe.c)]
+
+    def create(self, comm: c_void_p) -> None:
+        """Collective."""
+        _check(_dist.tgl_dist_plan_create(comm, byref(self._problem), *map(byref, self._layouts),
+                                          byref(self._options), byref(self.handle)))
 
     def figures(self) -> Dict[str, float]:
         figures = _Figures()
@@ -296,6 +309,7 @@ class Communicator:
                  timeout: float = 0, threads: int = 0) -> None:
         self._handle: Optional[c_void_p] = None
         self._plans: Dict[_Recipe, _Plan] = {}  # in the order of their last use
+        self._captured: List[_Plan] = []  # not used any more, but by CUDA graphs
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}; it must be one of {', '.join(ENGINES)}")
         ranks = _ranks_of(group)
@@ -314,9 +328,10 @@ class Communicator:
     def close(self) -> None:
         """Collective. The communicator is not used afterwards."""
         handle, self._handle = self._handle, None
-        for plan in self._plans.values():
+        for plan in (*self._plans.values(), *self._captured):
             _dist.tgl_dist_plan_destroy(plan.handle)
         self._plans.clear()
+        self._captured.clear()
         if handle is not None:
             _dist.tgl_dist_close(handle)
 
@@ -345,34 +360,21 @@ class Communicator:
         layouts: of A, B and out: "rows" or "columns", of which each rank has as many, or "copy",
         the whole matrix on each rank. bias: an element for each column of this rank's out.
         """
-        x, y = describe("a", a), describe("b", b)
-        parts = _part("a", x, layouts[0]), _part("b", y, layouts[1])
-        if out is None:
-            if beta != 0:
-                raise ValueError("beta is not 0: give out")
-            out = _empty(a, self._result_shape(parts, layouts[2]), parts[0].type)
-        z = describe("out", out)
-        part_out = _part("out", z, layouts[2])
-        if part_out.transposed or not z.writable:
-            raise ValueError("out must be writable, with contiguous rows")
-        shift = describe("bias", bias) if bias is not None else None
-        for operand in (x, y, z) + ((shift,) if shift is not None else ()):
-            if operand.device != self.place:
-                raise ValueError(f"an array is on {operand.device}, and the communicator on "
-                                 f"{self.place}")
-        if shift is not None and shift.form.shape != (part_out.shape[1],):
-            raise ValueError(f"the bias has the shape {shift.form.shape}, and not "
-                             f"{(part_out.shape[1],)}")
-        if shift is not None and (not shift.form.usable or shift.form.strides != (1,)):
-            raise ValueError("the bias must be contiguous")
-        recipe = _Recipe(*parts, part_out, shift.form.type if shift is not None else 0, activation,
-                         compute)
-        plan = self._plan(recipe)
-        plan.is_captured = plan.is_captured or self._is_capturing()
-        self._follow(z.stream)
-        _check(_dist.tgl_dist_plan_run(plan.handle, alpha, x.pointer, y.pointer, beta, z.pointer,
-                                       shift.pointer if shift is not None else None))
-        return out
+        try:
+            call = self._describe(a, b, layouts, out, bias, beta, activation, compute)
+        except Exception:
+            self._decline()
+            raise
+        try:
+            self._run(call, self._plans.get(call.recipe), alpha, beta)
+        except ArgumentError as error:
+            if error.status != "TGL_BAD_ARGUMENT":
+                raise
+            # The ranks have not found the same plan, as where a leading dimension changed on one of
+            # them: all create one.
+            self._forget(call.recipe)
+            self._run(call, None, alpha, beta)
+        return call.out
 
     def all_gather_matmul(self, a: Any, b: Any, **options: Any) -> Any:
         """This rank's columns of A*B. a: its rows of A; b: its columns of B."""
@@ -399,17 +401,67 @@ class Communicator:
         return (rows // self.ranks if layout == "rows" else rows,
                 columns // self.ranks if layout == "columns" else columns)
 
-    def _plan(self, recipe: _Recipe) -> _Plan:
-        """The plan for a recipe. Beyond PLANS_MAX plans, the one that was not used for longest goes: the
-        same one on all ranks, which make the same calls. Plans that a CUDA graph has stay."""
-        plan = self._plans.pop(recipe, None)
+    def _describe(self, a: Any, b: Any, layouts: Tuple[str, str, str], out: Any, bias: Any,
+                  beta: float, activation: Optional[str], compute: str) -> _Call:
+        """What a call computes. Not collective: each rank checks its own arrays."""
+        x, y = describe("a", a), describe("b", b)
+        parts = _part("a", x, layouts[0]), _part("b", y, layouts[1])
+        if out is None:
+            if beta != 0:
+                raise ValueError("beta is not 0: give out")
+            out = _empty(a, self._result_shape(parts, layouts[2]), parts[0].type)
+        z = describe("out", out)
+        part_out = _part("out", z, layouts[2])
+        if part_out.transposed or not z.writable:
+            raise ValueError("out must be writable, with contiguous rows")
+        shift = describe("bias", bias) if bias is not None else None
+        for operand in (x, y, z) + ((shift,) if shift is not None else ()):
+            if operand.device != self.place:
+                raise ValueError(f"an array is on {operand.device}, and the communicator on "
+                                 f"{self.place}")
+        if shift is not None and shift.form.shape != (part_out.shape[1],):
+            raise ValueError(f"the bias has the shape {shift.form.shape}, and not "
+                             f"{(part_out.shape[1],)}")
+        if shift is not None and (not shift.form.usable or shift.form.strides != (1,)):
+            raise ValueError("the bias must be contiguous")
+        recipe = _Recipe(*parts, part_out, shift.form.type if shift is not None else 0, activation,
+                         compute)
+        new = _Plan(self.ranks, recipe) if recipe not in self._plans else None
+        self._follow(z.stream)
+        return _Call(recipe, new, out, (x.pointer, y.pointer, z.pointer,
+                                        shift.pointer if shift is not None else None))
+
+    def _run(self, call: _Call, plan: Optional[_Plan], alpha: float, beta: float) -> None:
+        """Runs a plan, None: a new one. Beyond PLANS_MAX plans, the one that was not used for longest
+        goes; plans that a CUDA graph has stay."""
+        handle = self._open_handle()
         if plan is None:
-            plan = _Plan(self._open_handle(), self.ranks, recipe)
+            plan = call.plan or _Plan(self.ranks, call.recipe)
+            plan.create(handle)
             unused = [old for old, made in self._plans.items() if not made.is_captured]
             if len(unused) >= PLANS_MAX:
-                _dist.tgl_dist_plan_destroy(self._plans.pop(unused[0]).handle)
-        self._plans[recipe] = plan
-        return plan
+                self._forget(unused[0])
+        else:
+            del self._plans[call.recipe]
+        self._plans[call.recipe] = plan
+        plan.is_captured = plan.is_captured or self._is_capturing()
+        A, B, C, bias = call.pointers
+        _check(_dist.tgl_dist_plan_run(plan.handle, alpha, A, B, beta, C, bias))
+
+    def _forget(self, recipe: _Recipe) -> None:
+        plan = self._plans.pop(recipe, None)
+        if plan is not None and plan.is_captured:
+            self._captured.append(plan)
+        elif plan is not None:
+            _dist.tgl_dist_plan_destroy(plan.handle)
+
+    def _decline(self) -> None:
+        """Makes the product fail on all ranks: what is wrong on this rank only is an error that the
+        others need not wait for. They create a new plan after the first failure."""
+        for _ in range(2):
+            if self._handle is None or lib.tgl_status_name(_dist.tgl_dist_plan_create(
+                    self._handle, *[None] * 5, byref(c_void_p()))) != b"TGL_BAD_ARGUMENT":
+                return
 
     def _is_capturing(self) -> bool:
         torch = sys.modules.get("torch")

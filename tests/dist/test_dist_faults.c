@@ -206,6 +206,38 @@ static void conjugates(void **state)
     }
 }
 
+/* Rank ODD creates a plan while the others run one, and then runs another one than they. */
+static void call_differently(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
+{
+    (void)dev, (void)argument;
+    given *g = &inputs[rank];
+    tgl_dist_plan *plan[3] = {NULL, NULL, NULL};
+    correct(g);
+    for (int i = 0; i < 2; i++)
+        if (tgl_dist_plan_create(dist, &g->problem, &g->a, &g->b, &g->c, NULL, &plan[i]) != TGL_OK)
+            return;
+    results[rank] =
+        rank == ODD ? tgl_dist_plan_create(dist, &g->problem, &g->a, &g->b, &g->c, NULL, &plan[2])
+                    : tgl_dist_plan_run(plan[0], 1, g->A, g->B, 0, g->C, NULL);
+    tgl_dist_last_error(messages[rank], sizeof messages[rank]);
+    if (strcmp(messages[rank], "rank 0 runs plan 1, while rank 1 creates a plan") != 0 ||
+        tgl_dist_plan_run(plan[rank == ODD], 1, g->A, g->B, 0, g->C, NULL) != TGL_BAD_ARGUMENT ||
+        g->C[0] != 7 || tgl_dist_plan_run(plan[1], 1, g->A, g->B, 0, g->C, NULL) != TGL_OK ||
+        g->C[0] != 0)
+        results[rank] = TGL_OK;
+    for (int i = 0; i < 3; i++)
+        tgl_dist_plan_destroy(plan[i]);
+}
+
+static void different_calls(void **state)
+{
+    (void)state;
+    thread_run(RANKS, 10, call_differently, NULL);
+    for (int rank = 0; rank < RANKS; rank++)
+        if (results[rank] != TGL_BAD_ARGUMENT)
+            fail_msg("rank %d: %s: %s", rank, tgl_status_name(results[rank]), messages[rank]);
+}
+
 /* A limit on one rank's memory shortens the panels of all. */
 static void little_memory(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
 {
@@ -368,8 +400,9 @@ static void lost_rank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_status),    cmocka_unit_test(conjugates),
-        cmocka_unit_test(shorter_panels), cmocka_unit_test(whole_numbers),
-        cmocka_unit_test(no_malloc),      cmocka_unit_test(lost_rank)};
+        cmocka_unit_test(same_status),     cmocka_unit_test(conjugates),
+        cmocka_unit_test(different_calls), cmocka_unit_test(shorter_panels),
+        cmocka_unit_test(whole_numbers),   cmocka_unit_test(no_malloc),
+        cmocka_unit_test(lost_rank)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

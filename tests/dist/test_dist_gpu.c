@@ -439,8 +439,8 @@ static void different_shapes(void **state)
     assert_all_fail(states, 2, TGL_BAD_M, "m of the problem is 8 on rank 0, and 7 on rank 1");
 }
 
-/* Rank 0 runs a plan, and rank 1 makes another one at the same time. */
-static void call_others(rank_state *s)
+/* Rank 0 runs a plan, and rank 1 makes another one or closes the communicator at the same time. */
+static void call_others(rank_state *s, bool closes)
 {
     tgl_problem problem;
     tgl_dist_layout a, b, c;
@@ -453,22 +453,40 @@ static void call_others(rank_state *s)
     if (tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &plan) != TGL_OK ||
         tgl_alloc(s->dev, 8 * 8 * sizeof(float), &memory) != TGL_OK)
         abort();
-    s->status = s->rank == 0 ? tgl_dist_plan_run(plan, 1, memory, memory, 0, memory, NULL)
-                             : tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &second);
+    if (s->rank == 0)
+        s->status = tgl_dist_plan_run(plan, 1, memory, memory, 0, memory, NULL);
+    else if (!closes)
+        s->status = tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &second);
     tgl_dist_last_error(s->error, sizeof s->error);
+    if (!closes)
+        s->ok = tgl_dist_plan_run(plan, 0, memory, memory, 0, memory, NULL) == TGL_OK &&
+                tgl_dist_synchronize(s->dist) == TGL_OK;
     tgl_free(s->dev, memory);
     tgl_dist_plan_destroy(plan);
+}
+
+static void create_meanwhile(rank_state *s)
+{
+    call_others(s, false);
+}
+
+static void close_meanwhile(rank_state *s)
+{
+    call_others(s, true);
 }
 
 static void different_calls(void **state)
 {
     (void)state;
     rank_state states[RANKS];
-    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, call_others);
-    for (int rank = 0; rank < 2; rank++) {
-        assert_int_equal(states[rank].status, TGL_COMMUNICATION);
-        assert_non_null(strstr(states[rank].error, "only be closed"));
+    for (int engine = TGL_NCCL_ENGINE_AUTO; engine <= TGL_NCCL_ENGINE_NCCL; engine++) {
+        run_ranks(states, 2, (tgl_nccl_engine)engine, TIMEOUT, create_meanwhile);
+        assert_all_fail(states, 2, TGL_BAD_ARGUMENT, "rank 0 runs plan 1, while rank 1 creates a");
+        assert_true(states[0].ok && states[1].ok);
     }
+    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, close_meanwhile);
+    assert_int_equal(states[0].status, TGL_COMMUNICATION);
+    assert_non_null(strstr(states[0].error, "only be closed"));
 }
 
 /* Whether synchronising fails within 10 seconds, although this rank has no work. */

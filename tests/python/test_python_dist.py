@@ -162,6 +162,33 @@ class Dist(unittest.TestCase):
                 comm.all_gather_matmul(part, part, out=part)
         self.on_ranks(wrong)
 
+    def test_ranks_differ(self):
+        """Leading dimensions may differ between ranks, other arguments may not: the ranks then raise
+        the same error, also if some have a plan already, and the next product is right."""
+        a, b = numbers(64, 32, 1), numbers(32, 48, 2)
+        whole = a @ b
+
+        def differ(comm, rank):
+            x, y = Part(rows_of(a, rank), rank), Part(columns_of(b, rank), rank)
+
+            def product(width):
+                out = np.zeros((64, width), np.float32)[:, :24]
+                comm.all_gather_matmul(x, y, out=Part(out, rank))
+                comm.synchronize()
+                np.testing.assert_array_equal(out, columns_of(whole, rank))
+            for wide in (0, 1, 0, 2, 1):  # the rank whose out has a larger ld; 2: none
+                product(24 + 8 * (rank == wide))
+            for rows in (32, 16):  # of a on rank 1
+                with self.assertRaisesRegex(tegula.ArgumentError, "m of the problem is 64 on rank 0, and"):
+                    comm.all_gather_matmul(x if rank == 0 else Part(rows_of(a, rank)[:rows // 2], rank), y,
+                                           out=Part(np.zeros((64 if rank == 0 else rows, 24), np.float32), rank))
+            with self.assertRaisesRegex(ValueError if rank == 1 else tegula.ArgumentError,
+                                        "1-D|shape" if rank == 1 else "rank 1"):
+                comm.all_gather_matmul(x if rank == 0 else Part(np.zeros(3, np.float32), rank), y,
+                                       out=Part(np.zeros((64, 24), np.float32), rank))
+            product(24)
+        self.on_ranks(differ)
+
     def test_closed(self):
         import tegula.dist
         closed = []
