@@ -17,6 +17,10 @@ static const struct {
     {0, 0.7, 0.03, 4, 10e9},     /* others */
 };
 
+/* Bytes/s between two GPUs of different hosts, which are not measured: 0.9 of a network card of 400
+ * Gbit/s for each GPU, as in NVIDIA's DGX H100. */
+static const double network = 45e9;
+
 static double number_of(const tgl_device *dev, tgl_number number, double otherwise)
 {
     double value = 0;
@@ -28,7 +32,8 @@ static double given_or(double given, double otherwise)
     return given > 0 ? given : otherwise;
 }
 
-tgl_dist_machine gpu_machine_of(const tgl_device *dev, const tgl_dist_machine *given)
+tgl_dist_machine gpu_machine_of(const tgl_device *dev, bool has_several_hosts,
+                                const tgl_dist_machine *given)
 {
     const double f32 = 2 * number_of(dev, TGL_NUMBER_PROCESSORS, 100) *
                        number_of(dev, TGL_NUMBER_FP32_LANES, 128) *
@@ -47,7 +52,9 @@ tgl_dist_machine gpu_machine_of(const tgl_device *dev, const tgl_dist_machine *g
         .operand_bytes_per_s = given_or(given->operand_bytes_per_s, 0.85 * memory),
         .moves_alone = 1,
         .product_s = given_or(given->product_s, 4e-6),
-        .bytes_per_s = given_or(given->bytes_per_s, chips[chip].link),
+        .bytes_per_s =
+            given_or(given->bytes_per_s,
+                     has_several_hosts && network < chips[chip].link ? network : chips[chip].link),
         .latency_s = given_or(given->latency_s, 10e-6),
         .memory_per_s = given_or(given->memory_per_s, 0.4 * memory)};
 }

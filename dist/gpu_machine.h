@@ -7,7 +7,10 @@
 
 #include "tegula/dist.h"
 
-/* given: members that are 0 get the GPU's. */
-tgl_dist_machine gpu_machine_of(const tgl_device *dev, const tgl_dist_machine *given);
+#include <stdbool.h>
+
+/* has_several_hosts: messages go over a network. given: members that are 0 get the GPU's. */
+tgl_dist_machine gpu_machine_of(const tgl_device *dev, bool has_several_hosts,
+                                const tgl_dist_machine *given);
 
 #endif

@@ -93,10 +93,10 @@ static tgl_status open_comm(nccl_transport *t, const tgl_nccl_options *o, int or
 
 /* What a rank tells the others. */
 typedef struct introduction {
-    char host[40]; /* the kernel's boot id; empty: unknown, or only NCCL is wanted */
+    char host[40]; /* the kernel's boot id; empty: unknown */
     CUuuid gpu;
     char meeting[RENDEZVOUS_NAME]; /* of rank 0; empty: none */
-    int has_flags;
+    int has_flags;                 /* 0: there are none, or only NCCL is wanted */
     CUipcMemHandle flags;
 } introduction;
 
@@ -126,8 +126,8 @@ static introduction introduce(nccl_transport *t, bool uses_nccl)
 {
     introduction own = {.has_flags = 0};
     t->driver.cuDeviceGetUuid(&own.gpu, t->device);
-    if (uses_nccl) return own;
     read_host(own.host);
+    if (uses_nccl) return own;
     make_flags(t, &own);
     if (t->rank == 0 && t->ranks > 1) {
         t->meeting = rendezvous_make(t->ranks, t->timeout_s, own.meeting);
@@ -147,13 +147,19 @@ static tgl_status check_gpus(const nccl_transport *t, const introduction *all)
     return TGL_OK;
 }
 
+static bool has_several_hosts(const nccl_transport *t, const introduction *all)
+{
+    for (int rank = 1; rank < t->ranks; rank++)
+        if (strcmp(all[rank].host, all[0].host) != 0) return true;
+    return false;
+}
+
 /* Whether this rank can use the copy engines: it has the shared memory and all flags. */
 static bool meet(nccl_transport *t, const introduction *all)
 {
+    if (t->has_several_hosts || all[0].host[0] == '\0') return false;
     for (int rank = 0; rank < t->ranks; rank++)
-        if (!all[rank].has_flags || all[rank].host[0] == '\0' ||
-            strcmp(all[rank].host, all[0].host) != 0)
-            return false;
+        if (!all[rank].has_flags) return false;
     if (t->rank != 0) t->meeting = rendezvous_join(t->rank, t->ranks, t->timeout_s, all[0].meeting);
     if (t->meeting == NULL) return false;
     for (int rank = 0; rank < t->ranks; rank++) {
@@ -190,6 +196,7 @@ static tgl_status introduce_all(nccl_transport *t, bool uses_nccl)
     introduction *all = calloc((size_t)t->ranks, sizeof *all);
     tgl_status status = all != NULL ? nccl_gather(t, &own, all, sizeof own)
                                     : dist_fail(TGL_NO_MEMORY, "no memory for %d ranks", t->ranks);
+    if (status == TGL_OK && all != NULL) t->has_several_hosts = has_several_hosts(t, all);
     if (status == TGL_OK && all != NULL) status = check_gpus(t, all);
     if (status == TGL_OK && all != NULL) status = choose_engine(t, meet(t, all));
     if (own.meeting[0] != '\0') rendezvous_unlink(own.meeting);
@@ -315,7 +322,7 @@ tgl_status tgl_dist_open_nccl(const tgl_nccl_options *options, tgl_device *dev, 
         return status;
     }
     const tgl_dist_transport table = nccl_transport_table(t);
-    const tgl_dist_machine machine = gpu_machine_of(dev, &options->machine);
+    const tgl_dist_machine machine = gpu_machine_of(dev, t->has_several_hosts, &options->machine);
     return tgl_dist_open(&table, dev, &machine, dist);
 }
 

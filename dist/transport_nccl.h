@@ -44,6 +44,7 @@ typedef struct nccl_transport {
     double timeout_s;
     ncclComm_t comm;
     bool owns_comm, is_lost;
+    bool has_several_hosts;
 
     CUstream stream; /* of the products */
     CUstream sending, rescuing;

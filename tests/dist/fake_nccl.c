@@ -1,33 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_nccl.so, a replacement of NCCL (TEGULA_LIBNCCL) whose ranks are threads of a process, and
- * whose device memory is host memory. As in a communicator of NCCL that does not block, calls
- * return ncclInProgress; they go on in ncclCommGetAsyncError(). A send copies its data at once.
+ * libfake_nccl.so, a replacement of NCCL (TEGULA_LIBNCCL) whose ranks are threads or processes of a
+ * host, and whose device memory is host memory. As in a communicator of NCCL that does not block,
+ * calls return ncclInProgress; they go on in ncclCommGetAsyncError(). A send copies its data at
+ * once: a message is a file in a folder that the unique id names.
  *
  * FAKE_NCCL_ERROR: the result of ncclCommGetAsyncError(), as of a link that failed.
+ * FAKE_NCCL_FOLDER: where the folders are (/dev/shm).
  */
+#include <dirent.h>
 #include <dlfcn.h>
-#include <pthread.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define API __attribute__((visibility("default")))
-enum { SUCCESS = 0, INVALID_ARGUMENT = 4, IN_PROGRESS = 7 };
-enum { WORLDS = 512, RANKS = 16, PENDING = 128 };
-
-typedef struct message {
-    int from, to, channel; /* 0: sends, 1: all-gathers */
-    size_t bytes;
-    char *data;
-    struct message *next;
-} message;
-
-typedef struct world {
-    int joined, left;
-    message *messages, **end;
-} world;
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, IN_PROGRESS = 7 };
+enum { RANKS = 16, PENDING = 128, PATH = 256 };
+enum { SENDS, GATHERS, CHANNELS };
 
 typedef struct receive {
     void *to;
@@ -35,17 +30,18 @@ typedef struct receive {
     int from, channel;
 } receive;
 
+typedef struct unique_id {
+    char internal[128]; /* the folder */
+} unique_id;
+
 typedef struct comm {
-    world *world;
+    unique_id id;
     int rank, ranks, device;
     bool is_joined;
+    int sent[CHANNELS][RANKS], received[CHANNELS][RANKS]; /* messages to and from each rank */
     receive pending[PENDING];
     int count;
 } comm;
-
-typedef struct unique_id {
-    char internal[128];
-} unique_id;
 
 typedef struct config {
     size_t size;
@@ -53,19 +49,50 @@ typedef struct config {
     int blocking;
 } config;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static world worlds[WORLDS];
-static int world_count;
+/* Messages of ncclSend() in this process. */
+static atomic_int messages;
+API int fake_nccl_messages(void)
+{
+    return messages;
+}
 
 API int ncclGetUniqueId(unique_id *id)
 {
+    const char *folder = getenv("FAKE_NCCL_FOLDER");
     memset(id, 0, sizeof *id);
-    pthread_mutex_lock(&lock);
-    if (world_count == WORLDS) abort();
-    worlds[world_count].end = &worlds[world_count].messages;
-    snprintf(id->internal, sizeof id->internal, "%d", world_count++);
-    pthread_mutex_unlock(&lock);
-    return SUCCESS;
+    snprintf(id->internal, sizeof id->internal, "%s/fake-nccl-XXXXXX",
+             folder != NULL ? folder : "/dev/shm");
+    return mkdtemp(id->internal) != NULL ? SUCCESS : SYSTEM_ERROR;
+}
+
+/* ---- Ranks that come and go ------------------------------------------------------------------ */
+
+static void write_file(const char *path, const void *data, size_t bytes)
+{
+    char unfinished[PATH + 8];
+    snprintf(unfinished, sizeof unfinished, "%s.part", path);
+    const int fd = open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes || close(fd) != 0 ||
+        rename(unfinished, path) != 0)
+        abort();
+}
+
+/* Says that this rank has joined or left. */
+static void sign(const comm *c, const char *what)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/%s-%d", c->id.internal, what, c->rank);
+    write_file(path, "", 0);
+}
+
+static bool all_have(const comm *c, const char *what)
+{
+    for (int rank = 0; rank < c->ranks; rank++) {
+        char path[PATH];
+        snprintf(path, sizeof path, "%s/%s-%d", c->id.internal, what, rank);
+        if (access(path, F_OK) != 0) return false;
+    }
+    return true;
 }
 
 static int current_device(void)
@@ -81,29 +108,23 @@ static int current_device(void)
 API int ncclCommInitRankConfig(comm **made, int ranks, unique_id id, int rank, config *c)
 {
     const int device = current_device();
-    if (c->size < sizeof *c || c->magic != 0xcafebeef || c->blocking != 0 || device < 0)
+    if (c->size < sizeof *c || c->magic != 0xcafebeef || c->blocking != 0 || device < 0 ||
+        ranks > RANKS)
         return INVALID_ARGUMENT;
     *made = calloc(1, sizeof **made);
-    **made =
-        (comm){.world = &worlds[atoi(id.internal)], .rank = rank, .ranks = ranks, .device = device};
-    pthread_mutex_lock(&lock);
-    (*made)->world->joined++;
-    pthread_mutex_unlock(&lock);
+    **made = (comm){.id = id, .rank = rank, .ranks = ranks, .device = device};
+    sign(*made, "joined");
     return IN_PROGRESS;
 }
 
+/* The last rank removes the folder. */
 static int leave(comm *c)
 {
-    pthread_mutex_lock(&lock);
-    world *w = c->world;
-    if (++w->left == w->joined)
-        while (w->messages != NULL) {
-            message *next = w->messages->next;
-            free(w->messages->data);
-            free(w->messages);
-            w->messages = next;
-        }
-    pthread_mutex_unlock(&lock);
+    sign(c, "left");
+    DIR *folder = all_have(c, "left") ? opendir(c->id.internal) : NULL;
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder != NULL) closedir(folder), rmdir(c->id.internal);
     free(c);
     return SUCCESS;
 }
@@ -118,37 +139,56 @@ API int ncclCommAbort(comm *c)
     return leave(c);
 }
 
-/* Whether the message of a receive has come. */
-static bool receive_now(const comm *c, const receive *r)
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+static void message_path(const comm *c, int from, int to, int channel, int number, char path[PATH])
 {
-    world *w = c->world;
-    for (message **at = &w->messages; *at != NULL; at = &(*at)->next) {
-        message *m = *at;
-        if (m->from != r->from || m->to != c->rank || m->channel != r->channel) continue;
-        if (m->bytes != r->bytes) abort();
-        memcpy(r->to, m->data, m->bytes);
-        *at = m->next;
-        if (w->end == &m->next) w->end = at;
-        free(m->data);
-        free(m);
-        return true;
-    }
-    return false;
+    snprintf(path, PATH, "%s/%d-%d-%d-%d", c->id.internal, channel, from, to, number);
+}
+
+/* Whether the message of a receive has come. */
+static bool receive_now(comm *c, const receive *r)
+{
+    char path[PATH];
+    struct stat file;
+    message_path(c, r->from, c->rank, r->channel, c->received[r->channel][r->from], path);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    if (fstat(fd, &file) != 0 || (size_t)file.st_size != r->bytes ||
+        read(fd, r->to, r->bytes) != (ssize_t)r->bytes)
+        abort();
+    close(fd);
+    unlink(path);
+    c->received[r->channel][r->from]++;
+    return true;
 }
 
 API int ncclCommGetAsyncError(comm *c, int *error)
 {
     const char *told = getenv("FAKE_NCCL_ERROR");
-    pthread_mutex_lock(&lock);
-    c->is_joined = c->is_joined || c->world->joined == c->ranks;
+    c->is_joined = c->is_joined || all_have(c, "joined");
     int kept = 0;
     for (int i = 0; i < c->count; i++)
         if (kept > 0 || !receive_now(c, &c->pending[i])) c->pending[kept++] = c->pending[i];
     c->count = kept;
     *error = c->is_joined && kept == 0 ? SUCCESS : IN_PROGRESS;
-    pthread_mutex_unlock(&lock);
     if (told != NULL) *error = atoi(told);
     return SUCCESS;
+}
+
+static int give(comm *c, const void *from, size_t bytes, int to, int channel)
+{
+    char path[PATH];
+    message_path(c, c->rank, to, channel, c->sent[channel][to]++, path);
+    write_file(path, from, bytes);
+    return SUCCESS;
+}
+
+static int expect(comm *c, void *to, size_t bytes, int from, int channel)
+{
+    if (c->count == PENDING) abort();
+    c->pending[c->count++] = (receive){to, bytes, from, channel};
+    return IN_PROGRESS;
 }
 
 API int ncclCommCount(const comm *c, int *ranks)
@@ -179,35 +219,17 @@ API int ncclGroupEnd(void)
     return IN_PROGRESS;
 }
 
-static int give(comm *c, const void *from, size_t bytes, int to, int channel)
-{
-    message *m = malloc(sizeof *m);
-    *m = (message){c->rank, to, channel, bytes, malloc(bytes), NULL};
-    memcpy(m->data, from, bytes);
-    pthread_mutex_lock(&lock);
-    *c->world->end = m;
-    c->world->end = &m->next;
-    pthread_mutex_unlock(&lock);
-    return SUCCESS;
-}
-
-static int expect(comm *c, void *to, size_t bytes, int from, int channel)
-{
-    if (c->count == PENDING) abort();
-    c->pending[c->count++] = (receive){to, bytes, from, channel};
-    return IN_PROGRESS;
-}
-
 API int ncclSend(const void *from, size_t bytes, int type, int rank, comm *c, void *stream)
 {
     (void)stream;
-    return type == 0 ? give(c, from, bytes, rank, 0) : INVALID_ARGUMENT;
+    messages++;
+    return type == 0 ? give(c, from, bytes, rank, SENDS) : INVALID_ARGUMENT;
 }
 
 API int ncclRecv(void *to, size_t bytes, int type, int rank, comm *c, void *stream)
 {
     (void)stream;
-    return type == 0 ? expect(c, to, bytes, rank, 0) : INVALID_ARGUMENT;
+    return type == 0 ? expect(c, to, bytes, rank, SENDS) : INVALID_ARGUMENT;
 }
 
 API int ncclAllGather(const void *from, void *to, size_t bytes, int type, comm *c, void *stream)
@@ -215,9 +237,9 @@ API int ncclAllGather(const void *from, void *to, size_t bytes, int type, comm *
     (void)stream;
     if (type != 0) return INVALID_ARGUMENT;
     for (int rank = 0; rank < c->ranks; rank++)
-        give(c, from, bytes, rank, 1);
+        give(c, from, bytes, rank, GATHERS);
     for (int rank = 0; rank < c->ranks; rank++)
-        expect(c, (char *)to + (size_t)rank * bytes, bytes, rank, 1);
+        expect(c, (char *)to + (size_t)rank * bytes, bytes, rank, GATHERS);
     return IN_PROGRESS;
 }
 

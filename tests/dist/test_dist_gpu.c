@@ -35,11 +35,12 @@ struct rank_state {
     tgl_status status;
     char error[400];
     bool ok;
+    double seconds;
 };
 
-static int fake_number(const char *name)
+static int number_of(const char *variable, const char *name)
 {
-    void *library = dlopen(getenv("TEGULA_LIBCUDA"), RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(getenv(variable), RTLD_NOW | RTLD_LOCAL);
     assert_non_null(library);
     int (*number)(void) = (int (*)(void))dlsym(library, name);
     assert_non_null(number);
@@ -48,23 +49,56 @@ static int fake_number(const char *name)
     return result;
 }
 
+static int fake_number(const char *name)
+{
+    return number_of("TEGULA_LIBCUDA", name);
+}
+
+/* Messages that NCCL has moved. */
+static int nccl_messages(void)
+{
+    return number_of("TEGULA_LIBNCCL", "fake_nccl_messages");
+}
+
+/* ---- Hosts ----------------------------------------------------------------------------------- */
+
+/* Ranks of a host; 0: all are of this one. */
+static int ranks_of_host;
+static _Thread_local char boot_id[40]; /* empty: that of this machine */
+
+/* By this file the library recognizes a host. */
+__attribute__((visibility("default"))) FILE *fopen(const char *path, const char *mode)
+{
+    if (boot_id[0] != '\0' && strcmp(path, "/proc/sys/kernel/random/boot_id") == 0)
+        return fmemopen(boot_id, strlen(boot_id), "r");
+    FILE *(*own)(const char *, const char *) =
+        (FILE * (*)(const char *, const char *)) dlsym(RTLD_NEXT, "fopen");
+    return own(path, mode);
+}
+
+/* ---- Ranks ----------------------------------------------------------------------------------- */
+
+static bool uses_defaults; /* the machine of the GPU, not one with slow links */
+
 static void *run_rank(void *argument)
 {
     rank_state *s = argument;
     char name[16];
     snprintf(name, sizeof name, "cuda:%d", s->rank);
+    if (ranks_of_host > 0) snprintf(boot_id, sizeof boot_id, "host-%d\n", s->rank / ranks_of_host);
     if (tgl_device_open(name, NULL, &s->dev) != TGL_OK) abort();
-    const tgl_nccl_options options = {.size = sizeof options,
-                                      .id = s->id,
-                                      .rank = s->rank,
-                                      .ranks = s->ranks,
-                                      .timeout_s = s->timeout_s,
-                                      .engine = s->engine,
-                                      .machine = {.flops_per_s = 1e9,
-                                                  .operand_bytes_per_s = 1e12,
-                                                  .bytes_per_s = 1e6,
-                                                  .latency_s = 1e-9,
-                                                  .product_s = 1e-9}};
+    tgl_nccl_options options = {.size = sizeof options,
+                                .id = s->id,
+                                .rank = s->rank,
+                                .ranks = s->ranks,
+                                .timeout_s = s->timeout_s,
+                                .engine = s->engine,
+                                .machine = {.flops_per_s = 1e9,
+                                            .operand_bytes_per_s = 1e12,
+                                            .bytes_per_s = 1e6,
+                                            .latency_s = 1e-9,
+                                            .product_s = 1e-9}};
+    if (uses_defaults) options.machine = (tgl_dist_machine){.size = 0};
     s->status = tgl_dist_open_nccl(&options, s->dev, &s->dist);
     if (s->status == TGL_OK) s->function(s);
     if (s->status != TGL_OK && s->error[0] == '\0') tgl_dist_last_error(s->error, sizeof s->error);
@@ -127,13 +161,65 @@ static void random_products(tgl_nccl_engine engine)
 static void by_copy_engines(void **state)
 {
     (void)state;
+    const int before = nccl_messages();
     random_products(TGL_NCCL_ENGINE_AUTO);
+    assert_int_equal(nccl_messages(), before);
+}
+
+/* Ranks of several hosts find by themselves that NCCL has to move the data. */
+static void on_two_hosts(void **state)
+{
+    (void)state;
+    const int before = nccl_messages();
+    ranks_of_host = 2;
+    rank_state states[RANKS];
+    run_ranks(states, 3, TGL_NCCL_ENGINE_AUTO, TIMEOUT, run_cases);
+    ranks_of_host = 0;
+    for (int rank = 0; rank < 3; rank++) {
+        assert_int_equal(states[rank].status, TGL_OK);
+        assert_true(states[rank].ok);
+    }
+    assert_true(nccl_messages() > before);
 }
 
 static void by_nccl(void **state)
 {
     (void)state;
     random_products(TGL_NCCL_ENGINE_NCCL);
+}
+
+/* rank 0's prediction for a product whose operands move, on the machine of the GPU. */
+static void predict(rank_state *s)
+{
+    tgl_problem problem;
+    tgl_dist_layout x;
+    tgl_dist_plan *plan;
+    tgl_dist_figures figures = {.size = sizeof figures};
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, 512, 512, 512);
+    tgl_dist_rows(&x, sizeof x, 512, 512, s->ranks);
+    s->status = tgl_dist_plan_create(s->dist, &problem, &x, &x, &x, NULL, &plan);
+    if (s->status != TGL_OK) return;
+    tgl_dist_plan_figures(plan, &figures);
+    s->seconds = figures.seconds;
+    tgl_dist_plan_destroy(plan);
+}
+
+/* A network is slower than the links of a host, also if NCCL moves the data there. */
+static void plans_for_a_network(void **state)
+{
+    (void)state;
+    rank_state states[3][RANKS];
+    uses_defaults = true;
+    for (int i = 0; i < 3; i++) {
+        ranks_of_host = i < 2 ? 2 : 1;
+        run_ranks(states[i], 2, i == 0 ? TGL_NCCL_ENGINE_AUTO : TGL_NCCL_ENGINE_NCCL, TIMEOUT,
+                  predict);
+        assert_int_equal(states[i][0].status, TGL_OK);
+    }
+    uses_defaults = false;
+    ranks_of_host = 0;
+    assert_true(states[0][0].seconds == states[1][0].seconds);
+    assert_true(states[2][0].seconds > states[1][0].seconds);
 }
 
 /* ---- The ring -------------------------------------------------------------------------------- */
@@ -579,6 +665,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(by_copy_engines, check_fakes),
         cmocka_unit_test_teardown(by_nccl, check_fakes),
+        cmocka_unit_test_teardown(on_two_hosts, check_fakes),
+        cmocka_unit_test_teardown(plans_for_a_network, check_fakes),
         cmocka_unit_test_teardown(rings, check_fakes),
         cmocka_unit_test(plans_of_layers),
         cmocka_unit_test_teardown(shared_gpu, check_fakes),
