@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula dist`: products over the ranks that `mpirun` has started, or over ranks that need not
- * exist.
+ * `tegula dist`: products over the ranks that a launcher or the program itself has started.
  */
 #include "dist_bench.h"
 #include "dist_gpus.h"
+#include "dist_launched.h"
 #include "dist_layouts.h"
 #include "dist_mm.h"
 #include "dist_world.h"
@@ -17,6 +17,8 @@
 static const char help[] =
     "Usage: mpirun -n RANKS tegula dist bench -m M -n N -k K [OPTIONS]\n"
     "       tegula dist bench --gpus GPUS -m M -n N -k K [OPTIONS]\n"
+    "       torchrun --no-python --nproc-per-node GPUS tegula dist bench -m M -n N -k K [OPTIONS]\n"
+    "       srun tegula dist bench -m M -n N -k K [OPTIONS]\n"
     "       mpirun -n RANKS tegula dist mm A.npy B.npy -o C.npy\n"
     "\n"
     "Products of matrices that are distributed over the ranks of an MPI program. bench times a "
@@ -25,6 +27,8 @@ static const char help[] =
     "rank\n"
     "reads its part; explain says how the product would be divided, for ranks that need not "
     "exist.\n"
+    "Ranks of mpirun are processors, those of --gpus, torchrun and srun (without MPI) have a GPU "
+    "each.\n"
     "\n"
     "  --type TYPE       type of A and B: f32, f64, f16, bf16, i8 (f64)\n"
     "  --trans-a         A is stored transposed\n"
@@ -83,7 +87,7 @@ static int run_on_ranks(const dist_options *o, const tgl_problem *problem, char 
     return code;
 }
 
-/* A rank of --gpus. */
+/* A rank with a GPU. */
 typedef struct gpu_job {
     const dist_options *options;
     const tgl_problem *problem;
@@ -102,6 +106,7 @@ int command_dist(int argc, char **argv)
     if (code != PARSED) return code;
     const char *what = optind < argc ? argv[optind] : "";
     if (strcmp(what, "mm") == 0) {
+        if (dist_is_launched()) return cli_misuse("mm runs on the ranks of mpirun only");
         if (argc - optind != 3 || o.output == NULL)
             return cli_misuse("give two files to multiply, and -o C.npy");
         return run_on_ranks(&o, NULL, argv + optind + 1);
@@ -115,5 +120,6 @@ int command_dist(int argc, char **argv)
     problem.lda = problem.ldb = problem.ldc = 0;
     const gpu_job job = {&o, &problem};
     if (o.gpus > 0) return dist_gpus_run((int)o.gpus, run_on_gpu, &job);
+    if (dist_is_launched()) return dist_launched_run(run_on_gpu, &job);
     return run_on_ranks(&o, &problem, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A process for each of some GPUs of this host. CUDA begins in the children only. The unique id of
- * NCCL comes from rank 0 through memory that all share.
+ * Ranks with a GPU each. Of several processes for the GPUs of this host, CUDA begins in the
+ * children only, and the unique id of NCCL comes from rank 0 through memory that all share.
  */
 #include "dist_gpus.h"
 
@@ -14,50 +14,75 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- The rank of this process ---------------------------------------------------------------- */
+
+/* The GPU of this rank. Where a launcher shows each rank its own GPU only, that is number 0. */
+static tgl_device *open_gpu(int gpu, int *code)
+{
+    char name[16];
+    tgl_device *dev;
+    snprintf(name, sizeof name, "cuda:%d", gpu);
+    if (tgl_device_open(name, NULL, &dev) == TGL_OK) return dev;
+    if (gpu > 0 && tgl_device_open("cuda:0", NULL, &dev) == TGL_OK) return dev;
+    return cli_open_device(name, 0, code);
+}
+
+bool dist_gpu_make_id(unsigned char *id)
+{
+    char text[512] = "";
+    if (tgl_dist_nccl_id(id) == TGL_OK) return true;
+    tgl_dist_last_error(text, sizeof text);
+    return cli_fail_false("rank 0: %s", text);
+}
+
+int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state,
+                 dist_gpu_function *function, const void *argument)
+{
+    enum { TIMEOUT = 600 }; /* seconds; the own work of a rank counts */
+    unsigned char id[TGL_NCCL_ID_BYTES];
+    char text[512] = "";
+    int code = EXIT_FAILED;
+    tgl_device *dev = open_gpu(rank->gpu, &code);
+    if (dev == NULL) return code;
+    tgl_dist *dist = NULL;
+    const tgl_nccl_options options = {.size = sizeof options,
+                                      .id = id,
+                                      .rank = rank->rank,
+                                      .ranks = rank->ranks,
+                                      .timeout_s = TIMEOUT};
+    if (!bring_id(rank, state, id)) {
+        code = EXIT_FAILED;
+    } else if (tgl_dist_open_nccl(&options, dev, &dist) == TGL_OK) {
+        code = function(dist, dev, argument);
+    } else {
+        tgl_dist_last_error(text, sizeof text);
+        code = cli_fail("rank %d: %s", rank->rank, text);
+    }
+    tgl_dist_close(dist);
+    tgl_device_close(dev);
+    return code;
+}
+
+/* ---- A process for each GPU ------------------------------------------------------------------ */
 
 typedef struct shared_id {
     atomic_int is_ready; /* -1: there is none */
     unsigned char bytes[TGL_NCCL_ID_BYTES];
 } shared_id;
 
-static tgl_status share_id(int rank, shared_id *id)
+static bool share_id(const dist_gpu_rank *rank, void *state, unsigned char *id)
 {
-    if (rank == 0) {
-        const tgl_status status = tgl_dist_nccl_id(id->bytes);
-        id->is_ready = status == TGL_OK ? 1 : -1;
-        return status;
-    }
-    while (id->is_ready == 0)
+    shared_id *shared = state;
+    if (rank->rank == 0) shared->is_ready = dist_gpu_make_id(shared->bytes) ? 1 : -1;
+    while (shared->is_ready == 0)
         sched_yield();
-    return id->is_ready > 0 ? TGL_OK : TGL_COMMUNICATION;
-}
-
-static int run_rank(int rank, int gpus, shared_id *id, dist_gpu_function *function,
-                    const void *argument)
-{
-    enum { TIMEOUT = 600 }; /* seconds; the own work of a rank counts */
-    char name[16], text[512];
-    int code;
-    snprintf(name, sizeof name, "cuda:%d", rank);
-    tgl_device *dev = cli_open_device(name, 0, &code);
-    if (dev == NULL) return code;
-    tgl_dist *dist = NULL;
-    tgl_status status = share_id(rank, id);
-    const tgl_nccl_options options = {
-        .size = sizeof options, .id = id->bytes, .rank = rank, .ranks = gpus, .timeout_s = TIMEOUT};
-    if (status == TGL_OK) status = tgl_dist_open_nccl(&options, dev, &dist);
-    if (status == TGL_OK) {
-        code = function(dist, dev, argument);
-    } else {
-        code = EXIT_FAILED;
-        if (tgl_dist_last_error(text, sizeof text) > 0) cli_fail("rank %d: %s", rank, text);
-    }
-    tgl_dist_close(dist);
-    tgl_device_close(dev);
-    return code;
+    memcpy(id, shared->bytes, sizeof shared->bytes);
+    return shared->is_ready > 0;
 }
 
 /* The exit status of the first process that failed; the others are ended then. */
@@ -89,7 +114,8 @@ int dist_gpus_run(int gpus, dist_gpu_function *function, const void *argument)
     for (; count < gpus; count++) {
         children[count] = fork();
         if (children[count] == 0) {
-            const int code = run_rank(count, gpus, id, function, argument);
+            const dist_gpu_rank rank = {.rank = count, .ranks = gpus, .gpu = count};
+            const int code = dist_gpu_run(&rank, share_id, id, function, argument);
             fflush(stdout);
             _exit(code);
         }

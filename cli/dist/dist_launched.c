@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks that torchrun or srun has started: who they are is in the environment, and the unique id of
+ * NCCL comes from rank 0 by TCP.
+ */
+#include "dist_launched.h"
+
+#include "cli.h"
+#include "dist_socket.h"
+#include "tegula/nccl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns: the variables with this rank, the number of ranks, the rank among those of its host, and
+ * the host of rank 0; whether the latter is a list of hosts, whose first one it is.
+ * torchrun(1); srun(1), "OUTPUT ENVIRONMENT VARIABLES". A batch script has no SLURM_STEP_NUM_TASKS:
+ * it is no rank. */
+typedef struct launcher {
+    const char *rank, *ranks, *local, *host;
+    bool is_list;
+} launcher;
+
+static const launcher launchers[] = {
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", false},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_NODELIST", true},
+};
+
+/* Variables that the launchers of MPI set: Open MPI, MPICH and srun --mpi=pmi2, and PMIx. */
+static const char *const of_mpi[] = {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"};
+
+static const launcher *find_launcher(void)
+{
+    for (size_t i = 0; i < sizeof of_mpi / sizeof of_mpi[0]; i++)
+        if (getenv(of_mpi[i]) != NULL) return NULL;
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+        const launcher *l = &launchers[i];
+        if (getenv(l->rank) != NULL && getenv(l->ranks) != NULL && getenv(l->local) != NULL &&
+            getenv(l->host) != NULL)
+            return l;
+    }
+    return NULL;
+}
+
+bool dist_is_launched(void)
+{
+    return find_launcher() != NULL;
+}
+
+/* A number of the environment, up to `most`; -1: it is not one, which is reported. */
+static int read_number(const char *name, int most)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    const long value = text != NULL ? strtol(text, &end, 10) : -1;
+    if (text != NULL && end != text && *end == '\0' && value >= 0 && value <= most)
+        return (int)value;
+    cli_misuse("the variable %s is \"%s\", and not a number of 0 to %d", name,
+               text != NULL ? text : "", most);
+    return -1;
+}
+
+/* The first host of a list such as "a[03-05,09]-b,c7": "a03-b". */
+static void first_host(const char *list, char *host, size_t size)
+{
+    size_t length = 0;
+    for (const char *at = list; *at != '\0' && *at != ','; at++) {
+        if (*at != '[') {
+            if (length + 1 < size) host[length++] = *at;
+            continue;
+        }
+        for (at++; *at != '\0' && strchr(",-]", *at) == NULL; at++)
+            if (length + 1 < size) host[length++] = *at;
+        at += strcspn(at, "]");
+        if (*at == '\0') break;
+    }
+    host[length] = '\0';
+}
+
+/* Where rank 0 listens. The port MASTER_PORT itself is that of torchrun's store. */
+typedef struct meeting_point {
+    char host[256];
+    int port;
+} meeting_point;
+
+static bool find_meeting_point(const launcher *l, meeting_point *m)
+{
+    const char *given = getenv("MASTER_ADDR");
+    if (given != NULL)
+        snprintf(m->host, sizeof m->host, "%s", given);
+    else
+        first_host(getenv(l->host), m->host, sizeof m->host);
+    if (getenv("MASTER_PORT") != NULL) {
+        m->port = read_number("MASTER_PORT", 65534) + 1;
+        return m->port > 0;
+    }
+    /* Other steps of Slurm, of other jobs on the same host, too, have other ports. */
+    const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    m->port = 20000 + (int)((strtoul(job != NULL ? job : "0", NULL, 10) +
+                             7 * strtoul(step != NULL ? step : "0", NULL, 10)) %
+                            10000);
+    return true;
+}
+
+static bool bring_id(const dist_gpu_rank *r, void *where, unsigned char *id)
+{
+    enum { PATIENCE = 120 }; /* seconds, for ranks that start late */
+    const meeting_point *m = where;
+    if (r->rank > 0) return dist_socket_ask(m->host, m->port, r->rank, r->ranks, id, PATIENCE);
+    const bool has_id = dist_gpu_make_id(id);
+    return dist_socket_give(m->port, r->ranks, has_id ? id : NULL, PATIENCE) && has_id;
+}
+
+int dist_launched_run(dist_gpu_function *function, const void *argument)
+{
+    enum { RANKS = 1 << 16 };
+    const launcher *l = find_launcher();
+    meeting_point m;
+    if (l == NULL || !find_meeting_point(l, &m)) return EXIT_MISUSE;
+    const int ranks = read_number(l->ranks, RANKS);
+    const int rank = ranks > 0 ? read_number(l->rank, ranks - 1) : -1;
+    const int local = rank >= 0 ? read_number(l->local, rank) : -1;
+    if (local < 0) return EXIT_MISUSE;
+    const dist_gpu_rank r = {.rank = rank, .ranks = ranks, .gpu = local};
+    return dist_gpu_run(&r, bring_id, &m, function, argument);
+}

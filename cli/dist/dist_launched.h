@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks that torchrun or srun has started, a GPU each.
+ */
+#ifndef CLI_DIST_LAUNCHED_H
+#define CLI_DIST_LAUNCHED_H
+
+#include "dist_gpus.h"
+
+/* Whether this process is such a rank. Processes of an MPI launcher are not: they use MPI. */
+bool dist_is_launched(void);
+
+/* Runs a function on this rank. Returns its exit code. */
+int dist_launched_run(dist_gpu_function *function, const void *argument);
+
+#endif

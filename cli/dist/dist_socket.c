@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A rank connects, and sends who it is; rank 0 answers with the bytes. Whoever sends something else
+ * gets no answer.
+ */
+#include "dist_socket.h"
+
+#include "cli.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a rank sends. All ranks are of one kind of machine. */
+typedef struct question {
+    char magic[8];
+    int32_t rank, ranks;
+} question;
+
+typedef struct answer {
+    int32_t has_bytes;
+    unsigned char bytes[DIST_SOCKET_BYTES];
+} answer;
+
+static const char magic[8] = "tegula1";
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Whether something can be read before the deadline. */
+static bool wait_until(int fd, double deadline)
+{
+    const double left = deadline - now();
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    return left > 0 && poll(&one, 1, (int)(1e3 * left) + 1) > 0;
+}
+
+static bool receive_all(int fd, void *data, size_t bytes, double deadline)
+{
+    char *at = data;
+    while (bytes > 0) {
+        const ssize_t got = wait_until(fd, deadline) ? recv(fd, at, bytes, 0) : -1;
+        if (got <= 0) return false;
+        at += got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+static bool send_all(int fd, const void *data, size_t bytes)
+{
+    return send(fd, data, bytes, MSG_NOSIGNAL) == (ssize_t)bytes; /* it fits into the buffer */
+}
+
+/* ---- Rank 0 ---------------------------------------------------------------------------------- */
+
+/* A socket for IPv6 that takes IPv4, too, or for IPv4 alone; -1: the port is not to be had. */
+static int listen_on(int port)
+{
+    const struct sockaddr_in6 six = {
+        .sin6_family = AF_INET6, .sin6_addr = in6addr_any, .sin6_port = htons((uint16_t)port)};
+    const struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const int on = 1, off = 0;
+    for (int family = 0; family < 2; family++) {
+        const int fd = socket(family == 0 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0) continue;
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (family == 0) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+        const struct sockaddr *address =
+            family == 0 ? (const struct sockaddr *)&six : (const struct sockaddr *)&four;
+        if (bind(fd, address, family == 0 ? sizeof six : sizeof four) == 0 &&
+            listen(fd, SOMAXCONN) == 0)
+            return fd;
+        close(fd);
+    }
+    return -1;
+}
+
+/* Answers one connection. Returns the rank that asked; -1: none. */
+static int answer_one(int listening, int ranks, const unsigned char *bytes)
+{
+    enum { PATIENCE = 5 }; /* seconds for a question of 16 bytes */
+    question asked;
+    answer given = {.has_bytes = bytes != NULL};
+    if (bytes != NULL) memcpy(given.bytes, bytes, sizeof given.bytes);
+    const int fd = accept(listening, NULL, NULL);
+    if (fd < 0) return -1;
+    const bool ok = receive_all(fd, &asked, sizeof asked, now() + PATIENCE) &&
+                    memcmp(asked.magic, magic, sizeof magic) == 0 && asked.ranks == ranks &&
+                    asked.rank > 0 && asked.rank < ranks && send_all(fd, &given, sizeof given);
+    close(fd);
+    return ok ? asked.rank : -1;
+}
+
+bool dist_socket_give(int port, int ranks, const unsigned char *bytes, double timeout_s)
+{
+    const double deadline = now() + timeout_s;
+    bool *has_come = calloc((size_t)ranks, sizeof *has_come);
+    const int fd = has_come != NULL ? listen_on(port) : -1;
+    int missing = ranks - 1;
+    while (fd >= 0 && missing > 0 && wait_until(fd, deadline)) {
+        const int rank = answer_one(fd, ranks, bytes);
+        if (rank < 0 || has_come[rank]) continue;
+        has_come[rank] = true;
+        missing--;
+    }
+    free(has_come);
+    if (fd < 0) return cli_fail_false("rank 0 cannot listen on port %d", port);
+    close(fd);
+    if (missing == 0) return true;
+    return cli_fail_false("%d of %d ranks have not come to port %d of rank 0 within %.0f seconds",
+                          missing, ranks, port, timeout_s);
+}
+
+/* ---- The other ranks ------------------------------------------------------------------------- */
+
+/* Tries all addresses of the host once. */
+static int connect_once(const char *host, int port)
+{
+    const struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    char service[16];
+    int fd = -1;
+    snprintf(service, sizeof service, "%d", port);
+    if (getaddrinfo(host, service, &wanted, &list) != 0) return -1;
+    for (const struct addrinfo *a = list; a != NULL && fd < 0; a = a->ai_next) {
+        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+        if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(list);
+    return fd;
+}
+
+bool dist_socket_ask(const char *host, int port, int rank, int ranks,
+                     unsigned char bytes[DIST_SOCKET_BYTES], double timeout_s)
+{
+    const double deadline = now() + timeout_s;
+    question asked = {.rank = rank, .ranks = ranks};
+    answer given = {.has_bytes = 0};
+    bool ok = false;
+    memcpy(asked.magic, magic, sizeof magic);
+    while (!ok && now() < deadline) { /* rank 0 may come later */
+        const int fd = connect_once(host, port);
+        ok = fd >= 0 && send_all(fd, &asked, sizeof asked) &&
+             receive_all(fd, &given, sizeof given, deadline);
+        if (fd >= 0) close(fd);
+        if (!ok) nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    if (!ok)
+        return cli_fail_false("rank %d: rank 0 does not answer on %s port %d within %.0f seconds",
+                              rank, host, port, timeout_s);
+    memcpy(bytes, given.bytes, sizeof given.bytes);
+    return given.has_bytes != 0;
+}

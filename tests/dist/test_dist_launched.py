@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_dist_launched.py TEGULA: `tegula dist bench` on ranks with the environment of torchrun or srun, on
+the replacements of the CUDA driver and of NCCL. The ranks are processes that cannot map each other's memory."""
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+tegula = sys.argv[1]
+COMMAND = ["dist", "bench", "--type", "f32", "-m", "70", "-n", "40", "-k", "50", "--repeats", "1"]
+folder = tempfile.TemporaryDirectory()
+common = {name: value for name, value in os.environ.items()
+          if not name.startswith(("SLURM_", "OMPI_", "PMI", "MASTER_"))}
+common.update(FAKE_CUDA_FAIL="cuIpcGetMemHandle=801", FAKE_NCCL_FOLDER=folder.name)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def torchrun(rank, ranks, port):
+    return {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port - 1}
+
+
+def srun(rank, ranks, job):
+    return {"SLURM_PROCID": rank, "SLURM_STEP_NUM_TASKS": ranks, "SLURM_LOCALID": rank, "SLURM_JOB_ID": job,
+            "SLURM_STEP_ID": 3, "SLURM_STEP_NODELIST": "local[host,1-7]-,x"}
+
+
+def start(variables, command=COMMAND):
+    environment = {**common, **{name: str(value) for name, value in variables.items()}}
+    return subprocess.Popen([tegula, *command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+
+
+def finish(processes, status=0):
+    done = [process.communicate(timeout=60) for process in processes]
+    assert all(process.returncode == status for process in processes), done
+    return ["".join(streams) for streams in done]
+
+
+def only_rank_0_reports(texts):
+    assert f"f32 on {len(texts)} ranks, cuda:0" in texts[0] and "bound MB" in texts[0], texts
+    assert not any(texts[1:]), texts
+
+
+# Ranks come in any order. What is no rank gets no answer, and disturbs nobody.
+port = free_port()
+late = [start(torchrun(rank, 3, port)) for rank in (1, 2)]
+time.sleep(0.2)
+first = start(torchrun(0, 3, port))
+for text in (b"GET / HTTP/1.0\r\n\r\n", b""):
+    for _ in range(100):
+        try:
+            with socket.create_connection(("127.0.0.1", port)) as stranger:
+                stranger.sendall(text)
+                break
+        except OSError:
+            time.sleep(0.02)
+only_rank_0_reports(finish([first, *late]))
+
+# The first host of Slurm's list; MASTER_ADDR comes before it.
+job = 1000 * os.getpid()
+processes = [start({**srun(rank, 2, job), "MASTER_ADDR": "127.0.0.1"}) for rank in range(2)]
+only_rank_0_reports(finish(processes))
+processes = [start({**srun(rank, 2, job + 1), "SLURM_STEP_NODELIST": "local[host,1-7],x"}) for rank in range(2)]
+only_rank_0_reports(finish(processes))
+
+# One GPU for two ranks; no NCCL on the first one: both ranks fail at once.
+port = free_port()
+for text in finish([start({**torchrun(rank, 2, port), "FAKE_CUDA_DEVICES": 1}) for rank in range(2)], 1):
+    assert "ranks 0 and 1 have the same GPU" in text, text
+port = free_port()
+begun = time.monotonic()
+finish([start({**torchrun(rank, 2, port), **({} if rank else {"TEGULA_LIBNCCL": "/nonexistent/libnccl.so"})})
+        for rank in range(2)], 1)
+assert time.monotonic() - begun < 30
+
+for wrong in ({"WORLD_SIZE": "two"}, {"RANK": 2}, {"MASTER_PORT": 70000}):
+    assert "--help" in finish([start({**torchrun(0, 2, port), **wrong})], 2)[0]
+assert "--help" in finish([start(torchrun(0, 1, port), ["dist", "mm", "A.npy", "B.npy", "-o", "C.npy"])], 2)[0]
+folder.cleanup()
