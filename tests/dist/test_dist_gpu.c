@@ -36,6 +36,7 @@ struct rank_state {
     char error[400];
     bool ok;
     double seconds;
+    int64_t panels;
 };
 
 static int number_of(const char *variable, const char *name)
@@ -521,8 +522,10 @@ static void different_shapes(void **state)
 {
     (void)state;
     rank_state states[RANKS];
-    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, differ);
-    assert_all_fail(states, 2, TGL_BAD_M, "m of the problem is 8 on rank 0, and 7 on rank 1");
+    for (int engine = TGL_NCCL_ENGINE_AUTO; engine <= TGL_NCCL_ENGINE_NCCL; engine++) {
+        run_ranks(states, 2, (tgl_nccl_engine)engine, TIMEOUT, differ);
+        assert_all_fail(states, 2, TGL_BAD_M, "m of the problem is 8 on rank 0, and 7 on rank 1");
+    }
 }
 
 /* Rank 0 runs a plan, and rank 1 makes another one or closes the communicator at the same time. */
@@ -573,6 +576,63 @@ static void different_calls(void **state)
     run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, close_meanwhile);
     assert_int_equal(states[0].status, TGL_COMMUNICATION);
     assert_non_null(strstr(states[0].error, "only be closed"));
+}
+
+/* Rank 1 has so many MiB of device memory left. */
+static int left_mib;
+
+/* Plans a product of which 8 MiB of A go to each rank, and makes other plans afterwards as before.
+ */
+static void plan_with_little(rank_state *s)
+{
+    enum { M = 4096, K = 512, MIB = 1 << 20, BLOCKS = 256 };
+    const tgl_dist_options options = {
+        .size = sizeof options, .parts_m = 1, .parts_n = s->ranks, .parts_k = 1};
+    void *blocks[BLOCKS] = {NULL};
+    tgl_problem problem;
+    tgl_dist_layout a, b, c;
+    tgl_dist_plan *plan, *second;
+    tgl_dist_figures figures = {.size = sizeof figures};
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, M, 8, K);
+    tgl_dist_rows(&a, sizeof a, M, K, s->ranks);
+    tgl_dist_columns(&b, sizeof b, K, 8, s->ranks);
+    tgl_dist_columns(&c, sizeof c, M, 8, s->ranks);
+    int count = 0;
+    while (s->rank == 1 && count < BLOCKS && tgl_alloc(s->dev, MIB, &blocks[count]) == TGL_OK)
+        count++;
+    for (int i = 0; i < left_mib && i < count; i++)
+        tgl_free(s->dev, blocks[--count]);
+    s->status = tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, &options, &plan);
+    tgl_dist_last_error(s->error, sizeof s->error);
+    if (s->status == TGL_OK) tgl_dist_plan_figures(plan, &figures);
+    s->panels = figures.panels;
+    while (count > 0)
+        tgl_free(s->dev, blocks[--count]);
+    s->ok = tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, &options, &second) == TGL_OK;
+    tgl_dist_plan_destroy(second);
+    tgl_dist_plan_destroy(plan);
+}
+
+static void little_memory(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    int64_t panels[2];
+    uses_defaults = true;
+    for (int i = 0; i < 2; i++) {
+        left_mib = i == 0 ? 200 : 6;
+        run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, plan_with_little);
+        for (int rank = 0; rank < 2; rank++)
+            assert_true(states[rank].status == TGL_OK && states[rank].ok);
+        assert_int_equal(states[0].panels, states[1].panels);
+        panels[i] = states[0].panels;
+    }
+    assert_true(panels[1] > panels[0]);
+    left_mib = 1;
+    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, plan_with_little);
+    uses_defaults = false;
+    assert_all_fail(states, 2, TGL_NO_MEMORY, "rank 1: cuMemAlloc()");
+    assert_true(states[0].ok && states[1].ok);
 }
 
 /* Whether synchronising fails within 10 seconds, although this rank has no work. */
@@ -672,6 +732,7 @@ int main(void)
         cmocka_unit_test_teardown(shared_gpu, check_fakes),
         cmocka_unit_test_teardown(no_nccl, check_fakes),
         cmocka_unit_test_teardown(different_shapes, check_fakes),
+        cmocka_unit_test_teardown(little_memory, check_fakes),
         cmocka_unit_test_teardown(failed_link, check_fakes),
         cmocka_unit_test_teardown(different_calls, check_misuses),
         cmocka_unit_test_teardown(lost_rank, check_misuses), /* the last one: it leaves memory */

@@ -2,7 +2,13 @@
 """tegula.dist on the replacements of the CUDA driver and of NCCL. The ranks are threads."""
 
 import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -189,6 +195,16 @@ class Dist(unittest.TestCase):
             product(24)
         self.on_ranks(differ)
 
+    def test_killed_rank(self):
+        """Between processes that cannot map each other's memory. The other rank gets an error within the
+        timeout, and its device works."""
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "FAKE_CUDA_FAIL": "cuIpcGetMemHandle=801", "FAKE_NCCL_FOLDER": folder}
+            ranks = [subprocess.Popen([sys.executable, __file__, "--rank", str(rank), folder], env=environment)
+                     for rank in range(RANKS)]
+            codes = [rank.wait(timeout=60) for rank in ranks]
+        self.assertEqual(codes, [0, -signal.SIGKILL])
+
     def test_closed(self):
         import tegula.dist
         closed = []
@@ -199,5 +215,50 @@ class Dist(unittest.TestCase):
             tegula.dist.Communicator(Group(0), engine="fast")
 
 
+class FileGroup(Group):
+    """A rank that is a process of its own."""
+
+    def __init__(self, rank, folder):
+        super().__init__(rank)
+        self.path = os.path.join(folder, "value")
+
+    def bcast(self, value):
+        if self.rank == 0:
+            with open(self.path + ".part", "wb") as file:
+                pickle.dump(value, file)
+            os.rename(self.path + ".part", self.path)
+        while not os.path.exists(self.path):
+            time.sleep(0.01)
+        with open(self.path, "rb") as file:
+            return pickle.load(file)
+
+
+def rank_to_kill(rank, folder):
+    """Rank 1 ends in the middle of a series of products."""
+    import tegula.dist
+    comm = tegula.dist.Communicator(FileGroup(rank, folder), place=f"cuda:{rank}", timeout=1)
+    a, b = numbers(64, 32, 1), numbers(32, 48, 2)
+    x, y, z = (Part(part, rank) for part in (rows_of(a, rank), columns_of(b, rank), np.zeros((64, 24), np.float32)))
+    for i in range(20):
+        if i == 10 and rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        start = time.monotonic()
+        try:
+            comm.all_gather_matmul(x, y, out=z)
+            comm.synchronize()
+        except tegula.TegulaError as error:
+            assert i == 10 and error.status == "TGL_COMMUNICATION" and time.monotonic() - start < 10, error
+            break
+    else:
+        sys.exit("no error")
+    comm.close()
+    whole = np.zeros((32, 24), np.float32)
+    tegula.matmul(x, y, out=Part(whole, rank))
+    np.testing.assert_array_equal(whole, rows_of(a, rank) @ columns_of(b, rank))
+
+
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:2] == ["--rank"]:
+        rank_to_kill(int(sys.argv[2]), sys.argv[3])
+    else:
+        unittest.main()
