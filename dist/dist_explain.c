@@ -3,10 +3,12 @@
  * The plan of a product in words, for ranks that need not exist.
  */
 #include "dist_comm.h"
+#include "dist_cost.h"
 #include "dist_error.h"
 #include "dist_ring.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef struct output {
@@ -37,6 +39,35 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 100;
 }
 
+/* Seconds of the product if its multiplications were divided evenly, and nothing moved. */
+static double ideal_seconds(const dist_task *task, const tgl_dist_machine *machine)
+{
+    dist_volumes even = {.multiplications = 1.0 / task->ranks};
+    for (int axis = 0; axis < AXES; axis++)
+        even.multiplications *= (double)dist_task_extent(task, axis);
+    return dist_cost_products(task, &even, machine);
+}
+
+static void describe_machine(output *o, const tgl_dist_machine *machine,
+                             const tgl_dist_machine *given)
+{
+    const tgl_dist_machine none = {.size = 0}, *g = given != NULL ? given : &none;
+    const struct {
+        const char *name;
+        bool is_given;
+    } constants[] = {{"FLOP/s", g->flops_per_s > 0},
+                     {"bandwidth", g->bytes_per_s > 0},
+                     {"latency", g->latency_s > 0}};
+    print(o,
+          "machine      %.1f GFLOP/s in F64 and %.1f GB/s for each rank, %.1f us a message\n"
+          "constants   ",
+          1e-9 * machine->flops_per_s, 1e-9 * machine->bytes_per_s, 1e6 * machine->latency_s);
+    for (int i = 0; i < 3; i++)
+        print(o, " %s %s%s", constants[i].name,
+              constants[i].is_given ? "given by the caller" : "modelled, not measured",
+              i < 2 ? ";" : "\n");
+}
+
 static void describe(output *o, const dist_task *task, const dist_choice *choice,
                      const tgl_dist_machine *machine)
 {
@@ -52,9 +83,8 @@ static void describe(output *o, const dist_task *task, const dist_choice *choice
     print(o, "predicted    %.6f s, of which the products alone take %.6f s: %.0f %%\n", f->seconds,
           f->local_seconds, percent(f->local_seconds, f->seconds));
     print(o,
-          "machine      %.1f GFLOP/s in F64 and %.1f GB/s for each rank, %.1f us a message "
-          "(constants, not measured)\n",
-          1e-9 * machine->flops_per_s, 1e-9 * machine->bytes_per_s, 1e6 * machine->latency_s);
+          "efficiency   %.0f %% of %d ranks that divide the work evenly and do not communicate\n",
+          percent(ideal_seconds(task, machine), f->seconds), task->ranks);
 }
 
 tgl_status tgl_dist_explain(const tgl_problem *problem, const tgl_dist_layout *a,
@@ -77,6 +107,7 @@ tgl_status tgl_dist_explain(const tgl_problem *problem, const tgl_dist_layout *a
     DIST_TRY(dist_choose(&task, &complete, &limits, &choice));
     output o = {text, size, 0};
     describe(&o, &task, &choice, &complete);
+    describe_machine(&o, &complete, machine);
     *length = o.length;
     if (figures != NULL) *figures = choice.figures;
     return TGL_OK;

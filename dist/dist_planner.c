@@ -183,9 +183,20 @@ static void consider_staying(search *s, int operand)
     consider_division(s, &division);
 }
 
+/* Whether the products alone take as long as the best division so far. */
+static bool is_hopeless(const search *s, const int parts[AXES])
+{
+    dist_volumes v = {.multiplications = 1};
+    for (int axis = 0; axis < AXES; axis++)
+        v.multiplications *= ceil((double)dist_task_extent(s->task, axis) / parts[axis]);
+    return s->has_one && s->fits &&
+           dist_cost_products(s->task, &v, s->machine) >= s->best->figures.seconds;
+}
+
 /* An even division in all orders of the ranks along the axes. */
 static void consider_even(search *s, const int parts[AXES])
 {
+    if (is_hopeless(s, parts)) return;
     static const int orders[6][AXES] = {{AXIS_K, AXIS_N, AXIS_M}, {AXIS_N, AXIS_K, AXIS_M},
                                         {AXIS_K, AXIS_M, AXIS_N}, {AXIS_M, AXIS_K, AXIS_N},
                                         {AXIS_N, AXIS_M, AXIS_K}, {AXIS_M, AXIS_N, AXIS_K}};
@@ -210,6 +221,16 @@ static void consider_grids(search *s, int ranks)
             if (ranks / m % n == 0) consider_even(s, (int[AXES]){m, n, ranks / m / n});
 }
 
+/* How many ranks may have no work: a prime number, for example, has no grids but a line of ranks.
+ * Of all numbers up to 4096, with one idle rank some are predicted up to 5 % slower than the number
+ * before, with four none is 2 % slower (test_dist_many_ranks without an argument). */
+static int idle_ranks_max(int ranks)
+{
+    enum { MOST = 4, OF = 32 };
+    if (ranks <= 2) return 0;
+    return ranks < OF ? 1 : ranks / OF < MOST ? ranks / OF : MOST;
+}
+
 tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,
                                const dist_limits *limits, dist_choice *choice)
 {
@@ -219,10 +240,10 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
     consider_staying(&s, OPERAND_A);
     consider_staying(&s, OPERAND_B);
     consider_grids(&s, task->ranks);
-    if (task->ranks > 2)
-        consider_grids(&s, task->ranks - 1); /* a prime number has no other grids */
-    for (int fewer = task->ranks - 2; !s.has_one && fewer > 0; fewer--)
-        consider_grids(&s, fewer); /* of the grid that the caller wants */
+    const int idle_max = idle_ranks_max(task->ranks);
+    for (int fewer = task->ranks - 1; fewer > 0 && (!s.has_one || fewer >= task->ranks - idle_max);
+         fewer--)
+        consider_grids(&s, fewer); /* without one: of the grid that the caller wants */
     if (!s.has_one)
         return dist_fail(TGL_UNSUPPORTED,
                          "%d ranks cannot be divided into the parts of the options", task->ranks);

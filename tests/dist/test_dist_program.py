@@ -2,6 +2,7 @@
 """test_dist_program.py TEGULA MPIEXEC: `tegula explain --ranks`; with MPI also `tegula dist`, whose products
 are those of NumPy. MPIEXEC is empty in a build without MPI."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,11 @@ text = run("explain", "--type", "f64", "--ranks", 2, *sizes)
 assert "1 x 1 x 2 parts" in text and "stays        AB" in text, text
 text = run("explain", "--ranks", 4096, "-m", 65536, "-n", 65536, "-k", 65536, "--layouts", "64x64:64,64x64:64,64x64:64")
 assert "64 x 64 x 1 parts" in text and "stays        C" in text, text
+assert "FLOP/s modelled, not measured; bandwidth modelled, not measured; latency modelled, not measured\n" in text, text
+# A rank of 4093 has no work.
+text = run("explain", "--ranks", 4093, "-m", 65536, "-n", 65536, "-k", 65536, "--bandwidth", "1e12", "--latency", 1e-7)
+assert "FLOP/s modelled, not measured; bandwidth given by the caller; latency given" in text, text
+assert 95 <= int(re.search(r"^efficiency +(\d+) % of 4093 ranks", text, re.M)[1]) < 100, text
 # All-gather + GEMM, and GEMM + all-reduce.
 text = run("explain", "--ranks", 4, "-m", 4096, "-n", 8192, "-k", 8192, "--layouts", "rows,columns,columns")
 assert "1 x 4 x 1 parts" in text and "stays        BC" in text and "along m" in text, text
