@@ -2,10 +2,12 @@
 """Distributed products on the GPUs of this host: Tegula beside PyTorch + NCCL, PyTorch's async-TP
 and the local products alone. bench/dist.sh starts it.
 
-    PYTHONPATH=python TEGULA_LIBRARY=build/libtegula.so python3 bench/dist_table.py [--gpus N] [--quick]
+    PYTHONPATH=python TEGULA_LIBRARY=build/libtegula.so python3 bench/dist_table.py [--gpus N ...] [--quick]
 
 Each time is the median over samples of the slowest rank, of products that are enqueued one after the
-other. "share" is the time of PyTorch's local product alone, divided by that time.
+other. "share" is the time of PyTorch's local product alone, divided by that time. Rows "weak" have the
+same work on each of any number of ranks: m grows with the ranks, n and k stay. Their efficiency is the
+time of Tegula's product of m/ranks x n x k on one GPU, divided by that of the whole product on all.
 """
 
 import argparse
@@ -44,8 +46,8 @@ CAPTURED_UP_TO = 2048  # rows: above, the host's time does not matter
 TOKENS = (64, 256, 512, 2048, 4096, 16384)
 
 
-def cases(quick: bool) -> List[Case]:
-    """Squares, and the two products of Llama-3 70B's feed-forward layer."""
+def cases(quick: bool, ranks: int) -> List[Case]:
+    """Squares, the two products of Llama-3 70B's feed-forward layer, and weak scaling."""
     found = []
     for side in (8192, 16384) if quick else (8192, 16384, 32768):
         found.append(Case("square", "all-gather", side, side, side, "bfloat16"))
@@ -57,6 +59,10 @@ def cases(quick: bool) -> List[Case]:
         found.append(Case("layer", "all-gather", tokens, 28672, 8192, "bfloat16"))
         found.append(Case("layer", "reduce-scatter", tokens, 8192, 28672, "bfloat16"))
         found.append(Case("layer", "all-reduce", tokens, 8192, 28672, "bfloat16"))
+    side = 4096 if quick else 8192
+    for kind, dtype, compute in (("all-gather", "bfloat16", "default"), ("reduce-scatter", "bfloat16", "default"),
+                                 ("all-gather", "float32", "ieee")):
+        found.append(Case("weak", kind, side * ranks, side, side, dtype, compute))
     return found
 
 
@@ -202,6 +208,11 @@ def measure(comm: Any, case: Case, budget: float, with_async_tp: bool) -> Dict[s
         "async_tp": async_tp(case, a, b) if with_async_tp else None,
         "tegula_local": lambda: tegula.matmul(whole, b, out=local, compute=case.compute),
         "tegula": lambda: comm.matmul(a, b, layouts, out=out, compute=case.compute)}
+    if case.name == "weak":
+        rows = case.m // comm.ranks
+        one, factor = random_part(rows, case.k, "copy", 1, dtype), random_part(case.k, case.n, "copy", 1, dtype)
+        result = a.new_empty((rows, case.n))
+        runs["one_gpu"] = lambda: tegula.matmul(one, factor, out=result, compute=case.compute)
     times = {name: seconds_of(run, budget) for name, run in runs.items() if run is not None}
     for name in ("nccl", "tegula"):
         run = runs[name]
@@ -213,18 +224,22 @@ def measure(comm: Any, case: Case, budget: float, with_async_tp: bool) -> Dict[s
 # ---- The table ----------------------------------------------------------------------------------
 
 TIMES = ("local", "nccl", "nccl_graph", "async_tp", "tegula_local", "tegula", "tegula_graph")
-COLUMNS = ("name", "kind", "m", "n", "k", "dtype", "compute", "gpus", *TIMES, "panels")
+COLUMNS = ("name", "kind", "m", "n", "k", "dtype", "compute", "gpus", *TIMES, "one_gpu", "panels")
 
 
 def share(times: Dict[str, float], name: str) -> str:
     return f"{100 * times['local'] / times[name]:5.0f}" if name in times else "    -"
 
 
+def efficiency(times: Dict[str, float]) -> str:
+    return f"{100 * times['one_gpu'] / times['tegula']:4.0f}" if "one_gpu" in times else "   -"
+
+
 def report(case: Case, times: Dict[str, float], comm: Any, writer: Any) -> None:
     figures = comm.figures()
     print(f"{case.name:6} {case.kind:14} {case.m:5} {case.n:5} {case.k:5} {case.dtype:8} "
           f"{case.compute:8} {1e6 * times['local']:9.1f} " +
-          " ".join(share(times, name) for name in TIMES[1:]) + f" {figures['panels']:4}",
+          " ".join(share(times, name) for name in TIMES[1:]) + f" {figures['panels']:4} {efficiency(times)}",
           flush=True)
     if writer is not None:
         row = {**case._asdict(), "gpus": comm.ranks, "panels": figures["panels"]}
@@ -234,17 +249,18 @@ def report(case: Case, times: Dict[str, float], comm: Any, writer: Any) -> None:
 
 def run_table(comm: Any, options: argparse.Namespace, with_async_tp: bool) -> None:
     first = comm.rank == 0
-    file = open(options.csv, "w", newline="", encoding="utf-8") if options.csv and first else None
+    is_new = comm.ranks == options.gpus[0]
+    file = open(options.csv, "w" if is_new else "a", newline="", encoding="utf-8") if options.csv and first else None
     writer = csv.DictWriter(file, COLUMNS) if file else None
-    if file and writer:
+    if file and writer and is_new:
         file.write(results_csv.origin())
         writer.writeheader()
     if first:
         print(f"{comm.ranks} x {torch.cuda.get_device_name()}; PyTorch {torch.__version__}; local: "
               "PyTorch's local product alone in us, then shares in % of it\n"
               "what   kind               m     n     k type     compute      local  nccl graph async "
-              "tgl_l   tgl graph panels")
-    for case in cases(options.quick):
+              "tgl_l   tgl graph panels weak")
+    for case in cases(options.quick, comm.ranks):
         over = [time.monotonic() > options.end]
         dist.broadcast_object_list(over)  # the clock of rank 0 decides for all
         if over[0]:
@@ -268,9 +284,9 @@ CHECKS = [Case("check", kind, 256, 512, 384, dtype, compute)
           for kind in LAYOUTS for dtype, compute in (("bfloat16", "default"), ("float32", "ieee"))]
 
 
-def rank_main(rank: int, options: argparse.Namespace) -> None:
+def rank_main(rank: int, gpus: int, options: argparse.Namespace) -> None:
     torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", rank=rank, world_size=options.gpus,
+    dist.init_process_group("nccl", rank=rank, world_size=gpus,
                             device_id=torch.device("cuda", rank))
     with_async_tp = not options.no_async_tp
     if with_async_tp:
@@ -292,24 +308,27 @@ def rank_main(rank: int, options: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--gpus", type=int, default=torch.cuda.device_count())
+    parser.add_argument("--gpus", type=int, nargs="+", default=[torch.cuda.device_count()],
+                        help="numbers of GPUs, each of which gets a table")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller squares")
     parser.add_argument("--check", action="store_true", help="only whether results are right")
     parser.add_argument("--only", nargs="*", help="rows with this name, kind or type")
     parser.add_argument("--engine", default="auto", choices=("auto", "nccl"))
     parser.add_argument("--no-async-tp", action="store_true")
     parser.add_argument("--seconds", type=float, default=0.2, help="for each time")
-    parser.add_argument("--limit", type=float, default=600, help="seconds of the whole table")
+    parser.add_argument("--limit", type=float, default=600, help="seconds of all tables together")
     parser.add_argument("--csv", help="where to write the times")
     options = parser.parse_args()
-    if options.gpus < 2:
+    if min(options.gpus) < 2:
         print("two GPUs are needed: nothing is measured")
         return 0
-    options.end = time.monotonic() + options.limit
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", "29555")
     os.environ["NCCL_NVLS_ENABLE"] = "0"  # NVLink multicast
-    mp.spawn(rank_main, (options,), options.gpus)
+    start = time.monotonic()
+    for i, gpus in enumerate(options.gpus):
+        options.end = start + options.limit * (i + 1) / len(options.gpus)
+        mp.spawn(rank_main, (gpus, options), gpus)
     return 0
 
 
