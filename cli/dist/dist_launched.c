@@ -14,17 +14,16 @@
 #include <string.h>
 
 /* Columns: the variables with this rank, the number of ranks, the rank among those of its host, and
- * the host of rank 0; whether the latter is a list of hosts, whose first one it is.
+ * the hosts, of which the first one is that of rank 0.
  * torchrun(1); srun(1), "OUTPUT ENVIRONMENT VARIABLES". A batch script has no SLURM_STEP_NUM_TASKS:
  * it is no rank. */
 typedef struct launcher {
-    const char *rank, *ranks, *local, *host;
-    bool is_list;
+    const char *rank, *ranks, *local, *hosts;
 } launcher;
 
 static const launcher launchers[] = {
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", false},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_NODELIST", true},
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_NODELIST"},
 };
 
 /* Variables that the launchers of MPI set: Open MPI, MPICH and srun --mpi=pmi2, and PMIx. */
@@ -37,7 +36,7 @@ static const launcher *find_launcher(void)
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
         const launcher *l = &launchers[i];
         if (getenv(l->rank) != NULL && getenv(l->ranks) != NULL && getenv(l->local) != NULL &&
-            getenv(l->host) != NULL)
+            getenv(l->hosts) != NULL)
             return l;
     }
     return NULL;
@@ -86,11 +85,11 @@ typedef struct meeting_point {
 
 static bool find_meeting_point(const launcher *l, meeting_point *m)
 {
-    const char *given = getenv("MASTER_ADDR");
+    const char *given = getenv("MASTER_ADDR"), *list = getenv(l->hosts);
     if (given != NULL)
         snprintf(m->host, sizeof m->host, "%s", given);
-    else
-        first_host(getenv(l->host), m->host, sizeof m->host);
+    else if (list != NULL)
+        first_host(list, m->host, sizeof m->host);
     if (getenv("MASTER_PORT") != NULL) {
         m->port = read_number("MASTER_PORT", 65534) + 1;
         return m->port > 0;
@@ -116,7 +115,7 @@ int dist_launched_run(dist_gpu_function *function, const void *argument)
 {
     enum { RANKS = 1 << 16 };
     const launcher *l = find_launcher();
-    meeting_point m;
+    meeting_point m = {.port = 0};
     if (l == NULL || !find_meeting_point(l, &m)) return EXIT_MISUSE;
     const int ranks = read_number(l->ranks, RANKS);
     const int rank = ranks > 0 ? read_number(l->rank, ranks - 1) : -1;

@@ -68,13 +68,13 @@ static int ranks_of_host;
 static _Thread_local char boot_id[40]; /* empty: that of this machine */
 
 /* By this file the library recognizes a host. */
-__attribute__((visibility("default"))) FILE *fopen(const char *path, const char *mode)
+__attribute__((visibility("default"))) FILE *fopen(const char *filename, const char *modes)
 {
-    if (boot_id[0] != '\0' && strcmp(path, "/proc/sys/kernel/random/boot_id") == 0)
+    if (boot_id[0] != '\0' && strcmp(filename, "/proc/sys/kernel/random/boot_id") == 0)
         return fmemopen(boot_id, strlen(boot_id), "r");
     FILE *(*own)(const char *, const char *) =
         (FILE * (*)(const char *, const char *)) dlsym(RTLD_NEXT, "fopen");
-    return own(path, mode);
+    return own(filename, modes);
 }
 
 /* ---- Ranks ----------------------------------------------------------------------------------- */
