@@ -18,6 +18,7 @@
 
 #include "base/processors.h"
 #include "sim/machine_run.h"
+#include "sim/machine_threads.h"
 #include "sim/shadow_global.h"
 
 #include <stdatomic.h>

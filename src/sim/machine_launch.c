@@ -7,6 +7,7 @@
 #include "sim/clocks.h"
 #include "sim/growing.h"
 #include "sim/machine_run.h"
+#include "sim/machine_threads.h"
 #include "sim/mbarriers.h"
 #include "sim/meetings.h"
 #include "sim/random_order.h"

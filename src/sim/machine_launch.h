@@ -9,9 +9,6 @@
 
 #include "sim/machine.h"
 
-bool tgl_machine_init(tgl_machine *machine, bool is_helper);
-void tgl_machine_free(tgl_machine *machine);
-
 /* Starts a run: marks D and the scratch as not written, and clears the counters. TGL_OK or
  * TGL_NO_MEMORY. */
 tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory);
@@ -29,14 +26,6 @@ tgl_status tgl_machine_finish(tgl_machine *machine);
 /* Ends a run: TGL_KERNEL_FAULT if a counter is not zero. */
 tgl_status tgl_machine_end(tgl_machine *machine);
 
-/* ---- For machine_run.c ----------------------------------------------------------------------- */
-
-/* Gives the first `count` threads of a block a stack, unless they have one. False: no memory. */
-bool tgl_machine_make_threads(tgl_machine *machine, tgl_sim_block *block, unsigned count);
-
-/* The entry function of a thread's fiber: runs the kernel. argument: a tgl_sim_thread. */
-void tgl_machine_thread_main(void *argument);
-
 /* ---- For host_threads.c ---------------------------------------------------------------------- */
 
 uint64_t tgl_machine_clusters(const tgl_sim_launch *launch);
@@ -48,8 +37,5 @@ uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t position);
  * `machine`, but with a module of the helper. False: no memory. */
 bool tgl_machine_start_helper(tgl_machine *helper, const tgl_machine *machine,
                               const tgl_sim_launch *launch);
-
-/* After an error: forgets the threads that have not finished. */
-void tgl_machine_forget_threads(const tgl_machine *machine);
 
 #endif

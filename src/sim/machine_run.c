@@ -8,7 +8,7 @@
 #include "sim/machine_run.h"
 
 #include "sim/clocks.h"
-#include "sim/machine_launch.h"
+#include "sim/machine_threads.h"
 #include "sim/mbarriers.h"
 #include "sim/meetings.h"
 #include "sim/random_order.h"

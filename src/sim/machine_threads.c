@@ -3,7 +3,7 @@
  * The threads of the simulated GPU: a fiber for each, with a stack that holds what a GPU keeps in
  * registers.
  */
-#include "sim/machine_launch.h"
+#include "sim/machine_threads.h"
 
 #include "sim/mbarriers.h"
 #include "sim/shadow_global.h"

@@ -6,6 +6,7 @@
  * inherited runner that is free, too: a failed pthread_mutex_trylock() could not tell a thread of
  * the child from one of the parent.
  */
+#include "sim/machine_threads.h"
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
