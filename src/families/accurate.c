@@ -5,6 +5,7 @@
  */
 #include "families/decompose.h"
 #include "families/gemm_arguments.h"
+#include "families/gemm_launch.h"
 #include "families/unsupported.h"
 
 #include "../../kernels/lib/decompose_args.h"

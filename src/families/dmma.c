@@ -3,6 +3,7 @@
  * gemm/dmma.cu: products of f64 on the tensor cores of sm_90 and later. TMA copies the operands.
  */
 #include "families/gemm_arguments.h"
+#include "families/gemm_launch.h"
 #include "families/unsupported.h"
 
 #include <limits.h>

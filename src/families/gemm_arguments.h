@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The argument bytes of a step of gemm_launch.h. Some are known when the plan is made. Patches say
+ * The argument bytes of a step (gemm_step.h). Some are known when the plan is made. Patches say
  * which others a run fills in.
  */
 #ifndef TGL_GEMM_ARGUMENTS_H
 #define TGL_GEMM_ARGUMENTS_H
 
-#include "families/gemm_launch.h"
+#include "families/gemm_step.h"
 
 /* The offset, in elements, of the first element of A or B that the part reads. */
 int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part);

@@ -2,60 +2,14 @@
  *
  * What the launches of the production families have in common. Their kernels take a struct
  * tgl_gemm_args, and differ in grid, macros and a few members of that struct. A family describes
- * its launch by a tgl_gemm_step, from which the prediction and the launch list follow.
+ * its launch by a tgl_gemm_step (gemm_step.h), from which the prediction and the launch list
+ * follow.
  */
 #ifndef TGL_GEMM_LAUNCH_H
 #define TGL_GEMM_LAUNCH_H
 
-#include "../../kernels/lib/gemm_args.h"
 #include "families/cost.h"
-
-/* The step that computes a partition of D. The family sets the members. Members that it leaves out
- * are 0.
- *
- * A step has up to two kernels. The aligned kernel has the widest copies that sizes and strides
- * allow, and needs matrices that begin at a multiple of the copies' width. The unaligned kernel
- * takes matrices that begin at any element. */
-typedef struct tgl_gemm_step {
-    const char *name;          /* name of the configuration */
-    const char *file, *symbol; /* source file and function of the kernel */
-    unsigned needs;            /* features of the chip that the kernel needs */
-    int threads, registers;    /* threads of a block; registers of a thread, for the prediction */
-    /* Bytes of local memory that a thread may use (tgl_kernel), and of shared memory of a block.
-     * static_shared: for the prediction. ..._unaligned: of the unaligned kernel; 0: as of the
-     * aligned kernel. */
-    int local_bytes, local_bytes_unaligned;
-    int static_shared, dynamic_shared, dynamic_shared_unaligned;
-    int vec_a, vec_b;      /* elements of A and B in a copy of the aligned kernel */
-    int64_t blocks;        /* gridDim.x */
-    int64_t tiles;         /* tiles of D: gridDim.x of a run without a product; 0: `blocks` */
-    int batch_step;        /* number of problems of the batch in a launch */
-    bool loops_over_batch; /* each block loops over the batch; else gridDim.z counts the problems */
-    bool is_persistent;    /* each block takes several tiles in turn: gridDim.x may be reduced */
-    bool has_whole_grid;   /* it is persistent, but a device must not reduce gridDim.x */
-    int64_t scratch_bytes; /* bytes of workspace for partial sums */
-    int64_t counter_bytes; /* bytes of workspace for the counters of split tiles */
-    struct tgl_gemm_args args; /* raster, tiles_whole, splits, cluster, k_chunk, small_k_major */
-
-    /* Tensor maps of A and B, and of D if the kernel stores by TMA. They are passed to the kernel
-     * after args. A map whose base is TGL_VALUE_SCRATCH describes a copy of the operand in the
-     * workspace (repack.h). The pointer to the operand in args is then NULL, unless keeps_operands
-     * is set because the kernel also reads the operand itself. */
-    const tgl_tensor *maps;
-    int map_count; /* 0, 2 or 3 */
-    bool keeps_operands;
-    /* NULL, or the two operands whose panels args.left_tables and right_tables point to. An earlier
-     * step computes the panels. scratch_bytes and counter_bytes are then 0. */
-    const struct tgl_decompose *tables;
-
-    int group_tile; /* grouped products (groups.h): rows of D of a tile */
-
-    /* Set by tgl_gemm_launch(). */
-    int64_t groups_at; /* offset of the table of groups in the scratch */
-    const tgl_partition *of;
-    const tgl_kernel *aligned, *unaligned; /* unaligned NULL: `aligned` takes all matrices */
-    int64_t scratch_at, counters_at;       /* offsets in the workspace */
-} tgl_gemm_step;
+#include "families/gemm_step.h"
 
 /* Sets batch_step, tiles and args.raster for a grid of all tiles of bm x bn. is_split: some of them
  * may be split. Returns NULL, or why the grid is impossible. */

@@ -8,7 +8,7 @@
 #ifndef TGL_FAMILY_GROUPS_H
 #define TGL_FAMILY_GROUPS_H
 
-#include "families/gemm_launch.h"
+#include "families/gemm_step.h"
 
 /* Whether the groups divide the rows of D; otherwise they divide K, or there are none. */
 static inline bool tgl_has_groups_of_rows(const tgl_shape *s)
