@@ -5,8 +5,8 @@
 #include "cpu_plan_case.h"
 
 #include "backend/backend.h"
-#include "cpu/run/cpu_device.h"
 #include "cpu/run/cpu_gemm.h"
+#include "cpu/run/cpu_state.h"
 
 static void what_is_read_often_is_packed(void **state)
 {

@@ -6,7 +6,7 @@
 
 #include "backend/backend.h"
 #include "cpu/plan/word_plan.h"
-#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_state.h"
 
 static void threads_share_what_there_is(void **state)
 {

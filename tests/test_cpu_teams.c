@@ -9,7 +9,7 @@
 #include "backend/backend.h"
 #include "base/float_state.h"
 #include "cpu/plan/block_plan.h"
-#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_state.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/processors.h"
-#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_state.h"
 
 #include <pthread.h>
 #include <sched.h>

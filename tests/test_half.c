@@ -6,7 +6,7 @@
 #include "support.h"
 
 #include "backend/backend.h"
-#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_state.h"
 #include "elements.h"
 
 static const tgl_type types[] = {TGL_F16, TGL_BF16};

@@ -6,7 +6,7 @@
 #include "support.h"
 
 #include "backend/backend.h"
-#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_state.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -2,7 +2,6 @@
  *
  * The cpu backend: host memory, and plans for the host's processor.
  */
-#include "cpu/run/cpu_device.h"
 #include "base/processors.h"
 #include "cpu/plan/word_plan.h"
 #include "cpu/run/cpu_blocks.h"
@@ -10,6 +9,7 @@
 #include "cpu/run/cpu_gemm.h"
 #include "cpu/run/cpu_measure.h"
 #include "cpu/run/cpu_small.h"
+#include "cpu/run/cpu_state.h"
 #include "cpu/run/cpu_vector.h"
 
 #include <stdarg.h>

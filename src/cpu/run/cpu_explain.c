@@ -4,7 +4,7 @@
  */
 #include "cpu/run/cpu_explain.h"
 #include "cpu/plan/block_plan.h"
-#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_state.h"
 #include "problem/describe.h"
 
 static void explain_blocks(tgl_text *out, const tgl_shape *s, const cpu_plan *p,

@@ -7,7 +7,7 @@
 #include "cpu/run/cpu_measure.h"
 #include "base/clock.h"
 #include "cpu/kernels/shares.h"
-#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
  */
 #include "cpu/run/cpu_small.h"
 #include "cpu/kernels/shares.h"
-#include "cpu/run/cpu_device.h"
 #include "cpu/run/cpu_epilogue.h"
+#include "cpu/run/cpu_state.h"
 #include "cpu/run/cpu_vector.h"
 
 /* Bytes of the buffer on the stack for a packed panel of a transposed B: small, because threads may

@@ -2,8 +2,8 @@
  *
  * The state of a cpu device.
  */
-#ifndef TGL_CPU_DEVICE_H
-#define TGL_CPU_DEVICE_H
+#ifndef TGL_CPU_STATE_H
+#define TGL_CPU_STATE_H
 
 #include "base/thread_pool.h"
 #include "cpu/plan/cpu_plan.h"
