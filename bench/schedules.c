@@ -16,7 +16,7 @@
 #include "cuda/nvrtc_compile.h"
 #include "families/cost.h"
 #include "options.h"
-#include "plan/planner.h"
+#include "plan/measured_choice.h"
 #include "random.h"
 #include "stopwatch.h"
 

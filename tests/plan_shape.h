@@ -7,7 +7,7 @@
 #define PLAN_SHAPE_H
 
 #include "../kernels/lib/gemm_args.h"
-#include "plan/planner.h"
+#include "plan/measured_choice.h"
 #include "plan/tuned.h"
 #include "support.h"
 

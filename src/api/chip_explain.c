@@ -4,7 +4,8 @@
  */
 #include "api/default_compute.h"
 #include "base/error.h"
-#include "plan/planner.h"
+#include "plan/measured_choice.h"
+#include "plan/plan_text.h"
 #include "problem/shape.h"
 #include "problem/struct_size.h"
 

@@ -7,6 +7,7 @@
 #include "api/plan_cache.h"
 #include "api/prepared.h"
 #include "api/small_calls.h"
+#include "plan/plan_text.h"
 #include "problem/struct_size.h"
 
 #include <math.h>

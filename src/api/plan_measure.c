@@ -7,6 +7,7 @@
 #include "api/effort.h"
 #include "base/clock.h"
 #include "base/processors.h"
+#include "plan/measured_choice.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "api/host_groups.h"
 #include "api/small_calls.h"
 #include "base/no_cancel.h"
+#include "plan/measured_choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>

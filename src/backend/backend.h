@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "plan/planner.h"
+#include "plan/kernel_string.h"
 #include "problem/run.h"
 #include "problem/small_product.h"
 

@@ -3,7 +3,7 @@
  * Kernel strings, "simt_128x256x8:splits=4,strips=0": reads what a user asks for, and writes the
  * string of a candidate.
  */
-#include "plan/planner.h"
+#include "plan/kernel_string.h"
 
 #include <stdlib.h>
 #include <string.h>

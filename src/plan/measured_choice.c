@@ -4,8 +4,8 @@
  * replaces the planner's choice only by a candidate that the planner could have chosen: a kernel
  * string is parsed and checked like one of a caller, and the arithmetic stays the same.
  */
+#include "plan/measured_choice.h"
 #include "plan/complex.h"
-#include "plan/planner.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,9 +2,10 @@
  *
  * Writes the planner's candidates, its choice and the launches of a plan as text.
  */
+#include "plan/plan_text.h"
 #include "base/integers.h"
 #include "plan/complex.h"
-#include "plan/planner.h"
+#include "plan/measured_choice.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #ifndef TGL_PLANNER_REFUSE_H
 #define TGL_PLANNER_REFUSE_H
 
-#include "plan/planner.h"
+#include "plan/kernel_string.h"
 
 /* TGL_UNSUPPORTED if no kernel can compute the product. asked: as the caller described it; shape:
  * the one that the families see. For a named kernel it checks what concerns all kernels. */

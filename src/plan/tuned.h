@@ -6,7 +6,7 @@
 #ifndef TGL_TUNED_H
 #define TGL_TUNED_H
 
-#include "plan/planner.h"
+#include "plan/family.h"
 
 typedef struct tgl_tuned {
     char chip[8];   /* as in tgl_chip: "h200" */

@@ -8,7 +8,6 @@
 #include "base/line_file.h"
 #include "base/text.h"
 #include "plan/limits.h"
-#include "plan/planner.h"
 #include "plan/sources.h"
 #include "tegula/tegula.h"
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The choice with measured times: what the wisdom (wisdom.h) says replaces what the planner
+ * predicts. Also which candidates are worth measuring.
+ */
+#ifndef TGL_MEASURED_CHOICE_H
+#define TGL_MEASURED_CHOICE_H
+
+#include "plan/planner.h"
+
+/* The best candidate for a request: tgl_planner_estimate(), then the wisdom of the request. */
+tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
+                              const tgl_request *request, tgl_candidate *choice);
+
+/* What the wisdom (the file of measured kernel times, wisdom.h) says about a product. */
+typedef struct tgl_consulted {
+    tgl_measured chosen;   /* the line that determined the choice; chosen.kernel NULL: none */
+    int measured;          /* candidates with a line that may be used */
+    int stale, unusable;   /* lines that are stale; lines of kernels that cannot be chosen */
+    const char *why_stale; /* why one of the stale lines is stale */
+    bool has_choice;       /* the choice without the wisdom is among the measured candidates */
+    bool has_sustained;    /* the choice without the wisdom was also measured at the power limit */
+} tgl_consulted;
+
+/* Replaces *choice, which the planner has chosen without measured times, by the candidate that was
+ * measured to be fastest. Considers only candidates for exactly this product, with the arithmetic
+ * of *choice, that respect the request. all: whether *said counts all lines, which takes longer. */
+void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
+                         bool all, tgl_candidate *choice, tgl_consulted *said);
+
+/* *list := the candidates that are worth measuring, with the arithmetic of `choice`, in the order
+ * in which they are to be measured: the choice, the best of each family, all others by predicted
+ * time. The caller frees the list. Returns their number; 0: no memory. */
+int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
+                          const tgl_candidate *choice, tgl_candidate **list);
+
+/* *list := variants of a candidate, given by its kernel string, in each of which one option has
+ * another value. Otherwise as tgl_planner_promising(). */
+int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
+                         const tgl_candidate *choice, const char *kernel, tgl_candidate **list);
+
+/* source := tgl_wisdom_source() of a candidate's launches (not rejected). False: no memory. */
+bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape,
+                        const tgl_candidate *candidate, char source[TGL_SOURCE_SIZE]);
+
+#endif
