@@ -40,7 +40,7 @@ typedef struct build {
  * a chip of unlimited sizes. */
 static tgl_status find_samples(tgl_samples *samples, tgl_type type, int capability)
 {
-    const tgl_chip *chip, own = tgl_warm_chip(capability);
+    const tgl_chip *chip, own = tgl_chip_of_capability(capability);
     int chips = 0;
     for (int i = 0; (chip = tgl_chip_at(i)) != NULL; i++) {
         if (chip->capability != capability) continue;

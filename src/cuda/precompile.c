@@ -144,20 +144,6 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const 
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-tgl_chip tgl_warm_chip(int capability)
-{
-    tgl_chip chip = *tgl_chip_at(0);
-    chip.name = "";
-    chip.text = "";
-    chip.capability = capability;
-    chip.features = tgl_chip_features(capability);
-    chip.fp32_lanes = tgl_chip_fp32_lanes(capability);
-    chip.tensor_flops = tgl_chip_tensor_flops(capability);
-    chip.tensor_f64_flops = tgl_chip_tensor_f64_flops(capability);
-    chip.cluster_max = (chip.features & TGL_HAS_CLUSTERS) != 0 ? TGL_CLUSTER_MAX : 1;
-    return chip;
-}
-
 /* Compiles the kernels that a run of the list with aligned operands uses. Reports them under the
  * name of the configuration. */
 static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, const char *name,
@@ -178,7 +164,7 @@ static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, co
 static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                              const char *name, int capability)
 {
-    const tgl_chip chip = tgl_warm_chip(capability);
+    const tgl_chip chip = tgl_chip_of_capability(capability);
     tgl_candidate candidate = {.choice = *choice};
     tgl_launch_list list;
     if (choice->family->unsupported_reason(shape, &chip) != NULL) return TGL_OK;

@@ -6,6 +6,7 @@
  */
 #include "plan/chips.h"
 #include "plan/kernel_source.h"
+#include "plan/limits.h"
 
 #include <string.h>
 
@@ -96,4 +97,18 @@ tgl_chip tgl_chip_with_usual_rates(const tgl_chip *chip)
     if (known.clock_mhz <= 0) known.clock_mhz = USUAL_MHZ;
     if (known.l2_rate <= 0) known.l2_rate = tgl_chip_l2_rate(known.sms, known.clock_mhz);
     return known;
+}
+
+tgl_chip tgl_chip_of_capability(int capability)
+{
+    tgl_chip chip = *tgl_chip_at(0);
+    chip.name = "";
+    chip.text = "";
+    chip.capability = capability;
+    chip.features = tgl_chip_features(capability);
+    chip.fp32_lanes = tgl_chip_fp32_lanes(capability);
+    chip.tensor_flops = tgl_chip_tensor_flops(capability);
+    chip.tensor_f64_flops = tgl_chip_tensor_f64_flops(capability);
+    chip.cluster_max = (chip.features & TGL_HAS_CLUSTERS) != 0 ? TGL_CLUSTER_MAX : 1;
+    return chip;
 }

@@ -36,6 +36,10 @@ const tgl_chip *tgl_chip_find(const char *name);
 /* The chip whose `text` is the device name that the driver reports; NULL: not in the table. */
 const tgl_chip *tgl_chip_of(const char *device_name);
 
+/* A chip of this capability to compile for: its features are those of the capability, and its sizes
+ * are so large that no configuration is rejected for them. */
+tgl_chip tgl_chip_of_capability(int capability);
+
 /* FP32 lanes of an SM, from the throughput table of the CUDA programming guide: 64 for 7.x and 8.0,
  * else 128; 0 before 7.0: unknown. */
 int tgl_chip_fp32_lanes(int capability);
