@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Devices: names, options, errors, properties, memory, timers (src/api/device_handle.c).
+ * Devices: names, options, errors, properties, memory, timers (src/api/device_handle.c, src/backend/timer.c).
  */
 #include "support.h"
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one table of status names and texts, and the version.
+ * The one table of status names and texts.
  */
 #include "tegula/tegula.h"
-
-#define TGL_STRING(x)         #x
-#define TGL_VERSION3(a, b, c) TGL_STRING(a) "." TGL_STRING(b) "." TGL_STRING(c)
 
 /* Indexed by status. Columns: identifier, sentence. */
 static const struct {
@@ -88,9 +85,4 @@ const char *tgl_status_name(tgl_status status)
 const char *tgl_status_text(tgl_status status)
 {
     return is_known(status) ? statuses[status].text : "not a status of this version";
-}
-
-const char *tgl_version(void)
-{
-    return TGL_VERSION3(TGL_VERSION_MAJOR, TGL_VERSION_MINOR, TGL_VERSION_PATCH);
 }
