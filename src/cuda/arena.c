@@ -325,12 +325,6 @@ static tgl_status clear_counters(tgl_device *dev, tgl_arena *arena, CUstream str
     return TGL_OK;
 }
 
-/* Bytes of workspace of a run. */
-static size_t bytes_of(const tgl_launch_list *list, const tgl_run *run)
-{
-    return list->counter_bytes + tgl_list_scratch_of(list, run);
-}
-
 /* *arena := the stream's arena, with the caller added to its users. NULL: the run needs more than
  * TGL_STREAM_BYTES, streams cannot be identified, or there is no free row. */
 static tgl_status find_arena(tgl_device *dev, size_t bytes, CUstream stream, tgl_arena **arena)
@@ -350,10 +344,10 @@ static tgl_status find_arena(tgl_device *dev, size_t bytes, CUstream stream, tgl
     return TGL_OK;
 }
 
-/* Takes the run's workspace from an arena that the caller has pinned. space->arena stays NULL if
- * the limit would be exceeded. */
+/* Takes memory of an arena that the caller has pinned. space->arena stays NULL if the limit would
+ * be exceeded. */
 static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
-                            const tgl_run *run, CUstream stream, tgl_workspace *space)
+                            const tgl_run *run, CUstream stream, tgl_arena_space *space)
 {
     const tgl_cuda *cuda = dev->state;
     bool fits = true;
@@ -362,7 +356,7 @@ static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_
     if (status == TGL_OK) status = grow(dev, arena, list, run, stream, &fits);
     if (status == TGL_OK && fits) status = clear_counters(dev, arena, stream);
     if (status == TGL_OK && fits) {
-        *space = (tgl_workspace){arena->counters.at, arena->scratch.at, .arena = arena};
+        *space = (tgl_arena_space){arena->counters.at, arena->scratch.at, arena};
         return TGL_OK;
     }
     pthread_mutex_unlock(&arena->lock);
@@ -370,88 +364,21 @@ static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_
     return status;
 }
 
-/* Takes the run's workspace from the arena of the stream or from the shared one. space->arena stays
- * NULL if the limit would be exceeded. */
-static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
-                             CUstream stream, tgl_workspace *space)
+tgl_status tgl_arena_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
+                          CUstream stream, tgl_arena_space *space)
 {
     const tgl_cuda *cuda = dev->state;
+    const size_t bytes = list->counter_bytes + tgl_list_scratch_of(list, run);
     tgl_arena *arena;
-    TGL_TRY(find_arena(dev, bytes_of(list, run), stream, &arena));
+    *space = (tgl_arena_space){.arena = NULL};
+    TGL_TRY(find_arena(dev, bytes, stream, &arena));
     if (arena != NULL) TGL_TRY(take_from(dev, arena, list, run, stream, space));
-    if (space->arena != NULL) return TGL_OK;
-    return take_from(dev, pin_shared(cuda->arenas), list, run, stream, space);
-}
-
-/* ---- Memory that is no arena ----------------------------------------------------------------- */
-
-static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
-                           CUstream stream, tgl_workspace *space)
-{
-    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    CUdeviceptr own = NULL;
-    const int mode = tgl_cuda_relax_capture(driver);
-    CUresult result = driver->cuMemAllocAsync(&own, bytes_of(list, run), stream);
-    if (result == CUDA_SUCCESS && list->counter_bytes > 0) {
-        result = driver->cuMemsetD8Async(own, 0, list->counter_bytes, stream);
-        if (result != CUDA_SUCCESS) driver->cuMemFreeAsync(own, stream);
-    }
-    tgl_cuda_restore_capture(driver, mode);
-    TGL_TRY(tgl_cuda_check(dev, result, "allocating workspace for a run"));
-    *space = (tgl_workspace){own, (char *)own + list->counter_bytes, .own = own};
-    return TGL_OK;
-}
-
-/* Uses given memory as workspace: sets its counters to zero in the stream. */
-static tgl_status take_given(tgl_device *dev, const tgl_launch_list *list, char *counters,
-                             CUstream stream, tgl_workspace *space)
-{
-    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    *space = (tgl_workspace){counters, counters + list->counter_bytes, .arena = NULL};
-    if (list->counter_bytes == 0) return TGL_OK;
-    return tgl_cuda_check(dev, driver->cuMemsetD8Async(counters, 0, list->counter_bytes, stream),
-                          "clearing counters");
-}
-
-/* Uses the memory of the graph into which the run is captured, or else adds a node to the graph
- * that allocates memory. */
-static tgl_status take_captured(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
-                                CUstream stream, tgl_workspace *space)
-{
-    enum { GRAPH_MEMORY_VERSION = 11040 }; /* the first driver with memory nodes in graphs */
-    const tgl_cuda *cuda = dev->state;
-    CUdeviceptr of_graph;
-    TGL_TRY(tgl_graph_memory_take(dev, bytes_of(list, run), stream, &of_graph));
-    if (of_graph != NULL) {
-        const tgl_status status = take_given(dev, list, of_graph, stream, space);
-        space->is_of_graph = status == TGL_OK;
-        if (status != TGL_OK) tgl_graph_memory_give_back(cuda);
-        return status;
-    }
-    if (cuda->has_async_alloc && cuda->facts.driver_version >= GRAPH_MEMORY_VERSION)
-        return take_own(dev, list, run, stream, space);
-    return tgl_fail(TGL_UNSUPPORTED,
-                    "the stream is being captured, and this driver cannot allocate workspace in a "
-                    "graph: give the run a workspace of tgl_plan_workspace_size() bytes");
-}
-
-/* ---- Taking and giving back ------------------------------------------------------------------ */
-
-tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
-                              CUstream stream, tgl_workspace *space)
-{
-    const tgl_cuda *cuda = dev->state;
-    bool captured;
-    *space = (tgl_workspace){.own = NULL};
-    if (bytes_of(list, run) == 0) return TGL_OK;
-    if (run->workspace != NULL) return take_given(dev, list, run->workspace, stream, space);
-    TGL_TRY(tgl_cuda_is_captured(dev, stream, &captured));
-    if (captured) return take_captured(dev, list, run, stream, space);
-    TGL_TRY(take_arena(dev, list, run, stream, space));
+    if (space->arena == NULL)
+        TGL_TRY(take_from(dev, pin_shared(cuda->arenas), list, run, stream, space));
     if (space->arena != NULL) return TGL_OK;
     return tgl_fail(TGL_NO_MEMORY,
-                    "%zu bytes of workspace are more than %s may keep for its streams, %zu",
-                    bytes_of(list, run), dev->name, cuda->arenas->bytes_max);
+                    "%zu bytes of workspace are more than %s may keep for its streams, %zu", bytes,
+                    dev->name, cuda->arenas->bytes_max);
 }
 
 /* Records the event after which other runs may use the shared arena. If that fails, waits for the
@@ -467,24 +394,13 @@ static CUresult record_passed(const tgl_driver *driver, const tgl_arena *arena, 
     return result;
 }
 
-tgl_status tgl_workspace_give_back(tgl_device *dev, tgl_workspace *space, CUstream stream,
-                                   tgl_status status)
+CUresult tgl_arena_give_back(const tgl_cuda *cuda, tgl_arena *arena, CUstream stream,
+                             bool has_failed)
 {
-    const tgl_cuda *cuda = dev->state;
-    const tgl_driver *driver = &cuda->driver;
     CUresult result = CUDA_SUCCESS;
-    if (space->own != NULL) {
-        const int mode = tgl_cuda_relax_capture(driver);
-        result = driver->cuMemFreeAsync(space->own, stream);
-        tgl_cuda_restore_capture(driver, mode);
-    }
-    if (space->is_of_graph) tgl_graph_memory_give_back(cuda);
-    if (space->arena != NULL) {
-        tgl_arena *arena = space->arena;
-        if (status != TGL_OK) arena->is_dirty = true;
-        if (is_shared(cuda->arenas, arena)) result = record_passed(driver, arena, stream);
-        pthread_mutex_unlock(&arena->lock);
-        unpin(cuda->arenas, arena);
-    }
-    return status != TGL_OK ? status : tgl_cuda_check(dev, result, "giving workspace back");
+    if (has_failed) arena->is_dirty = true;
+    if (is_shared(cuda->arenas, arena)) result = record_passed(&cuda->driver, arena, stream);
+    pthread_mutex_unlock(&arena->lock);
+    unpin(cuda->arenas, arena);
+    return result;
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workspace of runs. There are four sources:
- *   - the caller
- *   - an arena, which a device keeps for each stream. Runs in one stream are ordered, so all plans
- *     share it. It grows when a plan needs more
- *   - the shared arena, for runs that need more than TGL_STREAM_BYTES or find no room for an arena
- *     of their stream, and for drivers that cannot identify streams. A run in it waits, on the GPU,
- *     for the previous run in it, whatever its stream
- *   - for a captured run: memory that the graph holds (graph_memory.h), else a memory node
+ * Arenas: the workspace that a device keeps for each stream. Runs in one stream are ordered, so all
+ * plans share its arena. It grows when a plan needs more. The shared arena is for runs that need
+ * more than TGL_STREAM_BYTES or find no room for an arena of their stream, and for drivers that
+ * cannot identify streams. A run in it waits, on the GPU, for the previous run in it, whatever its
+ * stream.
  *
  * Arenas are not allocated by cuMemAllocAsync() because of a problem of driver 580. In a process
  * with memory from that function, a thread never ends if its default stream (CU_STREAM_PER_THREAD)
@@ -40,14 +37,6 @@ enum {
     TGL_STREAMS_BYTES = 64 << 20,
 };
 
-/* The workspace of one run. */
-typedef struct tgl_workspace {
-    char *counters, *scratch;
-    struct tgl_arena *arena; /* its lock is held; NULL: none */
-    CUdeviceptr own;         /* freed in stream order; NULL: none */
-    bool is_of_graph;        /* memory of a graph */
-} tgl_workspace;
-
 /* NULL: no memory. */
 struct tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda);
 
@@ -58,16 +47,20 @@ void tgl_arenas_destroy(tgl_cuda *cuda);
  * capture mode. */
 void tgl_arenas_trim(const tgl_cuda *cuda);
 
-/* Gets workspace for one run of the list. Its counters are zero when the stream's next work starts.
- * After success, call tgl_workspace_give_back(). Called in the device's context. Errors:
- * TGL_NO_MEMORY; TGL_UNSUPPORTED (the run is captured and the driver cannot allocate in graphs);
- * TGL_DRIVER. */
-tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
-                              CUstream stream, tgl_workspace *space);
+/* Memory of an arena for one run. */
+typedef struct tgl_arena_space {
+    char *counters, *scratch;
+    struct tgl_arena *arena; /* its lock is held */
+} tgl_arena_space;
 
-/* Gives back what tgl_workspace_take() has returned. Call this function after the list's last
- * launch. status: the result of the launches; a failure is returned unchanged. */
-tgl_status tgl_workspace_give_back(tgl_device *dev, tgl_workspace *space, CUstream stream,
-                                   tgl_status status);
+/* Takes the arena of the stream, or the shared one, for one run of the list. The counters are zero
+ * when the stream's next work starts. Called in the device's context. Errors: TGL_NO_MEMORY;
+ * TGL_DRIVER. */
+tgl_status tgl_arena_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
+                          CUstream stream, tgl_arena_space *space);
+
+/* Call this function after the list's last launch. has_failed: a launch failed. */
+CUresult tgl_arena_give_back(const tgl_cuda *cuda, struct tgl_arena *arena, CUstream stream,
+                             bool has_failed);
 
 #endif

@@ -8,10 +8,10 @@
  */
 #include "base/integers.h"
 #include "base/no_cancel.h"
-#include "cuda/arena.h"
 #include "cuda/cuda_launch.h"
 #include "cuda/cuda_state.h"
 #include "cuda/tensor_map.h"
+#include "cuda/workspace.h"
 #include "plan/launch_list.h"
 
 #include <pthread.h>

@@ -2,12 +2,11 @@
  *
  * Workspace of captured runs: see graph_memory.h. One lock protects the list of memories. It is
  * held from the first launch of a captured run to the last, because two host threads may use one
- * stream. A thread that holds this lock may lock arenas with trylock only (tgl_arenas_trim()).
+ * stream.
  */
 #include "cuda/graph_memory.h"
 
 #include "base/integers.h"
-#include "cuda/arena.h"
 
 #include <stdlib.h>
 
@@ -116,17 +115,15 @@ static bool has_room(const tgl_graph_memories *memories, size_t bytes)
 
 /* Allocates a memory of at least `bytes`: of `preferred` bytes if that is more and is within the
  * limit. NULL: there is no room. */
-static graph_memory *allocate(const tgl_cuda *cuda, size_t bytes, size_t preferred)
+static graph_memory *allocate(const tgl_cuda *cuda, size_t bytes, size_t preferred,
+                              bool *is_exhausted)
 {
     tgl_graph_memories *memories = cuda->graph_memories;
     if (preferred > bytes && has_room(memories, preferred)) bytes = preferred;
     graph_memory *it = has_room(memories, bytes) ? calloc(1, sizeof *it) : NULL;
     if (it == NULL) return NULL;
-    CUresult result = cuda->driver.cuMemAlloc(&it->at, bytes);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        tgl_arenas_trim(cuda);
-        result = cuda->driver.cuMemAlloc(&it->at, bytes);
-    }
+    const CUresult result = cuda->driver.cuMemAlloc(&it->at, bytes);
+    *is_exhausted = result == CUDA_ERROR_OUT_OF_MEMORY;
     if (result != CUDA_SUCCESS) {
         free(it);
         return NULL;
@@ -194,7 +191,8 @@ static bool hold(const tgl_driver *driver, graph_memory *it, const capture *by)
 /* A memory of at least `bytes` for a run in the capture's stream. NULL: there is none. If the
  * largest memory so far is too small, adds one twice as large, so that a graph has few. The old
  * ones are kept, because the nodes of earlier runs contain their addresses. */
-static graph_memory *memory_of(const tgl_cuda *cuda, size_t bytes, const capture *of)
+static graph_memory *memory_of(const tgl_cuda *cuda, size_t bytes, const capture *of,
+                               bool *is_exhausted)
 {
     const tgl_graph_memories *memories = cuda->graph_memories;
     graph_memory *largest = find_of(memories, of);
@@ -204,7 +202,7 @@ static graph_memory *memory_of(const tgl_cuda *cuda, size_t bytes, const capture
     if (it == NULL) {
         const int mode = tgl_cuda_relax_capture(&cuda->driver);
         free_unused(cuda);
-        it = allocate(cuda, size, largest != NULL ? 2 * largest->bytes : 0);
+        it = allocate(cuda, size, largest != NULL ? 2 * largest->bytes : 0, is_exhausted);
         tgl_cuda_restore_capture(&cuda->driver, mode);
     }
     return it != NULL && hold(&cuda->driver, it, of) ? it : NULL;
@@ -217,17 +215,18 @@ static bool has_functions(const tgl_driver *driver)
 }
 
 tgl_status tgl_graph_memory_take(tgl_device *dev, size_t bytes, CUstream stream,
-                                 CUdeviceptr *memory)
+                                 CUdeviceptr *memory, bool *is_exhausted)
 {
     const tgl_cuda *cuda = dev->state;
     capture of = {.status = 0};
     *memory = NULL;
+    *is_exhausted = false;
     if (!has_functions(&cuda->driver)) return TGL_OK;
     TGL_TRY(tgl_cuda_check(dev, read_capture(&cuda->driver, stream, &of),
                            "asking for a stream's graph"));
     if (of.status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return TGL_OK;
     pthread_mutex_lock(&cuda->graph_memories->lock);
-    const graph_memory *it = memory_of(cuda, bytes, &of);
+    const graph_memory *it = memory_of(cuda, bytes, &of, is_exhausted);
     if (it == NULL)
         pthread_mutex_unlock(&cuda->graph_memories->lock);
     else

@@ -37,10 +37,10 @@ bool tgl_graph_memories_trim(const tgl_cuda *cuda);
 
 /* *memory := memory for a run in a stream that is being captured. No other run gets it until
  * tgl_graph_memory_give_back(), to be called after the last launch. NULL: there is none, and
- * tgl_graph_memory_give_back() must not be called. Called in the device's context. Error:
- * TGL_DRIVER. */
+ * tgl_graph_memory_give_back() must not be called. *is_exhausted: there is none because the
+ * device's memory is exhausted. Called in the device's context. Error: TGL_DRIVER. */
 tgl_status tgl_graph_memory_take(tgl_device *dev, size_t bytes, CUstream stream,
-                                 CUdeviceptr *memory);
+                                 CUdeviceptr *memory, bool *is_exhausted);
 void tgl_graph_memory_give_back(const tgl_cuda *cuda);
 
 #endif

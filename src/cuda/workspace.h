@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Workspace of runs. There are three sources:
+ *   - the caller
+ *   - an arena: of the stream, or the shared one (arena.h)
+ *   - for a captured run: memory that the graph holds (graph_memory.h), else a memory node
+ */
+#ifndef TGL_CUDA_WORKSPACE_H
+#define TGL_CUDA_WORKSPACE_H
+
+#include "cuda/cuda_state.h"
+#include "plan/launch_list.h"
+
+/* The workspace of one run. */
+typedef struct tgl_workspace {
+    char *counters, *scratch;
+    struct tgl_arena *arena; /* its lock is held; NULL: none */
+    CUdeviceptr own;         /* freed in stream order; NULL: none */
+    bool is_of_graph;        /* memory of a graph */
+} tgl_workspace;
+
+/* Gets workspace for one run of the list. Its counters are zero when the stream's next work starts.
+ * After success, call tgl_workspace_give_back(). Called in the device's context. Errors:
+ * TGL_NO_MEMORY; TGL_UNSUPPORTED (the run is captured and the driver cannot allocate in graphs);
+ * TGL_DRIVER. */
+tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
+                              CUstream stream, tgl_workspace *space);
+
+/* Gives back what tgl_workspace_take() has returned. Call this function after the list's last
+ * launch. status: the result of the launches; a failure is returned unchanged. */
+tgl_status tgl_workspace_give_back(tgl_device *dev, tgl_workspace *space, CUstream stream,
+                                   tgl_status status);
+
+#endif
