@@ -6,7 +6,9 @@
  * so C := op(A)*op(B) is computed as C^T := op(B)^T*op(A)^T: A and B, m and n are exchanged, and
  * the transpose flags stay.
  */
-#include "cublas_state.h"
+#include "cublas.h"
+#include "cublas_types.h"
+#include "cublaslt.h"
 #include "elements.h"
 #include "problem_options.h"
 
@@ -14,73 +16,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+struct cublas_product {
+    const cublas *lib;
+    cublas_way way;
+    tgl_problem problem;
+    cublaslt_product light; /* CUBLAS_LT_BEST */
+};
+
 const char *cublas_way_name(cublas_way way)
 {
     return way == CUBLAS_DEFAULT ? "cublas" : "cublaslt";
-}
-
-int cublas_operation(tgl_transpose trans)
-{
-    return trans == TGL_NO_TRANS     ? CUBLAS_OP_N
-           : trans == TGL_CONJ_TRANS ? CUBLAS_OP_C
-                                     : CUBLAS_OP_T;
-}
-
-int64_t cublas_result_stride(const tgl_problem *p)
-{
-    return p->type_d != 0 ? p->stride_d : p->stride_c;
-}
-
-/* Columns: type; cudaDataType; cublasComputeType_t; type of alpha and beta; 0 and 1 of that type,
- * complex numbers as pairs. */
-static const float f32[][2] = {{0, 0}, {1, 0}};
-static const double f64[][2] = {{0, 0}, {1, 0}};
-static const int32_t i32[] = {0, 1};
-static const struct type_row {
-    tgl_type type;
-    int data, compute, scale;
-    const void *scalars[2];
-} types[] = {
-    {TGL_F32, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
-    {TGL_F64, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F, {f64[0], f64[1]}},
-    {TGL_F16, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
-    {TGL_BF16, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
-    {TGL_F8_E4M3, CUDA_R_8F_E4M3, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
-    {TGL_F8_E5M2, CUDA_R_8F_E5M2, CUBLAS_COMPUTE_32F, CUDA_R_32F, {f32[0], f32[1]}},
-    {TGL_I8, CUDA_R_8I, CUBLAS_COMPUTE_32I, CUDA_R_32I, {&i32[0], &i32[1]}},
-    {TGL_I32, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I, {&i32[0], &i32[1]}},
-    {TGL_C64, CUDA_C_32F, CUBLAS_COMPUTE_32F, CUDA_C_32F, {f32[0], f32[1]}},
-    {TGL_C128, CUDA_C_64F, CUBLAS_COMPUTE_64F, CUDA_C_64F, {f64[0], f64[1]}},
-};
-
-static const struct type_row *row_of(tgl_type type)
-{
-    const int count = (int)(sizeof types / sizeof types[0]);
-    for (int i = 0; i < count; i++)
-        if (types[i].type == type) return &types[i];
-    return &types[0];
-}
-
-int cublas_data_type(tgl_type type)
-{
-    return row_of(type)->data;
-}
-
-int cublas_scale_type(tgl_type type)
-{
-    return row_of(type)->scale;
-}
-
-int cublas_compute_type(const tgl_problem *p)
-{
-    const bool is_single = p->type_a == TGL_F32 || p->type_a == TGL_C64;
-    return is_single && p->compute == TGL_COMPUTE_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                       : row_of(p->type_a)->compute;
-}
-
-const void *cublas_scalar(const tgl_problem *p, int value)
-{
-    return row_of(p->type_a)->scalars[value];
 }
 
 /* Runs a single product of one type without TF32 by the functions that most programs call, as
@@ -119,14 +64,14 @@ static cublasStatus_t run_ex(const cublas *c, const tgl_problem *p, operand_set 
 
 static bool is_plain(const tgl_problem *p)
 {
-    return p->batch == 1 && row_of(p->type_a)->scale == row_of(p->type_a)->data &&
+    return p->batch == 1 && cublas_scale_type(p->type_a) == cublas_data_type(p->type_a) &&
            problem_result_type(p) == p->type_a &&
            cublas_compute_type(p) != CUBLAS_COMPUTE_32F_FAST_TF32;
 }
 
 bool cublas_run(const cublas_product *x, operand_set s)
 {
-    if (x->way == CUBLAS_LT_BEST) return cublaslt_run(x, &x->algo, s) == 0;
+    if (x->way == CUBLAS_LT_BEST) return cublaslt_run(&x->light, s);
     return (is_plain(&x->problem) ? run_plain : run_ex)(x->lib, &x->problem, s) == 0;
 }
 
@@ -159,7 +104,7 @@ cublas_product *cublas_prepare(cublas *c, cublas_way way, const operands *o, cha
         return NULL;
     }
     *x = (cublas_product){.lib = c, .way = way, .problem = *p};
-    if (way == CUBLAS_DEFAULT || cublaslt_choose(x, o, message, message_size)) return x;
+    if (way == CUBLAS_DEFAULT || cublaslt_choose(&x->light, c, o, message, message_size)) return x;
     cublas_release(x);
     return NULL;
 }
@@ -167,12 +112,7 @@ cublas_product *cublas_prepare(cublas *c, cublas_way way, const operands *o, cha
 void cublas_release(cublas_product *x)
 {
     if (x == NULL) return;
-    const cublas_functions *call = &x->lib->call;
-    if (x->C != NULL) call->cublasLtMatrixLayoutDestroy(x->C);
-    if (x->B != NULL) call->cublasLtMatrixLayoutDestroy(x->B);
-    if (x->A != NULL) call->cublasLtMatrixLayoutDestroy(x->A);
-    if (x->desc != NULL) call->cublasLtMatmulDescDestroy(x->desc);
-    tgl_free(x->lib->dev, x->workspace);
+    if (x->way == CUBLAS_LT_BEST) cublaslt_release(&x->light);
     free(x);
 }
 

@@ -2,7 +2,7 @@
  *
  * Finds cuBLAS and cuBLASLt with dlopen, and opens them on the device of a CUDA context.
  */
-#include "cublas_state.h"
+#include "cublas_load.h"
 
 #include <dlfcn.h>
 #include <glob.h>

@@ -2,20 +2,12 @@
  *
  * cuBLASLt's algorithm for a product: the fastest of those that its heuristic proposes.
  */
-#include "cublas_state.h"
+#include "cublaslt.h"
+#include "cublas_types.h"
 #include "problem_options.h"
 
 #include <math.h>
 #include <stdio.h>
-
-cublasStatus_t cublaslt_run(const cublas_product *x, const cublasLtMatmulAlgo_t *algo,
-                            operand_set s)
-{
-    const cublas *c = x->lib;
-    return c->call.cublasLtMatmul(c->light, x->desc, cublas_scalar(&x->problem, 1), s.B, x->A, s.A,
-                                  x->B, cublas_scalar(&x->problem, 0), s.C, x->C, s.C, x->C, algo,
-                                  x->workspace, x->workspace_size, NULL);
-}
 
 enum { CANDIDATES = 16, TRIALS = 5 };
 /* NVIDIA's recommendation for Hopper (cuBLAS documentation, cublasSetWorkspace) */
@@ -37,7 +29,7 @@ static cublasStatus_t make_layout(const cublas *c, const tgl_problem *p, tgl_typ
 }
 
 /* Describes the stored matrices as column-major ones, with rows and columns exchanged. */
-static cublasStatus_t describe_matrices(cublas_product *x)
+static cublasStatus_t describe_matrices(cublaslt_product *x)
 {
     const cublas_functions *call = &x->lib->call;
     const tgl_problem *p = &x->problem;
@@ -66,20 +58,29 @@ static cublasStatus_t describe_matrices(cublas_product *x)
     return status;
 }
 
+static cublasStatus_t run_with(const cublaslt_product *x, const cublasLtMatmulAlgo_t *algo,
+                               operand_set s)
+{
+    const cublas *c = x->lib;
+    return c->call.cublasLtMatmul(c->light, x->desc, cublas_scalar(&x->problem, 1), s.B, x->A, s.A,
+                                  x->B, cublas_scalar(&x->problem, 0), s.C, x->C, s.C, x->C, algo,
+                                  x->workspace, x->workspace_size, NULL);
+}
+
 /* The mean seconds of a call, after a warm-up call; infinite if one fails. */
-static double try_algorithm(const cublas_product *x, const cublasLtMatmulAlgo_t *algo,
+static double try_algorithm(const cublaslt_product *x, const cublasLtMatmulAlgo_t *algo,
                             const operands *o, tgl_timer *timer)
 {
     double seconds;
     for (int i = 0; i <= TRIALS; i++) {
         if (i == 1 && tgl_timer_start(timer, NULL) != TGL_OK) return HUGE_VAL;
-        if (cublaslt_run(x, algo, operands_for(o, i)) != 0) return HUGE_VAL;
+        if (run_with(x, algo, operands_for(o, i)) != 0) return HUGE_VAL;
     }
     return tgl_timer_stop(timer, NULL, &seconds) == TGL_OK ? seconds / TRIALS : HUGE_VAL;
 }
 
 /* Times the algorithms and keeps the fastest. false: none works. */
-static bool try_all(cublas_product *x, const operands *o,
+static bool try_all(cublaslt_product *x, const operands *o,
                     const cublasLtMatmulHeuristicResult_t *results, int count)
 {
     tgl_timer *timer;
@@ -97,7 +98,7 @@ static bool try_all(cublas_product *x, const operands *o,
     return best < HUGE_VAL;
 }
 
-static cublasStatus_t ask_heuristic(const cublas_product *x,
+static cublasStatus_t ask_heuristic(const cublaslt_product *x,
                                     cublasLtMatmulHeuristicResult_t *results, int *count)
 {
     const cublas_functions *call = &x->lib->call;
@@ -114,10 +115,12 @@ static cublasStatus_t ask_heuristic(const cublas_product *x,
     return status;
 }
 
-bool cublaslt_choose(cublas_product *x, const operands *o, char *message, size_t message_size)
+bool cublaslt_choose(cublaslt_product *x, const cublas *lib, const operands *o, char *message,
+                     size_t message_size)
 {
     cublasLtMatmulHeuristicResult_t results[CANDIDATES];
     int count = 0;
+    *x = (cublaslt_product){.lib = lib, .problem = o->problem};
     x->workspace_size = workspace_wanted;
     if (tgl_alloc(o->dev, x->workspace_size, &x->workspace) != TGL_OK) x->workspace_size = 0;
     cublasStatus_t status = describe_matrices(x);
@@ -129,4 +132,19 @@ bool cublaslt_choose(cublas_product *x, const operands *o, char *message, size_t
     else
         snprintf(message, message_size, "none of cuBLASLt's %d algorithms works", count);
     return false;
+}
+
+void cublaslt_release(cublaslt_product *x)
+{
+    const cublas_functions *call = &x->lib->call;
+    if (x->C != NULL) call->cublasLtMatrixLayoutDestroy(x->C);
+    if (x->B != NULL) call->cublasLtMatrixLayoutDestroy(x->B);
+    if (x->A != NULL) call->cublasLtMatrixLayoutDestroy(x->A);
+    if (x->desc != NULL) call->cublasLtMatmulDescDestroy(x->desc);
+    tgl_free(x->lib->dev, x->workspace);
+}
+
+bool cublaslt_run(const cublaslt_product *x, operand_set s)
+{
+    return run_with(x, &x->algo, s) == 0;
 }
