@@ -22,34 +22,11 @@
 
 /* ---- The memory ------------------------------------------------------------------------------ */
 
-/* Sets number `part` of element `at`. */
-static void set_element(check_buffer *buffer, int64_t at, int part, double x)
-{
-    element_set(buffer->type, buffer->image, at * element_parts(buffer->type) + part, x);
-}
-
-static int64_t view_index(const check_view *v, int64_t b, int64_t i, int64_t j)
-{
-    return v->offset + b * v->batch + i * v->row + j * v->column;
-}
-
-double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j, int part)
-{
-    return element_get(buffer->type, buffer->image,
-                       view_index(&buffer->view, b, i, j) * element_parts(buffer->type) + part);
-}
-
-bool check_buffer_make_image(check_buffer *buffer)
-{
-    buffer->image = malloc(check_buffer_bytes(buffer));
-    return buffer->image != NULL;
-}
-
 static void fill_with_nan(check_buffer *buffer)
 {
     for (int64_t i = 0; i < buffer->size; i++)
         for (int part = 0; part < element_parts(buffer->type); part++)
-            set_element(buffer, i, part, NAN);
+            check_buffer_set(buffer, i, part, NAN);
 }
 
 /* X: rows of `ld` numbers. */
@@ -59,8 +36,8 @@ static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int6
     const int parts = element_parts(buffer->type);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns * parts; j++)
-            set_element(buffer, view_index(&buffer->view, batch, i, j / parts), (int)(j % parts),
-                        X[i * ld + j]);
+            check_buffer_set(buffer, check_view_index(&buffer->view, batch, i, j / parts),
+                             (int)(j % parts), X[i * ld + j]);
 }
 
 /* has_no_alpha(): whether alpha is 0. has_no_beta(): whether beta is 0. */
@@ -103,15 +80,15 @@ static void fill_c(check_case *c, random_state *r)
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n * parts; j++)
-                set_element(&c->c, view_index(&c->c.view, b, i, j / parts), (int)(j % parts),
-                            unread ? NAN : scale * (2 * random_unit(r) - 1));
+                check_buffer_set(&c->c, check_view_index(&c->c.view, b, i, j / parts),
+                                 (int)(j % parts), unread ? NAN : scale * (2 * random_unit(r) - 1));
 }
 
 /* ---- The reference result -------------------------------------------------------------------- */
 
-typedef struct operands {
+typedef struct factors {
     double *A, *B, *c_row; /* op(A), op(B) of one product, and a row of its C */
-} operands;
+} factors;
 
 static bool is_conjugated(tgl_transpose trans)
 {
@@ -123,10 +100,10 @@ static reference_complex complex_sum(const check_case *c, int64_t batch, int64_t
 {
     const tgl_problem *p = &c->problem;
     if (has_no_alpha(c) || p->k == 0) return (reference_complex){{0, 0}, {0, 0}};
-    return reference_complex_dot(p->k, p->type_a, c->a.image, view_index(&c->a.view, batch, i, 0),
-                                 c->a.view.column, is_conjugated(p->trans_a), c->b.image,
-                                 view_index(&c->b.view, batch, 0, j), c->b.view.row,
-                                 is_conjugated(p->trans_b));
+    return reference_complex_dot(
+        p->k, p->type_a, c->a.image, check_view_index(&c->a.view, batch, i, 0), c->a.view.column,
+        is_conjugated(p->trans_a), c->b.image, check_view_index(&c->b.view, batch, 0, j),
+        c->b.view.row, is_conjugated(p->trans_b));
 }
 
 static void compute_complex_reference(const check_case *c, int64_t batch)
@@ -147,7 +124,7 @@ static void compute_complex_reference(const check_case *c, int64_t batch)
     }
 }
 
-static void compute_reference(const check_case *c, int64_t batch, const operands *o)
+static void compute_reference(const check_case *c, int64_t batch, const factors *o)
 {
     const tgl_problem *p = &c->problem;
     if (element_parts(p->type_a) == 2) {
@@ -169,7 +146,7 @@ static void compute_reference(const check_case *c, int64_t batch, const operands
 /* Draws A and B, and computes the reference. All products of a batch use the first matrix if the
  * stride is 0. For complex types, A and B are drawn as the factors of a real product of m, 2n and
  * 2k; every other row of its B is left out. */
-static void fill_products(check_case *c, random_state *r, const operands *o)
+static void fill_products(check_case *c, random_state *r, const factors *o)
 {
     const tgl_problem *p = &c->problem;
     const int64_t parts = element_parts(p->type_a), k = p->k * parts, n = p->n * parts;
@@ -188,9 +165,9 @@ static bool make_contents(check_case *c, random_state *r)
     const tgl_problem *p = &c->problem;
     const int64_t parts = element_parts(p->type_a);
     const size_t results = (size_t)(p->batch * p->m * p->n * parts);
-    operands o = {malloc(sizeof(double) * (size_t)(2 * p->m * p->k * parts + 1)),
-                  malloc(sizeof(double) * (size_t)(2 * p->k * p->n * parts * parts + 1)),
-                  malloc(sizeof(double) * (size_t)(p->n + 1))};
+    factors o = {malloc(sizeof(double) * (size_t)(2 * p->m * p->k * parts + 1)),
+                 malloc(sizeof(double) * (size_t)(2 * p->k * p->n * parts * parts + 1)),
+                 malloc(sizeof(double) * (size_t)(p->n + 1))};
     c->reference = malloc(sizeof *c->reference * (results + 1));
     const bool ok = o.A != NULL && o.B != NULL && o.c_row != NULL && c->reference != NULL &&
                     check_buffer_make_image(&c->a) && check_buffer_make_image(&c->b) &&
@@ -234,11 +211,6 @@ void check_case_free(check_case *c)
 
 /* ---- Comparing a result ---------------------------------------------------------------------- */
 
-size_t check_buffer_bytes(const check_buffer *buffer)
-{
-    return (size_t)buffer->size * tgl_type_size(buffer->type);
-}
-
 const check_buffer *check_case_result(const check_case *c)
 {
     return c->d.size > 0 ? &c->d : &c->c;
@@ -260,7 +232,7 @@ static void compare_padding(const check_case *c, const unsigned char *after, che
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++) {
-                const size_t at = (size_t)view_index(&result->view, b, i, j) * size;
+                const size_t at = (size_t)check_view_index(&result->view, b, i, j) * size;
                 memcpy(rest + at, result->image + at, size);
             }
     int64_t at = 0;
@@ -285,8 +257,9 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t q = 0; q < p->n * parts; q++, reference++) {
                 const int64_t j = q / parts;
-                const double x = element_get(
-                    result->type, after, view_index(&result->view, b, i, j) * parts + q % parts);
+                const double x =
+                    element_get(result->type, after,
+                                check_view_index(&result->view, b, i, j) * parts + q % parts);
                 double error;
                 if (error_add(errors, result->type, x, reference, c->bound, &error) ||
                     verdict->text[0] != '\0')

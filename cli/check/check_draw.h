@@ -5,7 +5,7 @@
 #ifndef CLI_CHECK_DRAW_H
 #define CLI_CHECK_DRAW_H
 
-#include "check_case.h"
+#include "case_data.h"
 
 /* Draws all of a case but its memory and its reference result. */
 void check_draw(const check_drawing *from, random_state *r, check_case *c);

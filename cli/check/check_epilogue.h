@@ -5,7 +5,7 @@
 #ifndef CLI_CHECK_EPILOGUE_H
 #define CLI_CHECK_EPILOGUE_H
 
-#include "check_case.h"
+#include "case_data.h"
 
 /* Draws c->epilogue and the layout of bias and residual, for a problem that is drawn already. */
 void check_epilogue_draw(random_state *r, check_case *c);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The memory of an operand of a random problem: matrices with padding and guards in a buffer.
+ */
+#ifndef CLI_CHECK_BUFFER_H
+#define CLI_CHECK_BUFFER_H
+
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+
+/* The index in its buffer of element (i, j) of op(X[b]), or of C[b]: offset + b*batch + i*row +
+ * j*column, in elements. */
+typedef struct check_view {
+    int64_t offset, batch, row, column;
+} check_view;
+
+/* A buffer and the matrices in it. */
+typedef struct check_buffer {
+    check_view view;
+    tgl_type type;
+    int64_t size;         /* number of elements, guards included */
+    unsigned char *image; /* the buffer's contents before the product */
+    bool null;            /* the product gets NULL for it: it is not accessed */
+} check_buffer;
+
+/* The size of a buffer in bytes. Allocating its image; false: no memory. */
+size_t check_buffer_bytes(const check_buffer *buffer);
+bool check_buffer_make_image(check_buffer *buffer);
+
+/* The index of an element in its buffer. */
+int64_t check_view_index(const check_view *v, int64_t b, int64_t i, int64_t j);
+
+/* Number `part` of element (i, j) of matrix b of a buffer, read from the image; of element `at`,
+ * written to it. */
+double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j, int part);
+void check_buffer_set(check_buffer *buffer, int64_t at, int part, double x);
+
+#endif
