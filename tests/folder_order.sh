@@ -21,9 +21,11 @@ cpu/plan
 cpu/run cuda sim
 api
 '
-# The files of cli/ itself are the commands. The first floor is the library: learn/learn_plan.c makes plans of
-# kernels that are not part of it; all others include its public header only.
+# The files of cli/ itself are the commands. The first floors are the library: learn/learn_plan.c makes plans of
+# kernels that are not part of it, and ladder/truth.c calls the rung that runs on the host; all others include
+# its public header only.
 floors_of_cli='
+kernels
 api families sim
 reference
 common

@@ -8,6 +8,8 @@
 #include "random.h"
 #include "reference.h"
 
+#include "../../kernels/ladder/00_reference.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -71,11 +71,6 @@ reference_complex reference_complex_dot(int64_t k, tgl_type type, const void *a,
 reference_complex reference_complex_finish(const double alpha[2], const reference_complex *sum,
                                            int64_t k, const double beta[2], const double c[2]);
 
-/* Computes sums of products and of their magnitudes by kernels/ladder/00_reference.c. A is m x k, B
- * is k x n, row-major; the sums are m x n and tight, and must not overlap anything. */
-void reference_product(int64_t m, int64_t n, int64_t k, const float *A, int64_t lda, const float *B,
-                       int64_t ldb, double *restrict sum, double *restrict magnitude);
-
 /* ---- Epilogues ------------------------------------------------------------------------------- */
 
 long double reference_activation(tgl_activation activation, long double x);

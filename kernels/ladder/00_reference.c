@@ -11,7 +11,7 @@
  * The loops run in the order i, p, j: the innermost loop accesses adjacent elements of rows of B
  * and of the result, so the compiler vectorises it. In the order i, j, p it would stride through B.
  */
-#include "reference.h"
+#include "00_reference.h"
 
 #include <math.h>
 
