@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Devices: names, options, errors, properties, memory, timers (src/api/device_handle.c, src/backend/timer.c).
+ * Devices: names, options, errors, properties, memory (src/api/device_handle.c) and timers
+ * (src/backend/timer.c).
  */
 #include "support.h"
 

@@ -88,7 +88,7 @@ static const struct {
 static bool fits_32_bits(const blas_gemm *g)
 {
     const int64_t values[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldc};
-    for (size_t i = 0; i < COUNT_OF(values); i++)
+    for (size_t i = 0; i < BLAS_COUNT_OF(values); i++)
         if (values[i] > INT32_MAX) return false;
     return true;
 }
@@ -97,7 +97,7 @@ static bool fits_32_bits(const blas_gemm *g)
  * loader. */
 static bool multiply_by_next(const blas_gemm *g)
 {
-    for (size_t i = 0; i < COUNT_OF(functions); i++) {
+    for (size_t i = 0; i < BLAS_COUNT_OF(functions); i++) {
         if (functions[i].type != g->type || (!functions[i].is_64 && !fits_32_bits(g))) continue;
         void *address = dlsym(RTLD_NEXT, functions[i].name);
         if (address == NULL) continue;

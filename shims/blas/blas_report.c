@@ -33,14 +33,14 @@ void blas_report(const char *routine, int argument, bool is_64)
     typedef void handler_64(const char *, const int64_t *, size_t);
     const size_t length = strlen(routine);
     if (is_64) {
-        handler_64 *handler = (handler_64 *)find(names_64, COUNT_OF(names_64));
+        handler_64 *handler = (handler_64 *)find(names_64, BLAS_COUNT_OF(names_64));
         const int64_t info = argument;
         if (handler != NULL) {
             handler(routine, &info, length);
             return;
         }
     }
-    handler_32 *handler = (handler_32 *)find(names_32, COUNT_OF(names_32));
+    handler_32 *handler = (handler_32 *)find(names_32, BLAS_COUNT_OF(names_32));
     const int32_t info = argument;
     if (handler != NULL)
         handler(routine, &info, length);
@@ -56,13 +56,13 @@ static void call_cblas_handler(const char *routine, int argument, const blas_err
     typedef void handler_64(int64_t, const char *, const char *, ...);
     const char *format = error->setting != NULL ? "Illegal %s setting, %d\n" : "";
     if (is_64) {
-        handler_64 *handler = (handler_64 *)find(cblas_names_64, COUNT_OF(cblas_names_64));
+        handler_64 *handler = (handler_64 *)find(cblas_names_64, BLAS_COUNT_OF(cblas_names_64));
         if (handler != NULL) {
             handler(argument, routine, format, error->setting, error->value);
             return;
         }
     }
-    handler_32 *handler = (handler_32 *)find(cblas_names_32, COUNT_OF(cblas_names_32));
+    handler_32 *handler = (handler_32 *)find(cblas_names_32, BLAS_COUNT_OF(cblas_names_32));
     if (handler != NULL) {
         handler(argument, routine, format, error->setting, error->value);
         return;

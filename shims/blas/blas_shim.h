@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+#define BLAS_COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* ---- Exported names -------------------------------------------------------------------------- */
 

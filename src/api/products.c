@@ -75,9 +75,9 @@ tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem, double 
 }
 
 /* In BLAS, unlike in tgl_problem, a leading dimension of 0 is an error. */
-static tgl_status blas_gemm(tgl_device *dev, tgl_problem *problem, tgl_order order,
-                            tgl_transpose trans_a, tgl_transpose trans_b, int64_t lda, int64_t ldb,
-                            int64_t ldc, const tgl_operands *operands, void *stream)
+static tgl_status typed_gemm(tgl_device *dev, tgl_problem *problem, tgl_order order,
+                             tgl_transpose trans_a, tgl_transpose trans_b, int64_t lda, int64_t ldb,
+                             int64_t ldc, const tgl_operands *operands, void *stream)
 {
     problem->order = order;
     problem->trans_a = trans_a;
@@ -115,7 +115,7 @@ tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tg
         .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
     tgl_problem problem;
     TGL_TRY(tgl_problem_init(&problem, sizeof problem, TGL_F32, m, n, k));
-    return blas_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
+    return typed_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
 }
 
 tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
@@ -143,7 +143,7 @@ tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tg
         .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
     tgl_problem problem;
     TGL_TRY(tgl_problem_init(&problem, sizeof problem, TGL_F64, m, n, k));
-    return blas_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
+    return typed_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
 }
 
 /* A product of complex matrices, of `type`. alpha and beta are already in double. */
@@ -180,7 +180,7 @@ static tgl_status complex_gemm(tgl_device *dev, tgl_type type, tgl_order order,
                                    .beta_imag = beta[1]};
     tgl_problem problem;
     TGL_TRY(tgl_problem_init(&problem, sizeof problem, type, m, n, k));
-    return blas_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
+    return typed_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
 }
 
 static tgl_status null_scalar(const void *alpha)

@@ -4,8 +4,6 @@
  */
 #include "problem/shape.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
-
 /* Indexed by tgl_type. Columns: name, bytes of an element, its alignment. Row 0 is for values
  * outside the enum. */
 static const struct {
@@ -27,7 +25,7 @@ static const struct {
 
 static size_t row_of(tgl_type type)
 {
-    return (size_t)type < COUNT_OF(elements) ? (size_t)type : 0;
+    return (size_t)type < sizeof elements / sizeof elements[0] ? (size_t)type : 0;
 }
 
 size_t tgl_type_size(tgl_type type)
