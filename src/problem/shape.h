@@ -8,6 +8,7 @@
 #ifndef TGL_SHAPE_H
 #define TGL_SHAPE_H
 
+#include "problem/type_names.h"
 #include "tegula/tegula.h"
 
 #include <stdbool.h>
@@ -71,33 +72,6 @@ static inline bool tgl_epilogue_is_none(const tgl_shape_epilogue *e)
 static inline bool tgl_shape_is_empty(const tgl_shape *shape)
 {
     return shape->m == 0 || shape->n == 0 || shape->batch == 0;
-}
-
-/* "f32", "f64", "f16", "bf16", "e4m3", "e5m2", "i8", "i32", "c64", "c128"; "?" for a value outside
- * tgl_type. */
-const char *tgl_type_name(tgl_type type);
-
-/* "default", "ieee", ... Static text. */
-const char *tgl_compute_name(tgl_compute compute);
-
-/* The alignment of an element in bytes: its size, or for complex types the size of its real part.
- */
-size_t tgl_type_alignment(tgl_type type);
-
-static inline bool tgl_type_is_complex(tgl_type type)
-{
-    return type == TGL_C64 || type == TGL_C128;
-}
-
-/* Whether elements of this type consist of FP32 numbers: F32 and C64. */
-static inline bool tgl_type_is_single(tgl_type type)
-{
-    return type == TGL_F32 || type == TGL_C64;
-}
-
-static inline bool tgl_type_is_f8(tgl_type type)
-{
-    return type == TGL_F8_E4M3 || type == TGL_F8_E5M2;
 }
 
 static inline bool tgl_shape_has_scales(const tgl_shape *s)

@@ -2,7 +2,7 @@
  *
  * The names of types and compute modes, and the sizes of elements.
  */
-#include "problem/shape.h"
+#include "problem/type_names.h"
 
 /* Indexed by tgl_type. Columns: name, bytes of an element, its alignment. Row 0 is for values
  * outside the enum. */

@@ -309,12 +309,6 @@ tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters)
     return TGL_OK;
 }
 
-void tgl_sim_forget_report(tgl_sim_plan *plan)
-{
-    memset(&plan->report, 0, sizeof plan->report);
-    memset(&plan->record, 0, sizeof plan->record);
-}
-
 void tgl_sim_trace(const tgl_plan *plan, tgl_text *out)
 {
     tgl_sim *sim = plan->dev->state;

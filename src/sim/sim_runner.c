@@ -10,6 +10,7 @@
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim)
@@ -40,6 +41,12 @@ void tgl_sim_runner_free(tgl_sim_runner *runner)
     free(runner);
 }
 
+static void forget_report(tgl_sim_plan *plan)
+{
+    memset(&plan->report, 0, sizeof plan->report);
+    memset(&plan->record, 0, sizeof plan->record);
+}
+
 /* Replaces the runner of the parent process. If a thread of the parent was writing a report, that
  * report is incomplete and is removed from its plan. Returns the new runner; NULL: no memory. */
 static tgl_sim_runner *replace_runner(tgl_sim *sim, tgl_sim_runner *inherited)
@@ -52,7 +59,7 @@ static tgl_sim_runner *replace_runner(tgl_sim *sim, tgl_sim_runner *inherited)
         return present;
     }
     tgl_sim_plan *plan = atomic_load(&inherited->stores);
-    if (plan != NULL) tgl_sim_forget_report(plan);
+    if (plan != NULL) forget_report(plan);
     return made;
 }
 

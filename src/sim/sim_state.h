@@ -55,7 +55,6 @@ tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel);
 void tgl_sim_unprepare(tgl_plan *plan);
 tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream);
 tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters);
-void tgl_sim_forget_report(tgl_sim_plan *plan);
 void tgl_sim_trace(const tgl_plan *plan, tgl_text *out);
 void tgl_sim_explain(const tgl_plan *plan, tgl_text *out);
 
