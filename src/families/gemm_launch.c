@@ -7,7 +7,6 @@
 #include "families/groups.h"
 
 #include <limits.h>
-#include <string.h>
 
 /* ---- Prediction ------------------------------------------------------------------------------ */
 
@@ -127,10 +126,7 @@ static bool is_with_product(const tgl_launch *launch)
 static bool may_overlap(const tgl_launch *launch, const tgl_chip *chip)
 {
     const int64_t blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-    tgl_choice of;
-    return blocks <= chip->sms ||
-           (tgl_configuration_find(launch->kernel->name, strlen(launch->kernel->name), &of) &&
-            of.family->may_overlap);
+    return blocks <= chip->sms || launch->may_overlap;
 }
 
 /* Whether all launches of the list so far may overlap with the launch before each, in a run with or
@@ -177,6 +173,7 @@ static tgl_launch make_launch(const tgl_gemm_step *step, bool is_unaligned, bool
         .last_count = (int)(batch - (repeats - 1) * step->batch_step),
         .count_in_grid_z = !step->loops_over_batch,
         .is_persistent = step->is_persistent && !step->has_whole_grid,
+        .may_overlap = step->of->choice.family->may_overlap,
     };
 }
 

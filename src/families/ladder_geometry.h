@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the ladder share. ladder.c has the rungs and decides how a rung computes a
- * product. ladder_launch.c launches it.
+ * What the files of the ladder share: ladder.c has the rungs, ladder_geometry.c decides how a rung
+ * computes a product, and ladder_launch.c launches it.
  */
 #ifndef TGL_LADDER_GEOMETRY_H
 #define TGL_LADDER_GEOMETRY_H

@@ -125,3 +125,9 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->step.dynamic_shared = simt_shared_bytes(t, g->step.args.cluster);
     return NULL;
 }
+
+int64_t tgl_simt_least_depth(const simt_row *t)
+{
+    enum { TILES_OF_SPLIT_MIN = 4 }; /* minimum depth of a split, in tiles of K */
+    return (int64_t)(t->slices > 1 ? 2 * t->slices : TILES_OF_SPLIT_MIN) * t->bk;
+}

@@ -8,7 +8,6 @@
 enum {
     SPLITS_OF_TAIL_MAX = 8, /* maximum number of splits, for the last wave or the last two waves */
     SPLITS_UNEVEN_MAX = 5,
-    TILES_OF_SPLIT_MIN = 4, /* minimum depth of a split, in tiles of K */
 };
 
 /* Fraction of the time by which small splits should end before the large ones. STRIP_...: if strips
@@ -20,11 +19,6 @@ static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
 static int simt_next_splits(int splits)
 {
     return splits < 8 ? splits + 1 : splits + (splits / 5 + 7) / 8 * 8;
-}
-
-int64_t tgl_simt_least_depth(const simt_row *t)
-{
-    return (int64_t)(t->slices > 1 ? 2 * t->slices : TILES_OF_SPLIT_MIN) * t->bk;
 }
 
 /* Splits each tile from `whole` on into one large split and several small ones. The small splits

@@ -178,8 +178,16 @@ static inline const char *tgl_family_unsupported(const tgl_family *family, const
 #define TGL_ROWS(table)                                                                            \
     .rows = (table), .row_bytes = sizeof *(table), .row_count = sizeof(table) / sizeof *(table)
 
-/* families.c: index 0, 1, ... until NULL. Of candidates with equal predictions the first one is
- * chosen. */
+/* The row of a choice's configuration, and the name of the configuration. */
+const void *tgl_choice_row(const tgl_choice *choice);
+const char *tgl_choice_name(const tgl_choice *choice);
+
+/* The maximum number of rows or columns that the configuration is made for; 0: any number. */
+int tgl_choice_lines(const tgl_choice *choice);
+
+/* ---- families/families.c --------------------------------------------------------------------- */
+
+/* Index 0, 1, ... until NULL. Of candidates with equal predictions the first one is chosen. */
 const tgl_family *tgl_family_at(int index);
 
 /* All configurations of all families: index 0, 1, ...; false past the last. */
@@ -187,12 +195,5 @@ bool tgl_configuration_at(int index, tgl_choice *choice);
 
 /* The configuration of that name ("simt_128x256x8") with default options; false: there is none. */
 bool tgl_configuration_find(const char *name, size_t length, tgl_choice *choice);
-
-/* The row of a choice's configuration, and the name of the configuration. */
-const void *tgl_choice_row(const tgl_choice *choice);
-const char *tgl_choice_name(const tgl_choice *choice);
-
-/* The maximum number of rows or columns that the configuration is made for; 0: any number. */
-int tgl_choice_lines(const tgl_choice *choice);
 
 #endif

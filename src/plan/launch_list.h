@@ -157,6 +157,7 @@ typedef struct tgl_launch {
     /* The blocks of the kernel loop over the work. A device may reduce grid[0] to the number of
      * blocks (or whole clusters) that are resident at the same time, as reported by the driver. */
     bool is_persistent;
+    bool may_overlap; /* its blocks may start early in any number: tgl_family.may_overlap */
     tgl_ordering order;
     int flag; /* index in list.flags: the kernel returns at once if the flag is not set; -1: it
                  always runs. A launch that returns at once still waits for earlier launches

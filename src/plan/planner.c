@@ -6,6 +6,7 @@
 #include "base/integers.h"
 #include "plan/complex.h"
 #include "plan/planner_refuse.h"
+#include "plan/search.h"
 #include "plan/tuned.h"
 
 #include <limits.h>
@@ -20,71 +21,6 @@ static const double STRIP_SHARE = 0.6;
 static const double ONE_BLOCK_PENALTY = 1.2;
 
 /* ---- One candidate --------------------------------------------------------------------------- */
-
-static const char needs_workspace[] = "it needs more workspace than the limit";
-
-/* Bytes of the limit that a candidate's workspace leaves free; negative: it exceeds the limit. */
-static int64_t room_beside(const tgl_candidate *c, int64_t workspace_max)
-{
-    return workspace_max == TGL_WORKSPACE_DEFAULT
-               ? TGL_WORKSPACE_MAX - (c->workspace_bytes - c->repacked_bytes)
-               : workspace_max - c->workspace_bytes;
-}
-
-static void make_candidate(const tgl_search *search, const tgl_choice *choice, tgl_candidate *c)
-{
-    const tgl_chip *chip = search->chip;
-    *c = (tgl_candidate){
-        .choice = *choice, .rejected_status = TGL_UNSUPPORTED, .splits = 1, .launches = 1};
-    choice->family->predict(chip, search->shape, c);
-    if (c->rejected == NULL && room_beside(c, search->workspace_max) < 0)
-        c->rejected = needs_workspace;
-    if (c->rejected != NULL || !c->is_predicted) return;
-    c->waves = c->blocks / ((double)chip->sms * c->resident);
-    c->overhead = TGL_LAUNCH_SECONDS * (double)c->launches;
-    c->seconds = fmax(c->compute, fmax(c->memory, c->l2)) + c->overhead;
-}
-
-/* Replaces *best if the candidate is better, and returns true then. one_block: time penalty for
- * candidates with one block per SM. */
-static bool take_better(const tgl_candidate *candidate, double one_block, tgl_candidate *best)
-{
-    const bool is_first = best->choice.family == NULL;
-    const double seconds = candidate->seconds * (candidate->resident == 1 ? one_block : 1);
-    const double least = best->seconds * (best->resident == 1 ? one_block : 1);
-    const bool is_better =
-        is_first || (candidate->rejected == NULL && (best->rejected != NULL || seconds < least));
-    if (is_better) *best = *candidate;
-    return is_better;
-}
-
-/* Whether a candidate that takes at least `seconds` cannot be the best. limit: the seconds of a
- * candidate that was found. ROUNDING: lower bounds and predictions have different rounding
- * errors. */
-static bool is_slower(double seconds, double limit)
-{
-    static const double ROUNDING = 1e-9;
-    return seconds * (1 - ROUNDING) > limit;
-}
-
-bool tgl_search_excludes(const tgl_search *search, double seconds)
-{
-    const tgl_candidate *best = search->best;
-    return best->choice.family != NULL && best->rejected == NULL &&
-           is_slower(seconds, fmin(best->seconds, search->limit));
-}
-
-bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values, double least)
-{
-    tgl_candidate candidate;
-    if (tgl_search_excludes(search, least)) return false;
-    tgl_choice choice = search->asked;
-    for (int i = 0; i < count; i++)
-        choice.option[first + i] = values[i];
-    make_candidate(search, &choice, &candidate);
-    take_better(&candidate, 1, search->best);
-    return candidate.rejected == NULL;
-}
 
 static bool has_fixed_options(const tgl_choice *choice)
 {
@@ -137,7 +73,7 @@ static void choose_whole(const planning *p, const tgl_shape *shape, const tgl_ch
         return;
     }
     tgl_search_try(&search, 0, 0, NULL, 0);
-    if (best->rejected == needs_workspace && !has_fixed_options(asked) &&
+    if (best->rejected == tgl_needs_workspace && !has_fixed_options(asked) &&
         asked->family->shrink != NULL)
         asked->family->shrink(&search);
     if (has_fixed_options(asked) || best->rejected != NULL || asked->family->search == NULL) return;
@@ -196,7 +132,7 @@ static void search_for_strip(const planning *p, const tgl_shape *shape, int64_t 
         const int made_for = tgl_choice_lines(&choice);
         if (!choice.family->serves_strips || (is_served && made_for >= 2 * lines)) continue;
         choose_whole(p, shape, &choice, false, workspace_max, &c);
-        take_better(&c, ONE_BLOCK_PENALTY, best);
+        tgl_take_better(&c, ONE_BLOCK_PENALTY, best);
     }
 }
 
@@ -261,12 +197,14 @@ static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_ch
     choose_whole(p, &most, asked, true, p->workspace_max, best);
     for (int i = 0; i < count && best->rejected == NULL; i++) {
         const tgl_shape few = tgl_part_shape(shape, &strips[i]);
-        if (without != NULL && (!(best->seconds < without->seconds) ||
-                                is_slower(best->seconds + (count - i) * STRIP_SECONDS, p->limit))) {
+        if (without != NULL &&
+            (!(best->seconds < without->seconds) ||
+             tgl_is_slower(best->seconds + (count - i) * STRIP_SECONDS, p->limit))) {
             best->rejected = "it is not faster with strips";
             return;
         }
-        const kept_strip *alone = choose_for_strip(p, &few, room_beside(best, p->workspace_max));
+        const kept_strip *alone =
+            choose_for_strip(p, &few, tgl_room_beside(best, p->workspace_max));
         if (alone->rejected != NULL)
             best->rejected = alone->rejected;
         else
@@ -288,7 +226,7 @@ static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *ask
         choose_whole(p, shape, asked, false, p->workspace_max, best);
         if (strips == -1 && best->rejected == NULL && best->is_predicted) {
             choose_with_strips(p, shape, asked, best, &c);
-            take_better(&c, 1, best);
+            tgl_take_better(&c, 1, best);
         }
     }
     best->may_have_strips = find_strips(asked, shape, &tiles, parts, &why) > 0;
@@ -321,7 +259,7 @@ static void compare(planning *p, const tgl_shape *shape, int index, tgl_candidat
                           (c->rejected == NULL) == (best->rejected == NULL) &&
                           (c->rejected != NULL || c->seconds == best->seconds);
     if (is_equal) *best = *c;
-    if (is_equal || take_better(c, 1, best)) *best_index = index;
+    if (is_equal || tgl_take_better(c, 1, best)) *best_index = index;
     if (best->rejected == NULL) p->limit = best->seconds;
 }
 
@@ -356,7 +294,7 @@ static int take_first(ranking *r, int first, int end, double limit)
     int kept = 0, next = -1;
     for (int i = 0; i < r->count; i++) {
         const struct ranked entry = r->entries[i];
-        if (is_slower(entry.least, limit)) continue;
+        if (tgl_is_slower(entry.least, limit)) continue;
         if (entry.index >= first && entry.index < end &&
             (next < 0 || entry.least < r->entries[next].least))
             next = kept;
