@@ -89,7 +89,9 @@ static bool read_line(char *line, tgl_problem *p, tgl_epilogue *e)
     if (strncmp(line, trace_line_start, strlen(trace_line_start)) != 0 || end == NULL) return false;
     end[1] = '\0'; /* behind the colon */
     p->order = TGL_COL_MAJOR;
-    if (strstr(line, " pointers") != NULL || strstr(line, " separate-c") != NULL) return false;
+    if (strstr(line, " pointers") != NULL || strstr(line, " separate-c") != NULL ||
+        strstr(line, " scales=") != NULL)
+        return false;
     if (!read_number(line, "m", &p->m) || !read_number(line, "n", &p->n) ||
         !read_number(line, "k", &p->k) || !read_number(line, "lda", &p->lda) ||
         !read_number(line, "ldb", &p->ldb) || !read_number(line, "ldc", &p->ldc) ||
@@ -98,6 +100,7 @@ static bool read_line(char *line, tgl_problem *p, tgl_epilogue *e)
         return false;
     if (strstr(line, " mode=ieee") != NULL) p->compute = TGL_COMPUTE_IEEE;
     if (strstr(line, " mode=tf32") != NULL) p->compute = TGL_COMPUTE_TF32;
+    if (strstr(line, " mode=fast") != NULL) p->compute = TGL_COMPUTE_FAST;
     if (strstr(line, " device-scalars") != NULL) p->scalars = TGL_SCALARS_DEVICE;
     read_epilogue(line, e);
     return tgl_problem_check(p) == TGL_OK;

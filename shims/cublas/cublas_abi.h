@@ -40,9 +40,13 @@ enum {
     CUDA_R_32F = 0,
     CUDA_R_64F = 1,
     CUDA_R_16F = 2,
+    CUDA_R_8I = 3,
     CUDA_C_32F = 4,
     CUDA_C_64F = 5,
+    CUDA_R_32I = 10,
     CUDA_R_16BF = 14,
+    CUDA_R_8F_E4M3 = 28,
+    CUDA_R_8F_E5M2 = 29,
 };
 
 typedef int cublasComputeType_t;
@@ -53,6 +57,8 @@ enum {
     CUBLAS_COMPUTE_32F_PEDANTIC = 69,
     CUBLAS_COMPUTE_64F = 70,
     CUBLAS_COMPUTE_64F_PEDANTIC = 71,
+    CUBLAS_COMPUTE_32I = 72,
+    CUBLAS_COMPUTE_32I_PEDANTIC = 73,
     CUBLAS_COMPUTE_32F_FAST_16F = 74,
     CUBLAS_COMPUTE_32F_FAST_16BF = 75,
     CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
@@ -88,7 +94,19 @@ enum {
     CUBLASLT_MATMUL_DESC_EPILOGUE = 7,           /* uint32_t */
     CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,       /* const void * */
     CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10, /* int64_t */
+    CUBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17,   /* const void *, FP8: device memory; NULL: 1 */
+    CUBLASLT_MATMUL_DESC_B_SCALE_POINTER = 18,   /* const void * */
+    CUBLASLT_MATMUL_DESC_D_SCALE_POINTER = 20,   /* const void * */
+    CUBLASLT_MATMUL_DESC_FAST_ACCUM = 25,        /* int8_t, FP8: 1: sums of reduced precision */
     CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,    /* int32_t; -1: the type of D */
+    CUBLASLT_MATMUL_DESC_A_SCALE_MODE = 31,      /* int32_t; since 12.8 */
+    CUBLASLT_MATMUL_DESC_B_SCALE_MODE = 32,      /* int32_t */
+};
+
+typedef int cublasLtMatmulMatrixScale_t;
+enum {
+    CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F = 0,
+    CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F = 3, /* one for each row of op(A), column of op(B) */
 };
 
 typedef int cublasLtEpilogue_t;

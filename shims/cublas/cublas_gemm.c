@@ -64,7 +64,8 @@ static cudaDataType scale_of(cublasComputeType_t compute, cudaDataType type_a)
     if (type_a == CUDA_C_32F || type_a == CUDA_C_64F) return type_a;
     const bool is_f16 = compute == CUBLAS_COMPUTE_16F || compute == CUBLAS_COMPUTE_16F_PEDANTIC;
     const bool is_f64 = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
-    return is_f16 ? CUDA_R_16F : is_f64 ? CUDA_R_64F : CUDA_R_32F;
+    const bool is_i32 = compute == CUBLAS_COMPUTE_32I || compute == CUBLAS_COMPUTE_32I_PEDANTIC;
+    return is_f16 ? CUDA_R_16F : is_f64 ? CUDA_R_64F : is_i32 ? CUDA_R_32I : CUDA_R_32F;
 }
 
 /* An algorithm is a hint that current GPUs ignore. CUBLAS_GEMM_AUTOTUNE and numbers that are not

@@ -66,12 +66,16 @@ static bool list_unknown(get_attribute *get, void *object, uint64_t understood,
     return true;
 }
 
-static bool has_defaults(get_attribute *get, void *object, const unknown_attributes *list)
+/* Whether the attributes of the list have the values of a new descriptor. skipped: a bit for each
+ * attribute that may have any value. */
+static bool has_defaults(get_attribute *get, void *object, uint64_t skipped,
+                         const unknown_attributes *list)
 {
     for (int i = 0; i < list->count; i++) {
         const unknown_attribute *a = &list->attributes[i];
         char value[VALUE_MAX];
         size_t written;
+        if ((skipped >> a->number & 1) != 0) continue;
         if (get(object, a->number, value, a->size, &written) != CUBLAS_STATUS_SUCCESS ||
             memcmp(value, a->value, a->size) != 0)
             return false;
@@ -80,6 +84,12 @@ static bool has_defaults(get_attribute *get, void *object, const unknown_attribu
 }
 
 #define BIT(attribute) (UINT64_C(1) << (attribute))
+
+/* The attributes that only products of FP8 may set. For others they are unknown attributes. */
+#define OF_F8                                                                                      \
+    (BIT(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER) | BIT(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER) |       \
+     BIT(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER) | BIT(CUBLASLT_MATMUL_DESC_FAST_ACCUM) |            \
+     BIT(CUBLASLT_MATMUL_DESC_A_SCALE_MODE) | BIT(CUBLASLT_MATMUL_DESC_B_SCALE_MODE))
 
 static bool list_of_desc(void)
 {
@@ -155,7 +165,7 @@ static bool read_layout(cublas_product *p, cublasLtMatrixLayout_t layout, matrix
         return cublas_refuse(p, "a layout cannot be read");
     if (x->order != CUBLASLT_ORDER_COL) return cublas_refuse(p, "a layout of order %d", x->order);
     if (x->rows > INT64_MAX || x->cols > INT64_MAX) return cublas_refuse(p, "an illegal size");
-    return has_defaults(get_of_layout, layout, &of_layout) ||
+    return has_defaults(get_of_layout, layout, 0, &of_layout) ||
            cublas_refuse(p, "a layout has an attribute that is not served");
 }
 
@@ -171,8 +181,43 @@ static bool read_bias(cublas_product *p, cublasLtMatmulDesc_t desc)
     return true;
 }
 
+/* Reads the factors of A or B. pointer, mode: the numbers of their attributes. A cuBLASLt that has
+ * no such modes has one factor for a matrix. */
+static bool read_scale(cublas_product *p, cublasLtMatmulDesc_t desc, int pointer, int mode_at,
+                       const void **scale, tgl_scaling *scaling)
+{
+    int32_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+    if (!read_value(get_of_desc, desc, pointer, scale, sizeof *scale))
+        return cublas_refuse(p, "a scale cannot be read");
+    read_value(get_of_desc, desc, mode_at, &mode, sizeof mode);
+    if (mode == CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F)
+        *scaling = TGL_SCALING_LINE;
+    else
+        *scaling = *scale != NULL ? TGL_SCALING_TENSOR : TGL_SCALING_NONE;
+    return mode == CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F ||
+           mode == CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F ||
+           cublas_refuse(p, "scales of mode %d", mode);
+}
+
+/* What only products of FP8 have. */
+static bool read_f8(cublas_product *p, cublasLtMatmulDesc_t desc)
+{
+    int8_t is_fast;
+    if (!READ_DESC(desc, FAST_ACCUM, &is_fast) || !READ_DESC(desc, D_SCALE_POINTER, &p->scale_d))
+        return cublas_refuse(p, "the descriptor cannot be read");
+    p->has_fast_sums = is_fast != 0;
+    p->scaling_d = p->scale_d != NULL ? TGL_SCALING_TENSOR : TGL_SCALING_NONE;
+    if (p->scale_d != NULL && !cublas_is_f8(p->type_d))
+        return cublas_refuse(p, "a scale of D, which is not FP8");
+    return read_scale(p, desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+                      CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &p->scale_a, &p->scaling_a) &&
+           read_scale(p, desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                      CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &p->scale_b, &p->scaling_b);
+}
+
 static bool read_desc(cublas_product *p, cublasLtMatmulDesc_t desc)
 {
+    const bool is_f8 = cublas_is_f8(p->type_a) && cublas_is_f8(p->type_b);
     int32_t compute, scale, mode, trans_a, trans_b;
     uint32_t epilogue;
     if (!READ_DESC(desc, COMPUTE_TYPE, &compute) || !READ_DESC(desc, SCALE_TYPE, &scale) ||
@@ -185,9 +230,9 @@ static bool read_desc(cublas_product *p, cublasLtMatmulDesc_t desc)
     p->has_device_scalars = mode == CUBLAS_POINTER_MODE_DEVICE;
     if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
         return cublas_refuse(p, "pointer mode %d", mode);
-    if (!has_defaults(get_of_desc, desc, &of_desc))
+    if (!has_defaults(get_of_desc, desc, is_f8 ? OF_F8 : 0, &of_desc))
         return cublas_refuse(p, "the descriptor has an attribute that is not served");
-    return read_bias(p, desc);
+    return (!is_f8 || read_f8(p, desc)) && read_bias(p, desc);
 }
 
 /* ---- The product ----------------------------------------------------------------------------- */
@@ -206,7 +251,6 @@ static bool set_matrices(cublas_product *p, const matrix *a, const matrix *b, co
 {
     p->m = (int64_t)d->rows, p->n = (int64_t)d->cols;
     p->k = (int64_t)(p->trans_a == CUBLAS_OP_N ? a->cols : a->rows);
-    p->type_a = (cudaDataType)a->type, p->type_b = (cudaDataType)b->type;
     p->type_c = (cudaDataType)c->type;
     p->lda = a->ld, p->ldb = b->ld, p->ldc = c->ld, p->ldd = d->ld;
     p->batch = d->batch;
@@ -231,9 +275,10 @@ static bool read_product(cublas_product *p, cublasLtHandle_t handle, cublasLtMat
     if (!is_known) return cublas_refuse(p, "the descriptors of this cuBLASLt cannot be read");
     if (desc == NULL || a == NULL || b == NULL || c == NULL || d == NULL)
         return cublas_refuse(p, "a descriptor is NULL");
-    if (!read_layout(p, d, &D)) return false;
+    if (!read_layout(p, d, &D) || !read_layout(p, a, &A) || !read_layout(p, b, &B)) return false;
+    p->type_a = (cudaDataType)A.type, p->type_b = (cudaDataType)B.type;
     p->type_d = (cudaDataType)D.type;
-    if (!read_desc(p, desc) || !read_layout(p, a, &A) || !read_layout(p, b, &B)) return false;
+    if (!read_desc(p, desc)) return false;
     if (c == d)
         C = D;
     else if (!read_layout(p, c, &C))

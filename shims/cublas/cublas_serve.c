@@ -14,25 +14,23 @@
 
 /* ---- Types and arithmetic -------------------------------------------------------------------- */
 
+/* The types that are served, as cuBLAS and Tegula number them. */
+static const struct {
+    cudaDataType of_cublas;
+    tgl_type type;
+} types[] = {
+    {CUDA_R_32F, TGL_F32},         {CUDA_R_64F, TGL_F64},         {CUDA_R_16F, TGL_F16},
+    {CUDA_R_16BF, TGL_BF16},       {CUDA_C_32F, TGL_C64},         {CUDA_C_64F, TGL_C128},
+    {CUDA_R_8F_E4M3, TGL_F8_E4M3}, {CUDA_R_8F_E5M2, TGL_F8_E5M2}, {CUDA_R_8I, TGL_I8},
+    {CUDA_R_32I, TGL_I32},
+};
+
 /* The tgl_type; 0: not supported. */
 static tgl_type type_of(cudaDataType type)
 {
-    switch (type) {
-    case CUDA_R_32F:
-        return TGL_F32;
-    case CUDA_R_64F:
-        return TGL_F64;
-    case CUDA_R_16F:
-        return TGL_F16;
-    case CUDA_R_16BF:
-        return TGL_BF16;
-    case CUDA_C_32F:
-        return TGL_C64;
-    case CUDA_C_64F:
-        return TGL_C128;
-    default:
-        return (tgl_type)0;
-    }
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i].of_cublas == type) return types[i].type;
+    return (tgl_type)0;
 }
 
 static bool is_half(cudaDataType type)
@@ -43,6 +41,11 @@ static bool is_half(cudaDataType type)
 static bool is_complex(cudaDataType type)
 {
     return type == CUDA_C_32F || type == CUDA_C_64F;
+}
+
+static bool has_8_bits(const cublas_product *p)
+{
+    return p->type_a == CUDA_R_8I || cublas_is_f8(p->type_a);
 }
 
 static cublasMath_t mode_of(const cublas_product *p)
@@ -66,6 +69,8 @@ static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
     const bool is_f32 = p->type_a == CUDA_R_32F || p->type_a == CUDA_C_32F;
     const bool is_single = (is_f32 && p->type_scale == p->type_a) ||
                            (is_half(p->type_a) && p->type_scale == CUDA_R_32F);
+    const bool is_f8 =
+        cublas_is_f8(p->type_a) && cublas_is_f8(p->type_b) && p->type_scale == CUDA_R_32F;
     const bool is_double = p->type_a == CUDA_R_64F || p->type_a == CUDA_C_64F;
     const cublasMath_t mode = mode_of(p);
     if (mode < CUBLAS_DEFAULT_MATH || mode > CUBLAS_TF32_TENSOR_OP_MATH)
@@ -82,10 +87,17 @@ static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
         problem->compute = TGL_COMPUTE_IEEE;
         break;
     case CUBLAS_COMPUTE_32F:
-        is_served = is_single;
+        is_served = is_single || is_f8;
         problem->compute = is_f32 || mode == CUBLAS_PEDANTIC_MATH
                                ? compute_of_mode(mode, forbids_tf32)
-                               : TGL_COMPUTE_DEFAULT;
+                           : p->has_fast_sums ? TGL_COMPUTE_FAST
+                                              : TGL_COMPUTE_DEFAULT;
+        break;
+    case CUBLAS_COMPUTE_32I:
+    case CUBLAS_COMPUTE_32I_PEDANTIC:
+        is_served = p->type_a == CUDA_R_8I && p->type_b == CUDA_R_8I && p->type_c == CUDA_R_32I &&
+                    p->type_d == CUDA_R_32I && p->type_scale == CUDA_R_32I;
+        problem->compute = TGL_COMPUTE_DEFAULT;
         break;
     case CUBLAS_COMPUTE_32F_FAST_16F:
     case CUBLAS_COMPUTE_32F_FAST_16BF:
@@ -165,6 +177,7 @@ static double value_of_half(uint16_t bits)
 static double value_of(const void *scalar, cudaDataType type, int part)
 {
     if (part > 0 && !is_complex(type)) return 0;
+    if (type == CUDA_R_32I) return *(const int32_t *)scalar;
     return type == CUDA_R_64F || type == CUDA_C_64F   ? ((const double *)scalar)[part]
            : type == CUDA_R_32F || type == CUDA_C_32F ? (double)((const float *)scalar)[part]
                                                       : value_of_half(*(const uint16_t *)scalar);
@@ -186,6 +199,13 @@ static bool set_scalars(cublas_product *p, tgl_problem *problem, tgl_operands *o
     operands->alpha_at = p->alpha;
     operands->beta_at = p->beta;
     return true;
+}
+
+static void set_scales(const cublas_product *p, tgl_problem *problem, tgl_operands *operands)
+{
+    problem->scaling_a = p->scaling_a, operands->scale_a = p->scale_a;
+    problem->scaling_b = p->scaling_b, operands->scale_b = p->scale_b;
+    problem->scaling_d = p->scaling_d, operands->scale_d = p->scale_d;
 }
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
@@ -251,14 +271,15 @@ static bool set_epilogue(cublas_product *p, tgl_epilogue *epilogue, tgl_operands
         epilogue->expression = trace_line_gelu;
     else if (activation != 0)
         return cublas_refuse(p, "epilogue %d", p->epilogue);
-    if (p->type_a == CUDA_R_64F || is_complex(p->type_a))
+    if (p->type_a == CUDA_R_64F || p->type_a == CUDA_R_8I || is_complex(p->type_a))
         return cublas_refuse(p, "an epilogue of these types");
     if ((p->epilogue & CUBLASLT_EPILOGUE_BIAS) == 0) return true;
     epilogue->bias = TGL_BIAS_ROW;
     epilogue->type_bias = type_of(p->type_bias);
     epilogue->stride_bias = p->batch > 1 ? p->stride_bias : 0;
     operands->bias = p->bias;
-    return epilogue->type_bias != 0 || cublas_refuse(p, "a bias of type %d", p->type_bias);
+    return p->type_bias == CUDA_R_32F || is_half(p->type_bias) ||
+           cublas_refuse(p, "a bias of type %d", p->type_bias);
 }
 
 /* ---- Workspace ------------------------------------------------------------------------------- */
@@ -289,13 +310,14 @@ static bool is_column_aligned(const void *matrix, int64_t ld, int64_t stride, in
 /* Whether cuBLAS is expected to be faster, from measurements on an H200 of products from about 700
  * cubed on (docs/performance.md). Tegula computes FP32 faster, also complex and with TF32. If all
  * columns begin at multiples of 16 bytes, F16 and BF16 take about as long as with cuBLAS (within 5
- * % in most cases, 25 % at worst), and so does F64; otherwise Tegula is faster in nearly all cases.
- * The limit applies to m*n*k*batch. */
+ * % in most cases, 25 % at worst), and so do F64, and FP8 and I8 if both operands are K-major;
+ * otherwise Tegula is faster in nearly all cases. The limit applies to m*n*k*batch. */
 static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *problem)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
     if (work < 700.0 * 700 * 700 || problem->type_a == TGL_F32 || problem->type_a == TGL_C64)
         return false;
+    if (has_8_bits(p) && (p->trans_a == CUBLAS_OP_N || p->trans_b != CUBLAS_OP_N)) return false;
     return is_column_aligned(p->A, p->lda, p->stride_a, p->batch, problem->type_a,
                              p->is_pointers) &&
            is_column_aligned(p->B, p->ldb, p->stride_b, p->batch, problem->type_b,
@@ -333,6 +355,7 @@ bool cublas_serve(cublas_product *p)
     else if (cublas_get_settings()->serve == SERVE_FASTER && is_faster_by_cublas(p, &problem))
         return cublas_refuse(p, "%s", trace_line_faster);
     if (!set_matrices(p, &problem, &operands)) return false;
+    set_scales(p, &problem, &operands);
     p->workspace = aligned(&p->workspace);
     return run(p, &problem, p->epilogue == CUBLASLT_EPILOGUE_DEFAULT ? NULL : &epilogue, &operands);
 }

@@ -122,23 +122,17 @@ const cublas_settings *cublas_get_settings(void)
 
 static const char *type_name(cudaDataType type, char text[16])
 {
-    switch (type) {
-    case CUDA_R_32F:
-        return "f32";
-    case CUDA_R_64F:
-        return "f64";
-    case CUDA_R_16F:
-        return "f16";
-    case CUDA_R_16BF:
-        return "bf16";
-    case CUDA_C_32F:
-        return "c64";
-    case CUDA_C_64F:
-        return "c128";
-    default:
-        snprintf(text, 16, "type%d", type);
-        return text;
-    }
+    static const struct {
+        cudaDataType type;
+        const char *name;
+    } names[] = {{CUDA_R_32F, "f32"},      {CUDA_R_64F, "f64"},      {CUDA_R_16F, "f16"},
+                 {CUDA_R_16BF, "bf16"},    {CUDA_C_32F, "c64"},      {CUDA_C_64F, "c128"},
+                 {CUDA_R_8F_E4M3, "e4m3"}, {CUDA_R_8F_E5M2, "e5m2"}, {CUDA_R_8I, "i8"},
+                 {CUDA_R_32I, "i32"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].type == type) return names[i].name;
+    snprintf(text, 16, "type%d", type);
+    return text;
 }
 
 static char letter_of(cublasOperation_t trans)
@@ -170,18 +164,28 @@ static const char *epilogue_name(cublasLtEpilogue_t epilogue, char text[24])
     }
 }
 
-/* What a plan depends on beside sizes and types. */
-static const char *details(const cublas_product *p, char text[160])
+static const char *scaling_name(tgl_scaling scaling)
 {
-    char stride[96] = "";
+    return scaling == TGL_SCALING_NONE ? "none" : scaling == TGL_SCALING_TENSOR ? "one" : "lines";
+}
+
+/* What a plan depends on beside sizes and types. */
+static const char *details(const cublas_product *p, char text[200])
+{
+    char stride[96] = "", scales[32] = "";
+    if (p->scaling_a != 0 || p->scaling_b != 0 || p->scaling_d != 0)
+        snprintf(scales, sizeof scales, " scales=%s,%s,%s", scaling_name(p->scaling_a),
+                 scaling_name(p->scaling_b), scaling_name(p->scaling_d));
     if (p->batch > 1 && !p->is_pointers)
         snprintf(stride, sizeof stride, " stride=%lld,%lld,%lld", (long long)p->stride_a,
                  (long long)p->stride_b, (long long)p->stride_d);
-    snprintf(text, 160, "%s%s%s%s%s",
+    snprintf(text, 200, "%s%s%s%s%s%s",
              p->mode == TGL_COMPUTE_IEEE   ? " mode=ieee"
              : p->mode == TGL_COMPUTE_TF32 ? " mode=tf32"
+             : p->mode == TGL_COMPUTE_FAST ? " mode=fast"
                                            : "",
-             stride, p->is_pointers ? " pointers" : "", p->has_separate_c ? " separate-c" : "",
+             scales, stride, p->is_pointers ? " pointers" : "",
+             p->has_separate_c ? " separate-c" : "",
              p->has_device_scalars ? " device-scalars" : "");
     return text;
 }
@@ -190,7 +194,7 @@ static const char *details(const cublas_product *p, char text[160])
  * lines. */
 static void print(const cublas_product *p, const char *server, const char *detail)
 {
-    char a[16], b[16], d[16], epilogue[24], time[32] = "", more[160];
+    char a[16], b[16], d[16], epilogue[24], time[32] = "", more[200];
     if (p->seconds > 0) snprintf(time, sizeof time, ", %.1f us", 1e6 * p->seconds);
     fprintf(stderr,
             "%s%s %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld batch=%lld "

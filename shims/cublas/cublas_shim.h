@@ -43,9 +43,12 @@ typedef struct cublas_product {
     const void *A, *B, *C, *bias;
     void *D;
     const void *alpha, *beta;
+    const void *scale_a, *scale_b, *scale_d; /* of FP8: factors in device memory */
+    tgl_scaling scaling_a, scaling_b, scaling_d;
     cublasLtEpilogue_t epilogue; /* CUBLASLT_EPILOGUE_DEFAULT: none */
     cublasComputeType_t compute;
-    cublasMath_t math; /* of the handle */
+    bool has_fast_sums; /* of FP8: CUBLASLT_MATMUL_DESC_FAST_ACCUM */
+    cublasMath_t math;  /* of the handle */
     bool is_pointers;
     bool has_device_scalars;
     tgl_compute mode;    /* compute mode of the problem, set by cublas_serve() */
@@ -59,6 +62,12 @@ typedef struct cublas_product {
                            inside cuBLAS and is passed on */
     char reason_text[200];
 } cublas_product;
+
+/* FP8 in either format. */
+static inline bool cublas_is_f8(cudaDataType type)
+{
+    return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
 
 /* Whether Tegula may compute the product at all. Calls by cuBLAS are passed on without a reason. */
 bool cublas_is_wanted(cublas_product *p);

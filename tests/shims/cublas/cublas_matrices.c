@@ -7,12 +7,16 @@
 
 tgl_type element_type(cudaDataType type)
 {
-    return type == CUDA_R_32F   ? TGL_F32
-           : type == CUDA_R_64F ? TGL_F64
-           : type == CUDA_R_16F ? TGL_F16
-           : type == CUDA_C_32F ? TGL_C64
-           : type == CUDA_C_64F ? TGL_C128
-                                : TGL_BF16;
+    return type == CUDA_R_32F       ? TGL_F32
+           : type == CUDA_R_64F     ? TGL_F64
+           : type == CUDA_R_16F     ? TGL_F16
+           : type == CUDA_C_32F     ? TGL_C64
+           : type == CUDA_C_64F     ? TGL_C128
+           : type == CUDA_R_8F_E4M3 ? TGL_F8_E4M3
+           : type == CUDA_R_8F_E5M2 ? TGL_F8_E5M2
+           : type == CUDA_R_8I      ? TGL_I8
+           : type == CUDA_R_32I     ? TGL_I32
+                                    : TGL_BF16;
 }
 
 batch matrices_make(uint64_t *seed, cudaDataType type, int64_t rows, int64_t cols, int64_t count,

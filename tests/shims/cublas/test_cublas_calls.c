@@ -171,17 +171,21 @@ static void test_arguments(void **state)
 static void test_types(void **state)
 {
     (void)state;
-    enum { INT_8 = 3, COMPUTE_32I = 72, COMPUTE_EMULATED = 78 };
+    enum { UNSIGNED_8 = 8, COMPUTE_EMULATED = 78 };
     const function_row *ex = row_of("cublasGemmEx");
     const double unit = 1;
     rig_forget();
     cublas_call c = small_call();
     c.alpha = c.beta = &unit;
-    c.type_a = c.type_b = (cudaDataType)INT_8;
+    c.type_a = c.type_b = (cudaDataType)UNSIGNED_8;
     assert_passed(ex, &c, "these types");
-    c = small_call(), c.type_c = (cudaDataType)INT_8;
+    c = small_call(), c.type_c = (cudaDataType)UNSIGNED_8;
     assert_passed(ex, &c, "these types");
-    c = small_call(), c.compute = (cublasComputeType_t)COMPUTE_32I;
+    c = small_call(), c.type_a = c.type_b = CUDA_R_8I;
+    assert_passed(ex, &c, "compute type 68, math mode 0 and these types");
+    c.compute = CUBLAS_COMPUTE_32I; /* with a C of F32 */
+    assert_passed(ex, &c, "compute type 72, math mode 0 and these types");
+    c = small_call(), c.compute = CUBLAS_COMPUTE_32I;
     assert_passed(ex, &c, "compute type 72, math mode 0 and these types");
     c = small_call(), c.compute = (cublasComputeType_t)COMPUTE_EMULATED;
     assert_passed(ex, &c, "compute type 78, math mode 0 and these types");
@@ -628,6 +632,35 @@ static void test_faster(void **state)
     check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 640, 640, A, false);
 }
 
+/* Products of 8 bits: cuBLAS is expected to be faster if both operands are K-major and aligned. */
+static void test_faster_8_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        cublasOperation_t trans_a, trans_b;
+        int64_t lda;
+        bool is_cublas;
+    } cases[] = {{CUBLAS_OP_T, CUBLAS_OP_N, 1024, true},
+                 {CUBLAS_OP_T, CUBLAS_OP_N, 1032, false},
+                 {CUBLAS_OP_N, CUBLAS_OP_N, 1024, false},
+                 {CUBLAS_OP_N, CUBLAS_OP_T, 1024, false},
+                 {CUBLAS_OP_T, CUBLAS_OP_T, 1024, false}};
+    const int32_t scalar = 0;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        cublas_call c = small_call();
+        c.type_a = c.type_b = CUDA_R_8I, c.type_c = CUDA_R_32I, c.compute = CUBLAS_COMPUTE_32I;
+        c.m = c.n = c.k = c.ldb = c.ldc = 1024, c.lda = cases[i].lda, c.A = A;
+        c.trans_a = cases[i].trans_a, c.trans_b = cases[i].trans_b;
+        c.alpha = c.beta = &scalar;
+        rig_forget();
+        rig_answer.skips_run = true;
+        if (cases[i].is_cublas)
+            assert_passed(row_of("cublasGemmEx"), &c, "cuBLAS is expected to be faster");
+        else
+            assert_served(row_of("cublasGemmEx"), &c);
+    }
+}
+
 /* TEGULA_CUBLAS_SERVE=measured: what cuBLAS is expected to compute faster, unless it was measured.
  */
 static void test_measured(void **state)
@@ -705,7 +738,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_arithmetic),     cmocka_unit_test(test_stream),
         cmocka_unit_test(test_workspace),      cmocka_unit_test(test_plans),
         cmocka_unit_test(test_failures),       cmocka_unit_test(test_reentry),
-        cmocka_unit_test(test_faster),         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_faster),
+        cmocka_unit_test(test_faster_8_bits),         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_captured_plans), cmocka_unit_test(test_many_plans),
         cmocka_unit_test(test_shared_handle),  cmocka_unit_test(test_device_fails_in_creation),
         cmocka_unit_test(test_device_fails),

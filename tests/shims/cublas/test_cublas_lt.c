@@ -87,11 +87,13 @@ static void drop_layout(cublasLtMatrixLayout_t layout)
 /* ---- Random products ------------------------------------------------------------------------- */
 
 typedef struct lt_case {
-    batch A, B, C, D; /* D: C itself if is_in_place */
+    batch A, B, C, D;                /* D: C itself if is_in_place */
+    batch scale_a, scale_b, scale_d; /* of FP8; no memory: none. One column of one or of m or n */
+    bool is_fast;
     cublasOperation_t trans_a, trans_b;
     int64_t m, n, k;
     double complex alpha, beta;
-    cudaDataType ab, c, d, scale, bias_type;
+    cudaDataType a, b, c, d, scale, bias_type;
     int epilogue;
     bool is_in_place, is_device;
     batch bias; /* a matrix with a column for each product of the batch, or one for all */
@@ -107,6 +109,13 @@ static double complex epilogue_of(const lt_case *p, int64_t index, int64_t row,
     return (p->epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && creal(value) < 0 ? 0 : value;
 }
 
+/* The factor of a row or column. */
+static double factor_of(const batch *factors, int64_t line)
+{
+    if (factors->memory == NULL) return 1;
+    return element_get(factors->type, factors->memory, factors->rows == 1 ? 0 : line);
+}
+
 static void multiply(const lt_case *p, const batch *result)
 {
     for (int64_t b = 0; b < p->D.count; b++)
@@ -116,27 +125,66 @@ static void multiply(const lt_case *p, const batch *result)
                 for (int64_t l = 0; l < p->k && p->alpha != 0; l++)
                     sum += matrices_at(&p->A, b, p->trans_a, i, l) *
                            matrices_at(&p->B, b, p->trans_b, l, j);
-                sum *= p->alpha;
+                if (p->alpha != 0)
+                    sum *= p->alpha * factor_of(&p->scale_a, i) * factor_of(&p->scale_b, j);
                 if (p->beta != 0) sum += p->beta * matrices_at(&p->C, b, CUBLAS_OP_N, i, j);
-                matrices_set(result, b, i, j, epilogue_of(p, b, i, sum));
+                matrices_set(result, b, i, j,
+                             epilogue_of(p, b, i, sum) * factor_of(&p->scale_d, 0));
             }
 }
 
-/* Types of A and B, C, D, and alpha and beta. */
-static const cudaDataType types[][4] = {
-    {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
-    {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F},
-    {CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F},
-    {CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
-    {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F},
-    {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F},
-    {CUDA_C_32F, CUDA_C_32F, CUDA_C_32F, CUDA_C_32F},
-    {CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, CUDA_C_64F},
+/* Types of A, B, C, D, and alpha and beta. */
+static const cudaDataType types[][5] = {
+    {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
+    {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F},
+    {CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F},
+    {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
+    {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F},
+    {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F},
+    {CUDA_C_32F, CUDA_C_32F, CUDA_C_32F, CUDA_C_32F, CUDA_C_32F},
+    {CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, CUDA_C_64F},
+    {CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F},
+    {CUDA_R_8F_E4M3, CUDA_R_8F_E5M2, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
+    {CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_8F_E5M2, CUDA_R_32F},
+    {CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_8F_E4M3, CUDA_R_32F},
+    {CUDA_R_8I, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUDA_R_32I},
 };
+
+static bool is_f8(cudaDataType type)
+{
+    return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
 
 static bool is_double(cudaDataType type)
 {
     return type == CUDA_R_64F || type == CUDA_C_64F;
+}
+
+/* One factor, or one for each of `lines` lines; or in a third of the cases none. */
+static batch draw_factors(uint64_t *seed, int64_t lines)
+{
+    static const double factors[] = {0.5, 1, 2, -1};
+    const int kind = rig_between(seed, 0, 2);
+    batch x = {.type = TGL_F32};
+    if (kind == 0) return x;
+    x = matrices_make(seed, CUDA_R_32F, kind == 1 ? 1 : lines, 1, 1, false);
+    for (int64_t i = 0; i < x.rows; i++)
+        matrices_set(&x, 0, i, 0, factors[rig_between(seed, 0, 3)]);
+    return x;
+}
+
+/* Products with a D of FP8 need a factor. */
+static void draw_f8(uint64_t *seed, lt_case *p)
+{
+    p->scale_a = draw_factors(seed, p->m);
+    p->scale_b = draw_factors(seed, p->n);
+    if (is_f8(p->d)) p->scale_d = draw_factors(seed, 1);
+    if (is_f8(p->d) && p->scale_d.memory == NULL) {
+        p->scale_d = matrices_make(seed, CUDA_R_32F, 1, 1, 1, false);
+        matrices_set(&p->scale_d, 0, 0, 0, 2);
+    }
+    p->is_fast = rig_between(seed, 0, 1) == 1;
+    if (p->alpha == 0 && p->scale_a.memory != NULL) matrices_fill(&p->scale_a, NAN);
 }
 
 static lt_case make_case(uint64_t *seed)
@@ -146,7 +194,8 @@ static lt_case make_case(uint64_t *seed)
                                     CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS};
     const cudaDataType *t = types[rig_between(seed, 0, COUNT_OF(types) - 1)];
     const int64_t count = rig_between(seed, 1, 3);
-    const bool is_complex = element_parts(element_type(t[0])) == 2;
+    const bool is_complex = element_parts(element_type(t[0])) == 2, is_int = t[0] == CUDA_R_8I;
+    const bool is_plain = is_complex || is_int || is_double(t[0]);
     lt_case p = {.trans_a = (cublasOperation_t)rig_between(seed, 0, is_complex ? 2 : 1),
                  .trans_b = (cublasOperation_t)rig_between(seed, 0, is_complex ? 2 : 1),
                  .m = rig_between(seed, 1, 16),
@@ -154,31 +203,47 @@ static lt_case make_case(uint64_t *seed)
                  .k = rig_between(seed, 1, 30),
                  .alpha = scalars[rig_between(seed, 0, 4)],
                  .beta = scalars[rig_between(seed, 0, 4)],
-                 .ab = t[0],
-                 .c = t[1],
-                 .d = t[2],
-                 .scale = t[3],
-                 .epilogue = is_complex || is_double(t[0]) ? CUBLASLT_EPILOGUE_DEFAULT
-                                                           : epilogues[rig_between(seed, 0, 3)],
+                 .a = t[0],
+                 .b = t[1],
+                 .c = t[2],
+                 .d = t[3],
+                 .scale = t[4],
+                 .epilogue =
+                     is_plain ? CUBLASLT_EPILOGUE_DEFAULT : epilogues[rig_between(seed, 0, 3)],
                  .is_device = rig_between(seed, 0, 1) == 1};
     if (is_complex) p.alpha += I * rig_between(seed, -1, 1), p.beta += I * rig_between(seed, -1, 1);
+    if (is_int) p.alpha = rint(creal(p.alpha)), p.beta = rint(creal(p.beta));
     const bool is_na = p.trans_a == CUBLAS_OP_N, is_nb = p.trans_b == CUBLAS_OP_N;
-    p.A = matrices_make(seed, p.ab, is_na ? p.m : p.k, is_na ? p.k : p.m, count, false);
-    p.B = matrices_make(seed, p.ab, is_nb ? p.k : p.n, is_nb ? p.n : p.k, count, false);
+    p.A = matrices_make(seed, p.a, is_na ? p.m : p.k, is_na ? p.k : p.m, count, false);
+    p.B = matrices_make(seed, p.b, is_nb ? p.k : p.n, is_nb ? p.n : p.k, count, false);
     p.C = matrices_make(seed, p.c, p.m, p.n, count, false);
     p.is_in_place = p.c == p.d && rig_between(seed, 0, 1) == 1;
     p.D = p.is_in_place ? p.C : matrices_make(seed, p.d, p.m, p.n, count, false);
-    p.bias_type = is_complex || rig_between(seed, 0, 1) ? p.d : CUDA_R_32F;
+    p.bias_type = is_f8(p.a) ? (rig_between(seed, 0, 1) ? p.c : CUDA_R_16BF)
+                  : is_plain || rig_between(seed, 0, 1) ? p.d
+                                                        : CUDA_R_32F;
     p.bias = matrices_make(seed, p.bias_type, p.m, count, 1, false);
     p.bias_stride = rig_between(seed, 0, 1) && count > 1 ? p.bias.ld : 0;
     if (p.beta == 0) matrices_fill(&p.C, NAN);
+    if (is_f8(p.a)) draw_f8(seed, &p);
     return p;
+}
+
+/* Sets the pointer to factors, and the mode if there are several. */
+static void set_factors(cublasLtMatmulDesc_t desc, const batch *factors, int pointer, int mode)
+{
+    if (factors->memory == NULL) return;
+    set_desc(desc, pointer, &factors->memory, sizeof factors->memory);
+    if (factors->rows > 1) set_int(desc, mode, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
 }
 
 static cublasLtMatmulDesc_t desc_of(const lt_case *p)
 {
-    cublasLtMatmulDesc_t desc =
-        make_desc(is_double(p->ab) ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, (int)p->scale);
+    const int8_t is_fast = p->is_fast;
+    cublasLtMatmulDesc_t desc = make_desc(is_double(p->a)     ? CUBLAS_COMPUTE_64F
+                                          : p->a == CUDA_R_8I ? CUBLAS_COMPUTE_32I
+                                                              : CUBLAS_COMPUTE_32F,
+                                          (int)p->scale);
     set_int(desc, CUBLASLT_MATMUL_DESC_TRANSA, (int32_t)p->trans_a);
     set_int(desc, CUBLASLT_MATMUL_DESC_TRANSB, (int32_t)p->trans_b);
     set_int(desc, CUBLASLT_MATMUL_DESC_POINTER_MODE, p->is_device);
@@ -187,6 +252,12 @@ static cublasLtMatmulDesc_t desc_of(const lt_case *p)
     set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &p->bias_stride, sizeof p->bias_stride);
     if (p->bias_type != p->d)
         set_int(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, (int32_t)p->bias_type);
+    if (is_fast) set_desc(desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &is_fast, sizeof is_fast);
+    set_factors(desc, &p->scale_a, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+                CUBLASLT_MATMUL_DESC_A_SCALE_MODE);
+    set_factors(desc, &p->scale_b, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                CUBLASLT_MATMUL_DESC_B_SCALE_MODE);
+    set_factors(desc, &p->scale_d, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, -1);
     return desc;
 }
 
@@ -195,7 +266,7 @@ static cublasStatus_t call(const lt_case *p, const void *C)
     const tgl_type scale = element_type(p->scale);
     double alpha[2], beta[2];
     cublasLtMatmulDesc_t desc = desc_of(p);
-    cublasLtMatrixLayout_t a = layout_of(&p->A, (int)p->ab), b = layout_of(&p->B, (int)p->ab);
+    cublasLtMatrixLayout_t a = layout_of(&p->A, (int)p->a), b = layout_of(&p->B, (int)p->b);
     cublasLtMatrixLayout_t c = layout_of(&p->C, (int)p->c);
     cublasLtMatrixLayout_t d = p->is_in_place ? c : layout_of(&p->D, (int)p->d);
     for (int part = 0; part < element_parts(scale); part++) {
@@ -222,7 +293,7 @@ static void check(uint64_t *seed)
     assert_same_matrices(&p.D, &expected);
     if (!p.is_in_place) free(p.D.memory);
     free(p.A.memory), free(p.B.memory), free(p.C.memory), free(p.bias.memory);
-    free(expected.memory);
+    free(expected.memory), free(p.scale_a.memory), free(p.scale_b.memory), free(p.scale_d.memory);
 }
 
 static void test_products(void **state)
@@ -244,7 +315,7 @@ static lt_case plain_case(void)
     lt_case p = {.A = x, .B = x, .C = x, .D = x, .bias = x, .m = 4, .n = 4, .k = 4};
     p.D.memory = unused + 2;
     p.alpha = p.beta = 1;
-    p.ab = p.c = p.d = p.scale = p.bias_type = CUDA_R_32F;
+    p.a = p.b = p.c = p.d = p.scale = p.bias_type = CUDA_R_32F;
     p.epilogue = CUBLASLT_EPILOGUE_BIAS;
     return p;
 }
@@ -258,6 +329,8 @@ static void assert_new_plan(const lt_case *p, const char *what)
         assert_int_equal(call(p, p->C.memory), CUBLAS_STATUS_SUCCESS);
     if (rig.created != 1) fail_msg("%d plans for another %s", rig.created, what);
 }
+
+static float unused_factors[4];
 
 /* Everything that a plan depends on, changed alone. */
 static void test_plan_keys(void **state)
@@ -289,12 +362,24 @@ static void test_plan_keys(void **state)
     CHANGED(p.epilogue = CUBLASLT_EPILOGUE_DEFAULT);
     CHANGED(p.epilogue = CUBLASLT_EPILOGUE_RELU);
     CHANGED(p.epilogue = CUBLASLT_EPILOGUE_RELU_BIAS);
-    CHANGED(p.ab = CUDA_R_16F);
-    CHANGED(p.ab = p.c = CUDA_R_16F);
-    CHANGED(p.ab = p.d = CUDA_R_16F);
-    CHANGED(p.ab = p.c = p.d = CUDA_R_16F, p.bias_type = CUDA_R_16F);
-    CHANGED(p.ab = p.c = p.d = CUDA_R_16F, p.bias_type = CUDA_R_32F);
+    CHANGED(p.a = p.b = CUDA_R_16F);
+    CHANGED(p.a = p.b = p.c = CUDA_R_16F);
+    CHANGED(p.a = p.b = p.d = CUDA_R_16F);
+    CHANGED(p.a = p.b = p.c = p.d = CUDA_R_16F, p.bias_type = CUDA_R_16F);
+    CHANGED(p.a = p.b = p.c = p.d = CUDA_R_16F, p.bias_type = CUDA_R_32F);
     CHANGED(p.D = p.C, p.is_in_place = true);
+    const batch factor = {.rows = 1, .memory = unused_factors};
+    const batch factors = {.rows = 4, .memory = unused_factors};
+    CHANGED(p.a = p.b = CUDA_R_8F_E4M3);
+    CHANGED(p.a = CUDA_R_8F_E4M3, p.b = CUDA_R_8F_E5M2);
+    CHANGED(p.a = p.b = CUDA_R_8F_E4M3, p.is_fast = true);
+    CHANGED(p.a = p.b = CUDA_R_8F_E4M3, p.scale_a = factor);
+    CHANGED(p.a = p.b = CUDA_R_8F_E4M3, p.scale_a = factors);
+    CHANGED(p.a = p.b = CUDA_R_8F_E4M3, p.scale_b = factor);
+    CHANGED(p.a = p.b = CUDA_R_8F_E4M3, p.scale_b = factors);
+    CHANGED(p.a = p.b = p.d = CUDA_R_8F_E4M3, p.scale_a = factor);
+    CHANGED(p.a = p.b = p.d = CUDA_R_8F_E4M3, p.scale_a = p.scale_d = factor);
+    CHANGED(p.a = p.b = CUDA_R_8I, p.c = p.d = p.scale = CUDA_R_32I, p.epilogue = 1);
 #undef CHANGED
 }
 
@@ -467,12 +552,48 @@ static void test_desc_values(void **state)
     assert_passed(&p, "a bias of type 28");
 }
 
+/* What products of FP8 have that is not served. */
+static void test_f8_attributes(void **state)
+{
+    (void)state;
+    static const struct {
+        int number;
+        size_t size;
+        int64_t value;
+        const char *reason;
+    } attributes[] = {
+        {19, 8, 8, "the descriptor has an attribute that is not served"}, /* scale of C */
+        {21, 8, 8, "the descriptor has an attribute that is not served"}, /* amax of D */
+        {34, 4, 3, "the descriptor has an attribute that is not served"}, /* mode of D's scale */
+        {20, 8, 8, "a scale of D, which is not FP8"},
+        {31, 4, 2, "scales of mode 2"}, /* VEC32_UE8M0 */
+        {31, 4, 4, "scales of mode 4"}, /* VEC128_32F */
+        {32, 4, 5, "scales of mode 5"}, /* BLK128x128_32F */
+        {31, 4, 3, "scale_a is NULL"},
+    };
+    const uint32_t type = CUDA_R_8F_E4M3;
+    for (size_t i = 0; i < COUNT_OF(attributes); i++) {
+        plain_call p = make_call();
+        set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type);
+        set_layout(p.b, CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type);
+        set_desc(p.desc, attributes[i].number, &attributes[i].value, attributes[i].size);
+        assert_passed(&p, attributes[i].reason);
+    }
+    plain_call p = make_call(); /* of F32: FP8 alone has these attributes */
+    const int8_t fast = 1;
+    set_desc(p.desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
+    assert_passed(&p, "the descriptor has an attribute that is not served");
+    p = make_call();
+    set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type);
+    assert_passed(&p, "compute type 68, math mode 0 and these types");
+}
+
 static void test_layouts(void **state)
 {
     (void)state;
     const int32_t row_order = 1, count = 2;
     const int64_t offset = 64;
-    const uint32_t mode = 1, type = 28; /* pointers; CUDA_R_8F_E4M3 */
+    const uint32_t mode = 1, type = 8; /* pointers; CUDA_R_8U */
     plain_call p = make_call();
     set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_ORDER, &row_order, sizeof row_order);
     assert_passed(&p, "a layout of order 1");
@@ -551,10 +672,11 @@ static int set_up(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan_keys),   cmocka_unit_test(test_products),
-        cmocka_unit_test(test_gelu),        cmocka_unit_test(test_desc_attributes),
-        cmocka_unit_test(test_desc_values), cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_workspace),   cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_plan_keys),     cmocka_unit_test(test_products),
+        cmocka_unit_test(test_gelu),          cmocka_unit_test(test_desc_attributes),
+        cmocka_unit_test(test_desc_values),   cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_workspace),     cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_f8_attributes),
     };
     is_recorded = argc < 2;
     setenv("TEGULA_CUBLAS_TRACE", "1", 1);

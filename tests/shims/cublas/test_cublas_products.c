@@ -27,6 +27,8 @@ static const struct types {
     {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_16BF},
     {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F},
     {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F_PEDANTIC},
+    {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I},
+    {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I_PEDANTIC},
     {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
     {CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
     {CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F},
@@ -88,6 +90,7 @@ static product_case make_case(const function_row *f, uint64_t *seed, const struc
         p.alpha += scalars[rig_between(seed, 0, 4)] * I;
         p.beta += scalars[rig_between(seed, 0, 4)] * I;
     }
+    if (types->scale == CUDA_R_32I) p.alpha = rint(creal(p.alpha)), p.beta = rint(creal(p.beta));
     p.c = (cublas_call){.trans_a = (cublasOperation_t)rig_between(seed, 0, 2),
                         .trans_b = (cublasOperation_t)rig_between(seed, 0, 2),
                         .m = m,
