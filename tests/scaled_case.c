@@ -97,7 +97,7 @@ static void fill(tgl_type type, void *memory, int64_t count, bool is_positive, u
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-enum { A, B, C, D, BIAS, SCALE_A, SCALE_B, SCALE_D, OPERANDS };
+enum { A, B, C, D, BIAS, SCALE_A, SCALE_B, SCALE_D, AMAX, OPERANDS };
 
 typedef struct operand {
     tgl_type type;
@@ -145,6 +145,7 @@ static void set_operands(scaled_run *r)
     r->x[SCALE_A] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_a, p->m)};
     r->x[SCALE_B] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_b, p->n)};
     r->x[SCALE_D] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_d, p->m)};
+    r->x[AMAX] = (operand){.type = TGL_F32, .count = r->of->has_amax};
 }
 
 static tgl_status make_operands(tgl_device *dev, scaled_run *r)
@@ -255,12 +256,39 @@ static void compare(const scaled_run *r, const void *result, char *fault, double
     }
 }
 
+/* Compares the largest magnitude of D before its factor, within the largest error of a result. If D
+ * is stored as it is, both are the same. */
+static void compare_amax(const scaled_run *r, const void *result, float amax, char *fault)
+{
+    const tgl_problem *p = &r->of->problem;
+    const int d = r->in_place ? C : D;
+    const int64_t ld = r->in_place ? p->ldc : p->ldd;
+    const int64_t stride = r->in_place ? p->stride_c : p->stride_d;
+    double greatest = 0, error = 0, stored = 0;
+    for (int64_t i = 0; i < p->batch * p->m * p->n; i++) {
+        const int64_t problem = i / (p->m * p->n), row = i / p->n % p->m, col = i % p->n;
+        double own;
+        const double last = factor(r, SCALE_D, p->scaling_d, row);
+        if (last == 0) return;
+        greatest = fmax(greatest, fabs(expected(r, problem, row, col, &own) / last));
+        error = fmax(error, own / fabs(last));
+        stored =
+            fmax(stored, fabs(scaled_load(r->x[d].type, result,
+                                          problem * stride + at(p, TGL_NO_TRANS, ld, row, col))));
+    }
+    const bool is_stored = r->x[d].type == TGL_F32 && p->scaling_d == TGL_SCALING_NONE;
+    if (fabs(amax - greatest) <= error && (!is_stored || amax == stored)) return;
+    snprintf(fault, 512, "seed %u: amax_d is %.9g, not within %.9g of %.9g; of D: %.9g",
+             r->of->seed, (double)amax, error, greatest, stored);
+}
+
 tgl_status scaled_case_run(tgl_device *dev, const scaled_case *c, char fault[512], double *worst)
 {
     scaled_run r = {.of = c};
     const tgl_epilogue epilogue = {.size = sizeof epilogue,
                                    .bias = c->bias,
                                    .activation = c->activation,
+                                   .amax = c->has_amax,
                                    .type_bias = TGL_F32};
     const tgl_plan_options options = {
         .size = sizeof options, .kernel = c->kernel, .epilogue = &epilogue};
@@ -280,13 +308,18 @@ tgl_status scaled_case_run(tgl_device *dev, const scaled_case *c, char fault[512
                             .bias = r.x[BIAS].device,
                             .scale_a = r.x[SCALE_A].device,
                             .scale_b = r.x[SCALE_B].device,
-                            .scale_d = r.x[SCALE_D].device};
+                            .scale_d = r.x[SCALE_D].device,
+                            .amax_d = r.x[AMAX].device};
     if (status == TGL_OK) status = tgl_plan_run_operands(plan, &o, NULL);
     const operand *d = &r.x[r.in_place ? C : D];
     const size_t bytes = (size_t)d->count * tgl_type_size(d->type);
     void *result = malloc(bytes);
     if (status == TGL_OK) status = tgl_download(dev, result, d->device, bytes, NULL);
     if (status == TGL_OK) compare(&r, result, fault, worst);
+    float amax;
+    if (status == TGL_OK && c->has_amax)
+        status = tgl_download(dev, &amax, r.x[AMAX].device, sizeof amax, NULL);
+    if (status == TGL_OK && c->has_amax && fault[0] == '\0') compare_amax(&r, result, amax, fault);
     free(result);
     free_operands(dev, &r);
     tgl_plan_destroy(plan);

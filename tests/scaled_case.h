@@ -20,6 +20,7 @@ typedef struct scaled_case {
     const char *kernel;        /* a kernel string; NULL: the planner's choice */
     double error;              /* of a sum, relative to the sum of the magnitudes of its products */
     bool is_positive;          /* elements of A and B are not negative */
+    bool has_amax;             /* the run stores the largest magnitude of D, which is compared */
     unsigned seed;
 } scaled_case;
 

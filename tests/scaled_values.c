@@ -6,13 +6,15 @@
 #include "scaled_case.h"
 #include "support.h"
 
+#include <math.h>
+
 #define E4M3 TGL_F8_E4M3
 #define E5M2 TGL_F8_E5M2
 
-/* A, B: 32 x 32, zeros but for one element, and B the identity times 1. Returns D[0][0] and the
- * element beside it. */
+/* A, B: 32 x 32, zeros but for one element, and B the identity times 1. Returns D[0][0], the
+ * element beside it, and the largest magnitude of D before its factor. */
 static void product_of_one(tgl_device *dev, const char *kernel, tgl_type type, tgl_type type_d,
-                           unsigned char element, const float scales[3], double d[2])
+                           unsigned char element, const float scales[3], double d[3])
 {
     enum { N = 32 };
     static unsigned char a[N * N], b[N * N], out[N * N * 4];
@@ -20,8 +22,11 @@ static void product_of_one(tgl_device *dev, const char *kernel, tgl_type type, t
     tgl_problem p = scaled_problem(type, type, type_d, N, N, N);
     p.scaling_a = p.scaling_b = p.scaling_d = TGL_SCALING_TENSOR;
     p.trans_b = TGL_TRANS;
-    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    const tgl_epilogue epilogue = {.size = sizeof epilogue, .amax = 1};
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = kernel, .epilogue = &epilogue};
     tgl_plan *plan;
+    float amax;
     assert_status(tgl_plan_create(dev, &p, &options, &plan), TGL_OK);
     memset(a, 0, sizeof a);
     memset(b, 0, sizeof b);
@@ -31,11 +36,11 @@ static void product_of_one(tgl_device *dev, const char *kernel, tgl_type type, t
     assert_status(tgl_alloc(dev, sizeof a, &A), TGL_OK);
     assert_status(tgl_alloc(dev, sizeof b, &B), TGL_OK);
     assert_status(tgl_alloc(dev, sizeof out, &D), TGL_OK);
-    assert_status(tgl_alloc(dev, 3 * sizeof *scales, &S), TGL_OK);
+    assert_status(tgl_alloc(dev, 4 * sizeof *scales, &S), TGL_OK);
     assert_status(tgl_upload(dev, A, a, sizeof a, NULL), TGL_OK);
     assert_status(tgl_upload(dev, B, b, sizeof b, NULL), TGL_OK);
     assert_status(tgl_upload(dev, S, scales, 3 * sizeof *scales, NULL), TGL_OK);
-    const float *s = S;
+    float *s = S;
     const tgl_operands o = {.size = sizeof o,
                             .alpha = 1,
                             .A = A,
@@ -43,11 +48,14 @@ static void product_of_one(tgl_device *dev, const char *kernel, tgl_type type, t
                             .C = D,
                             .scale_a = s,
                             .scale_b = s + 1,
-                            .scale_d = s + 2};
+                            .scale_d = s + 2,
+                            .amax_d = s + 3};
     assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
     assert_status(tgl_download(dev, out, D, N * N * tgl_type_size(type_d), NULL), TGL_OK);
     d[0] = scaled_load(type_d, out, 0);
     d[1] = scaled_load(type_d, out, N + 1);
+    assert_status(tgl_download(dev, &amax, s + 3, sizeof amax, NULL), TGL_OK);
+    d[2] = amax;
     tgl_plan_destroy(plan);
     tgl_free(dev, A);
     tgl_free(dev, B);
@@ -60,7 +68,7 @@ static void every_element(tgl_device *dev, const char *const *kernels, size_t co
 {
     static const float ones[] = {1, 1, 1};
     static const tgl_type types[] = {E4M3, E5M2, TGL_I8};
-    double d[2];
+    double d[3];
     for (unsigned i = 0; i < 3 * 256; i += 5) {
         const tgl_type type = types[i % 3];
         const unsigned char element = (unsigned char)(i / 3);
@@ -68,6 +76,7 @@ static void every_element(tgl_device *dev, const char *const *kernels, size_t co
         product_of_one(dev, kernels[i % count], type, TGL_F32, element, ones, d);
         assert_true(isnan(x) || isinf(x) ? !isfinite(d[0]) && isnan(d[0]) == isnan(x) : d[0] == x);
         assert_true(d[1] == 0 || isnan(x) || isinf(x));
+        assert_true(isnan(x) || isinf(x) ? isnan(d[2]) : d[2] == fabs(x));
     }
 }
 
@@ -104,12 +113,19 @@ static void saturation(tgl_device *dev, const char *const *kernels, size_t count
         {TGL_I8, TGL_I8, 1, {NAN, 1, 1}, 0},
         {TGL_I8, TGL_F16, 3, {0x1p15F, 1, 1}, INFINITY},
     };
-    double d[2];
+    double d[3];
     for (size_t i = 0; i < count * COUNT_OF(rows); i++) {
         const struct row *r = &rows[i / count];
         product_of_one(dev, kernels[i % count], r->type, r->type_d, r->element, r->scales, d);
         if (isnan(r->d) ? !isnan(d[0]) : d[0] != r->d)
             fail_msg("row %zu gives %g, not %g", i / count, d[0], r->d);
+        const double x = scaled_load(r->type, &r->element, 0);
+        /* All other results are 0 times the factors. */
+        const double amax = isfinite(x) && isfinite(r->scales[0]) && isfinite(r->scales[1])
+                                ? fabs(x * r->scales[0] * r->scales[1])
+                                : NAN;
+        if (isnan(amax) ? !isnan(d[2]) : d[2] != amax)
+            fail_msg("row %zu gives amax_d %g, not %g", i / count, d[2], amax);
     }
 }
 

@@ -32,6 +32,7 @@ static void every_layout(void **state)
             .bias = (tgl_bias)(i % 3),
             .activation = i % 4 == 0 ? TGL_ACTIVATION_RELU : TGL_ACTIVATION_NONE,
             .error = in[0] == TGL_I8 ? 0x1p-22 : ((double)size[2] + 8) * 0x1p-24,
+            .has_amax = i / 7 % 2 == 0,
             .seed = i,
         };
         tgl_problem *p = &c.problem;
@@ -125,11 +126,68 @@ static void operands(void **state)
     tgl_plan_destroy(plan);
 }
 
+/* What takes amax_d, and what does not. */
+static void amax(void **state)
+{
+    static const struct {
+        tgl_type type, result;
+        tgl_scaling scaling;
+        int amax;
+        const char *sentence; /* NULL: it is taken */
+    } rows[] = {
+        {E4M3, TGL_BF16, TGL_SCALING_NONE, 1, NULL},
+        {TGL_I8, TGL_F32, TGL_SCALING_TENSOR, 1, NULL},
+        {TGL_I8, TGL_I32, TGL_SCALING_NONE, 1,
+         "epilogue.amax is for products of F8, and of I8 with scales"},
+        {TGL_BF16, TGL_BF16, TGL_SCALING_NONE, 1,
+         "epilogue.amax is for products of F8, and of I8 with scales"},
+        {E4M3, TGL_BF16, TGL_SCALING_NONE, 2, "epilogue.amax is 2; it is 0 or 1"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        tgl_problem p = scaled_problem(rows[i].type, rows[i].type, rows[i].result, 8, 8, 8);
+        const tgl_epilogue epilogue = {.size = sizeof epilogue, .amax = rows[i].amax};
+        const tgl_plan_options options = {.size = sizeof options, .epilogue = &epilogue};
+        tgl_plan *plan;
+        p.scaling_a = rows[i].scaling;
+        assert_status(tgl_plan_create(*state, &p, &options, &plan),
+                      rows[i].sentence == NULL ? TGL_OK : TGL_BAD_EPILOGUE);
+        if (rows[i].sentence != NULL) assert_sentence(rows[i].sentence);
+        tgl_plan_destroy(plan);
+    }
+}
+
+/* amax_d that is missing, misaligned, or not asked for. */
+static void amax_operand(void **state)
+{
+    static float C[64], found[2];
+    static unsigned char A[64], B[64];
+    const struct {
+        int amax;
+        float *at;
+        const char *sentence;
+    } rows[] = {{1, NULL, "amax_d is NULL"},
+                {1, (float *)((char *)found + 2), "amax_d is not aligned to its element size"},
+                {0, found, "amax_d is given, and the plan's epilogue has none"}};
+    const tgl_problem p = scaled_problem(E4M3, E4M3, TGL_F32, 8, 8, 8);
+    tgl_operands o = {.size = sizeof o, .alpha = 1, .A = A, .B = B, .C = C};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const tgl_epilogue epilogue = {.size = sizeof epilogue, .amax = rows[i].amax};
+        const tgl_plan_options options = {.size = sizeof options, .epilogue = &epilogue};
+        tgl_plan *plan;
+        assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_OK);
+        o.amax_d = rows[i].at;
+        assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_BAD_SCALE);
+        assert_sentence(rows[i].sentence);
+        tgl_plan_destroy(plan);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layout), cmocka_unit_test(values),   cmocka_unit_test(problems),
-        cmocka_unit_test(unsupported),  cmocka_unit_test(operands),
+        cmocka_unit_test(unsupported),  cmocka_unit_test(operands), cmocka_unit_test(amax),
+        cmocka_unit_test(amax_operand),
     };
     return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
 }

@@ -66,6 +66,7 @@ static void every_layout(void **state)
                 .activation = number % 4 == 0 ? TGL_ACTIVATION_RELU : TGL_ACTIVATION_NONE,
                 .kernel = kernels[i],
                 .error = error_of(kernels[i], in[0]),
+                .has_amax = way / 2 % 2 == 0,
                 .seed = number,
             };
             lay_out(&c.problem, way);
@@ -89,6 +90,7 @@ static void column_major_batches(void **state)
                          .bias = TGL_BIAS_ROW,
                          .kernel = kernels[i],
                          .error = error_of(kernels[i], E4M3),
+                         .has_amax = i % 2 == 0,
                          .seed = 100 + i};
         tgl_problem *p = &c.problem;
         p->order = TGL_COL_MAJOR;

@@ -117,7 +117,8 @@ typedef enum tgl_status {
     TGL_BAD_SCALAR = 40,     /* a pointer to alpha or beta is NULL or not aligned; or alpha or beta
                                 of a product in I32 is not an integer of 32 bits, or that of a real
                                 product has an imaginary part */
-    TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale */
+    TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale; or
+                                the same of amax_d */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
     TGL_BAD_GROUPS = 44,     /* an invalid grouping; the groups are NULL or not aligned, or the
@@ -539,6 +540,13 @@ typedef struct tgl_epilogue {
      * the same bias or residual. */
     int64_t stride_bias, stride_residual;
     tgl_type type_bias, type_residual; /* 0: D's type */
+    /* 1: each run also stores the largest magnitude of its results, from which the scale of a later
+     * product can be chosen:
+     *     *amax_d := max |x|, x = D before it is multiplied by scale_d and rounded to its type
+     * over all elements of D and all products of a batch. It is NaN if one x is NaN. Nothing is
+     * stored if D has no elements. For products of F8, and of I8 with scales, that have no
+     * grouping. */
+    int amax;
 } tgl_epilogue;
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
@@ -630,8 +638,8 @@ TGL_API tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *
 typedef struct tgl_prepared tgl_prepared;
 
 /* The operands of a run. Members that the plan does not use must be NULL or 0. All pointers are to
- * memory of the device. The run writes only the result (D, or C if the problem has no D) and the
- * workspace. Neither may overlap another operand. */
+ * memory of the device. The run writes only the result (D, or C if the problem has no D), amax_d
+ * and the workspace. None of them may overlap another operand. */
 typedef struct tgl_operands {
     size_t size;        /* sizeof(tgl_operands) */
     double alpha, beta; /* TGL_SCALARS_HOST; rounded to the accumulation type. Of complex
@@ -652,6 +660,7 @@ typedef struct tgl_operands {
     double alpha_imag, beta_imag; /* TGL_SCALARS_HOST, complex types: the imaginary parts; else 0 */
     const int32_t *groups; /* if the problem has a grouping: problem.batch ends or sizes, in memory
                               of the device, read when the product runs */
+    float *amax_d;         /* if epilogue.amax is 1: written by the run */
 } tgl_operands;
 
 /* Runs any plan. Returns what tgl_gemm() returns, or TGL_BAD_BIAS; TGL_BAD_RESIDUAL; TGL_BAD_D;

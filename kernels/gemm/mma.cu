@@ -366,7 +366,14 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
         !sum_over_blocks(&args, &acc[0][0][0], batch * split_tiles + split_tile, split, slice > 0))
         return;
     if (slice > 0) return;
-    const struct epilogue_operands with = epilogue_operands(&args, D_OF(&args, batch), batch);
+    struct epilogue_operands with = epilogue_operands(&args, D_OF(&args, batch), batch);
+#if AMAX
+    unsigned amax = 0;
+    with.amax = &amax;
+#endif
     store_results(&args, &with, (accumulate_t *)shared + in_slice * 16 * PITCH, acc,
                   block_row + warp_row, block_col + warp_col);
+#if AMAX
+    epilogue_add_amax(&args, amax);
+#endif
 }

@@ -6,6 +6,10 @@
  * not read. A user's own expression may replace activation(...). With scale factors, the sum is
  * multiplied by the factors of A and B, and the result by the factor of D. Everything is computed
  * in the type of values (lib/element.h) and rounded once, to the type of D.
+ *
+ * AMAX: each thread keeps the largest magnitude of its results before the factor of D. At its end a
+ * warp adds it to args->amax by epilogue_add_amax(). Magnitudes are compared as integers: bits of
+ * floats that are not negative have the order of the floats, and those of NaNs are the largest.
  */
 #ifndef TGL_EPILOGUE_H
 #define TGL_EPILOGUE_H
@@ -26,6 +30,13 @@
 #define EXPRESSION 0 /* 1: lib/expression.h, which the host writes, has the user's expression */
 #endif
 
+#ifndef AMAX
+#define AMAX 0 /* 1: the largest magnitude of D is stored as well */
+#endif
+
+#if AMAX && VALUE != TYPE_F32
+#error "AMAX: values are FP32"
+#endif
 #if EXPRESSION && ACTIVATION
 #error "EXPRESSION: the expression replaces the activation"
 #endif
@@ -52,6 +63,9 @@ struct epilogue_operands {
 #endif
 #if DEVICE_SCALARS
     value_t beta;
+#endif
+#if AMAX
+    unsigned *amax; /* the thread's own */
 #endif
 };
 
@@ -215,9 +229,14 @@ static __device__ __forceinline__ value_t scaled_sum(const struct tgl_gemm_args 
 
 /* `value`, the result for D[row][col], times the factor of D. */
 static __device__ __forceinline__ value_t scaled_result(const struct tgl_gemm_args *args,
+                                                        const struct epilogue_operands *with,
                                                         value_t value, int row, int col)
 {
-    (void)args, (void)row, (void)col;
+    (void)args, (void)with, (void)row, (void)col;
+#if AMAX
+    const unsigned magnitude = (unsigned)__float_as_int(value) & 0x7fffffffu;
+    if (magnitude > *with->amax) *with->amax = magnitude;
+#endif
 #if SCALE_D
     return value * args->scale_d[SCALE_D == SCALE_LINE ? row : SCALE_D == SCALE_COLUMN ? col : 0];
 #else
@@ -239,10 +258,10 @@ static __device__ __forceinline__ value_t epilogue(const struct tgl_gemm_args *a
     const value_t value =
         activated(args, with, scaled_sum(args, with, sum, row, col), old, bias, row, col);
 #if RESIDUAL
-    return scaled_result(args, value + from_residual(with->residual[row * args->ld_residual + col]),
-                         row, col);
+    return scaled_result(
+        args, with, value + from_residual(with->residual[row * args->ld_residual + col]), row, col);
 #else
-    return scaled_result(args, value, row, col);
+    return scaled_result(args, with, value, row, col);
 #endif
 }
 
@@ -250,9 +269,21 @@ static __device__ __forceinline__ value_t epilogue(const struct tgl_gemm_args *a
 static __device__ __forceinline__ bool epilogue_only_scales(const struct tgl_gemm_args *args,
                                                             const struct epilogue_operands *with)
 {
-    return !BIAS && !ACTIVATION && !RESIDUAL && !EXPRESSION && !HAS_LINE_SCALES &&
+    return !BIAS && !ACTIVATION && !RESIDUAL && !EXPRESSION && !HAS_LINE_SCALES && !AMAX &&
            BETA(args, with) == 0;
 }
+
+#if AMAX
+/* Adds the largest magnitude of the warp's threads to that of D. All lanes of the warp call it. */
+static __device__ __forceinline__ void epilogue_add_amax(const struct tgl_gemm_args *args,
+                                                         unsigned own)
+{
+#pragma unroll
+    for (int i = 16; i > 0; i /= 2)
+        own = max(own, __shfl_xor_sync(0xffffffffu, own, i));
+    if (threadIdx.x % 32 == 0) atomicMax(args->amax, own);
+}
+#endif
 
 /* Stores D[row][col], given its sum. */
 static __device__ __forceinline__ void epilogue_store(const struct tgl_gemm_args *args,

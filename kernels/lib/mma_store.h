@@ -47,7 +47,7 @@ static __device__ __forceinline__ void take_four(accumulate_t *sums, const accum
 /* Groups of GROUP neighbouring results are stored at once if D := alpha * sums, and n and ldd are
  * multiples of GROUP. This takes a third of the instructions of epilogue_store4(). */
 #define GROUP             (D_HAS_16_BITS ? 8 : 4)
-#define HAS_SCALED_GROUPS (!D_HAS_8_BITS && !HAS_LINE_SCALES && VALUE == ACCUMULATE)
+#define HAS_SCALED_GROUPS (!D_HAS_8_BITS && !HAS_LINE_SCALES && VALUE == ACCUMULATE && !AMAX)
 
 #if HAS_SCALED_GROUPS
 

@@ -19,7 +19,7 @@
 #include "lib/ldmatrix.h"
 #include "lib/wgmma_chunks.h"
 
-#define HAS_PACKED (D_HAS_16_BITS && !RESIDUAL)
+#define HAS_PACKED (D_HAS_16_BITS && !RESIDUAL && !AMAX)
 
 /* 1: the loop over spans is not unrolled. */
 #define HAS_SMALL_SPANS (ACTIVATION >= 2 || EXPRESSION || (MIN_BLOCKS > 1 && M_STEPS * ACC > 64))

@@ -23,7 +23,11 @@ static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_ar
                                                         const struct unit *u, int group)
 {
     wait_until_results_are_read();
-    const struct epilogue_operands with = epilogue_operands(args, D_OF(args, u->batch), u->batch);
+    struct epilogue_operands with = epilogue_operands(args, D_OF(args, u->batch), u->batch);
+#if AMAX
+    unsigned amax = 0;
+    with.amax = &amax;
+#endif
     const int warp = (int)threadIdx.x / 32 % 4;
     const int first_left = u->left + group * WM + warp * 16;
 #if HAS_PACKED
@@ -38,6 +42,9 @@ static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_ar
 #endif
     (void)d_map;
     store_chunks(args, &with, acc, (accumulate_t *)(results + warp * CHUNK_BYTES), u, first_left);
+#if AMAX
+    epilogue_add_amax(args, amax);
+#endif
 }
 
 #endif

@@ -320,6 +320,17 @@ static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_ove
     return TGL_OK;
 }
 
+/* Kernels only raise the largest magnitude of D. */
+static tgl_status clear_amax(const tgl_plan *plan, const tgl_run *run, CUstream stream)
+{
+    const tgl_driver *driver = &((tgl_cuda *)plan->dev->state)->driver;
+    if (run->at[TGL_AT_AMAX] == NULL) return TGL_OK;
+    return tgl_cuda_check(
+        plan->dev,
+        driver->cuMemsetD8Async((CUdeviceptr)run->at[TGL_AT_AMAX], 0, sizeof(float), stream),
+        "clearing amax_d");
+}
+
 /* Launches all steps of the list. A TGL_BESIDE launch may overlap only with the launch of the step
  * before it. If that step was skipped, the previous launch may be one that this launch depends on.
  * It then does not start early. */
@@ -329,6 +340,7 @@ static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_w
     const cuda_plan *made = plan->state;
     const tgl_launch_list *list = &plan->list;
     bool follows = false; /* the previous step was launched */
+    TGL_TRY(clear_amax(plan, run, stream));
     for (int i = 0; i < list->step_count; i++) {
         const tgl_launch *chosen = tgl_step_choose(&list->steps[i], run);
         if (chosen != NULL)

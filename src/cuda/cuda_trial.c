@@ -56,6 +56,7 @@ static void add_epilogue(tgl_trial *t)
     if (e->residual)
         add_operand(t, TGL_AT_RESIDUAL, e->type_residual, s->m, s->n, e->ld_residual,
                     e->stride_residual);
+    if (e->amax) add_operand(t, TGL_AT_AMAX, TGL_F32, 1, 1, 1, 0);
 }
 
 /* Adds the scale factors of an operand. lines: the number of factors for TGL_SCALING_LINE. */

@@ -191,6 +191,7 @@ static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)
     if (e->residual)
         patch_operand(builder, step, TGL_AT_RESIDUAL, AT(residual), e->type_residual,
                       row * e->ld_residual + col, e->stride_residual);
+    if (e->amax) patch_pointer(builder, step, TGL_AT_AMAX, AT(amax), 0, 0);
 }
 
 /* Patches the tensor maps. Without a product (alpha is 0) the maps of A and B are left out, because

@@ -65,6 +65,7 @@ static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
                   {"ACTIVATION", (int)e->activation, 0},
                   {"RESIDUAL", e->residual, 0},
                   {"EXPRESSION", e->expression != NULL, 0},
+                  {"AMAX", e->amax, 0},
                   {"SEPARATE_D", !s->in_place, 0},
                   {"DEVICE_SCALARS", s->device_scalars, 0},
                   {"GROUPED", tgl_grouped_macro(s), 0},

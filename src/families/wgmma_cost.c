@@ -192,7 +192,7 @@ static double wgmma_step_cycles(const step_parts *p, double resident)
 static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
 {
     if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
-    const bool is_packed = tgl_type_size(s->type_d) == 2 && !s->epilogue.residual;
+    const bool is_packed = wgmma_packs_results(s);
     return (is_packed ? PACKED_STORE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK) *
            (g->exchanged ? EXCHANGED_STORES : 1);
 }

@@ -119,8 +119,7 @@ bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
 {
     const int64_t most = tgl_map_stride_max(s->type_d);
     return g->row->boxes > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
-           tgl_type_size(s->type_d) == 2 && !s->epilogue.residual && s->ldd % 8 == 0 &&
-           g->right.edge % 8 == 0 && s->ldd <= most &&
+           wgmma_packs_results(s) && s->ldd % 8 == 0 && g->right.edge % 8 == 0 && s->ldd <= most &&
            (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
 }
 

@@ -143,6 +143,12 @@ const char *tgl_wgmma_set_operands(const tgl_shape *s, const tgl_rectangle *part
 const char *tgl_wgmma_set_options(const tgl_chip *chip, const tgl_shape *s,
                                   const tgl_choice *choice, wgmma_geometry *g);
 
+/* Whether the kernel stores whole words of packed results of 16 bits (HAS_PACKED). */
+static inline bool wgmma_packs_results(const tgl_shape *s)
+{
+    return tgl_type_size(s->type_d) == 2 && !s->epilogue.residual && !s->epilogue.amax;
+}
+
 /* Whether the kernel stores D by TMA (TMA_STORES), which also needs legal strides of D. */
 bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g);
 

@@ -133,6 +133,13 @@ static tgl_status check_scale(const char *name, const void *scale, tgl_scaling s
     return tgl_fail(TGL_BAD_SCALE, "%s is given, and the problem has none", name);
 }
 
+static tgl_status check_amax(const tgl_shape *s, const tgl_operands *o)
+{
+    if (s->epilogue.amax) return tgl_pointer_check("amax_d", TGL_BAD_SCALE, o->amax_d, TGL_F32);
+    if (o->amax_d == NULL) return TGL_OK;
+    return tgl_fail(TGL_BAD_SCALE, "amax_d is given, and the plan's epilogue has none");
+}
+
 static tgl_status check_scales(const tgl_shape *s, const tgl_operands *o)
 {
     const tgl_scaling a = s->swapped ? s->scaling_b : s->scaling_a;
@@ -209,6 +216,7 @@ static void take_pointers(const tgl_shape *s, const tgl_operands *o, bool reads_
     run->at[TGL_AT_RESIDUAL] = o->residual;
     run->at[TGL_AT_SCALE_D] = o->scale_d;
     run->at[TGL_AT_GROUPS] = o->groups;
+    run->at[TGL_AT_AMAX] = o->amax_d;
     run->workspace = o->workspace;
     run->workspace_bytes = o->workspace_bytes;
     run->kept[TGL_AT_A] = run->kept[TGL_AT_B] = NULL;
@@ -230,6 +238,7 @@ tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_ru
     TGL_TRY(check_scalars(s, o));
     TGL_TRY(check_scales(s, o));
     TGL_TRY(check_groups(s, o));
+    TGL_TRY(check_amax(s, o));
     const bool reads_c = take_scalars(s, o, run);
     TGL_TRY(check_used(s, o, run->has_product, reads_c));
     take_pointers(s, o, reads_c, run); /* sets every member, so *run need not be cleared */

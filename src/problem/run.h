@@ -25,6 +25,7 @@ typedef enum tgl_operand {
     TGL_AT_SCALE_B,
     TGL_AT_SCALE_D,
     TGL_AT_GROUPS,
+    TGL_AT_AMAX, /* written: the largest magnitude of D, an F32 */
     TGL_OPERANDS
 } tgl_operand;
 
@@ -49,6 +50,12 @@ typedef struct tgl_run {
 static inline bool tgl_run_has_beta(const tgl_run *run)
 {
     return run->beta != 0 || run->beta_imag != 0; /* true for a NaN beta */
+}
+
+/* *amax_d := 0, if the run has it in memory of the host: devices then raise it. */
+static inline void tgl_run_clear_amax(const tgl_run *run)
+{
+    if (run->at[TGL_AT_AMAX] != NULL) *(float *)run->at[TGL_AT_AMAX] = 0;
 }
 
 /* Whether alpha or beta in memory, of this accumulation type, is 0. */

@@ -18,6 +18,7 @@ typedef struct tgl_shape_epilogue {
     tgl_bias bias; /* by row or column of the normalised D */
     tgl_activation activation;
     bool residual;
+    bool amax;                         /* the run stores the largest magnitude of D */
     tgl_type type_bias, type_residual; /* never 0, even without a bias or residual */
     int64_t ld_residual, stride_bias, stride_residual;
     const char *expression; /* NULL, or the source that kernels/lib/epilogue.h includes */
@@ -65,7 +66,7 @@ tgl_shape tgl_shape_of_even_groups(const tgl_shape *shape);
 static inline bool tgl_epilogue_is_none(const tgl_shape_epilogue *e)
 {
     return e->bias == TGL_BIAS_NONE && e->activation == TGL_ACTIVATION_NONE && !e->residual &&
-           e->expression == NULL;
+           e->expression == NULL && !e->amax;
 }
 
 /* True if D has no elements. Then nothing is computed, and pointers are not checked. */

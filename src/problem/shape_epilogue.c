@@ -55,6 +55,20 @@ static tgl_status check_complex(const tgl_epilogue *e, const tgl_shape *s)
     return TGL_OK;
 }
 
+/* The largest magnitude is that of results in F32 of products of 8-bit types. */
+static tgl_status check_amax(const tgl_epilogue *e, const tgl_shape *s)
+{
+    const bool has_8_bits = tgl_type_is_f8(s->type_a) || s->type_a == TGL_I8;
+    if (e->amax != 0 && e->amax != 1)
+        return tgl_fail(TGL_BAD_EPILOGUE, "epilogue.amax is %d; it is 0 or 1", e->amax);
+    if (e->amax == 1 && (!has_8_bits || tgl_shape_scalar_type(s) != TGL_F32))
+        return tgl_fail(TGL_BAD_EPILOGUE,
+                        "epilogue.amax is for products of F8, and of I8 with scales");
+    if (e->amax == 1 && s->grouping != TGL_GROUPED_NONE)
+        return tgl_fail(TGL_BAD_EPILOGUE, "epilogue.amax is not for products with a grouping");
+    return TGL_OK;
+}
+
 /* Checks strides and leading dimensions of an epilogue that is already normalised. */
 static tgl_status check_layout(const tgl_shape *s)
 {
@@ -129,10 +143,12 @@ tgl_status tgl_epilogue_make(const tgl_epilogue *epilogue, tgl_shape *shape, cha
     const tgl_epilogue *e = read;
     TGL_TRY(check_kinds(e));
     TGL_TRY(check_complex(e, shape));
+    TGL_TRY(check_amax(e, shape));
     shape->epilogue = (tgl_shape_epilogue){
         .bias = shape->swapped ? exchanged(e->bias) : e->bias,
         .activation = e->activation,
         .residual = e->residual == 1,
+        .amax = e->amax == 1,
         .type_bias = e->type_bias != 0 ? e->type_bias : shape->type_d,
         .type_residual = e->type_residual != 0 ? e->type_residual : shape->type_d,
         .ld_residual = e->ld_residual != 0 ? e->ld_residual
@@ -155,15 +171,15 @@ const char *tgl_epilogue_describe(const tgl_shape *s, char *text, size_t size)
     static const char *const biases[] = {"", " + bias[row]", " + bias[column]"};
     const tgl_shape_epilogue *e = &s->epilogue;
     const tgl_bias bias = s->swapped ? exchanged(e->bias) : e->bias;
-    const char *residual = e->residual ? " + residual" : "";
+    const char *residual = e->residual ? " + residual" : "", *amax = e->amax ? ", amax" : "";
     const char result = s->in_place ? 'C' : 'D';
     text[0] = '\0';
     if (tgl_epilogue_is_none(e)) return text;
     if (e->expression != NULL)
-        snprintf(text, size, "%c := expression%s%s", result,
-                 bias != TGL_BIAS_NONE ? " with bias" : "", residual);
+        snprintf(text, size, "%c := expression%s%s%s", result,
+                 bias != TGL_BIAS_NONE ? " with bias" : "", residual, amax);
     else
-        snprintf(text, size, "%c := %s(alpha*A*B + beta*C%s)%s", result, activations[e->activation],
-                 biases[bias], residual);
+        snprintf(text, size, "%c := %s(alpha*A*B + beta*C%s)%s%s", result,
+                 activations[e->activation], biases[bias], residual, amax);
     return text;
 }

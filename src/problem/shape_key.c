@@ -45,6 +45,7 @@ static void add_epilogue(tgl_text *out, const tgl_shape_epilogue *e)
         tgl_text_add(out, " residual=%s,%lld,%lld", tgl_type_name(e->type_residual),
                      (long long)e->ld_residual, (long long)e->stride_residual);
     if (e->expression != NULL) add_expression(out, e->expression);
+    if (e->amax) tgl_text_add(out, " amax");
 }
 
 /* Of a matrix: N, T; of its conjugate: J, C. */

@@ -9,7 +9,7 @@
  *   - those of a single cluster, or whose D and scratch exceed SHADOW_WORDS_MAX, or for whose
  *     copies there is no memory;
  *   - those with counters in the workspace, through which blocks wait for each other or find out
- *     which is the last;
+ *     which is the last, and those that store the largest magnitude of D by atomics;
  *   - those that fail on several threads: with an error in any cluster, with an atomic, or with two
  *     helpers that access the same word of D or of the scratch, one of them for writing. Memory is
  *     restored, and the launch is repeated, so that its error is that of one thread.
@@ -200,6 +200,7 @@ static bool can_be_shared(const tgl_machine *machine)
 {
     const tgl_global_shadow *shadow = &machine->global;
     return machine->memory.counter_bytes == 0 &&
+           machine->launch->regions[TGL_SIM_AMAX].extent == 0 &&
            shadow->counts[0] + shadow->counts[TGL_SIM_SCRATCH - TGL_SIM_D] <= SHADOW_WORDS_MAX;
 }
 

@@ -219,6 +219,9 @@ void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_
     set_scalars(s, run, regions);
     regions[TGL_SIM_GROUPS] =
         vector_region("the groups", "groups", run->at[TGL_AT_GROUPS], s->batch, 4, 0, &once);
+    if (s->epilogue.amax)
+        regions[TGL_SIM_AMAX] =
+            vector_region("amax_d", "amax_d", run->at[TGL_AT_AMAX], 1, sizeof(float), 0, &once);
     set_scales(s, run, regions);
     set_workspace(memory, regions);
     set_kept(&plan->list, run, regions);

@@ -47,6 +47,7 @@ enum {
     TGL_SIM_C_POINTERS,
     TGL_SIM_D_POINTERS,
     TGL_SIM_GROUPS,
+    TGL_SIM_AMAX,   /* the largest magnitude of D: only atomics access it */
     TGL_SIM_KEPT_A, /* prepared operands, which an earlier run has written */
     TGL_SIM_KEPT_B,
     TGL_SIM_REGIONS

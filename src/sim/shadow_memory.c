@@ -77,7 +77,7 @@ int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned by
     if (tgl_region_has(&regions[TGL_SIM_D], address, bytes)) return TGL_SIM_D;
     for (int i = 0; i < TGL_SIM_REGIONS; i++) {
         if (!tgl_region_has(&regions[i], address, bytes)) continue;
-        if (tgl_global_has_shadow(i)) return i;
+        if (tgl_global_has_shadow(i) || i == TGL_SIM_AMAX) return i;
         if (is_write) region_fault(machine, address, bytes, true, "it is const", pc);
         if (regions[i].forbidden != NULL)
             region_fault(machine, address, bytes, false, regions[i].forbidden, pc);
@@ -109,6 +109,8 @@ static void global_access(tgl_machine *machine, uintptr_t address, unsigned byte
                           const void *pc)
 {
     const int region = tgl_memory_check_region(machine, address, bytes, is_write, pc);
+    if (region == TGL_SIM_AMAX)
+        region_fault(machine, address, bytes, is_write, "only atomics may access it", pc);
     tally_access(machine, is_write ? TGL_GLOBAL_STORE : TGL_GLOBAL_LOAD, region, bytes, 0, address,
                  pc);
     tgl_global_access(machine, region, address, bytes, is_write, false, pc);

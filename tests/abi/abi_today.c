@@ -39,5 +39,9 @@ PIN(TGL_GROUP_SIZES, 1);
 PIN(offsetof(tgl_problem, grouping), sizeof(tgl_problem) - 8);
 AT(tgl_operands, groups, 192, 8);
 
+/* The largest magnitude of D, which came later. */
+AT(tgl_epilogue, amax, 64, 4);
+AT(tgl_operands, amax_d, 200, 8);
+
 extern const int abi_is_pinned;
 const int abi_is_pinned = 1;

@@ -67,6 +67,22 @@ static void scale_results(const cpu_block_sums *x, float *results, int64_t row, 
             factor_of(x->product->run, TGL_AT_SCALE_D, s->scaling_d, s->swapped ? column + j : row);
 }
 
+/* Raises *amax_d to the largest magnitude of n results; other threads do so as well. The bits of
+ * floats that are not negative have the order of the floats, and those of NaNs are the largest. */
+static void raise_amax(const tgl_run *run, const float *results, int64_t n)
+{
+    uint32_t *amax = (uint32_t *)run->at[TGL_AT_AMAX], own = 0, bits;
+    for (int64_t j = 0; j < n; j++) {
+        memcpy(&bits, &results[j], sizeof bits);
+        bits &= 0x7fffffffu;
+        own = bits > own ? bits : own;
+    }
+    bits = __atomic_load_n(amax, __ATOMIC_RELAXED);
+    while (own > bits &&
+           !__atomic_compare_exchange_n(amax, &bits, own, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
 static void store_row_f32(const cpu_block_sums *x, int64_t i)
 {
     const tgl_shape *s = x->product->shape;
@@ -94,6 +110,7 @@ static void store_row_f32(const cpu_block_sums *x, int64_t i)
         kernels->finish(sums, n, NULL, 1, TGL_ACTIVATION_NONE,
                         read_addend(x, e->type_residual, TGL_AT_RESIDUAL, residual, n));
     }
+    if (e->amax) raise_amax(run, sums, n);
     if (s->scaling_d != TGL_SCALING_NONE) scale_results(x, sums, row, column, n);
     void *D = tgl_cpu_d_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_d));
     cpu_write_line(convert, s->type_d, D, row * s->ldd + column, sums, n);

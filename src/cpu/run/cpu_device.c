@@ -308,6 +308,7 @@ static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
 static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     (void)stream;
+    tgl_run_clear_amax(run);
     if (!plan->shape.device_scalars) return run_host_scalars(plan, run);
     const tgl_run host = with_host_scalars(&plan->shape, run);
     return run_host_scalars(plan, &host);
