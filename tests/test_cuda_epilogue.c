@@ -101,6 +101,27 @@ static void kernels_are_known_by_their_epilogue(void **state)
     }
 }
 
+/* Each run clears amax_d, which kernels raise. Those of the fake device do not. */
+static void amax_is_cleared(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_device("cuda");
+    tgl_problem problem = problem_of(TGL_F8_E4M3, 64, 64, 128);
+    problem.type_c = TGL_F32;
+    const tgl_epilogue e = {.size = sizeof e, .amax = 1};
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = "mma_64x64x128", .epilogue = &e};
+    float C[64 * 64] = {0}, amax[3] = {5, 6, 7};
+    const tgl_operands operands = {.size = sizeof operands, .C = C, .amax_d = &amax[1]};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    assert_status(tgl_plan_run_operands(plan, &operands, NULL), TGL_OK);
+    assert_status(tgl_device_sync(dev), TGL_OK);
+    assert_true(amax[0] == 5 && amax[1] == 0 && amax[2] == 7);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 static void an_expression_that_does_not_compile(void **state)
 {
     (void)state;
@@ -123,6 +144,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_batch_of_several_launches, fake_setup, fake_teardown),
         cmocka_unit_test_setup_teardown(kernels_are_known_by_their_epilogue, fake_setup,
                                         fake_teardown),
+        cmocka_unit_test_setup_teardown(amax_is_cleared, fake_setup, fake_teardown),
         cmocka_unit_test_setup_teardown(an_expression_that_does_not_compile, fake_setup,
                                         fake_teardown),
     };

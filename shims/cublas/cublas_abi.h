@@ -97,6 +97,7 @@ enum {
     CUBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17,   /* const void *, FP8: device memory; NULL: 1 */
     CUBLASLT_MATMUL_DESC_B_SCALE_POINTER = 18,   /* const void * */
     CUBLASLT_MATMUL_DESC_D_SCALE_POINTER = 20,   /* const void * */
+    CUBLASLT_MATMUL_DESC_AMAX_D_POINTER = 21,    /* void *, a D of FP8; NULL: none */
     CUBLASLT_MATMUL_DESC_FAST_ACCUM = 25,        /* int8_t, FP8: 1: sums of reduced precision */
     CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,    /* int32_t; -1: the type of D */
     CUBLASLT_MATMUL_DESC_A_SCALE_MODE = 31,      /* int32_t; since 12.8 */

@@ -87,9 +87,10 @@ static bool has_defaults(get_attribute *get, void *object, uint64_t skipped,
 
 /* The attributes that only products of FP8 may set. For others they are unknown attributes. */
 #define OF_F8                                                                                      \
-    (BIT(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER) | BIT(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER) |       \
-     BIT(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER) | BIT(CUBLASLT_MATMUL_DESC_FAST_ACCUM) |            \
-     BIT(CUBLASLT_MATMUL_DESC_A_SCALE_MODE) | BIT(CUBLASLT_MATMUL_DESC_B_SCALE_MODE))
+    (BIT(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER) | BIT(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER) |        \
+     BIT(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER) | BIT(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER) |       \
+     BIT(CUBLASLT_MATMUL_DESC_FAST_ACCUM) | BIT(CUBLASLT_MATMUL_DESC_A_SCALE_MODE) |               \
+     BIT(CUBLASLT_MATMUL_DESC_B_SCALE_MODE))
 
 static bool list_of_desc(void)
 {
@@ -203,12 +204,13 @@ static bool read_scale(cublas_product *p, cublasLtMatmulDesc_t desc, int pointer
 static bool read_f8(cublas_product *p, cublasLtMatmulDesc_t desc)
 {
     int8_t is_fast;
-    if (!READ_DESC(desc, FAST_ACCUM, &is_fast) || !READ_DESC(desc, D_SCALE_POINTER, &p->scale_d))
+    if (!READ_DESC(desc, FAST_ACCUM, &is_fast) || !READ_DESC(desc, D_SCALE_POINTER, &p->scale_d) ||
+        !READ_DESC(desc, AMAX_D_POINTER, &p->amax_d))
         return cublas_refuse(p, "the descriptor cannot be read");
     p->has_fast_sums = is_fast != 0;
     p->scaling_d = p->scale_d != NULL ? TGL_SCALING_TENSOR : TGL_SCALING_NONE;
-    if (p->scale_d != NULL && !cublas_is_f8(p->type_d))
-        return cublas_refuse(p, "a scale of D, which is not FP8");
+    if ((p->scale_d != NULL || p->amax_d != NULL) && !cublas_is_f8(p->type_d))
+        return cublas_refuse(p, "a scale or amax of D, which is not FP8");
     return read_scale(p, desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
                       CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &p->scale_a, &p->scaling_a) &&
            read_scale(p, desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,

@@ -199,7 +199,7 @@ static plan_key key_of(const context_device *device, const tgl_problem *q,
     const tgl_epilogue *e = options->epilogue;
     const int64_t types = q->type_a | q->type_b << 8 | q->type_c << 16 | (int64_t)q->type_d << 24 |
                           (int64_t)q->scaling_a << 32 | (int64_t)q->scaling_b << 40 |
-                          (int64_t)q->scaling_d << 48;
+                          (int64_t)q->scaling_d << 48 | (int64_t)(e != NULL && e->amax) << 56;
     const int64_t modes = q->trans_a | q->trans_b << 8 | q->compute << 16 |
                           (int64_t)q->scalars << 24 | (int64_t)q->batching << 32 |
                           (int64_t)needs_proof << 40 | (int64_t)options->effort << 48;

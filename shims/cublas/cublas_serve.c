@@ -264,6 +264,8 @@ static bool set_matrices(cublas_product *p, tgl_problem *problem, tgl_operands *
 static bool set_epilogue(cublas_product *p, tgl_epilogue *epilogue, tgl_operands *operands)
 {
     const cublasLtEpilogue_t activation = p->epilogue & ~CUBLASLT_EPILOGUE_BIAS;
+    epilogue->amax = p->amax_d != NULL;
+    operands->amax_d = p->amax_d;
     if (p->epilogue == CUBLASLT_EPILOGUE_DEFAULT) return true;
     if (activation == CUBLASLT_EPILOGUE_RELU)
         epilogue->activation = TGL_ACTIVATION_RELU;
@@ -357,7 +359,8 @@ bool cublas_serve(cublas_product *p)
     if (!set_matrices(p, &problem, &operands)) return false;
     set_scales(p, &problem, &operands);
     p->workspace = aligned(&p->workspace);
-    return run(p, &problem, p->epilogue == CUBLASLT_EPILOGUE_DEFAULT ? NULL : &epilogue, &operands);
+    const bool is_plain = p->epilogue == CUBLASLT_EPILOGUE_DEFAULT && p->amax_d == NULL;
+    return run(p, &problem, is_plain ? NULL : &epilogue, &operands);
 }
 
 bool cublas_is_wanted(cublas_product *p)

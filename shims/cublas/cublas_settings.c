@@ -172,10 +172,11 @@ static const char *scaling_name(tgl_scaling scaling)
 /* What a plan depends on beside sizes and types. */
 static const char *details(const cublas_product *p, char text[200])
 {
-    char stride[96] = "", scales[32] = "";
+    char stride[96] = "", scales[40] = "";
     if (p->scaling_a != 0 || p->scaling_b != 0 || p->scaling_d != 0)
-        snprintf(scales, sizeof scales, " scales=%s,%s,%s", scaling_name(p->scaling_a),
-                 scaling_name(p->scaling_b), scaling_name(p->scaling_d));
+        snprintf(scales, sizeof scales, " scales=%s,%s,%s%s", scaling_name(p->scaling_a),
+                 scaling_name(p->scaling_b), scaling_name(p->scaling_d),
+                 p->amax_d != NULL ? " amax" : "");
     if (p->batch > 1 && !p->is_pointers)
         snprintf(stride, sizeof stride, " stride=%lld,%lld,%lld", (long long)p->stride_a,
                  (long long)p->stride_b, (long long)p->stride_d);

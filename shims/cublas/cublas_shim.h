@@ -45,6 +45,7 @@ typedef struct cublas_product {
     const void *alpha, *beta;
     const void *scale_a, *scale_b, *scale_d; /* of FP8: factors in device memory */
     tgl_scaling scaling_a, scaling_b, scaling_d;
+    void *amax_d;                /* of a D of FP8: receives the largest magnitude; or NULL */
     cublasLtEpilogue_t epilogue; /* CUBLASLT_EPILOGUE_DEFAULT: none */
     cublasComputeType_t compute;
     bool has_fast_sums; /* of FP8: CUBLASLT_MATMUL_DESC_FAST_ACCUM */

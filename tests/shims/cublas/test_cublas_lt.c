@@ -90,6 +90,7 @@ typedef struct lt_case {
     batch A, B, C, D;                /* D: C itself if is_in_place */
     batch scale_a, scale_b, scale_d; /* of FP8; no memory: none. One column of one or of m or n */
     bool is_fast;
+    float *amax; /* of a D of FP8; NULL: it is not asked for */
     cublasOperation_t trans_a, trans_b;
     int64_t m, n, k;
     double complex alpha, beta;
@@ -116,8 +117,9 @@ static double factor_of(const batch *factors, int64_t line)
     return element_get(factors->type, factors->memory, factors->rows == 1 ? 0 : line);
 }
 
-static void multiply(const lt_case *p, const batch *result)
+static void multiply(const lt_case *p, const batch *result, double *amax)
 {
+    *amax = 0;
     for (int64_t b = 0; b < p->D.count; b++)
         for (int64_t j = 0; j < p->n; j++)
             for (int64_t i = 0; i < p->m; i++) {
@@ -128,8 +130,9 @@ static void multiply(const lt_case *p, const batch *result)
                 if (p->alpha != 0)
                     sum *= p->alpha * factor_of(&p->scale_a, i) * factor_of(&p->scale_b, j);
                 if (p->beta != 0) sum += p->beta * matrices_at(&p->C, b, CUBLAS_OP_N, i, j);
-                matrices_set(result, b, i, j,
-                             epilogue_of(p, b, i, sum) * factor_of(&p->scale_d, 0));
+                const double complex value = epilogue_of(p, b, i, sum);
+                matrices_set(result, b, i, j, value * factor_of(&p->scale_d, 0));
+                *amax = fmax(*amax, fabs(creal(value)));
             }
 }
 
@@ -173,6 +176,8 @@ static batch draw_factors(uint64_t *seed, int64_t lines)
     return x;
 }
 
+static float amax_found;
+
 /* Products with a D of FP8 need a factor. */
 static void draw_f8(uint64_t *seed, lt_case *p)
 {
@@ -184,6 +189,7 @@ static void draw_f8(uint64_t *seed, lt_case *p)
         matrices_set(&p->scale_d, 0, 0, 0, 2);
     }
     p->is_fast = rig_between(seed, 0, 1) == 1;
+    if (is_f8(p->d) && rig_between(seed, 0, 1) == 1) p->amax = &amax_found;
     if (p->alpha == 0 && p->scale_a.memory != NULL) matrices_fill(&p->scale_a, NAN);
 }
 
@@ -258,6 +264,7 @@ static cublasLtMatmulDesc_t desc_of(const lt_case *p)
     set_factors(desc, &p->scale_b, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
                 CUBLASLT_MATMUL_DESC_B_SCALE_MODE);
     set_factors(desc, &p->scale_d, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, -1);
+    set_desc(desc, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, &p->amax, sizeof p->amax);
     return desc;
 }
 
@@ -286,11 +293,14 @@ static void check(uint64_t *seed)
     lt_case p = make_case(seed);
     const batch expected = matrices_copy(&p.D);
     const bool needs_c = p.is_in_place || p.beta != 0 || p.is_device;
-    multiply(&p, &expected);
+    double amax;
+    multiply(&p, &expected, &amax);
+    amax_found = 1000;
     rig_forget();
     assert_int_equal(call(&p, needs_c ? p.C.memory : NULL), CUBLAS_STATUS_SUCCESS);
     assert_int_equal(rig.ran, 1);
     assert_same_matrices(&p.D, &expected);
+    assert_true(p.amax == NULL ? amax_found == 1000 : (double)amax_found == amax);
     if (!p.is_in_place) free(p.D.memory);
     free(p.A.memory), free(p.B.memory), free(p.C.memory), free(p.bias.memory);
     free(expected.memory), free(p.scale_a.memory), free(p.scale_b.memory), free(p.scale_d.memory);
@@ -379,6 +389,7 @@ static void test_plan_keys(void **state)
     CHANGED(p.a = p.b = CUDA_R_8F_E4M3, p.scale_b = factors);
     CHANGED(p.a = p.b = p.d = CUDA_R_8F_E4M3, p.scale_a = factor);
     CHANGED(p.a = p.b = p.d = CUDA_R_8F_E4M3, p.scale_a = p.scale_d = factor);
+    CHANGED(p.a = p.b = p.d = CUDA_R_8F_E4M3, p.scale_a = factor, p.amax = unused_factors);
     CHANGED(p.a = p.b = CUDA_R_8I, p.c = p.d = p.scale = CUDA_R_32I, p.epilogue = 1);
 #undef CHANGED
 }
@@ -563,9 +574,9 @@ static void test_f8_attributes(void **state)
         const char *reason;
     } attributes[] = {
         {19, 8, 8, "the descriptor has an attribute that is not served"}, /* scale of C */
-        {21, 8, 8, "the descriptor has an attribute that is not served"}, /* amax of D */
+        {21, 8, 8, "a scale or amax of D, which is not FP8"},
         {34, 4, 3, "the descriptor has an attribute that is not served"}, /* mode of D's scale */
-        {20, 8, 8, "a scale of D, which is not FP8"},
+        {20, 8, 8, "a scale or amax of D, which is not FP8"},
         {31, 4, 2, "scales of mode 2"}, /* VEC32_UE8M0 */
         {31, 4, 4, "scales of mode 4"}, /* VEC128_32F */
         {32, 4, 5, "scales of mode 5"}, /* BLK128x128_32F */
