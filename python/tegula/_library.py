@@ -125,7 +125,8 @@ class Epilogue(Sized):
     _fields_ = [
         ("size", c_size_t), ("bias", c_int), ("activation", c_int), ("residual", c_int),
         ("expression", c_char_p), ("ld_residual", c_int64), ("stride_bias", c_int64),
-        ("stride_residual", c_int64), ("type_bias", c_int), ("type_residual", c_int)]
+        ("stride_residual", c_int64), ("type_bias", c_int), ("type_residual", c_int),
+        ("amax", c_int)]
 
 
 class PlanOptions(Sized):
@@ -142,7 +143,8 @@ class Operands(Sized):
         ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_d", c_void_p),
         ("workspace", c_void_p), ("workspace_bytes", c_size_t),
         ("prepared_a", c_void_p), ("prepared_b", c_void_p),
-        ("alpha_imag", c_double), ("beta_imag", c_double), ("groups", c_void_p)]
+        ("alpha_imag", c_double), ("beta_imag", c_double), ("groups", c_void_p),
+        ("amax_d", c_void_p)]
 
 
 class Counters(Sized):
