@@ -68,6 +68,12 @@ def run():
     layer(a).square().sum().backward()
     return a.grad
 """),
+    ("_scaled_mm e4m3", 2e-2, "a, b = x(512, 768).to(f8), x(640, 768).to(f8)\n"
+                               "run = lambda: torch._scaled_mm(a, b.t(), x1 / 2, x1 / 4, out_dtype=bf16)"),
+    ("_scaled_mm e4m3, rows", 2e-2, "a, b, u, v = x(512, 768).to(f8), x(640, 768).to(f8), x(512, 1), x(1, 640)\n"
+                                     "run = lambda: torch._scaled_mm(a, b.t(), u, v, out_dtype=bf16)"),
+    ("_int_mm", 0, "a, b = ((100 * x(*s)).to(torch.int8) for s in ((512, 768), (640, 768)))\n"
+                   "run = lambda: torch._int_mm(a, b.t())"),
     ("torch.compile", 1e-4, """
 w1, w2, a = x(256, 513), x(513, 128), x(100, 256)
 run = torch.compile(lambda: torch.relu(a @ w1) @ w2)
@@ -99,6 +105,7 @@ BEGIN = {
     "torch": """
 import numpy as np, torch, torch.nn.functional as F
 bf16, f16, f32, f64 = torch.bfloat16, torch.float16, torch.float32, torch.float64
+f8, x1 = torch.float8_e4m3fn, torch.ones((), device="cuda")
 torch.backends.cuda.matmul.allow_tf32 = False
 rng = np.random.default_rng(7)
 def x(*shape, t=f32):
