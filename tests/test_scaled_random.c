@@ -83,8 +83,8 @@ static double error_of(const tgl_problem *p, bool is_cpu)
 {
     if (p->type_a == TGL_I8) return 0x1p-22;
     if (is_cpu) return ((double)p->k + 8) * 0x1p-24;
-    const double stages = p->compute == TGL_COMPUTE_FAST ? (double)(p->k / 128 + 1) : 1;
-    return stages * 4 * 34 * 0x1p-13;
+    const int64_t stages = p->compute == TGL_COMPUTE_FAST ? p->k / 128 + 1 : 1;
+    return (double)stages * 4 * 34 * 0x1p-13;
 }
 
 static scaled_case draw_case(const tgl_type types[2], unsigned seed, bool is_cpu)
