@@ -13,7 +13,8 @@ enum { DIST_SOCKET_BYTES = 128 };
  * all that there are none. false: a rank has not asked within the timeout, which is reported. */
 bool dist_socket_give(int port, int ranks, const unsigned char *bytes, double timeout_s);
 
-/* The other ranks: asks rank 0 on this host and port. false: no bytes, which is reported. */
+/* The other ranks: asks rank 0 on this host and port. false: no bytes, which this
+ * rank or rank 0 reports. */
 bool dist_socket_ask(const char *host, int port, int rank, int ranks,
                      unsigned char bytes[DIST_SOCKET_BYTES], double timeout_s);
 
