@@ -2,8 +2,8 @@
  *
  * `tegula tune`: measures products for the wisdom (tune_plans.c). With --output it measures the
  * configurations of the production families on shapes of a suite, and writes the fastest of each
- * shape as a row of the planner's tuned table. On the cpu device it measures blockings (tune_cpu.c)
- * and writes the fastest one, for the table of processor models.
+ * shape as a row of the planner's tuned table. On the cpu device --output measures blockings
+ * (tune_cpu.c) and writes the fastest one, for the table of processor models.
  */
 #include "csv.h"
 #include "kernel_names.h"
@@ -31,6 +31,10 @@ static const char help[] =
     "from which all programs of this user then take the fastest; `tegula info` says where it is. "
     "A\n"
     "shape that was measured is left out, so that a run that was stopped goes on where it ended.\n"
+    "On the cpu device the candidates are values of the planner for other processors, and\n"
+    "blockings; those that are fastest in the mean over at least 8 shapes of a type serve all "
+    "other\n"
+    "products of the type, too.\n"
     "With --output: every kernel, the faster ones with several numbers of splits of k and other\n"
     "options, too, and the fastest becomes a row of the library's table, src/plan/tuned_CHIP.inc.\n"
     "On the cpu device: the blocking that is fastest on all shapes together, if it is faster than\n"
@@ -41,11 +45,12 @@ static const char help[] =
     "  --trace FILE      the products that a program computed with libtegula_cublas.so: what it\n"
     "                    printed on stderr with TEGULA_CUBLAS_TRACE=1\n"
     "  --minutes N       begin no new shape after that time (60)\n"
-    "  --seconds N       how long candidates of a shape run on the GPU (3); from 2 on the fastest\n"
-    "                    are measured at the power limit, too\n"
+    "  --seconds N       how long candidates of a shape run (3); on a GPU from 2 on the fastest "
+    "are\n"
+    "                    measured at the power limit, too\n"
     "  --peer            time cuBLAS, too, and write its time to the wisdom: TEGULA_CUBLAS_SERVE=\n"
     "                    measured then leaves to it only what it computes faster\n"
-    "  --output FILE     the table (of the cpu device tuned_cpu.txt)\n"
+    "  --output FILE     the table\n"
     "  --device NAME     cuda:0 and so on, or cpu (cuda)\n"
     "  --threads N       threads of the cpu device (OMP_NUM_THREADS, or all)\n"
     "\n"
@@ -407,7 +412,6 @@ static int tune_blocking(const tune_options *o, tgl_device *dev, const suite *s)
     if (t.chip[0] == '\0') return cli_fail("the model of this processor is not known");
     if (type != TGL_F32 && type != TGL_F64)
         return cli_misuse("--type: the blocking of the cpu device is measured for f32 or f64");
-    if (t.path == NULL) t.path = "tuned_cpu.txt";
     if (!open_table(&t)) return EXIT_FAILED;
     tune_cpu_key(dev, t.chip, type, row);
     int code = EXIT_DONE;
@@ -423,10 +427,12 @@ static int tune_blocking(const tune_options *o, tgl_device *dev, const suite *s)
 
 static int tune(const tune_options *o, tgl_device *dev, const suite *s)
 {
-    if (strcmp(tgl_device_name(dev), "cpu") == 0) return tune_blocking(o, dev, s);
+    const bool is_cpu = strcmp(tgl_device_name(dev), "cpu") == 0;
+    if (is_cpu && o->output != NULL) return tune_blocking(o, dev, s);
     tuning t = {.dev = dev, .chip = cli_device_property(dev, "planned as"), .path = o->output};
-    if (t.chip[0] == '\0')
+    if (t.chip[0] == '\0' && !is_cpu)
         return cli_misuse("--device: only CUDA devices and cpu have anything to choose");
+    if (is_cpu && o->has_peer) return cli_misuse("--peer: the device is cpu; cuBLAS needs a GPU");
     const tune_settings settings = {o->minutes, o->seconds, o->has_peer};
     if (t.path == NULL) return tune_plans(dev, s, &settings);
     if (strcmp(t.chip, "unknown") == 0)
@@ -441,12 +447,15 @@ static bool make_suite(const tune_options *o, suite *s)
 {
     if (o->trace != NULL) return trace_read(s, o->trace);
     const tgl_type type = o->common.type != 0 ? o->common.type : TGL_F32;
+    const char *device = o->common.device != NULL ? o->common.device : "cuda";
+    const bool takes_default = strcmp(device, "cpu") == 0 && o->output == NULL;
     if (!(o->suite != NULL ? suite_read(s, o->suite, type) : suite_add_default(s, type)))
         return false;
     for (int i = 0; i < s->count; i++) {
         problem_set_types(&o->common, &s->problems[i]);
-        /* Rows of f32 are for IEEE arithmetic: TGL_COMPUTE_DEFAULT may be ACCURATE. */
-        if (type == TGL_F32 && s->problems[i].compute == TGL_COMPUTE_DEFAULT)
+        /* Rows of f32 are for IEEE arithmetic: TGL_COMPUTE_DEFAULT may be ACCURATE. The wisdom of
+         * the cpu device is for the compute mode that plans have. */
+        if (type == TGL_F32 && !takes_default && s->problems[i].compute == TGL_COMPUTE_DEFAULT)
             s->problems[i].compute = TGL_COMPUTE_IEEE;
     }
     return true;

@@ -2,10 +2,10 @@
  *
  * The table of processor models (src/cpu/plan/cpu_models.c).
  */
-#include "support.h"
+#include "cpu_plan_case.h"
 
 #include "cpu/device/tiers.h"
-#include "cpu/plan/cpu_models.h"
+#include "cpu/plan/cpu_settings.h"
 
 /* Rows are for a model and a tier, for all tiers of a model, for a vendor, or for all. */
 static void rows_are_for_one_processor(void **state)
@@ -71,12 +71,60 @@ static void tiers_that_share_kernels_share_rows(void **state)
     }
 }
 
+/* A row can be asked for by its number, and gives the plans of its processor. */
+static void rows_have_numbers(void **state)
+{
+    (void)state;
+    const tgl_shape shape = shape_of(1000, 3000, 100, false, false);
+    for (int row = 1; row <= tgl_cpu_model_count(); row++) {
+        const cpu_model *model = &tgl_cpu_models[row - 1];
+        cpu_kernels kernels = tgl_cpu_kernels_portable_f32;
+        cpu_plan own, asked;
+        cpu_machine of_row = server_of(model->model, 1), of_another = server_of("", 1);
+        if (model->vector_bytes > 0) kernels.vector = model->vector_bytes / (int)kernels.element;
+        tgl_cpu_plan(&shape, &kernels, (cpu_blocking){.row = 0}, &of_row, &own);
+        tgl_cpu_plan(&shape, &kernels, (cpu_blocking){.row = row}, &of_another, &asked);
+        assert_true(tgl_cpu_plan_is_same(&own, &asked));
+    }
+}
+
+/* The settings that are measured: first the planner's own, then only such rows as have values of
+ * their own. */
+static void settings_differ(void **state)
+{
+    (void)state;
+    const cpu_model *last = &tgl_cpu_models[tgl_cpu_model_count() - 1];
+    for (const cpu_model *own = tgl_cpu_models; own <= last; own++) {
+        cpu_blocking list[CPU_SETTINGS_MAX];
+        char values[CPU_SETTINGS_MAX][CPU_MODEL_TEXT], options[CPU_SETTING_TEXT];
+        const int count = tgl_cpu_settings(own, list);
+        int rows = 0;
+        tgl_cpu_setting_options(&list[0], options);
+        assert_string_equal(options, "");
+        tgl_cpu_model_values(own, values[rows++]);
+        for (int i = 1; i < count; i++) {
+            cpu_blocking read;
+            tgl_cpu_setting_options(&list[i], options);
+            assert_status(tgl_cpu_blocking_read(options, &read), TGL_OK);
+            assert_memory_equal(&read, &list[i], sizeof read);
+            if (read.row == 0) continue;
+            tgl_cpu_model_values(&tgl_cpu_models[read.row - 1], values[rows]);
+            for (int other = 0; other < rows; other++)
+                assert_string_not_equal(values[other], values[rows]);
+            rows++;
+        }
+        assert_in_range(rows, 2, tgl_cpu_model_count());
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_for_one_processor),
         cmocka_unit_test(each_row_is_found),
         cmocka_unit_test(tiers_that_share_kernels_share_rows),
+        cmocka_unit_test(rows_have_numbers),
+        cmocka_unit_test(settings_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -588,8 +588,8 @@ typedef enum tgl_effort {
     TGL_EFFORT_DEFAULT = 0,  /* what the environment variable TEGULA_EFFORT says, else ESTIMATE */
     TGL_EFFORT_ESTIMATE = 1, /* what was measured before, in this process or an earlier one (the
                                 wisdom), else what is predicted to be fastest */
-    TGL_EFFORT_MEASURE = 2,  /* cuda: candidates are measured, unless they were before, and the
-                                results remembered. Elsewhere: as ESTIMATE */
+    TGL_EFFORT_MEASURE = 2,  /* cuda, cpu: candidates are measured, unless they were before, and
+                                the results remembered. sim: as ESTIMATE */
 } tgl_effort;
 
 typedef struct tgl_plan_options {
@@ -609,9 +609,9 @@ typedef struct tgl_plan_options {
      * is not NULL, for TGL_POINTERS, while a stream is captured that tgl_gemm() or the default
      * stream names, without memory, and if the file of the wisdom is read-only. */
     tgl_effort effort;
-    /* MEASURE: the maximum time in seconds that candidates run on the GPU, exceeded by at most one
-     * run; 0: what TEGULA_EFFORT says, else 0.2. The call takes longer: it also compiles
-     * candidates, and begins no compilation after ten times this time. From 2 seconds on the
+    /* MEASURE: the maximum time in seconds that candidates run on the device, exceeded by at most
+     * one run; 0: what TEGULA_EFFORT says, else 0.2. The call takes longer. cuda: it also compiles
+     * candidates, and begins no compilation after ten times this time; from 2 seconds on the
      * fastest are also measured at the power limit. */
     double measure_seconds;
 } tgl_plan_options;

@@ -325,7 +325,7 @@ def plan(a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None,
     """A plan for arrays like these: only their shapes, strides, types and devices matter.
 
     kernel: a kernel string instead of the planner's choice. workspace_limit: bytes; 0: the default,
-    -1: none. effort: "measure": measures candidates on a GPU; "estimate": does not; None: as the
+    -1: none. effort: "measure": measures candidates; "estimate": does not; None: as the
     environment says. The other arguments are those of matmul().
     """
     product = _describe_product(a, b, out, c, bias, None)

@@ -4,6 +4,7 @@
  */
 #include "api/default_compute.h"
 #include "api/effort.h"
+#include "api/settings.h"
 #include "api/plan_cache.h"
 #include "base/no_cancel.h"
 #include "base/stack.h"
@@ -118,13 +119,16 @@ static void open_wisdom(tgl_device *dev)
     if (dev->backend->trials == NULL) return;
     dev->backend->trials->describe(dev, chip, driver);
     dev->wisdom = tgl_wisdom_open(chip, driver);
-    if (dev->wisdom != NULL) pthread_mutex_init(&dev->measuring, NULL);
+    if (dev->wisdom == NULL) return;
+    pthread_mutex_init(&dev->measuring, NULL);
+    tgl_usual_settings_find(dev);
 }
 
 static void close_wisdom(tgl_device *dev)
 {
     if (dev->wisdom != NULL) pthread_mutex_destroy(&dev->measuring);
     tgl_wisdom_close(dev->wisdom);
+    free(dev->usual);
 }
 
 /* Opens the backend of a device and sets the members. All bytes of *dev are zero before the

@@ -49,3 +49,13 @@ tgl_status tgl_effort_check(const tgl_plan_options *options)
                         options->measure_seconds);
     return TGL_OK;
 }
+
+bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,
+                         double *budget)
+{
+    const tgl_effort effort = options->effort != TGL_EFFORT_DEFAULT ? options->effort : dev->effort;
+    *budget = options->measure_seconds > 0 ? options->measure_seconds : dev->measure_seconds;
+    return effort == TGL_EFFORT_MEASURE && dev->wisdom != NULL && options->kernel == NULL &&
+           !shape->pointers && shape->grouping == TGL_GROUPED_NONE &&
+           !tgl_shape_has_scales(shape) && !dev->backend->trials->is_captured(dev, NULL);
+}

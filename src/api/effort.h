@@ -13,9 +13,16 @@ tgl_status tgl_effort_of_environment(tgl_device *dev);
 /* Checks the effort of the options. TGL_BAD_ARGUMENT. */
 tgl_status tgl_effort_check(const tgl_plan_options *options);
 
-/* Measures candidates for the product and adds their times to dev->wisdom (plan/wisdom.h), if the
- * effort is TGL_EFFORT_MEASURE, the planner's choice is not among the measured candidates yet, and
- * nothing prevents it. A failure is no error: the planner then chooses without these measurements.
+/* Whether a plan with these options measures the product: the effort is TGL_EFFORT_MEASURE, the
+ * kernel is not chosen by the caller, and the device can measure such products now. *budget := the
+ * seconds for it. */
+bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,
+                         double *budget);
+
+/* On a device with a chip: measures candidates for the product and adds their times to dev->wisdom
+ * (plan/wisdom.h), if the effort is TGL_EFFORT_MEASURE, the planner's choice is not among the
+ * measured candidates yet, and nothing prevents it. A failure is no error: the planner then chooses
+ * without these measurements.
  */
 void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
                       const tgl_plan_options *options);

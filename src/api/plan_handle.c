@@ -6,6 +6,7 @@
 #include "api/host_groups.h"
 #include "api/plan_cache.h"
 #include "api/prepared.h"
+#include "api/settings.h"
 #include "api/small_calls.h"
 #include "plan/plan_text.h"
 #include "problem/struct_size.h"
@@ -215,6 +216,13 @@ static void explain_launches(const tgl_plan *plan, tgl_text *out)
     explain_wisdom(plan, out);
 }
 
+/* Describes a plan of a device without a chip. */
+static void explain_alone(const tgl_plan *plan, tgl_text *out)
+{
+    plan->dev->backend->explain(plan, out);
+    if (plan->asked == NULL) tgl_settings_explain(plan->dev, &plan->shape, out);
+}
+
 size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
 {
     tgl_text out = {text, text != NULL ? size : 0, 0};
@@ -225,7 +233,7 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     else if (plan->state == NULL)
         tgl_text_add(&out, "nothing to do: C has no elements\n");
     else if (plan->dev->backend->chip == NULL)
-        plan->dev->backend->explain(plan, &out);
+        explain_alone(plan, &out);
     else
         explain_launches(plan, &out);
     return out.length;

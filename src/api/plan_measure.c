@@ -320,13 +320,8 @@ static void measure_product(measuring *m)
 void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
                       const tgl_plan_options *options)
 {
-    const tgl_effort effort = options->effort != TGL_EFFORT_DEFAULT ? options->effort : dev->effort;
-    const double budget =
-        options->measure_seconds > 0 ? options->measure_seconds : dev->measure_seconds;
-    if (effort != TGL_EFFORT_MEASURE || dev->wisdom == NULL || request->is_named ||
-        shape->pointers || shape->grouping != TGL_GROUPED_NONE || tgl_shape_has_scales(shape) ||
-        dev->backend->trials->is_captured(dev, NULL))
-        return;
+    double budget;
+    if (!tgl_effort_measures(dev, shape, options, &budget)) return;
     measuring m = {.dev = dev,
                    .shape = shape,
                    .request = request,

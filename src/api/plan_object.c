@@ -5,6 +5,7 @@
  */
 #include "api/effort.h"
 #include "api/host_groups.h"
+#include "api/settings.h"
 #include "api/small_calls.h"
 #include "base/no_cancel.h"
 #include "plan/measured_choice.h"
@@ -107,7 +108,9 @@ static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
                         (long long)options->workspace_limit);
     if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
     if (plan->shape.grouping != TGL_GROUPED_NONE) return tgl_host_groups_prepare(plan);
-    return plan->dev->backend->prepare(plan, options->kernel);
+    char kernel[TGL_KERNEL_STRING_SIZE];
+    tgl_settings_measure(plan->dev, &plan->shape, options);
+    return plan->dev->backend->prepare(plan, tgl_settings_choose(plan, options, kernel));
 }
 
 static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options)

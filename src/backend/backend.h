@@ -36,11 +36,11 @@ typedef struct tgl_trials {
      * graph: `stream`, or one that the default stream waits for. */
     bool (*is_captured)(tgl_device *dev, void *stream);
 
-    /* Whether the kernels that a run with aligned operands launches are compiled: loaded, in the
-     * archive, or in the disk cache. */
+    /* With a chip: whether the kernels that a run with aligned operands launches are compiled:
+     * loaded, in the archive, or in the disk cache. */
     bool (*is_compiled)(tgl_device *dev, const tgl_launch_list *list);
 
-    /* Compiles the kernels of several launch lists at the same time. */
+    /* With a chip: compiles the kernels of several launch lists at the same time. */
     void (*load_ahead)(tgl_device *dev, const tgl_launch_list *lists, int count);
 
     /* TGL_NO_MEMORY: the matrices would take more than a quarter of the free memory. */
@@ -51,6 +51,31 @@ typedef struct tgl_trials {
      * device. */
     tgl_status (*time)(tgl_trial *trial, const tgl_plan *plan, int runs, double *seconds);
 } tgl_trials;
+
+/* What a device without a chip can be told about a plan: a kernel string, and a hash of all that
+ * such plans depend on beside the product and the machine. */
+typedef struct tgl_setting {
+    char kernel[TGL_KERNEL_STRING_SIZE];
+    char source[TGL_SOURCE_SIZE];
+} tgl_setting;
+
+enum { TGL_SETTINGS_MAX = 32 };
+
+typedef struct tgl_settings {
+    /* Lists the settings that are worth measuring; the first one is the planner's own choice, a
+     * kernel string without options. Returns their number. */
+    int (*list)(const tgl_device *dev, tgl_setting list[TGL_SETTINGS_MAX]);
+
+    /* Whether two plans of one product compute it in the same way. */
+    bool (*is_same)(const tgl_plan *x, const tgl_plan *y);
+} tgl_settings;
+
+/* A setting that is used for products which were not measured. */
+typedef struct tgl_usual_setting {
+    char kernel[TGL_KERNEL_STRING_SIZE]; /* "": the planner's own choice */
+    double gain;                         /* its speed divided by that of the planner's choice */
+    int products;                        /* products that were measured */
+} tgl_usual_setting;
 
 /* A backend: the functions of one kind of device. The files of src/api/ have checked every argument
  * before they call one of these. Members that may be NULL say so. A function that fails has set the
@@ -118,6 +143,7 @@ typedef struct tgl_backend {
 
     /* Measured plans (plan/wisdom.h). NULL: the plans of this device are not measured. */
     const tgl_trials *trials;
+    const tgl_settings *settings; /* not NULL: a device without a chip that has trials */
 
     /* NULL: the host's clock is used. The backend owns timer->state. */
     tgl_status (*timer_create)(tgl_timer *timer);
@@ -138,6 +164,7 @@ struct tgl_device {
     pthread_mutex_t measuring;    /* held while plans are measured; if wisdom is not NULL */
     tgl_effort effort;            /* of TEGULA_EFFORT; never TGL_EFFORT_DEFAULT */
     double measure_seconds;       /* the same */
+    tgl_usual_setting *usual;     /* by the type of A (api/settings.h); NULL: none is used */
 };
 
 /* A run does not change its plan: several threads can run the same plan at the same time. */

@@ -61,6 +61,8 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
 typedef struct cache_path {
     char text[sizeof(((tgl_cache *)0)->description) - 128]; /* leaves room for a remark */
     size_t own, existing;
+    bool makes_folders; /* the folders are created if they do not exist */
+    bool is_missing;    /* the folder does not exist, and was not to be created */
 } cache_path;
 
 /* Chooses the folder, or turns the cache off. The entries have a folder of their own in all cases:
@@ -121,9 +123,14 @@ static bool make_folders(tgl_cache *cache, cache_path *path)
         if (at == 0) continue;
         text[at] = '\0';
         const bool exists = stat(text, &info) == 0, may_be_made = at > path->existing;
+        path->is_missing = !exists && may_be_made && !path->makes_folders;
         if (exists) is_trusted = has_trusted_owner(text);
         if (!is_trusted && (!exists || at >= path->own))
             return turn_off(cache, "%s belongs to another user", text);
+        if (path->is_missing) {
+            if (at < length) text[at] = '/';
+            return turn_off(cache, "%s does not exist yet", text);
+        }
         if (!exists && (!may_be_made || !make_folder(text)))
             return turn_off(cache, "%s: %s", text, strerror(errno));
         if (at < length) text[at] = '/';
@@ -169,11 +176,13 @@ static bool open_folder(tgl_cache *cache, cache_path *path)
 }
 
 /* Opens a cache; *path := where it is. */
-static tgl_cache *open_cache(cache_path *path)
+static tgl_cache *open_cache(bool makes_folders, cache_path *path)
 {
     tgl_cache *cache = calloc(1, sizeof *cache);
     if (cache == NULL) return NULL;
     cache->folder = -1;
+    path->makes_folders = makes_folders;
+    path->is_missing = false;
     if (!open_folder(cache, path) && cache->folder >= 0) {
         close(cache->folder);
         cache->folder = -1;
@@ -184,7 +193,7 @@ static tgl_cache *open_cache(cache_path *path)
 tgl_cache *tgl_cache_open(void)
 {
     cache_path path;
-    return open_cache(&path);
+    return open_cache(true, &path);
 }
 
 void tgl_cache_close(tgl_cache *cache)
@@ -194,13 +203,14 @@ void tgl_cache_close(tgl_cache *cache)
     free(cache);
 }
 
-bool tgl_cache_path(const char *file, char *path, size_t size)
+bool tgl_cache_path(const char *file, bool makes_folder, char *path, size_t size)
 {
     cache_path folder;
-    tgl_cache *cache = open_cache(&folder);
+    tgl_cache *cache = open_cache(makes_folder, &folder);
     const bool is_on = tgl_cache_state_of(cache) == TGL_CACHE_ON;
+    const bool may_be = cache != NULL && folder.is_missing;
     tgl_cache_close(cache);
-    return is_on && snprintf(path, size, "%s/%s", folder.text, file) < (int)size;
+    return (is_on || may_be) && snprintf(path, size, "%s/%s", folder.text, file) < (int)size;
 }
 
 const char *tgl_cache_describe(const tgl_cache *cache)

@@ -37,10 +37,10 @@ typedef struct tgl_cache tgl_cache;
 tgl_cache *tgl_cache_open(void);
 void tgl_cache_close(tgl_cache *cache);
 
-/* path := the path of a file in the folder, which need not exist and is not created. Finds, checks
- * and creates the folder as tgl_cache_open() does. False: that cache is off, or the path is too
- * long. */
-bool tgl_cache_path(const char *file, char *path, size_t size);
+/* path := the path of a file in the folder, which need not exist and is not created. Finds and
+ * checks the folder as tgl_cache_open() does. makes_folder: also creates it; else it need not
+ * exist. False: that cache is off, or the path is too long. */
+bool tgl_cache_path(const char *file, bool makes_folder, char *path, size_t size);
 
 /* The folder's path, or "off (reason)". Adds a remark if TEGULA_CACHE_SIZE is invalid, in which
  * case the default is used. Valid until the cache is closed. */

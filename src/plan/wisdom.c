@@ -189,8 +189,9 @@ static void read_file(tgl_wisdom *w)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* Sets the path of the file, or w->off. */
-static void choose_file(tgl_wisdom *w)
+/* Sets the path of the file, or w->off. makes_folder: creates the folder of the disk cache if the
+ * file belongs there. */
+static void choose_file(tgl_wisdom *w, bool makes_folder)
 {
     const char *own = secure_getenv("TEGULA_WISDOM");
     char *path = w->file.path;
@@ -202,7 +203,7 @@ static void choose_file(tgl_wisdom *w)
         w->off = "TEGULA_WISDOM is not an absolute path";
     else if (own != NULL)
         length = snprintf(path, size, "%s", own);
-    else if (tgl_cache_path("wisdom", path, size))
+    else if (tgl_cache_path("wisdom", makes_folder, path, size))
         length = (int)strlen(path);
     else
         w->off = "the disk cache is off, and TEGULA_WISDOM names no file";
@@ -219,7 +220,7 @@ tgl_wisdom *tgl_wisdom_open(const char *chip, const char *driver)
         w->bucket[i] = NONE;
     snprintf(w->chip, sizeof w->chip, "%s", chip);
     snprintf(w->driver, sizeof w->driver, "%s", driver);
-    choose_file(w);
+    choose_file(w, false);
     read_file(w);
     return w;
 }
@@ -267,6 +268,7 @@ void tgl_wisdom_refresh(tgl_wisdom *w)
 {
     if (w == NULL) return;
     pthread_mutex_lock(&w->lock);
+    if (!w->file.exists && w->off == NULL) choose_file(w, true);
     read_file(w);
     pthread_mutex_unlock(&w->lock);
 }
@@ -319,6 +321,14 @@ static int collect(const tgl_wisdom *w, const char *product, bool peers, tgl_mea
     return count;
 }
 
+/* The lines of a product, the latest first, in an array that the caller frees. */
+static int collect_all(const tgl_wisdom *w, const char *product, bool peers, tgl_measured **found)
+{
+    const int count = w->count > 0 ? collect(w, product, peers, NULL) : 0;
+    *found = count > 0 ? calloc((size_t)count, sizeof **found) : NULL;
+    return *found != NULL ? collect(w, product, peers, *found) : 0;
+}
+
 /* Sets *found to the lines of a product, the latest first. */
 static int find_lines(tgl_wisdom *w, const tgl_shape *shape, bool peers, tgl_measured **found)
 {
@@ -326,11 +336,44 @@ static int find_lines(tgl_wisdom *w, const tgl_shape *shape, bool peers, tgl_mea
     *found = NULL;
     if (w == NULL || tgl_shape_key(shape, product)[0] == '\0') return 0;
     pthread_mutex_lock(&w->lock);
-    int count = w->count > 0 ? collect(w, product, peers, NULL) : 0;
-    if (count > 0) *found = calloc((size_t)count, sizeof **found);
-    count = *found != NULL ? collect(w, product, peers, *found) : 0;
+    const int count = collect_all(w, product, peers, found);
     pthread_mutex_unlock(&w->lock);
     return count;
+}
+
+/* Whether no later line is for the same product. */
+static bool is_latest(const tgl_wisdom *w, int index)
+{
+    const known_line *line = &w->lines[index];
+    int at = w->bucket[line->hash % BUCKETS];
+    while (w->lines[at].hash != line->hash || strcmp(w->lines[at].product, line->product) != 0)
+        at = w->lines[at].next;
+    return at == index;
+}
+
+void tgl_wisdom_each(tgl_wisdom *w, const char *types, tgl_wisdom_visit *visit, void *context)
+{
+    const size_t length = strlen(types);
+    if (w == NULL) return;
+    pthread_mutex_lock(&w->lock);
+    for (int i = 0; i < w->count; i++) {
+        tgl_measured *lines;
+        const char *product = w->lines[i].product;
+        if (strncmp(product, types, length) != 0 || !is_latest(w, i)) continue;
+        const int count = collect_all(w, product, false, &lines);
+        if (count > 0) visit(lines, count, context);
+        free(lines);
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool tgl_wisdom_is_empty(tgl_wisdom *w)
+{
+    if (w == NULL) return true;
+    pthread_mutex_lock(&w->lock);
+    const bool is_empty = w->count == 0;
+    pthread_mutex_unlock(&w->lock);
+    return is_empty;
 }
 
 int tgl_wisdom_find(tgl_wisdom *w, const tgl_shape *shape, tgl_measured **found)

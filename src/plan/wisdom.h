@@ -5,9 +5,11 @@
  *
  *     chip | driver | library | kernel source | product | kernel | us | spread | samples | mode
  *
- *   chip           name and SMs of the GPU: lines of other chips are skipped
- *   driver, library  the versions of the CUDA driver and NVRTC, and of Tegula
- *   kernel source  64 bits of the SHA-256 of what the candidate's kernels are compiled from
+ *   chip           name and SMs of the GPU, or model, tier and caches of the CPU: lines of other
+ *                  chips are skipped
+ *   driver, library  the versions of the CUDA driver and NVRTC ("none" of the CPU), and of Tegula
+ *   kernel source  64 bits of the SHA-256 of what the candidate's kernels are compiled from, or of
+ *                  the planner's values for the CPU
  *   product        tgl_shape_key()
  *   kernel         a kernel string
  *   us, spread     the median of the samples in microseconds; (largest - smallest)/median in %
@@ -45,7 +47,7 @@ typedef struct tgl_measured {
  * time. All functions accept NULL as an empty wisdom. */
 typedef struct tgl_wisdom tgl_wisdom;
 
-/* chip, driver: as in a line. NULL: no memory. */
+/* chip, driver: as in a line. Creates no folder. NULL: no memory. */
 tgl_wisdom *tgl_wisdom_open(const char *chip, const char *driver);
 void tgl_wisdom_close(tgl_wisdom *wisdom);
 
@@ -53,7 +55,8 @@ void tgl_wisdom_close(tgl_wisdom *wisdom);
  * closed. */
 const char *tgl_wisdom_describe(tgl_wisdom *wisdom);
 
-/* Reads the lines that other processes have added. */
+/* Before something is measured: makes the folder of the disk cache if the file is there, and reads
+ * the lines that other processes have added. */
 void tgl_wisdom_refresh(tgl_wisdom *wisdom);
 
 /* Whether the file exists and may not be changed: then nothing is measured, and plans keep their
@@ -65,6 +68,15 @@ bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
  * before bursts, and faster ones before slower ones. Kernel strings are valid as long as the wisdom
  * is open. Returns the number of lines; 0 also without memory. */
 int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
+
+/* Calls visit() for each product on this chip whose key (tgl_shape_key()) begins with `types`, with
+ * the lines of its kernels that tgl_wisdom_find() would find, in no order. visit() must not use the
+ * wisdom. */
+typedef void tgl_wisdom_visit(const tgl_measured *lines, int count, void *context);
+void tgl_wisdom_each(tgl_wisdom *wisdom, const char *types, tgl_wisdom_visit *visit, void *context);
+
+/* Whether nothing is known about this chip. */
+bool tgl_wisdom_is_empty(tgl_wisdom *wisdom);
 
 /* *peer := the time of another library for the product, at the power limit or in bursts. False:
  * there is none. */

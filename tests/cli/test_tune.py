@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tegula tune on a CUDA device, with stand-ins for NVIDIA's libraries: what it measures, what it reads
-of a trace, and what later plans take from the wisdom."""
+"""tegula tune, on a CUDA device with stand-ins for NVIDIA's libraries, and on the cpu device: what it
+measures, what it reads of a trace, and what later plans take from the wisdom."""
 
 import os
 import re
@@ -145,6 +145,32 @@ class Tune(unittest.TestCase):
         result = self.run_on_fakes("explain", "-m", 64, "-n", 64, "-k", 64, TEGULA_EFFORT="much")
         self.assertEqual(result.code, 1)
         self.assertIn('TEGULA_EFFORT is "much"', result.err)
+
+
+class TuneCpu(unittest.TestCase):
+    def test_settings_are_remembered(self):
+        with tempfile.TemporaryDirectory(prefix="tegula-tune-") as folder:
+            wisdom, suite = os.path.join(folder, "wisdom"), os.path.join(folder, "s.csv")
+            with open(suite, "w", encoding="utf-8") as file:
+                file.write("f32,130,130,130,NN,1\n")
+
+            def tune(*args):
+                return tegula("tune", "--device", "cpu", "--suite", suite, "--seconds", 0.02, *args,
+                              cwd=folder, env={"TEGULA_WISDOM": wisdom})
+
+            result = tune()
+            self.assertEqual((result.code, result.err), (0, ""))
+            self.assertRegex(result.out, r"^f32 NN 130x130x130 batch 1: cpu/\S+, \d+\.\d\d us, \d samples, spread ")
+            with open(wisdom, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            self.assertGreater(len(lines), 1)
+            for line in lines:
+                self.assertRegex(line, r" \| none \| [\d.]+ \| [0-9a-f]{16} \| f32,f32,f32,f32 NN 130x130x130x1 default \| "
+                                       r"cpu/\w+(:(row|kc|mc)=\d+)? \| \d+\.\d{3} \| \d+\.\d{3} \| \d \| burst$")
+            self.assertEqual(tune().out, result.out)
+            with open(wisdom, encoding="utf-8") as file:
+                self.assertEqual(file.read().splitlines(), lines)
+            self.assertEqual(tune("--peer").code, 2)
 
 
 if __name__ == "__main__":

@@ -4,30 +4,43 @@
  */
 #include "cpu/plan/cpu_blocking.h"
 #include "base/error.h"
+#include "cpu/plan/cpu_models.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLOCK_MAX = 65536 };
+
+/* The member of *blocking for the option NAME=... of `length` characters, and the limit of its
+ * value. NULL: there is no such option. */
+static int *find_option(const char *text, size_t length, cpu_blocking *blocking, int *max)
+{
+    *max = BLOCK_MAX;
+    if (length > 3 && memcmp(text, "kc=", 3) == 0) return &blocking->kc;
+    if (length > 3 && memcmp(text, "mc=", 3) == 0) return &blocking->mc;
+    *max = tgl_cpu_model_count();
+    return length > 4 && memcmp(text, "row=", 4) == 0 ? &blocking->row : NULL;
+}
+
 /* Reads "kc=256" of `length` characters. */
 static tgl_status read_option(const char *text, size_t length, cpu_blocking *blocking)
 {
-    enum { NAME = 3, MAX = 65536 };
-    int *option = length <= NAME                   ? NULL
-                  : memcmp(text, "kc=", NAME) == 0 ? &blocking->kc
-                  : memcmp(text, "mc=", NAME) == 0 ? &blocking->mc
-                                                   : NULL;
+    int max, *option = find_option(text, length, blocking, &max);
     if (option == NULL)
-        return tgl_fail(
-            TGL_BAD_ARGUMENT,
-            "\"%.*s\": the kernels of the cpu device have the options kc=N, the steps of "
-            "k of a block, and mc=N, the most rows of a block, in whole tiles",
-            (int)length, text);
-    if (*option != 0) return tgl_fail(TGL_BAD_ARGUMENT, "the option %.2s is given twice", text);
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "\"%.*s\": the kernels of the cpu device have the options kc=N, the steps "
+                        "of k of a block, mc=N, the most rows of a block, in whole tiles, and "
+                        "row=N, the values of row N of the table of processors",
+                        (int)length, text);
+    const char *number = strchr(text, '=') + 1;
+    if (*option != 0)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the option %.*s is given twice",
+                        (int)(number - text) - 1, text);
     char *end;
-    const long value = strtol(text + NAME, &end, 10);
-    if (text[NAME] < '0' || text[NAME] > '9' || end != text + length || value < 1 || value > MAX)
+    const long value = strtol(number, &end, 10);
+    if (*number < '0' || *number > '9' || end != text + length || value < 1 || value > max)
         return tgl_fail(TGL_BAD_ARGUMENT, "\"%.*s\": the value must be a number from 1 to %d",
-                        (int)length, text, MAX);
+                        (int)length, text, max);
     *option = (int)value;
     return TGL_OK;
 }

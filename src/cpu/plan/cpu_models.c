@@ -5,6 +5,8 @@
  */
 #include "cpu/plan/cpu_models.h"
 
+#include <stdio.h>
+
 /* Tiers by the bytes of their vectors. All tiers with AVX-512 have the kernels of avx512. */
 enum { ANY = 0, AVX2 = 32, AVX512 = 64 };
 
@@ -44,6 +46,23 @@ const cpu_model tgl_cpu_models[] = {
     {"",                   ANY,    {6, 128}, NEVER, {2, 7}, 160, {3, 5}, 512, false,   0, L2,  8, {0, 0}, {0, 0}},
 };
 // clang-format on
+
+int tgl_cpu_model_count(void)
+{
+    return (int)(sizeof tgl_cpu_models / sizeof tgl_cpu_models[0]);
+}
+
+void tgl_cpu_model_values(const cpu_model *row, char text[CPU_MODEL_TEXT])
+{
+    snprintf(text, CPU_MODEL_TEXT,
+             "few rows %d,%d; bands %d; A %d/%d,%d,%d/%d,%d; copies %d,%d; batches %d,%d; f32 "
+             "%d,%d; f64 %d,%d",
+             row->few_row_steps.each_row, row->few_row_steps.min, (int)row->bands,
+             row->a_block.parts, row->a_block.of, row->a_block_min_kb, row->a_one_block.parts,
+             row->a_one_block.of, row->a_block_max_rows, row->copies_few_sets,
+             row->copy_min_columns, (int)row->batches, row->batch_min_kb, row->f32.kc, row->f32.mc,
+             row->f64.kc, row->f64.mc);
+}
 
 /* Whether the row is for this model, for all models of its vendor, or for all models. */
 static bool is_for_model(const cpu_model *row, const char *model)

@@ -12,6 +12,11 @@ typedef struct cpu_fraction {
     int parts, of;
 } cpu_fraction;
 
+/* As kc and mc of cpu_blocking. */
+typedef struct cpu_block_size {
+    int kc, mc;
+} cpu_block_size;
+
 /* How large the data of a product must be for a rule of the planner to apply. */
 typedef enum cpu_beyond {
     CPU_NEVER,     /* the rule never applies: it does not pay on this processor */
@@ -35,26 +40,34 @@ typedef struct cpu_model {
     cpu_fraction a_one_block; /* A is one block if it fits in this share of L2 */
     int a_block_max_rows;     /* rows of a block of A, at most */
 
-    bool copies_few_sets;  /* rows of A are copied if they lie in few sets of the caches */
-    int copy_min_columns;  /* rows of A are copied if C has at least this many columns; 0: never */
-    cpu_beyond batches;    /* a batch of small products is prefetched if it exceeds this cache */
-    int batch_min_kb;      /* least KB of each product of a batch that is prefetched */
-    cpu_blocking f32, f64; /* what `tegula tune` found to be faster; 0: cpu_plan.c computes it */
+    bool copies_few_sets; /* rows of A are copied if they lie in few sets of the caches */
+    int copy_min_columns; /* rows of A are copied if C has at least this many columns; 0: never */
+    cpu_beyond batches;   /* a batch of small products is prefetched if it exceeds this cache */
+    int batch_min_kb;     /* least KB of each product of a batch that is prefetched */
+    cpu_block_size f32, f64; /* what `tegula tune` found to be faster; 0: cpu_plan.c computes it */
 } cpu_model;
 
 /* The last row is for all models and tiers. */
 extern const cpu_model tgl_cpu_models[];
+int tgl_cpu_model_count(void);
 
 /* The first of the rows that is for this model and these kernels. */
 const cpu_model *tgl_cpu_model_find(const cpu_model *rows, const char *model,
                                     const cpu_kernels *kernels);
+
+enum { CPU_MODEL_TEXT = 200 };
+
+/* Writes the values of a row, without the processor that it is for. Rows with the same values have
+ * the same text. */
+void tgl_cpu_model_values(const cpu_model *row, char text[CPU_MODEL_TEXT]);
 
 /* The measured blocking for the kernels' type. Complex types have none. */
 static inline cpu_blocking tgl_cpu_measured_blocking(const cpu_model *row,
                                                      const cpu_kernels *kernels)
 {
     if (kernels->parts > 1) return (cpu_blocking){0};
-    return kernels->element == sizeof(double) ? row->f64 : row->f32;
+    const cpu_block_size size = kernels->element == sizeof(double) ? row->f64 : row->f32;
+    return (cpu_blocking){.kc = size.kc, .mc = size.mc};
 }
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "cpu/plan/cpu_plan.h"
 #include "cpu/kernels/shares.h"
+#include "cpu/plan/block_plan.h"
 #include "cpu/plan/cpu_models.h"
 #include "cpu/plan/cpu_sharing.h"
 
@@ -297,7 +298,9 @@ void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, cpu_blocking b
     plan_input in = {
         .shape = s,
         .kernels = kernels,
-        .model = tgl_cpu_model_find(tgl_cpu_models, machine->facts.model, kernels),
+        .model = blocking.row > 0
+                     ? &tgl_cpu_models[blocking.row - 1]
+                     : tgl_cpu_model_find(tgl_cpu_models, machine->facts.model, kernels),
         .blocking = blocking,
         .threads = machine->threads,
         .l2 = (int64_t)machine->facts.l2,
@@ -316,4 +319,21 @@ void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, cpu_blocking b
         plan_small(&in, plan);
     else
         plan_gemm(&in, plan);
+}
+
+/* Whether the members that do not refer to memory are the same. */
+static bool is_same_product(const cpu_plan *x, const cpu_plan *y)
+{
+    return x->kernels == y->kernels && x->path == y->path && x->sharing == y->sharing &&
+           x->threads == y->threads && x->grid_m == y->grid_m && x->grid_n == y->grid_n &&
+           x->parts == y->parts && x->pack_a == y->pack_a && x->pack_b == y->pack_b &&
+           x->keep_b == y->keep_b && x->in_bands == y->in_bands && x->fetch == y->fetch &&
+           x->fetch_next_block == y->fetch_next_block && x->mc == y->mc && x->nc == y->nc &&
+           x->kc == y->kc;
+}
+
+bool tgl_cpu_plan_is_same(const cpu_plan *x, const cpu_plan *y)
+{
+    if (!is_same_product(x, y)) return false;
+    return x->blocks == NULL || is_same_product(&x->blocks->product, &y->blocks->product);
 }

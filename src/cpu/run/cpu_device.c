@@ -10,6 +10,7 @@
 #include "cpu/run/cpu_measure.h"
 #include "cpu/run/cpu_small.h"
 #include "cpu/run/cpu_state.h"
+#include "cpu/run/cpu_trial.h"
 #include "cpu/run/cpu_vector.h"
 
 #include <stdarg.h>
@@ -381,4 +382,6 @@ const tgl_backend tgl_cpu_backend = {
     .property = cpu_property,
     .number = cpu_number,
     .measure = tgl_cpu_measure,
+    .trials = &tgl_cpu_trials,
+    .settings = &tgl_cpu_device_settings,
 };

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Measures the settings of a device without a chip for one product. Settings with the same plan are
+ * measured once. Each round takes a sample of every plan, so that other programs on the machine
+ * slow all of them alike.
+ */
+#include "api/effort.h"
+#include "api/settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 9, RUNS_MAX = 256 };
+
+static const double SAMPLE_SECONDS = 2e-3; /* a sample has enough runs to take this long */
+static const double HOPELESS = 1.3;        /* slower than this * the best: no further samples */
+
+/* A setting, and its plan if no earlier setting has the same plan. */
+typedef struct candidate {
+    tgl_plan *plan; /* NULL: as the earlier one, or there is none */
+    int first;   /* the index of the first candidate with the same plan; NONE: there is no plan */
+    double each; /* seconds of a run; 0: it has not run yet */
+    double samples[ROUNDS];
+    int count; /* of samples */
+} candidate;
+
+enum { NONE = -1 };
+
+typedef struct measuring {
+    tgl_device *dev;
+    const tgl_shape *shape;
+    const tgl_plan_options *options;
+    tgl_trial *trial;
+    double budget, used; /* seconds */
+    double best;         /* the least sample so far; INFINITY: none */
+    tgl_setting settings[TGL_SETTINGS_MAX];
+    candidate candidates[TGL_SETTINGS_MAX];
+    int count;
+} measuring;
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* The first of the candidates before number `index` that has this plan; else `index`. */
+static int find_same(const measuring *m, int index, const tgl_plan *plan)
+{
+    for (int i = 0; i < index; i++) {
+        const tgl_plan *other = m->candidates[i].plan;
+        if (other != NULL && m->dev->backend->settings->is_same(other, plan)) return i;
+    }
+    return index;
+}
+
+/* Makes the plan of each setting. Returns the number of different ones. */
+static int make_plans(measuring *m)
+{
+    int different = 0;
+    for (int i = 0; i < m->count; i++) {
+        candidate *c = &m->candidates[i];
+        const tgl_plan_options options = {.size = sizeof options,
+                                          .kernel = m->settings[i].kernel,
+                                          .workspace_limit = m->options->workspace_limit,
+                                          .effort = TGL_EFFORT_ESTIMATE};
+        c->first = NONE;
+        if (tgl_plan_make(m->dev, m->shape, &options, &c->plan) != TGL_OK) continue;
+        c->first = find_same(m, i, c->plan);
+        if (c->first == i) {
+            different++;
+            continue;
+        }
+        tgl_plan_release(c->plan);
+        c->plan = NULL;
+    }
+    return different;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static bool run(measuring *m, const candidate *c, int runs, double *seconds)
+{
+    if (m->dev->backend->trials->time(m->trial, c->plan, runs, seconds) != TGL_OK) return false;
+    m->used += *seconds;
+    return true;
+}
+
+/* Takes a sample, unless it would exceed the budget. The first run of a plan, which touches its
+ * memory for the first time, is a sample only if it is long. */
+static bool take_sample(measuring *m, candidate *c)
+{
+    double seconds;
+    if (c->each == 0) {
+        if (!run(m, c, 1, &c->each)) return false;
+        if (c->each >= SAMPLE_SECONDS) {
+            c->samples[c->count++] = c->each;
+            m->best = fmin(m->best, c->each);
+            return true;
+        }
+    }
+    const double possible = floor((m->budget - m->used) / c->each);
+    const int runs = (int)fmin(fmin(ceil(SAMPLE_SECONDS / c->each), RUNS_MAX), possible);
+    if (runs < 1) return true;
+    if (!run(m, c, runs, &seconds)) return false;
+    c->each = c->samples[c->count++] = seconds / runs;
+    m->best = fmin(m->best, c->each);
+    return true;
+}
+
+/* Whether a candidate that has not run yet would end within the budget if it took as long as the
+ * planner's own choice, which runs in any case. */
+static bool has_time(const measuring *m, const candidate *c)
+{
+    const double expected = c->each > 0 ? c->each : m->candidates[0].each;
+    return c == &m->candidates[0] ? c->count == 0 || m->used < m->budget
+                                  : m->used + expected < m->budget;
+}
+
+static bool take_samples(measuring *m)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < m->count; i++) {
+            candidate *c = &m->candidates[(round + i) % m->count];
+            const bool is_slow = c->count > 0 && c->samples[0] > HOPELESS * m->best;
+            if (c->plan == NULL || (is_slow && c != &m->candidates[0]) || !has_time(m, c)) continue;
+            if (!take_sample(m, c)) return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Remembers the time of a setting. c: the candidate that has its plan. */
+static void add_line(measuring *m, const tgl_setting *setting, candidate *c)
+{
+    double *samples = c->samples;
+    tgl_measured line = {.kernel = setting->kernel, .samples = c->count};
+    if (c->count == 0) return;
+    qsort(samples, (size_t)c->count, sizeof samples[0], by_value);
+    line.seconds = samples[c->count / 2];
+    line.spread = (samples[c->count - 1] - samples[0]) / line.seconds;
+    memcpy(line.source, setting->source, sizeof line.source);
+    tgl_wisdom_add(m->dev->wisdom, m->shape, &line);
+}
+
+static void add_lines(measuring *m)
+{
+    for (int i = 0; i < m->count; i++) {
+        const int first = m->candidates[i].first;
+        if (first != NONE) add_line(m, &m->settings[i], &m->candidates[first]);
+    }
+}
+
+/* ---- Whether to measure ---------------------------------------------------------------------- */
+
+/* Whether the wisdom has a usable time of the planner's own choice, setting 0. */
+static bool is_known(const measuring *m)
+{
+    tgl_measured *lines;
+    bool is = false;
+    const int count = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
+    for (int i = 0; i < count && !is; i++)
+        is = lines[i].stale == NULL && strcmp(lines[i].kernel, m->settings[0].kernel) == 0 &&
+             strcmp(lines[i].source, m->settings[0].source) == 0;
+    free(lines);
+    return is;
+}
+
+static void measure(measuring *m)
+{
+    const tgl_trials *trials = m->dev->backend->trials;
+    m->count = m->dev->backend->settings->list(m->dev, m->settings);
+    if (!is_known(m) && make_plans(m) > 1 && trials->open(m->dev, m->shape, &m->trial) == TGL_OK) {
+        if (take_samples(m)) add_lines(m);
+        trials->close(m->trial);
+    }
+    for (int i = 0; i < m->count; i++)
+        tgl_plan_release(m->candidates[i].plan);
+}
+
+/* Another thread may have measured the product before the caller got the lock. */
+void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options)
+{
+    double budget;
+    if (dev->backend->settings == NULL || shape->k == 0 ||
+        !tgl_effort_measures(dev, shape, options, &budget))
+        return;
+    measuring *m = calloc(1, sizeof *m);
+    if (m == NULL) return;
+    m->dev = dev;
+    m->shape = shape;
+    m->options = options;
+    m->budget = budget;
+    m->best = INFINITY;
+    pthread_mutex_lock(&dev->measuring);
+    tgl_wisdom_refresh(dev->wisdom);
+    if (!tgl_wisdom_is_fixed(dev->wisdom)) measure(m);
+    pthread_mutex_unlock(&dev->measuring);
+    free(m);
+}
