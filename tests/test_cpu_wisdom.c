@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[64], path[100];
@@ -286,6 +287,26 @@ static void opening_creates_no_folder(void **state)
     free(saved);
 }
 
+/* A child process of fork() makes plans, although another thread of the parent held the lock. */
+static void a_child_waits_for_no_thread(void **state)
+{
+    (void)state;
+    const tgl_problem problem = square(TGL_F32, 130);
+    tgl_device *dev = open_cpu(1);
+    pthread_mutex_lock(&dev->measuring);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        tgl_plan_destroy(plan_with(dev, &problem, TGL_EFFORT_MEASURE));
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    pthread_mutex_unlock(&dev->measuring);
+    tgl_device_close(dev);
+}
+
 /* Every setting computes the product: the results differ by rounding only. */
 static void settings_change_only_rounding(void **state)
 {
@@ -320,6 +341,7 @@ int main(void)
         cmocka_unit_test_teardown(measure_leaves_the_file, forget),
         cmocka_unit_test_teardown(the_budget_is_kept, forget),
         cmocka_unit_test_teardown(opening_creates_no_folder, forget),
+        cmocka_unit_test_teardown(a_child_waits_for_no_thread, forget),
         cmocka_unit_test_teardown(settings_change_only_rounding, forget),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -5,6 +5,8 @@
  */
 #include "grouped_case.h"
 
+#include "backend/backend.h"
+
 static grouped_case case_of(tgl_grouping grouping, const char *kernel, tgl_type type)
 {
     const bool depth = grouping == TGL_GROUPED_DEPTH;
@@ -111,6 +113,83 @@ static void many_groups(void **state)
     }
 }
 
+/* Repeats the launches of a plan for `groups` groups as if a grid had `count` blocks for them. */
+static void shrink_grids(tgl_plan *plan, int groups, int count)
+{
+    for (int i = 0; i < plan->list.step_count; i++)
+        for (int j = 0; j < plan->list.steps[i].launch_count; j++) {
+            tgl_launch *launch = &plan->list.steps[i].launches[j];
+            if (!launch->count_in_grid_z) continue;
+            launch->repeats = (groups + count - 1) / count;
+            launch->count = count;
+            launch->last_count = groups - (int)(launch->repeats - 1) * count;
+            launch->grid[2] = (unsigned)count;
+            for (int p = 0; p < launch->patch_count; p++)
+                launch->patches[p].step = launch->patches[p].step / groups * count;
+        }
+}
+
+/* More groups along K than a grid has blocks: the launch is repeated. */
+static void groups_of_several_launches(void **state)
+{
+    enum { GROUPS = 5, SIDE = 2 };
+    static const int32_t ends[GROUPS] = {1, 2, 3, 4, 5};
+    static const float A[GROUPS][SIDE] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}};
+    float D[GROUPS][SIDE][SIDE];
+    void *memory[3];
+    tgl_device *dev = *state;
+    tgl_plan *plan;
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "simt_32x32x16"};
+    tgl_problem problem = problem_of(TGL_F32, SIDE, SIDE, GROUPS);
+    problem.trans_a = TGL_TRANS;
+    problem.batch = GROUPS;
+    problem.stride_c = SIDE * SIDE;
+    problem.grouping = TGL_GROUPED_DEPTH;
+    const size_t sizes[] = {sizeof A, sizeof ends, sizeof D};
+    for (int i = 0; i < 3; i++)
+        assert_status(tgl_alloc(dev, sizes[i], &memory[i]), TGL_OK);
+    assert_status(tgl_upload(dev, memory[0], A, sizeof A, NULL), TGL_OK);
+    assert_status(tgl_upload(dev, memory[1], ends, sizeof ends, NULL), TGL_OK);
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    shrink_grids(plan, GROUPS, 2);
+    const tgl_operands operands = {.size = sizeof operands,
+                                   .alpha = 1,
+                                   .A = memory[0],
+                                   .B = memory[0],
+                                   .C = memory[2],
+                                   .groups = memory[1]};
+    assert_status(tgl_plan_run_operands(plan, &operands, NULL), TGL_OK);
+    assert_status(tgl_download(dev, D, memory[2], sizeof D, NULL), TGL_OK);
+    for (int g = 0; g < GROUPS; g++)
+        for (int i = 0; i < SIDE * SIDE; i++)
+            assert_true(D[g][i / SIDE][i % SIDE] == A[g][i / SIDE] * A[g][i % SIDE]);
+    tgl_plan_destroy(plan);
+    for (int i = 0; i < 3; i++)
+        tgl_free(dev, memory[i]);
+}
+
+/* A plan for more groups than a grid has blocks. */
+static void many_groups_have_a_plan(void **state)
+{
+    static const char *const kernels[] = {"simt_32x32x16", "mma_16x64x256_s2"};
+    static const tgl_type types[] = {TGL_F32, TGL_BF16};
+    enum { GROUPS = 70000, GRID = 65535 };
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+        tgl_plan *plan;
+        const tgl_plan_options options = {.size = sizeof options, .kernel = kernels[i]};
+        tgl_problem problem = problem_of(types[i], 16, 16, GROUPS);
+        problem.trans_a = TGL_TRANS;
+        problem.batch = GROUPS;
+        problem.stride_c = 256;
+        problem.grouping = TGL_GROUPED_DEPTH;
+        assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
+        const tgl_step *tiles = &plan->list.steps[plan->list.step_count - 1];
+        assert_int_equal(tiles->launches[0].repeats, 2);
+        assert_int_equal(tiles->launches[0].last_count, GROUPS - GRID);
+        tgl_plan_destroy(plan);
+    }
+}
+
 /* Groups along K begin at any K; the last step of a group ends within the next one, which has
  * NaN. */
 static void groups_of_depth(void **state)
@@ -208,6 +287,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(adversarial_sizes),
         cmocka_unit_test(many_groups),
         cmocka_unit_test(groups_of_depth),
+        cmocka_unit_test(groups_of_several_launches),
+        cmocka_unit_test(many_groups_have_a_plan),
         cmocka_unit_test(other_operands),
         cmocka_unit_test(ends_within_a_copy),
         cmocka_unit_test(complex_types_are_refused),

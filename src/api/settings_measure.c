@@ -191,13 +191,15 @@ void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_pla
         !tgl_effort_measures(dev, shape, options, &budget))
         return;
     measuring *m = calloc(1, sizeof *m);
-    if (m == NULL) return;
+    if (m == NULL || !tgl_wisdom_lock(dev->wisdom, &dev->measuring)) {
+        free(m);
+        return;
+    }
     m->dev = dev;
     m->shape = shape;
     m->options = options;
     m->budget = budget;
     m->best = INFINITY;
-    pthread_mutex_lock(&dev->measuring);
     tgl_wisdom_refresh(dev->wisdom);
     if (!tgl_wisdom_is_fixed(dev->wisdom)) measure(m);
     pthread_mutex_unlock(&dev->measuring);

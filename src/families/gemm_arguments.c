@@ -5,6 +5,7 @@
 #include "families/gemm_arguments.h"
 #include "families/decompose.h"
 
+#include "../../kernels/lib/group_table.h"
 #include "../../kernels/lib/tma_map.h"
 
 #include <stddef.h>
@@ -75,6 +76,21 @@ gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
 
 #define AT(member) offsetof(gemm_args, member)
 
+/* Bytes that a pointer moves for each repetition of a launch, if it is `stride` bytes from one
+ * problem to the next. Groups along K are in the order of the table: the pointer to the table
+ * moves, and a span has the number of the group, which counts from the beginning of the matrices.
+ */
+static int64_t repeat_step(const tgl_gemm_step *step, int64_t stride)
+{
+    return step->of->shape->grouping == TGL_GROUPED_DEPTH ? 0 : stride * step->batch_step;
+}
+
+static int64_t table_step(const tgl_gemm_step *step)
+{
+    const bool is_depth = step->of->shape->grouping == TGL_GROUPED_DEPTH;
+    return is_depth ? (int64_t)sizeof(struct tgl_group_span) * step->batch_step : 0;
+}
+
 /* Adds a patch: a run sets the pointer at offset `at` of the arguments to `offset` bytes behind the
  * beginning of an operand. stride: bytes from one problem to the next. */
 static void patch_pointer(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
@@ -84,7 +100,7 @@ static void patch_pointer(tgl_list_builder *builder, const tgl_gemm_step *step, 
                              .index = (int)operand,
                              .at = (int)at,
                              .offset = offset,
-                             .step = stride * step->batch_step};
+                             .step = repeat_step(step, stride)};
     tgl_list_patch(builder, &patch);
 }
 
@@ -205,6 +221,15 @@ static void patch_maps(tgl_list_builder *builder, const tgl_gemm_step *step, boo
     }
 }
 
+static void patch_groups(tgl_list_builder *builder, const tgl_gemm_step *step)
+{
+    const tgl_patch patch = {.value = TGL_VALUE_SCRATCH,
+                             .at = (int)AT(groups),
+                             .offset = step->groups_at,
+                             .step = table_step(step)};
+    tgl_list_patch(builder, &patch);
+}
+
 void tgl_gemm_add_arguments(const tgl_gemm_step *step, bool has_product, const gemm_args *args,
                             const tgl_launch *launch, tgl_list_builder *builder)
 {
@@ -220,8 +245,7 @@ void tgl_gemm_add_arguments(const tgl_gemm_step *step, bool has_product, const g
     tgl_list_patch_value(builder, TGL_VALUE_COUNT, 0, AT(batch), 0);
     if (step->scratch_bytes > 0)
         tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(workspace), step->scratch_at);
-    if (step->of->shape->grouping != TGL_GROUPED_NONE)
-        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(groups), step->groups_at);
+    if (step->of->shape->grouping != TGL_GROUPED_NONE) patch_groups(builder, step);
     if (step->tables != NULL) {
         tgl_decompose_patch(&step->tables[0], AT(left_tables), step->tables[0].panels, builder);
         tgl_decompose_patch(&step->tables[1], AT(right_tables), step->tables[1].panels, builder);

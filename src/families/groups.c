@@ -32,7 +32,6 @@ const char *tgl_groups_set_grid(const tgl_shape *s, int bm, int bn, tgl_gemm_ste
 {
     enum { RASTER = 8 };
     step->group_tile = bm;
-    if (s->grouping == TGL_GROUPED_DEPTH && step->batch_step < s->batch) return tgl_grid_too_large;
     if (!tgl_has_groups_of_rows(s)) return NULL;
     const double tiles = (double)tgl_group_spans_max(s, bm) * (double)tgl_ceil_div(s->n, bn);
     if (tiles > TGL_GRID_X_MAX) return tgl_grid_too_large;

@@ -14,9 +14,12 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 const char tgl_wisdom_peer_kernel[] = "peer";
 const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE] = "0000000000000000";
@@ -38,7 +41,9 @@ typedef struct chunk {
 } chunk;
 
 struct tgl_wisdom {
-    pthread_mutex_t lock; /* protects all members below */
+    pid_t process;         /* that has opened it */
+    atomic_int line_count; /* count, for readers without the lock */
+    pthread_mutex_t lock;  /* protects all members below */
     tgl_line_file file;
     const char *off; /* why there is no file, static text; NULL: there may be one */
     char chip[160], driver[160];
@@ -49,6 +54,22 @@ struct tgl_wisdom {
     long skipped; /* lines that are not understood */
     int bucket[BUCKETS];
 };
+
+/* After fork() a thread that only the parent has may hold the lock. No thread holds it for long. */
+bool tgl_wisdom_lock(tgl_wisdom *w, pthread_mutex_t *lock)
+{
+    struct timespec until;
+    if (pthread_mutex_trylock(lock) == 0) return true;
+    if (w->process == getpid()) return pthread_mutex_lock(lock) == 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    return pthread_mutex_timedlock(lock, &until) == 0;
+}
+
+static bool take_lock(tgl_wisdom *w)
+{
+    return tgl_wisdom_lock(w, &w->lock);
+}
 
 /* ---- Reading a line -------------------------------------------------------------------------- */
 
@@ -132,6 +153,7 @@ static void keep_line(tgl_wisdom *w, const char *product, const tgl_measured *m)
     int *bucket = &w->bucket[hash % BUCKETS];
     w->lines[w->count] = (known_line){hash, product, *m, *bucket};
     *bucket = w->count++;
+    atomic_store(&w->line_count, w->count);
 }
 
 static const char *why_stale(const tgl_wisdom *w, char *const fields[FIELDS])
@@ -216,6 +238,8 @@ tgl_wisdom *tgl_wisdom_open(const char *chip, const char *driver)
     tgl_wisdom *w = calloc(1, sizeof *w);
     if (w == NULL) return NULL;
     pthread_mutex_init(&w->lock, NULL);
+    atomic_init(&w->line_count, 0);
+    w->process = getpid();
     for (int i = 0; i < BUCKETS; i++)
         w->bucket[i] = NONE;
     snprintf(w->chip, sizeof w->chip, "%s", chip);
@@ -254,8 +278,7 @@ const char *tgl_wisdom_describe(tgl_wisdom *w)
 {
     char text[PATH_MAX + 200] = "", *copy;
     tgl_text out = {text, sizeof text, 0};
-    if (w == NULL) return "";
-    pthread_mutex_lock(&w->lock);
+    if (w == NULL || !take_lock(w)) return "";
     describe(w, &out);
     if (w->description == NULL || strcmp(w->description, text) != 0)
         w->description = keep_text(w, copy = strdup(text)) ? copy : "off (out of memory)";
@@ -266,8 +289,7 @@ const char *tgl_wisdom_describe(tgl_wisdom *w)
 
 void tgl_wisdom_refresh(tgl_wisdom *w)
 {
-    if (w == NULL) return;
-    pthread_mutex_lock(&w->lock);
+    if (w == NULL || !take_lock(w)) return;
     if (!w->file.exists && w->off == NULL) choose_file(w, true);
     read_file(w);
     pthread_mutex_unlock(&w->lock);
@@ -275,8 +297,7 @@ void tgl_wisdom_refresh(tgl_wisdom *w)
 
 bool tgl_wisdom_is_fixed(tgl_wisdom *w)
 {
-    if (w == NULL) return false;
-    pthread_mutex_lock(&w->lock);
+    if (w == NULL || !take_lock(w)) return false;
     const bool is_fixed = w->file.is_fixed;
     pthread_mutex_unlock(&w->lock);
     return is_fixed;
@@ -334,8 +355,7 @@ static int find_lines(tgl_wisdom *w, const tgl_shape *shape, bool peers, tgl_mea
 {
     char product[TGL_SHAPE_KEY_SIZE];
     *found = NULL;
-    if (w == NULL || tgl_shape_key(shape, product)[0] == '\0') return 0;
-    pthread_mutex_lock(&w->lock);
+    if (w == NULL || tgl_shape_key(shape, product)[0] == '\0' || !take_lock(w)) return 0;
     const int count = collect_all(w, product, peers, found);
     pthread_mutex_unlock(&w->lock);
     return count;
@@ -354,8 +374,7 @@ static bool is_latest(const tgl_wisdom *w, int index)
 void tgl_wisdom_each(tgl_wisdom *w, const char *types, tgl_wisdom_visit *visit, void *context)
 {
     const size_t length = strlen(types);
-    if (w == NULL) return;
-    pthread_mutex_lock(&w->lock);
+    if (w == NULL || !take_lock(w)) return;
     for (int i = 0; i < w->count; i++) {
         tgl_measured *lines;
         const char *product = w->lines[i].product;
@@ -369,11 +388,7 @@ void tgl_wisdom_each(tgl_wisdom *w, const char *types, tgl_wisdom_visit *visit, 
 
 bool tgl_wisdom_is_empty(tgl_wisdom *w)
 {
-    if (w == NULL) return true;
-    pthread_mutex_lock(&w->lock);
-    const bool is_empty = w->count == 0;
-    pthread_mutex_unlock(&w->lock);
-    return is_empty;
+    return w == NULL || atomic_load(&w->line_count) == 0;
 }
 
 int tgl_wisdom_find(tgl_wisdom *w, const tgl_shape *shape, tgl_measured **found)
@@ -412,8 +427,7 @@ void tgl_wisdom_add(tgl_wisdom *w, const tgl_shape *shape, const tgl_measured *m
     char product[TGL_SHAPE_KEY_SIZE], line[LINE_SIZE];
     if (w == NULL || tgl_shape_key(shape, product)[0] == '\0') return;
     const int length = write_line(w, product, m, line);
-    if (length >= LINE_SIZE || llround(1e9 * m->seconds) < 1) return;
-    pthread_mutex_lock(&w->lock);
+    if (length >= LINE_SIZE || llround(1e9 * m->seconds) < 1 || !take_lock(w)) return;
     if (tgl_line_file_append(&w->file, line)) {
         read_file(w);
     } else {
