@@ -501,6 +501,31 @@ static void stores_count(void **state)
     assert_true(extra[1] > 1e-6 && extra[0] > 1.2 * extra[1]);
 }
 
+/* Single floats: wgmma stores unaligned rows of FP32 results slower, those of 16 bits as fast. */
+static void wgmma_stores_single_floats(void **state)
+{
+    (void)state;
+    for (int half = 0; half < 2; half++) {
+        double seconds[2];
+        for (int odd = 0; odd < 2; odd++) {
+            tgl_shape shape = transposed_shape_of(2048, 2048, 64, false, true);
+            if (half) shape.type_a = shape.type_b = shape.type_c = shape.type_d = TGL_BF16;
+            shape.compute = TGL_COMPUTE_TF32;
+            shape.ldc += odd, shape.ldd += odd;
+            seconds[odd] = best_of(chip_of("h200"), &shape, "wgmma_128x128").seconds;
+        }
+        if (half)
+            assert_true(seconds[0] > 0 && seconds[1] < seconds[0] + 1e-6);
+        else
+            assert_true(seconds[0] > 0 && seconds[1] > seconds[0] + 1e-6);
+    }
+    tgl_shape batch = shape_of(166, 50, 36);
+    batch.compute = TGL_COMPUTE_TF32;
+    make_batch(&batch, 1000);
+    const tgl_candidate choice = choose("h200", &batch);
+    assert_string_equal(tgl_choice_name(&choice.choice), "batch_mma_64x64");
+}
+
 static void every_chip_has_a_plan_for_everything(void **state)
 {
     (void)state;
@@ -631,6 +656,7 @@ int main(void)
         cmocka_unit_test(whole_tiles_leave_room_for_clusters),
         cmocka_unit_test(odd_warps_are_told_from_even),
         cmocka_unit_test(stores_count),
+        cmocka_unit_test(wgmma_stores_single_floats),
         cmocka_unit_test(every_chip_has_a_plan_for_everything),
         cmocka_unit_test(predictions_stay_below_the_peak),
         cmocka_unit_test(asked_for_splits_are_given),

@@ -19,7 +19,9 @@ enum {
     L2_BYTES_A_CLOCK = 82,      /* tiles that an SM requests from L2 */
     LATENCY_CYCLES = 1410, /* cycles from the release of a stage until its next tile has arrived */
     TILE_CYCLES = 1470,    /* cycles of a tile outside of its main loop, without stores */
-    STORE_BYTES_A_CLOCK = 12,        /* rate of stores of sums in FP32 */
+    STORE_BYTES_A_CLOCK = 12, /* rate of stores of sums in FP32, if D's rows are on 16 bytes */
+    /* Else rows are stored 4 bytes at a time: 26 products of TF32 (bench/fit/predictions.py). */
+    SCALAR_STORE_BYTES_A_CLOCK = 8,
     PACKED_STORE_BYTES_A_CLOCK = 25, /* rate of stores of 16-bit results */
     TMA_STORE_BYTES_A_CLOCK = 30,    /* rate of stores of 16-bit results by TMA */
     REDUCE_CYCLES = 2800,        /* cycles of a split tile: fences, counter; no copies of sums */
@@ -192,8 +194,11 @@ static double wgmma_step_cycles(const step_parts *p, double resident)
 static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
 {
     if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
-    const bool is_packed = wgmma_packs_results(s);
-    return (is_packed ? PACKED_STORE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK) *
+    /* ROWS_ARE_ON_16_BYTES() is false. */
+    const bool is_scalar = tgl_type_size(s->type_d) == 4 && s->ldd % 4 != 0;
+    return (wgmma_packs_results(s) ? PACKED_STORE_BYTES_A_CLOCK
+            : is_scalar            ? SCALAR_STORE_BYTES_A_CLOCK
+                                   : STORE_BYTES_A_CLOCK) *
            (g->exchanged ? EXCHANGED_STORES : 1);
 }
 
