@@ -415,6 +415,42 @@ static void samples_cover_other_products(void **state)
     tgl_samples_free(&samples);
 }
 
+/* Whether the samples have a kernel with this symbol and macro. NULL: any. */
+static bool has_sample(const tgl_samples *samples, const char *symbol, const char *macro)
+{
+    for (int i = 0; i < samples->count; i++) {
+        const tgl_kernel *kernel = samples->kernels[i].kernel;
+        if ((symbol == NULL || strcmp(kernel->symbol, symbol) == 0) &&
+            (macro == NULL || strstr(kernel->macros, macro) != NULL))
+            return true;
+    }
+    return false;
+}
+
+/* The samples have int8, FP8 with factors, complex and grouped products. */
+static void samples_have_all_kinds(void **state)
+{
+    (void)state;
+    static const struct {
+        tgl_type type;
+        const char *symbol, *macro;
+    } table[] = {{TGL_I8, NULL, "SCALE_A=2"},       {TGL_I8, "gemm_wgmma", "TYPE_D=8"},
+                 {TGL_F8_E4M3, NULL, "SCALE_A=1"},  {TGL_F8_E4M3, NULL, "SCALE_A=2"},
+                 {TGL_C64, "expand", NULL},          {TGL_C64, "decompose", NULL},
+                 {TGL_C128, "gemm_dmma", NULL},            {TGL_BF16, "groups", NULL},
+                 {TGL_BF16, NULL, "GROUPED=1"},       {TGL_BF16, NULL, "GROUPED=2"}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        tgl_samples samples = {.count = 0};
+        assert_status(tgl_samples_add(&samples, tgl_chip_find("h200"), table[i].type, 400, 0),
+                      TGL_OK);
+        if (!has_sample(&samples, table[i].symbol, table[i].macro))
+            fail_msg("%s: no kernel %s, macro %s", tgl_type_name(table[i].type),
+                     table[i].symbol != NULL ? table[i].symbol : "",
+                     table[i].macro != NULL ? table[i].macro : "");
+        tgl_samples_free(&samples);
+    }
+}
+
 /* ---- What a plan compiles -------------------------------------------------------------------- */
 
 /* The alternative for matrices that begin anywhere is compiled by the first run that takes it, also
@@ -484,6 +520,7 @@ int main(void)
         TEST(hostile_archives_are_not_used),
         TEST(warm_writes_an_archive),
         TEST(samples_cover_other_products),
+        TEST(samples_have_all_kinds),
         TEST(alternatives_are_compiled_when_they_are_needed),
         TEST(a_late_failure_is_the_runs),
     };

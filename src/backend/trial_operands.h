@@ -31,7 +31,7 @@ bool tgl_trial_reads(tgl_operand operand);
 /* Writes random elements for the beginning of an operand to `memory`, the same in every process.
  * Returns their bytes: those of the whole operand, or of so many elements that copies of them may
  * fill the rest. */
-size_t tgl_trial_draw(const tgl_trial_operand *operand, char *memory);
+size_t tgl_trial_draw(const tgl_trial_operand *x, char *memory);
 
 /* The run on the set at `memory`: alpha is 1, or a random number in memory; beta is 0. */
 tgl_run tgl_trial_run(const tgl_shape *shape, const tgl_trial_set *set, const char *memory);
