@@ -83,25 +83,30 @@ static bool run(measuring *m, const candidate *c, int runs, double *seconds)
     return true;
 }
 
+static void keep_sample(measuring *m, candidate *c, double seconds)
+{
+    c->samples[c->count++] = seconds;
+    m->best = fmin(m->best, seconds);
+}
+
 /* Takes a sample, unless it would exceed the budget. The first run of a plan, which touches its
- * memory for the first time, is a sample only if it is long. */
+ * memory for the first time, is a sample only if it is long, or if the planner's own choice has
+ * used up the budget by it. */
 static bool take_sample(measuring *m, candidate *c)
 {
+    const bool is_first = c->each == 0;
     double seconds;
-    if (c->each == 0) {
-        if (!run(m, c, 1, &c->each)) return false;
-        if (c->each >= SAMPLE_SECONDS) {
-            c->samples[c->count++] = c->each;
-            m->best = fmin(m->best, c->each);
-            return true;
-        }
-    }
+    if (is_first && !run(m, c, 1, &c->each)) return false;
     const double possible = floor((m->budget - m->used) / c->each);
     const int runs = (int)fmin(fmin(ceil(SAMPLE_SECONDS / c->each), RUNS_MAX), possible);
+    if (is_first && (c->each >= SAMPLE_SECONDS || (runs < 1 && c == &m->candidates[0]))) {
+        keep_sample(m, c, c->each);
+        return true;
+    }
     if (runs < 1) return true;
     if (!run(m, c, runs, &seconds)) return false;
-    c->each = c->samples[c->count++] = seconds / runs;
-    m->best = fmin(m->best, c->each);
+    c->each = seconds / runs;
+    keep_sample(m, c, c->each);
     return true;
 }
 

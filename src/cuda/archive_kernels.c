@@ -59,37 +59,36 @@ typedef struct product_kind {
     int share;
 } product_kind;
 
-#define DEFAULT  TGL_COMPUTE_DEFAULT
-#define IEEE     TGL_COMPUTE_IEEE
-#define ACCURATE TGL_COMPUTE_ACCURATE
-#define NO       TGL_SCALING_NONE
-#define ONE      TGL_SCALING_TENSOR
-#define LINE     TGL_SCALING_LINE
-#define BLOCK    TGL_SCALING_BLOCK
-#define WHOLE    TGL_GROUPED_NONE
+#define DEFAULT TGL_COMPUTE_DEFAULT
+#define IEEE    TGL_COMPUTE_IEEE
+#define NO      TGL_SCALING_NONE
+#define ONE     TGL_SCALING_TENSOR
+#define LINE    TGL_SCALING_LINE
+#define BLOCK   TGL_SCALING_BLOCK
+#define WHOLE   TGL_GROUPED_NONE
 
 // clang-format off
 static const product_kind kinds[] = {
-    {TGL_BF16,    TGL_BF16, 0,        DEFAULT,          NO,    NO,    NO, WHOLE,              100},
-    {TGL_F16,     TGL_F16,  0,        DEFAULT,          NO,    NO,    NO, WHOLE,              100},
-    {TGL_F32,     TGL_F32,  0,        IEEE,             NO,    NO,    NO, WHOLE,              100},
-    {TGL_F32,     TGL_F32,  0,        TGL_COMPUTE_TF32, NO,    NO,    NO, WHOLE,              100},
-    {TGL_F32,     TGL_F32,  0,        ACCURATE,         NO,    NO,    NO, WHOLE,              100},
-    {TGL_F64,     TGL_F64,  0,        DEFAULT,          NO,    NO,    NO, WHOLE,              100},
+    {TGL_BF16,    TGL_BF16, 0,        DEFAULT,              NO,    NO,    NO, WHOLE,              100},
+    {TGL_F16,     TGL_F16,  0,        DEFAULT,              NO,    NO,    NO, WHOLE,              100},
+    {TGL_F32,     TGL_F32,  0,        IEEE,                 NO,    NO,    NO, WHOLE,              100},
+    {TGL_F32,     TGL_F32,  0,        TGL_COMPUTE_TF32,     NO,    NO,    NO, WHOLE,              100},
+    {TGL_F32,     TGL_F32,  0,        TGL_COMPUTE_ACCURATE, NO,    NO,    NO, WHOLE,              100},
+    {TGL_F64,     TGL_F64,  0,        DEFAULT,              NO,    NO,    NO, WHOLE,              100},
     /* int8: sums, and results with a factor of each line, as layers of networks have them. */
-    {TGL_I8,      TGL_I32,  0,        DEFAULT,          NO,    NO,    NO, WHOLE,               10},
-    {TGL_I8,      TGL_BF16, 0,        DEFAULT,          LINE,  LINE,  NO, WHOLE,               10},
+    {TGL_I8,      TGL_I32,  0,        DEFAULT,              NO,    NO,    NO, WHOLE,               10},
+    {TGL_I8,      TGL_BF16, 0,        DEFAULT,              LINE,  LINE,  NO, WHOLE,               10},
     /* FP8: a factor of each matrix, of each line, of each block, where kernels have these. */
-    {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,          ONE,   ONE,   NO, WHOLE,               10},
-    {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,          LINE,  LINE,  NO, WHOLE,               10},
-    {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,          BLOCK, BLOCK, NO, WHOLE,               10},
-    {TGL_C64,     TGL_C64,  0,        IEEE,             NO,    NO,    NO, WHOLE,                5},
-    {TGL_C64,     TGL_C64,  0,        ACCURATE,         NO,    NO,    NO, WHOLE,                5},
-    {TGL_C128,    TGL_C128, 0,        DEFAULT,          NO,    NO,    NO, WHOLE,                5},
+    {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,              ONE,   ONE,   NO, WHOLE,               10},
+    {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,              LINE,  LINE,  NO, WHOLE,               10},
+    {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,              BLOCK, BLOCK, NO, WHOLE,               10},
+    {TGL_C64,     TGL_C64,  0,        IEEE,                 NO,    NO,    NO, WHOLE,                5},
+    {TGL_C64,     TGL_C64,  0,        TGL_COMPUTE_ACCURATE, NO,    NO,    NO, WHOLE,                5},
+    {TGL_C128,    TGL_C128, 0,        DEFAULT,              NO,    NO,    NO, WHOLE,                5},
     /* Experts: groups of rows, and the gradients of their weights. */
-    {TGL_BF16,    TGL_BF16, 0,        DEFAULT,          NO,    NO,    NO, TGL_GROUPED_ROWS,    10},
-    {TGL_BF16,    TGL_BF16, 0,        DEFAULT,          NO,    NO,    NO, TGL_GROUPED_MASKED,   5},
-    {TGL_BF16,    TGL_BF16, TGL_F32,  DEFAULT,          NO,    NO,    NO, TGL_GROUPED_DEPTH,    5},
+    {TGL_BF16,    TGL_BF16, 0,        DEFAULT,              NO,    NO,    NO, TGL_GROUPED_ROWS,    10},
+    {TGL_BF16,    TGL_BF16, 0,        DEFAULT,              NO,    NO,    NO, TGL_GROUPED_MASKED,   5},
+    {TGL_BF16,    TGL_BF16, TGL_F32,  DEFAULT,              NO,    NO,    NO, TGL_GROUPED_DEPTH,    5},
 };
 // clang-format on
 
