@@ -44,6 +44,7 @@ static const char help[] =
     "  D, scalar, work       cases with a D other than C, with scalars in memory of the device, "
     "with\n"
     "                        a workspace of the caller's\n"
+    "  prep                  cases with prepared operands, which must not change a bit\n"
     "\n"
     "  --cases N       random problems (1000)\n"
     "  --seed S        seed of the problems (1)\n"
@@ -169,9 +170,9 @@ static int fail_unchecked(const check_tally *all, const check_results *results)
 static int print_results(const tgl_device *dev, const check_results *results, bool is_stopped)
 {
     check_tally all = {0};
-    printf("%-24s %8s %8s %8s %9s %9s  %9s  %3s %6s %6s %6s %6s %6s %6s %6s %6s\n", "kernel",
+    printf("%-24s %8s %8s %8s %9s %9s  %9s  %3s %6s %6s %6s %6s %6s %6s %6s %6s %6s\n", "kernel",
            "passed", "failed", "not for", "max error", "RMS error", "Frobenius", "lay", "split",
-           "tail", "strips", "batch", "10 x", "D", "scalar", "work");
+           "tail", "strips", "batch", "10 x", "D", "scalar", "work", "prep");
     for (int i = 0; i < results->count; i++) {
         print_subject(&results->subjects[i]);
         check_tally_add(&all, &results->subjects[i].tally);
@@ -209,7 +210,7 @@ static bool write_csv(output_file *csv, const check_settings *run, const check_r
     csv_put_origin(csv->stream, run->dev);
     fputs("device,version,seed,cases,kernel,passed,failed,unsupported,max_error,rms_error,"
           "frobenius_error,layouts,splits,tail_splits,strips,batches,ten_runs,"
-          "separate_d,device_scalars,own_workspaces\n",
+          "separate_d,device_scalars,own_workspaces,prepared\n",
           csv->stream);
     for (int i = 0; i < results->count; i++)
         write_subject(csv->stream, run, results->cases, &results->subjects[i]);

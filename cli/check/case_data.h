@@ -26,9 +26,10 @@ typedef struct check_case {
      * supports it, launches of their own compute the last rows and columns. */
     int64_t splits, whole, depth, blocks;
     bool strips;
-    bool own_workspace; /* the caller provides the workspace, if the plan needs one */
-    bool again;         /* the product runs ten times and must give the same bits each time */
-    double bound;       /* maximum error that passes */
+    bool own_workspace;          /* the caller provides the workspace, if the plan needs one */
+    bool prepared_a, prepared_b; /* the product runs once more with these operands prepared */
+    bool again;   /* the product runs ten times and must give the same bits each time */
+    double bound; /* maximum error that passes */
     reference_element *reference; /* batch x m x n; both parts of complex elements */
 } check_case;
 

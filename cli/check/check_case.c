@@ -281,8 +281,10 @@ static void describe_rest(const check_case *c, char *text, size_t size)
     if (c->d.size > 0)
         snprintf(d, sizeof d, " D ldd=%" PRId64 " stride=%" PRId64 " offset=%" PRId64, p->ldd,
                  p->stride_d, c->d.view.offset - GUARD);
-    snprintf(text, size, "%s%s%s%s", d, p->scalars == TGL_SCALARS_DEVICE ? " device scalars" : "",
-             c->no_beta ? " without beta" : "", c->own_workspace ? " own workspace" : "");
+    snprintf(text, size, "%s%s%s%s%s%s", d,
+             p->scalars == TGL_SCALARS_DEVICE ? " device scalars" : "",
+             c->no_beta ? " without beta" : "", c->own_workspace ? " own workspace" : "",
+             c->prepared_a ? " prepared A" : "", c->prepared_b ? " prepared B" : "");
 }
 
 void check_case_describe(const check_case *c, char *text, size_t size)

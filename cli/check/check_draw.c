@@ -253,6 +253,7 @@ static int64_t promise_of(const check_buffer *buffer)
  * tgl_problem.alignment states the alignment of the matrices. */
 static void draw_pointers(random_state *r, check_case *c)
 {
+    c->prepared_a = c->prepared_b = false; /* matrices of arrays cannot be prepared */
     const int64_t a = promise_of(&c->a), b = promise_of(&c->b);
     c->problem.batching = TGL_POINTERS;
     if (random_once_in(r, 2)) c->problem.alignment = a < b ? a : b;
@@ -284,6 +285,8 @@ static void draw_placement(const check_drawing *from, random_state *r, tgl_probl
     if (!from->plain && random_once_in(r, 6)) draw_scalars(r, p, c);
     c->own_workspace = random_once_in(r, 3);
     if (random_once_in(r, 4)) c->blocks = random_int(r, 1, 64);
+    c->prepared_a = random_once_in(r, 6);
+    c->prepared_b = random_once_in(r, 6);
 }
 
 /* Replaces operands that the product does not access by NULL. With scalars in device memory the

@@ -57,14 +57,18 @@ static tgl_status compare_workspace(tgl_device *dev, const case_plan *plan, chec
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* Uploads the result's buffer, runs the product, and downloads the buffer to memory->back. */
-static tgl_status multiply_once(tgl_device *dev, const check_case *c, const case_plan *plan,
-                                const case_memory *memory)
+/* Uploads the result's buffer, runs the product, and downloads the buffer to memory->back. a, b:
+ * prepared operands, or NULL. */
+static tgl_status multiply_with(tgl_device *dev, const check_case *c, const case_plan *plan,
+                                const case_memory *memory, const tgl_prepared *a,
+                                const tgl_prepared *b)
 {
     tgl_operands o = case_operands(c, memory);
     const check_buffer *result = check_case_result(c);
     void *place = case_result_at(c, memory);
     CLI_TRY(tgl_upload(dev, place, result->image, check_buffer_bytes(result), NULL));
+    o.prepared_a = a;
+    o.prepared_b = b;
     o.workspace = plan->workspace;
     o.workspace_bytes = plan->workspace != NULL ? plan->needs : 0;
     if (plan->plan != NULL)
@@ -77,19 +81,50 @@ static tgl_status multiply_once(tgl_device *dev, const check_case *c, const case
     return tgl_download(dev, memory->back, place, check_buffer_bytes(result), NULL);
 }
 
+static tgl_status multiply_once(tgl_device *dev, const check_case *c, const case_plan *plan,
+                                const case_memory *memory)
+{
+    return multiply_with(dev, c, plan, memory, NULL, NULL);
+}
+
+/* Reports bits that differ from the first result. what: of the latest run. */
+static void compare_bits(const check_case *c, const case_memory *memory, const char *what,
+                         check_verdict *verdict)
+{
+    const size_t bytes = check_buffer_bytes(check_case_result(c));
+    if (verdict->text[0] == '\0' && memcmp(memory->back, memory->first, bytes) != 0)
+        snprintf(verdict->text, sizeof verdict->text, "%s gives other bits than the first", what);
+}
+
 /* Runs the product again, and reports bits that differ from the first run. */
 static tgl_status repeat_product(tgl_device *dev, const check_case *c, const case_plan *plan,
                                  const case_memory *memory, check_verdict *verdict)
 {
-    const size_t bytes = check_buffer_bytes(check_case_result(c));
-    memcpy(memory->first, memory->back, bytes);
     for (int i = 1; i < RUNS; i++) {
+        char what[60];
+        snprintf(what, sizeof what, "run %d of the same product", i + 1);
         CLI_TRY(multiply_once(dev, c, plan, memory));
-        if (verdict->text[0] == '\0' && memcmp(memory->back, memory->first, bytes) != 0)
-            snprintf(verdict->text, sizeof verdict->text,
-                     "run %d of the same product gives other bits than the first", i + 1);
+        compare_bits(c, memory, what, verdict);
     }
     return TGL_OK;
+}
+
+/* Runs the product with its prepared operands, which must give the bits of the first run. */
+static tgl_status run_prepared(tgl_device *dev, const check_case *c, const case_plan *plan,
+                               const case_memory *memory, check_verdict *verdict)
+{
+    const tgl_operands o = case_operands(c, memory);
+    tgl_prepared *a = NULL, *b = NULL;
+    tgl_status status = TGL_OK;
+    if (c->prepared_a && o.A != NULL)
+        status = tgl_operand_prepare(plan->plan, TGL_SIDE_A, o.A, NULL, &a);
+    if (status == TGL_OK && c->prepared_b && o.B != NULL)
+        status = tgl_operand_prepare(plan->plan, TGL_SIDE_B, o.B, NULL, &b);
+    if (status == TGL_OK) status = multiply_with(dev, c, plan, memory, a, b);
+    if (status == TGL_OK) compare_bits(c, memory, "a run with prepared operands", verdict);
+    tgl_prepared_destroy(a);
+    tgl_prepared_destroy(b);
+    return status;
 }
 
 /* Runs one kernel and judges it. */
@@ -99,6 +134,8 @@ static tgl_status judge_kernel(tgl_device *dev, const check_case *c, const case_
 {
     CLI_TRY(multiply_once(dev, c, plan, memory));
     check_case_compare(c, memory->back, &tally->errors, verdict);
+    memcpy(memory->first, memory->back, check_buffer_bytes(check_case_result(c)));
+    if (c->prepared_a || c->prepared_b) CLI_TRY(run_prepared(dev, c, plan, memory, verdict));
     if (c->again) CLI_TRY(repeat_product(dev, c, plan, memory, verdict));
     CLI_TRY(case_compare_inputs(dev, c, memory, verdict));
     return compare_workspace(dev, plan, verdict);
@@ -135,7 +172,8 @@ static tgl_status make_named_plan(tgl_device *dev, const check_case *c, const ch
 static bool needs_plan(const check_case *c)
 {
     return c->epilogue.size > 0 || c->d.size > 0 || c->problem.scalars != TGL_SCALARS_HOST ||
-           c->alpha_imag != 0 || c->beta_imag != 0 || c->own_workspace;
+           c->alpha_imag != 0 || c->beta_imag != 0 || c->own_workspace || c->prepared_a ||
+           c->prepared_b;
 }
 
 static tgl_status make_plan(tgl_device *dev, const check_case *c, const check_subject *s,

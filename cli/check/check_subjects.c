@@ -86,13 +86,18 @@ static int alignment_code(const check_view *v, int64_t ld, int64_t batch)
     return all % 4 == 0 ? 0 : rows % 4 == 0 ? 3 : all % 2 == 0 ? 1 : 2;
 }
 
+static bool is_transposed(tgl_transpose trans)
+{
+    return trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
+}
+
 /* The index of a case in check_tally.cells. A column-major case counts as the row-major problem
  * that kernels get for it, with A and B exchanged. */
 static int cell_of(const check_case *c)
 {
     const tgl_problem *p = &c->problem;
     const bool swapped = p->order == TGL_COL_MAJOR;
-    const bool trans[] = {p->trans_a != TGL_NO_TRANS, p->trans_b != TGL_NO_TRANS};
+    const bool trans[] = {is_transposed(p->trans_a), is_transposed(p->trans_b)};
     const int of_a = alignment_code(&c->a.view, c->a.view.row * c->a.view.column, p->batch);
     const int of_b = alignment_code(&c->b.view, c->b.view.row * c->b.view.column, p->batch);
     const int layout = trans[swapped] * 2 + trans[!swapped];
@@ -103,7 +108,8 @@ void check_tally_case(check_tally *tally, const check_subject *s, const check_ca
                       bool has_strips, bool has_workspace)
 {
     const tgl_problem *p = &c->problem;
-    const bool is_product = c->alpha != 0 && p->m > 0 && p->n > 0 && p->k > 0 && p->batch > 0;
+    const bool is_product =
+        (c->alpha != 0 || c->alpha_imag != 0) && p->m > 0 && p->n > 0 && p->k > 0 && p->batch > 0;
     const bool is_split = s->options[CHECK_SPLITS] && c->splits > 1 && p->k > 32;
     if (!is_product) return;
     tally->cells[cell_of(c)] = true;
@@ -116,6 +122,7 @@ void check_tally_case(check_tally *tally, const check_subject *s, const check_ca
         [COUNT_SEPARATE] = c->d.size > 0,
         [COUNT_SCALARS] = p->scalars == TGL_SCALARS_DEVICE,
         [COUNT_WORKSPACE] = has_workspace,
+        [COUNT_PREPARED] = c->prepared_a || c->prepared_b,
     };
     for (int i = 0; i < CHECK_COUNTS; i++)
         tally->counts[i] += seen[i];

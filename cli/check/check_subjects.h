@@ -20,6 +20,7 @@ enum {
     COUNT_SEPARATE,  /* a D other than C */
     COUNT_SCALARS,   /* scalars in memory of the device */
     COUNT_WORKSPACE, /* a workspace that the caller provides */
+    COUNT_PREPARED,  /* prepared operands */
     CHECK_COUNTS
 };
 

@@ -119,7 +119,7 @@ class Check(Folder):
         self.assertRegex(out, r"; at most \d+ % of the greatest error that passes was reached\n$")
         heading, text = out.splitlines()[0], tegula("check", "--help").out
         columns = "passed", "failed", "not for", "max error", "RMS error", "Frobenius", "lay", "split", "tail", \
-            "strips", "batch", "10 x", "D", "scalar", "work"
+            "strips", "batch", "10 x", "D", "scalar", "work", "prep"
         self.assertEqual(heading.split(), ["kernel"] + " ".join(columns).split())
         for column in columns:
             self.assertRegex(text, rf"\n  ([\w ]+, )*{column}(, [\w ]+)* ")
@@ -274,7 +274,7 @@ class Check(Folder):
                             cwd=self.folder)
             self.assertEqual((result.code, result.err), (0, ""))
             (row,) = self.rows("check.csv")
-            for column in "separate_d", "device_scalars":
+            for column in "separate_d", "device_scalars", "prepared":
                 self.assertGreater(int(row[column]), 0, column)
 
     def test_one_kernel_of_one_type(self):

@@ -108,7 +108,7 @@ static void cases_have_all_kinds_of_results_and_scalars(void **state)
 {
     (void)state;
     const check_drawing from = {.seed = 1, .scale = SCALE_SMALL};
-    int separate = 0, shared = 0, scalars = 0, no_beta = 0, workspace = 0;
+    int separate = 0, shared = 0, scalars = 0, no_beta = 0, workspace = 0, prepared = 0;
     for (int64_t number = 0; number < 1000; number++) {
         check_case c = {0};
         assert_true(check_case_make(&c, &from, number));
@@ -118,9 +118,34 @@ static void cases_have_all_kinds_of_results_and_scalars(void **state)
         scalars += c.problem.scalars == TGL_SCALARS_DEVICE;
         no_beta += c.no_beta;
         workspace += c.own_workspace;
+        prepared += c.prepared_a && c.prepared_b;
+        assert_true(c.problem.batching == TGL_STRIDED || !(c.prepared_a || c.prepared_b));
         check_case_free(&c);
     }
     assert_true(separate > 0 && shared > 0 && scalars > 0 && no_beta > 0 && workspace > 0);
+    assert_true(prepared > 0);
+}
+
+/* Of complex types: every pair of transposes and conjugates, with alpha and beta of two parts. */
+static void complex_cases_have_all_transposes_and_scalars(void **state)
+{
+    (void)state;
+    const check_drawing from = {.seed = 1, .type = TGL_C64, .scale = SCALE_SMALL};
+    int transposes[4][4] = {{0}}, alpha = 0, beta = 0, pointers = 0, non_finite = 0;
+    for (int64_t number = 0; number < 1000; number++) {
+        check_case c = {0};
+        assert_true(check_case_make(&c, &from, number));
+        assert_int_equal(tgl_problem_check(&c.problem), TGL_OK);
+        transposes[c.problem.trans_a - TGL_NO_TRANS][c.problem.trans_b - TGL_NO_TRANS]++;
+        alpha += c.alpha != 0 && c.alpha_imag != 0;
+        beta += c.beta != 0 && c.beta_imag != 0;
+        pointers += c.problem.batching == TGL_POINTERS && c.problem.batch > 1;
+        non_finite += c.inputs == NON_FINITE;
+        check_case_free(&c);
+    }
+    for (int i = 0; i < 16; i++)
+        assert_true(transposes[i / 4][i % 4] > 0);
+    assert_true(alpha > 0 && beta > 0 && pointers > 0 && non_finite > 0);
 }
 
 static void a_case_is_the_same_every_time(void **state)
@@ -285,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_case_sees_what_is_wrong),
         cmocka_unit_test(a_case_is_the_same_every_time),
         cmocka_unit_test(cases_have_all_kinds_of_results_and_scalars),
+        cmocka_unit_test(complex_cases_have_all_transposes_and_scalars),
         cmocka_unit_test(cases_of_all_types),
         cmocka_unit_test(a_simple_kernel_passes),
         cmocka_unit_test(epilogues_of_infinite_sums),
