@@ -237,6 +237,75 @@ static void strips_fit_the_workspace(void **state)
         }
 }
 
+/* ---- Limits of the workspace ----------------------------------------------------------------- */
+
+/* The workspace of the choice within a limit; -1: there is no choice. *kernel: its string. */
+static int64_t workspace_within(const tgl_chip *chip, const tgl_shape *s, tgl_request request,
+                                int64_t limit, char kernel[TGL_KERNEL_STRING_SIZE])
+{
+    tgl_candidate c;
+    request.workspace_max = limit;
+    if (tgl_planner_choose(chip, s, &request, &c) != TGL_OK) return -1;
+    tgl_launch_list list = list_of(chip, s, &c);
+    const int64_t bytes = (int64_t)tgl_list_workspace(&list);
+    tgl_list_free(&list);
+    tgl_candidate_string(&c, kernel, TGL_KERNEL_STRING_SIZE);
+    return bytes;
+}
+
+static tgl_shape shape_of_random_problem(uint64_t *seed, int64_t largest)
+{
+    static const tgl_compute modes[] = {TGL_COMPUTE_ACCURATE, TGL_COMPUTE_IEEE, TGL_COMPUTE_TF32};
+    static const tgl_type types[] = {TGL_C64, TGL_C64, TGL_C128, TGL_F32};
+    const tgl_type type = types[random_int(seed, 0, 3)];
+    tgl_problem p = problem_of(type, random_int(seed, 1, largest), random_int(seed, 1, largest),
+                               random_int(seed, 1, largest));
+    p.trans_a = (tgl_transpose)random_int(seed, TGL_NO_TRANS, TGL_CONJ_NO_TRANS);
+    p.trans_b = (tgl_transpose)random_int(seed, TGL_NO_TRANS, TGL_CONJ_NO_TRANS);
+    if (type != TGL_C128) p.compute = modes[random_int(seed, 0, 2)];
+    if (random_int(seed, 0, 1) == 0) p.type_d = type;
+    if (random_int(seed, 0, 1) == 0) p.scalars = TGL_SCALARS_DEVICE;
+    if (random_int(seed, 0, 2) == 0) {
+        p.batch = random_int(seed, 2, 5);
+        p.stride_a = random_int(seed, 0, 1) * p.m * p.k;
+        p.stride_b = random_int(seed, 0, 1) * p.k * p.n;
+        p.stride_c = p.m * p.n;
+        p.stride_d = p.type_d != 0 ? p.m * p.n : 0;
+        if (random_int(seed, 0, 1) == 0) p.batching = TGL_POINTERS;
+    }
+    tgl_shape s;
+    assert_status(tgl_shape_make(&p, true, &s), TGL_OK);
+    return s;
+}
+
+/* A plan needs at most the limit, and what a plan needs is enough for it: the expanded operands of
+ * a complex product and the copy of C are counted if the plan has them, and only then. */
+static void limits_of_workspace_hold(void **state)
+{
+    (void)state;
+    uint64_t seed = 44;
+    int smaller = 0;
+    for (int i = 0; i < 100; i++) {
+        const tgl_chip *chip = chip_of("h200");
+        const tgl_shape s = shape_of_random_problem(&seed, i % 3 == 0 ? 2000 : 200);
+        char text[TGL_KERNEL_STRING_SIZE], other[TGL_KERNEL_STRING_SIZE];
+        const int64_t bytes =
+            workspace_within(chip, &s, request_of(NULL), TGL_WORKSPACE_DEFAULT, text);
+        assert_true(bytes >= 0);
+        const int64_t again = workspace_within(chip, &s, request_of(text), bytes, other);
+        if (again != bytes) fail_msg("%s: %lld", text, (long long)bytes);
+        assert_string_equal(text, other);
+        for (int64_t limit = bytes - 1; limit > 0; limit = limit * 2 / 3) {
+            const int64_t less = workspace_within(chip, &s, request_of(NULL), limit, other);
+            if (less > limit)
+                fail_msg("%s needs %lld bytes, and the limit is %lld", other, (long long)less,
+                         (long long)limit);
+            smaller += less >= 0;
+        }
+    }
+    assert_true(smaller > 100);
+}
+
 /* What bounds exclude is not better than the choice. */
 static void the_choice_is_the_best_of_all(void **state)
 {
@@ -307,6 +376,7 @@ int main(void)
         cmocka_unit_test(bounds_of_options_are_below_predictions),
         cmocka_unit_test(bounds_do_not_change_what_is_found),
         cmocka_unit_test(strips_fit_the_workspace),
+        cmocka_unit_test(limits_of_workspace_hold),
         cmocka_unit_test(the_choice_is_the_best_of_all),
         cmocka_unit_test(few_candidates_are_predicted),
     };

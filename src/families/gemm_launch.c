@@ -32,7 +32,8 @@ bool tgl_gemm_predict_step(const tgl_chip *chip, const tgl_shape *shape, const t
     c->registers = step->registers;
     c->shared_bytes = step->static_shared + step->dynamic_shared;
     c->splits = step->args.splits;
-    c->workspace_bytes = step->scratch_bytes + step->counter_bytes;
+    c->workspace_bytes = tgl_round_up(step->scratch_bytes, TGL_WORKSPACE_ALIGNMENT) +
+                         tgl_round_up(step->counter_bytes, TGL_WORKSPACE_ALIGNMENT);
     c->launches = tgl_ceil_div(shape->batch, step->batch_step);
     c->is_predicted = true;
     return tgl_predict_occupancy(chip, step->dynamic_shared_unaligned, c);

@@ -110,7 +110,8 @@ static void ladder_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candida
     c->splits = g.splits;
     c->shared_bytes = row->shared;
     c->blocks = (double)g.x * (double)g.y;
-    c->workspace_bytes = g.sums + g.counters + g.repacked;
+    c->workspace_bytes = tgl_round_up(g.sums, TGL_WORKSPACE_ALIGNMENT) +
+                         tgl_round_up(g.counters, TGL_WORKSPACE_ALIGNMENT) + g.repacked;
     c->repacked_bytes = g.repacked;
     c->launches = 1 + (g.repack_count > 0);
     if (reason != NULL)

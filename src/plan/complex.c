@@ -106,23 +106,26 @@ static int64_t saved_bytes(const tgl_shape *s)
     return tgl_round_up(elements * (int64_t)tgl_type_size(s->type_d), TGL_WORKSPACE_ALIGNMENT);
 }
 
-int64_t tgl_complex_workspace(const tgl_shape *s)
+/* Bytes of the scalars of the real product, which a pre-pass writes. */
+static int64_t scalar_bytes(const tgl_shape *s)
+{
+    return tgl_type_is_complex(s->type_a) && s->device_scalars ? 2 * number_bytes(s) : 0;
+}
+
+int64_t tgl_complex_workspace(const tgl_shape *s, bool reads_pairs)
 {
     expansion of[EXPANSIONS_MAX];
-    int64_t bytes = saved_bytes(s);
-    for (int i = expansions_of(s, false, of) - 1; i >= 0; i--)
+    int64_t bytes = saved_bytes(s) + tgl_round_up(scalar_bytes(s), TGL_WORKSPACE_ALIGNMENT);
+    for (int i = expansions_of(s, reads_pairs, of) - 1; i >= 0; i--)
         bytes += of[i].bytes;
     return bytes;
 }
 
-bool tgl_complex_fits(const tgl_shape *shape, int64_t limit)
+int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, bool reads_pairs)
 {
-    return limit == TGL_WORKSPACE_DEFAULT || limit >= tgl_complex_workspace(shape);
-}
-
-int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit)
-{
-    return limit == TGL_WORKSPACE_DEFAULT ? limit : limit - tgl_complex_workspace(shape);
+    if (limit == TGL_WORKSPACE_DEFAULT) return limit;
+    const int64_t rest = limit - tgl_complex_workspace(shape, reads_pairs);
+    return rest >= 0 ? rest : TGL_WORKSPACE_EXCEEDED;
 }
 
 /* When combine of kernels/gemm/complex.cu may have work, as far as the plan knows. */
@@ -300,7 +303,7 @@ void tgl_complex_begin(const tgl_shape *s, bool reads_pairs, bool has_overlap,
     list->combining = combining_of(s);
     list->is_complex = true;
     list->saved_bytes = (size_t)saved_bytes(s);
-    list->scalars_at = s->device_scalars ? tgl_list_scratch(builder, 2 * number_bytes(s)) : 0;
+    list->scalars_at = s->device_scalars ? tgl_list_scratch(builder, scalar_bytes(s)) : 0;
     if (s->in_place || s->device_scalars)
         add_combination(s, "save C", "save", has_overlap, builder);
     for (int i = 0; i < count; i++)

@@ -21,13 +21,13 @@ tgl_shape tgl_real_shape(const tgl_shape *shape);
 /* The same for a family that reads B as it lies (tgl_family.reads_pairs). */
 tgl_shape tgl_pairs_shape(const tgl_shape *shape);
 
-/* The maximum bytes of workspace for the expanded operands and a copy of C; 0 for a real shape. */
-int64_t tgl_complex_workspace(const tgl_shape *shape);
+/* Bytes of workspace beside that of the real product: for the expanded operands, a copy of C, and
+ * scalars; 0 for a real shape. reads_pairs: B is not expanded. */
+int64_t tgl_complex_workspace(const tgl_shape *shape, bool reads_pairs);
 
-/* Whether a limit of the workspace (TGL_WORKSPACE_DEFAULT: none) leaves what a complex product
- * needs in any case, and what is left of it for the real product. */
-bool tgl_complex_fits(const tgl_shape *shape, int64_t limit);
-int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit);
+/* What a limit of the workspace leaves for the real product: TGL_WORKSPACE_DEFAULT if that is the
+ * limit, TGL_WORKSPACE_EXCEEDED if the limit is too low. */
+int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, bool reads_pairs);
 
 /* Adds the pre-passes of a complex shape, before the steps of the real product. reads_pairs: B is
  * not expanded. */

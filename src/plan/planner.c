@@ -44,7 +44,8 @@ typedef struct kept_strip {
 enum { STRIPS_KEPT = 16 };
 typedef struct planning {
     const tgl_chip *chip;
-    int64_t workspace_max;
+    int64_t workspace_max;       /* for the real product of a complex one, with B expanded */
+    int64_t workspace_max_pairs; /* the same for families that read B as it lies */
     double limit; /* seconds of the best candidate so far: slower ones need not be found */
     kept_strip strips[STRIPS_KEPT];
     int strip_count;
@@ -212,6 +213,15 @@ static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_ch
     }
 }
 
+/* The planning of a product within a limit of its workspace. */
+static planning planning_of(const tgl_chip *chip, const tgl_shape *asked, int64_t workspace_max)
+{
+    return (planning){.chip = chip,
+                      .workspace_max = tgl_complex_rest(asked, workspace_max, false),
+                      .workspace_max_pairs = tgl_complex_rest(asked, workspace_max, true),
+                      .limit = INFINITY};
+}
+
 /* The best candidate of a configuration. strips: -1: if they are predicted to be faster; 0: none;
  * 1: required. */
 static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *asked, int strips,
@@ -223,7 +233,8 @@ static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *ask
     if (strips == 1) {
         choose_with_strips(p, shape, asked, NULL, best);
     } else {
-        choose_whole(p, shape, asked, false, p->workspace_max, best);
+        choose_whole(p, shape, asked, false,
+                     asked->family->reads_pairs ? p->workspace_max_pairs : p->workspace_max, best);
         if (strips == -1 && best->rejected == NULL && best->is_predicted) {
             choose_with_strips(p, shape, asked, best, &c);
             tgl_take_better(&c, 1, best);
@@ -237,12 +248,8 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
 {
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
     const tgl_shape even = tgl_shape_of_even_groups(shape), real = tgl_real_shape(&even);
-    planning p = {
-        .chip = &known, .workspace_max = tgl_complex_rest(shape, workspace_max), .limit = INFINITY};
-    *best = (tgl_candidate){.choice = *choice,
-                            .rejected = "the limit of its workspace is too low",
-                            .rejected_status = TGL_UNSUPPORTED};
-    if (tgl_complex_fits(shape, workspace_max)) choose_of(&p, &real, choice, strips, best);
+    planning p = planning_of(&known, shape, workspace_max);
+    choose_of(&p, &real, choice, strips, best);
 }
 
 /* ---- The choice ------------------------------------------------------------------------------ */
@@ -378,14 +385,12 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
     const tgl_shape even = tgl_shape_of_even_groups(asked), real = tgl_real_shape(&even);
     const tgl_shape *shape = &real;
     TGL_TRY(tgl_planner_check(chip, asked, shape, request));
-    planning p = {.chip = &known,
-                  .workspace_max = tgl_complex_rest(asked, request->workspace_max),
-                  .limit = INFINITY};
+    planning p = planning_of(&known, asked, request->workspace_max);
     if (request->is_named) {
         choose_of(&p, shape, &request->choice, request->strips, choice);
     } else {
         choose_predicted(&p, shape, choice);
         if (shape->grouping == TGL_GROUPED_NONE) consult_tuned(&p, shape, choice);
     }
-    return choice->rejected != NULL ? tgl_planner_refuse(choice, asked) : TGL_OK;
+    return choice->rejected != NULL ? tgl_planner_refuse(choice, asked, request) : TGL_OK;
 }

@@ -42,11 +42,6 @@ tgl_status tgl_planner_check(const tgl_chip *chip, const tgl_shape *asked, const
     const tgl_family *family;
     const char *reason = groups_fault(asked);
     if (reason != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", reason);
-    if (!tgl_complex_fits(asked, request->workspace_max))
-        return tgl_fail(TGL_UNSUPPORTED,
-                        "products of %s need workspace: here %lld bytes, and the limit is %lld",
-                        tgl_type_name(asked->type_a), (long long)tgl_complex_workspace(asked),
-                        (long long)request->workspace_max);
     if (request->is_named) return TGL_OK;
     reason = unsupported_by_all(chip, shape, &family);
     if (reason == NULL) return TGL_OK;
@@ -57,12 +52,20 @@ tgl_status tgl_planner_check(const tgl_chip *chip, const tgl_shape *asked, const
                     tgl_type_name(asked->type_c), family->name, reason);
 }
 
-tgl_status tgl_planner_refuse(const tgl_candidate *choice, const tgl_shape *shape)
+tgl_status tgl_planner_refuse(const tgl_candidate *choice, const tgl_shape *asked,
+                              const tgl_request *request)
 {
     char types[80];
     tgl_text text = {types, sizeof types, 0};
-    tgl_text_types(&text, shape);
+    const bool needs_b = !request->is_named || !choice->choice.family->reads_pairs;
+    if (needs_b && tgl_complex_rest(asked, request->workspace_max, false) == TGL_WORKSPACE_EXCEEDED)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "products of %s need workspace: here %lld bytes, and the limit is %lld",
+                        tgl_type_name(asked->type_a),
+                        (long long)tgl_complex_workspace(asked, false),
+                        (long long)request->workspace_max);
+    tgl_text_types(&text, asked);
     return tgl_fail(choice->rejected_status, "%s cannot serve %s, m=%lld n=%lld k=%lld: %s",
-                    tgl_choice_name(&choice->choice), types, (long long)shape->m,
-                    (long long)shape->n, (long long)shape->k, choice->rejected);
+                    tgl_choice_name(&choice->choice), types, (long long)asked->m,
+                    (long long)asked->n, (long long)asked->k, choice->rejected);
 }
