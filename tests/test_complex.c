@@ -289,6 +289,35 @@ static void conjugates_of_real_matrices_are_the_matrices(void **state)
     }
 }
 
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* Each part errs by at most k + 1 units of its sum of magnitudes (docs/accuracy.md), on every path
+ * of the device. */
+static void parts_err_within_the_bound(void **state)
+{
+    static const int64_t shapes[][3] = {
+        {3, 5, 1},    {4, 4, 4},     {33, 50, 64},  {1, 90, 200},
+        {90, 1, 200}, {9, 20, 2500}, {70, 60, 300},
+    };
+    uint64_t seed = 49;
+    double worst = 0;
+    for (size_t i = 0; i < COUNT_OF(shapes) * 10; i++) {
+        const int64_t *size = shapes[i / 10];
+        gemm_case c = {.problem = problem_of(types[i % 2], size[0], size[1], size[2]),
+                       .alpha = 1,
+                       .fill = (inputs)(UNIFORM_01 + i / 2 % 5),
+                       .seed = random_bits(&seed)};
+        gemm_outcome outcome;
+        c.problem.trans_a = (tgl_transpose)(TGL_NO_TRANS + i % 4);
+        c.problem.trans_b = (tgl_transpose)(TGL_NO_TRANS + i / 2 % 4);
+        gemm_case_run(*state, &c, false, &outcome);
+        assert_string_equal(outcome.fault, "");
+        worst = fmax(worst, outcome.ours.max / (double)(size[2] + 1));
+    }
+    printf("%.3f of the bound\n", worst);
+    assert_true(worst > 0 && worst <= 1);
+}
+
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 /* Complex products are planned as real ones, with and without tensor cores. */
@@ -324,6 +353,7 @@ int main(void)
                                         teardown_device),
         cmocka_unit_test_setup_teardown(conjugates_of_real_matrices_are_the_matrices, setup_cpu,
                                         teardown_device),
+        cmocka_unit_test_setup_teardown(parts_err_within_the_bound, setup_cpu, teardown_device),
         cmocka_unit_test(chips_plan_real_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,45 @@ static void batches(void **state)
     }
 }
 
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* The greatest error of a part over u times the sum of the magnitudes of its 2k products. */
+static double greatest_error(tgl_device *dev, int64_t k, inputs fill, int layout, uint64_t *seed)
+{
+    gemm_case c = {.problem = problem_of(TGL_C64, 40, 24, k),
+                   .alpha = 1,
+                   .kernel = "accurate_128x64",
+                   .fill = fill,
+                   .seed = random_bits(seed)};
+    gemm_outcome outcome;
+    c.problem.compute = TGL_COMPUTE_ACCURATE;
+    c.problem.trans_a = (tgl_transpose)(TGL_NO_TRANS + layout % 4);
+    c.problem.trans_b = (tgl_transpose)(TGL_NO_TRANS + layout / 4);
+    gemm_case_run(dev, &c, false, &outcome);
+    assert_string_equal(outcome.fault, "");
+    assert_status(outcome.status, TGL_OK);
+    return outcome.ours.max;
+}
+
+/* The bound of docs/accuracy.md for family `accurate`, of inputs without listed elements. */
+static void parts_err_within_the_bound(void **state)
+{
+    static const inputs fills[] = {UNIFORM_01, UNIFORM_11, NORMAL, CANCELLATION};
+    static const int64_t depths[] = {128, 200, 1000};
+    static const int layouts[] = {0, 6, 9, 15}; /* the transposes of A, and four times those of B */
+    uint64_t seed = 55;
+    double worst = 0;
+    for (size_t i = 0; i < COUNT_OF(fills) * COUNT_OF(depths); i++) {
+        const int64_t k = depths[i / COUNT_OF(fills)];
+        const double bound = 2 * ceil(2 * (double)k / 64) + 52;
+        const double error = greatest_error(*state, k, fills[i % COUNT_OF(fills)],
+                                            layouts[i % COUNT_OF(layouts)], &seed);
+        worst = fmax(worst, error / bound);
+    }
+    printf("%.3f of the bound\n", worst);
+    assert_true(worst > 0 && worst <= 1);
+}
+
 /* ---- Prepared operands ----------------------------------------------------------------------- */
 
 enum { M = 20, N = 24, K = 136 };
@@ -216,6 +255,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(random_products, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(layouts_of_families, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(batches, setup_sim, teardown_device),
+        cmocka_unit_test_setup_teardown(parts_err_within_the_bound, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(prepared_operands, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(a_prepared_operand_is_for_its_conjugates, setup_sim,
                                         teardown_device),
