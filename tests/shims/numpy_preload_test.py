@@ -15,10 +15,14 @@ EXAMPLE = os.path.join(os.path.dirname(__file__), "../../examples/quantum_circui
 BEGIN = """
 import numpy as np
 def random(shape, dtype, order="C"):
-    values = np.random.default_rng(7).uniform(-1, 1, shape)
+    draw = np.random.default_rng(7)
+    values = draw.uniform(-1, 1, shape)
+    if np.dtype(dtype).kind == "c":
+        values = values + 1j * draw.uniform(-1, 1, shape)
     return np.array(values, dtype=dtype, order=order)
 def check(found, A, B):
-    A, B = np.asarray(A, dtype=np.longdouble), np.asarray(B, dtype=np.longdouble)
+    exact = np.result_type(A, np.longdouble)
+    A, B = np.asarray(A, dtype=exact), np.asarray(B, dtype=exact)
     expected = (A[..., :, :, None] * B[..., None, :, :]).sum(-2) if B.ndim > 1 else (A * B).sum(-1)
     eps = np.finfo(found.dtype).eps
     assert found.shape == expected.shape, (found.shape, expected.shape)
@@ -54,7 +58,7 @@ class NumPy(unittest.TestCase):
         self.assertEqual(len(lines), 2, lines)
 
     def test_orders(self):
-        for dtype, letter in (("float32", "s"), ("float64", "d")):
+        for dtype, letter in (("float32", "s"), ("float64", "d"), ("complex64", "c"), ("complex128", "z")):
             with self.subTest(dtype=dtype):
                 self.check_served(f"""
 for order_a in "CF":
@@ -85,6 +89,40 @@ check(x[:80] @ A, A.T, x[:80])
 check(np.dot(A, x[180::-2][:90]), A, x[180::-2][:90])
 check(np.asfortranarray(A) @ x[:180:2], A, x[:180:2])
 """, "cblas_dgemv", 4)
+
+    def test_complex_vectors(self):
+        self.check_served("""
+A, x = random((80, 90), "complex128"), random((200,), "complex128")
+check(A @ x[:90], A, x[:90])
+check(x[:80] @ A, A.T, x[:80])
+check(np.dot(A.conj().T, x[:160:2]), A.conj().T, x[:160:2])
+check(np.asfortranarray(A) @ x[:180:2], A, x[:180:2])
+""", "cblas_zgemv", 4)
+
+    def test_complex_functions(self):
+        """What NumPy computes by products: tensordot, einsum, powers, and chains; batches are products of their matrices."""
+        self.check_served("""
+A, B = random((3, 30, 40), "complex64"), random((40, 20), "complex64")
+check(np.matmul(A, B)[1], A[1], B)
+check(np.tensordot(A, B, 1)[2], A[2], B)
+check(np.einsum("bij,jk->bik", A, B, optimize=True)[0], A[0], B)
+check(np.linalg.multi_dot([A[0].conj(), B]), A[0].conj(), B)
+check(np.linalg.matrix_power(A[0, :, :30], 2), A[0, :, :30], A[0, :, :30])
+""", "cblas_cgemm", 7)
+
+    def test_complex_values_that_are_not_finite(self):
+        """An infinity gives what the four products of parts give, as with the reference BLAS."""
+        self.check_served("""
+A, B = random((20, 30), "complex64"), random((30, 10), "complex64")
+A[3, 4], A[5, 6], B[7, 2] = complex(np.inf, 1), complex(1, np.nan), complex(0, -np.inf)
+found = A @ B
+with np.errstate(invalid="ignore"):
+    re = A.real[..., None] * B.real - A.imag[..., None] * B.imag
+    im = A.real[..., None] * B.imag + A.imag[..., None] * B.real
+    for part, exact in (found.real, re.sum(1)), (found.imag, im.sum(1)):
+        assert (np.isnan(part) == np.isnan(exact)).all() and (part[np.isinf(exact)] == exact[np.isinf(exact)]).all()
+assert np.isfinite(found).sum() == 18 * 9
+""", "cblas_cgemm", 1)
 
     def test_quantum_circuit(self):
         """The example's products are Tegula's, and the state keeps its norm."""
