@@ -5,6 +5,7 @@
  */
 #include "check_case.h"
 #include "check_epilogue.h"
+#include "check_subjects.h"
 #include "elements.h"
 #include "problem_options.h"
 
@@ -146,6 +147,23 @@ static void complex_cases_have_all_transposes_and_scalars(void **state)
     for (int i = 0; i < 16; i++)
         assert_true(transposes[i / 4][i % 4] > 0);
     assert_true(alpha > 0 && beta > 0 && pointers > 0 && non_finite > 0);
+}
+
+/* A conjugate that is not transposed lies as the matrix does, and an imaginary alpha multiplies. */
+static void complex_products_are_counted_by_their_layouts(void **state)
+{
+    (void)state;
+    const check_subject subject = {.name = "auto"};
+    check_case c = {.problem = cli_problem(TGL_C64, 8, 8, 8), .alpha_imag = 1, .prepared_a = true};
+    check_tally tally = {0};
+    check_tally_case(&tally, &subject, &c, false, false);
+    c.problem.trans_a = c.problem.trans_b = TGL_CONJ_NO_TRANS;
+    check_tally_case(&tally, &subject, &c, false, false);
+    assert_int_equal(check_cells_seen(&tally), 1);
+    assert_int_equal(tally.counts[COUNT_PREPARED], 2);
+    c.problem.trans_b = TGL_CONJ_TRANS;
+    check_tally_case(&tally, &subject, &c, false, false);
+    assert_int_equal(check_cells_seen(&tally), 2);
 }
 
 static void a_case_is_the_same_every_time(void **state)
@@ -311,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_case_is_the_same_every_time),
         cmocka_unit_test(cases_have_all_kinds_of_results_and_scalars),
         cmocka_unit_test(complex_cases_have_all_transposes_and_scalars),
+        cmocka_unit_test(complex_products_are_counted_by_their_layouts),
         cmocka_unit_test(cases_of_all_types),
         cmocka_unit_test(a_simple_kernel_passes),
         cmocka_unit_test(epilogues_of_infinite_sums),
