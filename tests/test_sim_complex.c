@@ -155,22 +155,26 @@ static void parts_err_within_the_bound(void **state)
 enum { M = 20, N = 24, K = 136 };
 
 static void run_prepared(const tgl_plan *plan, const float *A, const float *B, double alpha_imag,
-                         const tgl_prepared *a, const tgl_prepared *b, float *C)
+                         const tgl_prepared *a, const tgl_prepared *b, bool device_scalars,
+                         float *C)
 {
+    const float scalar[] = {1, (float)alpha_imag};
     const tgl_operands operands = {.size = sizeof operands,
-                                   .alpha = 1,
+                                   .alpha = device_scalars ? 0 : 1,
+                                   .alpha_at = device_scalars ? scalar : NULL,
                                    .A = A,
                                    .B = B,
                                    .C = C,
                                    .prepared_a = a,
                                    .prepared_b = b,
-                                   .alpha_imag = alpha_imag};
+                                   .alpha_imag = device_scalars ? 0 : alpha_imag};
     assert_status(tgl_plan_run_operands(plan, &operands, NULL), TGL_OK);
 }
 
 /* Results have the same bits with and without prepared operands, also if alpha, which the pre-pass
  * multiplies with B, has an imaginary part. */
-static void check_prepared(tgl_device *dev, tgl_compute compute, const char *kernel, bool trans_a)
+static void check_prepared(tgl_device *dev, tgl_compute compute, const char *kernel, bool trans_a,
+                           bool device_scalars)
 {
     static float A[2 * M * K], B[2 * K * N], C[2][2 * M * N];
     tgl_problem p = problem_of(TGL_C64, M, N, K);
@@ -184,15 +188,17 @@ static void check_prepared(tgl_device *dev, tgl_compute compute, const char *ker
         B[i] = (float)random_int(&seed, -9, 9) / 7;
     p.compute = compute;
     if (trans_a) p.trans_a = TGL_CONJ_TRANS;
+    if (device_scalars) p.scalars = TGL_SCALARS_DEVICE;
     assert_status(tgl_plan_create(dev, &p, &options, &plan), TGL_OK);
     assert_status(tgl_operand_prepare(plan, TGL_SIDE_A, A, NULL, &a), TGL_OK);
     assert_status(tgl_operand_prepare(plan, TGL_SIDE_B, B, NULL, &b), TGL_OK);
     assert_true(tgl_prepared_size(b) > 0);
     assert_true((tgl_prepared_size(a) > 0) == (trans_a || compute == TGL_COMPUTE_ACCURATE));
     for (int i = 0; i < 2; i++) {
-        run_prepared(plan, A, B, i, NULL, NULL, C[0]);
+        run_prepared(plan, A, B, i, NULL, NULL, device_scalars, C[0]);
         for (int which = 1; which < 4; which++) {
-            run_prepared(plan, A, B, i, which & 1 ? a : NULL, which & 2 ? b : NULL, C[1]);
+            run_prepared(plan, A, B, i, which & 1 ? a : NULL, which & 2 ? b : NULL, device_scalars,
+                         C[1]);
             assert_memory_equal(C[0], C[1], sizeof C[0]);
         }
     }
@@ -204,9 +210,9 @@ static void check_prepared(tgl_device *dev, tgl_compute compute, const char *ker
 static void prepared_operands(void **state)
 {
     for (int trans_a = 0; trans_a < 2; trans_a++) {
-        check_prepared(*state, TGL_COMPUTE_IEEE, "simt_32x32x32", trans_a);
-        check_prepared(*state, TGL_COMPUTE_ACCURATE, "accurate_128x64", trans_a);
-        check_prepared(*state, TGL_COMPUTE_TF32, "wgmma_128x128", trans_a);
+        check_prepared(*state, TGL_COMPUTE_IEEE, "simt_32x32x32", trans_a, trans_a);
+        check_prepared(*state, TGL_COMPUTE_ACCURATE, "accurate_128x64", trans_a, trans_a);
+        check_prepared(*state, TGL_COMPUTE_TF32, "wgmma_128x128", trans_a, false);
     }
 }
 

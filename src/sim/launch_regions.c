@@ -65,12 +65,13 @@ static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand a
     return bases != NULL ? bases[0] : run->at[matrix];
 }
 
-/* Why A and B must not be read; NULL: they may be. Device scalars are in host memory here. */
+/* Why A and B must not be read; NULL: they may be. Device scalars are in host memory here; a run
+ * that prepares an operand has none. */
 static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
 {
     const void *alpha = run->at[TGL_AT_ALPHA];
     if (!run->has_product) return "alpha is 0";
-    if (s->device_scalars && tgl_scalar_is_zero(alpha, tgl_shape_scalar_type(s)))
+    if (s->device_scalars && alpha != NULL && tgl_scalar_is_zero(alpha, tgl_shape_scalar_type(s)))
         return "alpha is 0";
     return NULL;
 }
