@@ -18,6 +18,6 @@ typedef struct tgl_launch_extent {
 /* Fills regions[TGL_SIM_REGIONS] with the global memory that the launch may access: a region for
  * each operand and for the workspace. memory: the simulated memory of the run. */
 void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
-                        const tgl_launch_extent *e, tgl_sim_region *regions);
+                        const tgl_launch_extent *of, tgl_sim_region *regions);
 
 #endif
