@@ -116,8 +116,18 @@ static int64_t lines_of(const tgl_problem *p, int64_t rows, int64_t cols, tgl_tr
     return (trans == TGL_TRANS) != (p->order == TGL_COL_MAJOR) ? cols : rows;
 }
 
-static int64_t factors_of(tgl_scaling scaling, int64_t lines)
+/* ld_scale of factors of blocks: what the problem says, or the minimum. */
+static int64_t ld_of(tgl_scaling scaling, int64_t ld, int64_t lines, int64_t k)
 {
+    return ld != 0 ? ld : scaling == TGL_SCALING_LINE_128 ? lines : (k + 127) / 128;
+}
+
+/* The number of factors, with those between the blocks that are not read. */
+static int64_t factors_of(tgl_scaling scaling, int64_t ld, int64_t lines, int64_t k)
+{
+    const int64_t used = ld_of(scaling, ld, lines, k);
+    if (scaling == TGL_SCALING_LINE_128) return (k + 127) / 128 * used;
+    if (scaling == TGL_SCALING_BLOCK) return (lines + 127) / 128 * used;
     return scaling == TGL_SCALING_NONE ? 0 : scaling == TGL_SCALING_LINE ? lines : 1;
 }
 
@@ -142,9 +152,11 @@ static void set_operands(scaled_run *r)
                            .count = bias == TGL_BIAS_NONE  ? 0
                                     : bias == TGL_BIAS_ROW ? p->m
                                                            : p->n};
-    r->x[SCALE_A] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_a, p->m)};
-    r->x[SCALE_B] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_b, p->n)};
-    r->x[SCALE_D] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_d, p->m)};
+    r->x[SCALE_A] =
+        (operand){.type = TGL_F32, .count = factors_of(p->scaling_a, p->ld_scale_a, p->m, p->k)};
+    r->x[SCALE_B] =
+        (operand){.type = TGL_F32, .count = factors_of(p->scaling_b, p->ld_scale_b, p->n, p->k)};
+    r->x[SCALE_D] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_d, 0, p->m, p->k)};
     r->x[AMAX] = (operand){.type = TGL_F32, .count = r->of->has_amax};
 }
 
@@ -179,10 +191,19 @@ static int64_t at(const tgl_problem *p, tgl_transpose trans, int64_t ld, int64_t
     return (trans == TGL_TRANS) != (p->order == TGL_COL_MAJOR) ? col * ld + row : row * ld + col;
 }
 
-/* The factor of a scale for this row or column; 1 without a scale. */
+/* The factor of a line for block q of k; 1 if factors are not of blocks. */
+static double block_factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_t ld,
+                           int64_t line, int64_t q)
+{
+    if (scaling < TGL_SCALING_BLOCK) return 1;
+    return scaled_load(TGL_F32, r->x[scale].host,
+                       scaling == TGL_SCALING_BLOCK ? line / 128 * ld + q : q * ld + line);
+}
+
+/* The factor of a scale for this row or column; 1 without a scale, or if factors are of blocks. */
 static double factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_t line)
 {
-    if (scaling == TGL_SCALING_NONE) return 1;
+    if (scaling == TGL_SCALING_NONE || scaling >= TGL_SCALING_BLOCK) return 1;
     return scaled_load(TGL_F32, r->x[scale].host, scaling == TGL_SCALING_LINE ? line : 0);
 }
 
@@ -193,12 +214,18 @@ static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_
     const scaled_case *c = r->of;
     const tgl_problem *p = &c->problem;
     double sum = 0, all = 0;
+    double of_block = 1; /* the factors of A and B */
     uint32_t integer = 0;
+    const int64_t ld_a = ld_of(p->scaling_a, p->ld_scale_a, p->m, p->k);
+    const int64_t ld_b = ld_of(p->scaling_b, p->ld_scale_b, p->n, p->k);
     for (int64_t i = 0; i < p->k; i++) {
+        if (i % 128 == 0)
+            of_block = block_factor(r, SCALE_A, p->scaling_a, ld_a, row, i / 128) *
+                       block_factor(r, SCALE_B, p->scaling_b, ld_b, col, i / 128);
         const int64_t a = problem * p->stride_a + at(p, p->trans_a, p->lda, row, i);
         const int64_t b = problem * p->stride_b + at(p, p->trans_b, p->ldb, i, col);
-        const double product =
-            scaled_load(p->type_a, r->x[A].host, a) * scaled_load(p->type_b, r->x[B].host, b);
+        const double product = of_block * scaled_load(p->type_a, r->x[A].host, a) *
+                               scaled_load(p->type_b, r->x[B].host, b);
         sum += product;
         all += fabs(product);
         if (p->type_a == TGL_I8) integer += (uint32_t)(int32_t)product;

@@ -272,10 +272,10 @@ static void the_cache_finds_what_it_keeps(void **state)
 
     /* Shapes that differ in any one member are different. */
     tgl_shape other = shape;
-    int64_t *const counts[] = {&other.m,        &other.n,        &other.k,        &other.lda,
-                               &other.ldb,      &other.ldc,      &other.ldd,      &other.batch,
-                               &other.stride_a, &other.stride_b, &other.stride_c, &other.stride_d,
-                               &other.alignment};
+    int64_t *const counts[] = {
+        &other.m,        &other.n,        &other.k,         &other.lda,        &other.ldb,
+        &other.ldc,      &other.ldd,      &other.batch,     &other.stride_a,   &other.stride_b,
+        &other.stride_c, &other.stride_d, &other.alignment, &other.ld_scale_a, &other.ld_scale_b};
     bool *const flags[] = {&other.swapped,        &other.trans_a,  &other.trans_b,  &other.in_place,
                            &other.device_scalars, &other.pointers, &other.unaligned};
     tgl_type *const types[] = {&other.type_a, &other.type_b,          &other.type_c,

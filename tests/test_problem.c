@@ -31,7 +31,7 @@ static const struct {
 } bad_problems[] = {
     {{SET(size, 0)},
      TGL_BAD_ARGUMENT,
-     "problem.size is 0; set problem.size = sizeof problem, which is 184 in this version of the "
+     "problem.size is 0; set problem.size = sizeof problem, which is 200 in this version of the "
      "library"},
     {{SET(m, -1)}, TGL_BAD_M, "m is -1; it must not be negative"},
     {{SET(n, -2)}, TGL_BAD_N, "n is -2; it must not be negative"},
@@ -138,7 +138,7 @@ static const struct {
     {{SET(type_scale, TGL_F16)}, TGL_BAD_TYPE, "type_scale is 3; it must be 0 or TGL_F32"},
     {{SET(compute, -1)}, TGL_BAD_COMPUTE, "compute is -1, which is not a tgl_compute"},
     {{SET(scalars, 2)}, TGL_BAD_ARGUMENT, "scalars is 2, which is not a tgl_scalars"},
-    {{SET(scaling_b, 4)}, TGL_BAD_ARGUMENT, "scaling_b is 4, which is not a tgl_scaling"},
+    {{SET(scaling_b, 5)}, TGL_BAD_ARGUMENT, "scaling_b is 5, which is not a tgl_scaling"},
     {{SET(ldd, 6)}, TGL_BAD_LDD, "ldd is 6; it must be 0 because D is C (type_d is 0)"},
     {{SET(stride_d, 30)},
      TGL_BAD_STRIDE_D,

@@ -117,8 +117,9 @@ typedef enum tgl_status {
     TGL_BAD_SCALAR = 40,     /* a pointer to alpha or beta is NULL or not aligned; or alpha or beta
                                 of a product in I32 is not an integer of 32 bits, or that of a real
                                 product has an imaginary part */
-    TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale; or
-                                the same of amax_d */
+    TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale;
+                                ld_scale_a or ld_scale_b is too small, or given without factors of
+                                blocks; or amax_d is NULL or not aligned, or given without amax */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
     TGL_BAD_GROUPS = 44,     /* an invalid grouping; the groups are NULL or not aligned, or the
@@ -342,13 +343,26 @@ typedef enum tgl_scalars {
  * where the factors are those of the element's matrix, row or column, and the sum is that of the
  * products without them. D is rounded once, at the end. The factors are F32 in memory of the
  * device, contiguous, and read when the product runs; all products of a batch have the same ones.
+ *
+ * TGL_SCALING_BLOCK and TGL_SCALING_LINE_128 have a factor for each 128 of k, of A and B of F8:
+ *     D := scale_d * epilogue(alpha * (sum over q of fa[row, q] * fb[q, column] * sum[q]) + beta*C)
+ * where sum[q] is the sum of the products of k = 128*q to 128*q + 127. A has one of the two kinds
+ * and B has one of the two. Rows, columns and k need not be multiples of 128: the last blocks are
+ * shorter. The factors are, for any order and transposes of the matrices,
+ *     TGL_SCALING_LINE_128    fa[row, q] = scale_a[q*ld_scale_a + row]
+ *                             fb[q, column] = scale_b[q*ld_scale_b + column]
+ *     TGL_SCALING_BLOCK       fa[row, q] = scale_a[(row / 128)*ld_scale_a + q]
+ *                             fb[q, column] = scale_b[(column / 128)*ld_scale_b + q]
+ * That is the memory order of torch._scaled_mm and of cuBLASLt's modes VEC128_32F and
+ * BLK128x128_32F, whose ld_scale of blocks is the number of blocks of k, rounded up to a multiple
+ * of 4. The product of two factors is rounded to F32, and so are the scaled sums as they are added.
  */
 typedef enum tgl_scaling {
     TGL_SCALING_NONE = 0,
-    TGL_SCALING_TENSOR = 1, /* one factor for the matrix */
-    TGL_SCALING_LINE = 2,   /* one factor for each row of A, column of B or row of D */
-    TGL_SCALING_BLOCK = 3,  /* one factor for each block: 1 x 128 of A, 128 x 128 of B. No kernel
-                               of this version supports it */
+    TGL_SCALING_TENSOR = 1,   /* one factor for the matrix */
+    TGL_SCALING_LINE = 2,     /* one factor for each row of A, column of B or row of D */
+    TGL_SCALING_BLOCK = 3,    /* one for each 128 rows of A or columns of B, and 128 of k */
+    TGL_SCALING_LINE_128 = 4, /* one for each row of A or column of B, and 128 of k */
 } tgl_scaling;
 
 /* Products whose sizes differ from group to group, such as those of the experts of a mixture of
@@ -419,9 +433,11 @@ typedef struct tgl_problem {
      * A[i] and B[i]. Kernels use loads of up to 16 bytes if it allows them. 0: the element size. */
     int64_t alignment;
     tgl_scaling scaling_a, scaling_b, scaling_d;
-    tgl_type type_scale;       /* of all scale factors; 0: TGL_F32 */
-    tgl_grouping grouping;     /* not with TGL_POINTERS or scales */
-    tgl_group_form group_form; /* of a problem with a grouping; else 0 */
+    tgl_type type_scale;            /* of all scale factors; 0: TGL_F32 */
+    tgl_grouping grouping;          /* not with TGL_POINTERS or scales */
+    tgl_group_form group_form;      /* of a problem with a grouping; else 0 */
+    int64_t ld_scale_a, ld_scale_b; /* factors from one block of k (TGL_SCALING_LINE_128) or of rows
+                                       or columns (TGL_SCALING_BLOCK) to the next; 0: the minimum */
 } tgl_problem;
 
 /* Fills *problem with C := alpha*A*B + beta*C: A, B and C of `type` (I8: C of I32; F8: C of BF16),

@@ -17,6 +17,7 @@
  *                 k_chunk of K, and the last split takes the rest. The blocks leave their sums in
  *                 the workspace, and the last block to finish adds them, always in the same order.
  *   epilogue      lib/mma_store.h
+ *   block scales  lib/mma_scales.h: the sums of each 128 of K are scaled before they are added
  *   groups        grouped GEMM (GROUPED): lib/group_tiles.h
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
@@ -87,6 +88,7 @@
 #else
 #include "lib/mma_register_copies.h"
 #endif
+#include "lib/mma_scales.h"
 #include "lib/mma_store.h"
 #include "lib/shuffle.h"
 #include "lib/slice_sums.h"
@@ -211,16 +213,30 @@ static __device__ __forceinline__ void to_next_tile(struct mma_arrival *next)
     next->k_left -= BK;
 }
 
+/* The sums to which mma.sync adds. */
+#if HAS_BLOCK_SCALES
+#define SUMS_OF_BLOCK part
+#else
+#define SUMS_OF_BLOCK acc
+#endif
+
 /* acc += op(A) * op(B) over next->k_left of K. next: the first tile to copy. source_a, source_b:
  * where the lane reads its fragments in a stage. */
 static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT][4], char *stages,
                                                           struct mma_arrival *next,
+#if HAS_BLOCK_SCALES
+                                                          struct scaled_place *at,
+#endif
                                                           const struct mma_lane_source *source_a,
                                                           const struct mma_lane_source *source_b)
 {
     struct loaded in_a, in_b;
     struct mma_fragments of;
     int left = (next->k_left + BK - 1) / BK;
+#if HAS_BLOCK_SCALES
+    accumulate_t part[MT][NT][4] = {{{0}}};
+    struct block_factors factors;
+#endif
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
         next->stage = stages + s * STAGE_BYTES;
@@ -241,6 +257,9 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
     if (B_STEPS == 2) mma_load_b(&of, stages, source_b, 0, 0, NT / 2);
     for (; left > 0; left--) {
         next->stage = stages + write;
+#if HAS_BLOCK_SCALES
+        load_factors(&factors, at);
+#endif
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             const bool is_last = step == STEPS - 1;
@@ -271,12 +290,17 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
                 if (step == 0 && i == 0) begin_A(&in_a, next);
                 if (i == 0) round_fragments(of.b[step % B_STEPS], NT / 2);
                 if (step == BEGIN_B && i == MT / 2) begin_B(&in_b, next);
-                mma_multiply(acc, &of, step, i);
+                mma_multiply(SUMS_OF_BLOCK, &of, step, i);
             }
             if (step == END_A) end_A(&in_a, next);
             if (step == END_B) end_B(&in_b, next);
         }
         to_next_tile(next);
+#if HAS_BLOCK_SCALES
+        if (left == 1 || (at->k + BK) / SCALE_EDGE != at->k / SCALE_EDGE)
+            promote(acc, part, &factors);
+        at->k += BK;
+#endif
     }
     ASYNC_WAIT(0); /* for the copies issued past the last tile, which write zeros */
     __syncthreads();
@@ -357,7 +381,12 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
         const int depth = slice * STEPS * MMA_K;
         const struct mma_lane_source a = mma_lane_source(warp_row, depth, BM, A_K_MAJOR, true);
         const struct mma_lane_source b = mma_lane_source(warp_col, depth, BN, B_K_MAJOR, false);
+#if HAS_BLOCK_SCALES
+        struct scaled_place at = {&args, block_row + warp_row, block_col + warp_col, first + depth};
+        mma_multiply_tiles(acc, shared, &next, &at, &a, &b);
+#else
         mma_multiply_tiles(acc, shared, &next, &a, &b);
+#endif
     }
 #if SLICES > 1
     add_slices(&acc[0][0][0], (accumulate_t *)shared, (int)threadIdx.x / SLICE_THREADS);

@@ -23,8 +23,9 @@
  *                 stores its tile while the other one multiplies.
  *   promotion     wgmma keeps only 13 bits of fraction in sums of 8-bit floating-point products.
  *                 With PROMOTE a wgmma sum covers one stage only, 128 of K, and the consumer adds
- *                 it to its accumulators in FP32. Meanwhile the other consumers' wgmmas run.
- *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
+ *                 it to its accumulators in FP32, times the factors of the stage if A and B have
+ *                 factors of blocks (lib/wgmma_scales.h). Meanwhile the other consumers' wgmmas
+ * run. layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
  *                 and 8-bit operands are K-major. A left TF32 operand may also be MN-major:
  *                 consumers then load it into registers (lib/wgmma_left.h). Operands of any other
  *                 layout or alignment are first copied into one of these by gemm/repack.cu.
@@ -52,6 +53,7 @@
 #include "lib/shuffle.h"
 #include "lib/wgmma_left.h"
 #include "lib/wgmma_ring.h"
+#include "lib/wgmma_scales.h"
 #include "lib/wgmma_store.h"
 #include "lib/wgmma_turns.h"
 #include "lib/wgmma_units.h"
@@ -255,11 +257,13 @@ multiply_and_load(accumulate_t (*acc)[ACC], unsigned (*own)[K_STEPS][4],
  * set is loaded while wgmma reads the other. */
 static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
                                                       struct wgmma_shared *shared,
+                                                      const struct tgl_gemm_args *args,
                                                       const struct unit *u, int group,
                                                       struct ring_place *at)
 {
     unsigned even[M_STEPS][K_STEPS][4], odd[M_STEPS][K_STEPS][4];
     int before = 0;
+    (void)args;
 #pragma unroll
     for (int i = 0; i < M_STEPS * K_STEPS * 4; i++)
         even[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4] =
@@ -285,12 +289,14 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
  * part, so a stage is multiplied 64 rows after 64 rows. */
 static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
                                                       struct wgmma_shared *shared,
+                                                      const struct tgl_gemm_args *args,
                                                       const struct unit *u, int group,
                                                       struct ring_place *at)
 {
     const wgmma_tile left = tile_of(shared->stages[0] + group * WM * 128, 1, BM);
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, 1, BN);
     accumulate_t part[ACC];
+    struct stage_factors factors;
 #pragma unroll
     for (int i = 0; i < M_STEPS * ACC; i++)
         acc[i / ACC][i % ACC] = 0;
@@ -305,12 +311,11 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
                 wgmma(part, moved_tile(left, offset + i * M_STEP + k * K_STEP(1, BM)),
                       moved_tile(right, offset + k * K_STEP(1, BN)), k > 0);
             wgmma_commit();
+            load_factors(&factors, args, u, group, u->first + step, i);
             WGMMA_WAIT(part, 0);
             WGMMA_HOLD(part);
             if (i == M_STEPS - 1) wgmma_release(&shared->ring, at->stage);
-#pragma unroll
-            for (int j = 0; j < ACC; j++)
-                acc[i][j] += part[j];
+            promote(acc[i], part, &factors);
         }
         advance(at);
     }
@@ -335,12 +340,14 @@ wgmma_multiply_stage(accumulate_t (*acc)[ACC], wgmma_tile left, wgmma_tile right
 /* acc := the sums of a unit. */
 static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
                                                       struct wgmma_shared *shared,
+                                                      const struct tgl_gemm_args *args,
                                                       const struct unit *u, int group,
                                                       struct ring_place *at)
 {
     const wgmma_tile left = tile_of(shared->stages[0] + group * WM * 128, LEFT_ALONG_K, BM);
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, RIGHT_ALONG_K, BN);
     int before = 0; /* the previous stage */
+    (void)args;
     for (int step = 0; step < u->steps; step++) {
         const unsigned offset = stage_offset(at->stage);
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
@@ -418,7 +425,7 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
         }
 #endif
         accumulate_t acc[M_STEPS][ACC];
-        wgmma_multiply(acc, shared, &u, group, &at);
+        wgmma_multiply(acc, shared, args, &u, group, &at);
 #if CLUSTER_SPLITS > 1
         add_cluster(acc, (accumulate_t *)shared->stages, u.split);
 #else

@@ -70,6 +70,7 @@ struct tgl_gemm_args {
     const float *scale_a, *scale_b, *scale_d; /* factors of A, B and D, by SCALE_A, SCALE_B and
                                                  SCALE_D; scale_a and scale_b: NULL if alpha is 0 */
     unsigned *amax; /* with AMAX: the bits of the largest magnitude of D so far, an F32 */
+    long long ld_scale_a, ld_scale_b; /* of factors of blocks (lib/block_scales.h) */
 };
 
 #endif

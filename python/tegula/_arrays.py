@@ -237,6 +237,17 @@ def row_major_copy(name: str, x: Operand) -> Operand:
                      "contiguous array")
 
 
+def column_major_copy(name: str, x: Operand) -> Operand:
+    """A copy of a matrix whose columns are contiguous."""
+    if is_torch(x.array):
+        return describe(name, x.owner.t().contiguous().t())
+    if _is_cupy(x.array):
+        return describe(name, sys.modules["cupy"].asfortranarray(x.array))
+    if isinstance(x.owner, np.ndarray):
+        return describe(name, np.array(x.owner, order="F"))
+    raise ValueError(f"{name} has the strides {x.form.strides}: give an array whose columns are contiguous")
+
+
 def assign(destination: Operand, source: Operand) -> None:
     """Copies an array to another one of the same library."""
     if is_torch(destination.array):

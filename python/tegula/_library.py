@@ -23,7 +23,8 @@ TYPE_NAMES = {number: name for name, number in TYPES.items()}
 TYPE_SIZES = {1: 4, 2: 8, 3: 2, 4: 2, 5: 1, 6: 1, 7: 1, 8: 4, 9: 8, 10: 16}
 # Types that the package ml_dtypes adds to NumPy.
 ADDED_TYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
-SCALING_NONE, SCALING_TENSOR, SCALING_LINE = 0, 1, 2
+SCALING_NONE, SCALING_TENSOR, SCALING_LINE, SCALING_BLOCK, SCALING_LINE_128 = range(5)
+SCALE_BLOCK = 128  # k, rows or columns of a block that has a factor
 _USUAL_RESULTS = {TYPES["int8"]: TYPES["int32"], TYPES["float8_e4m3fn"]: TYPES["bfloat16"],
                   TYPES["float8_e5m2"]: TYPES["bfloat16"]}
 
@@ -118,7 +119,7 @@ class Problem(Sized):
         ("stride_c", c_int64), ("stride_d", c_int64), ("batching", c_int),
         ("alignment", c_int64), ("scaling_a", c_int), ("scaling_b", c_int),
         ("scaling_d", c_int), ("type_scale", c_int),
-        ("grouping", c_int), ("group_form", c_int)]
+        ("grouping", c_int), ("group_form", c_int), ("ld_scale_a", c_int64), ("ld_scale_b", c_int64)]
 
 
 class Epilogue(Sized):

@@ -12,10 +12,10 @@ from ._checks import factor, integer
 from ._devices import Device, device as open_device
 from ._held import hold
 from ._layout import Form, Layouts, Scheme, lay_out
-from ._library import (SCALING_LINE, SCALING_NONE, SCALING_TENSOR, SIDES, TYPE_NAMES,
-                       chip_explain, usual_result)
+from ._library import SIDES, TYPE_NAMES, chip_explain, usual_result
 from ._plans import Options, PlanBase, Recipe, cached_plan, thread, translate
 from ._prepared import Prepared
+from ._scales import Scales, arrange_scales, describe_scale
 
 Place = Union[str, Device, None]
 
@@ -32,7 +32,7 @@ class _Product(NamedTuple):
     scheme: Scheme
     beta: complex
     place: str  # the device of the arrays
-    scales: Tuple[Optional[Operand], Optional[Operand]]  # factors of a and b
+    scales: Scales  # factors of a and b
 
 
 def _form(x: Optional[Operand]) -> Optional[Form]:
@@ -65,37 +65,6 @@ def _check_out(out: Operand, prepared: Tuple[Optional[Prepared], ...]) -> None:
             raise ValueError(f"out overlaps {x.side}, which is prepared and must not change")
 
 
-def _describe_scale(name: str, x: Any) -> Optional[Operand]:
-    """Factors of a or b; None without them."""
-    if x is None:
-        return None
-    scale = describe(name, x)
-    if TYPE_NAMES[scale.form.type] != "float32":
-        raise TypeError(f"{name} has the type {TYPE_NAMES[scale.form.type]}; it must be float32")
-    if scale.form.row_major.strides != scale.form.strides and np.prod(scale.form.shape) > 1:
-        scale = row_major_copy(name, scale)
-    return scale
-
-
-def _scaling(name: str, scale: Optional[Operand], lines: int, line_shape: Tuple[int, int]) -> int:
-    """The tgl_scaling of factors: one, or one for each row of a or column of b."""
-    if scale is None:
-        return SCALING_NONE
-    shape = scale.form.shape
-    if all(size == 1 for size in shape):
-        return SCALING_TENSOR
-    if shape in ((lines,), line_shape):
-        return SCALING_LINE
-    raise ValueError(f"{name} has the shape {shape}; it must have one element, or {lines}")
-
-
-def _scalings(product: _Product) -> Tuple[int, int]:
-    a, b = product.scheme.layouts.a.shape, product.scheme.layouts.b.shape
-    scale_a, scale_b = product.scales
-    return (_scaling("scale_a", scale_a, a[-2], (a[-2], 1)),
-            _scaling("scale_b", scale_b, b[-1], (1, b[-1])))
-
-
 def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optional[complex],
                       scale_a: Any = None, scale_b: Any = None) -> _Product:
     """Describes and checks the arrays, and decides how they are multiplied."""
@@ -104,7 +73,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optiona
     target = None if out is None else describe("out", out)
     addend = None if c is None else describe("c", c)
     vector = None if bias is None else describe("bias", bias)
-    scales = _describe_scale("scale_a", scale_a), _describe_scale("scale_b", scale_b)
+    scales = describe_scale("scale_a", scale_a), describe_scale("scale_b", scale_b)
     is_scaled = scales != (None, None)
     places = {p.device for p in (x, y, addend, vector, target) + scales if p is not None}
     if len(places) > 1:
@@ -129,7 +98,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optiona
             addend = target
         scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), type_d, by_rows)
     return _Product((x, y, addend, d, vector), prepared, target, like, scheme, beta, places.pop(),
-                    scales)
+                    arrange_scales(scales, scheme.layouts))
 
 
 def _choose_compute(compute: Optional[str], product: _Product) -> str:
@@ -196,8 +165,8 @@ def _hold(chosen: Device, product: _Product, operands: Tuple[Optional[Operand], 
 def _run(plan: PlanBase, product: _Product, alpha: complex) -> Any:
     """Runs the plan and returns the result."""
     operands = _usable(product)
-    streams = _streams(operands + product.scales, product.out)
-    scale_a, scale_b = (None if x is None else x.pointer for x in product.scales)
+    streams = _streams(operands + product.scales.operands, product.out)
+    scale_a, scale_b = (None if x is None else x.pointer for x in product.scales.operands)
     pointers = tuple(None if x is None else x.pointer for x in operands)
     prepared: Tuple[Any, Any] = _UNPREPARED
     if product.prepared != _UNPREPARED:
@@ -210,7 +179,7 @@ def _run(plan: PlanBase, product: _Product, alpha: complex) -> Any:
     if len(streams) > 1:
         plan.device.sync()
     elif streams or product.prepared != _UNPREPARED:
-        _hold(plan.device, product, operands + product.scales, streams[0] if streams else None)
+        _hold(plan.device, product, operands + product.scales.operands, streams[0] if streams else None)
     d, out = operands[3], product.out
     assert d is not None
     if out is not None:
@@ -228,7 +197,7 @@ def _learn(arrays: Tuple[Any, ...], options: Tuple[Any, ...], owner: Any, plan: 
     options: what else selects the plan. owner: keeps the plan; None: whoever calls does."""
     scheme, handle = product.scheme, plan.handle()
     if calls is None or product.prepared != _UNPREPARED or scheme.copies or \
-            product.scales != (None, None) or \
+            product.scales.operands != (None, None) or \
             product.given[3] is not product.out or len(handle.offsets) != 1 or any(handle.offsets[0]):
         return
     assert handle.plan is not None
@@ -254,6 +223,9 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
         is of bfloat16, or as out says.
     scale_a, scale_b: factors of a and b, for 8-bit types: arrays of float32 on the device of a and b,
         with one element, or one for each row of a, (m,) or (m, 1), or column of b, (n,) or (1, n).
+        For float8 also one for each 128 of k: for each row of a or column of b, (m, k/128) or (k/128, n),
+        or each 128 of them, (m/128, k/128) or (k/128, n/128), rounded up; both a and b have such
+        factors. The strides of torch._scaled_mm need no copy.
         Products of int8 with factors are of float32, or as out says.
     out: where the result is written. It may overlap the other arrays.
     alpha, beta: may be complex in products of complex arrays.
@@ -274,7 +246,7 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
             return result
     product = _describe_product(a, b, out, c, bias, beta, scale_a, scale_b)
     options = Options(_choose_compute(compute, product), activation, epilogue,
-                      scaling=_scalings(product))
+                      scaling=product.scales.scaling)
     plan = cached_plan(_recipe(product, options, device))
     result = _run(plan, product, alpha)
     _learn((a, b, out, c, bias), (compute, activation, epilogue, device), plan, plan, product, result)

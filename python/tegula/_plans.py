@@ -26,7 +26,7 @@ class Options(NamedTuple):
     kernel: Optional[str] = None
     workspace_limit: int = 0
     effort: Optional[str] = None
-    scaling: Tuple[int, int] = (0, 0)  # tgl_scaling of a and b
+    scaling: Tuple[int, int, int, int] = (0, 0, 0, 0)  # tgl_scaling of a and b, ld_scale of a and b
 
     def check_types(self) -> None:
         for name in "compute", "activation", "epilogue", "kernel", "effort":
@@ -55,7 +55,7 @@ def translate(layouts: Layouts, options: Options) -> Tuple[Problem, PlanOptions,
         raise ValueError(f"effort is {options.effort!r}; it must be None or one of " +
                          ", ".join(name for name in EFFORT if name))
     problem, stride_bias, offsets = to_problem(layouts, COMPUTE[options.compute])
-    problem.scaling_a, problem.scaling_b = options.scaling
+    problem.scaling_a, problem.scaling_b, problem.ld_scale_a, problem.ld_scale_b = options.scaling
     plan_options = PlanOptions(kernel=options.kernel.encode() if options.kernel else None,
                                workspace_limit=options.workspace_limit,
                                effort=EFFORT[options.effort])

@@ -3,6 +3,7 @@
  * Places and fills the operands of a trial.
  */
 #include "backend/trial_operands.h"
+#include "problem/scales.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -38,12 +39,11 @@ static void add_epilogue(const tgl_shape *s, tgl_trial_set *set)
     if (e->amax) add_operand(set, TGL_AT_AMAX, TGL_F32, 1);
 }
 
-/* Adds the scale factors of an operand. lines: the number of factors for TGL_SCALING_LINE. */
-static void add_scale(const tgl_shape *s, tgl_trial_set *set, tgl_operand operand,
-                      tgl_scaling scaling, int64_t lines)
+/* Adds the scale factors of an operand. */
+static void add_scale(const tgl_shape *s, tgl_trial_set *set, tgl_operand operand)
 {
-    if (scaling != TGL_SCALING_NONE)
-        add_operand(set, operand, s->type_scale, scaling == TGL_SCALING_LINE ? lines : 1);
+    const int64_t count = tgl_scales_count(s, operand);
+    if (count > 0) add_operand(set, operand, s->type_scale, count);
 }
 
 void tgl_trial_set_make(const tgl_shape *s, tgl_trial_set *set)
@@ -57,9 +57,9 @@ void tgl_trial_set_make(const tgl_shape *s, tgl_trial_set *set)
     set->operands[TGL_AT_C] = set->operands[TGL_AT_D];
     if (!s->in_place)
         add_operand(set, TGL_AT_C, s->type_c, extent(s, s->m, s->n, s->ldc, s->stride_c));
-    add_scale(s, set, TGL_AT_SCALE_A, s->scaling_a, s->m);
-    add_scale(s, set, TGL_AT_SCALE_B, s->scaling_b, s->n);
-    add_scale(s, set, TGL_AT_SCALE_D, s->scaling_d, s->swapped ? s->n : s->m);
+    add_scale(s, set, TGL_AT_SCALE_A);
+    add_scale(s, set, TGL_AT_SCALE_B);
+    add_scale(s, set, TGL_AT_SCALE_D);
     if (s->device_scalars) add_operand(set, TGL_AT_ALPHA, tgl_shape_scalar_type(s), 1);
     add_epilogue(s, set);
 }

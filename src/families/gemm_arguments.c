@@ -54,6 +54,8 @@ gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
     args.stride_b = s->stride_b;
     args.stride_c = s->stride_c;
     args.stride_d = s->stride_d;
+    args.ld_scale_a = s->ld_scale_a;
+    args.ld_scale_b = s->ld_scale_b;
     args.m = (int)step->of->part.m;
     args.n = (int)step->of->part.n;
     args.k = has_product ? (int)s->k : 0;
@@ -175,7 +177,7 @@ static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, 
 
 /* Patches the pointer to the scale factors of an operand. at: offset of the pointer in the
  * arguments. line: the part's first row or column, where the factors of a TGL_SCALING_LINE
- * begin. */
+ * begin. It is 0 if factors are of blocks, because such products have no strips. */
 static void patch_scale(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
                         size_t at, tgl_scaling scaling, int64_t line)
 {

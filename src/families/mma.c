@@ -101,11 +101,18 @@ static void mma_split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_ge
     g->step.scratch_bytes = split_tile_count * splits * g->row->bm * g->row->bn * sum_bytes(g);
 }
 
+/* Registers of a thread. With factors of blocks it also has the sums of a block of K. */
+static int mma_registers(const tgl_shape *s, const mma_row *t)
+{
+    return t->registers + (tgl_shape_has_blocked_scales(s) ? t->wm * t->wn / 32 : 0);
+}
+
 /* Whether narrow copies, which need more registers, leave too few for the fragments of the row.
  * vec_a, vec_b: elements of a copy. */
-static bool is_crowded(const mma_geometry *g, int vec_a, int vec_b)
+static bool is_crowded(const tgl_shape *s, const mma_geometry *g, int vec_a, int vec_b)
 {
     enum { CROWDED = 250 }; /* registers; a thread may have 255 */
+    if (tgl_shape_has_blocked_scales(s)) return mma_registers(s, g->row) >= CROWDED;
     return g->row->registers >= CROWDED && g->size * tgl_min64(vec_a, vec_b) < 16;
 }
 
@@ -119,6 +126,7 @@ static int mma_copy_width(const tgl_shape *s, bool is_mn_major, int64_t ld, int6
 /* Returns NULL, or why the choice cannot compute the product. */
 static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
 {
+    enum { BLOCK_SUMS_MAX = 64 * 32 }; /* of a warp: with more a thread would spill registers */
     const mma_row *t = tgl_choice_row(choice);
     const bool is_split = tgl_option(choice, SPLITS, 1) > 1;
     *g = (mma_geometry){.row = t,
@@ -127,13 +135,15 @@ static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choic
                                  .file = "gemm/mma.cu",
                                  .symbol = "gemm_mma",
                                  .threads = t->bm / t->wm * (t->bn / t->wn) * 32 * t->slices,
-                                 .registers = t->registers,
+                                 .registers = (int)tgl_min64(mma_registers(s, t), 255),
                                  .vec_a = mma_copy_width(s, s->trans_a, s->lda, s->stride_a),
                                  .vec_b = mma_copy_width(s, !s->trans_b, s->ldb, s->stride_b),
                                  .args = {.splits = 1, .cluster = 1}}};
     if (is_split && s->grouping != TGL_GROUPED_NONE) return tgl_no_splits_of_groups;
     if (t->is_f64 != (s->type_a == TGL_F64))
         return t->is_f64 ? "it is for f64" : "it is for types other than f64";
+    if (tgl_shape_has_blocked_scales(s) && t->wm * t->wn > BLOCK_SUMS_MAX)
+        return "a thread has no registers for the sums of a block of K beside its own";
     const char *why = tgl_gemm_cut_tiles(s, t->bm, t->bn, is_split, &g->step);
     if (why != NULL) return why;
     mma_split_tiles(s, choice, g);
@@ -142,7 +152,7 @@ static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choic
         step->args.tiles_whole + (step->tiles - step->args.tiles_whole) * step->args.splits;
     step->dynamic_shared = mma_shared_bytes(g, step->vec_a, step->vec_b);
     step->dynamic_shared_unaligned = mma_shared_bytes(g, 1, 1);
-    step->local_bytes_unaligned = is_crowded(g, 1, 1) ? TGL_SPILL_MAX : 0;
+    step->local_bytes_unaligned = is_crowded(s, g, 1, 1) ? TGL_SPILL_MAX : 0;
     return NULL;
 }
 
@@ -211,7 +221,7 @@ static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_una
     const mma_geometry *g = geometry;
     const mma_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
-    const int fragments = is_crowded(g, vec_a, vec_b) ? 0 : t->fragments;
+    const int fragments = is_crowded(s, g, vec_a, vec_b) ? 0 : t->fragments;
     /* Where a group ends, the rows of A or K are cut off at any element. */
     const bool is_cut = s->trans_a && vec_a > 1 && tgl_has_groups_of_rows(s);
     const bool is_k_cut = s->grouping == TGL_GROUPED_DEPTH;

@@ -3,6 +3,7 @@
  * Predicts the time of the family mma, and lower bounds of it.
  */
 #include "families/mma_geometry.h"
+#include "problem/scales.h"
 
 #include <math.h>
 
@@ -62,9 +63,16 @@ static double mma_copy_cycles(const mma_geometry *g, int edge, int vec)
 /* Cycles of an SM to multiply one tile of K of a block, without waits. */
 static double mma_busy_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g)
 {
+    enum {
+        FP32_A_CLOCK = 128,
+        SCALED = 3 /* instructions for a sum of a block of K: an estimate */
+    };
     const mma_row *t = g->row;
     const double bk = (double)t->bk_bytes / g->size;
-    const double arithmetic = t->bm * t->bn * bk / mma_rate(chip, s->type_a);
+    const double factors = tgl_shape_has_blocked_scales(s)
+                               ? t->bm * t->bn * bk / TGL_SCALE_BLOCK * SCALED / FP32_A_CLOCK
+                               : 0;
+    const double arithmetic = t->bm * t->bn * bk / mma_rate(chip, s->type_a) + factors;
     const double reads = ((double)t->bm * t->bn / t->wn + (double)t->bn * t->bm / t->wm) *
                          t->bk_bytes / READ_BYTES_A_CLOCK;
     const double copies =

@@ -40,9 +40,6 @@ bool tgl_has_8_bits(const tgl_shape *s)
 
 const char *tgl_8_bits_unsupported_reason(const tgl_shape *s)
 {
-    if (s->scaling_a == TGL_SCALING_BLOCK || s->scaling_b == TGL_SCALING_BLOCK ||
-        s->scaling_d == TGL_SCALING_BLOCK)
-        return "it has no scales of blocks";
     if (tgl_shape_scalar_type(s) == TGL_I32) return unsupported_integers(s);
     if (s->type_c == TGL_I32 || s->type_d == TGL_I32) return "sums of i32 are not scaled";
     return unsupported_addends(&s->epilogue);

@@ -4,6 +4,7 @@
  */
 #include "families/cost.h"
 #include "families/wgmma_geometry.h"
+#include "problem/scales.h"
 
 #include <math.h>
 
@@ -174,11 +175,28 @@ typedef struct step_parts {
     double stages; /* that are being copied, of each resident block */
 } step_parts;
 
+/* Cycles of a step of K for the factors of the right operand: those of columns are another
+ * multiplication for each sum; of blocks of 128 columns, they are selected for the columns of a
+ * tile that such a block cuts. Those of several consumers overlap with each other's wgmmas.
+ * Estimated from the instructions of the main loop, not measured. */
+static double factor_cycles(const tgl_shape *s, const wgmma_geometry *g)
+{
+    enum { FP32_A_CLOCK = 128 /* of an SM: CUDA programming guide, arithmetic instructions */ };
+    const double selected = 0.6; /* instructions for a sum */
+    const wgmma_row *t = g->row;
+    if (!tgl_shape_has_blocked_scales(s)) return 0;
+    const double each = wgmma_has_column_factors(s, g) ? 1
+                        : TGL_SCALE_BLOCK % t->bn != 0 ? selected
+                                                       : 0;
+    return each * t->bm * t->bn / FP32_A_CLOCK / t->consumers;
+}
+
 static step_parts parts_of_step(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
     const double product = product_cycles(chip, s, g);
     const double left = wgmma_left_in_registers(s, g) ? LEFT_CYCLES : 0;
-    return (step_parts){product / g->row->share * wgmma_slowed(chip, g, product) + left,
+    return (step_parts){product / g->row->share * wgmma_slowed(chip, g, product) + left +
+                            factor_cycles(s, g),
                         wgmma_copy_cycles(s, g), stages_in_flight(g)};
 }
 

@@ -23,15 +23,27 @@ bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
-/* Whether a consumer's registers hold its sums, the sums of a stage beside them, and OTHERS more.
- * Consumers that alternate are excluded: their FP32 additions would not overlap with wgmmas. */
-static bool has_room_to_promote(const wgmma_row *t)
+/* Registers that a consumer has beyond those for its sums, for the sums of a stage, and for the
+ * factors of its columns. */
+static int room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 {
-    enum { OTHERS = 40 };
+    enum { MAX = 255, MAX_OF_TWO_BLOCKS = 168 }; /* of a consumer alone: by its launch bounds */
     static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* as in gemm/wgmma.cu */
-    const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : t->registers;
+    const wgmma_row *t = g->row;
+    const int bound = t->min_blocks > 1 ? MAX_OF_TWO_BLOCKS : MAX;
+    const int lone = tgl_shape_has_blocked_scales(s) ? bound : t->registers;
+    const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : lone;
     const int sums = t->bm / t->consumers / 64 * (t->bn / 2);
-    return !t->alternates && sums + t->bn / 2 + OTHERS <= registers;
+    return registers - sums - t->bn / 2 - (wgmma_has_column_factors(s, g) ? t->bn / 4 : 0);
+}
+
+/* Whether that is enough: with 52 and factors of columns NVRTC 13.0 spills some. Consumers that
+ * alternate would not overlap the additions with wgmmas. */
+static bool has_room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
+{
+    enum { OTHERS = 40, OTHERS_WITH_COLUMNS = 64 };
+    const int others = wgmma_has_column_factors(s, g) ? OTHERS_WITH_COLUMNS : OTHERS;
+    return !g->row->alternates && room_to_promote(s, g) >= others;
 }
 
 /* Whether TMA can read the operand as it lies in memory. The stride between lines, and between
@@ -240,14 +252,17 @@ static void count_blocks(const tgl_chip *chip, wgmma_geometry *g)
 
 /* Bytes of local memory that a thread may use outside of the main loop. It may use some if its sums
  * leave few registers, or if a cluster adds the sums of its blocks. */
-static int wgmma_spill_limit(const wgmma_geometry *g)
+static int wgmma_spill_limit(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { REGISTERS_MAX = 255 /* of a thread: CUDA programming guide, compute capabilities */ };
+    enum { OTHERS_WITH_FACTORS = 56 }; /* with 40 NVRTC 13.0 spills, outside of the main loop */
     const wgmma_row *t = g->row;
     /* A thread of a consumer of 128x192_alt has 192 sums: NVRTC 13.0 spills 104 bytes. */
     if (t->alternates && t->bm * t->bn >= 128 * 192) return 2 * TGL_SPILL_MAX;
     const bool is_full = t->registers == REGISTERS_MAX || (t->alternates && !g->left.is_k_major);
-    return g->in_cluster || is_full ? TGL_SPILL_MAX : 0;
+    const bool is_tight =
+        tgl_shape_has_blocked_scales(s) && room_to_promote(s, g) < OTHERS_WITH_FACTORS;
+    return g->in_cluster || is_full || is_tight ? TGL_SPILL_MAX : 0;
 }
 
 /* Sets the members of g->step that count_blocks() has not set. */
@@ -262,7 +277,7 @@ static void describe_step(const tgl_chip *chip, const tgl_shape *s, wgmma_geomet
     step->needs = TGL_HAS_WGMMA | TGL_HAS_TMA | (cluster > 1 ? TGL_HAS_CLUSTERS : 0);
     step->threads = tgl_ring_threads(t->consumers);
     step->registers = t->registers;
-    step->local_bytes = wgmma_spill_limit(g);
+    step->local_bytes = wgmma_spill_limit(s, g);
     step->static_shared = TGL_RING_STATIC_SHARED;
     step->dynamic_shared = wgmma_shared_bytes(g);
     step->vec_a = step->vec_b = 1;
@@ -302,7 +317,7 @@ const char *tgl_wgmma_set_operands(const tgl_shape *s, const tgl_rectangle *part
     g->stages = t->stages;
     g->repack_count = 0;
     g->repacked_bytes = 0;
-    if (wgmma_promotes(s) && !has_room_to_promote(t))
+    if (wgmma_promotes(s) && !has_room_to_promote(s, g))
         return "a consumer has no registers to add the sums of a stage in FP32";
     const bool in_registers = tgl_option(choice, WGMMA_LEFT_REGISTERS, 0) != 0;
     if (in_registers && !(wgmma_is_tf32(s) && tgl_wgmma_has_room_for_left(t)))

@@ -95,7 +95,14 @@ static inline bool wgmma_is_k_major_only(const tgl_shape *s)
  * K. */
 static inline bool wgmma_promotes(const tgl_shape *s)
 {
-    return tgl_type_is_f8(s->type_a) && s->compute != TGL_COMPUTE_FAST;
+    return tgl_type_is_f8(s->type_a) &&
+           (s->compute != TGL_COMPUTE_FAST || tgl_shape_has_blocked_scales(s));
+}
+
+/* Whether the right operand has a factor for each column and 128 of K. */
+static inline bool wgmma_has_column_factors(const tgl_shape *s, const wgmma_geometry *g)
+{
+    return (g->exchanged ? s->scaling_a : s->scaling_b) == TGL_SCALING_LINE_128;
 }
 
 /* Elements of a line of an MN-major tile: LINE() of the kernel. */

@@ -88,6 +88,7 @@ static const char *no_strips_reason(const tgl_family *family, const tgl_shape *s
     if (family->tile == NULL) return "this kernel does not support strips";
     if (s->grouping != TGL_GROUPED_NONE) return "strips are not supported for groups";
     if (s->pointers) return "strips are not supported for arrays of pointers";
+    if (tgl_shape_has_blocked_scales(s)) return "strips are not supported with scales of blocks";
     if (s->epilogue.expression != NULL)
         return "strips are not supported with an epilogue expression";
     if (s->batch > TGL_GRID_YZ_MAX)

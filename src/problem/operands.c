@@ -123,12 +123,14 @@ static tgl_status check_kinds(const tgl_shape *s, const tgl_operands *o)
     return TGL_OK;
 }
 
-/* Checks the pointer to a scale, which must be NULL if the problem has no such scale. name: the
- * pointer's name in tgl_operands. */
+/* Checks the pointer to a scale, which must be NULL if the problem has no such scale. It may be
+ * NULL if k is 0 and factors are of blocks of k. name: the pointer's name in tgl_operands. */
 static tgl_status check_scale(const char *name, const void *scale, tgl_scaling scaling,
-                              tgl_type type)
+                              const tgl_shape *s)
 {
-    if (scaling != TGL_SCALING_NONE) return tgl_pointer_check(name, TGL_BAD_SCALE, scale, type);
+    if (scale == NULL && s->k == 0 && tgl_scaling_is_blocked(scaling)) return TGL_OK;
+    if (scaling != TGL_SCALING_NONE)
+        return tgl_pointer_check(name, TGL_BAD_SCALE, scale, s->type_scale);
     if (scale == NULL) return TGL_OK;
     return tgl_fail(TGL_BAD_SCALE, "%s is given, and the problem has none", name);
 }
@@ -144,9 +146,9 @@ static tgl_status check_scales(const tgl_shape *s, const tgl_operands *o)
 {
     const tgl_scaling a = s->swapped ? s->scaling_b : s->scaling_a;
     const tgl_scaling b = s->swapped ? s->scaling_a : s->scaling_b;
-    TGL_TRY(check_scale("scale_a", o->scale_a, a, s->type_scale));
-    TGL_TRY(check_scale("scale_b", o->scale_b, b, s->type_scale));
-    return check_scale("scale_d", o->scale_d, s->scaling_d, s->type_scale);
+    TGL_TRY(check_scale("scale_a", o->scale_a, a, s));
+    TGL_TRY(check_scale("scale_b", o->scale_b, b, s));
+    return check_scale("scale_d", o->scale_d, s->scaling_d, s);
 }
 
 static tgl_status check_groups(const tgl_shape *s, const tgl_operands *o)

@@ -4,6 +4,7 @@
  */
 #include "problem/shape.h"
 #include "base/error.h"
+#include "problem/scales.h"
 #include "problem/struct_size.h"
 
 #include <stddef.h>
@@ -203,23 +204,6 @@ static tgl_status check_batch(const tgl_problem *p)
     if (p->alignment < 0 || (p->alignment & (p->alignment - 1)) != 0)
         return tgl_fail(TGL_BAD_ALIGNMENT, "alignment is %lld; it must be 0 or a power of two",
                         (long long)p->alignment);
-    return TGL_OK;
-}
-
-static tgl_status check_scales(const tgl_problem *p)
-{
-    const struct {
-        const char *name;
-        tgl_scaling value;
-    } scalings[] = {
-        {"scaling_a", p->scaling_a}, {"scaling_b", p->scaling_b}, {"scaling_d", p->scaling_d}};
-    for (size_t i = 0; i < COUNT_OF(scalings); i++)
-        if ((int)scalings[i].value < TGL_SCALING_NONE || scalings[i].value > TGL_SCALING_BLOCK)
-            return tgl_fail(TGL_BAD_ARGUMENT, "%s is %d, which is not a tgl_scaling",
-                            scalings[i].name, (int)scalings[i].value);
-    if (p->type_scale != 0 && p->type_scale != TGL_F32)
-        return tgl_fail(TGL_BAD_TYPE, "type_scale is %d; it must be 0 or TGL_F32",
-                        (int)p->type_scale);
     return TGL_OK;
 }
 
@@ -446,6 +430,8 @@ static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
         .scaling_b = swapped ? p->scaling_a : p->scaling_b,
         .scaling_d = p->scaling_d,
         .type_scale = TGL_F32,
+        .ld_scale_a = tgl_scales_ld(p, swapped),
+        .ld_scale_b = tgl_scales_ld(p, !swapped),
         .grouping = p->grouping,
         .group_form = p->group_form,
         .epilogue = {.type_bias = p->type_d == 0 ? p->type_c : p->type_d,
@@ -467,7 +453,7 @@ tgl_status tgl_shape_make(const tgl_problem *problem, bool zero_is_tight, tgl_sh
     lay_out(p, zero_is_tight, x);
     TGL_TRY(check_leading_dimensions(p, x));
     TGL_TRY(check_batch(p));
-    TGL_TRY(check_scales(p));
+    TGL_TRY(tgl_scales_check(p));
     TGL_TRY(check_grouping(p));
     TGL_TRY(check_extents(p, x));
     *shape = normalise(p, x);

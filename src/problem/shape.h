@@ -55,7 +55,8 @@ typedef struct tgl_shape {
     tgl_scaling scaling_a, scaling_b;
     tgl_scaling scaling_d; /* LINE: a factor for each row, or if `swapped` each column */
     tgl_type type_scale;
-    tgl_grouping grouping; /* ROWS, MASKED: of the rows of D, never swapped */
+    int64_t ld_scale_a, ld_scale_b; /* of factors of blocks; else 0 */
+    tgl_grouping grouping;          /* ROWS, MASKED: of the rows of D, never swapped */
     tgl_group_form group_form;
     tgl_shape_epilogue epilogue;
 } tgl_shape;
@@ -79,6 +80,18 @@ static inline bool tgl_shape_has_scales(const tgl_shape *s)
 {
     return s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
            s->scaling_d != TGL_SCALING_NONE;
+}
+
+/* Whether factors are for blocks: BLOCK or LINE_128. A shape has them for both A and B, or for
+ * none. */
+static inline bool tgl_scaling_is_blocked(tgl_scaling scaling)
+{
+    return scaling == TGL_SCALING_BLOCK || scaling == TGL_SCALING_LINE_128;
+}
+
+static inline bool tgl_shape_has_blocked_scales(const tgl_shape *s)
+{
+    return tgl_scaling_is_blocked(s->scaling_a);
 }
 
 /* The type of alpha, beta and the epilogue: sums of int32 are scaled in FP32. */

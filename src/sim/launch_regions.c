@@ -3,6 +3,7 @@
  * Finds the partitions of the operands, and the reasons why an operand must not be read.
  */
 #include "sim/launch_regions.h"
+#include "problem/scales.h"
 
 #include <string.h>
 
@@ -155,27 +156,20 @@ static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *
     regions[TGL_SIM_BETA] = vector_region("beta", "beta", run->at[TGL_AT_BETA], 1, size, 0, &once);
 }
 
-/* The number of factors of a matrix with `lines` rows or columns that may have one each. */
-static int64_t factors_of(tgl_scaling scaling, int64_t lines)
-{
-    return scaling == TGL_SCALING_NONE ? 0 : scaling == TGL_SCALING_LINE ? lines : 1;
-}
-
 static void set_scales(const tgl_shape *s, const tgl_run *run, tgl_sim_region *regions)
 {
     const int size = (int)tgl_type_size(s->type_scale);
     const struct {
         const char *name;
         tgl_operand operand;
-        int64_t count;
-    } scales[] = {{"scale_a", TGL_AT_SCALE_A, factors_of(s->scaling_a, s->m)},
-                  {"scale_b", TGL_AT_SCALE_B, factors_of(s->scaling_b, s->n)},
-                  {"scale_d", TGL_AT_SCALE_D, factors_of(s->scaling_d, s->swapped ? s->n : s->m)}};
-    for (int i = 0; i < 3; i++)
-        if (scales[i].count > 0)
-            regions[TGL_SIM_SCALE_A + i] =
-                vector_region(scales[i].name, scales[i].name, run->at[scales[i].operand],
-                              scales[i].count, size, 0, &once);
+    } scales[] = {
+        {"scale_a", TGL_AT_SCALE_A}, {"scale_b", TGL_AT_SCALE_B}, {"scale_d", TGL_AT_SCALE_D}};
+    for (int i = 0; i < 3; i++) {
+        const int64_t count = tgl_scales_count(s, scales[i].operand);
+        if (count > 0)
+            regions[TGL_SIM_SCALE_A + i] = vector_region(
+                scales[i].name, scales[i].name, run->at[scales[i].operand], count, size, 0, &once);
+    }
 }
 
 static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)

@@ -30,13 +30,17 @@ PIN(TGL_CONJ_NO_TRANS, 114);
 AT(tgl_operands, alpha_imag, 176, 8);
 AT(tgl_operands, beta_imag, 184, 8);
 
-/* Groups, which came later. */
+/* Groups and factors of blocks, which came later. */
+PIN(TGL_SCALING_LINE_128, 4);
 PIN(TGL_BAD_GROUPS, 44);
 PIN(TGL_GROUPED_ROWS, 1);
 PIN(TGL_GROUPED_DEPTH, 2);
 PIN(TGL_GROUPED_MASKED, 3);
 PIN(TGL_GROUP_SIZES, 1);
-PIN(offsetof(tgl_problem, grouping), sizeof(tgl_problem) - 8);
+AT(tgl_problem, grouping, 176, 4);
+AT(tgl_problem, group_form, 180, 4);
+AT(tgl_problem, ld_scale_a, 184, 8);
+PIN(offsetof(tgl_problem, ld_scale_b), sizeof(tgl_problem) - 8);
 AT(tgl_operands, groups, 192, 8);
 
 /* The largest magnitude of D, which came later. */

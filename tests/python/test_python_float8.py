@@ -50,6 +50,40 @@ class Float8(unittest.TestCase):
         with self.assertRaises(TypeError):
             tegula.matmul(a, b, out)  # it needs a scale
 
+    def blocks(self, rows, columns):
+        """Factors of blocks of rows x columns."""
+        return generator.uniform(0.5, 2, (rows, columns)).astype(np.float32)
+
+    def check_blocks(self, m, n, k, scale_a, scale_b, tolerance=2**-16):
+        """Multiplies, for factors (m or m/128, k/128) and (k/128, n or n/128)."""
+        a, b = floats((m, k), ml_dtypes.float8_e4m3fn), floats((n, k), ml_dtypes.float8_e4m3fn).T
+        out = np.empty((m, n), np.float32)
+        tegula.matmul(a, b, out, scale_a=scale_a, scale_b=scale_b)
+        of_k = np.arange(k) // 128
+        of_a = scale_a[np.arange(m) // (1 if scale_a.shape[0] == m else 128)][:, of_k]
+        of_b = scale_b[of_k][:, np.arange(n) // (1 if scale_b.shape[1] == n else 128)]
+        self.check(out, a.astype(np.float64) * of_a, b.astype(np.float64) * of_b, 1, tolerance)
+
+    def test_factors_of_blocks(self):
+        m, n, k = 37, 200, 300
+        lines_a, lines_b = self.blocks(m, 3), self.blocks(3, n)
+        blocks_a, blocks_b = self.blocks(1, 3), self.blocks(3, 2)
+        for scale_a in lines_a, np.asfortranarray(lines_a), blocks_a:
+            for scale_b in lines_b, blocks_b, np.asfortranarray(blocks_b):
+                self.check_blocks(m, n, k, scale_a, scale_b)
+        # As cuBLASLt's: a multiple of 4 of blocks of k. One row, and k in one block.
+        self.check_blocks(m, n, k, lines_a, self.blocks(2, 4).T)
+        self.check_blocks(1, n, k, self.blocks(1, 3), blocks_b)
+        self.check_blocks(m, n, 100, self.blocks(m, 1), self.blocks(1, 2))
+        self.check_blocks(1, n, 100, self.blocks(1, 1), self.blocks(1, 2))
+
+    def test_factors_of_blocks_are_refused(self):
+        a, b = floats((37, 300), ml_dtypes.float8_e4m3fn), floats((300, 200), ml_dtypes.float8_e4m3fn)
+        with self.assertRaisesRegex(NotImplementedError, "scaling_a is for blocks, and scaling_b is not"):
+            tegula.matmul(a, b, scale_a=self.blocks(37, 3))
+        with self.assertRaisesRegex(ValueError, "scale_b has the shape \\(2, 2\\)"):
+            tegula.matmul(a, b, scale_a=self.blocks(37, 3), scale_b=self.blocks(2, 2))
+
     def test_other_forms_are_refused(self):
         for name in "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3b11fnuz":
             a = floats((4, 4), getattr(ml_dtypes, name))

@@ -35,6 +35,19 @@ class Torch(unittest.TestCase):
                             torch.autograd.grad(theirs, (a, b), grad)):
                 torch.testing.assert_close(x, y)
 
+    def test_factors_of_blocks(self):
+        """In the order of memory of torch._scaled_mm, where it says how to find each factor."""
+        m, n, k = 24, 200, 300
+        for device in DEVICES:
+            a = torch.randn(m, k, device=device).to(torch.float8_e4m3fn)
+            b = torch.randn(n, k, device=device).to(torch.float8_e4m3fn).t()
+            lines = torch.rand(3, m, device=device).t()  # strides (1, m)
+            blocks = torch.rand(2, 3, device=device).t()  # strides (1, 3)
+            result = tegula.matmul(a, b, scale_a=lines, scale_b=blocks)
+            full_a = a.float() * lines.repeat_interleave(128, 1)[:, :k]
+            full_b = b.float() * blocks.repeat_interleave(128, 0)[:k].repeat_interleave(128, 1)[:, :n]
+            torch.testing.assert_close(result.float(), full_a @ full_b, rtol=2**-7, atol=0.1)
+
     def test_linear(self):
         for device in DEVICES:
             for shape in ((7,), (5, 7), (2, 5, 7)):

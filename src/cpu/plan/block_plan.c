@@ -6,6 +6,7 @@
 #include "cpu/kernels/shares.h"
 #include "cpu/plan/cpu_sharing.h"
 #include "cpu/plan/word_plan.h"
+#include "problem/scales.h"
 
 /* A product by words (kernels/cpu_words.h) gets one thread for each CYCLES_PER_THREAD cycles that
  * it takes. With AMX these are 4e5 multiply-adds of bf16: the fastest value at 128 cubed. */
@@ -67,7 +68,7 @@ static void choose_blocks_of_d(const tgl_shape *s, int threads, cpu_block_plan *
     }
     h->rows = tgl_min64(s->m, MAX_ROWS);
     h->columns = tgl_min64(s->n, MAX_COLUMNS);
-    h->steps = tgl_min64(s->k, MAX_STEPS);
+    h->steps = tgl_min64(s->k, tgl_shape_has_blocked_scales(s) ? TGL_SCALE_BLOCK : MAX_STEPS);
     /* If there are fewer blocks than threads, k is divided, or blocks are made smaller. */
     for (;;) {
         const int64_t blocks =
@@ -112,7 +113,8 @@ static void plan_product(const tgl_shape *s, const cpu_machine *machine, const c
     h->b_bytes = operand_bytes(h, h->columns);
     h->sum_bytes = tgl_cpu_aligned((size_t)(h->rows * h->sum_ld) * sizeof(float));
     h->row_bytes = tgl_cpu_aligned((size_t)h->columns * sizeof(float));
-    if (h->type->sums_are_integers && h->words == NULL) h->product_bytes = h->sum_bytes;
+    const bool is_converted = h->type->sums_are_integers && h->words == NULL;
+    if (is_converted || tgl_shape_has_blocked_scales(s)) h->product_bytes = h->sum_bytes;
 }
 
 /* Sizes the workspace of a matrix times a vector: for a block's part of the vector in f32 (a_bytes)
@@ -145,7 +147,8 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_wor
 {
     *h = (cpu_block_plan){
         .type = tgl_cpu_type_of(s), .conversions = tier->conversions, .words = words, .parts = 1};
-    h->is_vector = h->words == NULL && h->type->steps_of_vector > 0 && (s->m == 1 || s->n == 1);
+    h->is_vector = h->words == NULL && h->type->steps_of_vector > 0 && (s->m == 1 || s->n == 1) &&
+                   !tgl_shape_has_blocked_scales(s);
     *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_BLOCKS, .parts = 1, .blocks = h};
     plan->threads = count_threads(s, h, machine->threads);
     choose_blocks_of_d(s, plan->threads, h);

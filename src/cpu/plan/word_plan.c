@@ -135,7 +135,7 @@ static bool are_permitted(const tgl_shape *s, const cpu_words *words)
 static bool words_suit(const tgl_shape *s, const cpu_words *words)
 {
     return words != NULL && words->multiply[kind_of(s)] != NULL && are_permitted(s, words) &&
-           s->k > 0 && are_words_faster(s, words);
+           s->k > 0 && !tgl_shape_has_blocked_scales(s) && are_words_faster(s, words);
 }
 
 const cpu_words *tgl_cpu_words_for(const tgl_shape *s, const cpu_tier *tier)

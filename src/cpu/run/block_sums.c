@@ -5,6 +5,7 @@
  */
 #include "cpu/run/block_sums.h"
 #include "cpu/run/convert_lines.h"
+#include "problem/scales.h"
 
 /* ---- f32 ------------------------------------------------------------------------------------- */
 
@@ -55,6 +56,26 @@ static void scale_sums(const cpu_block_sums *x, float *sums, int64_t row, int64_
     const float *columns = (const float *)run->at[TGL_AT_SCALE_B] + column;
     for (int64_t j = 0; j < n; j++)
         sums[j] *= columns[j];
+}
+
+/* The factor of a line of op(A) or op(B) for block q of k. */
+static float factor_of_block(const float *factors, tgl_scaling scaling, int64_t ld, int64_t line,
+                             int64_t q)
+{
+    return scaling == TGL_SCALING_BLOCK ? factors[line / TGL_SCALE_BLOCK * ld + q]
+                                        : factors[q * ld + line];
+}
+
+void tgl_cpu_scale_products(const cpu_block_sums *x, float *products, int64_t row, int64_t n,
+                            int64_t q)
+{
+    const tgl_shape *s = x->product->shape;
+    const void *const *at = x->product->run->at;
+    const float of_row =
+        factor_of_block(at[TGL_AT_SCALE_A], s->scaling_a, s->ld_scale_a, x->rows.begin + row, q);
+    for (int64_t j = 0; j < n; j++)
+        products[j] *= of_row * factor_of_block(at[TGL_AT_SCALE_B], s->scaling_b, s->ld_scale_b,
+                                                x->columns.begin + j, q);
 }
 
 /* results[0..n) *= the factors of D. */

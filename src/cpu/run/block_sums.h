@@ -33,6 +33,11 @@ typedef struct cpu_sum_functions {
     void (*store_row)(const cpu_block_sums *x, int64_t row);
 } cpu_sum_functions;
 
+/* products[0..n) *= the factors of row number `row` of the block, and of its columns, for block q
+ * of k, of a product with factors of blocks. */
+void tgl_cpu_scale_products(const cpu_block_sums *x, float *products, int64_t row, int64_t n,
+                            int64_t q);
+
 extern const cpu_sum_functions tgl_cpu_sums_f32;
 
 /* Sums modulo 2^32. */

@@ -13,6 +13,9 @@
  *         alpha, factors, beta*C and the epilogue in the accumulation type, or f32 if sums of int32
  *         are scaled; rounded once to D's type
  *
+ * With factors of blocks (TGL_SCALING_BLOCK, TGL_SCALING_LINE_128) kb is 128, and the product of a
+ * block is multiplied by its factors before it is added.
+ *
  * A matrix times a vector is not converted beforehand, but as it is loaded.
  *
  * Products of int8 are exact. So is the f32 product of one block, whose sums are at most 1024 *
@@ -28,6 +31,7 @@
 #include "cpu/run/cpu_small.h"
 #include "cpu/run/cpu_vector.h"
 #include "cpu/run/multiply_words.h"
+#include "problem/scales.h"
 
 /* The block of D of a job, and the memory in which it is computed. */
 typedef struct d_block {
@@ -155,9 +159,13 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
     };
     const cpu_product product = {&block, plan, &run, x->inner, NULL};
     run_block(&product);
-    for (int64_t i = 0; i < m && apart; i++)
-        x->functions->add_products(x->product->plan, (float *)x->sums.sums + i * x->sums.ld,
-                                   x->products + i * x->products_ld, n, add);
+    for (int64_t i = 0; i < m && apart; i++) {
+        float *row = x->products + i * x->products_ld;
+        if (tgl_shape_has_blocked_scales(s))
+            tgl_cpu_scale_products(&x->sums, row, i, n, first / TGL_SCALE_BLOCK);
+        x->functions->add_products(x->product->plan, (float *)x->sums.sums + i * x->sums.ld, row, n,
+                                   add);
+    }
 }
 
 /* As add_by_words(), for blocks of a matrix and a vector, by dot products or by FMAs. */

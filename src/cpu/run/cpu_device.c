@@ -160,9 +160,6 @@ static tgl_status check_shape(const tgl_shape *s)
         (type->results & CPU_BIT(s->type_c)) == 0 || (type->results & CPU_BIT(s->type_d)) == 0)
         return tgl_fail(TGL_UNSUPPORTED, "the cpu device has kernels for f32, f64, c64, c128, f16, "
                                          "bf16, e4m3, e5m2, and i8 with results of i32 or scales");
-    if (s->scaling_a == TGL_SCALING_BLOCK || s->scaling_b == TGL_SCALING_BLOCK ||
-        s->scaling_d == TGL_SCALING_BLOCK)
-        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no scales of blocks");
     const bool takes_bias = has_addend(type->addends, e->bias != TGL_BIAS_NONE, e->type_bias);
     if (!takes_bias || !has_addend(type->addends, e->residual, e->type_residual))
         return tgl_fail(TGL_UNSUPPORTED,

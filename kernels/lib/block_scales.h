@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Factors of blocks of A and B: the sum of each 128 of K is multiplied by a factor of A and one of
+ * B before it is added to the sums of D, sum[row][col] = sum over q of fa(row, q) * fb(q, col) *
+ * sum[q][row][col] A line is a row of op(A) or a column of op(B). The factor of a line for block q
+ * of K is SCALE_LINE_128     scale[q * ld + line] SCALE_BLOCK        scale[line / 128 * ld + q] The
+ * product of two factors is rounded, and multiplied and added by one FMA.
+ */
+#ifndef TGL_BLOCK_SCALES_H
+#define TGL_BLOCK_SCALES_H
+
+#include "lib/element.h"
+#include "lib/gemm_args.h"
+
+#define IS_BLOCKED(scale) ((scale) == SCALE_BLOCK || (scale) == SCALE_LINE_128)
+#define HAS_BLOCK_SCALES  IS_BLOCKED(SCALE_A)
+#define SCALE_EDGE        128 /* K, rows or columns of a block */
+
+#if HAS_BLOCK_SCALES != IS_BLOCKED(SCALE_B)
+#error "SCALE_A, SCALE_B: both have factors of blocks, or none has"
+#endif
+
+/* Where the factors of an operand are. */
+struct block_scales {
+    const float *factors;
+    long long ld;
+};
+
+static __device__ __forceinline__ struct block_scales scales_of_a(const struct tgl_gemm_args *args)
+{
+    const struct block_scales scales = {args->scale_a, args->ld_scale_a};
+    return scales;
+}
+
+static __device__ __forceinline__ struct block_scales scales_of_b(const struct tgl_gemm_args *args)
+{
+    const struct block_scales scales = {args->scale_b, args->ld_scale_b};
+    return scales;
+}
+
+/* The address of the factor of a line for block q of K. kind: SCALE_BLOCK or SCALE_LINE_128. */
+static __device__ __forceinline__ const float *block_factor(const struct block_scales *scales,
+                                                            const int kind, int line, int q)
+{
+    return scales->factors +
+           (kind == SCALE_BLOCK ? line / SCALE_EDGE * scales->ld + q : q * scales->ld + line);
+}
+
+#endif

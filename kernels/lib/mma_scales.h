@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Factors of blocks (lib/block_scales.h) in gemm/mma.cu. A warp adds the products of a block of K
+ * to sums of their own, and these, multiplied by the factors, to its sums of D. A tile's slice lies
+ * in one block of K, and a warp's rows and columns in one block of 128, because all of these sizes
+ * are powers of two up to 128.
+ */
+#ifndef TGL_MMA_SCALES_H
+#define TGL_MMA_SCALES_H
+
+#include "lib/block_scales.h"
+
+#if HAS_BLOCK_SCALES
+
+#if STEPS * MMA_K > SCALE_EDGE || WM > SCALE_EDGE || WN > SCALE_EDGE
+#error "BK / SLICES, WM, WN: at most 128 with factors of blocks"
+#endif
+
+#define A_FACTORS (SCALE_A == SCALE_BLOCK ? 1 : 2 * MT)
+#define B_FACTORS (SCALE_B == SCALE_BLOCK ? 1 : 2 * NT)
+
+/* The factors of a lane for one block of K. */
+struct block_factors {
+    float a[A_FACTORS]; /* of all rows, or of the lane's rows in their order */
+    float b[B_FACTORS];
+};
+
+/* The place of a warp in D and in K. */
+struct scaled_place {
+    const struct tgl_gemm_args *args;
+    int row, col, k;
+};
+
+static __device__ __forceinline__ void load_factors(struct block_factors *to,
+                                                    const struct scaled_place *at)
+{
+    const struct block_scales a = scales_of_a(at->args), b = scales_of_b(at->args);
+    const int lane = (int)threadIdx.x % 32, q = at->k / SCALE_EDGE;
+    const int row = at->row + lane / 4, last_row = at->args->m - 1;
+    const int col = at->col + lane % 4 * 2, last_col = at->args->n - 1;
+    /* A slice may begin behind K. Its sums are 0, and no factor, which may be Inf, belongs to them.
+     */
+    const bool exists = SLICES == 1 || at->k < at->args->k;
+#pragma unroll
+    for (int i = 0; i < A_FACTORS; i++)
+        to->a[i] = exists ? *block_factor(&a, SCALE_A, min(row + i * 8, last_row), q) : 0;
+#pragma unroll
+    for (int j = 0; j < B_FACTORS; j++)
+        to->b[j] =
+            exists ? *block_factor(&b, SCALE_B, min(col + j / 2 * 8 + j % 2, last_col), q) : 0;
+}
+
+/* acc += the scaled sums of a block of K; these become 0. */
+static __device__ __forceinline__ void
+promote(accumulate_t (*acc)[NT][4], accumulate_t (*part)[NT][4], const struct block_factors *of)
+{
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const float a = of->a[A_FACTORS == 1 ? 0 : 2 * i + e / 2];
+                const float b = of->b[B_FACTORS == 1 ? 0 : 2 * j + e % 2];
+                acc[i][j][e] = fmaf(part[i][j][e], a * b, acc[i][j][e]);
+                part[i][j][e] = 0;
+            }
+}
+
+#endif
+
+#endif

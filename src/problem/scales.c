@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Scale factors: the check of a problem's, and how many there are.
+ */
+#include "problem/scales.h"
+#include "base/error.h"
+#include "base/integers.h"
+
+#include <stddef.h>
+
+static int64_t blocks_of(int64_t size)
+{
+    return tgl_ceil_div(size, TGL_SCALE_BLOCK);
+}
+
+/* The least ld_scale of factors of blocks. lines: rows of op(A) or columns of op(B). */
+static int64_t least_ld(tgl_scaling scaling, int64_t lines, int64_t k)
+{
+    return !tgl_scaling_is_blocked(scaling) ? 0
+           : scaling == TGL_SCALING_BLOCK   ? blocks_of(k)
+                                            : lines;
+}
+
+int64_t tgl_scales_ld(const tgl_problem *p, bool of_b)
+{
+    const int64_t given = of_b ? p->ld_scale_b : p->ld_scale_a;
+    if (given != 0) return given;
+    return least_ld(of_b ? p->scaling_b : p->scaling_a, of_b ? p->n : p->m, p->k);
+}
+
+static tgl_status check_kinds(const tgl_problem *p)
+{
+    const struct {
+        const char *name;
+        tgl_scaling value;
+    } scalings[] = {
+        {"scaling_a", p->scaling_a}, {"scaling_b", p->scaling_b}, {"scaling_d", p->scaling_d}};
+    for (size_t i = 0; i < sizeof scalings / sizeof scalings[0]; i++)
+        if ((int)scalings[i].value < TGL_SCALING_NONE || scalings[i].value > TGL_SCALING_LINE_128)
+            return tgl_fail(TGL_BAD_ARGUMENT, "%s is %d, which is not a tgl_scaling",
+                            scalings[i].name, (int)scalings[i].value);
+    if (p->type_scale != 0 && p->type_scale != TGL_F32)
+        return tgl_fail(TGL_BAD_TYPE, "type_scale is %d; it must be 0 or TGL_F32",
+                        (int)p->type_scale);
+    return TGL_OK;
+}
+
+/* Why no device has this combination of factors of blocks; NULL: some have. */
+static const char *unsupported_blocks(const tgl_problem *p)
+{
+    const bool a = tgl_scaling_is_blocked(p->scaling_a), b = tgl_scaling_is_blocked(p->scaling_b);
+    if (tgl_scaling_is_blocked(p->scaling_d))
+        return "scaling_d is for blocks; D has factors for all of it or for its rows";
+    if (a != b)
+        return a ? "scaling_a is for blocks, and scaling_b is not: both or none must be"
+                 : "scaling_b is for blocks, and scaling_a is not: both or none must be";
+    if (a && !(tgl_type_is_f8(p->type_a) && tgl_type_is_f8(p->type_b)))
+        return "factors of blocks are for products of F8_E4M3 and F8_E5M2";
+    return NULL;
+}
+
+/* name: "ld_scale_a" or "ld_scale_b". lines: rows of op(A) or columns of op(B). */
+static tgl_status check_ld(const char *name, int64_t ld, tgl_scaling scaling, int64_t lines,
+                           int64_t k)
+{
+    const int64_t least = least_ld(scaling, lines, k);
+    if (ld == 0) return TGL_OK;
+    if (!tgl_scaling_is_blocked(scaling))
+        return tgl_fail(TGL_BAD_SCALE, "%s is %lld; it must be 0, because no factors are of blocks",
+                        name, (long long)ld);
+    if (ld < least)
+        return tgl_fail(TGL_BAD_SCALE, "%s is %lld; it must be 0 or at least %lld", name,
+                        (long long)ld, (long long)least);
+    const bool by_line = scaling == TGL_SCALING_LINE_128;
+    const int64_t extent =
+        tgl_extent(blocks_of(by_line ? k : lines), by_line ? lines : blocks_of(k), ld);
+    if (!tgl_is_addressable(extent, 1, 0, TGL_F32))
+        return tgl_fail(TGL_BAD_SCALE, "%s is %lld: the factors would not fit in memory", name,
+                        (long long)ld);
+    return TGL_OK;
+}
+
+tgl_status tgl_scales_check(const tgl_problem *p)
+{
+    TGL_TRY(check_kinds(p));
+    const char *why = unsupported_blocks(p);
+    if (why != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", why);
+    TGL_TRY(check_ld("ld_scale_a", p->ld_scale_a, p->scaling_a, p->m, p->k));
+    return check_ld("ld_scale_b", p->ld_scale_b, p->scaling_b, p->n, p->k);
+}
+
+int64_t tgl_scales_count(const tgl_shape *s, tgl_operand operand)
+{
+    const bool is_a = operand == TGL_AT_SCALE_A, is_d = operand == TGL_AT_SCALE_D;
+    const tgl_scaling scaling = is_a ? s->scaling_a : is_d ? s->scaling_d : s->scaling_b;
+    const int64_t lines = is_a || (is_d && !s->swapped) ? s->m : s->n;
+    const int64_t ld = is_a ? s->ld_scale_a : s->ld_scale_b;
+    switch (scaling) {
+    case TGL_SCALING_NONE:
+        return 0;
+    case TGL_SCALING_TENSOR:
+        return 1;
+    case TGL_SCALING_LINE:
+        return lines;
+    case TGL_SCALING_BLOCK:
+        return tgl_extent(blocks_of(lines), blocks_of(s->k), ld);
+    case TGL_SCALING_LINE_128:
+        return tgl_extent(blocks_of(s->k), lines, ld);
+    }
+    return 0;
+}
