@@ -17,7 +17,8 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 
-/* XCR0: a bit for each set of registers that the system saves (Intel SDM vol. 1, 13.3). */
+/* Reads XCR0: bit i is set if the operating system saves the register set i at a context switch
+ * (Intel SDM vol. 1, 13.3). */
 static uint64_t saved_state(void)
 {
     uint32_t eax, edx;
@@ -25,8 +26,8 @@ static uint64_t saved_state(void)
     return (uint64_t)edx << 32 | eax;
 }
 
-/* Whether AVX512-BF16 (cpuid leaf 7.1) runs at the rate of FMAs: on AMD (Zen 4) only. Sapphire
- * Rapids executes VDPBF16PS at a quarter of this rate; converting bf16 to f32 is faster there. */
+/* Whether VDPBF16PS runs at the rate of FMAs, as on AMD's Zen 4. Sapphire Rapids executes it at a
+ * quarter of that rate, so that converting bf16 to f32 is faster there. */
 static bool has_fast_bf16(void)
 {
     enum { AVX512_BF16 = 1 << 5, AUTH = 0x68747541, ENTI = 0x69746e65, CAMD = 0x444d4163 };
@@ -59,7 +60,7 @@ static unsigned detect_features(void)
     return features;
 }
 
-/* Bytes of the data or unified cache of this level, by cpuid leaf 4; 0: not known. */
+/* Bytes of the data or unified cache of this level (cpuid leaf 4); 0 if it is not known. */
 static size_t cache_of_level(unsigned level)
 {
     for (unsigned index = 0; index < 16; index++) {
@@ -75,8 +76,8 @@ static size_t cache_of_level(unsigned level)
     return 0;
 }
 
-/* Vendor, family and model (cpuid leaves 0 and 1). The extended family is added if the
- * family is 15; the extended model is used if the family is 15 or 6. */
+/* Writes "VENDOR FAMILY.MODEL" (cpuid leaves 0 and 1). The family includes the extended family if
+ * the base family is 15. The model includes the extended model if the base family is 6 or 15. */
 static void detect_model(char *model, size_t size)
 {
     unsigned highest, vendor[3], eax, ebx, ecx, edx;
@@ -105,8 +106,8 @@ static void detect_name(char *name, size_t size)
 
 #else
 
-/* All of AArch64 has NEON (Arm ARM, A1.5). The bits are written here as in Linux's asm/hwcap.h,
- * because the header of an older C library does not define the newer ones. */
+/* NEON is part of every AArch64 processor (Arm ARM, A1.5). The HWCAP bits are repeated here from
+ * Linux's asm/hwcap.h, because an older C library does not define the newer bits. */
 static unsigned detect_features(void)
 {
     unsigned features = 0;
@@ -142,13 +143,14 @@ static void detect_model(char *model, size_t size)
 #endif
 
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-/* What sysconf() calls the cache of each level. For the third level glibc may add up caches that
- * this process cannot reach. */
+/* The names of the caches of levels 1 to 3 for sysconf(). For level 3 glibc may add up several
+ * caches, some of which this process cannot reach. */
 static const int cache_names[] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
                                   _SC_LEVEL3_CACHE_SIZE};
 #endif
 
-/* Bytes of a cache: from sysfs if it is there, else sysconf(), else cpuid, else `otherwise`. */
+/* Bytes of a cache of this level. Sources, best first: sysfs, sysconf(), cpuid, the default
+ * `otherwise`. */
 static size_t cache_size(const processor_set *allowed, int level, size_t otherwise)
 {
     const size_t known = tgl_cache_bytes("", allowed, level, level == 3);
@@ -169,7 +171,7 @@ void tgl_cpu_detect(cpu_facts *facts)
     *facts = (cpu_facts){
         .name = "unknown",
         .features = detect_features(),
-        /* The last arguments are used if a size is not known. They are seldom too large. */
+        /* The last arguments are the defaults. Few processors have smaller caches. */
         .l1d = cache_size(&allowed, 1, 32 << 10),
         .l2 = cache_size(&allowed, 2, 256 << 10),
         .l3 = cache_size(&allowed, 3, 0),

@@ -13,8 +13,8 @@ typedef enum cpu_feature {
     CPU_FMA = 1u << 1,
     CPU_AVX512 = 1u << 2, /* F, BW, DQ and VL: all processors with AVX-512 but Xeon Phi */
     CPU_NEON = 1u << 3,   /* NEON of aarch64, which has fused multiply-adds of f64 */
-    CPU_AMX = 1u << 4,    /* AMX-TILE, AMX-BF16, AMX-INT8, AVX512-VNNI; Linux must permit it, too */
-    CPU_AVX512_BF16 = 1u << 5, /* AVX512-VNNI, and AVX512-BF16 if VDPBF16PS is as fast as FMAs */
+    CPU_AMX = 1u << 4,    /* AMX-TILE, AMX-BF16, AMX-INT8, AVX512-VNNI; and Linux permits AMX */
+    CPU_AVX512_BF16 = 1u << 5, /* AVX512-VNNI and AVX512-BF16, with VDPBF16PS at the rate of FMAs */
     CPU_AVX512_VNNI = 1u << 6,
 
     /* aarch64, from bit 16 on */
@@ -25,10 +25,11 @@ typedef enum cpu_feature {
 
 typedef struct cpu_facts {
     char name[64];     /* the processor's own name, or "unknown" */
-    char model[32];    /* "AuthenticAMD 25.17": vendor, family and model; "": not known */
-    unsigned features; /* cpu_feature bits: the processor has them and the system saves them */
-    size_t l1d, l2;    /* bytes of one processor's caches; never 0 */
-    size_t l3;         /* bytes of all third-level caches that this process reaches; 0: none */
+    char model[32];    /* "VENDOR FAMILY.MODEL", as "AuthenticAMD 25.17"; "": not known */
+    unsigned features; /* cpu_feature bits that the processor has and whose registers the system
+                          saves */
+    size_t l1d, l2;    /* bytes of the L1 data cache and the L2 cache of one core; never 0 */
+    size_t l3;         /* bytes of all L3 caches that this process can use; 0: none */
     int cores;         /* processors that this process may use, by affinity and cgroup */
 } cpu_facts;
 

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* A tier of another architecture, or with instructions that the compiler does not know, has a row
- * without kernels (NULL), so that TEGULA_CPU may forbid it by name. The build defines TGL_CPU_X86
- * and the like as 1 or 0. */
+/* A tier that the build cannot compile (another architecture, or an older compiler) still has a
+ * row, with NULL for its kernels, so that TEGULA_CPU=-NAME accepts its name. The build defines
+ * TGL_CPU_X86 and similar flags as 1 or 0. */
 #define IF_1(x)            (&(x))
 #define IF_0(x)            NULL
 #define IF_VALUE(value, x) IF_##value(x)
@@ -43,7 +43,8 @@ static const cpu_tier tiers[] = {
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
 _Static_assert(sizeof tiers / sizeof tiers[0] <= CPU_MAX_TIERS, "CPU_MAX_TIERS is too small");
 
-/* Whether the build has the tier's kernels, and a processor with these features can run them. */
+/* Whether the build contains the tier's kernels and a processor with these features can run
+ * them. */
 static bool runs(int tier, unsigned features)
 {
     return tiers[tier].f32 != NULL && (tiers[tier].needs & ~features) == 0;
@@ -63,7 +64,7 @@ static int find_tier_by_name(const char *name, size_t length)
     return -1;
 }
 
-/* Says why the setting is refused, and lists the names of tiers. */
+/* Sets the error message: why the setting is refused, and the names of the tiers that can run. */
 static tgl_status refuse_setting(const char *setting, unsigned features, const char *why)
 {
     char names[96] = "";
@@ -90,7 +91,7 @@ tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
         const char *name = word + forbid;
         const size_t length = strcspn(name, ",");
         const int tier = find_tier_by_name(name, length);
-        /* A tier may be forbidden on machines that could not run it anyway. */
+        /* "-NAME" is accepted even for a tier that this machine cannot run. */
         if (tier < 0 || (!forbid && !runs(tier, features)))
             return refuse_setting(setting, features,
                                   "is not the name of an instruction set that this processor has");

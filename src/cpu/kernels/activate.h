@@ -36,7 +36,8 @@ static inline float cpu_exp_f32(float x)
 {
     x = x > 89.0F ? 89.0F : x;
     x = x < -105.0F ? -105.0F : x;
-    /* Adding this rounds a number to an integer, and leaves the integer in the low bits. */
+    /* shift = 1.5 * 2^23: x*log2(e) + shift is rounded to an integer, which is in the low bits of
+     * the sum. */
     const cpu_f32_bits shift = {.value = 12582912.0F}, shifted = {x * 1.44269504F + shift.value};
     const float n = shifted.value - shift.value;
     const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F; /* ln(2) in two parts */
@@ -46,7 +47,8 @@ static inline float cpu_exp_f32(float x)
     p = p * r + 0.166665152F;
     p = p * r + 0.5F;
     p = p * r * r + r + 1.0F;
-    /* 2^n in two factors, because it may overflow or underflow where the result does not. */
+    /* 2^i as a product of two powers, because 2^i alone may overflow or underflow where the result
+     * does not. */
     const uint32_t i = shifted.bits - shift.bits, half = (uint32_t)((int32_t)i >> 1);
     return p * cpu_power_of_2(half) * cpu_power_of_2(i - half);
 }
@@ -66,8 +68,8 @@ static inline float cpu_erfc_f32(float z)
     return z > 4.25F ? 0.0F : e;
 }
 
-/* x/2 * (1 + erf(x/sqrt(2))). 1 + erf(z) is 2 - erfc(z), and erfc(-z) for negative z, which avoids
- * cancellation. */
+/* gelu(x) = x/2 * (1 + erf(x/sqrt(2))). With e = erfc(|x|/sqrt(2))/2 it is x*(1 - e), or x*e for
+ * negative x: this form has no cancellation. */
 static inline float cpu_gelu_f32(float x)
 {
     const float e = 0.5F * cpu_erfc_f32(fabsf(x) * 0.70710678F);

@@ -43,7 +43,7 @@ enum {
     CPU_DIGIT_LEVELS = 5
 };
 
-/* The type of the elements that are multiplied, and what represents an element. */
+/* The type of the elements, and how each element is represented for the multiply instruction. */
 typedef enum cpu_word_kind {
     CPU_WORDS_BF16 = 0, /* bf16, one word */
     CPU_WORDS_F32 = 1,  /* f32, three words */
@@ -53,90 +53,94 @@ typedef enum cpu_word_kind {
     CPU_WORD_KINDS
 } cpu_word_kind;
 
-/* Steps of k in a row (64 bytes) of a packed tile. */
+/* Steps of k in one row (64 bytes) of a packed tile: 32 of bf16, or 64 of int8. */
 static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
 {
     return kind == CPU_WORDS_I8 || kind == CPU_DIGITS_F32 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
 }
 
-/* What packing finds out about a block: the least and the greatest exponent of its nonzero
- * elements, biased as in f32; least > most if all elements are 0. For digits only the greatest
- * element of each line counts. Not used for int8. */
+/* The range of a block's elements, which packing determines. least, most: the biased f32 exponents
+ * of the smallest and the largest nonzero magnitude; least > most if all elements are 0. With
+ * digits, both are taken over the largest element of each line. Not used for int8. */
 typedef struct cpu_exponents {
-    int least; /* 0: there is a denormal number */
+    int least; /* 0: an element is denormal */
     int most;  /* 255: there is Inf or NaN */
-    /* For digits. sum: the maximum over the lines of the sum of |highest digit|. large[t]: the
-     * minimum over the lines of the number of elements with |highest digit| >= 2 * 2^t. */
+    /* With digits only. sum: max over the lines of (sum of |highest digit|). large[t]: min over the
+     * lines of (number of elements with |highest digit| >= 2 * 2^t). */
     int sum, large[CPU_DIGIT_LEVELS];
 } cpu_exponents;
 
-/* Whether a block may be written in digits: the greatest elements of its lines are at least 2^-40
- * and below 2^51, so that neither scales nor results can be denormal or overflow. */
+/* Whether a block may be written in digits: the largest element of each line is at least 2^-40 and
+ * below 2^51. Then no scale and no result can overflow or be denormal. */
 static inline bool tgl_cpu_digits_in_range(cpu_exponents x)
 {
     return x.least >= 127 - 40 && x.most <= 127 + 50;
 }
 
-/* A block of op(A) or op(B) before packing. Its lines are rows of op(A) or columns of op(B). */
+/* A block of op(A) or op(B) in the caller's memory. Line i is row i of op(A) or column i of op(B).
+ * Element p of line i is from[i*ld + p] if k_contiguous, else from[p*ld + i]. */
 typedef struct cpu_words_source {
     const void *from;
-    int64_t ld; /* distance in elements from one line (k_contiguous) or step of k to the next */
-    bool k_contiguous; /* true: steps of a line are contiguous; false: lines of a step are */
+    int64_t ld; /* distance of two lines (if k_contiguous) or of two steps of k, in elements */
+    bool k_contiguous; /* true: the elements of a line are contiguous */
     int64_t lines, k;
 } cpu_words_source;
 
-/* Memory of a block that is packed next: `rows` rows of `bytes` bytes, `step` bytes apart. */
+/* The block to pack next, for prefetching: `rows` rows of `bytes` bytes, `step` bytes apart. */
 typedef struct cpu_words_next {
     const char *at;
     int64_t step, bytes, rows;
 } cpu_words_next;
 
-/* Packs a block, and returns its exponents. */
+/* Packs a block at `to`, and returns the range of its elements. */
 typedef cpu_exponents cpu_pack_words_fn(void *to, const cpu_words_source *source);
 
-/* C := a*b, or C += a*b if `add`, for blocks of m x k and k x n. C is of f32, or of int32 modulo
- * 2^32. The products low*middle, middle*low and low*low of three words, and low*low of digits, are
- * left out. */
+/* C := a*b, or C += a*b if `add`; a is m x k, b is k x n. C is f32, or int32 modulo 2^32. The
+ * smallest partial products are not computed: low*middle, middle*low and low*low of three words,
+ * and low*low of digits. */
 typedef struct cpu_words_product {
     cpu_words_source a, b;     /* m is a.lines, n is b.lines */
-    void *packed_a, *packed_b; /* the blocks as words */
+    void *packed_a, *packed_b; /* memory for the packed blocks */
     void *c;
     int64_t ldc;
     bool add;
-    cpu_words_next next[2]; /* the next blocks of A and B, which the kernel may prefetch */
+    cpu_words_next next[2]; /* the blocks of A and B that follow, for prefetching */
 } cpu_words_product;
 
 typedef void cpu_multiply_words_fn(const cpu_words_product *x);
 
-/* The functions of a tier that pack and multiply words and digits. Arrays are indexed by
- * cpu_word_kind. Functions of a kind that the tier does not multiply are NULL. */
+/* The functions of a tier that pack and multiply words and digits. An array has an entry for each
+ * cpu_word_kind; NULL if the tier does not multiply this kind. */
 typedef struct cpu_words {
     const char *name;           /* name of the instructions, as the user sees it: "AMX" */
     bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
-    const struct cpu_words *otherwise; /* used if these words are not permitted; NULL: FMAs */
-    int64_t steps[CPU_WORD_KINDS];     /* steps of k in a block of A or B */
-    double cycles[CPU_WORD_KINDS];     /* cycles of one multiply-add of two elements by words */
-    double fma_cycles;                 /* cycles of one multiply-add by f32 FMAs */
-    bool rounds_to_odd;                /* sums of f32 are rounded to odd, else to nearest */
+    const struct cpu_words *otherwise; /* the table to use if is_permitted() is false; NULL: f32
+                                          FMAs are used */
+    int64_t steps[CPU_WORD_KINDS];     /* the usual number of steps of k in a block */
+    double cycles[CPU_WORD_KINDS];     /* cycles of one multiply-add of two elements by words, a
+                                          throughput */
+    double fma_cycles;                 /* cycles of one multiply-add by f32 FMAs, a throughput */
+    bool rounds_to_odd;                /* f32 sums are rounded to odd (BFMMLA); else to nearest */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
-    cpu_multiply_words_fn *multiply_fewer; /* of digits, but not A's middle times B's low ones */
+    cpu_multiply_words_fn *multiply_fewer; /* digits without (middle of A) * (low of B) */
 
-    /* multiply_unpacked: as multiply(), but reads in place an A that is contiguous along k and has
-     * whole panels and steps. exponents(): of such an A of bf16. NULL: A is always packed. */
+    /* multiply_unpacked: as multiply(), but reads A from x->a. A must be contiguous along k and
+     * consist of whole panels and whole tile rows. exponents: the range of the elements of such an
+     * A of bf16. NULL: A is always packed. */
     cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
-    /* Used instead of the functions of cpu_kernels.short_dot; NULL: the functions of cpu_kernels
-     * are used. They are called without begin() and end(), and need no is_permitted(). */
+    /* Dot products for GEMV with a short type, in place of cpu_kernels.short_dot; NULL: that one is
+     * used. Called without begin(), end() and is_permitted(). */
     cpu_dot_fn *short_dot[CPU_SHORTS];
 
-    /* Called by a thread before and after multiply(); NULL: nothing to do. */
+    /* A thread calls begin() before multiply() and end() after it. NULL: not needed. */
     void (*begin)(void);
     void (*end)(void);
 } cpu_words;
 
-/* Bytes that a packed block takes at most. */
+/* Upper bound of the bytes of a packed block. */
 static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int64_t k)
 {
     static const int64_t element[] = {2, 6, 4, 2, CPU_DIGITS}; /* int8 may be stored as int16 */
@@ -145,34 +149,37 @@ static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int6
     return (size_t)(whole_lines * (whole_k * element[kind] + (int64_t)sizeof(int32_t)));
 }
 
-/* Functions of pack_words.c, which use AVX512BW. Those named by_line pack one line after the other
- * where k is contiguous, which is faster on Zen 4. The other functions do so only for few lines,
- * and else pack tile after tile, which was faster on a Xeon. */
+/* Functions of pack_words.c, which use AVX512BW. If k is contiguous, the functions *_by_line always
+ * pack one line after the other, which is faster on Zen 4. The others do this only for few lines,
+ * and otherwise pack one tile after the other, which is faster on a Xeon. */
 cpu_pack_words_fn tgl_pack_a_bf16, tgl_pack_b_bf16, tgl_pack_a_bf16_by_line,
     tgl_pack_b_bf16_by_line, tgl_pack_a_f32, tgl_pack_b_f32, tgl_pack_a_f16, tgl_pack_b_f16;
 
-/* The exponents of a block whose lines are contiguous and have whole steps. */
+/* The range of the elements of a bf16 block that is contiguous along k. k: a multiple of
+ * CPU_WORDS_STEPS. */
 cpu_exponents tgl_exponents_bf16(const cpu_words_source *source);
 
-/* Functions of pack_i8.c, which use AVX512BW. u8: 128 is added to the elements, which makes them
- * unsigned. with_offsets: behind each panel of B there is -128 times the sum of each of its columns
- * in int32, which are CPU_WORDS_OFFSETS bytes. They undo the addition of 128: sum((a + 128)*b) -
- * 128*sum(b) = sum(a*b). */
+/* Functions of pack_i8.c, which use AVX512BW. tgl_pack_a_u8() stores a + 128, an unsigned byte,
+ * because VPDPBUSD multiplies unsigned by signed bytes. tgl_pack_b_i8_with_offsets() appends to
+ * each panel of B the int32 values -128 * (sum of column j), CPU_WORDS_OFFSETS bytes, which correct
+ * the sums: sum((a + 128)*b) - 128*sum(b) = sum(a*b). */
 enum { CPU_WORDS_OFFSETS = 4 * CPU_WORDS_LINES };
 cpu_pack_words_fn tgl_pack_a_i8, tgl_pack_b_i8, tgl_pack_a_u8, tgl_pack_b_i8_with_offsets;
 
 /* Functions of pack_digits.c, which use AVX512BW and AVX512-VNNI. */
 cpu_pack_words_fn tgl_pack_a_digits, tgl_pack_b_digits;
 
-/* Functions of tier_avx512_vnni.c, for int8 that tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets()
- * have packed. Zen 4 executes up to 64 multiply-adds a cycle, 56 if the loads are counted. */
+/* Functions of tier_avx512_vnni.c for int8. The operands are packed by tgl_pack_a_u8() and
+ * tgl_pack_b_i8_with_offsets(). CPU_CYCLES_VNNI: Zen 4 executes up to 64 multiply-adds a cycle, of
+ * which loads leave 56. */
 cpu_multiply_words_fn tgl_cpu_multiply_vnni;
 cpu_dot_fn tgl_cpu_dot_vnni;
 enum { CPU_STEPS_VNNI = 1024 };
 #define CPU_CYCLES_VNNI (1 / 56.0)
 
-/* pack_words_neon.c, for aarch64, in its own layout: A and B alike, in panels of CPU_NEON_LINES
- * lines, CPU_NEON_CHUNK bytes of each line at a time, in groups of 4 or 8 bytes. */
+/* Functions of pack_words_neon.c for aarch64. A and B have the same layout: panels of
+ * CPU_NEON_LINES lines, cut along k into chunks of CPU_NEON_CHUNK bytes of each line. A chunk is
+ * stored by groups of 4 or 8 bytes: group 0 of all lines, group 1 of all lines, and so on. */
 enum { CPU_NEON_LINES = 8, CPU_NEON_CHUNK = 16 };
 cpu_pack_words_fn tgl_pack_bf16_by_8, tgl_pack_i8_by_4, tgl_pack_i8_by_8;
 

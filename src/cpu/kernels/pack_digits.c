@@ -13,12 +13,12 @@ enum { STEPS = CPU_WORDS_STEPS_I8, ROW_OF_TILES = CPU_DIGITS * CPU_WORDS_BYTES }
 
 /* ---- Digits ---------------------------------------------------------------------------------- */
 
-/* Added to an integer of up to CPU_DIGITS_MOST, this makes each of its digits an unsigned byte. */
+/* Adding 0x80 to each byte makes every digit, -128 to 127, an unsigned byte without borrows. */
 enum { DIGIT_OFFSETS = 0x808080 };
 
-/* For each of 16 lines: the biased exponent of the greatest magnitude, the scale that makes
- * integers of its elements, and 2^16 / scale. A line of zeros has the values of a line of ones, so
- * that its results are 0. */
+/* For each of 16 lines: the biased exponent of its largest magnitude; scale = 2^s, which makes its
+ * elements integers; unscale = 2^16 / scale. A line of zeros gets the values of a line whose
+ * largest magnitude is 1, so that its results are 0. */
 typedef struct line_scales {
     __m512i exponent;
     __m512 scale, unscale;
@@ -27,10 +27,11 @@ typedef struct line_scales {
 static inline line_scales scales_of(__m512i most)
 {
     enum { BIAS = 127, FRACTION = 23 }; /* of FP32 */
-    /* The greatest magnitude of a line becomes an integer from 2^TOP (or slightly less) to
-     * CPU_DIGITS_MOST, which is just below 2^(TOP + 1). */
+    /* The largest magnitude of a line becomes an integer between 2^TOP (or slightly less) and
+     * CPU_DIGITS_MOST < 2^(TOP + 1). */
     enum { TOP = 22 };
-    /* A number whose integer would exceed CPU_DIGITS_MOST gets the exponent of the next binade. */
+    /* Adding `carry` to the bits of an f32 raises its exponent by 1 exactly if its integer would
+     * exceed CPU_DIGITS_MOST. */
     const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MOST) - 1);
     const __m512i exponent =
         _mm512_mask_srli_epi32(_mm512_set1_epi32(BIAS), _mm512_test_epi32_mask(most, most),
@@ -42,14 +43,14 @@ static inline line_scales scales_of(__m512i most)
     return (line_scales){exponent, _mm512_castsi512_ps(scale), _mm512_castsi512_ps(unscale)};
 }
 
-/* Bytes of x where `mask` has 0, and of y where it has 1. */
+/* Byte i of y where bit i of `mask` is 1, else byte i of x. */
 static inline __m512i merge_bytes(uint64_t mask, __m512i x, __m512i y)
 {
     return _mm512_mask_blend_epi8(mask, x, y);
 }
 
-/* The digits of four vectors of 16 numbers: byte 4*l + j of digits[w] is digit w of number l of
- * x[j], the highest first. */
+/* Splits 4 vectors of 16 numbers into digits. Byte 4*l + j of digits[w] is digit w of x[j][l]; w =
+ * 0 is the highest digit. */
 static inline __attribute__((always_inline)) void split_into_digits(const __m512 x[4], __m512 scale,
                                                                     __m512i digits[CPU_DIGITS])
 {
@@ -76,8 +77,8 @@ static inline __attribute__((always_inline)) void split_into_digits(const __m512
 
 /* ---- Statistics for digit_error() in multiply_words.c ---------------------------------------- */
 
-/* For each of 16 lines: the sum of the magnitudes of the highest digits, and the number of those
- * that are at least 2 * 2^t. */
+/* For each of 16 lines: the sum of |highest digit|, and large[t] = number of elements with |highest
+ * digit| >= 2 * 2^t. */
 typedef struct line_statistics {
     __m512i sum, large[CPU_DIGIT_LEVELS];
 } line_statistics;
@@ -89,7 +90,7 @@ static inline void clear_statistics(line_statistics *x)
         x->large[t] = _mm512_setzero_si512();
 }
 
-/* Adds 64 highest digits, four in each lane, to the statistics. */
+/* Adds 64 highest digits to the statistics. The four bytes of lane l belong to line l. */
 static inline __attribute__((always_inline)) void count_digits(line_statistics *x, __m512i digits)
 {
     const __m512i ones = _mm512_set1_epi8(1), magnitudes = _mm512_abs_epi8(digits);
@@ -102,8 +103,8 @@ static inline __attribute__((always_inline)) void count_digits(line_statistics *
     }
 }
 
-/* Updates the minima and maxima of a block with the statistics of 16 lines, without lines of zeros.
- */
+/* Updates a block's minima and maxima with the statistics of 16 lines. Lines of zeros are
+ * skipped. */
 static void merge_statistics(cpu_exponents *to, const line_statistics *x, __m512i most,
                              const line_scales *scales)
 {
@@ -140,7 +141,7 @@ static inline __attribute__((always_inline)) void pack_vectors(char *to, int til
         store_row(to, w, tile, row, digits[w]);
 }
 
-/* Loads four vectors of a line, of which k elements are left. */
+/* Loads 64 elements of a line. k: the elements that are left; the others become 0. */
 static inline __attribute__((always_inline)) void load_line(const float *from, int64_t k,
                                                             __m512 x[4])
 {
@@ -149,7 +150,8 @@ static inline __attribute__((always_inline)) void load_line(const float *from, i
         x[j] = _mm512_maskz_loadu_ps(first_of_16(k - 16 * j), from + 16 * j);
 }
 
-/* Packs up to 16 lines whose steps are contiguous: a line is a row of each tile. */
+/* Packs up to 16 lines that are contiguous along k: line first + i becomes row i of each tile.
+ * tile: 0 or 1, the half of the panel. */
 static void pack_digit_lines(char *to, int tile, const cpu_words_source *s, int64_t first,
                              float unscale[TILE_ROWS], cpu_exponents *seen)
 {
@@ -190,15 +192,17 @@ static void pack_digit_lines(char *to, int tile, const cpu_words_source *s, int6
     merge_statistics(seen, &statistics, all, &scales);
 }
 
-/* Step p of 16 lines that are contiguous, with zeros behind the last line. */
+/* Loads step p of 16 lines, which are contiguous in each step. Lines and steps outside the block
+ * give 0. */
 static inline __m512 load_step(const cpu_words_source *s, int64_t first, __mmask16 lines, int64_t p)
 {
     return p < s->k ? _mm512_maskz_loadu_ps(lines, (const float *)s->from + p * s->ld + first)
                     : _mm512_setzero_ps();
 }
 
-/* Packs a panel whose lines of a step are contiguous: rows of its tiles are steps. Both tiles are
- * packed at once, because each step of a large matrix is in another page. */
+/* Packs a panel whose lines are contiguous in each step of k. A row of a tile then holds steps, not
+ * a line. Both tiles of the panel are packed in one pass, because in a large matrix each step is in
+ * another page. */
 static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
                              float unscale[LINES], cpu_exponents *seen)
 {
@@ -231,7 +235,9 @@ static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
     }
 }
 
-/* Packs a block. Stops after a panel whose exponents are out of range for digits. */
+/* Packs a block. by_lines: a row of a tile is a line (op(A)); else it holds steps (op(B)). Stops at
+ * the first panel whose exponents are out of range for digits; the caller then does not use the
+ * block. */
 static cpu_exponents pack_digits(char *to, const cpu_words_source *s, bool by_lines)
 {
     const int64_t rows = (s->k + STEPS - 1) / STEPS, bytes = rows * ROW_OF_TILES;

@@ -9,12 +9,12 @@
 
 enum { STEPS = CPU_WORDS_STEPS_I8 };
 
-/* Two panels are packed at once: if the lines of a step are contiguous, lines of both are in one
- * cache line. */
+/* Two panels are packed in one pass: if the lines of a step are contiguous, 64 of them fill a cache
+ * line, and a panel has only 32. */
 enum { LINES_OF_TWO = 2 * LINES };
 
-/* Packs a panel so that each row of a tile is STEPS steps of a line, one line after the other, as
- * gather_whole_lines_bf16() in pack_words.c. flip: bits of each element that are inverted. */
+/* Packs a panel that is contiguous along k, one line after the other: row i of each tile is STEPS
+ * steps of line i. flip: bits of each element to invert (0x80 adds 128); 0 for none. */
 static inline void gather_lines_i8(char *to, const char *from, int64_t ld, int64_t lines, int64_t k,
                                    __m512i flip)
 {
@@ -30,7 +30,7 @@ static inline void gather_lines_i8(char *to, const char *from, int64_t ld, int64
     }
 }
 
-/* Transposes parts of 16 bytes: part j of vector i becomes part i of vector j. */
+/* Transposes a 4 x 4 matrix of 16-byte parts: part j of vector i becomes part i of vector j. */
 static inline void transpose_parts(__m512i x[4])
 {
     const __m512i a = _mm512_shuffle_i32x4(x[0], x[1], 0x88);
@@ -43,8 +43,8 @@ static inline void transpose_parts(__m512i x[4])
     x[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
 }
 
-/* Packs one step of tiles of two panels, so that row q of a tile has steps 4q to 4q + 3 of 16
- * lines, side by side for each line. */
+/* Packs STEPS steps of two panels whose lines are contiguous in each step. Row q of a tile gets 16
+ * groups of 4 bytes: group i is steps 4q to 4q + 3 of line i. */
 static inline void gather_steps_i8(char *to[2], const char *from, int64_t ld, int64_t lines,
                                    int64_t k, __m512i flip)
 {
@@ -77,8 +77,8 @@ static int64_t panel_bytes(const cpu_words_source *s)
     return (s->k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
 }
 
-/* Packs two panels from this line on, or one if to[1] is NULL. by_lines: rows of tiles are lines;
- * else they are steps. */
+/* Packs two panels, from line `line` on, or one if to[1] is NULL. by_lines: a row of a tile is a
+ * line (op(A)); else it holds steps (op(B)). */
 static void pack_panels(char *const to[2], const cpu_words_source *s, int64_t line, bool by_lines,
                         __m512i flip)
 {
@@ -96,7 +96,7 @@ static void pack_panels(char *const to[2], const cpu_words_source *s, int64_t li
     }
 }
 
-/* Stores -128 times the sum of each column of a panel. */
+/* Stores -128 * (sum of column j) for each column j of a panel. */
 static inline void store_offsets(char *to, const char *panel)
 {
     const __m512i ones = _mm512_set1_epi8(1), factor = _mm512_set1_epi16(-128);

@@ -11,8 +11,9 @@ enum { STEPS = CPU_WORDS_STEPS };
 
 /* ---- Exponents ------------------------------------------------------------------------------- */
 
-/* By lane, over the elements seen so far: the minimum of (magnitude - 1), in which a 0 wraps around
- * to the greatest number and so is ignored, and the greatest magnitude. */
+/* The range of the elements seen so far, lane by lane. most: the largest magnitude. least: the
+ * minimum of (magnitude - 1), unsigned, so that a zero wraps around to the largest number and is
+ * ignored. */
 typedef struct magnitudes {
     __m512i least, most;
 } magnitudes;
@@ -58,15 +59,17 @@ static cpu_exponents exponents_f32(const magnitudes *seen)
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
-/* Rounds to bf16, ties away from zero, and leaves the word in the upper half of the f32. */
+/* Rounds to bf16, ties away from zero. The result is the upper half of each 32-bit lane; the lower
+ * half is 0. */
 static inline __m512i upper_word(__m512 x)
 {
     const __m512i up = _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
     return _mm512_and_si512(up, _mm512_set1_epi32((int)0xffff0000));
 }
 
-/* Splits each of 16 f32 into `count` bf16 words, in the upper halves of 32-bit lanes. The lower
- * half of the last word's lane is 0, too, because the word has at most 8 bits. */
+/* Splits each of 16 f32 into `count` bf16 words (cpu_words.h), highest first. Each word is the
+ * upper half of its 32-bit lane; the lower half is 0, also for the last word, because the rest that
+ * it represents has at most 8 significant bits. */
 static inline __attribute__((always_inline)) void split(__m512i x, const int count,
                                                         __m512i words[3])
 {
@@ -78,8 +81,8 @@ static inline __attribute__((always_inline)) void split(__m512i x, const int cou
     words[count - 1] = _mm512_castps_si512(rest);
 }
 
-/* Loads 16 elements as f32: f32 elements if words is 3, f16 if it is 2. VCVTPH2PS converts
- * denormal numbers in any mode of the processor. */
+/* Loads 16 elements as f32. words: 3 for f32 elements, 2 for f16. VCVTPH2PS converts denormal f16
+ * exactly in any mode of the processor. */
 static inline __attribute__((always_inline)) __m512i load_16(const void *from, __mmask16 mask,
                                                              const int words)
 {
@@ -89,7 +92,8 @@ static inline __attribute__((always_inline)) __m512i load_16(const void *from, _
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* Packs one step of the tiles of a panel, so that each row of a tile is STEPS steps of a line. */
+/* Packs 32 lines of STEPS steps that are contiguous along k: line i becomes row i % 16 of tile i /
+ * 16. */
 static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld, int64_t lines,
                                      int64_t k, magnitudes *seen)
 {
@@ -103,8 +107,9 @@ static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld,
     }
 }
 
-/* As gather_lines_bf16() for a whole panel, line by line. Only the next few lines are prefetched,
- * not all 32: lines that are a multiple of 4 KB apart share a set of the caches, which holds 8. */
+/* Packs a whole panel as gather_lines_bf16() does, but one line after the other. It prefetches 8
+ * lines ahead, not 32: lines at a distance of a multiple of 4 KB share a set of the L1 cache, which
+ * holds 8 of them. */
 static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64_t ld,
                                            int64_t lines, int64_t k, magnitudes *seen)
 {
@@ -121,7 +126,7 @@ static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64
     }
 }
 
-/* As gather_lines_bf16(), for f32 and f16, which are split into several words. */
+/* As gather_lines_bf16(), for f32 and f16 elements, which are split into 3 or 2 words. */
 static inline __attribute__((always_inline)) void gather_lines_split(char *to, const char *from,
                                                                      int64_t ld, int64_t lines,
                                                                      int64_t k, const int words,
@@ -151,8 +156,8 @@ static inline __attribute__((always_inline)) void gather_lines_split(char *to, c
     }
 }
 
-/* Packs one step of the tiles of a panel, so that row q of a tile has steps 2q and 2q + 1 of 16
- * lines, side by side for each line. */
+/* Packs STEPS steps of 32 lines that are contiguous in each step. Row q of a tile gets 16 pairs:
+ * pair i is steps 2q and 2q + 1 of line i. */
 static inline void gather_steps_bf16(char *to, const uint16_t *from, int64_t ld, int64_t lines,
                                      int64_t k, magnitudes *seen)
 {
@@ -236,8 +241,9 @@ static magnitudes pack_whole_lines(char *to, const cpu_words_source *s, bool by_
     return seen;
 }
 
-/* With fewer lines than this, one line is packed after the other, not tile after tile. 64 x 64 x
- * 65536 then takes 14 % less time, but 128 cubed would take 2 % more (Xeon with AMX). */
+/* With fewer lines than this, pack_bf16() packs one line after the other, else one tile after the
+ * other. On a Xeon with AMX, packing by line takes 14 % less time at 64 x 64 x 65536, but would
+ * take 2 % more at 128 cubed. */
 enum { FEW_LINES = 128 };
 
 static cpu_exponents pack_bf16(void *to, const cpu_words_source *source, int64_t few, bool by_lines)

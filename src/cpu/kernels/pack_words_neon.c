@@ -19,8 +19,9 @@ enum { LINES = CPU_NEON_LINES, CHUNK = CPU_NEON_CHUNK, UNITS = CHUNK / 2 };
 
 /* ---- Exponents of bf16 ----------------------------------------------------------------------- */
 
-/* By lane, over the elements seen so far: the minimum of (magnitude - 1), in which a 0 wraps around
- * to the greatest number and so is ignored, and the greatest magnitude. */
+/* The range of the elements seen so far, lane by lane. most: the largest magnitude. least: the
+ * minimum of (magnitude - 1), unsigned, so that a zero wraps around to the largest number and is
+ * ignored. */
 typedef struct magnitudes {
     uint16x8_t least, most;
 } magnitudes;
@@ -34,7 +35,8 @@ static inline void note(magnitudes *seen, uint8x16_t x)
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
-/* Loads `whole` bytes, 8 or 16. bytes: the valid bytes, perhaps < 0 or > whole; the rest is 0. */
+/* Loads min(bytes, whole) bytes, followed by zeros. whole: 8 or 16. bytes: the valid bytes behind
+ * `from`; it may be negative. */
 static inline uint8x16_t load_bytes(const uint8_t *from, int64_t bytes, const int whole)
 {
     uint8_t some[16] = {0};
@@ -44,7 +46,8 @@ static inline uint8x16_t load_bytes(const uint8_t *from, int64_t bytes, const in
     return vld1q_u8(some);
 }
 
-/* Stores a chunk: CPU_NEON_CHUNK bytes of each of 8 lines. lines[i]: the bytes of line i. */
+/* Stores a chunk as groups of `group` bytes: group 0 of all lines, then group 1, and so on.
+ * lines[i]: the CPU_NEON_CHUNK bytes of line i. */
 static inline void store_lines(uint8_t *to, const uint8x16_t lines[LINES], const int group)
 {
     UNROLL
@@ -66,7 +69,8 @@ static inline void store_lines(uint8_t *to, const uint8x16_t lines[LINES], const
     }
 }
 
-/* Stores a chunk: CPU_NEON_CHUNK bytes of 8 lines. units[i]: bytes 2i and 2i + 1 of each line. */
+/* Stores a chunk as store_lines() does, from another order: units[i] has bytes 2i and 2i + 1 of
+ * each of the 8 lines. */
 static inline void store_units(uint8_t *to, const uint16x8_t units[UNITS], const int group)
 {
     uint16_t *at = (void *)to;
@@ -82,7 +86,7 @@ static inline void store_units(uint8_t *to, const uint16x8_t units[UNITS], const
     }
 }
 
-/* Packs a chunk of a block whose steps of a line are contiguous. ld, k: bytes. */
+/* Packs a chunk of a block that is contiguous along k. ld, k: in bytes. */
 static inline void pack_chunk_of_lines(uint8_t *to, const uint8_t *from, int64_t ld, int64_t lines,
                                        int64_t k, const int group, magnitudes *seen)
 {
@@ -95,8 +99,8 @@ static inline void pack_chunk_of_lines(uint8_t *to, const uint8_t *from, int64_t
     store_lines(to, x, group);
 }
 
-/* Packs a chunk of a block whose lines of a step are contiguous. ld, lines: bytes; element: bytes
- * of an element. */
+/* Packs a chunk of a block whose lines are contiguous in each step of k. ld, lines: in bytes.
+ * element: bytes of an element. */
 static inline void pack_chunk_of_steps(uint8_t *to, const uint8_t *from, int64_t ld, int64_t lines,
                                        int64_t k, const int element, const int group,
                                        magnitudes *seen)
@@ -117,7 +121,8 @@ static inline void pack_chunk_of_steps(uint8_t *to, const uint8_t *from, int64_t
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* Packs a block. element, group: in bytes; constants. seen: NULL for int8. */
+/* Packs a block. element, group: bytes of an element and of a group, both compile-time constants.
+ * seen: receives the range of the elements; NULL for int8. */
 static inline __attribute__((always_inline)) void pack_chunks(uint8_t *to,
                                                               const cpu_words_source *s,
                                                               const int element, const int group,

@@ -9,8 +9,8 @@
 #define CPU_PASTE_TOKENS(x, y) x##y
 #define CPU_PASTE(x, y)        CPU_PASTE_TOKENS(x, y)
 
-/* The vector z of n lanes, with the real and imaginary parts of each element exchanged. n: digits,
- * or a macro that expands to digits. */
+/* z with the real and imaginary part of each complex element exchanged. n: the lanes of z, as
+ * digits or as a macro that expands to digits. */
 #define CPU_EXCHANGED(n, z) CPU_PASTE(CPU_EXCHANGED_, n)(z)
 #define CPU_EXCHANGED_2(z)  __builtin_shufflevector(z, z, 1, 0)
 #define CPU_EXCHANGED_4(z)  __builtin_shufflevector(z, z, 1, 0, 3, 2)
@@ -18,7 +18,7 @@
 #define CPU_EXCHANGED_16(z)                                                                        \
     __builtin_shufflevector(z, z, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
 
-/* A vector of n lanes: the even lanes are those of x, the odd lanes those of y. */
+/* A vector of n lanes: lane l is x[l] if l is even, y[l] if l is odd. */
 #define CPU_PAIRS(n, x, y) CPU_PASTE(CPU_PAIRS_, n)(x, y)
 #define CPU_PAIRS_2(x, y)  __builtin_shufflevector(x, y, 0, 3)
 #define CPU_PAIRS_4(x, y)  __builtin_shufflevector(x, y, 0, 5, 2, 7)

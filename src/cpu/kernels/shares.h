@@ -10,14 +10,15 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* cpu_ceil_div() and cpu_share() avoid divisions in common cases: a division takes as long as a
- * dozen multiply-adds, which matters for small products. */
+/* cpu_ceil_div() and cpu_share() handle the common cases without a division, which takes as long as
+ * a dozen multiply-adds: a noticeable time in a small product. */
 static inline int64_t cpu_ceil_div(int64_t x, int64_t y)
 {
     return x <= y ? x > 0 : (x + y - 1) / y;
 }
 
-/* The first item of part `index` when `total` items are divided evenly into `parts`. */
+/* Divides `total` items into `parts` parts of nearly equal size. Returns the first item of part
+ * `index`. */
 static inline int64_t cpu_share(int64_t total, int64_t parts, int64_t index)
 {
     if (parts == 1) return index == 0 ? 0 : total;
@@ -25,7 +26,7 @@ static inline int64_t cpu_share(int64_t total, int64_t parts, int64_t index)
     return total / parts * index + tgl_min64(index, rest);
 }
 
-/* The half-open range from begin to end. */
+/* The half-open range [begin, end). */
 typedef struct cpu_range {
     int64_t begin, end;
 } cpu_range;
@@ -35,7 +36,8 @@ static inline int64_t cpu_length(cpu_range r)
     return r.end - r.begin;
 }
 
-/* Part `index` when a range is cut into even parts of whole units. The last unit may be shorter. */
+/* Part `index` of a range that is cut into `parts` nearly equal parts of whole units. Only the last
+ * unit of the range may be shorter. */
 static inline cpu_range cpu_part(cpu_range all, int64_t unit, int64_t parts, int64_t index)
 {
     if (parts == 1) return all;
@@ -45,9 +47,9 @@ static inline cpu_range cpu_part(cpu_range all, int64_t unit, int64_t parts, int
     return (cpu_range){all.begin + tgl_min64(begin, total), all.begin + tgl_min64(end, total)};
 }
 
-/* The item that a thread takes after it has finished one. Its first item has the thread's own
- * number. A thread that is delayed, by another program or by a slower processor, takes fewer items
- * than others. taken: 0 at first, shared by the team. */
+/* Returns the next item for a thread that has finished an item. Thread t begins with item t. Items
+ * are handed out one by one, so that a delayed or slower thread computes fewer of them. taken: a
+ * counter that the team shares, 0 at first. */
 static inline int64_t cpu_next_item(_Atomic int64_t *taken, int team)
 {
     return team + atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);

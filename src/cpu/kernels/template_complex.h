@@ -45,8 +45,8 @@ INLINE int64_t NAME(least)(int64_t x, int64_t y)
 
 /* ---- The end of a tile ----------------------------------------------------------------------- */
 
-/* The signs of x.im, y.re and y.im in the formulas for a*b at the head of this file: 1 or -1,
- * depending on which operand is conjugated. */
+/* The signs, 1 or -1, of x.im, y.re and y.im in the formulas for a*b at the head of this file. They
+ * depend on which operand is conjugated. */
 typedef struct NAME(signs) {
     T x_im, y_re, y_im;
 } NAME(signs);
@@ -64,7 +64,7 @@ INLINE NAME(signs) NAME(signs_of)(const tgl_complex_part *z)
 #define ADD(a, b, c) FMA(a, b, c)
 #include "cpu/kernels/template_pairs.h"
 
-/* acc[i] := row i of alpha*a*b + beta*c, for all rows of a tile. */
+/* acc[i] := row i of alpha*a*b + beta*c, for i < mr. */
 INLINE void NAME(finish_tile)(const int mr, const int nv, const bool masked, MASK mask,
                               const T *restrict c, int64_t ldc, T alpha, T beta,
                               const tgl_complex_part *z, V acc[MR * PARTS][SMALL_NV])
@@ -107,7 +107,7 @@ INLINE void NAME(finish_tile)(const int mr, const int nv, const bool masked, MAS
 #define ADD(a, b, c) HALF_FMA(a, b, c)
 #include "cpu/kernels/template_pairs.h"
 
-/* As finish_tile(), for a tile of one column of half vectors. */
+/* As finish_tile(), for a tile that is one half-width vector wide. */
 INLINE void NAME(finish_half)(const int mr, MASK mask, const T *c, int64_t ldc, T alpha, T beta,
                               const tgl_complex_part *z, HALF_V acc[MR * PARTS])
 {
@@ -153,7 +153,7 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
     }
 }
 
-/* Reads a cache line of each row at a time. */
+/* Packs rows of complex elements, one cache line of each row at a time. */
 static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t ld, int64_t count,
                              int64_t k)
 {
@@ -174,7 +174,7 @@ static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t 
 
 /* ---- Lines of C ------------------------------------------------------------------------------ */
 
-/* z[0..1] := (re, im) * z, a complex product. If im is 0, both parts are multiplied by re. */
+/* z := (re + i*im) * z. If im is 0, each part is only multiplied by re. */
 INLINE void NAME(multiply_by)(T z[2], T re, T im)
 {
     const T x = z[0], y = z[1];
@@ -249,7 +249,7 @@ static void NAME(conjugate)(void *to, const void *from, int64_t step, int64_t k)
 
 /* ---- Matrix times vector --------------------------------------------------------------------- */
 
-/* Computes `rows` dot products at once; `rows` is a constant. */
+/* y[i] := dot product of row i of M and x, for i < rows; `rows` is a compile-time constant. */
 INLINE void NAME(dot_rows)(const int rows, T *y, const T *M, int64_t ld, int64_t k, const T *x)
 {
     V straight[4], crossed[4]; /* sums of (re*re, im*im) and of (re*im, im*re) */
@@ -303,7 +303,8 @@ static void NAME(dot)(void *to, const void *from, int64_t ld, int64_t rows, int6
         NAME(dot_rows)(1, y + 2 * i, M + 2 * i * ld, ld, k, by);
 }
 
-/* A vector of y: `sum` plus x[p] times row p of M for p < rows; `rows` is a constant. */
+/* One vector of y: sum + (sum over p < rows of x[p] * row p of M). `rows` is a compile-time
+ * constant. */
 INLINE V NAME(combined)(const int rows, bool masked, MASK mask, V sum, const T *M, int64_t ld,
                         const T *x)
 {
@@ -318,8 +319,8 @@ INLINE V NAME(combined)(const int rows, bool masked, MASK mask, V sum, const T *
     return FMA(NAME(pairs)(-1, 1), NAME(exchanged)(crossed), sum);
 }
 
-/* y[0..n) := sum if `first`, else y + sum. The sum is that of x[p] times row p of M for p < rows;
- * `rows` and `first` are constants. */
+/* y[j] := sum if `first`, else y[j] + sum, for j < n, with sum = sum over p < rows of x[p] * M[p*ld
+ * + j]. `rows` and `first` are compile-time constants. */
 INLINE void NAME(combine_rows)(const int rows, const bool first, T *y, const T *M, int64_t ld,
                                int64_t n, const T *x)
 {
@@ -335,7 +336,7 @@ INLINE void NAME(combine_rows)(const int rows, const bool first, T *y, const T *
     }
 }
 
-/* As combine() of template_vector.h, four rows of M at a time. */
+/* combine() of template_vector.h for complex elements; adds four rows of M at a time. */
 static void NAME(combine)(void *to, const void *from, int64_t ld, int64_t n, int64_t k,
                           const void *by)
 {

@@ -17,11 +17,11 @@ static inline float CONVERT_NAME(f16_to_f32)(uint16_t half)
 {
     enum { BIAS = 127 - 15 };
     const uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000u) << 16;
-    /* The exponent of Inf and NaN, 31, becomes 255. */
+    /* The exponent 31 of Inf and NaN becomes 255; other exponents are rebiased by 112. */
     const uint32_t exponent = magnitude >= 0x7c00u ? 255u - 31u : BIAS;
     const cpu_f32_bits normal = {.bits = (magnitude << 13) + (exponent << 23)};
-    /* A denormal number is magnitude * 2^-24. The low bits of 2^23 + magnitude are the magnitude.
-     */
+    /* A denormal f16 is magnitude * 2^-24. The f32 with the bits 0x4b000000 + magnitude is 2^23 +
+     * magnitude. */
     const cpu_f32_bits shifted = {.bits = 0x4b000000u + magnitude};
     const cpu_f32_bits denormal = {(shifted.value - 0x1p23F) * 0x1p-24F};
     const cpu_f32_bits result = {.bits = (magnitude < 0x400u ? denormal.bits : normal.bits) | sign};
@@ -33,10 +33,11 @@ static inline uint16_t CONVERT_NAME(f32_to_f16)(float value)
 {
     const cpu_f32_bits x = {value};
     const uint32_t magnitude = x.bits & 0x7fffffffu, sign = x.bits >> 16 & 0x8000u;
-    /* Drops 13 bits and rounds: adds half of the last place less one, and one more if the last bit
-     * that remains is 1. A carry out of the greatest f16 gives Inf. */
+    /* Drops 13 bits, rounding to nearest, ties to even: adds 0xfff, and 1 more if the last bit that
+     * remains is 1. A carry out of the largest f16 gives Inf. */
     const uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1)) >> 13;
-    /* Numbers below 2^-14: adding 0.5 rounds them at 2^-24, the last place of a denormal f16. */
+    /* Below 2^-14 the f16 is denormal: the sum value + 0.5 is rounded to a multiple of 2^-24, the
+     * last place of a denormal f16. */
     const cpu_f32_bits positive = {.bits = magnitude}, shifted = {positive.value + 0.5F};
     const uint32_t small = shifted.bits - 0x3f000000u;
     const uint32_t large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u; /* NaN, Inf */
@@ -104,11 +105,11 @@ static void CONVERT_NAME(widen_i8)(float *restrict to, const void *restrict memo
         to[i] = from[i];
 }
 
-/* The largest magnitude is a NaN. */
+/* The largest magnitude, 0x7f, is NaN; e4m3 has no Inf. */
 static inline float CONVERT_NAME(e4m3_to_f32)(uint8_t byte)
 {
     const uint32_t magnitude = byte & 0x7fu, sign = (uint32_t)(byte & 0x80u) << 24;
-    /* A denormal number is magnitude * 2^-9, as in f16_to_f32(). */
+    /* A denormal e4m3 is magnitude * 2^-9. See f16_to_f32(). */
     const cpu_f32_bits shifted = {.bits = 0x4b000000u + magnitude};
     const cpu_f32_bits denormal = {(shifted.value - 0x1p23F) * 0x1p-9F};
     const cpu_f32_bits normal = {.bits = (magnitude << 20) + (120u << 23)};
@@ -117,10 +118,11 @@ static inline float CONVERT_NAME(e4m3_to_f32)(uint8_t byte)
     return result.value;
 }
 
-/* Rounds to nearest, ties to even, and saturates; NaN stays NaN. `most`: the bits of the largest
- * value as f32. dropped: bits of the fraction that are dropped. bias: what the exponents differ by.
- * least: 2^23 times the least denormal value; a sum with it is rounded to a multiple of that value.
- */
+/* Rounds to nearest, ties to even, and saturates; NaN stays NaN.
+ *    most     the bits of the largest f8 value as f32
+ *    dropped  the fraction bits that are dropped
+ *    bias     the difference of the exponent biases of f32 and f8
+ *    least    2^23 times the smallest denormal f8: value + least is rounded to a multiple of it */
 static inline uint8_t CONVERT_NAME(f32_to_f8)(float value, uint32_t most, int dropped,
                                               uint32_t bias, float least)
 {
@@ -163,7 +165,7 @@ static void CONVERT_NAME(narrow_e5m2)(void *restrict memory, const float *restri
         to[i] = CONVERT_NAME(f32_to_f8)(from[i], 0x47600000u /* 57344 */, 21, 112, 0x1p7F);
 }
 
-/* Adding 1.5 * 2^23 rounds to an integer, in the low bits of the sum. */
+/* from[i] + 1.5 * 2^23 is rounded to an integer, which is in the low bits of the sum. */
 static void CONVERT_NAME(narrow_i8)(void *restrict memory, const float *restrict from, int64_t n)
 {
     int8_t *restrict to = memory;
@@ -175,7 +177,7 @@ static void CONVERT_NAME(narrow_i8)(void *restrict memory, const float *restrict
     }
 }
 
-/* Adds in uint32_t, which wraps around; an overflow of int32_t would be undefined. */
+/* Adds as uint32_t, which wraps around, because an overflow of int32_t is undefined in C. */
 static void CONVERT_NAME(add_integers)(int32_t *restrict to, const float *restrict from, int64_t n,
                                        bool add)
 {

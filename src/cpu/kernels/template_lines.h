@@ -32,7 +32,7 @@ static void NAME(reduce)(void *to, int64_t c_stride, int64_t n, const void *from
     }
 }
 
-/* The function of activate.h for elements of this type. */
+/* Calls the variant of a function of activate.h for the type T. */
 #define SIZED(activation, x)                                                                       \
     (sizeof(T) == sizeof(float) ? (T)activation##_f32((float)(x))                                  \
                                 : (T)activation##_f64((double)(x)))

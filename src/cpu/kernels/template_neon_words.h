@@ -15,7 +15,7 @@
 
 enum { NAME(LINES) = CPU_NEON_LINES, NAME(BYTES) = CPU_NEON_LINES * GROUP };
 
-/* C := sums, or C += sums, in a row of at most 8 columns. */
+/* Stores a row of up to 8 sums: C := sums, or C += sums if `add`. */
 static inline void NAME(store_row)(T *c, V left, V right, int64_t columns, bool add)
 {
     T row[CPU_NEON_LINES] = {0};
@@ -31,7 +31,8 @@ static inline void NAME(store_row)(T *c, V left, V right, int64_t columns, bool 
     if (!whole) memcpy(c, row, (size_t)columns * sizeof *c);
 }
 
-/* Multiplies a panel of A by a panel of B. rows, columns: of C from `c` to its end. */
+/* Multiplies a panel of A by a panel of B. rows, columns: the part of C behind `c`, of which the
+ * tile covers at most 8 x 8. */
 static void NAME(tile)(int64_t groups, const int8_t *a, const int8_t *b, T *c, int64_t ldc,
                        int64_t rows, int64_t columns, bool add)
 {
@@ -46,7 +47,8 @@ static void NAME(tile)(int64_t groups, const int8_t *a, const int8_t *b, T *c, i
         if (i < rows) NAME(store_row)(c + i * ldc, ROW(sums, i, 0), ROW(sums, i, 1), columns, add);
 }
 
-/* CPU_WORDS_LINES rows of A stay in the L1 cache. A panel of B is read from L2 once for them. */
+/* Loop order: for CPU_WORDS_LINES rows of A, which stay in the L1 cache, each panel of B is read
+ * once from L2. */
 static void NAME(multiply)(const cpu_words_product *x)
 {
     const int64_t m = x->a.lines, n = x->b.lines, ldc = x->ldc;

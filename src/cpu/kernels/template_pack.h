@@ -3,7 +3,7 @@
  * Part of template.h: packing a panel of A or B (cpu_pack_fn).
  */
 
-/* Stores the first `lanes` lanes, at most VLEN; none if lanes <= 0. */
+/* Stores the first min(lanes, VLEN) lanes; nothing if lanes <= 0. */
 INLINE void NAME(store_lanes)(T *to, int64_t lanes, V x)
 {
     if (lanes >= VLEN)
@@ -20,8 +20,8 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
     if (width <= VLEN) { /* rows of A: a step is one vector */
         const MASK in = MASK_OF((int)count), out = MASK_OF((int)width);
         int64_t p = 0;
-        /* Stores whole vectors: the next steps overwrite the surplus lanes. A masked store of AVX2
-         * takes 12 cycles on AMD's Zen. */
+        /* Stores whole vectors although only `width` lanes are valid: the next step overwrites the
+         * surplus lanes. A masked store of AVX2 would take 12 cycles on AMD's Zen. */
         for (; p * width + VLEN <= k * width; p++)
             STORE(dst + p * width, LOAD_MASKED(src + p * ld, in));
         for (; p < k; p++)
@@ -51,9 +51,9 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
     }
 }
 
-/* Transposes VLEN x VLEN blocks in registers. As in copy(), a last vector with fewer lanes is
- * stored whole. Its surplus lanes are overwritten by the next step, whose first vectors are stored
- * later, because the last vectors of all steps are stored first. */
+/* Packs by transposing VLEN x VLEN blocks in registers. As in copy(), the last vector of a step is
+ * stored whole, and its surplus lanes reach into the next step. Therefore the last vectors of all
+ * steps are stored first, and the first vectors overwrite the surplus lanes later. */
 static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t ld, int64_t count,
                              int64_t k)
 {

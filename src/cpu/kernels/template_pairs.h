@@ -15,19 +15,20 @@ INLINE VECTOR ON_VECTOR(pairs)(T re, T im)
     return CPU_PAIRS(LANES, low, high);
 }
 
-/* The complex elements of z with real and imaginary parts exchanged. */
+/* z with the real and imaginary part of each complex element exchanged. */
 INLINE VECTOR ON_VECTOR(exchanged)(VECTOR z)
 {
     return CPU_EXCHANGED(LANES, z);
 }
 
-/* The elements of a*b, given the sums x and y of template_complex.h. */
+/* The complex elements of a*b from the sums x and y, which the head of template_complex.h
+ * defines. */
 INLINE VECTOR ON_VECTOR(joined)(VECTOR x, VECTOR y, VECTOR x_signs, VECTOR y_signs)
 {
     return ADD(y_signs, ON_VECTOR(exchanged)(y), x_signs * x);
 }
 
-/* Each complex element of z times (re, im). If im is 0, both parts are multiplied by re. */
+/* (re + i*im) * z for each complex element of z. If im is 0, each part is only multiplied by re. */
 INLINE VECTOR ON_VECTOR(scaled)(VECTOR z, T re, T im)
 {
     const VECTOR product = SET(re) * z;

@@ -8,7 +8,8 @@ static double NAME(fma_loop)(int64_t rounds, double *sink)
 {
     enum { CHAINS = MR * NV < 10 ? MR * NV : 10, REPEATS = 8 };
     V acc[CHAINS];
-    /* x is unknown to the compiler, which thus keeps the loop. The factor y keeps sums finite. */
+    /* x comes from memory, so that the compiler cannot remove the loop. The factor y = 0.5 keeps
+     * the sums finite. */
     const V x = BROADCAST((T)*sink), y = BROADCAST((T)0.5);
     UNROLL
     for (int i = 0; i < CHAINS; i++)

@@ -3,8 +3,8 @@
  * Part of template.h, for f32: a matrix of f16, bf16 or int8 times a vector of f32.
  */
 
-/* Rows are prefetched. A row of short elements reaches the end of a page, where hardware
- * prefetchers stop, sooner than a row of f32. */
+/* dot() prefetches rows of short types by software, because hardware prefetchers stop at the end of
+ * a page and a row of short elements spans only a part of a page. */
 #define E            uint16_t
 #define OF(x)        NAME(x##_of_f16)
 #define LOAD_E(p)    LOAD_F16(p)
@@ -17,7 +17,7 @@
 #define FETCH_ROW(p) __builtin_prefetch(p)
 #include "cpu/kernels/template_vector.h"
 
-/* Four dot products of int8, modulo 2^32. gcc vectorises the loop, on x86 by VPMADDWD. */
+/* Four dot products of int8, modulo 2^32. gcc vectorises this loop, on x86 with VPMADDWD. */
 static void NAME(dot_4_of_i8)(uint32_t y[4], const int8_t *const M[4], int64_t k, const int16_t *x)
 {
     const int8_t *const a = M[0], *const b = M[1], *const c = M[2], *const d = M[3];
@@ -40,7 +40,8 @@ static void NAME(dot_of_i8)(void *to, const void *from, int64_t ld, int64_t rows
     int16_t integers[CPU_VECTOR_STEPS];
     for (int64_t p = 0; p < k; p++)
         integers[p] = (int16_t)x[p];
-    for (int64_t i = 0; i < rows; i += 4) { /* beyond the last row, reads the last row again */
+    for (int64_t i = 0; i < rows; i += 4) { /* i + q is limited to the last row, which is read
+                                               again */
         const int8_t *four[4];
         for (int q = 0; q < 4; q++)
             four[q] = M + NAME(least)(i + q, rows - 1) * ld;
@@ -49,7 +50,7 @@ static void NAME(dot_of_i8)(void *to, const void *from, int64_t ld, int64_t rows
     }
 }
 
-/* combine() for int8 is exact in f32 for up to 1024 steps, whose sums are at most 2^10 * 2^14. */
+/* combine() for int8 in f32 is exact up to k = 1024: |sum| <= 2^10 * 2^14 = 2^24. */
 #define WITHOUT_DOT
 #define E         int8_t
 #define OF(x)     NAME(x##_of_i8)

@@ -5,15 +5,15 @@
  * remaining rows need no padding.
  */
 
-/* The variants of one size. Columns: size, layout of a, whether the last vector is partial, use of
- * b, suffix of the name. */
+/* The variants of one tile size. Columns: rows, vectors, layout of a, whether the last vector is
+ * partial, use of b, suffix of the function's name. */
 #define TILE_VARIANTS(X, mr, nv)                                                                   \
     X(mr, nv, CPU_A_ROWS, false, CPU_B_READ, _rows)                                                \
     X(mr, nv, CPU_A_COLS, false, CPU_B_READ, _cols)                                                \
     X(mr, nv, CPU_A_ROWS, true, CPU_B_READ, _rows_masked)                                          \
     X(mr, nv, CPU_A_COLS, true, CPU_B_READ, _cols_masked)
 
-/* Tiles of MR rows that prefetch the next panel of b, and those that copy b. */
+/* The additional variants of tiles of MR rows: they prefetch the next panel of b, or copy b. */
 #define TALLEST_VARIANTS(X, mr, nv)                                                                \
     X(mr, nv, CPU_A_ROWS, false, CPU_B_FETCH, _rows_fetching)                                      \
     X(mr, nv, CPU_A_ROWS, false, CPU_B_COPY, _rows_copying)                                        \

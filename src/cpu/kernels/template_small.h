@@ -17,22 +17,24 @@
 
 _Static_assert(NV <= SMALL_NV && SMALL_NV <= CPU_MAX_SMALL_NV, "the table has no other panels");
 
-/* The operands of a tile of a small product. */
+/* The operands of one register tile of a small product. */
 typedef struct NAME(small_operands) {
     const char *a, *b;
-    int64_t a_row, a_step, b_step; /* bytes from one row of op(A), or step of k, to the next */
+    int64_t a_row, a_step, b_step; /* bytes between two rows of op(A), and between two steps of k in
+                                      op(A) and op(B) */
     int64_t k, ldc;
     T *c;
     MASK mask;
-    bool has_beta; /* known before the sums, so that the branch on it never waits for them */
-    /* Not values, which would take registers that the sums of the largest tile need. */
+    bool has_beta; /* beta != 0. A member, so that the branch need not wait for the sums */
+    /* Pointers, because the values would occupy registers that the sums of the largest tile
+     * need. */
     const double *alpha, *beta;
 #if PARTS == 2
     const tgl_complex_part *complex;
 #endif
 } NAME(small_operands);
 
-/* One tile. mr, nv and tail are constants. */
+/* Computes one register tile. mr, nv and tail are compile-time constants. */
 INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
                              const NAME(small_operands) * x)
 {
@@ -58,8 +60,8 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
     const MASK mask = x->mask;
     const int64_t a_step = x->a_step, b_step = x->b_step;
     int64_t a_row = x->a_row;
-    /* Without this asm the compiler computes the multiples of a_row for all tile sizes before the
-     * first tile. */
+    /* This asm hides a_row. Without it the compiler computes 2*a_row, 3*a_row, ... for all tile
+     * sizes before the first tile. */
     __asm__ volatile("" : "+r"(a_row));
     for (int64_t p = x->k; p > 0; p--, a += a_step, from += b_step) {
         const T *b = (const T *)(const void *)from;
@@ -78,7 +80,8 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
             for (int j = 0; j < whole; j++)
                 acc[q][j] = FMA(broadcast, row[j], acc[q][j]);
 #ifdef HALF_V
-            if (half) { /* with one whole vector, loading the element again is 9 % faster */
+            if (half) { /* if whole == 1, a second load of the element is 9 % faster than
+                           HALF_OF() */
                 const HALF_V element_half =
                     whole > 1 ? HALF_OF(broadcast) : HALF_BROADCAST(element);
                 half_acc[q] = HALF_FMA(element_half, half_row, half_acc[q]);
@@ -131,8 +134,8 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
     }
 }
 
-/* Multiplies all rows of op(A) by a panel of op(B), in tiles with as many rows as possible; the
- * last two tiles have nearly equal size. */
+/* Multiplies all rows of op(A) by a panel of op(B). Tiles have the maximum number of rows, except
+ * the last two, which have nearly equal heights. */
 INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small_product *product,
                               const void *b, int64_t ldb, void *c, int columns)
 {
@@ -184,7 +187,7 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         NAME(small_panel)(nv, tail, x, b, ldb, c, columns);                                        \
     }
 
-/* The functions for panels of `nv` vectors, one for each cpu_tail. */
+/* Defines the functions for panels of `nv` vectors, one for each cpu_tail. */
 #ifdef HALF_V
 #define SMALL_HALF(nv)    SMALL_PANEL(nv, CPU_TAIL_HALF, _half)
 #define SMALL_OF_HALF(nv) NAME(small_##nv##_half)

@@ -15,8 +15,8 @@
  * NAME(kind) are constants.
  */
 
-/* Prefetches nv vectors, which may begin in the middle of a cache line. write, where: the arguments
- * of __builtin_prefetch(), which are constants. */
+/* Prefetches nv vectors, whose first byte may lie within a cache line. write, where: the constant
+ * arguments rw and locality of __builtin_prefetch(). */
 #define PREFETCH_ROW(nv, from, write, where)                                                       \
     do {                                                                                           \
         UNROLL                                                                                     \
@@ -38,11 +38,11 @@ static __attribute__((noinline)) void NAME(fetch_rows)(const T *c, int64_t ldc, 
 
 /* The properties of a tile function. */
 typedef struct NAME(kind) {
-    int mr, nv; /* rows, each of which has PARTS rows of sums in registers, and vectors */
+    int mr, nv; /* rows of C (each has PARTS rows of sums in registers), and vectors per row */
     cpu_layout layout;
     bool masked; /* the last vector is partial */
     cpu_use use;
-    int group; /* STEPS. With the macro in place of this member gcc 12 spills addresses */
+    int group; /* STEPS. A member, because gcc 12 spills addresses if the macro is used directly */
 } NAME(kind);
 
 INLINE NAME(kind) NAME(kind_of)(int mr, int nv, cpu_layout layout, bool masked, cpu_use use)
@@ -50,16 +50,17 @@ INLINE NAME(kind) NAME(kind_of)(int mr, int nv, cpu_layout layout, bool masked, 
     return (NAME(kind)){mr, nv, layout, masked, use, STEPS};
 }
 
-/* Where a tile reads its operands, and where it copies b to. a1 is the distance in bytes from `a`
- * to line 1 of A, a3 to line 3, and so on; b1 and b3 are distances from `b`. Lines 2, 4 and 6 need
- * no register of their own: an address of x86 may contain 2 * a1, 4 * a1 or 2 * a3. */
+/* The read positions of a register tile, and where it copies b to. a1, a3, a5, a7: distances in
+ * bytes from `a` to lines 1, 3, 5, 7 of A; b1, b3: distances from `b` to rows 1 and 3. Lines 2, 4
+ * and 6 need no register: x86 addressing modes compute 2 * a1, 4 * a1 and 2 * a3. */
 typedef struct NAME(cursor) {
     const char *a, *b;
     T *copied;
     int64_t a1, a3, a5, a7, b1, b3;
 } NAME(cursor);
 
-/* Line i of A: a row of op(A) in the layout CPU_A_ROWS, a step of k in CPU_A_COLS. */
+/* Address of line i of A. A line is a row of op(A) with CPU_A_ROWS, and a step of k with
+ * CPU_A_COLS. */
 INLINE const T *NAME(line_of_a)(const NAME(kind) t, const int i, const NAME(cursor) * at)
 {
     int64_t offset = i * at->a1;
@@ -70,8 +71,9 @@ INLINE const T *NAME(line_of_a)(const NAME(kind) t, const int i, const NAME(curs
     return (const T *)(const void *)(at->a + offset);
 }
 
-/* Step u of an iteration, a rank-1 update: acc[i][j] += a[i] * b[j]. The parts of a complex element
- * of A multiply b one by one, as two rows of a real matrix would. */
+/* One step of k, a rank-1 update: acc[i][j] += a[i] * b[j]. u: number of the step in the iteration.
+ * The real and the imaginary part of an element of A multiply b separately, like two rows of a real
+ * matrix. */
 INLINE void NAME(step)(const NAME(kind) t, const int u, MASK mask, NAME(cursor) * at,
                        V acc[MR * PARTS][SMALL_NV])
 {
@@ -103,12 +105,12 @@ INLINE void NAME(step)(const NAME(kind) t, const int u, MASK mask, NAME(cursor) 
     }
 }
 
-/* Runs `rounds` iterations of `steps` steps each; `steps` is t.group, or 1 for the remainder of k.
+/* Runs `rounds` iterations of `steps` steps of k. steps: t.group, or 1 for the remainder of k.
  *
- * The empty asm hides the addresses from the optimiser, which would compute the address of each
- * element of an iteration before the loop and spill most of them. It also keeps the loads of a step
- * behind those of the step before. It names only addresses that some step uses, because each one
- * that it names takes a register. */
+ * The empty asm hides the addresses from the optimiser. Otherwise gcc would compute the address of
+ * each element of an iteration before the loop, and spill most of them. The asm also keeps the
+ * loads of step u + 1 behind those of step u. It names only addresses that are used, because each
+ * one that it names occupies a register. */
 INLINE void NAME(steps)(const NAME(kind) t, const int steps, int64_t rounds, MASK mask,
                         NAME(cursor) * at, V acc[MR * PARTS][SMALL_NV])
 {
@@ -132,9 +134,8 @@ INLINE void NAME(steps)(const NAME(kind) t, const int steps, int64_t rounds, MAS
     }
 }
 
-/* C := alpha*acc + beta*C. The empty asm hides the address of each row from the optimiser, which
- * would compute the addresses of all rows before the loop over k and spill registers to keep them.
- */
+/* C := alpha*acc + beta*C. The empty asm hides each row's address from the optimiser, which would
+ * otherwise compute the addresses of all rows before the loop over k and spill registers. */
 INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK mask, T *c,
                              int64_t ldc, T alpha, T beta, V acc[MR * PARTS][SMALL_NV])
 {
@@ -200,10 +201,10 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
         for (int j = 0; j < nv; j++)
             acc[i][j] = BROADCAST(0);
     }
-    /* Issued all at once, prefetches would delay the loads of a and b. The steps of k are therefore
-     * divided into runs, multiples of STEPS: each run prefetches one row of C and some rows of
-     * beside->ahead. If k is short, there are no runs unless there is something ahead to prefetch,
-     * and all rows of C are prefetched at once (docs/notes/2026-11-26-cpu-kernels.md). */
+    /* Prefetches are spread over the loop over k, because many at once would delay the loads of a
+     * and b. The loop is divided into runs of some steps, a multiple of STEPS. Each run prefetches
+     * one row of C and some rows of beside->ahead. If k < LONG_K and there is nothing ahead, one
+     * run prefetches all rows of C at once (docs/notes/2026-11-26-cpu-kernels.md). */
     enum { LONG_K = 128, SHORT_RUN = STEPS > 2 ? 16 : 4 };
     int64_t runs = mr, run = (k + mr * group - 1) / (mr * group) * group;
     if (k < LONG_K) {

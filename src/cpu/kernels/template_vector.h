@@ -26,8 +26,8 @@ INLINE V OF(load_first)(const E *from, int lanes)
 #endif
 
 #ifndef WITHOUT_DOT
-/* Computes `rows` dot products at once; `rows` is a constant. ahead: the distance in elements from
- * an element that is loaded to the element that is prefetched. */
+/* y[i] := dot product of row i of M and x, for i < rows; `rows` is a compile-time constant. ahead:
+ * prefetch distance in elements. */
 INLINE void OF(dot_rows)(const int rows, int64_t ahead, T *y, const E *M, int64_t ld, int64_t k,
                          const T *x)
 {
@@ -61,9 +61,9 @@ INLINE void OF(dot_rows)(const int rows, int64_t ahead, T *y, const E *M, int64_
         y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
 }
 
-/* Prefetches the next rows. With AVX-512 it prefetches only rows of at most 4 KB: without
- * prefetching, longer rows are read 20 % faster, but rows of 2 KB 30 % slower (Intel Xeon). With
- * AVX2 prefetching pays for rows of any length (Zen 4). */
+/* y := M*x, with prefetches of the following rows. With AVX-512 only rows of at most 4 KB are
+ * prefetched: without prefetching an Intel Xeon reads rows of 2 KB 30 % slower, but longer rows 20
+ * % faster. With AVX2 rows of any length are prefetched: it pays on Zen 4. */
 static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *by)
 {
     T *y = to;
@@ -77,8 +77,8 @@ static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_
 }
 #endif
 
-/* y[0..n) := sum if `first`, else y + sum. The sum is that of x[p] times row p of M for p < rows;
- * `rows` and `first` are constants. */
+/* y[j] := sum if `first`, else y[j] + sum, for j < n, with sum = sum over p < rows of x[p] * M[p*ld
+ * + j]. `rows` and `first` are compile-time constants. */
 INLINE void OF(combine_rows)(const int rows, const bool first, T *y, const E *M, int64_t ld,
                              int64_t n, const T *x)
 {
@@ -105,7 +105,8 @@ INLINE void OF(combine_rows)(const int rows, const bool first, T *y, const E *M,
     }
 }
 
-/* A part of y stays in the L1 cache while all rows of M are added to it, eight at a time. */
+/* y := x*M, in parts of PIECE elements of y: a part stays in the L1 cache while all rows of M are
+ * added to it, eight rows at a time. */
 static void OF(combine)(void *to, const void *from, int64_t ld, int64_t n, int64_t k,
                         const void *by)
 {

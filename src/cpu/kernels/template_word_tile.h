@@ -15,8 +15,8 @@
  */
 #include "cpu/kernels/word_tiles.h"
 
-/* Rows of the register tile. Its 16 vectors of sums hide the latency of the instructions, which on
- * Zen 4 is 6 cycles for VDPBF16PS and 4 for VPDPBUSD. */
+/* Rows of the register tile. Its 16 vectors of sums, MR x 2, are independent chains that hide the
+ * latency of the instructions: on Zen 4, 6 cycles of VDPBF16PS and 4 of VPDPBUSD. */
 enum { MR = 8 };
 
 static inline __m512i load_groups(const char *from)
@@ -31,12 +31,12 @@ static inline __m512i broadcast_group(const char *from)
 
 /* ---- Prefetching ----------------------------------------------------------------------------- */
 
-/* The next blocks of A and B, which are prefetched while blocks are multiplied, a few cache lines
- * at each step. Packing them has no arithmetic that could hide the time of reading memory. */
+/* Prefetches the next blocks of A and B while the present ones are multiplied, a few cache lines in
+ * each step. Otherwise packing them, which has little arithmetic, would wait for memory. */
 typedef struct prefetcher {
     cpu_words_next next[2];
-    int64_t offset; /* offset of the next bytes to prefetch in the first row of next[0] */
-    int64_t lines;  /* cache lines to prefetch at each step */
+    int64_t offset; /* offset in bytes of the next cache line to prefetch, from next[0].at */
+    int64_t lines;  /* number of cache lines to prefetch in each step */
 } prefetcher;
 
 enum { LINE = 64 };
@@ -65,18 +65,18 @@ static inline void prefetch_some(prefetcher *x)
 
 /* ---- Multiplying ----------------------------------------------------------------------------- */
 
-/* The part of C to which the sums of a tile are stored. */
+/* The part of C that receives the sums of a register tile. */
 typedef struct target {
     ELEMENT *c;
     int64_t ldc, rows;
     __mmask16 columns[2]; /* the valid lanes of each vector */
     bool add;             /* C += sums; else C := sums */
-    const char *offsets;  /* the data behind the panel of B, which FIRST_SUMS reads */
+    const char *offsets;  /* data that packing put behind the panel of B; argument of FIRST_SUMS */
 } target;
 
-/* Multiplies MR rows of a panel of A, which begin at a, by `nv` tiles of a panel of B, one or two,
- * a constant. Rows of the panel beyond the matrix are zeros, and their sums are not stored. ahead:
- * a part of the next panel of B, which is prefetched. */
+/* Computes a register tile: MR rows of a panel of A, from `a` on, times `nv` tiles (1 or 2, a
+ * constant) of a panel of B. Rows beyond the matrix are zeros; their sums are not stored. ahead: a
+ * part of the next panel of B, which is prefetched. */
 static inline __attribute__((always_inline)) void
 multiply_word_tile(const int nv, int64_t k, const char *a, const char *b, const char *ahead,
                    const target *to, prefetcher *beside)
@@ -124,7 +124,8 @@ multiply_word_tile(const int nv, int64_t k, const char *a, const char *b, const 
     }
 }
 
-/* Multiplies one panel of A by one panel of B. rows, columns: of this part of C, at most LINES. */
+/* Multiplies one panel of A by one panel of B. rows, columns: valid rows and columns of this part
+ * of C, at most LINES. */
 static void multiply_word_panels(int64_t rows, int64_t columns, int64_t k, const char *a,
                                  const char *b, target to, prefetcher *beside)
 {

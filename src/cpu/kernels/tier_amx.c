@@ -14,10 +14,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Needed around loads and stores of tiles: the compiler does not know that they access memory. */
+/* A compiler barrier around loads and stores of tiles: the compiler does not know that the
+ * intrinsics access memory. */
 #define MEMORY_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* sum += a*b for tiles with these numbers, of int8 if is_i8 (a constant), else of bf16. */
+/* sum += a*b, where the arguments are numbers of tile registers. is_i8: a constant; true for int8,
+ * false for bf16. */
 #define MULTIPLY(is_i8, sum, a, b)                                                                 \
     do {                                                                                           \
         if (is_i8)                                                                                 \
@@ -26,14 +28,14 @@
             _tile_dpbf16ps(sum, a, b);                                                             \
     } while (0)
 
-/* These macros multiply up to two tiles of A by up to two tiles of B. MULTIPLY_A loads the tiles of
- * A first, MULTIPLY_B those of B, MULTIPLY_BOTH all of them. Tiles 0 to 3 are sums, in two rows of
- * two; 4 and 5 are tiles of A, 6 and 7 of B. Each tile is loaded right before its first use, which
- * is 5 % faster than loading all first. A panel of A stays in the L1 cache; B is read once for each
- * panel of A, by loads that do not keep it there.
+/* Multiply up to two tiles of A by up to two tiles of B. MULTIPLY_A first loads the tiles of A,
+ * MULTIPLY_B those of B, MULTIPLY_BOTH all of them. Tile registers: 0 to 3 are the 2 x 2 sums, 4
+ * and 5 are A, 6 and 7 are B. Each tile is loaded right before its first use, which is 5 % faster
+ * than loading all tiles first. A panel of A stays in the L1 cache. B is read once for each panel
+ * of A, with TILELOADDT1, which hints not to keep it there.
  *
- * tall, wide: whether there are two tiles of A, of B; constants. row, second: bytes from one row of
- * a tile of A to the next row, and to the second tile. */
+ * tall, wide: whether there is a second tile of A, of B; constants. row: bytes between two rows of
+ * a tile of A. second: bytes from the first to the second tile of A. */
 #define MULTIPLY_A(i8, tall, wide, a, row, second)                                                 \
     do {                                                                                           \
         _tile_loadd(4, a, row);                                                                    \
@@ -77,24 +79,24 @@
             function(__VA_ARGS__, false, false);                                                   \
     } while (0)
 
-/* The product of digit i of A and digit j of B has the order i + j. All products of one order are
- * added to one sum. low*low, the only one of order 4, is left out. LONGEST_ORDER has the most
- * products. */
+/* Digit i of A times digit j of B has order i + j, and the weight 2^(-8*(i + j)). All products of
+ * one order are added to one sum. low*low, the only product of order 4, is not computed.
+ * LONGEST_ORDER is the order with the most products. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
-/* If C has at most this many elements (256 KB), tiles are stored to C directly, not to a buffer: a
- * product of 128 cubed then takes 14 % less time. With a C of 1 MB, which is not in the L2 cache,
- * direct stores wait for memory, and the product takes 10 % more time. */
+/* If C has at most this many elements (256 KB), tiles are stored directly to C, not to a buffer.
+ * For 128 cubed this takes 14 % less time. For a C of 1 MB, which exceeds L2, it would take 10 %
+ * more, because the stores wait for memory. */
 enum { MOST_TO_C = 256 * 256 };
 
-/* The sums of a panel of A and a panel of B. AVX-512 adds them to C while the next panels are
- * multiplied, a few rows at each step. If tiles loaded C and added to it, its denormal numbers
- * would count as zero. */
+/* The sums of one panel of A times one panel of B. AVX-512 instructions add them to C while the
+ * next panels are multiplied, a few rows per step. The tile instructions cannot do this addition:
+ * they treat denormal numbers of C as zero. */
 typedef struct panel_sums {
     float tiles[4][TILE_ROWS][16] __attribute__((aligned(64))); /* int32 for int8 */
-    float *c; /* the first row that is not added yet */
+    float *c; /* row `row` of this part of C, the next to receive its sums */
     int64_t ldc;
-    int64_t row, rows;    /* row: index of the row at `c`; rows: their number */
+    int64_t row, rows;    /* row: index of the next row to add; rows: number of rows */
     __mmask16 columns[2]; /* valid columns of the left and the right tiles */
     bool add;             /* C += sums; else C := sums */
     bool to_c;            /* whole tiles are stored to C, not to this buffer */
@@ -123,7 +125,7 @@ static inline void add_sums_rows(panel_sums *x, int64_t count, const bool is_i8)
     }
 }
 
-/* Bytes of the tiles of one step of a panel, by kind. */
+/* Bytes of a panel for one step of tiles (32 or 64 steps of k), all words or digits together. */
 static inline int64_t step_bytes(const cpu_word_kind kind)
 {
     return kind == CPU_WORDS_F32 || kind == CPU_DIGITS_F32 ? 3 * CPU_WORDS_BYTES
@@ -131,14 +133,15 @@ static inline int64_t step_bytes(const cpu_word_kind kind)
                                                            : CPU_WORDS_BYTES;
 }
 
-/* Where the tiles of A are: packed, or in A itself. The distances are in bytes: to the next row of
- * a tile, to the second tile of a panel, to the next step, and to the next panel. */
+/* Where the tiles of A are: in packed panels, or in A itself. at: the first tile. The other members
+ * are distances in bytes: between the rows of a tile (row), the two tiles of a panel (second),
+ * tiles along k (step), and panels (panel). */
 typedef struct a_tiles {
     const char *at;
     int64_t row, second, step, panel;
 } a_tiles;
 
-/* Adds all products of bf16 words (cpu_words.h) for one step of tiles, the smallest first, but not
+/* Adds all products of words (cpu_words.h) for one step of tiles, the smallest first. Exception:
  * high*high of f16, which multiply_panels_amx() adds last. */
 static inline __attribute__((always_inline)) void
 multiply_word_steps(const a_tiles *x, const char *a, const char *b, const cpu_word_kind kind,
@@ -165,8 +168,8 @@ multiply_word_steps(const a_tiles *x, const char *a, const char *b, const cpu_wo
     }
 }
 
-/* Multiplies one panel of A, at `a`, by one panel of B. Meanwhile adds the sums of the previous
- * panels to C. The products high*high of f16 come last: the sums of the others are small, and so
+/* Multiplies one panel of A, at `a`, by one panel of B, and meanwhile adds the sums of the previous
+ * panels to C. For f16, high*high is added in a second loop: the sums before it are small, and so
  * are their rounding errors. */
 static inline __attribute__((always_inline)) void
 multiply_panels_amx(const a_tiles *x, const char *a, const char *b, int64_t k, panel_sums *sums,
@@ -186,8 +189,8 @@ multiply_panels_amx(const a_tiles *x, const char *a, const char *b, int64_t k, p
         MULTIPLY_BOTH(false, tall, wide, a + p * x->step, ROW, TILE, b + p * step_bytes(kind));
 }
 
-/* Stores the sums of LINES x LINES elements of C, or of m x n if that is less: to C itself, or to
- * the buffer, from which they are added while the next panels are multiplied. */
+/* Stores the sums of min(m, LINES) x min(n, LINES) elements: directly to C, or to the buffer, from
+ * which they are added to C while the next panels are multiplied. */
 static inline void store_sums(panel_sums *x, float *c, int64_t m, int64_t n)
 {
     const bool to_c = x->to_c && m >= LINES && n >= LINES;
@@ -233,8 +236,8 @@ static inline __attribute__((always_inline)) void multiply_by_tiles(int64_t m, i
     add_sums_rows(&sums, LINES, kind == CPU_WORDS_I8);
 }
 
-/* Two functions for each kind of words: for tiles of A at any distances, and for packed tiles. They
- * do not prefetch the next blocks, which was slower. */
+/* Defines two functions for each kind of words: multiply_tiles_* takes tiles of A at any distances,
+ * multiply_* takes packed panels. They do not prefetch the next blocks, because that was slower. */
 #define MULTIPLY_KIND(suffix, kind)                                                                \
     static __attribute__((noinline)) void multiply_tiles_##suffix(const cpu_words_product *x,      \
                                                                   const a_tiles *a)                \
@@ -252,7 +255,7 @@ MULTIPLY_KIND(f32, CPU_WORDS_F32)
 MULTIPLY_KIND(f16, CPU_WORDS_F16)
 MULTIPLY_KIND(i8, CPU_WORDS_I8)
 
-/* The tiles of an A that is read in place, not packed. element: bytes of an element of A. */
+/* The tiles of an A that is not packed. element: bytes of an element of A. */
 static a_tiles tiles_of(const cpu_words_source *a, int64_t element)
 {
     const int64_t line = a->ld * element;
@@ -273,19 +276,19 @@ static void multiply_unpacked_i8(const cpu_words_product *x)
 
 /* ---- Digits ---------------------------------------------------------------------------------- */
 
-/* The sums of a panel of A and a panel of B, for each order, exact in int32. They are added to C
- * while the next panels are multiplied. */
+/* The sums of one panel of A times one panel of B, for each order, exact in int32. They are added
+ * to C while the next panels are multiplied. */
 typedef struct digit_sums {
     int32_t tiles[DIGIT_ORDERS][4][TILE_ROWS][16] __attribute__((aligned(64)));
-    float *c; /* the first row that is not added yet */
+    float *c; /* row `row` of this part of C, the next to receive its sums */
     int64_t ldc;
-    int64_t row, rows;    /* row: index of the row at `c`; rows: their number */
+    int64_t row, rows;    /* row: index of the next row to add; rows: number of rows */
     __mmask16 columns[2]; /* valid columns of the left and the right tiles */
     const float *a_unscale, *b_unscale;
     bool add; /* C += sums; else C := sums */
 } digit_sums;
 
-/* Computes 16 elements: order 0 + 2^-8 * order 1 + 2^-16 * order 2 + 2^-24 * order 3. */
+/* 16 elements of C before scaling: sum over the orders t of 2^(-8*t) * (sum of order t). */
 static inline __m512 sum_of_orders(const digit_sums *x, int64_t tile, int64_t row)
 {
     const __m512 base = _mm512_set1_ps(1 / 256.0F);
@@ -313,8 +316,8 @@ static inline void add_digit_rows(digit_sums *x, int64_t count)
         }
 }
 
-/* Adds all products of one order: those of digit order - i of A and digit i of B, first <= i <=
- * last. The loop of LONGEST_ORDER also adds the sums of the previous panels to C. */
+/* Adds all products of one order: digit (order - i) of A times digit i of B, for first <= i <=
+ * last. In the loop for LONGEST_ORDER the sums of the previous panels are also added to C. */
 static inline __attribute__((always_inline)) void
 multiply_order(const char *a, const char *b, int64_t steps, digit_sums *sums, const int order,
                const int first, const int last, const bool tall, const bool wide)
@@ -353,7 +356,7 @@ multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *s
     multiply_order(a, b, steps, sums, 0, 0, 0, tall, wide);
 }
 
-/* all: true to include the products of A's middle and B's low digits. */
+/* Multiplies by digits. all: false to leave out (middle of A) * (low of B). */
 static void multiply_all_digits(const cpu_words_product *x, bool all)
 {
     const int64_t m = x->a.lines, n = x->b.lines;
@@ -390,7 +393,7 @@ static void multiply_fewer_digits(const cpu_words_product *x)
     multiply_all_digits(x, false);
 }
 
-/* Eight tiles of 16 rows of 64 bytes (Intel SDM vol. 2, LDTILECFG). */
+/* Configures eight tile registers of 16 rows of 64 bytes (Intel SDM vol. 2, LDTILECFG). */
 static void configure_tiles(void)
 {
     struct {
@@ -406,24 +409,22 @@ static void configure_tiles(void)
     _tile_loadconfig(&configuration);
 }
 
-/* Without this, the system would save and restore 8 KB of tiles whenever it interrupts the thread.
- */
+/* Otherwise each context switch of the thread would save and restore 8 KB of tile registers. */
 static void release_tiles(void)
 {
     _tile_release();
 }
 
-/* Asks Linux to let this process use AMX; false: it does not. A process needs a permission because
- * the tiles enlarge the frames of signals (Linux: asm/prctl.h, Documentation/arch/x86/xstate.rst).
- */
+/* Asks Linux to permit AMX for this process. Linux requires the request because the tiles enlarge
+ * signal frames (asm/prctl.h, Documentation/arch/x86/xstate.rst). */
 static bool is_permitted(void)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
     return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
-/* Cycles measured on a Xeon, with the same clock for FMAs and tiles. A panel of A takes 32 KB of
- * the L1 cache, or 48 KB for f32. */
+/* The cycles were measured on a Xeon, with FMAs and tile instructions at the same clock. With these
+ * block sizes a panel of A takes 32 KB of the L1 cache, 48 KB for f32. */
 const cpu_words tgl_cpu_words_amx = {
     .name = "AMX",
     .is_permitted = is_permitted,

@@ -33,15 +33,16 @@
 #define COMPLEX_ROWS          CPU_ROWS_3
 #define FOR_VECTORS           CPU_VECTORS_2
 
-/* Steps of k in an iteration of a tile's loop. With four instead of one, products of 64 to 1024
- * cubed are 5 to 10 % faster if another hardware thread uses half of the core, else 1 % (Zen 3;
- * docs/notes/2026-11-26-cpu-kernels.md). */
+/* Steps of k in one iteration of a tile's loop. On Zen 3, four steps instead of one make products
+ * of 64 to 1024 cubed 5 to 10 % faster if the other hardware thread is busy, and 1 % if it is idle
+ * (docs/notes/2026-11-26-cpu-kernels.md). */
 #define STEPS 4
-/* With intrinsics gcc 12 moves the sums of an unrolled loop between registers and spills some. */
+/* An asm, because with intrinsics gcc 12 moves the sums of an unrolled loop between registers and
+ * spills some. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b))
 
-/* The mask of the first n lanes is a window of this table: n words of ones followed by zeros. */
+/* first_lanes(lane_masks + 8 - n) is the mask of the first n lanes: n words of ones, then zeros. */
 static const int32_t lane_masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
 
 static inline __m256i first_lanes(const int32_t *window)
@@ -49,8 +50,8 @@ static inline __m256i first_lanes(const int32_t *window)
     return _mm256_loadu_si256((const __m256i *)window);
 }
 
-/* Stores the first lanes by branches, which are predicted because they are the same in all rows.
- * VMASKMOV to memory would take 6 to 12 cycles on Zen 3 (Fog's instruction tables). */
+/* Stores the first lanes with branches, which are well predicted: `lanes` is the same for all rows
+ * of a tile. VMASKMOV to memory would take 6 to 12 cycles on Zen 3 (Fog's instruction tables). */
 static inline void store_half(double *to, int lanes, __m128d v)
 {
     if (lanes == 1)

@@ -12,13 +12,14 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* The register tile: 8 vectors of sums, 2 of op(B), one of a pair of op(A) and one of products. 8
- * sums are enough, because adding to a sum takes only a VPADDD, whose latency is one cycle. */
+/* The register tile, MR x NR, in 12 of 16 registers: 8 vectors of sums, 2 of op(B), 1 pair of
+ * op(A), 1 of products. 8 chains of sums suffice, because the addition (VPADDD) has a latency of 1
+ * cycle. */
 enum { MR = 4, NV = 2, NR = 8 * NV, STEP_PAIRS = 8 };
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* Loads up to 16 bytes as int16; zeros follow them. */
+/* Loads min(count, 16) bytes as int16, followed by zeros. */
 static inline __m256i load_as_i16(const int8_t *from, int64_t count)
 {
     int8_t bytes[16] = {0};
@@ -27,15 +28,16 @@ static inline __m256i load_as_i16(const int8_t *from, int64_t count)
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)bytes));
 }
 
-/* Stores the pairs of 4 lines for one pair of steps. */
+/* Stores 4 pairs of int16, one of each line, for one pair of steps. half: the half of x to
+ * store. */
 static inline void store_pairs(char *to, __m256i x, const int half)
 {
     _mm_storeu_si128((void *)to,
                      half == 0 ? _mm256_castsi256_si128(x) : _mm256_extracti128_si256(x, 1));
 }
 
-/* Packs 16 steps of each of 4 lines. The steps of a line are contiguous. step: bytes of a panel for
- * a pair of steps. */
+/* Packs 16 steps of 4 lines that are contiguous along k. step: bytes of a panel for a pair of
+ * steps. */
 static inline void gather_line_pairs(char *to, int64_t step, const int8_t *from, int64_t ld,
                                      int64_t lines, int64_t k)
 {
@@ -53,7 +55,8 @@ static inline void gather_line_pairs(char *to, int64_t step, const int8_t *from,
         if (q < count) store_pairs(to + q * step, pairs[q % 4], q / 4);
 }
 
-/* Packs 2 steps of 16 lines. The lines of a step are contiguous. to[i]: the pairs of 4 lines. */
+/* Packs 2 steps of 16 lines that are contiguous in each step. to[i]: receives the pairs of lines 4i
+ * to 4i + 3. */
 static inline void gather_step_pairs(char *const to[4], const int8_t *from, int64_t ld,
                                      int64_t lines, int64_t k)
 {
@@ -65,7 +68,8 @@ static inline void gather_step_pairs(char *const to[4], const int8_t *from, int6
     store_pairs(to[3], high, 1);
 }
 
-/* Packs panels of `width` lines, a multiple of 4. The number of lines is rounded up to 16. */
+/* Packs a block in panels of `width` lines, a multiple of 4. Lines beyond the block, up to a
+ * multiple of 16, are zeros. */
 static inline __attribute__((always_inline)) cpu_exponents
 pack_i16(char *to, const cpu_words_source *s, const int64_t width)
 {
@@ -102,14 +106,15 @@ static cpu_exponents pack_b_i16(void *to, const cpu_words_source *source)
 
 /* ---- Multiplying ----------------------------------------------------------------------------- */
 
-/* All ones in the first n of 8 lanes; n may be negative or larger. */
+/* All ones in the first min(max(n, 0), 8) lanes. */
 static inline __m256i mask_of_lanes(int64_t n)
 {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n > 8 ? 8 : n < 0 ? 0 : n)), lanes);
 }
 
-/* Computes one tile of C. rows, columns: of C from `c` to its end; the tile has at most MR x NR. */
+/* Computes one register tile of C. rows, columns: the part of C behind `c`, of which the tile
+ * covers at most MR x NR. */
 static inline void multiply_tile_i8(int64_t rows, int64_t columns, int64_t k, const char *a,
                                     const char *b, int32_t *c, int64_t ldc, bool add)
 {
@@ -140,7 +145,7 @@ static inline void multiply_tile_i8(int64_t rows, int64_t columns, int64_t k, co
     }
 }
 
-/* A panel of B stays in the L1 cache while all of A is read. */
+/* Loop order: a panel of B stays in the L1 cache while all of A is read. */
 static void multiply_i8_avx2(const cpu_words_product *x)
 {
     const int64_t m = x->a.lines, n = x->b.lines, k = x->a.k, line = (k + 1) / 2 * 4;
@@ -151,8 +156,8 @@ static void multiply_i8_avx2(const cpu_words_product *x)
                              x->ldc, x->add);
 }
 
-/* Zen 4 executes 21 multiply-adds a cycle: VPMADDWD has two of the four pipes and shares them with
- * VPADDD. FMAs reach 14. A panel of B takes 16 KB. */
+/* Zen 4 executes 21 multiply-adds a cycle by VPMADDWD and 14 by f32 FMAs: VPMADDWD runs on two of
+ * the four vector pipes and shares them with VPADDD. A panel of B takes 16 KB. */
 const cpu_words tgl_cpu_words_avx2 = {
     .name = "AVX2",
     .steps = {[CPU_WORDS_I8] = 512},

@@ -33,16 +33,17 @@
 #define COMPLEX_TALLEST_TILES CPU_TALLEST_4x3
 #define COMPLEX_ROWS          CPU_ROWS_4
 #define COMPLEX_WIDE_MR       3
-/* Steps of k in an iteration of a tile's loop. Two instead of one are 3 % faster if another
- * hardware thread uses half of the core, else 0.5 to 1 %; four would be 0 to 1 % faster (Emerald
- * Rapids; docs/notes/2026-11-26-cpu-kernels.md). */
+/* Steps of k in one iteration of a tile's loop. On Emerald Rapids, two steps instead of one are 3 %
+ * faster if the other hardware thread is busy, and 0.5 to 1 % if it is idle. Four steps would gain
+ * 0 to 1 % more (docs/notes/2026-11-26-cpu-kernels.md). */
 #define STEPS       2
 #define FOR_VECTORS CPU_VECTORS_4
 #define SMALL_NV    4
 #define WIDE_MR     6 /* 24 sums, 4 vectors of b and one of a in 32 registers */
 
-/* With intrinsics gcc 12 moves some sums of an unrolled loop between registers. b is an output,
- * though it does not change: gcc could reuse the register of an input for the last sum. */
+/* An asm, because with intrinsics gcc 12 moves some sums of an unrolled loop between registers. b
+ * is declared as an output although it does not change: otherwise gcc could reuse b's register for
+ * the last sum. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %1, %2, %0" : "+v"(sum), "+v"(b) : "v"(a))
 

@@ -27,8 +27,9 @@ void tgl_cpu_multiply_vnni(const cpu_words_product *x)
     multiply_vnni(x);
 }
 
-/* Dot products of `rows` rows, a constant, with x, which is padded with zeros to whole vectors.
- * offset: -128 times the sum of x, which makes up for adding 128 to the elements of M. */
+/* y[i] := dot product of row i of M and x, for i < rows, a compile-time constant. x is padded with
+ * zeros to whole vectors. offset: -128 * sum(x), which corrects for the 128 added to each element
+ * of M. */
 static inline __attribute__((always_inline)) void dot_rows(const int rows, int32_t *y,
                                                            const int8_t *M, int64_t ld, int64_t k,
                                                            const int8_t *x, int32_t offset)

@@ -10,7 +10,8 @@
 #include <arm_neon.h>
 #include <string.h>
 
-/* Adds products to both vectors of sums of row i. Lane `lane` of `rows` has 4 steps of this row. */
+/* Adds the products of row i to its 8 sums, which are two vectors. rows: 4 steps of k of each of 4
+ * rows; lane: the row's lane in it. */
 #define ROW_TIMES_COLUMNS(sums, i, rows, lane)                                                     \
     do {                                                                                           \
         (sums)[2 * (i)] = vdotq_laneq_s32((sums)[2 * (i)], columns[0], rows, lane);                \
@@ -44,9 +45,9 @@ static inline void multiply_group(int32x4_t sums[16], const int8_t *a, const int
 #define ROW(sums, i, half)   (sums)[2 * (i) + (half)]
 #include "cpu/kernels/template_neon_words.h"
 
-/* Cycles were not measured. Neoverse N2 executes two SDOT (32 multiply-adds) or two FMLA (8) per
- * cycle, V1 twice as many (LLVM's scheduling models, after Arm's software optimization guides).
- * SDOT is assumed to reach half of that. */
+/* The cycles are estimates, not measured. Neoverse N2 executes 2 SDOT (32 multiply-adds) or 2 FMLA
+ * (8) a cycle, V1 twice as many (LLVM's scheduling models, after Arm's software optimization
+ * guides). The table assumes half of N2's SDOT rate. */
 const cpu_words tgl_cpu_words_neon_dot = {
     .name = "NEON SDOT",
     .steps = {[CPU_WORDS_I8] = 1024}, /* 32 rows of A take 32 KB, half of the L1 cache */

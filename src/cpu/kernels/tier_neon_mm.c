@@ -16,7 +16,7 @@
 #include <arm_neon.h>
 #include <string.h>
 
-/* Adds the products of 4 pairs of rows and 4 pairs of columns to 16 squares of 2 x 2 sums. */
+/* Multiplies 4 pairs of rows by 4 pairs of columns: adds to 4 x 4 squares of 2 x 2 sums. */
 #define MULTIPLY_PAIRS(sums, a, b)                                                                 \
     do {                                                                                           \
         int8x16_t pairs_a[4], pairs_b[4];                                                          \
@@ -30,7 +30,7 @@
             (sums)[i] = MMLA((sums)[i], pairs_a[i / 4], pairs_b[i % 4]);                           \
     } while (0)
 
-/* The upper or the lower row of two squares of 2 x 2 sums that are side by side. */
+/* One row of two adjacent squares of 2 x 2 sums: 4 sums. is_upper: row 0, else row 1. */
 static inline int64x2_t row_of(int64x2_t left, int64x2_t right, bool is_upper)
 {
     return is_upper ? vzip1q_s64(left, right) : vzip2q_s64(left, right);
@@ -67,11 +67,10 @@ static inline int64x2_t row_of(int64x2_t left, int64x2_t right, bool is_upper)
 #define ROW(sums, i, half)   ROW_OF_SQUARES(V, (sums) + (i) / 2 * 4 + 2 * (half), i)
 #include "cpu/kernels/template_neon_words.h"
 
-/* Cycles were not measured. Neoverse N2 executes two SMMLA (64 multiply-adds), two BFMMLA (32) or
- * two FMLA (8) per cycle, V1 twice as many (LLVM's scheduling models, after Arm's software
- * optimization guides). SMMLA and BFMMLA are assumed to reach half of that. 32 rows of A take 32
- * KB, half of the L1 cache.
- */
+/* The cycles are estimates, not measured. Neoverse N2 executes 2 SMMLA (64 multiply-adds), 2 BFMMLA
+ * (32) or 2 FMLA (8) a cycle, V1 twice as many (LLVM's scheduling models, after Arm's software
+ * optimization guides). The table assumes half of N2's SMMLA and BFMMLA rates. 32 rows of A take 32
+ * KB, half of the L1 cache. */
 const cpu_words tgl_cpu_words_neon_mm = {
     .name = "NEON MMLA",
     .steps = {[CPU_WORDS_BF16] = 512, [CPU_WORDS_I8] = 1024},

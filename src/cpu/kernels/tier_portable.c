@@ -29,7 +29,7 @@
 typedef float vector_f32 __attribute__((vector_size(16)));
 typedef double vector_f64 __attribute__((vector_size(16)));
 
-/* Unaligned loads and stores of all or the first lanes of a vector of one type. */
+/* Defines unaligned loads and stores of a vector, whole or only the first lanes. */
 #define VECTORS(T, V, suffix)                                                                      \
     static inline V load_##suffix(const T *from)                                                   \
     {                                                                                              \
@@ -72,8 +72,8 @@ typedef double vector_f64 __attribute__((vector_size(16)));
 VECTORS(float, vector_f32, f32)
 VECTORS(double, vector_f64, f64)
 
-/* Not inlined: eight of these conversions in a loop, of the rows of a matrix, spill registers and
- * take twice as long. */
+/* Not inlined: if a loop contains this conversion eight times, gcc spills registers and the loop
+ * takes twice as long. */
 static __attribute__((noinline)) vector_f32 widen_f16(const uint16_t *x)
 {
     return (vector_f32){f16_to_f32_portable(x[0]), f16_to_f32_portable(x[1]),

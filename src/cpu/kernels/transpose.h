@@ -8,8 +8,9 @@
 #ifndef TGL_CPU_TRANSPOSE_H
 #define TGL_CPU_TRANSPOSE_H
 
-/* Where lane l of the new x[i] and of the new x[i + d] comes from: lanes 0 to n-1 are those of
- * x[i], n to 2n-1 those of x[i + d]. */
+/* Index of the source of lane l in a butterfly step with distance d, for
+ * __builtin_shufflevector(x[i], x[i + d], ...): LOW for the new x[i], HIGH for the new x[i + d]. 0
+ * to n-1 are lanes of x[i], n to 2n-1 lanes of x[i + d]. */
 #define CPU_LANE_LOW(l, d, n)  ((l) & (d) ? (n) + (l) - (d) : (l))
 #define CPU_LANE_HIGH(l, d, n) ((l) & (d) ? (n) + (l) : (l) + (d))
 

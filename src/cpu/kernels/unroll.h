@@ -24,7 +24,8 @@
 #define CPU_VECTORS_3(f) f(1) f(2) f(3)
 #define CPU_VECTORS_4(f) f(1) f(2) f(3) f(4)
 
-/* CPU_TILES_rxv(f): f(rows, nv) for all tiles up to r rows and v vectors; TALLEST: only r rows. */
+/* CPU_TILES_rxv(f) expands to f(rows, nv) for all tiles of up to r rows and v vectors;
+ * CPU_TALLEST_rxv(f) for those of r rows only. */
 #define CPU_TILES_2x2(f) CPU_ROWS_2(f, 1) CPU_ROWS_2(f, 2)
 #define CPU_TILES_3x2(f) CPU_ROWS_3(f, 1) CPU_ROWS_3(f, 2)
 #define CPU_TILES_3x3(f) CPU_ROWS_3(f, 1) CPU_ROWS_3(f, 2) CPU_ROWS_3(f, 3)

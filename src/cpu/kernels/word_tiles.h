@@ -14,7 +14,7 @@
 
 enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
 
-/* Masks of the first n of 64, 32 or 16 lanes; n may be negative, or exceed the lanes. */
+/* Masks of the first n lanes of 64, 32 or 16. n is clamped to this range. */
 static inline __mmask64 first_of_64(int64_t n)
 {
     return n >= 64 ? ~UINT64_C(0) : n <= 0 ? 0 : (UINT64_C(1) << n) - 1;
@@ -30,14 +30,15 @@ static inline __mmask16 first_of_16(int64_t n)
     return (__mmask16)first_of_32(n);
 }
 
-/* Stores a row of a tile. to: the tiles of a panel for one step of cpu_words.h, as [word][2][row]
- * of 64 bytes. word: index of the bf16 word or of the digit. */
+/* Stores one row of a tile. to: one step of a panel, an array [word][2][16] of rows of 64 bytes.
+ * word: index of the bf16 word or of the digit. tile: 0 or 1. */
 static inline void store_row(char *to, int word, int tile, int row, __m512i x)
 {
     _mm512_store_si512(to + (2 * word + tile) * TILE + row * ROW, x);
 }
 
-/* Transposes tiles of 16 x 16 groups of 4 bytes: lines become steps, and steps lines. */
+/* Transposes each tile as a 16 x 16 matrix of 4-byte groups: rows that are lines become rows that
+ * hold steps, and the reverse. */
 static inline void transpose_tiles(char *tiles, int64_t count)
 {
     typedef int32_t int_vector __attribute__((vector_size(64)));
