@@ -8,17 +8,17 @@
 #include "cpu/plan/word_plan.h"
 #include "problem/scales.h"
 
-/* A product by words (kernels/cpu_words.h) gets one thread for each CYCLES_PER_THREAD cycles that
- * it takes. With AMX these are 4e5 multiply-adds of bf16: the fastest value at 128 cubed. */
+/* Cycles of work that pay for one thread in a product by words (kernels/cpu_words.h). With AMX they
+ * are 4e5 multiply-adds of bf16. At 128 cubed this value was the fastest. */
 static const double CYCLES_PER_THREAD = 1500;
 
-/* Rows of op(A), columns of op(B) and steps of k of the largest block that is converted to f32: the
- * f32 blocks of A, B and the sums take 1.3 MB. Rows are halved only above MIN_ROWS, columns only
- * above MIN_COLUMNS. */
+/* The largest block that is converted to f32: MAX_ROWS of op(A), MAX_COLUMNS of op(B), MAX_STEPS of
+ * k. Its f32 copies of A and B and its sums take 1.3 MB. To get more blocks than threads, rows are
+ * halved down to MIN_ROWS and columns down to MIN_COLUMNS. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
 _Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 
-/* The shape of the f32 product of one block. */
+/* The shape of the f32 product of one block, whose operands are contiguous f32 copies. */
 tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t k, int64_t ldc)
 {
     return (tgl_shape){
@@ -43,8 +43,7 @@ tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t 
     };
 }
 
-/* Chooses the blocks of a matrix times a vector. The part of the vector that a block reads fits in
- * the L1 cache. */
+/* Chooses the blocks of a GEMV. The part of the vector that a block reads fits in the L1 cache. */
 static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
     enum { LINES = 256, LONG_LINES = 4096 };
@@ -83,13 +82,14 @@ static void choose_blocks_of_d(const tgl_shape *s, int threads, cpu_block_plan *
     }
 }
 
-/* Whether no block is converted to f32. */
+/* Whether every block is multiplied by words (cpu_words.h), so that no f32 copy is needed. */
 static bool takes_only_words(const cpu_block_plan *h)
 {
     return h->words != NULL && h->type->sums_are_integers;
 }
 
-/* Bytes of the buffer for a block of op(A) or op(B), which holds f32, words or digits. */
+/* Bytes of the buffer for a block of op(A) or op(B). It holds f32, words or digits, whichever takes
+ * the most memory. lines: rows of op(A) or columns of op(B). */
 static size_t operand_bytes(const cpu_block_plan *h, int64_t lines)
 {
     const size_t words = tgl_cpu_words_bytes(h->type->words, lines, h->word_steps);
@@ -99,13 +99,14 @@ static size_t operand_bytes(const cpu_block_plan *h, int64_t lines)
     return tgl_cpu_aligned(most > f32 ? most : f32);
 }
 
-/* Plans the f32 product of a whole block, whose plan the smaller blocks at the edges use too, and
- * sizes the workspace. */
+/* Plans the f32 product of a whole block, and sizes the workspace. Smaller blocks at the edges use
+ * the same plan. */
 static void plan_product(const tgl_shape *s, const cpu_machine *machine, const cpu_kernels *kernels,
                          cpu_blocking blocking, cpu_block_plan *h)
 {
     const cpu_machine one_thread = {.facts = machine->facts, .threads = 1};
-    /* Rows whose distance is a power of two bytes would share few sets of the caches. */
+    /* If the distance of rows were a power of two, they would compete for few sets of the
+     * caches. */
     h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES) + 16;
     const tgl_shape block = tgl_cpu_block_shape(s, h->rows, h->columns, h->word_steps, h->sum_ld);
     if (!takes_only_words(h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
@@ -117,8 +118,8 @@ static void plan_product(const tgl_shape *s, const cpu_machine *machine, const c
     if (is_converted || tgl_shape_has_blocked_scales(s)) h->product_bytes = h->sum_bytes;
 }
 
-/* Sizes the workspace of a matrix times a vector: for a block's part of the vector in f32 (a_bytes)
- * and gathered from strided elements (b_bytes), sums, a line of the epilogue, and products. */
+/* Sizes the workspace of a GEMV. a_bytes: a block's part of the vector as f32. b_bytes: the same
+ * part gathered from strided elements. Besides: sums, a row for the epilogue, and products. */
 static void plan_vector_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
 {
     const cpu_short type = cpu_short_of(s->type_a);

@@ -12,30 +12,31 @@ typedef struct cpu_block_plan {
     const cpu_type *type;
     const cpu_conversions *conversions;
     const cpu_words *words;       /* NULL: all blocks are converted to f32 */
-    int64_t rows, columns, steps; /* of a block: rows of op(A), columns of op(B), steps of k */
-    bool by_digits;               /* a block is multiplied as int8 digits (CPU_DIGITS_F32,
-                                     cpu_words.h), unless their error would be too large */
-    int64_t word_steps;           /* steps of k of a block that is multiplied without digits */
-    bool is_vector;  /* D has one row or column: elements of the matrix are converted as they are
-                        loaded */
-    cpu_dot_fn *dot; /* is_vector: the kernel for a matrix that is contiguous along k */
-    int64_t blocks_m, blocks_n; /* blocks of D along m and n */
-    int64_t parts; /* parts of k, which threads sum at the same time and then add; 1: k is whole */
-    cpu_plan product; /* the f32 product of a whole block, on one thread */
+    int64_t rows, columns, steps; /* size of a block: rows of op(A), columns of op(B), steps of k */
+    bool by_digits;               /* multiply blocks as int8 digits (CPU_DIGITS_F32, cpu_words.h) if
+                                     their error bound permits it */
+    int64_t word_steps;           /* steps of k in a block that is multiplied without digits */
+    bool is_vector;  /* GEMV: elements of the matrix are converted while they are loaded */
+    cpu_dot_fn *dot; /* GEMV: the kernel for a matrix that is contiguous along k */
+    int64_t blocks_m, blocks_n; /* number of blocks of D along m and n */
+    int64_t parts;    /* split-K: number of parts of k, which threads sum in parallel; 1: k is not
+                         split */
+    cpu_plan product; /* plan of the f32 product of a whole block, on one thread */
     int64_t sum_ld;   /* leading dimension of a block of sums */
-    /* Bytes of the buffers of a thread, which lie in this order: A's block, B's block, sums, a row
-     * of the epilogue, f32 products apart from the sums (0: none). If parts > 1, each job instead
-     * of each thread has a buffer of sum_bytes, which lies behind the memory of all threads. */
+    /* Buffers of a thread, in bytes and in this order: block of A, block of B, sums, a row for the
+     * epilogue, f32 products (0: written directly to the sums). If parts > 1, the sums are instead
+     * in one buffer of sum_bytes per job, behind the memory of all threads. */
     size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes;
-    size_t thread_bytes; /* all buffers of a thread, and the workspace of `product` */
+    size_t thread_bytes; /* bytes of all buffers of a thread and of the workspace of `product` */
 } cpu_block_plan;
 
-/* Plans as tgl_cpu_plan() does. words: what tgl_cpu_words_for() has chosen. *plan refers to *h. */
+/* Plans a product in blocks: fills *h, and *plan, which then points to *h. words: the result of
+ * tgl_cpu_words_for(). blocking: as for tgl_cpu_plan(). */
 void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, const cpu_words *words,
                          cpu_blocking blocking, const cpu_machine *machine, cpu_block_plan *h,
                          cpu_plan *plan);
 
-/* The shape of the f32 product of one block. */
+/* The shape of the f32 product of one block, whose operands are contiguous f32 copies. */
 tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t k, int64_t ldc);
 
 #endif

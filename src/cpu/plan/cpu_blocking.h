@@ -9,7 +9,7 @@
 
 #include "tegula/tegula.h"
 
-/* The maximum size of blocks in each dimension; 0: the planner chooses it. */
+/* Upper limits of the block sizes of a product; 0: the planner chooses. */
 typedef struct cpu_blocking {
     int kc;  /* steps of k between two visits to a tile of C */
     int mc;  /* rows of a block of A, rounded down to whole tiles, at least one tile */

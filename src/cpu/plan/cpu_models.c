@@ -14,12 +14,12 @@ enum { ANY = 0, AVX2 = 32, AVX512 = 64 };
 #define L2    CPU_BEYOND_L2
 #define L3    CPU_BEYOND_L3
 
-/* The first row that fits is taken: a model and tier stands before the model's other tiers, and
- * these before the vendor's other models. The comment of a row names the files in bench/results/
- * that its values were measured with, or the row that it was copied from. The columns are the
- * members of cpu_model, which cpu_models.h explains, in order: model, vector_bytes, few_row_steps,
- * bands, a_block, a_block_min_kb, a_one_block, a_block_max_rows, copies_few_sets, copy_min_columns,
- * batches, batch_min_kb, and the measured blocking {kc, mc} of f32 and of f64. */
+/* The first row that matches is used: rows of a model and tier come before rows for all tiers of
+ * the model, and these before rows for all models of the vendor. Columns: the members of cpu_model
+ * (cpu_models.h), in order: model, vector_bytes, few_row_steps, bands, a_block, a_block_min_kb,
+ * a_one_block, a_block_max_rows, copies_few_sets, copy_min_columns, batches, batch_min_kb, and the
+ * measured blocking {kc, mc} of f32 and of f64. A row's comment names the files in bench/results/
+ * with its measurements, or the row that it was copied from. */
 // clang-format off
 const cpu_model tgl_cpu_models[] = {
     /* model, tier, {each, least}, bands, share, KB, one, rows, sets, columns, batches, KB, f32, f64 */
@@ -37,9 +37,9 @@ const cpu_model tgl_cpu_models[] = {
 
     /* Emerald Rapids: xeon-emerald-rapids/cpu.csv, cpu_random.csv */
     {"GenuineIntel 6.207", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
-    /* Sapphire Rapids, which has the core of 6.207: copied from there */
+    /* Sapphire Rapids, which has the same core as 6.207: copied from that row */
     {"GenuineIntel 6.143", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
-    /* Intel's other models and tiers: copied from 6.207, without bands */
+    /* Intel's other models and tiers: copied from 6.207, but bands are not used */
     {"GenuineIntel",       ANY,    {2,  48}, NEVER, {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
 
     /* All other vendors: copied from Zen 5 */

@@ -19,26 +19,29 @@ typedef struct cpu_block_size {
 
 /* How large the data of a product must be for a rule of the planner to apply. */
 typedef enum cpu_beyond {
-    CPU_NEVER,     /* the rule never applies: it does not pay on this processor */
+    CPU_NEVER,     /* the rule does not pay on this processor and never applies */
     CPU_BEYOND_L2, /* larger than L2 */
-    CPU_BEYOND_L3, /* larger than a core's share of L3 */
+    CPU_BEYOND_L3, /* larger than one core's share of L3 */
 } cpu_beyond;
 
-/* A row: the values for a model of processor and the kernels of a tier. */
+/* A row of the table: tuning values for a processor model and the kernels of a tier. */
 typedef struct cpu_model {
-    const char *model; /* vendor, family and model; only a vendor: all its models; "": all models */
-    int vector_bytes;  /* the tier, by the size of its kernels' vectors; 0: all tiers */
+    const char *model; /* "VENDOR FAMILY.MODEL"; "VENDOR": all its models; "": all models */
+    int vector_bytes;  /* the tier, given by the bytes of its vectors; 0: all tiers */
 
-    /* Steps of k in a block, if C has few rows: `each_row` for each row, but at least `min`. */
+    /* kc if C has few rows: max(each_row * rows of C, min). */
     struct {
         int each_row, min;
     } few_row_steps;
-    cpu_beyond bands; /* if C exceeds this cache and k is short, C is computed in bands of rows */
+    cpu_beyond bands; /* cache that C must exceed to be computed in bands of rows if k is short
+                         (cpu_plan.c) */
 
-    cpu_fraction a_block;     /* a block of A as a fraction of L2, if A has several blocks */
-    int a_block_min_kb;       /* least KB of a block of A, if A has several; at most L2 / 3 */
-    cpu_fraction a_one_block; /* A is one block if it fits in this share of L2 */
-    int a_block_max_rows;     /* rows of a block of A, at most */
+    cpu_fraction a_block;     /* size of a block of A as a fraction of L2, if A has several
+                                 blocks */
+    int a_block_min_kb;       /* minimum size of a block of A in KB, if A has several; at most L2 /
+                                 3 */
+    cpu_fraction a_one_block; /* A is one block if it takes at most this fraction of L2 */
+    int a_block_max_rows;     /* maximum number of rows of a block of A */
 
     bool copies_few_sets; /* rows of A are copied if they lie in few sets of the caches */
     int copy_min_columns; /* rows of A are copied if C has at least this many columns; 0: never */
@@ -47,11 +50,11 @@ typedef struct cpu_model {
     cpu_block_size f32, f64; /* what `tegula tune` found to be faster; 0: cpu_plan.c computes it */
 } cpu_model;
 
-/* The last row is for all models and tiers. */
+/* The table. Its last row matches every model and tier. */
 extern const cpu_model tgl_cpu_models[];
 int tgl_cpu_model_count(void);
 
-/* The first of the rows that is for this model and these kernels. */
+/* The first row that matches this model and these kernels. */
 const cpu_model *tgl_cpu_model_find(const cpu_model *rows, const char *model,
                                     const cpu_kernels *kernels);
 

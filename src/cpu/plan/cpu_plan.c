@@ -9,50 +9,57 @@
 #include "cpu/plan/cpu_models.h"
 #include "cpu/plan/cpu_sharing.h"
 
-/* A product, and what its plan depends on. */
+/* A product, and everything else that its plan depends on. */
 typedef struct plan_input {
     const tgl_shape *shape;
     const cpu_kernels *kernels;
     const cpu_model *model;
-    cpu_blocking blocking;   /* asked for by the caller, or measured; 0: to be computed */
-    int threads;             /* the largest team */
+    cpu_blocking blocking;   /* requested by the caller, or measured (cpu_models.c); 0: to be
+                                computed */
+    int threads;             /* maximum number of threads */
     int64_t l2, l3;          /* bytes */
     int64_t element, mr, nr; /* bytes of an element; rows and columns of the largest tile */
-    cpu_rectangle largest;   /* the largest part of C that a thread computes at once */
+    cpu_rectangle largest;   /* size of the largest rectangle of C that a thread computes at once */
 } plan_input;
 
-/* Limits for all processors. F: from a formula or a manual; M: from a measurement, whose figures
- * are in docs/notes/2026-11-26-cpu-planner.md; C: chosen, and not measured alone. */
+/* Limits that hold for all processors. F: from a formula or a manual. M: measured
+ * (docs/notes/2026-11-26-cpu-planner.md). C: chosen by judgment, without a measurement of its
+ * own. */
 enum {
     /* Caches */
     LINE = 64,          /* F: bytes of a cache line */
-    PAGE = 64 * LINE,   /* F: an L1 cache has 64 sets; addresses at this distance share one */
-    L3_CORES = 8,       /* F: cores of an AMD chiplet, which share its L3 */
-    CORES_OF_BATCH = 3, /* C: no prefetch of a batch that fits in the L3 shares of so many cores */
+    PAGE = 64 * LINE,   /* F: bytes of all 64 sets of an L1 cache; addresses at this distance share
+                           a set */
+    L3_CORES = 8,       /* F: cores of an AMD chiplet (CCX), which share an L3 */
+    CORES_OF_BATCH = 3, /* C: a batch that fits in the L3 shares of this many cores is not
+                           prefetched */
 
     /* Packing and prefetching */
-    NARROW_PANELS = 2,   /* C: C is narrow if B has at most this many panels */
-    LARGE_B = 8,         /* C: B is large if it exceeds L2 / LARGE_B */
-    MIN_ROW_BYTES = 256, /* M: shorter rows of B are prefetched by the hardware alone */
-    MIN_PANEL_KB = 32,   /* M: least KB of a prefetched product of a batch if B is one panel */
-    MAX_SPREAD = 2,      /* C: of a prefetched batch: the largest leading dimension / row length */
-    MIN_WORK_A = 20000000, /* C: A is packed if a rectangle has more multiply-adds than this */
-    MIN_WORK_B = 2000000,  /* C: B is packed if a rectangle has more multiply-adds than this */
-    TILES_IN_PLACE = 4,    /* C: B is not packed for up to so many tiles of rows; twice as many if
-                              C is narrow, one if the rows of B share a set of L1 */
+    NARROW_PANELS = 2,     /* C: C is narrow if its columns fit in this many panels of B */
+    LARGE_B = 8,           /* C: B is large if it exceeds L2 / LARGE_B */
+    MIN_ROW_BYTES = 256,   /* M: hardware prefetchers alone read shorter rows of B fast enough */
+    MIN_PANEL_KB = 32,     /* M: minimum KB of a prefetched product of a batch if B is one panel */
+    MAX_SPREAD = 2,        /* C: batches are prefetched up to this ratio of leading dimension to row
+                              length */
+    MIN_WORK_A = 20000000, /* C: pack A if a rectangle has more multiply-adds than this */
+    MIN_WORK_B = 2000000,  /* C: pack B if a rectangle has more multiply-adds than this */
+    TILES_IN_PLACE = 4,    /* C: B is not packed if a rectangle has at most this many tiles of rows;
+                              twice as many if C is narrow; one if the rows of B share a set of
+                              L1 */
 
     /* Blocks */
-    SMALL_L2_SHARE = 3,  /* M: a_block_min_kb of the table is limited to L2 / 3 */
-    MIN_BLOCK_TILES = 4, /* C: a block of A has so many tiles of rows at least */
-    NARROW_B = 4,        /* C: a block of B takes at most L2 / NARROW_B if C is narrow */
-    STEPS_UNIT = 8,      /* F: the unit of kc if k is divided: the f64 in a cache line */
-    SHORT_K = 128,       /* M: bands need fewer steps of k than this; with 150 they gain nothing */
-    BAND_TILES = 2,      /* M: tiles of rows of a band; 1, 3 and 4 are 0 to 4 % slower */
+    SMALL_L2_SHARE = 3,  /* M: a_block_min_kb of cpu_models.c is limited to L2 / 3 */
+    MIN_BLOCK_TILES = 4, /* C: minimum height of a block of A, in tiles of rows */
+    NARROW_B = 4,        /* C: if C is narrow, a block of B takes at most L2 / NARROW_B */
+    STEPS_UNIT = 8,      /* F: if k is divided, kc is a multiple of this: one cache line of f64 */
+    SHORT_K = 128,       /* M: bands are used only for k below this; with k = 150 they gain
+                            nothing */
+    BAND_TILES = 2,      /* M: height of a band in tiles of rows; 1, 3 and 4 are 0 to 4 % slower */
     BAND_B = 2,          /* C: if C is computed in bands, a block of B takes L2 / BAND_B */
-    MAX_B_BYTES = 8 << 20, /* C: bytes of a block of B if C is not computed in bands */
+    MAX_B_BYTES = 8 << 20, /* C: maximum bytes of a block of B if C is not computed in bands */
 
     /* Small products */
-    CALL = 1000, /* C: the overhead of a small product, in multiply-adds */
+    CALL = 1000, /* C: fixed cost of a small product, in multiply-adds */
 };
 
 size_t tgl_cpu_aligned(size_t bytes)
@@ -75,7 +82,7 @@ static bool is_narrow(const plan_input *in, int64_t columns)
     return columns <= NARROW_PANELS * in->nr;
 }
 
-/* Whether so many columns of B exceed the part of L2 that is left beside A and C. Such a B is
+/* Whether this many columns of B exceed the part of L2 that A and C leave for B. Such a B is
  * prefetched. */
 static bool is_large_b(const plan_input *in, int64_t columns)
 {
@@ -83,8 +90,8 @@ static bool is_large_b(const plan_input *in, int64_t columns)
     return bytes > (double)in->l2 / LARGE_B;
 }
 
-/* Whether the first panel of the next block of B is prefetched while the last one of a block is
- * multiplied. A B of short rows, or of one panel, is one stream that the hardware prefetches:
+/* Whether to prefetch the first panel of the next block of B while the last panel of a block is
+ * multiplied. A B with short rows, or of one panel, is one stream, which the hardware prefetches:
  * software prefetches would make it slower (docs/notes/2026-11-26-cpu-planner.md). */
 static bool fetches_next_block(const plan_input *in, int64_t columns)
 {
@@ -94,9 +101,8 @@ static bool fetches_next_block(const plan_input *in, int64_t columns)
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* Whether the rows of A lie in few sets of the caches and A is larger than L2. Rows lie in few sets
- * if their distance is a multiple of PAGE, or so close that a tile's rows drift by one cache line
- * at most. */
+/* Whether A exceeds L2 and its rows compete for few sets of the caches: lda in bytes is nearly a
+ * multiple of PAGE, so that the rows of one tile spread over at most two neighbouring sets. */
 static bool rows_share_few_sets(const plan_input *in)
 {
     const int64_t step = in->shape->lda * in->element, beyond = step % PAGE;
@@ -105,7 +111,7 @@ static bool rows_share_few_sets(const plan_input *in)
            in->largest.rows * in->shape->k * in->element > in->l2;
 }
 
-/* Whether tiles read a copy of A so much faster than A itself that copying rows of A pays. */
+/* Whether packing an untransposed A pays, because the tiles read the packed copy faster. */
 static bool is_copy_faster(const plan_input *in)
 {
     const int min_columns = in->model->copy_min_columns;
@@ -113,16 +119,16 @@ static bool is_copy_faster(const plan_input *in)
            (min_columns > 0 && in->largest.columns >= min_columns);
 }
 
-/* An operand is not packed if it is used too few times, or if it is contiguous along the loop that
- * reads it and a copy is not faster. */
+/* Chooses whether A and B are packed. An operand is not packed if a rectangle uses it too few
+ * times, or if the tiles read it contiguously and a copy would not be faster. */
 static void choose_packing(const plan_input *in, cpu_plan *plan)
 {
     const tgl_shape *s = in->shape;
     const int64_t rows = in->largest.rows, columns = in->largest.columns;
     const double work = multiply_adds(rows, columns, s->k);
     const bool narrow = is_narrow(in, columns);
-    /* A set of L1 has 8 to 12 lines. If all rows of B share a set, the second tile of a panel no
-     * longer finds the lines of B that the first tile has read. */
+    /* An L1 set holds 8 to 12 cache lines. If all rows of B map to the same set, the first tile's
+     * lines of B are evicted before the second tile of the panel reads them. */
     const bool shares_set = s->ldb * in->element % PAGE == 0;
     const int64_t in_place = shares_set ? 1 : (narrow ? 2 : 1) * TILES_IN_PLACE;
     plan->pack_b = s->trans_b || (work > MIN_WORK_B && rows > in_place * in->mr);
@@ -133,8 +139,8 @@ static void choose_packing(const plan_input *in, cpu_plan *plan)
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* The size of a block when `total` is cut into as few blocks of at most `max` as possible, all of
- * nearly equal size: a multiple of `unit`. */
+/* Divides `total` into the fewest blocks of at most `max`, nearly equal in size. Returns the block
+ * size, a multiple of `unit`. */
 static int64_t even_block(int64_t total, int64_t max, int64_t unit)
 {
     if (total <= max) return max64(total, 1);
@@ -142,8 +148,8 @@ static int64_t even_block(int64_t total, int64_t max, int64_t unit)
     return max64(tgl_min64(max, tgl_round_up(even, unit)), 1);
 }
 
-/* The elements of a block of A, if A has several. The rest of L2 is for the panels of B and the
- * tiles of C. B is read once for each block of A, so small blocks would read B too often. */
+/* Elements of a block of A, if A has several blocks. It leaves the rest of L2 to the panels of B
+ * and the tiles of C. It must not be small, because B is read once for each block of A. */
 static int64_t elements_of_a(const plan_input *in)
 {
     const cpu_fraction share = in->model->a_block;
@@ -152,16 +158,16 @@ static int64_t elements_of_a(const plan_input *in)
     return max64(in->l2 / share.of * share.parts, min) / in->element;
 }
 
-/* Steps of k if C is narrow: as many as let the block of B, and the next one if it is prefetched,
- * fit in their part of L2. Long parts of the rows of A are then read without interruption. */
+/* kc if C is narrow: the largest for which the block of B (and the next one, if it is prefetched)
+ * fits in its part of L2. A large kc reads long contiguous parts of the rows of A. */
 static int64_t steps_if_narrow(const plan_input *in)
 {
     const int64_t columns = in->shape->n, blocks = fetches_next_block(in, columns) ? 2 : 1;
     return in->l2 / (NARROW_B * blocks) / in->element / columns;
 }
 
-/* Steps of k if C has few rows and B comes from memory: long rows of B are read fastest a few at a
- * time, and with few rows of C it is cheap to visit C once for each block. */
+/* kc if C has few rows and B comes from memory. It is small, because long rows of B are read
+ * fastest a few at a time, and loading and storing a C of few rows for each block costs little. */
 static int64_t steps_of_few_rows(const plan_input *in)
 {
     const int64_t rows = in->shape->m, a_fits = elements_of_a(in) / rows;
@@ -169,9 +175,8 @@ static int64_t steps_of_few_rows(const plan_input *in)
     return max64(tgl_min64(steps, max64(a_fits, rows)), in->model->few_row_steps.min);
 }
 
-/* The maximum number of steps of k between two visits to a tile of C. It depends on the whole
- * product, not on a thread's part of it: if threads share rows and columns of C, the result then
- * has the same bits for any number of threads. */
+/* The maximum kc. It depends on the whole product, not on a thread's part of it: if threads divide
+ * the rows and columns of C, results are then bitwise equal for any number of threads. */
 static int64_t max_steps(const plan_input *in)
 {
     const int64_t usual = in->blocking.kc > 0 ? in->blocking.kc : in->kernels->kc;
@@ -180,9 +185,9 @@ static int64_t max_steps(const plan_input *in)
     return few_rows ? tgl_min64(usual, steps_of_few_rows(in)) : usual;
 }
 
-/* Whether C is computed in bands of a few rows. With the usual blocks a panel of C is finished
- * before the next begins: 64 bytes in each of many rows. If k is short and C comes from a far cache
- * or from memory, that is slower than to write long parts of a few rows. */
+/* Whether C is computed in bands of a few rows. Without bands, a panel of C (64 bytes in each of
+ * many rows) is finished before the next one begins. If k is short and C comes from L3 or memory,
+ * this is slower than writing long contiguous parts of a few rows. */
 static bool is_in_bands(const plan_input *in, const cpu_plan *plan)
 {
     const tgl_shape *s = in->shape;
@@ -192,8 +197,8 @@ static bool is_in_bands(const plan_input *in, const cpu_plan *plan)
     return in->model->bands != CPU_NEVER && s->k < SHORT_K && plan->pack_b && bytes > (double)cache;
 }
 
-/* Whether A is one block. If it is, a panel of B is not kept for other blocks, and all panels are
- * copied to the same memory, which stays in the caches. */
+/* Whether A is one block. Then no packed panel of B is needed again, so that all panels are packed
+ * into the same memory, which stays in the caches. */
 static bool is_one_block(const plan_input *in, int64_t kc)
 {
     const cpu_fraction share = in->model->a_one_block;
@@ -202,7 +207,7 @@ static bool is_one_block(const plan_input *in, int64_t kc)
            rows * kc * in->element * share.of <= in->l2 * share.parts;
 }
 
-/* The maximum number of rows of a block of A. */
+/* The maximum mc, the rows of a block of A. */
 static int64_t max_rows(const plan_input *in, const cpu_plan *plan)
 {
     if (in->blocking.mc > 0) return max64(in->blocking.mc, in->mr);
@@ -218,8 +223,8 @@ static void choose_blocks(const plan_input *in, cpu_plan *plan)
     plan->kc = even_block(in->shape->k, max_steps(in), STEPS_UNIT);
     plan->in_bands = in->blocking.mc == 0 && is_in_bands(in, plan);
 
-    /* If there are several blocks, all but the last one consist of whole tiles: shorter tiles are
-     * slower. */
+    /* If there are several blocks, all but the last consist of full tiles, because tiles with fewer
+     * rows are slower. */
     const int64_t mc = max_rows(in, plan);
     plan->mc = mc >= rows ? rows : even_block(rows, mc / mr * mr, mr);
     plan->keep_b = plan->mc < rows;
@@ -252,9 +257,10 @@ static void plan_gemm(plan_input *in, cpu_plan *plan)
     size_workspace(in, plan);
 }
 
-/* Whether it pays to prefetch the next product of a batch. The products must be large enough,
- * without much memory between their rows, and the batch must exceed the caches from which hardware
- * prefetchers load in time. If B has one panel, the hardware reads it as one stream. */
+/* Whether to prefetch the next product of a batch. It pays if the products are large enough and
+ * have little unused memory between their rows, and if the batch exceeds the caches whose latency
+ * hardware prefetchers hide. A B of one panel is one stream for the hardware, so that a larger
+ * minimum, MIN_PANEL_KB, applies. */
 static bool fetches_products(const plan_input *in)
 {
     const tgl_shape *s = in->shape;

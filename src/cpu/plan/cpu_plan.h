@@ -12,36 +12,38 @@
 #include "problem/shape.h"
 
 enum {
-    CPU_ALIGNMENT = 256, /* bytes: of packed blocks */
-    CPU_SMALL = 64,      /* limit of the rows, columns and steps of a small product */
+    CPU_ALIGNMENT = 256, /* alignment of packed blocks, in bytes */
+    CPU_SMALL = 64,      /* a product is small if m, n and k are at most this */
 
-    /* A product with one row or column is computed by tiles, not as a GEMV, if k is at most
-     * CPU_TILE_STEPS, and m, n and the multiply-adds are at most CPU_TILE_WORK (measured:
+    /* A product with one row or one column uses register tiles, not GEMV kernels, if k <=
+     * CPU_TILE_STEPS and m, n and m*n*k <= CPU_TILE_WORK (measured:
      * docs/notes/2026-11-26-cpu-planner.md). */
     CPU_TILE_STEPS = 16,
     CPU_TILE_WORK = 64,
 };
 
-/* What a plan depends on beside the product. */
+/* The properties of the machine that a plan depends on. */
 typedef struct cpu_machine {
     cpu_facts facts;
-    int threads; /* the most threads of a team; in cpu_device: the number when it was opened */
+    int threads; /* maximum number of threads of a product; in cpu_device: counted when it was
+                    opened */
 } cpu_machine;
 
 typedef enum cpu_path {
-    CPU_PATH_GEMM,   /* tiles, perhaps with packing */
-    CPU_PATH_SMALL,  /* a few tiles, read in place */
+    CPU_PATH_GEMM,   /* register tiles in three blocking loops, with packing if it pays */
+    CPU_PATH_SMALL,  /* a few register tiles, operands read in place */
     CPU_PATH_VECTOR, /* C has one row or one column */
     CPU_PATH_SCALE,  /* k == 0: D := beta*C */
-    CPU_PATH_BLOCKS, /* f16, bf16, int8, and f32 by words (cpu_words.h): blocks are converted to f32
-                        or packed as words */
+    CPU_PATH_BLOCKS, /* f16, bf16, 8-bit types, and f32 by words (cpu_words.h): blocks are converted
+                        to f32 or packed as words */
 } cpu_path;
 
-/* How the threads share a product. */
+/* How the threads divide the work. */
 typedef enum cpu_sharing {
-    CPU_SHARE_C,     /* each thread takes one rectangle of C after the other */
+    CPU_SHARE_C,     /* rectangles of C, which threads take one after the other */
     CPU_SHARE_BATCH, /* each thread computes whole products of the batch */
-    CPU_SHARE_K,     /* each thread sums a part of k; afterwards the parts are added in order */
+    CPU_SHARE_K,     /* split-K: each thread sums a part of k, and then the sums are added in
+                        order */
 } cpu_sharing;
 
 typedef struct cpu_plan {
@@ -49,24 +51,26 @@ typedef struct cpu_plan {
     cpu_path path;
     cpu_sharing sharing;
     int threads;
-    int grid_m, grid_n; /* CPU_SHARE_C: rectangles along m and n; else 1 */
-    int64_t parts;      /* CPU_SHARE_K: parts of the sum */
+    int grid_m, grid_n; /* CPU_SHARE_C: number of rectangles of C along m and n; else 1 */
+    int64_t parts;      /* CPU_SHARE_K: number of parts of k; else 1 */
     bool pack_a, pack_b;
-    bool keep_b;           /* a whole block of B is packed; else one panel at a time */
-    bool in_bands;         /* C is computed in bands of a few rows, beside a block of B in L2 */
-    bool fetch;            /* prefetch the next panel of B, or the next product of a batch of
-                              small ones, because B or the batch lies beyond the caches */
-    bool fetch_next_block; /* the last panel of a block of B prefetches the next block's first panel
-                            */
-    int64_t mc, nc, kc;    /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
-    size_t a_bytes;        /* workspace of one thread for a packed block of A; 0: not packed */
-    size_t b_bytes;        /* workspace of one thread for a packed block or panel of B */
-    size_t part_bytes;     /* workspace for the sums over one part of k */
-    size_t workspace;      /* bytes of the whole workspace */
-    struct cpu_block_plan *blocks; /* CPU_PATH_BLOCKS; else NULL */
+    bool keep_b;           /* keep all packed panels of a block of B; false: each panel overwrites
+                              the one before */
+    bool in_bands;         /* C is computed in bands of a few rows, with a block of B in L2 */
+    bool fetch;            /* prefetch the next panel of B, or the next product of a batch, because
+                              it is not in a cache */
+    bool fetch_next_block; /* the last panel of a block of B prefetches the first panel of the next
+                              block */
+    int64_t mc, nc, kc;    /* block sizes: A in blocks of mc x kc, B in blocks of kc x nc */
+    size_t a_bytes;        /* workspace per thread for a packed block of A, in bytes; 0: A is not
+                              packed */
+    size_t b_bytes;        /* workspace per thread for a packed block or panel of B, in bytes */
+    size_t part_bytes;     /* workspace for the sums of one part of k, in bytes */
+    size_t workspace;      /* bytes of the whole workspace, of all threads and parts */
+    struct cpu_block_plan *blocks; /* CPU_PATH_BLOCKS: the plan of the blocks; else NULL */
 } cpu_plan;
 
-/* Chooses the path, the sharing, and the block sizes that are 0 in `blocking`. */
+/* Fills *plan: path, threads, packing, and the block sizes that `blocking` leaves 0. */
 void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
                   const cpu_machine *machine, cpu_plan *plan);
 
@@ -83,16 +87,16 @@ static inline double tgl_cpu_weight(const cpu_kernels *kernels)
 /* bytes, rounded up to CPU_ALIGNMENT. */
 size_t tgl_cpu_aligned(size_t bytes);
 
-/* Whether a product of this size is small. */
+/* Whether a product of this size takes CPU_PATH_SMALL. */
 static inline bool cpu_is_small(int64_t m, int64_t n, int64_t k)
 {
     return m >= 2 && n >= 2 && k >= 1 && m <= CPU_SMALL && n <= CPU_SMALL && k <= CPU_SMALL;
 }
 
-/* Whether a product takes the vector path, whose sums have another order than those of the tiles.
- * Small products with one row or one column take the tiles, so that a row is bitwise the same
- * whether it is computed alone or as a part of a larger product. The testers of LAPACK rely on
- * that, and tiles are hardly slower at these sizes. */
+/* Whether a product takes CPU_PATH_VECTOR, whose sums are in another order than those of the tiles.
+ * Small products with one row or column use tiles, so that a row has the same bits whether it is
+ * computed alone or in a larger product. The testers of LAPACK rely on this, and at these sizes
+ * tiles are hardly slower. */
 static inline bool cpu_is_vector(int64_t m, int64_t n, int64_t k)
 {
     if (m > 1 && n > 1) return false;

@@ -6,30 +6,33 @@
 #include "cpu/plan/cpu_sharing.h"
 #include "cpu/kernels/shares.h"
 
-/* F: from a formula; M: from a measurement; C: chosen, not measured alone (see cpu_plan.c). */
+/* F: from a formula. M: measured. C: chosen by judgment, without a measurement of its own. See
+ * cpu_plan.c. */
 enum {
-    LARGE_PRODUCT =
-        256,            /* C: all threads share a product of a batch if its work pays for so many */
-    DEEP = 16,          /* C: k is shared only if k >= DEEP * max(m, n) */
-    FEW_TILES = 64,     /* C: k is shared only if C has fewer tiles than this for each thread */
-    MAX_RECTANGLES = 8, /* M: the most rectangles of each thread */
-    RECTANGLES = 4,     /* M: a thread gets more than so many only if each has LARGE_WORK */
-    MIN_SIDE = 48,      /* M: least rows or columns of a rectangle; narrower ones are slower */
-    WIDE = 640,         /* M: a rectangle with at least so many columns is cut along n, not m */
-    SHORT_K = 128, /* M: with fewer steps of k, packing a transposed B for each rectangle is slow */
+    LARGE_PRODUCT = 256, /* C: in a batch, all threads share one product if it has work for this
+                            many threads */
+    DEEP = 16,           /* C: split-K only if k >= DEEP * max(m, n) */
+    FEW_TILES = 64,      /* C: split-K only if C has fewer tiles per thread than this */
+    MAX_RECTANGLES = 8,  /* M: maximum number of rectangles per thread */
+    RECTANGLES = 4, /* M: a thread gets more rectangles than this only if each has LARGE_WORK */
+    MIN_SIDE = 48,  /* M: minimum rows or columns of a rectangle; narrower ones are slower */
+    WIDE = 640,     /* M: rectangles with at least this many columns are cut along n, not m */
+    SHORT_K = 128,  /* M: below this k, packing a transposed B for each rectangle is too slow */
 };
 
-/* Work, in multiply-adds. */
-static const double WORK_PER_THREAD = 1e5; /* M: work that pays for one more thread: 1 to 2 us */
-static const double MIN_WORK = 2e6;   /* F: least work of a rectangle: MIN_WORK_B of cpu_plan.c */
-static const double LARGE_WORK = 6e7; /* M: least work of a rectangle that packs a transposed A */
+/* Amounts of work, in multiply-adds of f32. */
+static const double WORK_PER_THREAD = 1e5; /* M: work that pays for one more thread, 1 to 2 us */
+static const double MIN_WORK = 2e6;   /* F: minimum work of a rectangle: MIN_WORK_B of cpu_plan.c */
+static const double LARGE_WORK = 6e7; /* M: minimum work of a rectangle that packs a transposed A */
 
-/* Costs of a rectangle. The unit is the time in which a tile of rows is multiplied by a vector. */
-static const double ONE_VECTOR = 1.1; /* C: factor for rectangles of one vector: loads limit it */
-static const double LOAD_B =
-    0.25; /* M: loading a vector of B; 0.25 cuts a C of 4096 x 16, but not one of 12 rows */
-static const double PACK_A = 1;   /* C: packing a tile of rows of a transposed A */
-static const double SIDE = 0.001; /* C: per tile of rows and vector of columns: prefers squares */
+/* Costs in cost(). Unit: the time to multiply a tile of rows by one vector of columns. */
+static const double ONE_VECTOR = 1.1; /* C: factor for rectangles one vector wide, which are limited
+                                         by loads */
+static const double LOAD_B = 0.25;    /* M: loading a vector of B; with 0.25 a C of 4096 x 16 is
+                                         divided, one of 12 rows is not */
+static const double PACK_A = 1;       /* C: packing one tile of rows of a transposed A */
+static const double SIDE = 0.001; /* C: added per tile of rows and per vector of columns, to prefer
+                                     square rectangles */
 
 int tgl_cpu_threads_for(double work, int max)
 {
@@ -55,7 +58,7 @@ static void choose_sharing(const tgl_shape *s, int max, cpu_plan *plan)
     }
 }
 
-/* The cost of a rectangle of so many tiles of rows and vectors of columns. */
+/* The relative time of a rectangle of `tiles` tiles of rows by `vectors` vectors of columns. */
 static double cost(const tgl_shape *s, double tiles, double vectors)
 {
     const double products = tiles * vectors * (vectors == 1 ? ONE_VECTOR : 1);
@@ -63,8 +66,8 @@ static double cost(const tgl_shape *s, double tiles, double vectors)
     return products + packing + LOAD_B * vectors + SIDE * (tiles + vectors);
 }
 
-/* Arranges the threads as a grid over C. If fewer threads would take no longer, only these are
- * used: 5 threads take as long as 4 for 16 rows of tiles. */
+/* Arranges the threads as a grid over C, grid_m x grid_n. Uses fewer threads if that takes no
+ * longer: for 16 tiles of rows, 5 threads take as long as 4. */
 static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 {
     const int64_t tiles = cpu_ceil_div(s->m, plan->kernels->mr);
@@ -83,10 +86,10 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
     plan->threads = plan->grid_m * plan->grid_n;
 }
 
-/* Cuts the rectangles of the grid in halves, so that each thread computes several of them and fast
- * threads compute more: another program may delay a thread, or its processor may be slower.
- * A rectangle is cut along n if it has at least as many columns as rows, or is wide and A is not
- * transposed, because each rectangle packs its own panels of B, and its rows of a transposed A. */
+/* Cuts the rectangles of the grid in halves until each thread has several. Threads that are not
+ * delayed, or run on faster cores, then compute more of them. A rectangle is cut along n if it has
+ * at least as many columns as rows, or if it is WIDE and A is not transposed. The reason: each
+ * rectangle packs its own panels of B, and its rows of a transposed A. */
 static void cut_grid(const tgl_shape *s, cpu_plan *plan)
 {
     if (plan->threads == 1 || (s->trans_b && s->k < SHORT_K)) return;
@@ -102,7 +105,7 @@ static void cut_grid(const tgl_shape *s, cpu_plan *plan)
     }
 }
 
-/* Rectangles consist of whole tiles and vectors. */
+/* The size of the largest rectangle of the grid. Rectangles consist of whole tiles and vectors. */
 static cpu_rectangle largest_rectangle(const tgl_shape *s, const cpu_plan *plan)
 {
     const int64_t mr = plan->kernels->mr, vector = plan->kernels->vector;

@@ -7,7 +7,7 @@
 
 #include "cpu/plan/cpu_plan.h"
 
-/* The number of threads, 1 to `max`, that pays for `work` multiply-adds of f32. */
+/* The number of threads, from 1 to `max`, that `work` multiply-adds of f32 pay for. */
 int tgl_cpu_threads_for(double work, int max);
 
 /* A rectangle of C. */
@@ -15,8 +15,8 @@ typedef struct cpu_rectangle {
     int64_t rows, columns;
 } cpu_rectangle;
 
-/* Chooses threads, sharing, parts and grid of a plan that has its kernels, for a team of at most
- * `max`. Returns the largest rectangle of the grid. */
+/* Chooses threads, sharing, parts and grid of `plan`, whose kernels are set. max: limit of the
+ * threads. Returns the size of the largest rectangle of the grid. */
 cpu_rectangle tgl_cpu_share(const tgl_shape *shape, int max, cpu_plan *plan);
 
 #endif

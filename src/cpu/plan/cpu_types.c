@@ -14,17 +14,17 @@ enum {
     C64 = CPU_BIT(TGL_C64),
     C128 = CPU_BIT(TGL_C128),
     ALL = CPU_BIT(TGL_COMPUTE_FAST + 1) - 1,
-    /* By words, a product of two f16 is the sum of four exact products of bf16, rounded several
-     * times. IEEE requires one rounding. */
+    /* All modes but TGL_COMPUTE_IEEE. By words, a product of two f16 is the sum of four bf16
+     * products, which is rounded several times; IEEE requires one rounding per product. */
     NOT_IEEE = ALL & ~CPU_BIT(TGL_COMPUTE_IEEE),
     UNSCALED = CPU_BIT(0),
     SCALED = CPU_BIT(1),
-    EXACT_STEPS = 1024, /* so many products of int8 have a sum of at most 2^24, exact in f32 */
+    EXACT_STEPS = 1024, /* this many products of int8 sum up to at most 2^24, which f32 holds
+                           exactly */
 };
 
-/* Columns: type, scaled, results, addends, last_activation, fits_tiles, sums_are_integers, words,
- * word_modes, steps_of_vector. f64 and complex types are never multiplied by words
- * (word_modes is 0). */
+/* Columns: the members of cpu_type, in order. word_modes is 0 for f64 and complex types, because
+ * they are never multiplied by words. */
 static const cpu_type types[] = {
     {TGL_F32, UNSCALED, F32, F32, TGL_ACTIVATION_SILU, true, false, CPU_WORDS_F32,
      CPU_BIT(TGL_COMPUTE_ACCURATE), 0},

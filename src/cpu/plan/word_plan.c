@@ -11,23 +11,24 @@ static cpu_word_kind kind_of(const tgl_shape *s)
     return tgl_cpu_type_of(s)->words;
 }
 
-/* The most lines of a block. With fewer lines A and B are packed more often, with more lines the
- * sums do not fit in the L2 cache. Sums of int8 are usually in D itself, and packing takes a larger
- * share of the time: 2560 lines instead of 1280 make a product of 2048 cubed 3 % faster (Zen 4).
- * MAX_LINES_OF_FEW: if the other operand has at most FEW lines, packed lines are used at once,
- * while they are in the L2 cache. */
+/* Maximum rows of op(A) or columns of op(B) in a block. Smaller blocks would pack A and B more
+ * often; with larger ones the block of sums exceeds L2. int8 permits larger blocks, because its
+ * sums are usually in D itself and packing takes a larger part of the time: 2560 instead of 1280
+ * makes 2048 cubed 3 % faster (Zen 4). MAX_LINES_OF_FEW applies if the other operand has at most
+ * FEW lines: a packed block is then used while it is in L2. */
 enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
-/* The least k of a product by digits. */
+/* Minimum k of a product by digits. */
 enum { MIN_DIGITS_K = 256 };
 
-/* Cycles, measured on a Xeon with AMX. PACK: packing an element, by kind, or converting it to f32.
- * ADD: adding a sum to a block of sums. EPILOGUE: reading a sum for the epilogue. CALL: a call of
- * the kernel. ADD_PART: adding a sum over a part of k, which another thread has written. */
+/* Costs in cycles, measured on a Xeon with AMX. PACK: packing one element, by kind, or converting
+ * it to f32. ADD: adding a product to a block of sums, per element. EPILOGUE: reading a sum for the
+ * epilogue. CALL: one call of the kernel. ADD_PART: adding a sum over a part of k that another
+ * thread has written. */
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 1};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000, ADD_PART = 1;
 
-/* Cycles that a block of D takes by kernels of words (cpu_words.h). */
+/* The cycles of a block of D, rows x columns x k, with the kernels of words (cpu_words.h). */
 static double cycles_by_words(const cpu_words *words, cpu_word_kind kind, int64_t rows,
                               int64_t columns, int64_t k)
 {
@@ -38,22 +39,24 @@ static double cycles_by_words(const cpu_words *words, cpu_word_kind kind, int64_
            m * n * (ADD * blocks + EPILOGUE) + CALL;
 }
 
-/* Lines per block if `total` lines are cut into `blocks` blocks of nearly equal size. */
+/* Lines of a block if `total` lines (rows of op(A) or columns of op(B)) are cut into `blocks`
+ * nearly equal blocks. */
 static int64_t even_lines(int64_t total, int64_t blocks)
 {
     return tgl_min64(total, tgl_round_up(cpu_ceil_div(total, blocks), CPU_WORDS_LINES));
 }
 
-/* The least number of blocks that `total` lines need. other: lines of the other operand. */
+/* The minimum number of blocks for `total` lines of an operand. other: lines of the other
+ * operand. */
 static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
 {
     const int64_t most = kind == CPU_WORDS_I8 ? MAX_LINES_I8 : MAX_LINES;
     return cpu_ceil_div(total, other <= FEW ? MAX_LINES_OF_FEW : most);
 }
 
-/* Cuts k into blocks of nearly equal size, because a short last block takes as long as a whole one.
- * 1.5 times the usual steps are still one block, but not for f32, whose words or digits fill the L1
- * cache with the usual steps. */
+/* Steps of k in a block if k is cut into nearly equal blocks: a short last block would take as long
+ * as a whole one. A block may have up to 1.5 times the usual steps, except for f32, where words and
+ * digits fill the L1 cache with the usual steps. */
 static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
 {
     const int64_t usual = words->steps[kind];
@@ -63,7 +66,7 @@ static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
     return tgl_min64(k, tgl_round_up(even, tgl_cpu_word_steps(kind)));
 }
 
-/* How a block is multiplied first: by digits if they are faster, else by the type's words. */
+/* The kind to try first for each block: digits if they are faster, else the type's words. */
 static cpu_word_kind first_kind(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = kind_of(s);
@@ -109,8 +112,8 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
     h->word_steps = even_steps(h->words, kind_of(s), h->steps);
 }
 
-/* Whether kernels of words (cpu_words.h) are faster than FMAs for a block of D. Those of int8 are
- * faster from about 12 cubed on, and hardly slower for smaller products. */
+/* Whether the kernels of words (cpu_words.h) are faster than FMAs for a block of D. For int8 they
+ * are faster from about 12 cubed on, and hardly slower for smaller products. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = first_kind(s, words);

@@ -7,15 +7,15 @@
 
 #include "cpu/plan/block_plan.h"
 
-/* The kernels of words (cpu_words.h) that compute the product; NULL: FMAs are faster, or the
- * product or the system does not permit words. */
+/* The kernels of words (cpu_words.h) for the product; NULL: FMAs are faster, or the type, the
+ * compute mode or the system does not permit words. */
 const cpu_words *tgl_cpu_words_for(const tgl_shape *shape, const cpu_tier *tier);
 
-/* Sets rows, columns, steps and parts of the blocks. */
+/* Sets the block sizes (rows, columns, steps) and the parts of k in *h. */
 void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_block_plan *h);
 
-/* The number of parts into which k is cut, so that all threads have work if there are fewer blocks
- * of D than threads. Each part has at least `steps` steps of k. */
+/* Split-K: the number of parts of k, so that all threads have work if D has fewer blocks than there
+ * are threads. Each part has at least `steps` steps of k. */
 int64_t tgl_cpu_parts_of_k(int64_t blocks, int threads, int64_t k, int64_t steps);
 
 #endif

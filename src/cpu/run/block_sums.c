@@ -20,7 +20,8 @@ static void add_parts_f32(const cpu_plan *plan, void *sums, int64_t n, int64_t s
     plan->kernels->reduce(sums, 1, n, (const float *)sums + step, step, count, 1, 1, NULL);
 }
 
-/* Reads n elements of an operand of the epilogue from `index` on; NULL if there is no operand. */
+/* Reads n elements of a bias or residual, from `index` on, as f32. The result is valid until the
+ * next call; NULL if the operand is absent. */
 static const float *read_addend(const cpu_block_sums *x, tgl_type type, tgl_operand operand,
                                 int64_t index, int64_t n)
 {
@@ -30,7 +31,7 @@ static const float *read_addend(const cpu_block_sums *x, tgl_type type, tgl_oper
     return x->line;
 }
 
-/* A factor of a scale for this row or column. */
+/* The scale factor of an operand for this row or column; 1 if the operand has none. */
 static float factor_of(const tgl_run *run, tgl_operand operand, tgl_scaling scaling, int64_t line)
 {
     const float *factors = run->at[operand];
@@ -39,8 +40,8 @@ static float factor_of(const tgl_run *run, tgl_operand operand, tgl_scaling scal
                                          : factors[0];
 }
 
-/* sums[0..n) *= alpha and the factors of A and B, as the kernels of GPUs do: alpha times the
- * factors that belong to the whole matrix comes first. */
+/* sums[j] *= alpha and the scale factors of A and B, for j < n. As in the GPU kernels, alpha is
+ * first multiplied by the factors that hold for a whole matrix. */
 static void scale_sums(const cpu_block_sums *x, float *sums, int64_t row, int64_t column, int64_t n)
 {
     const tgl_shape *s = x->product->shape;
@@ -146,7 +147,7 @@ const cpu_sum_functions tgl_cpu_sums_f32 = {
 
 /* ---- int32 ----------------------------------------------------------------------------------- */
 
-/* The products are f32 with integer values. */
+/* products: f32 with integer values, which are converted to int32. */
 static void add_products_i32(const cpu_plan *plan, void *sums, const void *products, int64_t n,
                              bool add)
 {
@@ -208,7 +209,7 @@ const cpu_sum_functions tgl_cpu_sums_i32 = {
 
 /* ---- int32 with scales ----------------------------------------------------------------------- */
 
-/* The sums become f32, and the rest is that of f32. */
+/* Converts the sums from int32 to f32, then does what store_row_f32() does. */
 static void store_row_scaled(const cpu_block_sums *x, int64_t i)
 {
     const int64_t n = cpu_length(x->columns);

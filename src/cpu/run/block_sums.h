@@ -8,28 +8,29 @@
 #include "cpu/plan/block_plan.h"
 #include "cpu/run/cpu_jobs.h"
 
-/* A block of D, and its sums, which are in a thread's memory, in a job's memory, or in D itself. */
+/* A block of D and its sums. The sums are in the memory of the thread or of the job, or in D
+ * itself. */
 typedef struct cpu_block_sums {
     const cpu_product *product;
     int64_t problem; /* index in the batch */
     cpu_range rows, columns;
     void *sums;
     int64_t ld;
-    void *line; /* memory for a row of f32 */
+    void *line; /* buffer for a row of the block in f32 */
 } cpu_block_sums;
 
-/* Operations on sums of one type. add: true: the products are added to the sums; false: they
- * overwrite the sums, as the first products of a block do. */
+/* Operations on sums of one type. add: false to overwrite the sums, as the first products of a
+ * block do. */
 typedef struct cpu_sum_functions {
-    /* Adds n elements of a block's product, computed in f32. */
+    /* Adds n f32 products of a block to the sums, or stores them. */
     void (*add_products)(const cpu_plan *plan, void *sums, const void *products, int64_t n,
                          bool add);
-    /* Adds n products of cpu_block_plan.dot, which are of the sums' type. */
+    /* Adds n results of cpu_block_plan.dot, which have the type of the sums, or stores them. */
     void (*add_dots)(const cpu_plan *plan, void *sums, const void *products, int64_t n, bool add);
-    /* Adds `count` rows of n sums, which begin `step` elements behind `sums` and are `step` apart.
-     */
+    /* Split-K: sums[j] += sums[i*step + j] for j < n and i = 1 ... count, in this order. */
     void (*add_parts)(const cpu_plan *plan, void *sums, int64_t n, int64_t step, int64_t count);
-    /* A row of D := epilogue(alpha*sums + beta*C); row: index in the block. Changes the sums. */
+    /* Computes a row of D: epilogue(alpha*sums + beta*C). row: index in the block. Overwrites the
+     * sums. */
     void (*store_row)(const cpu_block_sums *x, int64_t row);
 } cpu_sum_functions;
 
@@ -43,7 +44,8 @@ extern const cpu_sum_functions tgl_cpu_sums_f32;
 /* Sums modulo 2^32. */
 extern const cpu_sum_functions tgl_cpu_sums_i32;
 
-/* Sums modulo 2^32, which become f32 before they are scaled. */
+/* int32 sums modulo 2^32, which are converted to f32 before they are multiplied by scale
+ * factors. */
 extern const cpu_sum_functions tgl_cpu_sums_scaled;
 
 #endif

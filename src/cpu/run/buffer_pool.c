@@ -22,7 +22,8 @@ static void *allocate(size_t bytes)
     bytes = (bytes + alignment - 1) / alignment * alignment;
     void *memory = aligned_alloc(alignment, bytes);
 #ifdef MADV_HUGEPAGE
-    /* A packed block spans hundreds of small pages. If the system refuses, only speed is lost. */
+    /* Huge pages save TLB misses, because a packed block spans hundreds of small pages. If
+     * madvise() fails, the buffer still works. */
     if (memory != NULL && alignment == huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
     return memory;
@@ -43,7 +44,7 @@ static void release(cpu_buffer_pool *pool, int slot)
     atomic_store_explicit(&pool->slots[slot].in_use, false, memory_order_release);
 }
 
-/* The idle slot with the smallest sufficient buffer; -1: there is none. */
+/* The idle slot with the smallest buffer of at least `bytes` bytes; -1: there is none. */
 static int find_idle(const cpu_buffer_pool *pool, size_t bytes)
 {
     int best = -1;
@@ -55,8 +56,8 @@ static int find_idle(const cpu_buffer_pool *pool, size_t bytes)
     return best;
 }
 
-/* Puts a buffer into an idle slot that is empty, else into one with a smaller buffer, and claims
- * it; -1: there is none. */
+/* Stores a buffer in an idle slot, and claims the slot for the caller. Prefers an empty slot to one
+ * with a smaller buffer, which it frees. Returns -1 if there is no such slot. */
 static int keep(cpu_buffer_pool *pool, void *memory, size_t bytes)
 {
     for (int pass = 0; pass < 2; pass++)
@@ -74,7 +75,7 @@ static int keep(cpu_buffer_pool *pool, void *memory, size_t bytes)
     return -1;
 }
 
-/* Frees the buffer of a slot that the caller owns. */
+/* Frees the buffer of a slot that the calling thread has claimed. */
 static void empty(cpu_buffer_pool *pool, int slot)
 {
     free(pool->slots[slot].memory);
@@ -97,7 +98,7 @@ void tgl_buffer_pool_close(cpu_buffer_pool *pool)
         if (claim(pool, i)) free(pool->slots[i].memory);
 }
 
-/* Bytes of the buffers that no run uses. */
+/* Sum of the bytes of all idle buffers. */
 static size_t idle_bytes(const cpu_buffer_pool *pool)
 {
     size_t bytes = 0;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* to[i] := element index + i of a matrix of this type, i < n. */
+/* Reads as f32: to[i] := element index + i of `from`, an array of this type, for i < n. */
 static inline void cpu_read_line(const cpu_conversions *convert, tgl_type type, float *to,
                                  const void *from, int64_t index, int64_t n)
 {
@@ -20,7 +20,7 @@ static inline void cpu_read_line(const cpu_conversions *convert, tgl_type type, 
         convert->widen[cpu_short_of(type)](to, at, n);
 }
 
-/* Element index + i of a matrix of this type := from[i], i < n. */
+/* Writes f32: element index + i of `to`, an array of this type, := from[i], for i < n. */
 static inline void cpu_write_line(const cpu_conversions *convert, tgl_type type, void *to,
                                   int64_t index, const float *from, int64_t n)
 {

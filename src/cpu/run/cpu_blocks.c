@@ -33,24 +33,25 @@
 #include "cpu/run/multiply_words.h"
 #include "problem/scales.h"
 
-/* The block of D of a job, and the memory in which it is computed. */
+/* A job's block of D, and the buffers with which it is computed. */
 typedef struct d_block {
     const cpu_product *product;
     const cpu_block_plan *plan;
     const cpu_sum_functions *functions;
     cpu_block_sums sums;
-    bool is_result; /* the sums are the results, and are in D */
+    bool is_result; /* the sums are the final results, and sums.sums is in D */
     float *a, *b;
-    float *products; /* f32 product of blocks; sums.sums if it needs no own memory */
+    float *products; /* f32 products of a block; equal to sums.sums if they need no buffer of their
+                        own */
     int64_t products_ld;
-    char *inner;    /* workspace of the f32 product */
-    int64_t first;  /* the first step of k of the job, whose products overwrite the sums */
-    bool by_digits; /* the next block of k is first multiplied by digits */
+    char *inner;    /* workspace of the plan of the f32 product */
+    int64_t first;  /* first step of k of the job: its products overwrite the sums */
+    bool by_digits; /* try digits for the next block of k */
 } d_block;
 
 /* ---- Reading blocks -------------------------------------------------------------------------- */
 
-/* The block of op(A), of k steps from `first` on. */
+/* The block of op(A): the job's rows, k steps from `first` on. */
 static cpu_words_source source_of_a(const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = x->product->shape;
@@ -69,7 +70,7 @@ static cpu_words_source source_of_b(const d_block *x, int64_t first, int64_t k)
     return (cpu_words_source){B + at * element, s->ldb, s->trans_b, cpu_length(x->sums.columns), k};
 }
 
-/* Converts a block to f32. Its rows keep their order in memory and become contiguous. */
+/* Converts a block to f32. `to` has the order of the source, with contiguous rows. */
 static void read_block(const d_block *x, float *to, const cpu_words_source *from, tgl_type type)
 {
     const int64_t rows = from->k_contiguous ? from->lines : from->k;
@@ -78,8 +79,8 @@ static void read_block(const d_block *x, float *to, const cpu_words_source *from
         cpu_read_line(x->plan->conversions, type, to + i * n, from->from, i * from->ld, n);
 }
 
-/* x->a[p] := step p of a vector, a block of one line. Its elements are gathered in x->b if they are
- * strided. */
+/* Reads a vector as f32: x->a[p] := element p. If its elements are strided, they are first gathered
+ * in x->b. */
 static void read_vector(const d_block *x, const cpu_words_source *from)
 {
     const tgl_type type = x->product->shape->type_a;
@@ -93,7 +94,7 @@ static void read_vector(const d_block *x, const cpu_words_source *from)
 
 /* ---- The product of one block ---------------------------------------------------------------- */
 
-/* The block behind this one along k, if it has the same size. element: bytes of an element. */
+/* The block that follows along k, assuming the same size. element: bytes of an element. */
 static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
 {
     return (cpu_words_next){
@@ -104,8 +105,9 @@ static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
     };
 }
 
-/* Adds the products of k steps from `first` on to the sums; the first steps of a job set the sums.
- * False: this kind of words (cpu_words.h) cannot represent the elements accurately. */
+/* Multiplies k steps, from `first` on, by words, and adds the products to the sums; the first steps
+ * of a job overwrite the sums. Returns false if this kind of words (cpu_words.h) cannot represent
+ * the elements accurately; the sums are then unchanged. */
 static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_kind kind)
 {
     const tgl_shape *s = x->product->shape;
@@ -126,8 +128,8 @@ static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_ki
     return tgl_cpu_multiply_words(x->plan->words, kind, s->k, &product);
 }
 
-/* Computes the f32 product of a block. One row or column is only multiplied so for types without
- * kernels for GEMV. */
+/* Computes the f32 product of a block. GEMV takes this function only for types without GEMV
+ * kernels. */
 static void run_block(const cpu_product *product)
 {
     const cpu_path path = product->plan->path;
@@ -137,7 +139,7 @@ static void run_block(const cpu_product *product)
         (path == CPU_PATH_SMALL ? tgl_cpu_small_run : tgl_cpu_gemm)(product);
 }
 
-/* As add_by_words(), but converts the blocks and multiplies them by f32 FMAs. */
+/* As add_by_words(), but converts the blocks to f32 and multiplies them with FMAs. */
 static void add_converted(const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = x->product->shape;
@@ -168,7 +170,7 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
     }
 }
 
-/* As add_by_words(), for blocks of a matrix and a vector, by dot products or by FMAs. */
+/* As add_by_words(), but for a GEMV: by dot products or by adding rows of the matrix. */
 static void add_by_vector(const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = x->product->shape;
@@ -187,7 +189,7 @@ static void add_by_vector(const d_block *x, int64_t first, int64_t k)
     }
 }
 
-/* Multiplies k steps by words (cpu_words.h) or, if the elements do not permit that, by f32 FMAs. */
+/* Multiplies k steps by words (cpu_words.h), or with f32 FMAs if words do not suit the elements. */
 static void multiply_steps(const d_block *x, int64_t first, int64_t k)
 {
     if (x->plan->is_vector)
@@ -196,8 +198,8 @@ static void multiply_steps(const d_block *x, int64_t first, int64_t k)
         add_converted(x, first, k);
 }
 
-/* Multiplies a block of k by digits, else in smaller blocks without digits. If digits once do not
- * suit the elements, they are not tried for the next blocks of the job. */
+/* Multiplies k steps by digits or, if digits are not accurate enough, in smaller blocks without
+ * digits. After a block for which digits failed, the job does not try them again. */
 static void multiply_block(d_block *x, int64_t first, int64_t k)
 {
     x->by_digits = x->by_digits && add_by_words(x, first, k, CPU_DIGITS_F32);
@@ -207,10 +209,9 @@ static void multiply_block(d_block *x, int64_t first, int64_t k)
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
-/* Whether the sums are the results, and it pays to have them in D. It does not pay if rows of D are
- * a multiple of 8 KB apart: the rows of a tile then share a set of the L1 cache, and a block of
- * sums with a copy is 5 to 20 % faster (2048 and 1024 cubed, Xeon with AMX). Sums of int8 are
- * faster in D in any case. */
+/* Whether the sums are the final results and are summed directly in D. If ldd is a multiple of 8
+ * KB, the rows of a tile share a set of the L1 cache: a separate block of sums, copied to D, is
+ * then 5 to 20 % faster (1024 and 2048 cubed, Xeon with AMX). int8 is always faster in D. */
 static bool are_results(const cpu_product *product)
 {
     const tgl_shape *s = product->shape;
@@ -224,7 +225,7 @@ static bool are_results(const cpu_product *product)
            !tgl_shape_has_scales(s);
 }
 
-/* Returns the address in *memory, and moves it behind the next `bytes` bytes. */
+/* Takes `bytes` bytes from the front of the memory: returns *memory, and advances *memory. */
 static void *take(char **memory, size_t bytes)
 {
     char *taken = *memory;

@@ -7,7 +7,7 @@
 
 #include "cpu/run/cpu_product.h"
 
-/* Runs a plan of tgl_cpu_plan_blocks(): D := alpha*op(A)*op(B) + beta*C and the epilogue. */
+/* Runs a plan of tgl_cpu_plan_blocks(): D := epilogue(alpha*op(A)*op(B) + beta*C). */
 void tgl_cpu_blocks(const cpu_product *product);
 
 #endif

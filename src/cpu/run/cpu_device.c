@@ -55,9 +55,9 @@ static void list_properties(cpu_device *cpu)
     if (facts->l3 > 0) add_property(cpu, "L3 cache", "%zu KB", facts->l3 / 1024);
 }
 
-/* Bytes of idle packing buffers that the device keeps: KEPT_BYTES_OF_THREAD for each thread, and at
- * least KEPT_BYTES. A thread rarely needs more. The buffers of larger products are freed when the
- * product ends, which takes a small part of its time. */
+/* Maximum bytes of idle packing buffers that the device keeps: KEPT_BYTES_OF_THREAD for each
+ * thread, and at least KEPT_BYTES. Larger buffers are freed when the product ends, which takes a
+ * small part of the time of such a product. */
 enum { KEPT_BYTES = 16 << 20, KEPT_BYTES_OF_THREAD = 4 << 20 };
 
 static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
@@ -121,7 +121,8 @@ static tgl_status cpu_copy(tgl_device *dev, void *dst, const void *src, size_t b
     return TGL_OK;
 }
 
-/* All runs have ended, but if a signal handler has left one early, workers may still compute it. */
+/* Runs are synchronous. The exception: if a signal handler leaves a run by longjmp(), workers may
+ * still compute it; this waits for them. */
 static tgl_status cpu_sync(tgl_device *dev)
 {
     cpu_device *cpu = dev->state;
@@ -131,7 +132,8 @@ static tgl_status cpu_sync(tgl_device *dev)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The tier whose kernel has this name; without a name the best tier. NULL: no tier has the name. */
+/* The tier whose kernel has this name ("cpu/avx2", options behind a colon are ignored). NULL for
+ * the name gives the best tier; the result is NULL if no tier has the name. */
 static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
 {
     if (kernel == NULL) return cpu->tiers[0];
@@ -143,14 +145,15 @@ static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
     return NULL;
 }
 
-/* Whether an addend of the epilogue has one of these types, or is not there. */
+/* Whether an operand of the epilogue is absent or has one of these types. */
 static bool has_addend(unsigned types, bool is_there, tgl_type type)
 {
     return !is_there || (types & CPU_BIT(type)) != 0;
 }
 
-/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for products
- * of bf16 or int8 words (cpu_words.h) that the mode permits (cpu_types.c). */
+/* Refuses shapes that the cpu device does not support. All compute modes are supported: kernels
+ * compute in IEEE 754 arithmetic, except the words (cpu_words.h) that a mode permits
+ * (cpu_types.c). */
 static tgl_status check_shape(const tgl_shape *s)
 {
     const cpu_type *type = tgl_cpu_type_of(s);
@@ -177,7 +180,7 @@ static tgl_status check_shape(const tgl_shape *s)
     return TGL_OK;
 }
 
-/* Makes the plan's state; NULL: no memory. */
+/* Allocates and fills the plan's state; NULL: out of memory. */
 static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
                             const cpu_machine *machine)
 {
@@ -233,8 +236,8 @@ static void cpu_unprepare(tgl_plan *plan)
     free_state(plan->state);
 }
 
-/* Reads a scalar of this type: its real part if number is 0, its imaginary part if it is 1. Returns
- * 0 if `at` is NULL, and for the imaginary part of a real type. */
+/* Reads a scalar of this type as a double. number: 0 for the real part, 1 for the imaginary part,
+ * which is 0 for real types. Returns 0 if `at` is NULL. */
 static double scalar_at(tgl_type type, const void *at, int number)
 {
     if (at == NULL || (number == 1 && !tgl_type_is_complex(type))) return 0;
@@ -243,7 +246,7 @@ static double scalar_at(tgl_type type, const void *at, int number)
                                     : ((const double *)at)[number];
 }
 
-/* The run with alpha and beta read from memory, as if the host had given them. */
+/* A copy of the run whose alpha and beta are read from the caller's memory now. */
 static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
 {
     const tgl_type type = tgl_shape_scalar_type(s);
@@ -258,7 +261,7 @@ static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
     return host;
 }
 
-/* D := C in all problems of the batch, if D is not C itself and C is read. */
+/* D := C in all problems of the batch, unless D is C itself or C is not read. */
 static void copy_c(const tgl_shape *s, const tgl_run *run, int64_t element)
 {
     if (s->in_place || run->at[s->pointers ? TGL_AT_C_ARRAY : TGL_AT_C] == NULL) return;
@@ -278,8 +281,8 @@ static void (*const run_path[])(const cpu_product *) = {
     [CPU_PATH_BLOCKS] = tgl_cpu_blocks,
 };
 
-/* Runs with known scalars. Products in blocks read C themselves. The others are computed in place:
- * where D is not C, D starts as a copy of C. */
+/* Runs a plan with alpha and beta as host values. CPU_PATH_BLOCKS reads C itself. The other paths
+ * compute in place, so that C is copied to D first. */
 static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
 {
     const cpu_plan *p = plan->state;

@@ -4,7 +4,7 @@
  */
 #include "cpu/run/cpu_epilogue.h"
 
-/* The address of element `index` of a bias or residual x; NULL if x is NULL. */
+/* The address of element `index` of a bias or residual; NULL if x is NULL. */
 static const char *operand_at(const void *x, int64_t index, int64_t element)
 {
     return x != NULL ? (const char *)x + index * element : NULL;

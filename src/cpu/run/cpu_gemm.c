@@ -29,7 +29,7 @@ typedef struct rectangle {
     double alpha, beta;
     tgl_complex_part complex; /* of complex types */
     const char *A, *B;
-    char *C; /* D of the run, which contains C, or the sums over a part of k */
+    char *C; /* the output: D, in which C has been copied; or, with split-K, the job's sums */
     int64_t ldc;
 } rectangle;
 
@@ -49,13 +49,14 @@ static const char *b_at(const rectangle *x, int64_t p, int64_t j)
 
 /* ---- One block of A -------------------------------------------------------------------------- */
 
-/* A block of rows, cut into tiles. The first tile has mr rows, because it may have to copy B. Each
- * of the others has `base` rows, and the first `rest` of these have one row more. */
+/* A block of mc rows of A, cut into tiles. The first tile has min(mr, rows) rows, because tiles
+ * that copy B exist only for mr rows. The others have `base` rows, the first `rest` of them one
+ * more. */
 typedef struct row_block {
     cpu_range rows, k;
     int64_t tiles, first, base, rest;
     const char *packed; /* NULL: A is read in place */
-    double beta;        /* beta of this block of k: the caller's in the first one, then 1 */
+    double beta;        /* beta for this block of k: the caller's for the first block, then 1 */
     tgl_complex_part complex;
 } row_block;
 
@@ -75,7 +76,7 @@ static int64_t tile_height(const row_block *block, int64_t q)
     return q == 0 ? block->first : block->base + (q <= block->rest);
 }
 
-/* Packs rows of A, which are contiguous along k, tile by tile. */
+/* Packs a block of an untransposed A, tile by tile. */
 static void pack_a_rows(const rectangle *x, const row_block *block)
 {
     const cpu_kernels *kernels = x->plan->kernels;
@@ -89,8 +90,8 @@ static void pack_a_rows(const rectangle *x, const row_block *block)
     }
 }
 
-/* Packs a transposed A. Steps of k are lda elements apart in memory. A few steps are packed at a
- * time, for all rows of the block, while the next few are prefetched. */
+/* Packs a block of a transposed A, whose steps of k are lda elements apart: a few steps for all
+ * rows of the block, while the next few steps are prefetched. */
 static void pack_a_columns(const rectangle *x, const row_block *block)
 {
     enum { STEPS = 8, LINE = 64 };
@@ -112,16 +113,17 @@ static void pack_a_columns(const rectangle *x, const row_block *block)
     }
 }
 
-/* A panel of B, and the memory that is prefetched while the panel is multiplied. */
+/* A panel of B, and what is prefetched while it is multiplied. */
 typedef struct panel {
-    int64_t column, count, width; /* first column of C, columns, columns rounded up to vectors */
+    int64_t column, count, width; /* first column of C; number of columns; columns rounded up to
+                                     whole vectors */
     const char *b;                /* address of the panel */
     int64_t ldb;
-    cpu_use use;      /* what the first tile does with it; the other tiles only read it */
-    char *copy;       /* where the first tile copies it (CPU_B_COPY) */
-    const char *next; /* the panel to prefetch, of which each tile prefetches a part; NULL: none */
+    cpu_use use;      /* what the first tile does with the panel; the other tiles only read it */
+    char *copy;       /* CPU_B_COPY: where the first tile writes the packed panel */
+    const char *next; /* the panel to prefetch, a part of it by each tile; NULL: none */
     int64_t next_ld, next_rows;
-    int64_t next_pieces; /* a row of `next` has so many pieces, each as wide as a tile */
+    int64_t next_pieces; /* number of pieces of a row of `next`, each as wide as a tile */
 } panel;
 
 static cpu_layout layout_of_a(const rectangle *x, const row_block *block)
@@ -129,8 +131,8 @@ static cpu_layout layout_of_a(const rectangle *x, const row_block *block)
     return block->packed == NULL && !x->shape->trans_a ? CPU_A_ROWS : CPU_A_COLS;
 }
 
-/* Chooses the part of the next panel that tile q of a block prefetches: some rows of one piece. If
- * there are fewer tiles than pieces, the last pieces are not prefetched. */
+/* Chooses which part of the next panel tile q of a block prefetches: some rows of one piece
+ * (panel.next_pieces). If there are fewer tiles than pieces, the last pieces are not prefetched. */
 static void fetch_part(const row_block *block, const panel *y, int64_t element, int64_t q,
                        cpu_beside *beside)
 {
@@ -182,18 +184,18 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
 
 /* ---- One block of B -------------------------------------------------------------------------- */
 
-/* If a block has up to this many tiles, the first tile alone prefetches the next panel of a B that
- * is not packed, a row in each step of k. Otherwise the share of each tile would be more cache
- * lines than a core can have in flight: flat products took 3 to 25 % longer (Zen 4). */
+/* If a block has at most this many tiles and B is not packed, the first tile alone prefetches the
+ * next panel, one row in each step of k. Divided among so few tiles, a tile's part would be more
+ * cache lines than a core can have in flight: products with few rows took 3 to 25 % longer (Zen
+ * 4). */
 enum { FEW_TILES = 4 };
 
-/* Rows of a transposed B are contiguous along k. The next panel is prefetched if its rows have at
- * least LONG_ROW steps of k: with 48 steps a product was 8 % slower with prefetching (Intel Xeon).
- */
+/* A panel of a transposed B is prefetched only if its rows have at least this many steps of k: with
+ * 48 steps, prefetching made a product 8 % slower (Intel Xeon). */
 enum { LONG_ROW = 128 };
 
-/* Chooses what is prefetched while a panel of B is read that is not packed: the next panel or, if
- * this is the last panel of the block of columns, the first panel of the next block along k. */
+/* Chooses what to prefetch while an unpacked panel of B is read: the next panel or, at the last
+ * panel of a block of columns, the first panel of the next block along k. */
 static void choose_next_panel(const rectangle *x, const row_block *block, cpu_range columns,
                               bool last, panel *y)
 {
@@ -221,7 +223,7 @@ static void choose_next_panel(const rectangle *x, const row_block *block, cpu_ra
     }
 }
 
-/* Packs a panel, unless its first tile can do that. */
+/* Packs a panel of B, or lets its first tile pack it while it multiplies (CPU_B_COPY). */
 static void pack_panel(const rectangle *x, const row_block *block, panel *y, char *copy)
 {
     const cpu_kernels *kernels = x->plan->kernels;
@@ -237,8 +239,8 @@ static void pack_panel(const rectangle *x, const row_block *block, panel *y, cha
     y->ldb = y->width;
 }
 
-/* The panel of `vectors` vectors that begins at vector `first` of a block of columns. packed: an
- * earlier block of rows has packed it. */
+/* The panel of B that begins at vector `first` of a block of columns and is `vectors` wide. packed:
+ * true if an earlier block of rows has packed it. */
 static panel find_panel(const rectangle *x, const row_block *block, cpu_range columns,
                         int64_t first, int64_t vectors, bool packed)
 {
@@ -330,9 +332,9 @@ static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
     };
 }
 
-/* A rectangle is flat if it has at most FLAT_SIDE rows or columns and at most FLAT_STEPS steps of
- * k. Finding its tiles takes longer than computing them (measured with 2 to 8 rows and steps on Zen
- * 3), so it is computed as small products. A transposed B is packed faster by the blocks. */
+/* A rectangle with at most FLAT_SIDE rows or columns and at most FLAT_STEPS steps of k is computed
+ * as small products, because the blocking loops take longer than its tiles (measured for 2 to 8
+ * rows and steps on Zen 3). Not if B is transposed: the blocking loops pack it faster. */
 enum { FLAT_SIDE = 8, FLAT_STEPS = 8 };
 
 static bool is_flat(const rectangle *x)
@@ -388,7 +390,8 @@ static void add_parts_of_rectangle(const cpu_product *product, const cpu_job *jo
     const cpu_plan *plan = product->plan;
     rectangle x = rectangle_of(product, job);
     const int64_t element = (int64_t)plan->kernels->element, n = product->shape->n;
-    x.complex.conj_a = false; /* the sums are those of conjugated elements already */
+    x.complex.conj_a = false; /* the parts of k have been multiplied with conjugated elements
+                                 already */
     for (int64_t row = rows.begin; row < rows.end; row++)
         plan->kernels->reduce(x.C + row * x.ldc * element, 1, n, job->sums + row * n * element,
                               (int64_t)plan->part_bytes / element, plan->parts, x.alpha, x.beta,

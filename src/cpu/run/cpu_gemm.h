@@ -7,10 +7,10 @@
 
 #include "cpu/run/cpu_product.h"
 
-/* Computes in place: D := alpha*op(A)*op(B) + beta*D and the epilogue. */
+/* Runs CPU_PATH_GEMM in place: D := epilogue(alpha*op(A)*op(B) + beta*D). */
 void tgl_cpu_gemm(const cpu_product *product);
 
-/* Computes in place, where k or alpha is 0: D := beta*D and the epilogue. */
+/* Runs CPU_PATH_SCALE in place, for k = 0 or alpha = 0: D := epilogue(beta*D). */
 void tgl_cpu_scale(const cpu_product *product);
 
 #endif

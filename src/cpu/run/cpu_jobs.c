@@ -6,11 +6,12 @@
  */
 #include "cpu/run/cpu_jobs.h"
 
-/* The problems of the batch whose jobs run at the same time. */
+/* Some problems of the batch, whose jobs the threads compute at the same time. */
 typedef struct job_round {
     const cpu_product *product;
     cpu_cut cut;
-    int64_t problem, rectangles; /* first problem; number of rectangles in all problems */
+    int64_t problem, rectangles; /* index of the first problem; number of rectangles in all of
+                                    them */
     _Atomic int64_t taken;
 } job_round;
 

@@ -14,12 +14,13 @@
 
 enum { REPEATS = 25 };
 
-/* What the threads read. Allocated, because a task must not be in the caller's frames. */
+/* The data of the threads that measure. Allocated, because a signal handler may leave the caller's
+ * stack frames by longjmp() while workers still use the task. */
 typedef struct measuring {
     thread_pool_task task;
     const cpu_kernels *kernels;
     int64_t rounds;
-    double *flops; /* floating-point operations of each thread */
+    double *flops; /* number of floating-point operations, one entry per thread */
     char *from, *to;
     size_t bytes;
 } measuring;
@@ -40,7 +41,7 @@ static void copy_share(void *context, int thread, int team)
     memcpy(m->to + begin, m->from + begin, end - begin);
 }
 
-/* Seconds of one run by all threads of the device. */
+/* Runs `body` on all threads of the device, and returns the seconds. */
 static double time_team(tgl_device *dev, measuring *m, thread_pool_fn *body)
 {
     cpu_device *cpu = dev->state;
@@ -72,7 +73,7 @@ static double measure_fma(tgl_device *dev, measuring *m)
 static double measure_copy(tgl_device *dev, measuring *m)
 {
     const cpu_device *cpu = dev->state;
-    /* 4 times the size of the L3 cache, but at least 128 and at most 512 MB. */
+    /* The copied memory must exceed the caches: 4 times L3, from 128 to 512 MB. */
     m->bytes = 4 * cpu->machine.facts.l3;
     if (m->bytes < (size_t)128 << 20) m->bytes = (size_t)128 << 20;
     if (m->bytes > (size_t)512 << 20) m->bytes = (size_t)512 << 20;
@@ -80,7 +81,7 @@ static double measure_copy(tgl_device *dev, measuring *m)
     m->to = malloc(m->bytes);
     double best = 0;
     if (m->from != NULL && m->to != NULL) {
-        memset(m->from, 1, m->bytes); /* without this all its pages would be the same zero page */
+        memset(m->from, 1, m->bytes); /* without writing, all pages would map to one zero page */
         memset(m->to, 2, m->bytes);
         for (int repeat = 0; repeat < 3; repeat++) {
             const double rate = 2.0 * (double)m->bytes / time_team(dev, m, copy_share);

@@ -10,20 +10,22 @@
 #include "problem/run.h"
 #include "problem/small_product.h"
 
-/* The argument of the functions that run a plan, one for each cpu_path. */
+/* A run of a plan: the argument of the functions that compute the paths (cpu_path). */
 typedef struct cpu_product {
     const tgl_shape *shape;
     const cpu_plan *plan;
     const tgl_run *run;
-    char *workspace;       /* plan->workspace bytes, aligned to CPU_ALIGNMENT; NULL if that is 0 */
-    struct cpu_team *team; /* NULL: the caller computes alone */
+    char *workspace;       /* plan->workspace bytes, aligned to CPU_ALIGNMENT; NULL if
+                              plan->workspace is 0 */
+    struct cpu_team *team; /* data for a run of several threads; NULL: the calling thread computes
+                              alone */
 } cpu_product;
 
 enum { CPU_TEAM_JOB_BYTES = 256 };
 
-/* All that the threads of a team read beside the matrices. A run of several threads has it in
- * front of its workspace: workers may still compute when a signal handler has left the caller's
- * frames by longjmp(), and even when the caller has destroyed the plan. */
+/* A copy of everything that threads read beside the matrices, in front of the run's workspace. It
+ * is not on the caller's stack, because workers may still compute after a signal handler has left
+ * the call by longjmp(), and even after the caller has destroyed the plan. */
 typedef struct cpu_team {
     tgl_shape shape;
     cpu_plan plan;
@@ -35,18 +37,20 @@ typedef struct cpu_team {
     _Alignas(CPU_ALIGNMENT) char job[CPU_TEAM_JOB_BYTES]; /* the context of the task */
 } cpu_team;
 
-/* Bytes of the buffer that a run of the plan takes. */
+/* Bytes of the buffer for a run of the plan: the workspace, and a cpu_team for several threads. */
 static inline size_t tgl_cpu_buffer_bytes(const cpu_plan *plan)
 {
     return plan->workspace + (plan->threads > 1 ? sizeof(cpu_team) : 0);
 }
 
-/* Copies a run for a team, with all that it refers to, to a buffer of tgl_cpu_buffer_bytes(). */
+/* Copies a run and all that it refers to into `buffer`, of tgl_cpu_buffer_bytes() bytes, for a run
+ * by several threads. The workspace lies behind the copy. */
 const cpu_product *tgl_cpu_product_of_team(const cpu_product *product, thread_pool *threads,
                                            char *buffer);
 
-/* Runs body(job, thread, team) on the threads of the plan. job: its `bytes` bytes are copied.
- * It may point only to matrices and to what the product of a team refers to. */
+/* Calls body(job, thread, team) on each thread of the plan. job: its `bytes` bytes are copied. It
+ * may point only to the matrices and to the product of a team (cpu_team), which outlive the
+ * caller. */
 void tgl_cpu_run_team(const cpu_product *product, thread_pool_fn *body, void *job, size_t bytes);
 
 static inline tgl_complex_part tgl_cpu_complex_part(const tgl_shape *s, const tgl_run *run)
@@ -54,8 +58,8 @@ static inline tgl_complex_part tgl_cpu_complex_part(const tgl_shape *s, const tg
     return (tgl_complex_part){run->alpha_imag, run->beta_imag, s->conj_a, s->conj_b};
 }
 
-/* The matrices of problem i of the batch: A, B, C, and D, which is written (C itself if the product
- * is in place). element: bytes of an element. */
+/* Addresses of the matrices of problem i of the batch: A, B, C, and D, the output (C itself if in
+ * place). element: bytes of an element. */
 static inline const char *tgl_cpu_matrix_of(const tgl_shape *s, const tgl_run *run,
                                             tgl_operand matrix, tgl_operand array, int64_t i,
                                             int64_t stride, int64_t element)

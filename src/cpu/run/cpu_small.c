@@ -12,17 +12,17 @@
 #include "cpu/run/cpu_state.h"
 #include "cpu/run/cpu_vector.h"
 
-/* Bytes of the buffer on the stack for a packed panel of a transposed B: small, because threads may
- * have small stacks. A panel is at least one vector wide, which has at most VECTOR_BYTES. */
+/* Bytes of the stack buffer for a packed panel of a transposed B. Small, because threads may have
+ * small stacks. It must hold a panel of one vector, at most VECTOR_BYTES wide. */
 enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
 
-/* The most elements of C, and the most steps of k, of products that are small although k exceeds
- * CPU_SMALL: finding the plan of a product of 2 x 2 x 100 takes longer than the product. */
+/* A product with k > CPU_SMALL is small, too, if it has at most DEEP_ELEMENTS elements of C and
+ * DEEP_STEPS steps of k: at 2 x 2 x 100, finding a plan takes longer than the product. */
 enum { DEEP_ELEMENTS = 256, DEEP_STEPS = 128 };
 _Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
 
-/* x / y for x <= 128 and y <= 32, without a division, which takes as long as several steps of a
- * tile. The product with a reciprocal is exact, because x * y < 65536. */
+/* x / y for 0 <= x <= 128 and 1 <= y <= 32, by a multiplication: a division takes as long as
+ * several steps of a tile. x * reciprocals[y] >> 16 is exact, because x * y < 65536. */
 static int quotient(int x, int y)
 {
     /* 65536 / y + 1 */
@@ -35,13 +35,13 @@ static int quotient(int x, int y)
     return x * reciprocals[y] >> 16;
 }
 
-/* The number of vectors that contain n elements. A vector has a power of two of elements. */
+/* The number of vectors for n elements. The length of a vector is a power of two. */
 static int vectors_of(const cpu_kernels *kernels, int n)
 {
     return (n + kernels->vector - 1) >> __builtin_ctz((unsigned)kernels->vector);
 }
 
-/* The rows or columns of part `index` when `total` items are cut into `parts`. */
+/* The size of part `index` if `total` rows or columns are cut into `parts` nearly equal parts. */
 static int cut(int total, int parts, int index)
 {
     const int base = quotient(total, parts);
@@ -51,16 +51,15 @@ static int cut(int total, int parts, int index)
 /* ---- The next product of a batch ---------------------------------------------------------------
  */
 
-/* A, B and C of the next product of a batch, which are prefetched while this one is computed: each
- * tile prefetches a part of one of them. Hardware prefetchers follow a row, but do not find the
- * next matrix. */
+/* A, B and C of the next product of a batch. Each tile of the present product prefetches a part of
+ * one of them, because hardware prefetchers follow a row but do not find the next matrix. */
 typedef struct next_product {
     const char *at[3], *end[3];
-    int matrix;   /* index of the matrix to continue with; 3: all are prefetched */
+    int matrix;   /* index of the matrix to prefetch next; 3: all have been prefetched */
     int64_t part; /* bytes that each tile prefetches */
 } next_product;
 
-/* Takes the part that the next tile prefetches, in rows of `width` bytes. */
+/* Returns the part that the next tile prefetches, as rows of `width` bytes, and advances *next. */
 static cpu_beside next_part(next_product *next, int64_t width)
 {
     while (next->matrix < 3 && next->at[next->matrix] >= next->end[next->matrix])
@@ -77,7 +76,7 @@ static cpu_beside next_part(next_product *next, int64_t width)
 /* ---- One product -------------------------------------------------------------------------------
  */
 
-/* The cpu_tail of a last vector with this number of valid columns. */
+/* How full a last vector with this number of valid columns is. */
 static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
 {
     return columns == kernels->vector       ? CPU_TAIL_WHOLE
@@ -85,9 +84,9 @@ static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
                                             : CPU_TAIL_PARTIAL;
 }
 
-/* Multiplies op(A) by one panel of op(B), one tile of rows after the other. Each tile prefetches a
- * part of the matrices of the next product. b: the panel; c: its first column of C; tail: the
- * number of valid columns in the panel's last vector. */
+/* Multiplies op(A) by one panel of op(B), tile by tile; each tile prefetches a part of the next
+ * product. b: the panel. c: the panel's first column of C. tail: valid columns of the panel's last
+ * vector. */
 static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_product *x, const char *b,
                               int64_t ldb, int vectors, int tail, char *c, next_product *next)
 {
@@ -107,8 +106,8 @@ static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_produc
     }
 }
 
-/* Multiplies op(A) by one panel of op(B). The parameters are those of multiply_fetching(). NULL for
- * `next`: nothing is prefetched, and one call computes all rows. */
+/* Multiplies op(A) by one panel of op(B), with the parameters of multiply_fetching(). next: NULL to
+ * prefetch nothing; one call of the kernel then computes all rows. */
 static inline void multiply_small_panel(const cpu_kernels *kernels, const tgl_small_product *x,
                                         const char *b, int64_t ldb, int vectors, int tail, char *c,
                                         next_product *next)
@@ -119,8 +118,8 @@ static inline void multiply_small_panel(const cpu_kernels *kernels, const tgl_sm
         kernels->small[tail_of(kernels, tail)][vectors - 1](x, b, ldb, c, tail);
 }
 
-/* Multiplies op(A) by op(B), one panel of op(B) after the other. packed: a buffer for a panel of
- * op(B) if B is transposed; else NULL. */
+/* Multiplies op(A) by op(B), panel by panel. packed: a buffer of PACKED_BYTES for a panel if B is
+ * transposed; else NULL. */
 static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_small_product *x,
                                          char *packed, next_product *next)
 {
@@ -148,7 +147,7 @@ static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_s
     }
 }
 
-/* A function of its own, because the buffer on the stack makes a call take longer. */
+/* A separate function, because the buffer on the stack would make every call slower. */
 static __attribute__((noinline)) void
 multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, next_product *next)
 {
@@ -156,8 +155,8 @@ multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, ne
     multiply_small_panels(kernels, x, packed, next);
 }
 
-/* Whether the kernels do not multiply by alpha, so that scale_result() must. The kernels of complex
- * types always multiply by alpha. */
+/* Whether the kernels ignore alpha, so that scale_result() must follow: for real types if beta is 0
+ * (cpu_small_fn). */
 static bool has_alpha_alone(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const bool f32 = kernels->element == sizeof(float);
@@ -171,8 +170,8 @@ static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
         kernels->scale((char *)x->C + i * x->ldc * (int64_t)kernels->element, x->n, x->alpha, 0);
 }
 
-/* Not inlined, so that the functions that multiply by one panel directly need not save the
- * registers that this function uses. next: the product to prefetch; NULL: none. */
+/* Not inlined, so that multiply_directly() need not save the registers that this function uses.
+ * next: the product to prefetch; NULL: none. */
 static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
                                                      const tgl_small_product *x, next_product *next)
 {
@@ -180,7 +179,7 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
         multiply_small_packed(kernels, x, next);
     else
         multiply_small_panels(kernels, x, NULL, next);
-    /* If `next` is not NULL, the tiles have already multiplied by alpha. */
+    /* With `next`, register tiles have computed the result, which multiply by alpha. */
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
@@ -201,7 +200,7 @@ void tgl_cpu_multiply_strips(const cpu_kernels *kernels, const tgl_small_product
         }
 }
 
-/* Multiplies without a loop over panels if there is one panel, as there is of most products. */
+/* Multiplies without the loop over panels if one panel suffices, as in most products. */
 static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const int n = (int)x->n, vectors = vectors_of(kernels, n);
@@ -213,8 +212,9 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* Multiplies by tiles where C is one row or column. turns: computes the transposed product, which
- * needs a contiguous C. A transposed B with one column is contiguous and needs no packing. */
+/* Multiplies by tiles where C is one row or one column. turns: computes the transposed product, C^T
+ * = op(B)^T * op(A)^T, which requires a contiguous C. A transposed B with one column is contiguous,
+ * and is not packed. */
 static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
                                                       const tgl_small_product *p, bool turns)
 {
@@ -248,9 +248,9 @@ static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels
     multiply_directly(kernels, &x);
 }
 
-/* A product of one row or column. The tiles read whole rows of op(B): if C is a row and B is
- * transposed, or C is a column and A has contiguous columns, the transposed product is faster. Sums
- * have the same bits in both. */
+/* A product with one row or column. Tiles read whole rows of op(B). So the transposed product is
+ * faster if C is a row and B is transposed, or C is a column and A is transposed. Both give the
+ * same bits. */
 static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p)
 {
     if (cpu_is_vector(p->m, p->n, p->k)) return tgl_cpu_small_vector(kernels, p);
@@ -262,7 +262,8 @@ static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p
     return true;
 }
 
-/* Computes a product that is small although cpu_is_small() is false. False: it is not small. */
+/* Computes a product that is small although cpu_is_small() is false. Returns false if it is not
+ * small: the caller must use a plan. */
 static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernels,
                                                        const tgl_small_product *p)
 {
@@ -274,7 +275,8 @@ static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernel
     return true;
 }
 
-/* Computes one product. The result has the same bits as that of a plan. */
+/* Computes one product without a plan; the result has the same bits as with one. Returns false,
+ * without a result, if the product is not small. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 {
     const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
@@ -286,13 +288,13 @@ bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* Bytes of a matrix from its first element to its last. */
+/* Bytes from the first to the last element of a matrix. */
 static int64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t element)
 {
     return ((rows - 1) * ld + columns) * element;
 }
 
-/* The matrices of product i + 1, which product i prefetches. */
+/* Locates the matrices of product i + 1, which the tiles of product i prefetch. */
 static next_product next_in_batch(const cpu_product *job, int64_t i)
 {
     const tgl_shape *s = job->shape;
@@ -309,7 +311,7 @@ static next_product next_in_batch(const cpu_product *job, int64_t i)
                                 tgl_cpu_d_of(s, job->run, i + 1, element)}};
     for (int q = 0; q < 3; q++)
         next.end[q] = next.at[q] + bytes[q];
-    /* Minus 2, because the last parts of two matrices may be short. */
+    /* tiles - 2 parts, because the last part of two of the matrices may be short */
     next.part = (bytes[0] + bytes[1] + bytes[2]) / (tiles > 2 ? tiles - 2 : 1);
     return next;
 }

@@ -11,10 +11,10 @@
 /* tgl_backend.run_small. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *product);
 
-/* Computes a product of at most CPU_SMALL steps of k in strips that are small products. */
+/* Computes a product with k <= CPU_SMALL in strips of at most CPU_SMALL rows and columns. */
 void tgl_cpu_multiply_strips(const cpu_kernels *kernels, const tgl_small_product *product);
 
-/* The small products of a plan, in place, with the epilogue. */
+/* Runs CPU_PATH_SMALL in place: the products of a batch, with the epilogue. */
 void tgl_cpu_small_run(const cpu_product *product);
 
 #endif

@@ -9,14 +9,15 @@
 
 #include <string.h>
 
-/* y := alpha*op(M)*x + beta*y, where M is the operand of the product that is not a vector. */
+/* y := alpha*op(M)*x + beta*y. M is the matrix of the product, x the vector, y the row or column
+ * C. */
 typedef struct matvec {
-    int64_t length, k; /* elements of y, and of x */
+    int64_t length, k; /* elements of y; elements of x */
     const char *M, *x;
     char *y;
     int64_t ld, x_step, y_step;
     bool conj_m, conj_x;
-    bool by_rows; /* y[i] is row i of M times x; else y is the sum of all rows p of M times x[p] */
+    bool by_rows; /* y[i] = (row i of M) * x; else y = sum over p of x[p] * (row p of M) */
 } matvec;
 
 static matvec matvec_of(const tgl_small_product *p)
@@ -48,14 +49,14 @@ static matvec matvec_of(const tgl_small_product *p)
                     .by_rows = p->trans_b};
 }
 
-/* Whether the kernels get conj(x) instead of x. They conjugate neither M nor x: conj(M)*x is
- * computed as the conjugate of M*conj(x), and conj(M)*conj(x) as that of M*x. */
+/* Whether the kernels get conj(x). They conjugate neither M nor x themselves: conj(M)*x is computed
+ * as conj(M*conj(x)), and conj(M)*conj(x) as conj(M*x). */
 static bool has_other_x(const matvec *v)
 {
     return v->conj_m != v->conj_x;
 }
 
-/* Copies x, or its conjugate if the kernels need that, to contiguous memory. */
+/* Copies x to contiguous memory; conj(x) if the kernels need it. */
 static void copy_x(const cpu_kernels *kernels, const matvec *v, char *to)
 {
     if (has_other_x(v))
@@ -64,8 +65,8 @@ static void copy_x(const cpu_kernels *kernels, const matvec *v, char *to)
         kernels->copy(to, 1, v->x, v->x_step, 1, v->k);
 }
 
-/* Computes `count` elements of y from `begin` on. sums: memory, for use if sums are not results. x
- * is contiguous. */
+/* Computes y[begin] to y[begin + count - 1]. x is contiguous. sums: buffer for count elements, used
+ * unless the sums are the results. */
 static void multiply_part(const cpu_kernels *kernels, const matvec *v, const char *x, char *sums,
                           int64_t begin, int64_t count, double alpha, double beta,
                           tgl_complex_part complex)
@@ -107,13 +108,13 @@ static matvec matvec_of_batch(const cpu_product *product, int64_t problem)
     return matvec_of(&one);
 }
 
-/* Computes a thread's part of y. */
+/* Computes this thread's part of y. */
 static void multiply_lines(void *context, int thread, int team)
 {
     const vector_job *job = context;
     const cpu_product *product = job->product;
     const cpu_kernels *kernels = product->plan->kernels;
-    /* Units of 64 elements: two threads rarely write the same cache line of y. */
+    /* Units of 64 elements, so that two threads rarely write to the same cache line of y. */
     const cpu_range part = cpu_part((cpu_range){0, job->v.length}, 64, team, thread), one = {0, 1};
     if (cpu_length(part) == 0) return;
     multiply_part(kernels, &job->v, job->x, job->sums + part.begin * (int64_t)kernels->element,
@@ -143,8 +144,8 @@ void tgl_cpu_vector(const cpu_product *product)
 
 /* ---- Without a plan -------------------------------------------------------------------------- */
 
-/* SHORT_BYTES: the largest vector that is copied to the stack. FOR_ONE_THREAD: up to this number of
- * multiply-adds a plan would use one thread. */
+/* SHORT_BYTES: maximum size of a vector, which is copied to the stack. FOR_ONE_THREAD: maximum
+ * multiply-adds, for which a plan would use one thread. */
 enum { SHORT_BYTES = 512 * sizeof(double), FOR_ONE_THREAD = 1 << 17 };
 
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product)
@@ -155,7 +156,7 @@ bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *p
     const int64_t most = SHORT_BYTES / (int64_t)sizeof(double) / kernels->parts;
     if (v.length > most || v.k > most || v.length * v.k > FOR_ONE_THREAD) return false;
     if (is_copied) copy_x(kernels, &v, x);
-    /* A beta that is 0 in the type of the product must not read C. */
+    /* beta is rounded to the type of the product first: if that gives 0, C must not be read. */
     const bool f32 = tgl_type_is_single(product->type);
     const double alpha = f32 ? (float)product->alpha : product->alpha;
     const double beta = f32 ? (float)product->beta : product->beta;

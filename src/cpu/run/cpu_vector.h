@@ -7,10 +7,11 @@
 
 #include "cpu/run/cpu_product.h"
 
-/* As tgl_cpu_gemm(), for one row or column of C. */
+/* Runs CPU_PATH_VECTOR in place: D := epilogue(alpha*op(A)*op(B) + beta*D), one row or column. */
 void tgl_cpu_vector(const cpu_product *product);
 
-/* Computes one row or column without a plan; same bits as by a plan. False: it is too large. */
+/* Computes one row or column without a plan; same bits as with one. False: it is too large, and
+ * nothing is computed. */
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product);
 
 #endif

@@ -26,9 +26,9 @@
 
 #include <math.h>
 
-/* Limits of tgl_cpu_digit_error() for blocks that are multiplied by digits; OF_FEWER: for those
- * that are multiplied by multiply_fewer(). Blocks of random numbers from U(-1,1) or U(0,1) have an
- * error of 30 to 90 (by multiply_fewer() 60 to 170), from N(0,1) one of 180 to 320 (460 to 830). */
+/* Maximum of tgl_cpu_digit_error() for blocks multiplied by digits, and (OF_FEWER) for blocks
+ * multiplied by multiply_fewer(). Typical values for random elements, in parentheses for
+ * multiply_fewer(): U(-1,1) and U(0,1) 30 to 90 (60 to 170), N(0,1) 180 to 320 (460 to 830). */
 enum { MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 static int log2_up(int64_t x)
@@ -48,17 +48,18 @@ bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
 }
 
-/* A bound of the error, in units of the integers that the digits represent. Rounding elements to
- * integers costs at most half the sum of the magnitudes of A's and of B's line, and 1/4 for each
- * step. Each product that is left out is at most 2^14 (low*low) or 2^22 (A's middle times B's low).
+/* A bound of the error of any element of C, in units of the digits' integers, is
+ *    error = (sum of |a| over a line of A + sum of |b| over a line of B) / 2 + k/4 + left out
+ * because rounding moves each element by at most 1/2. A product that is left out is at most 2^14
+ * (low*low) or 2^22 (middle of A * low of B).
  *
- * It is divided by u S (multiply_words.h). Bound of S: the magnitude of an integer is at least the
- * sum of the widths of the levels that its highest digit reaches. In any pair of lines at least
- * large_a[s] + large_b[t] - k steps have both an element of A of level s and an element of B of
- * level t. */
+ * The result is error / (u S), with u = 2^-24 and S = sum of |a*b| (multiply_words.h). A lower
+ * bound of S: the magnitude of an integer is at least the sum of the widths of the levels that its
+ * highest digit reaches (cpu_exponents.large). In every pair of lines at least large_a[s] +
+ * large_b[t] - k steps have an element of A of level s and an element of B of level t. */
 double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
 {
-    /* The lower digits together are at most 0.51 units of the highest digit. */
+    /* The two lower digits together are at most 0.51 units of the highest digit. */
     const double unit = 0x1p16, lower = 0.51, steps = (double)k;
     const double left_out = 0x1p14 + 0.25 + (fewer ? 0x1p22 : 0);
     const double error = unit / 2 * (a->sum + b->sum + 2 * lower * steps) + left_out * steps;
@@ -73,9 +74,9 @@ double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponent
     return least > 0 ? error / (0x1p-24 * least) : INFINITY;
 }
 
-/* Whether A is multiplied without packing it. It must consist of whole panels and steps. Its lines
- * must not compete for few sets of the L1 cache: they are dense, or read for one panel of B only.
- */
+/* Whether A is read in place, not packed. It must consist of whole panels and tile rows. Its lines
+ * must not compete for few sets of the L1 cache: they are contiguous (ld == k), or read only once,
+ * for a single panel of B. */
 static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_words_source *a,
                         int64_t n)
 {
@@ -98,7 +99,7 @@ static bool are_permitted_elements(cpu_word_kind kind, int64_t block, int64_t k,
     }
 }
 
-/* Packs A, or finds the exponents of an A that is not packed. */
+/* Packs A, or only determines the range of the elements of an A that is not packed. */
 static cpu_exponents prepare_a(const cpu_words *words, cpu_word_kind kind, bool unpacked,
                                void *packed, const cpu_words_source *a)
 {

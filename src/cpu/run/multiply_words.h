@@ -7,18 +7,18 @@
 
 #include "cpu/kernels/cpu_words.h"
 
-/* Packs the blocks of x and multiplies them. k: steps of the whole product. False: this kind of
- * words (cpu_words.h) cannot represent the elements accurately, and x->c is unchanged. */
+/* Packs the blocks of x and multiplies them. k: steps of the whole product. Returns false if this
+ * kind of words (cpu_words.h) cannot represent the elements accurately; x->c is then unchanged. */
 bool tgl_cpu_multiply_words(const cpu_words *words, cpu_word_kind kind, int64_t k,
                             const cpu_words_product *x);
 
-/* Whether blocks with these exponents may be multiplied by words of floating-point numbers: kind is
- * CPU_WORDS_BF16, CPU_WORDS_F32 or CPU_WORDS_F16. The conditions are at the head of
- * multiply_words.c. k: steps of the whole product. */
+/* Whether blocks with these element ranges may be multiplied by words of kind CPU_WORDS_BF16,
+ * CPU_WORDS_F32 or CPU_WORDS_F16. The conditions are at the head of multiply_words.c. k: steps of
+ * the whole product. */
 bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exponents b);
 
-/* A bound of the error of a product of blocks of k steps by digits, divided by u S: u = 2^-24, S
- * the sum of the magnitudes of the products of elements. fewer: by multiply_fewer(). */
+/* A bound of the error of a product of blocks by digits, in units of u S: u = 2^-24, S = sum over k
+ * of |a*b|. k: steps of the blocks. fewer: true for cpu_words.multiply_fewer(). */
 double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer);
 
 #endif
