@@ -50,8 +50,8 @@ tgl_box_row tgl_box_row_at(const struct tgl_tensor_map *map, const int *at, int6
                          .to = to};
 }
 
-/* A swizzle of 32, 64 or 128 bytes: address bits 4, 5 and 6 (as many as there are 16-byte chunks)
- * are XORed with bits 7, 8 and 9. */
+/* Applies a swizzle of 32, 64 or 128 bytes. 128: address bits 4-6 ^= bits 7-9; 64: bits 4-5 ^= bits
+ * 7-8; 32: bit 4 ^= bit 7. */
 static uintptr_t swizzled(uintptr_t address, int swizzle)
 {
     if (swizzle == 0) return address;

@@ -49,8 +49,8 @@ void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *fr
 
 /* ---- Allocation ------------------------------------------------------------------------------ */
 
-/* Sets the clock of a thread when clocks are allocated. Until then only barriers of the block and
- * of the cluster have ordered threads. */
+/* Initialises a thread's row when the clocks are allocated. Until then only barriers of the whole
+ * block and cluster have ordered threads, so that their epochs determine the row. */
 static void fill_row(tgl_machine *machine, const tgl_sim_block *block, uint32_t *row)
 {
     for (unsigned i = 0; i < machine->cluster_size; i++) {
@@ -99,7 +99,7 @@ uint32_t *tgl_clock_release(tgl_machine *machine)
     return release_clock(machine, machine->now, machine->current);
 }
 
-/* Sets each element of every row to the maximum of this element over all rows. */
+/* Sets every row to the element-by-element maximum of all rows. */
 static void join_rows(const tgl_machine *machine, uint32_t *const *rows, unsigned count)
 {
     for (unsigned i = 1; i < count; i++)
@@ -116,7 +116,8 @@ void tgl_clocks_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsig
     join_rows(machine, rows, count);
 }
 
-/* The times of threads advance even before clocks are allocated: fill_row() reads them later. */
+/* Records a barrier of `count` blocks. The times of the threads advance even before clocks are
+ * allocated, because fill_row() reads them later. */
 static void meet_blocks(tgl_machine *machine, tgl_sim_block *blocks, unsigned count)
 {
     const unsigned threads = machine->launch->threads;

@@ -7,44 +7,47 @@
 
 #include "sim/machine.h"
 
-/* Allocates the clocks of the running cluster, if it has none. They last until the cluster ends. */
+/* Allocates the vector clocks of the running cluster, if it has none. They last until
+ * tgl_clocks_end_cluster(). */
 void tgl_clocks_need(tgl_machine *machine);
 void tgl_clocks_end_cluster(tgl_machine *machine);
 
-/* The clock of thread number `thread` of a block, indexed by tgl_clock_column(). */
+/* The vector clock of a thread of a block: a row with an entry for each actor of the cluster
+ * (tgl_clock_column()). */
 uint32_t *tgl_clock_of(const tgl_machine *machine, const tgl_sim_block *block, unsigned thread);
 
-/* The column of a thread or asynchronous actor of a block. */
+/* The column of a thread or an asynchronous actor of a block in every clock. */
 size_t tgl_clock_column(const tgl_machine *machine, const tgl_sim_block *block, unsigned actor);
 
 /* to := max(to, from), element by element. */
 void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *from);
 
-/* A release operation of the current thread: its clock then contains all that it has done, and its
- * time advances. Returns its clock. */
+/* A release operation of the current thread (clocks.c): records in its clock everything that it has
+ * done, and advances its time. Returns its clock. */
 uint32_t *tgl_clock_release(tgl_machine *machine);
 
-/* Records that these threads of the running block pass a barrier together. Each thread is then
- * ordered after everything that any of them has done or is ordered after. */
+/* These threads of the running block pass a barrier together: each is then ordered after everything
+ * that any of them has done. */
 void tgl_clocks_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count);
 
-/* Records that all threads of the running block, or of all blocks of the cluster, pass a barrier
- * together. */
+/* All threads of the running block, or of all blocks of the cluster, pass a barrier together. */
 void tgl_clocks_meet_block(tgl_machine *machine);
 void tgl_clocks_meet_cluster(tgl_machine *machine);
 
 /* fence.proxy.async by the current thread. */
 void tgl_clocks_fence(tgl_machine *machine);
 
-/* Whether a fence.proxy.async is between a thread's write and the operation that has this clock. */
+/* Whether there is a fence.proxy.async between a thread's write and the operation with this
+ * clock. */
 bool tgl_clock_is_fenced(const tgl_machine *machine, const tgl_sim_block *block,
                          const tgl_shared_access *write, const uint32_t *clock);
 
-/* The actor number of an asynchronous reader of the running block. Adds the reader if it is new.
- * thread: the first thread of the warpgroup, or the thread that stores. */
+/* The actor number of an asynchronous reader of the running block, which is added if it is new.
+ * is_wgmma: true for the wgmma instructions of the warpgroup whose first thread is `thread`; false
+ * for the TMA stores of `thread`. */
 unsigned tgl_async_reader_of(tgl_machine *machine, bool is_wgmma, unsigned thread, const void *pc);
 
-/* The current thread has waited for the reader's groups up to number `group`, from 1. */
+/* The current thread has waited for the reader's groups 1 to `group`. */
 void tgl_async_reader_done(tgl_machine *machine, bool is_wgmma, unsigned thread, uint32_t group);
 
 #endif

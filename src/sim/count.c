@@ -22,7 +22,7 @@ const char *tgl_access_name(tgl_access_kind kind)
 
 int tgl_count_sectors(const tgl_warp_access *access)
 {
-    /* a lane's access lies in one sector, because it is aligned to its size */
+    /* a lane's access is aligned to its size, and so lies in one sector */
     uintptr_t seen[LANES], last = 0;
     int count = 0;
     for (uint32_t lanes = access->lanes; lanes != 0; lanes &= lanes - 1) {
@@ -37,8 +37,8 @@ int tgl_count_sectors(const tgl_warp_access *access)
     return count;
 }
 
-/* The number of wavefronts for the lanes in the mask. In each wavefront every bank returns one
- * word, to all lanes that request it. */
+/* The number of wavefronts for the lanes in the mask. In a wavefront each bank delivers one 4-byte
+ * word, to all lanes that request this word. */
 static int count_passes(const tgl_warp_access *access, uint32_t lanes)
 {
     uintptr_t word[BANKS][LANES]; /* distinct words requested from each bank */
@@ -60,7 +60,7 @@ static int count_passes(const tgl_warp_access *access, uint32_t lanes)
     return most;
 }
 
-/* Whether every active lane i requests the same address as lane i^flip, if that lane is active. */
+/* Whether lanes i and i^flip request the same address, for every i with both lanes active. */
 static bool lanes_pair(const tgl_warp_access *access, int flip)
 {
     for (uint32_t lanes = access->lanes; lanes != 0; lanes &= lanes - 1) {
@@ -71,8 +71,9 @@ static bool lanes_pair(const tgl_warp_access *access, int flip)
     return true;
 }
 
-/* Accesses of 8 bytes are served by half-warps, of 16 bytes by quarter-warps. Two adjacent groups
- * are merged if pairs of lanes request the same address. */
+/* The number of lanes that are served together: 32; for accesses of 8 bytes a half-warp, of 16
+ * bytes a quarter-warp. Two adjacent groups are served together if pairs of lanes request the same
+ * address. */
 int tgl_count_lanes_together(const tgl_warp_access *access)
 {
     const int lanes = access->bytes <= 4 ? 32 : access->bytes == 8 ? 16 : 8;

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A range of bytes that is read from its front. A read past its end returns 0 and empties it. */
+/* A range of bytes, consumed from its front. A read beyond the end returns 0 and empties the
+ * range. */
 typedef struct bytes {
     const uint8_t *at, *end;
 } bytes;
@@ -29,7 +30,7 @@ static bytes take_bytes(bytes *b, uint64_t size)
     return taken;
 }
 
-/* Reads and removes an unsigned number of `size` bytes in the host's byte order. */
+/* Consumes an unsigned number of `size` bytes in the host's byte order. */
 static uint64_t take_number(bytes *b, size_t size)
 {
     uint64_t value = 0;
@@ -67,7 +68,7 @@ static int64_t take_sleb(bytes *b)
     return (int64_t)value;
 }
 
-/* Reads and removes a string that ends with a zero byte. NULL: there is no zero byte. */
+/* Consumes a string and its terminating zero byte. NULL: there is no zero byte. */
 static const char *take_text(bytes *b)
 {
     const uint8_t *zero = bytes_left(b) > 0 ? memchr(b->at, 0, bytes_left(b)) : NULL;
@@ -151,7 +152,8 @@ static const char *name_of_symbol(const bytes *symbols, const bytes *names, uint
     return take_text(&text);
 }
 
-/* No sort is needed: compilers write relocations in the order of the code, and linkers keep it. */
+/* Visits in order of the address without sorting: compilers write relocations in the order of the
+ * code, and linkers keep that order. */
 void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
                       void (*visit)(uint64_t address, void *context), void *context)
 {
@@ -169,7 +171,8 @@ void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
 
 /* ---- Line programs --------------------------------------------------------------------------- */
 
-/* One unit of .debug_line. The member names are those of section 6.2 of the DWARF standard. */
+/* The header of a unit of .debug_line. The members are named as in section 6.2 of the DWARF
+ * standard. */
 typedef struct unit {
     uint8_t minimum_instruction_length, line_range, opcode_base;
     int8_t line_base;
@@ -212,8 +215,8 @@ static bool append_file(tgl_line_table *table, const char *folder, const char *n
     return true;
 }
 
-/* Reads a header's list of folders, then its list of files, each with the index of its folder. Both
- * lists end with an empty name. */
+/* Reads the header's list of folders, then its list of files, each with the number of its folder.
+ * An empty name ends a list. */
 static bool read_files(tgl_line_table *table, bytes *header)
 {
     const bytes folders = *header;
@@ -298,8 +301,8 @@ static bool run_program(tgl_line_table *table, const unit *u, bytes program)
     return true;
 }
 
-/* Skips units of DWARF 5 and units without line_range: kernels are compiled with -gdwarf-4, and the
- * lines of start-up files are not needed. */
+/* Reads one unit. Skips units of DWARF 5 and units without line_range: kernels are compiled with
+ * -gdwarf-4, and the lines of start-up files are not needed. */
 static bool read_unit(tgl_line_table *table, bytes body)
 {
     const uint64_t version = take_number(&body, 2);
@@ -308,7 +311,7 @@ static bool read_unit(tgl_line_table *table, bytes body)
     unit u = {.first_file = table->file_count};
     u.minimum_instruction_length = (uint8_t)take_number(&header, 1);
     if (version == 4)
-        take_number(&header, 1); /* operations per instruction: 1 except on VLIW machines */
+        take_number(&header, 1); /* operations per instruction: always 1, except on VLIW machines */
     take_number(&header, 1);     /* default_is_stmt */
     u.line_base = (int8_t)take_number(&header, 1);
     u.line_range = (uint8_t)take_number(&header, 1);
@@ -351,7 +354,7 @@ void tgl_line_table_free(tgl_line_table *table)
     *table = (tgl_line_table){0};
 }
 
-/* The number of rows that start at or before the address. */
+/* The number of rows with an address at or before this one. */
 static size_t count_rows(const tgl_line_table *table, uint64_t address)
 {
     size_t low = 0, high = table->count;

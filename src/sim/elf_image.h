@@ -11,13 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The source line of all addresses from `address` up to the address of the next row. Addresses are
- * relative to the load address. */
+/* A row of the line table: the source line of the code from `address` up to the next row's address.
+ * Addresses are relative to the load address. */
 typedef struct tgl_line_row {
     uint64_t address;
     const char *file; /* the path as it was passed to the compiler */
-    int line;         /* 0: no line */
-    size_t order;     /* if rows have the same address, the one with the highest order is valid */
+    int line;         /* line number from 1; 0: the code has no line */
+    size_t order;     /* position in the file; of rows with equal addresses, the last one is
+                         valid */
 } tgl_line_row;
 
 typedef struct tgl_line_table {
@@ -27,18 +28,19 @@ typedef struct tgl_line_table {
     size_t file_count;
 } tgl_line_table;
 
-/* *table := the rows of the object; empty if there are none. False: no memory. */
+/* Reads the line table of the object; it is empty if the object has none. False: out of memory. */
 bool tgl_line_table_read(tgl_line_table *table, const void *image, size_t size);
 void tgl_line_table_free(tgl_line_table *table);
 
-/* The row that covers an address, or NULL. */
+/* The row whose code contains the address; NULL: none. */
 const tgl_line_row *tgl_line_table_find(const tgl_line_table *table, uint64_t address);
 
-/* The lowest address of a row that is greater than `address`; UINT64_MAX: there is none. */
+/* The lowest row address above `address`; UINT64_MAX: there is none. */
 uint64_t tgl_line_table_next(const tgl_line_table *table, uint64_t address);
 
-/* Calls visit(address, context) for each relocation of the code that names this symbol, in the
- * order of the addresses. The linker keeps relocations with --emit-relocs. */
+/* Calls visit(address, context) for each relocation in the code that refers to this symbol, in
+ * order of the addresses. The object must have been linked with --emit-relocs, which keeps
+ * relocations. */
 void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
                       void (*visit)(uint64_t address, void *context), void *context);
 

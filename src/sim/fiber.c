@@ -29,7 +29,8 @@ void tgl_fiber_forget(void *stack, size_t size)
 
 #ifdef TGL_FIBER_UCONTEXT
 
-/* makecontext() passes ints, so a pointer is passed as two halves. */
+/* The entry function of a ucontext fiber. makecontext() passes only ints, so that each pointer is
+ * passed as two halves. */
 static void start(unsigned entry_high, unsigned entry_low, unsigned arg_high, unsigned arg_low)
 {
     const uintptr_t entry = (uintptr_t)((uint64_t)entry_high << 32 | entry_low);
@@ -56,11 +57,11 @@ void tgl_fiber_switch(tgl_fiber *from, tgl_fiber *to)
 
 #else
 
-/* Saves the stack pointer to *from and continues at `to`, where another call of this function
- * returns. */
+/* Saves the stack pointer to *from and switches to the stack `to`, at the point where that stack's
+ * fiber called this function. */
 void tgl_fiber_swap_stacks(void **from, void *to);
-/* Entry point of a new fiber: calls the function whose address is in register ENTRY, with the
- * argument in register ARGUMENT (below). */
+/* The entry point of a new fiber: calls the function in register ENTRY with the argument in
+ * register ARGUMENT (defined below). */
 void tgl_fiber_start(void);
 
 #if defined(__x86_64__)
@@ -68,7 +69,8 @@ enum {
     SAVED = 6,
     ENTRY = 4,
     ARGUMENT = 3
-}; /* number of saved registers, r15 r14 r13 r12 rbx rbp in memory; indices of two of them */
+}; /* number of saved registers (in memory r15 r14 r13 r12 rbx rbp), and the indices of two of
+      them */
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl tgl_fiber_swap_stacks\n"
@@ -100,7 +102,14 @@ __asm__(".text\n"
         "    ud2\n"
         ".size tgl_fiber_start, . - tgl_fiber_start\n");
 #else
-enum { SAVED = 20, ENTRY = 0, ARGUMENT = 1, LINK = 11 }; /* of x19 .. x30, d8 .. d15 */
+enum {
+    SAVED = 20,
+    ENTRY = 0,
+    ARGUMENT = 1,
+    LINK = 11
+}; /* number of saved registers (x19 .. x30,
+      d8 .. d15), and the indices of three of
+      them */
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl tgl_fiber_swap_stacks\n"
@@ -147,17 +156,18 @@ __asm__(".text\n"
 void tgl_fiber_make(tgl_fiber *fiber, void *stack, size_t size, void (*entry)(void *),
                     void *argument)
 {
-    /* Both architectures require a stack aligned to 16 bytes at tgl_fiber_start. */
+    /* Both ABIs require a stack aligned to 16 bytes at tgl_fiber_start. */
     char *top = (char *)stack + size;
     top -= (uintptr_t)top % 64;
 #if defined(__x86_64__)
-    uintptr_t *saved = (uintptr_t *)top - SAVED -
-                       3; /* zeros above the return address end the frames for unwinders */
+    uintptr_t *saved =
+        (uintptr_t *)top - SAVED - 3; /* zeros above the return address, which tell unwinders that
+                                         this is the outermost frame */
     saved[SAVED] = (uintptr_t)tgl_fiber_start; /* the return address of `ret` */
 #else
     uintptr_t *saved = (uintptr_t *)top - SAVED;
     saved[LINK] = (uintptr_t)tgl_fiber_start;
-    saved[LINK - 1] = 0; /* the frame pointer: end of the chain */
+    saved[LINK - 1] = 0; /* the frame pointer; 0 ends the chain of frames */
 #endif
     saved[ENTRY] = (uintptr_t)entry;
     saved[ARGUMENT] = (uintptr_t)argument;

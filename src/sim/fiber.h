@@ -14,8 +14,8 @@
 #include <ucontext.h>
 #endif
 
-/* The state of a stopped fiber, or of the thread to return to. A fiber owns no resources and need
- * not be destroyed. */
+/* A suspended fiber, or the suspended thread that switched to it. It owns nothing and needs no
+ * destructor. */
 typedef struct tgl_fiber {
 #ifdef TGL_FIBER_UCONTEXT
     ucontext_t context;
@@ -24,16 +24,16 @@ typedef struct tgl_fiber {
 #endif
 } tgl_fiber;
 
-/* Prepares *fiber to call entry(argument) on a stack of `size` bytes, of which `stack` is the
- * lowest address. `entry` must not return. */
+/* Prepares *fiber to call entry(argument). stack: lowest address of `size` bytes, owned by the
+ * caller. `entry` must not return. */
 void tgl_fiber_make(tgl_fiber *fiber, void *stack, size_t size, void (*entry)(void *argument),
                     void *argument);
 
-/* Saves the current state in *from and continues with *to. */
+/* Suspends the running fiber or thread in *from, and resumes *to. */
 void tgl_fiber_switch(tgl_fiber *from, tgl_fiber *to);
 
-/* Must be called before the stack of a fiber that did not finish is reused. Tells AddressSanitizer
- * that the stack has no live variables. */
+/* Tells AddressSanitizer that the stack has no live variables. Call it before reusing the stack of
+ * a fiber that did not finish. */
 void tgl_fiber_forget(void *stack, size_t size);
 
 #endif

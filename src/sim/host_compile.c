@@ -12,26 +12,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Flags for kernels and for the run-time library that is linked to each kernel. gcc 14 and clang 16
- * treat the call of an undeclared function as an error; -Werror makes older compilers do so as
- * well. */
+/* Flags for the kernels and for the run-time library that is linked to each kernel. The -Werror
+ * makes older compilers reject calls of undeclared functions, as gcc 14 and clang 16 do by
+ * default. */
 #define COMMON_FLAGS                                                                               \
     "-c -x c -std=gnu11 -Werror=implicit-function-declaration -Wno-psabi -fPIC "                   \
     "-fvisibility=hidden -U_FORTIFY_SOURCE -fno-stack-protector -fno-builtin-memcpy "              \
     "-fno-builtin-memset "
 static const char run_time_flags[] = COMMON_FLAGS "-O2";
 
-/* -O0 keeps each access of the source as one access of the program, neither merged nor moved.
- * elf_image.c reads DWARF 4. */
+/* -O0: the compiler neither merges nor moves accesses, so that each access in the source is one
+ * access of the program. -gdwarf-4: the only version that elf_image.c reads. */
 static const char kernel_flags[] = COMMON_FLAGS
     "-O0 -g1 -gdwarf-4 -gz=none -DTGL_SIM -fgnu89-inline -ffp-contract=off -fsanitize=thread "
     "-fsanitize-coverage=trace-pc";
 
-/* clang instruments every basic block only with this flag, which gcc does not know. */
+/* Only for clang, which otherwise does not instrument every basic block. gcc does not know this
+ * flag. */
 static const char clang_flag[] = "-fsanitize-coverage=no-prune";
 
-/* With these flags the linker reports an undefined function and names its caller. The relocations
- * show where basic blocks begin: at the calls of __sanitizer_cov_trace_pc(). */
+/* -z defs: the linker reports an undefined function with the name of its caller. --emit-relocs: the
+ * relocations of the calls of __sanitizer_cov_trace_pc() show where basic blocks begin. */
 static const char link_flags[] = "-shared -Wl,-z,defs -Wl,--emit-relocs";
 
 enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
@@ -40,8 +41,9 @@ enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
 
 typedef struct command {
     const char *argv[ARGUMENTS_MAX + 1];
-    int count;      /* more than ARGUMENTS_MAX: the command did not fit, and does not run */
-    char *owned[2]; /* strings that add_words() split in place */
+    int count;      /* number of arguments; above ARGUMENTS_MAX: too many, so that the command is
+                       not run */
+    char *owned[2]; /* strings into which add_words() has put zero bytes; freed with the command */
     int owned_count;
 } command;
 
@@ -57,8 +59,8 @@ static void add_arguments(command *c, const char *const *list)
         add_argument(c, *list);
 }
 
-/* Adds the blank-separated words of two texts, each as an argument behind the argument `prefix`.
- * prefix is NULL: only the words. */
+/* Adds each blank-separated word of two texts as an argument. prefix: an argument to add before
+ * each word; NULL: none. False: out of memory. */
 static bool add_words(command *c, const char *prefix, const char *text, const char *more)
 {
     char *copy, *rest = NULL;
@@ -91,8 +93,8 @@ static void free_command(command *c)
 
 /* ---- The compiler ---------------------------------------------------------------------------- */
 
-/* Returns `words` with the path of the program in place of its first word; NULL if there is no such
- * program. */
+/* Replaces the first word of a command line, a program's name, by the program's path. NULL: there
+ * is no such program. */
 static char *resolve_compiler(const char *words)
 {
     words += strspn(words, " \t");
@@ -107,7 +109,7 @@ static char *resolve_compiler(const char *words)
     return resolved;
 }
 
-/* The first line of the compiler's --version output; NULL if the compiler does not run. */
+/* The first line that the compiler prints with --version; NULL if it does not run. */
 static char *ask_version(const char *words)
 {
     command c = {0};
@@ -165,18 +167,19 @@ typedef struct job {
     const tgl_host_compiler *compiler;
     const tgl_kernel *kernel;
     const char *source;
-    char *wrapper; /* the file to compile: it includes the kernel, and has its entry function */
+    char *wrapper; /* text of the file to compile, which includes the kernel and defines its entry
+                      function */
     bool is_clang;
 } job;
 
-/* Whether an embedded file is a header that a kernel may include. */
+/* Whether an embedded file is a header that kernels may include. */
 static bool is_header(const char *file)
 {
     return strncmp(file, "lib/", 4) == 0 || strncmp(file, "sim/", 4) == 0;
 }
 
-/* Writes the kernel's parameters as members of a struct, "int p0; float p1; ", or as the arguments
- * of a call, "p->p0, p->p1". */
+/* Writes the kernel's parameters, either as members of a struct ("int p0; float p1; ") or as the
+ * arguments of a call ("p->p0, p->p1"). */
 static void write_parameters(FILE *out, const char *parameters, bool as_arguments)
 {
     for (int i = 0; *parameters != '\0'; i++) {
@@ -189,8 +192,8 @@ static void write_parameters(FILE *out, const char *parameters, bool as_argument
     }
 }
 
-/* The text of the file to compile. Its entry function calls the kernel with the arguments of a
- * struct that the host has filled. */
+/* The text of the file to compile. It includes the kernel and defines the entry function, which
+ * calls the kernel with arguments from a struct that the host fills. */
 static char *make_wrapper(const tgl_kernel *kernel)
 {
     char *text = NULL;
@@ -232,8 +235,8 @@ static tgl_status make_job(job *j)
     return TGL_OK;
 }
 
-/* Starts a cache key with the compiler, its flags and the headers, which affect every
- * compilation. */
+/* Starts a cache key with everything that affects all compilations: the compiler, its flags and the
+ * headers. */
 static void start_key(const job *j, const char *kind, tgl_cache_key *key)
 {
     tgl_cache_key_start(key, kind);
@@ -275,7 +278,7 @@ static bool write_sources(const job *j, tgl_temp_folder *folder)
            write_text(folder, "run_time.c", "#include \"sim/run_time.h\"\n");
 }
 
-/* Removes the temporary folder from the paths in a compiler's log, so that files have their names
+/* Removes the temporary folder's path from the compiler's log, so that files have the same names as
  * in the library. */
 static void shorten_paths(char *log, const char *folder)
 {
@@ -284,8 +287,8 @@ static void shorten_paths(char *log, const char *folder)
         memmove(at, at + length, strlen(at + length) + 1);
 }
 
-/* Runs a command and frees it. is_whole: false if memory ran out while the command was made. If the
- * command fails, its log is the error message. */
+/* Runs a command and frees it. is_whole: false if memory ran out while the command was built. If
+ * the command fails, its output becomes the error message. */
 static tgl_status run_step(const job *j, command *c, bool is_whole, const tgl_temp_folder *folder)
 {
     char *log = NULL;
@@ -302,7 +305,8 @@ static tgl_status run_step(const job *j, command *c, bool is_whole, const tgl_te
     return status;
 }
 
-/* Compiles one file of the folder with these macros and flags. more: another flag, or NULL. */
+/* Compiles one file of the folder with these macros and flags. more: one additional flag, or NULL.
+ * *object: the path of the result. */
 static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char *input,
                                const char *macros, const char *flags, const char *more,
                                const char **object)
@@ -354,8 +358,8 @@ static void *read_file(const char *path, size_t *size)
     return data;
 }
 
-/* Takes the object file of the run-time library from the cache, or compiles it. All kernels are
- * linked to this one file, and compiling it takes as long as compiling a kernel. */
+/* Gets the object file of the run-time library, from the cache or by compiling it. It is shared by
+ * all kernels, because compiling it takes as long as compiling a kernel. */
 static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const char **object)
 {
     tgl_cache_key key;

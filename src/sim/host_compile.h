@@ -10,17 +10,18 @@
 #include "plan/kernel_source.h"
 
 typedef struct tgl_host_compiler {
-    char *words;      /* the command, "/usr/bin/gcc -m64": its first word is a path */
-    char *version;    /* the first line of its --version output */
-    tgl_cache *cache; /* may be NULL */
+    char *words;      /* the command, such as "/usr/bin/gcc -m64"; its first word is a path */
+    char *version;    /* first line of the --version output, a part of the cache key */
+    tgl_cache *cache; /* cache for the results; NULL: none */
 } tgl_host_compiler;
 
 /* Looks for $TEGULA_CC, $CC, cc, gcc and clang, in this order. TGL_NO_COMPILER if none runs. */
 tgl_status tgl_host_compiler_find(tgl_host_compiler *compiler);
 void tgl_host_compiler_free(tgl_host_compiler *compiler);
 
-/* *image := the shared object of `kernel`, allocated. Returns TGL_OK; TGL_COMPILE, with the
- * compiler's log as the detail; TGL_NO_MEMORY; TGL_DRIVER if files could not be written. */
+/* Compiles a kernel. *image := the shared object, *size bytes, which the caller frees. Returns
+ * TGL_OK; TGL_COMPILE, with the compiler's log as the error detail; TGL_NO_MEMORY; TGL_DRIVER if
+ * files could not be written. */
 tgl_status tgl_host_compile(const tgl_host_compiler *compiler, const tgl_kernel *kernel,
                             void **image, size_t *size);
 

@@ -26,18 +26,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The maximum size of D and the scratch together, in words of their shadow. A shadow word has 40
- * bytes and is copied for each thread and launch. */
+/* Launches run on several threads only if D and the scratch together have at most this many shadow
+ * words: a shadow word takes 40 bytes and is copied for each thread and launch. */
 static const size_t SHADOW_WORDS_MAX = (size_t)1 << 21;
 
 typedef struct job {
     tgl_host_threads *threads;
-    tgl_machine *machine; /* the machine that has started the launch */
+    tgl_machine *machine; /* machine of the plan's run, which has started the launch */
     int team;
     uint32_t clusters;
-    char *memory;          /* copy of D and the scratch from before the launch */
-    int traced;            /* the helper that ran cluster number 0 */
-    _Atomic uint32_t next; /* the next cluster that a helper takes */
+    char *memory;          /* contents of D and the scratch before the launch, to restore them */
+    int traced;            /* index of the helper that ran cluster 0, whose trace is kept */
+    _Atomic uint32_t next; /* position of the next cluster that no helper has taken */
     atomic_bool has_failed;
 } job;
 
@@ -61,7 +61,7 @@ void tgl_host_threads_close(tgl_host_threads *threads)
 
 /* ---- Saving D and the scratch ---------------------------------------------------------------- */
 
-/* The launch's partition of D in matrix number i of its batch. */
+/* Address of the launch's partition of D in matrix i of the batch. */
 static char *partition_at(const tgl_sim_launch *launch, int64_t i)
 {
     const tgl_sim_region *d = &launch->regions[TGL_SIM_D];
@@ -69,7 +69,8 @@ static char *partition_at(const tgl_sim_launch *launch, int64_t i)
     return launch->result + (d->base - (uintptr_t)launch->result) + i * d->stride_bytes;
 }
 
-/* Copies the rows of D to `copy`, or back. Returns their size; copy may be NULL. */
+/* Copies the rows of the launch's partition of D to `copy`, or back. Returns their size in bytes.
+ * copy: NULL to determine only the size. */
 static size_t copy_result(const tgl_sim_launch *launch, char *copy, bool is_back)
 {
     const tgl_sim_region *d = &launch->regions[TGL_SIM_D];
@@ -140,7 +141,8 @@ static bool prepare_helpers(job *j)
     return save_memory(j);
 }
 
-/* A thread_pool_fn: a helper runs clusters until none is left or a helper has failed. */
+/* The function of a helper thread (thread_pool_fn): runs clusters until none is left or a helper
+ * has failed. */
 static void run_clusters(void *context, int thread, int team)
 {
     job *j = context;
@@ -157,7 +159,7 @@ static void run_clusters(void *context, int thread, int team)
 
 /* ---- Merging the helpers --------------------------------------------------------------------- */
 
-/* The distance in bytes from the code of the module to the copy that the helper executes. */
+/* Distance in bytes from the module's code to the copy of the code that the helper executes. */
 static uintptr_t code_distance(const tgl_machine *machine, const tgl_machine *helper)
 {
     return helper->launch->module->load_address - machine->launch->module->load_address;
@@ -204,8 +206,8 @@ static bool can_be_shared(const tgl_machine *machine)
            shadow->counts[0] + shadow->counts[TGL_SIM_SCRATCH - TGL_SIM_D] <= SHADOW_WORDS_MAX;
 }
 
-/* Runs a launch on several threads. False: nothing has changed, and the launch must be run on one
- * thread. */
+/* Runs a launch on several threads. Returns false if it must be run on one thread instead; memory
+ * then has the contents from before the launch. */
 static bool run_shared(tgl_host_threads *threads, tgl_machine *machine)
 {
     const uint64_t clusters = tgl_machine_clusters(machine->launch);

@@ -12,16 +12,17 @@
 typedef struct tgl_host_threads {
     thread_pool pool;
     tgl_machine *helpers[TGL_SIM_HOST_THREADS_MAX];    /* NULL: not needed yet */
-    tgl_sim_launch launches[TGL_SIM_HOST_THREADS_MAX]; /* what the helpers run */
-    int64_t shared_launches; /* launches that several threads have run to their end */
+    tgl_sim_launch launches[TGL_SIM_HOST_THREADS_MAX]; /* launches[i]: the launch with the kernel
+                                                          copy of helper i */
+    int64_t shared_launches; /* number of launches that several threads have completed */
 } tgl_host_threads;
 
-/* asked: the number of threads that the program requests; 0: not given. */
+/* Prepares the host threads. asked: the number that the program requests; 0: not given. */
 void tgl_host_threads_open(tgl_host_threads *threads, int asked);
 void tgl_host_threads_close(tgl_host_threads *threads);
 
-/* Runs a launch to its end or to the first error: TGL_OK, TGL_KERNEL_FAULT, TGL_NO_MEMORY or
- * TGL_UNSUPPORTED. The counts stay in machine->tally until the next launch. */
+/* Runs a launch to its end or its first error. Returns TGL_OK, TGL_KERNEL_FAULT, TGL_NO_MEMORY or
+ * TGL_UNSUPPORTED. The counts are in machine->tally until the next launch. */
 tgl_status tgl_host_threads_run(tgl_host_threads *threads, tgl_machine *machine,
                                 const tgl_sim_launch *launch);
 

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* The region of a batch of stored matrices, rows x cols, of which the launch accesses a
- * partition. */
+/* The region of a batch of matrices, stored as rows x cols. The launch may access the partition
+ * `part` of each matrix. */
 static tgl_sim_region matrix_region(const char *name, const void *base, int64_t element,
                                     int64_t rows, int64_t cols, int64_t ld, int64_t stride,
                                     const tgl_rectangle *part, const tgl_launch_extent *e)
@@ -36,7 +36,7 @@ static tgl_sim_region matrix_region(const char *name, const void *base, int64_t 
 
 static const tgl_launch_extent once = {.count = 1};
 
-/* The region of a batch of vectors. */
+/* The region of a batch of vectors of `count` elements. element: bytes of an element. */
 static tgl_sim_region vector_region(const char *name, const char *label, const void *base,
                                     int64_t count, int element, int64_t stride,
                                     const tgl_launch_extent *e)
@@ -48,8 +48,8 @@ static tgl_sim_region vector_region(const char *name, const char *label, const v
     return x;
 }
 
-/* If `array` gives the matrices of a batch, completes x, the region of the partition within one
- * matrix, and sets *pointers, the region of the array itself. */
+/* If the batch is given by an array of pointers: sets x->bases, so that x is a partition within
+ * each matrix, and sets *pointers, the region of the array itself. */
 static void set_array(const tgl_run *run, tgl_operand array, const char *name, const char *label,
                       const tgl_launch_extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
 {
@@ -59,7 +59,7 @@ static void set_array(const tgl_run *run, tgl_operand array, const char *name, c
     x->bases = bases + e->first;
 }
 
-/* The base address of a batch of matrices. For an array of pointers this is the first pointer. */
+/* Address of the first matrix of a batch, strided or given by an array of pointers. */
 static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand array)
 {
     const void *const *bases = run->at[array];
@@ -86,14 +86,14 @@ static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
     return is_absent ? "beta is 0" : NULL;
 }
 
-/* The numbers of an element of D. */
+/* The real numbers in an element of D: 2 if it is complex, else 1. */
 static int64_t parts_of(const tgl_shape *s)
 {
     return (int64_t)(tgl_type_size(s->type_d) / tgl_type_alignment(s->type_d));
 }
 
-/* Sets the partitions of A and B that the launch reads: all of A and B if the launch writes no part
- * of D. */
+/* Sets the partitions of A and B that the launch may read. A launch that computes no part of D,
+ * such as a pre-pass, may read all of A and B. */
 static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_launch_extent *e,
                        tgl_sim_region *regions)
 {
@@ -180,7 +180,7 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
                                              (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
 }
 
-/* Sets the regions of prepared operands. A run that prepares an operand uses its memory as the
+/* Sets the regions of prepared operands. A run that prepares an operand writes it as its
  * scratch. */
 static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
 {

@@ -9,14 +9,14 @@
 #include "backend/backend.h"
 #include "sim/machine.h"
 
-/* The products of the batch that a launch computes, and its partition of D. */
+/* What a launch computes: a partition of D, in the products [first, first + count) of the batch. */
 typedef struct tgl_launch_extent {
     tgl_rectangle part;
     int64_t first, count;
 } tgl_launch_extent;
 
-/* Fills regions[TGL_SIM_REGIONS] with the global memory that the launch may access: a region for
- * each operand and for the workspace. memory: the simulated memory of the run. */
+/* Fills regions[TGL_SIM_REGIONS] with the global memory that the launch may access: one region for
+ * each operand and each part of the workspace. memory: the workspace of the run. */
 void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
                         const tgl_launch_extent *of, tgl_sim_region *regions);
 

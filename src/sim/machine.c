@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of loop iterations of a thread between two barriers. So many take seconds. */
+/* Maximum number of loop iterations of a thread between two barriers, to detect endless loops. 2^27
+ * iterations take seconds. */
 static const long long ROUNDS_MAX = 1LL << 27;
 
 void tgl_machine_rest(tgl_sim_thread *thread)
@@ -46,8 +47,8 @@ void tgl_machine_block_at(const tgl_sim_launch *launch, uint32_t cluster, unsign
     }
 }
 
-/* Writes "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: ". In a launch for a
- * batch the block has three coordinates. */
+/* Writes the place of a thread: "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: ".
+ * In a launch for a batch the block has three coordinates. */
 static int write_place(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                        char *text, size_t size)
 {
@@ -68,8 +69,8 @@ static void write_fault(const tgl_machine *machine, const tgl_sim_thread *thread
         vsnprintf(text + length, TGL_SIM_MESSAGE - (size_t)length, format, args);
 }
 
-/* Records a fault. If there is a deferred fault, reports that one instead: it happened earlier and
- * may be the cause of this fault. */
+/* Records a fault. A deferred fault is reported instead, because it happened earlier and may be the
+ * cause of this one. */
 static void record_fault(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                          const char *format, va_list args)
 {
@@ -95,7 +96,7 @@ _Noreturn void tgl_machine_fault(tgl_machine *machine, const void *pc, const cha
     va_start(args, format);
     record_fault(machine, machine->current, pc, format, args);
     va_end(args);
-    for (;;) /* the scheduler reads the status and ends the launch */
+    for (;;) /* the scheduler reads machine->status and ends the launch */
         tgl_machine_wait(machine, TGL_THREAD_DONE, pc);
 }
 

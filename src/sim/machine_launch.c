@@ -101,7 +101,8 @@ static bool reserve_launch(tgl_machine *machine, size_t clusters)
            tgl_global_start_launch(machine, clusters);
 }
 
-/* Keeps the module of this launch: errors of later launches name the source lines of its writes. */
+/* Keeps the module of this launch, because errors in later launches name the source lines of its
+ * writes. */
 static bool keep_module(tgl_machine *machine)
 {
     const size_t index = machine->number - 1;
@@ -113,8 +114,9 @@ static bool keep_module(tgl_machine *machine)
     return true;
 }
 
-/* In a sequence of TGL_BESIDE launches, each may run concurrently with the earlier ones of the
- * sequence and with the launch before the sequence. */
+/* Numbers a launch, and determines which earlier launches may still be running. In a sequence of
+ * TGL_BESIDE launches, each may run concurrently with the earlier ones of the sequence and with the
+ * launch before the sequence. */
 static void number_launch(tgl_machine *machine, tgl_ordering order)
 {
     machine->number++;

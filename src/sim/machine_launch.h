@@ -13,28 +13,28 @@
  * TGL_NO_MEMORY. */
 tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory);
 
-/* Starts a launch: TGL_OK, TGL_UNSUPPORTED or TGL_NO_MEMORY. */
+/* Starts a launch. Returns TGL_OK, TGL_UNSUPPORTED or TGL_NO_MEMORY. */
 tgl_status tgl_machine_start(tgl_machine *machine, const tgl_sim_launch *launch);
 
-/* Runs all clusters of the launch, to the end or to the first error. */
+/* Runs all clusters of the launch, until the end or the first error. */
 void tgl_machine_run_clusters(tgl_machine *machine);
 
-/* Ends a launch: TGL_OK, TGL_KERNEL_FAULT or TGL_NO_MEMORY. The counts stay in machine->tally until
- * the next launch. */
+/* Ends a launch. Returns TGL_OK, TGL_KERNEL_FAULT or TGL_NO_MEMORY. The counts are in
+ * machine->tally until the next launch. */
 tgl_status tgl_machine_finish(tgl_machine *machine);
 
-/* Ends a run: TGL_KERNEL_FAULT if a counter is not zero. */
+/* Ends a run. Returns TGL_KERNEL_FAULT if a counter of the workspace is not zero. */
 tgl_status tgl_machine_end(tgl_machine *machine);
 
 /* ---- For host_threads.c ---------------------------------------------------------------------- */
 
 uint64_t tgl_machine_clusters(const tgl_sim_launch *launch);
 
-/* The number of the cluster that runs at this position, from 0, in the order of the launch. */
+/* Number of the cluster that runs at this position, from 0, of the order of the launch. */
 uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t position);
 
-/* Prepares a helper to run clusters of the launch that `machine` has started. launch: the launch of
- * `machine`, but with a module of the helper. False: no memory. */
+/* Prepares a helper (host_threads.h) to run clusters of the launch that `machine` has started.
+ * launch: a copy of that launch with the helper's own module. False: out of memory. */
 bool tgl_machine_start_helper(tgl_machine *helper, const tgl_machine *machine,
                               const tgl_sim_launch *launch);
 

@@ -29,7 +29,8 @@ static void resume_thread(tgl_machine *machine, tgl_sim_thread *thread)
     tgl_fiber_switch(&machine->scheduler, &thread->fiber);
 }
 
-/* Completes the phase that the thread waits for, if it can complete, and makes the thread ready. */
+/* If the mbarrier phase that the thread waits for can complete, completes it and makes the thread
+ * ready. Returns whether it did. */
 static bool open_mbarrier(const tgl_machine *machine, tgl_sim_thread *thread)
 {
     if (thread->state != TGL_THREAD_AT_MBARRIER || !tgl_mbarrier_is_open(machine, thread))
@@ -39,7 +40,7 @@ static bool open_mbarrier(const tgl_machine *machine, tgl_sim_thread *thread)
     return true;
 }
 
-/* Runs a warp until all its threads have finished or wait for other warps. */
+/* Runs a warp until each thread has finished or waits for other warps. */
 static void run_warp(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes)
 {
     const bool is_traced = machine->cluster == 0 && machine->now == machine->blocks;
@@ -64,10 +65,11 @@ static void run_warp(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes)
     }
 }
 
-/* The threads that show where a block waits when none of its threads can continue. */
+/* The threads that explain why no thread of a block can continue. */
 typedef struct standstill {
-    const tgl_sim_thread *at_barrier; /* the first one that waits at a barrier */
-    const tgl_sim_thread *elsewhere;  /* the first one that waits for anything else */
+    const tgl_sim_thread *at_barrier; /* first thread that waits at a barrier of the block or
+                                         cluster */
+    const tgl_sim_thread *elsewhere;  /* first thread that waits for anything else */
 } standstill;
 
 static standstill look_at(const tgl_machine *machine, const tgl_sim_block *block)
@@ -84,7 +86,7 @@ static standstill look_at(const tgl_machine *machine, const tgl_sim_block *block
     return s;
 }
 
-/* Reports the deferred fault, because the block has stopped. */
+/* Reports the deferred fault, if any, because the block has stopped at a barrier or ended. */
 static void report_deferred(tgl_machine *machine)
 {
     if (machine->deferred[0] == '\0') return;
@@ -124,8 +126,8 @@ static void start_block(tgl_machine *machine, unsigned rank)
     }
 }
 
-/* Makes those threads of the running block ready whose named barrier, warpgroup or mbarrier is
- * complete. Returns whether any thread is ready. */
+/* Makes threads of the running block ready if their named barrier, warpgroup instruction or
+ * mbarrier phase is complete. Returns whether any thread is ready. */
 static bool open_waits(tgl_machine *machine)
 {
     bool goes_on = tgl_meetings_open(machine);
@@ -136,8 +138,8 @@ static bool open_waits(tgl_machine *machine)
     return goes_on;
 }
 
-/* Runs all warps until no thread of the block can continue: each has finished, waits at a barrier
- * of the block or cluster, or waits for something that this block alone does not complete. */
+/* Runs all warps until no thread of the block can continue: each has finished, or waits at a
+ * barrier of the block or cluster, or waits for another block. */
 static void run_warps(tgl_machine *machine)
 {
     const unsigned threads = machine->launch->threads, warps = (threads + TGL_WARP - 1) / TGL_WARP;
@@ -159,8 +161,8 @@ static void end_block(tgl_machine *machine)
     if (machine->status == TGL_OK) tgl_mbarriers_check_end(machine);
 }
 
-/* Runs the block until it ends, reaches a barrier of the cluster, or waits for other blocks of the
- * cluster. In a cluster of one block the barrier of the cluster is an ordinary barrier. */
+/* Runs the block until it ends, reaches a barrier of the cluster, or waits for another block of the
+ * cluster. In a cluster of one block, a cluster barrier acts as a block barrier. */
 static void run_block(tgl_machine *machine)
 {
     while (machine->status == TGL_OK) {
@@ -179,8 +181,8 @@ static void run_block(tgl_machine *machine)
 
 /* ---- Clusters -------------------------------------------------------------------------------- */
 
-/* Switches to another block: saves the current shared memory and restores that of the other
- * block. */
+/* Switches to another block: saves the shared memory of the current block, and restores the
+ * other's. */
 static void enter_block(tgl_machine *machine, tgl_sim_block *block)
 {
     const tgl_sim_module *module = machine->launch->module;
@@ -197,7 +199,7 @@ static void leave_block(tgl_machine *machine)
         memcpy(machine->now->shared, module->image->shared_begin, module->shared_size);
 }
 
-/* After a block has ended, no other block may access its shared memory. */
+/* Reports accesses by other blocks to the shared memory of a block that has ended. */
 static void check_ended(tgl_machine *machine)
 {
     for (unsigned i = 0; i < machine->cluster_size && machine->status == TGL_OK; i++) {
@@ -209,8 +211,8 @@ static void check_ended(tgl_machine *machine)
     }
 }
 
-/* No block can continue. Reports a thread that waits for something other than a barrier of the
- * block or cluster. */
+/* Reports a deadlock: no block can continue. Names a thread that waits for something other than a
+ * barrier of the block or cluster. */
 static void report_stuck(tgl_machine *machine)
 {
     for (unsigned i = 0; i < machine->cluster_size && machine->status == TGL_OK; i++) {
@@ -220,8 +222,8 @@ static void report_stuck(tgl_machine *machine)
     }
 }
 
-/* All blocks have ended or wait at the cluster barrier: releases them or reports the error. False:
- * all have ended. */
+/* Called when every block has ended or waits at the cluster barrier: releases the barrier, or
+ * reports an error if only some blocks wait. False: all have ended. */
 static bool open_cluster_barrier(tgl_machine *machine)
 {
     const unsigned count = machine->cluster_size;
@@ -250,7 +252,7 @@ static bool open_cluster_barrier(tgl_machine *machine)
     return true;
 }
 
-/* Runs each block of the cluster that can continue. False: none can. */
+/* Runs each block of the cluster that can continue. False: no block could. */
 static bool run_blocks(tgl_machine *machine)
 {
     bool has_run = false;

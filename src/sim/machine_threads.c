@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Bytes. Each call of a device function in a kernel has its own stack frame. */
+/* Bytes of a thread's stack. At -O0 each call of a device function has its own stack frame. */
 enum { STACK_SIZE = 128 * 1024 };
 
 void tgl_machine_thread_main(void *argument)
@@ -23,7 +23,8 @@ void tgl_machine_thread_main(void *argument)
     tgl_sim_thread *thread = argument;
     const tgl_sim_launch *l = thread->machine->launch;
     _Alignas(64) unsigned char
-        arguments[TGL_ARGUMENT_BYTES_MAX]; /* a kernel's parameters are on its stack */
+        arguments[TGL_ARGUMENT_BYTES_MAX]; /* the kernel's parameters, on the thread's stack because
+                                              they count as registers */
     memcpy(arguments, l->arguments, (size_t)l->argument_bytes);
     l->module->image->entry(arguments);
     tgl_tma_end_thread(thread->machine);
@@ -31,7 +32,7 @@ void tgl_machine_thread_main(void *argument)
         tgl_machine_wait(thread->machine, TGL_THREAD_DONE, NULL);
 }
 
-/* Allocates stacks, separated by inaccessible pages that detect stack overflows. */
+/* Allocates the stacks, separated by inaccessible pages, so that a stack overflow faults. */
 bool tgl_machine_make_threads(tgl_machine *machine, tgl_sim_block *block, unsigned count)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -136,7 +136,8 @@ void tgl_mbarrier_add_copy(tgl_machine *machine, tgl_mbarrier *b, const tgl_tma_
     b->copies[b->copy_count++] = *copy;
 }
 
-/* Writes the data of a TMA copy to the running block's shared memory, and records its arrival. */
+/* Completes a TMA copy: writes its data to the running block's shared memory, and records the
+ * write. */
 static void deliver_tma(tgl_machine *machine, const tgl_mbarrier *b, const tgl_tma_copy *copy)
 {
     const tgl_shared_access access = {
@@ -147,8 +148,8 @@ static void deliver_tma(tgl_machine *machine, const tgl_mbarrier *b, const tgl_t
                       tgl_box_bytes(&copy->map), &access);
 }
 
-/* Completes a phase: all its arrivals and bytes have come. A phase with copies is completed only
- * while its block runs, because the copies write to shared memory. */
+/* Completes a phase whose arrivals and bytes are all there. A phase that counts TMA copies is
+ * completed only while its block runs, because their data is written to shared memory now. */
 static void complete_phase(tgl_machine *machine, const tgl_sim_block *block, tgl_mbarrier *b)
 {
     const unsigned own = TGL_ACTOR_MBARRIER + (unsigned)(b - block->mbarriers);
@@ -199,7 +200,7 @@ bool tgl_mbarrier_is_open(const tgl_machine *machine, const tgl_sim_thread *thre
     return b->phase > thread->phase || (b->pending == 0 && b->missing == 0);
 }
 
-/* The number of the phase that has this parity: the current phase or the previous one. */
+/* The number of the phase with this parity: the current one or the previous one. */
 static uint32_t phase_of(const tgl_mbarrier *b, unsigned parity)
 {
     return (b->phase - 1) % 2 == parity ? b->phase : b->phase - 1;

@@ -37,13 +37,13 @@ unsigned tgl_shuffle(tgl_machine *machine, unsigned lanes, unsigned value, int s
         tgl_machine_fault(machine, pc, "shuffles from lane %d, which does not take part",
                           source % TGL_WARP);
     const unsigned result = machine->now->threads[other].given;
-    /* A second barrier: no lane overwrites its value before all lanes have read it. */
+    /* A second barrier, so that no lane overwrites its value before all lanes have read it. */
     tgl_warp_barrier(machine, lanes, pc);
     return result;
 }
 
-/* Records that the lanes in the mask `opened` have passed a warp barrier. Lanes that were released
- * from mma.sync, ldmatrix or stmatrix are left out: these instructions order nothing. */
+/* Records that the lanes in the mask `opened` have passed a warp barrier. Lanes that waited at
+ * mma.sync, ldmatrix or stmatrix are left out, because these instructions do not order accesses. */
 static void pass_warp_barrier(tgl_machine *machine, tgl_sim_thread *warp, uint32_t opened)
 {
     tgl_sim_thread *lanes[TGL_WARP];
@@ -89,9 +89,9 @@ bool tgl_is_at_barrier(const tgl_sim_thread *thread)
     return thread->state == TGL_THREAD_AT_BARRIER || thread->state == TGL_THREAD_AT_CLUSTER;
 }
 
-/* Whether `thread` waits at the barrier at which `other` waits. Warps may wait for their cluster at
- * different places of the kernel; the threads of a warp wait at one place (PTX ISA,
- * "barrier.cluster", .aligned). warp: the first thread of the thread's warp. */
+/* Whether `thread` waits at the same barrier as `other`. For a barrier of the cluster, threads of
+ * different warps may be at different places of the kernel, threads of one warp may not (PTX ISA,
+ * "barrier.cluster", .aligned). warp: the first thread of `thread`'s warp. */
 static bool waits_with(const tgl_sim_thread *thread, const tgl_sim_thread *warp,
                        const tgl_sim_thread *other)
 {
@@ -143,7 +143,7 @@ void tgl_named_barrier(tgl_machine *machine, int id, int threads, const void *pc
     tgl_machine_wait(machine, TGL_THREAD_AT_NAMED, pc);
 }
 
-/* Releases barrier number `id` of the running block if all its threads have come. */
+/* Releases named barrier `id` of the running block if all its threads have arrived. */
 static bool open_named(tgl_machine *machine, int id)
 {
     tgl_sim_thread *waiting[TGL_SIM_THREADS_MAX];
@@ -218,7 +218,7 @@ bool tgl_meetings_open(tgl_machine *machine)
 
 /* ---- Deadlocks ------------------------------------------------------------------------------- */
 
-/* Describes what a thread waits for, in words that follow its name. */
+/* Writes what a thread waits for, as the end of a sentence that begins with the thread. */
 static void describe_wait(const tgl_machine *machine, const tgl_sim_block *block,
                           const tgl_sim_thread *thread, char *text, size_t size)
 {
@@ -251,8 +251,8 @@ static void describe_wait(const tgl_machine *machine, const tgl_sim_block *block
     }
 }
 
-/* Appends where other threads of the block wait: the first thread of each source location, for at
- * most three locations. */
+/* Appends where other threads of the block wait: for at most three further source locations, one
+ * thread each. */
 static void describe_others(const tgl_machine *machine, const tgl_sim_thread *stuck, char *text,
                             size_t size)
 {

@@ -15,26 +15,26 @@ unsigned tgl_shuffle(tgl_machine *machine, unsigned lanes, unsigned value, int s
                      const void *pc);
 void tgl_named_barrier(tgl_machine *machine, int id, int threads, const void *pc);
 
-/* The current thread waits for the other threads of its warpgroup at an instruction. word: the name
- * of the instruction in messages. */
+/* The current thread waits at an instruction for the other threads of its warpgroup. word: the
+ * instruction's name for messages. */
 void tgl_meet_warpgroup(tgl_machine *machine, const char *word, const void *pc);
 
-/* Releases the barriers of a warp that all their lanes have reached. warp: its first thread; lanes:
- * the number of its threads. False: no thread was released. */
+/* Releases the warp barriers that all their lanes have reached. warp: first thread of the warp;
+ * lanes: number of its threads. False: no thread was released. */
 bool tgl_warp_barriers_open(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes);
 
-/* Whether a thread waits at a barrier of its block or of the cluster. */
+/* Whether a thread waits at a barrier of its block or its cluster. */
 bool tgl_is_at_barrier(const tgl_sim_thread *thread);
 
-/* All threads of the running block have stopped, and `waiting` is at a barrier of the block or of
- * the cluster. Releases the threads if all wait at this barrier; else reports the error. */
+/* Called when all threads of the running block have stopped and `waiting` is at a barrier of the
+ * block or cluster. Releases the threads if all are at this barrier; else reports the error. */
 void tgl_block_barrier_open(tgl_machine *machine, const tgl_sim_thread *waiting);
 
-/* Releases the named barriers and warpgroups of the running block that all their threads have
- * reached. False: there is none. */
+/* Releases the named barriers and warpgroup instructions of the running block that all their
+ * threads have reached. False: none was released. */
 bool tgl_meetings_open(tgl_machine *machine);
 
-/* Reports a deadlock: what this thread waits for, and what other threads wait for. */
+/* Reports a deadlock: what this thread waits for, and where the other threads wait. */
 void tgl_meetings_fault_stuck(tgl_machine *machine, const tgl_sim_thread *thread);
 
 #endif

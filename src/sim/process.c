@@ -32,7 +32,7 @@ static char *read_all(int fd)
     return text;
 }
 
-/* Starts the program; returns 0 or an error number. */
+/* Starts the program; returns 0 or an errno value. */
 static int start_program(const char *const *argv, int output, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
@@ -41,7 +41,8 @@ static int start_program(const char *const *argv, int output, pid_t *pid)
     error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, output, 1);
     if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, output, 2);
-    /* posix_spawn() does not change the strings; its parameter type just lacks const. */
+    /* The cast is safe: posix_spawn() does not change the strings, its parameter type only lacks
+     * const. */
     if (error == 0) error = posix_spawn(pid, argv[0], &actions, NULL, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     return error;
@@ -67,8 +68,8 @@ bool tgl_process_run(const char *const *argv, char **output)
     pid_t ended;
     while ((ended = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
         ;
-    /* If the caller ignores SIGCHLD, the exit status is not available: the program's output file
-     * shows whether it worked. */
+    /* If the caller ignores SIGCHLD, there is no exit status. The caller of this function then
+     * finds out from the program's output file whether it worked. */
     if (ended < 0) return true;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -7,12 +7,13 @@
 
 #include <stdbool.h>
 
-/* Runs argv[0], a path, with argv (ends with NULL) and empty input, and waits for its end. *output
- * := its standard output and error, allocated; the caller frees it; NULL if memory is exhausted.
- * False if it could not be started or did not exit with 0; *output is then the reason. */
+/* Runs a program without input, and waits for its end. argv: ends with NULL; argv[0] is a path.
+ * *output := its standard output and error, allocated, which the caller frees; NULL if memory is
+ * exhausted. Returns false if the program could not be started or did not exit with 0; if it did
+ * not start, *output says why. */
 bool tgl_process_run(const char *const *argv, char **output);
 
-/* The path of a program: `name` itself if it contains a slash, else the file that $PATH finds.
+/* The path of a program: `name` itself if it contains a slash, else the first match in $PATH.
  * Allocated; NULL if no such file can be executed. */
 char *tgl_process_find(const char *name);
 

@@ -4,7 +4,7 @@
  */
 #include "sim/random_order.h"
 
-/* A random number below `count`, by SplitMix64 (Steele, Lea and Flood, "Fast splittable
+/* A random number from 0 to count - 1, by SplitMix64 (Steele, Lea and Flood, "Fast splittable
  * pseudorandom number generators", 2014). */
 static uint32_t random_below(tgl_machine *machine, uint32_t count)
 {

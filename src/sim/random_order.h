@@ -8,12 +8,12 @@
 
 #include "sim/machine.h"
 
-/* Starts the sequence of random numbers number `stream` of a launch: 0 for the order of its
- * clusters, c + 1 for orders in cluster number c. It depends on the seed, the number of the launch
- * and the stream, and not on what has run before. */
+/* Seeds the generator from the machine's seed, the number of the launch and `stream`, independent
+ * of what has run before. stream: 0 for the order of the clusters; c + 1 for the orders within
+ * cluster c. */
 void tgl_order_seed(tgl_machine *machine, uint64_t stream);
 
-/* order := 0, 1, ..., count - 1, shuffled if the machine has a seed. */
+/* order := 0, 1, ..., count - 1; shuffled if the machine has a seed. */
 void tgl_order_make(tgl_machine *machine, uint32_t *order, uint32_t count);
 
 #endif

@@ -32,8 +32,8 @@ tgl_trace *tgl_record_launch(tgl_record *record, const tgl_sim_launch *launch)
     return &record->trace;
 }
 
-/* Raises the count of a line to `threads`, if it is lower. A line's count is thus the highest of
- * its basic blocks and accesses. at: a return address, relative to load_address. */
+/* Raises a line's count to `threads` if it is lower: the count of a line is the maximum over its
+ * basic blocks and accesses. at: a return address, relative to load_address. */
 static bool count_line(tgl_record *record, size_t at, unsigned threads)
 {
     const int line = tgl_sim_line_at(record->module, at);
@@ -49,8 +49,8 @@ static bool count_line(tgl_record *record, size_t at, unsigned threads)
     return true;
 }
 
-/* Counts the lines of a basic block. Its code ends where the next block begins, at the call of
- * __sanitizer_cov_trace_pc(): an instruction of 5 bytes on x86-64, of 4 on aarch64. */
+/* Counts the lines of a basic block. The block ends where the next one begins, at the call of
+ * __sanitizer_cov_trace_pc(), an instruction of 5 bytes on x86-64 and 4 on aarch64. */
 static bool count_block(tgl_record *record, size_t block)
 {
     enum { CALL = 5 };
@@ -85,7 +85,7 @@ void tgl_record_free(tgl_record *record)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* The region of an address; NULL: none. C is D's region if the product is computed in place. */
+/* The region that contains an address; NULL: none. If D is C, it is D's region. */
 static const tgl_sim_region *region_of(const tgl_record *record, uintptr_t address)
 {
     if (tgl_region_has(&record->regions[TGL_SIM_D], address, 1)) return &record->regions[TGL_SIM_D];
@@ -141,7 +141,7 @@ static void write_lines(const tgl_record *record, const tgl_report *report, tgl_
     tgl_text_add(out, "],\n");
 }
 
-/* Writes for each lane the offset that it accesses, or null if it takes no part. */
+/* Writes the offset that each lane accesses; null for an inactive lane. */
 static void write_lanes(const tgl_warp_access *access, uintptr_t base, tgl_text *out)
 {
     for (int lane = 0; lane < TGL_WARP; lane++) {
@@ -209,7 +209,8 @@ static void write_numbers(const char *name, const uint32_t *numbers, int count, 
     tgl_text_add(out, "]");
 }
 
-/* Writes which lane holds which element of the operands of mma.sync; null if the trace has none. */
+/* Writes which lane holds which element of the operands of mma.sync; null if the trace contains no
+ * mma.sync. */
 static void write_fragments(const tgl_record *record, tgl_text *out)
 {
     const tgl_trace_step *step = NULL;

@@ -9,27 +9,26 @@
 #include "sim/report.h"
 
 typedef struct tgl_record {
-    const tgl_sim_module *module; /* main kernel's module; NULL: nothing has been recorded */
-    unsigned grid[3], threads;    /* grid and block size of the main kernel's first launch */
+    const tgl_sim_module *module; /* module of the main kernel; NULL: nothing has been recorded */
+    unsigned grid[3], threads;    /* grid and threads per block of the main kernel's first launch */
     tgl_sim_region regions[TGL_SIM_REGIONS];
     tgl_trace trace;
-    unsigned
-        *executions; /* per line of the kernel's file: executions by threads, in all launches */
+    unsigned *executions; /* per line of the kernel's file: how many threads executed it, summed
+                             over all launches */
     int lines;
 } tgl_record;
 
-/* Starts the record of a run whose main kernel is in this module. */
+/* Starts the record of a run. module: that of the main kernel. */
 void tgl_record_begin(tgl_record *record, tgl_sim_module *module);
 
-/* Where a launch of the run stores its trace; NULL: another launch of the run is traced. */
+/* Where this launch must store its trace; NULL: it is not the launch that is traced. */
 tgl_trace *tgl_record_launch(tgl_record *record, const tgl_sim_launch *launch);
 
-/* Completes the record after the last launch. False: no memory. */
+/* Completes the record after the last launch. False: out of memory. */
 bool tgl_record_end(tgl_record *record);
 void tgl_record_free(tgl_record *record);
 
-/* Writes everything as JSON, which docs/simulator.md describes. report: the report of the same run.
- */
+/* Writes the record as JSON (format: docs/simulator.md). report: the report of the same run. */
 void tgl_record_write(const tgl_record *record, const tgl_report *report, tgl_text *out);
 
 #endif

@@ -6,7 +6,10 @@
 
 #include <stdio.h>
 
-enum { FAR = 1 << 30 }; /* bytes: an address farther than this from every region belongs to none */
+enum {
+    FAR = 1 << 30
+}; /* maximum distance in bytes at which an address is described relative to a
+      region */
 
 static uintptr_t distance_to_range(uintptr_t address, uintptr_t begin, uintptr_t end)
 {
@@ -20,7 +23,7 @@ static uintptr_t base_of(const tgl_sim_region *x, int64_t index)
     return x->base + (uintptr_t)(index * x->stride_bytes);
 }
 
-/* The index of the nearest matrix in a batch given by pointers. */
+/* The index of the matrix nearest to the address, in a batch given by pointers. */
 static int64_t nearest_of_pointers(const tgl_sim_region *x, uintptr_t address)
 {
     int64_t nearest = 0;
@@ -35,7 +38,8 @@ static int64_t nearest_of_pointers(const tgl_sim_region *x, uintptr_t address)
     return nearest;
 }
 
-/* The distance to the whole strided batch. */
+/* The distance in bytes from an address to a region; 0: inside. A strided batch counts as one
+ * range. */
 static uintptr_t distance_to(const tgl_sim_region *x, uintptr_t address)
 {
     const int64_t first = x->bases != NULL ? nearest_of_pointers(x, address) : 0;
@@ -49,15 +53,16 @@ static bool are_interlaced(const tgl_sim_region *x)
     return x->bases == NULL && x->batch > 1 && x->stride_bytes > 0 && x->stride_bytes < x->extent;
 }
 
-/* Whether matrices are interleaved: a row of each fits within ld, and they share no elements. */
+/* Whether the matrices of a batch are interleaved without sharing elements: one row of each matrix
+ * fits within ld. */
 static bool are_side_by_side(const tgl_sim_region *x)
 {
     return are_interlaced(x) && x->stride_bytes >= x->row_bytes &&
            (x->batch - 1) * x->stride_bytes + x->row_bytes <= x->ld_bytes;
 }
 
-/* The index of the matrix that contains the address or is before it; for arrays of pointers the
- * nearest. */
+/* The index of the matrix that contains the address or precedes it; in a batch given by pointers,
+ * that of the nearest matrix. */
 static int64_t index_in_batch(const tgl_sim_region *x, uintptr_t address)
 {
     if (x->bases != NULL) return nearest_of_pointers(x, address);
@@ -76,7 +81,7 @@ bool tgl_region_has(const tgl_sim_region *x, uintptr_t address, unsigned bytes)
                (uintptr_t)((x->batch - 1) * x->stride_bytes + x->extent) - bytes + 1;
     const uintptr_t offset = address - base_of(x, index_in_batch(x, address));
     if (offset >= (uintptr_t)x->extent) return false;
-    /* A column without gaps is contiguous: a vector. */
+    /* a column without gaps is contiguous, and so counts as a vector */
     if (x->row_bytes == x->element && x->ld_bytes == x->element)
         return (int64_t)offset + (int64_t)bytes <= x->extent;
     return (int64_t)offset % x->ld_bytes + (int64_t)bytes <= x->row_bytes;
@@ -97,7 +102,7 @@ void tgl_region_locate(const tgl_sim_region *x, uintptr_t address, int64_t *inde
     *col = x->first_col + offset % x->ld_bytes / x->element;
 }
 
-/* The region that contains the address or is nearest to it; NULL: none is near. */
+/* The region that contains the address or is nearest to it; NULL: all are farther than FAR. */
 static const tgl_sim_region *nearest_region(const tgl_sim_region *regions, int count,
                                             uintptr_t address, uintptr_t *distance)
 {
@@ -113,7 +118,8 @@ static const tgl_sim_region *nearest_region(const tgl_sim_region *regions, int c
     return nearest;
 }
 
-/* Writes ", which is 40 x 24", and which partition of the matrix the launch may access. */
+/* Writes the size of the matrix, ", which is 40 x 24", and the partition that the launch may
+ * access. */
 static void describe_size(const tgl_sim_region *x, char *text, size_t size)
 {
     const int64_t cols = x->row_bytes / x->element;

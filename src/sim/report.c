@@ -11,9 +11,8 @@
 
 /* ---- Adding up ------------------------------------------------------------------------------- */
 
-/* Which totals an access counts for. Columns: the kind of access; the members of tgl_counters for
- * its requests, sectors, bytes, wavefronts and conflicts (0: none). TMA copies also count as
- * cp.async or as stores. */
+/* The totals that each kind of access adds to, as offsets in tgl_counters; 0: none. TMA copies also
+ * count as cp.async or as stores. */
 #define AT(member) offsetof(tgl_counters, member)
 static const struct {
     tgl_access_kind kind;
@@ -158,7 +157,7 @@ static void write_count(tgl_text *out, const char *name, int64_t count, const ch
     if (count > 0) tgl_text_add(out, "  %-14s %11lld%s", name, (long long)count, unit);
 }
 
-/* Writes the counts that only kernels with tensor cores or mbarriers have. */
+/* Writes the counts of tensor-core instructions and mbarriers, which most kernels do not have. */
 static void write_instructions(tgl_text *out, const tgl_counters *t)
 {
     write_count(out, "mma.sync", t->mma_requests, " requests\n");

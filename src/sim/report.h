@@ -10,32 +10,33 @@
 
 enum { TGL_REPORT_LINES = 96 };
 
-/* All accesses of one kind to one target on one line of the kernel's file. */
+/* The counts of all accesses of one kind to one target in one line of the kernel's file. */
 typedef struct tgl_report_line {
-    int line; /* 0: unknown */
+    int line; /* line number from 1; 0: unknown */
     tgl_access_kind kind;
     char target[16]; /* "A", "B", "C", "workspace", or the name of a shared array */
     int64_t requests, bytes, sectors, wavefronts, conflicts;
 } tgl_report_line;
 
-/* Must be zeroed before tgl_report_begin(). */
+/* The report of a run. All zero before tgl_report_begin(). */
 typedef struct tgl_report {
-    const tgl_sim_module *module; /* main kernel's module; NULL: nothing has been counted */
+    const tgl_sim_module *module; /* module of the main kernel; NULL: nothing has been counted */
     tgl_counters totals;
     tgl_report_line
-        lines[TGL_REPORT_LINES]; /* sorted by line, then kind; surplus lines are omitted */
+        lines[TGL_REPORT_LINES]; /* sorted by line, then kind; what does not fit is omitted */
     int count;
 } tgl_report;
 
-/* Starts a report. The module and the threads per block are those of the main kernel; the table
- * lists its lines. */
+/* Starts a report. module, threads: of the main kernel, whose lines the table lists; threads per
+ * block. */
 void tgl_report_begin(tgl_report *report, const tgl_sim_module *module, unsigned threads);
 
-/* Adds the machine's last launch, which succeeded, to everything except totals.needed_bytes. */
+/* Adds the counts of the machine's last launch, except totals.needed_bytes. The launch must have
+ * succeeded. */
 void tgl_report_add(tgl_report *report, const tgl_machine *machine);
 
-/* The minimum traffic of the product in bytes: each matrix once, C twice if it is read and
- * overwritten, and the operands of the epilogue. regions: of the whole product. */
+/* The minimum traffic of a product in bytes: each matrix once, C twice if it is read and
+ * overwritten, and the operands of the epilogue. regions: those of the whole product. */
 int64_t tgl_report_needed_bytes(const tgl_sim_region regions[TGL_SIM_REGIONS]);
 
 /* Writes the totals and the table. */

@@ -19,7 +19,8 @@
 #include <string.h>
 
 enum {
-    LARGE = 1 << 20 /* bytes: a larger array is freed and allocated as zeros, not cleared */
+    LARGE = 1 << 20 /* bytes; above this, an array is freed and allocated as zeros instead of being
+                       cleared */
 };
 
 /* ---- Start and end --------------------------------------------------------------------------- */
@@ -74,7 +75,7 @@ void tgl_global_start_cluster(tgl_machine *machine)
     shadow->has_atomic = false;
 }
 
-/* Discards the fences of a cluster without atomics, since fences alone order nothing. */
+/* Discards the fences of a cluster that executed no atomics, because fences alone order nothing. */
 void tgl_global_end_cluster(tgl_machine *machine)
 {
     tgl_event_range *range = &machine->global.ranges[machine->cluster];
@@ -98,7 +99,7 @@ bool tgl_global_copy(tgl_machine *helper, const tgl_machine *machine)
     return true;
 }
 
-/* Whether launch number `launch` accessed the word. *is_written: whether it wrote to the word. */
+/* Whether launch `launch` read or wrote the word. *is_written: whether it wrote the word. */
 static bool is_accessed(const tgl_global_word *word, uint32_t launch, bool *is_written)
 {
     *is_written = word->written.launch == launch;
@@ -116,7 +117,8 @@ static bool has_conflict_at(tgl_machine *const *helpers, int count, int which, s
     return writers > 0 && users > 1;
 }
 
-/* Events exist only for clusters with atomics; those of other clusters have been discarded. */
+/* A helper has events only if one of its clusters executed an atomic: the fences of other clusters
+ * have been discarded. */
 bool tgl_global_has_conflict(tgl_machine *const *helpers, int count)
 {
     for (int h = 0; h < count; h++)
@@ -172,8 +174,8 @@ static bool takes_part(const tgl_sync_meeting *meeting, unsigned thread)
     return (meeting->threads[thread / 32] >> thread % 32 & 1) != 0;
 }
 
-/* Whether the threads of x and y, which are in one block, have passed a named barrier together
- * between the two moments. */
+/* Whether a thread of moment x and one of moment y, both in the same block, passed a named barrier
+ * together between the two moments. */
 static bool has_meeting_between(const tgl_machine *machine, const tgl_moment *x,
                                 const tgl_moment *y)
 {
@@ -186,8 +188,8 @@ static bool has_meeting_between(const tgl_machine *machine, const tgl_moment *x,
     return false;
 }
 
-/* Whether x is ordered before y by barriers, or because both are in the same thread. x and y are of
- * one launch and one cluster. */
+/* Whether x is ordered before y, by barriers or because both are in the same thread. x and y belong
+ * to the same launch. */
 static bool is_before_moment(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
 {
     if (x->cluster != y->cluster) return false;
@@ -216,7 +218,8 @@ void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsig
     tgl_global_shadow *shadow = &machine->global;
     tgl_sync_meeting *meetings =
         tgl_grow(shadow->meetings, &shadow->meeting_room, shadow->meeting_count, sizeof *meetings);
-    if (meetings == NULL) { /* no thread runs here that could be stopped */
+    if (meetings == NULL) { /* called while no simulated thread runs, so that tgl_machine_give_up()
+                               cannot be used */
         snprintf(machine->message, sizeof machine->message,
                  "no memory to follow the kernel's barriers");
         machine->status = TGL_NO_MEMORY;
@@ -237,7 +240,7 @@ void tgl_global_fence(tgl_machine *machine, const void *pc)
     add_event(machine, 0);
 }
 
-/* Whether there is a fence between two moments of one cluster. */
+/* Whether a fence of a thread in this cluster is ordered between the moments x and y. */
 static bool has_fence_between(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
 {
     const tgl_event_range *range = &machine->global.ranges[x->cluster];
@@ -249,8 +252,8 @@ static bool has_fence_between(const tgl_machine *machine, const tgl_moment *x, c
     return false;
 }
 
-/* Whether the running cluster executed an atomic on a counter after `since`, and then a fence
- * before `now`. */
+/* The reader's half of the synchronisation: whether the running cluster executed an atomic on the
+ * counter of `since` after it, and then a fence before `now`. */
 static bool is_acquired(const tgl_machine *machine, const tgl_sync_event *since,
                         const tgl_moment *now)
 {
@@ -263,8 +266,9 @@ static bool is_acquired(const tgl_machine *machine, const tgl_sync_event *since,
     return false;
 }
 
-/* Whether x, a moment in another cluster, is ordered before `now`. *is_published: that cluster has
- * executed its part of the synchronisation: a fence after x, and an atomic. */
+/* Whether x, a moment in another cluster, is ordered before `now` by fences and atomics.
+ * *is_published: whether x's cluster has done its half of the synchronisation: a fence after x,
+ * then an atomic. */
 static bool is_passed_on(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *now,
                          bool *is_published)
 {
@@ -278,8 +282,8 @@ static bool is_passed_on(const tgl_machine *machine, const tgl_moment *x, const 
     return false;
 }
 
-/* Whether x is ordered before the current thread. Caches the latest answer: a thread often reads
- * many words that one thread has written. */
+/* Whether the moment x is ordered before the current thread. Keeps the latest answer, because a
+ * thread often reads many words that the same thread has written. */
 static bool is_ordered(tgl_machine *machine, const tgl_moment *x, bool *is_published)
 {
     tgl_global_shadow *shadow = &machine->global;
@@ -352,7 +356,7 @@ static void fault_global_race(tgl_machine *machine, const access *a, const tgl_g
                       reason_of(x, &now, is_published));
 }
 
-/* Whether launch number `launch`, an earlier one, may still be running. */
+/* Whether an earlier launch, number `launch`, may still be running. */
 static bool is_beside(const tgl_machine *machine, uint32_t launch)
 {
     return launch > 0 && launch < machine->number && launch >= machine->first_beside &&
@@ -401,7 +405,7 @@ static void record_word(tgl_machine *machine, const access *a, tgl_global_word *
     word->has_data |= mask;
 }
 
-/* The shadow word of an address in the region. */
+/* The shadow word for an address in the region. */
 static tgl_global_word *word_at(const tgl_machine *machine, int region, uintptr_t address)
 {
     const tgl_sim_memory *memory = &machine->memory;

@@ -18,7 +18,8 @@ enum { NEAR_NULL = 1 << 16 /* addresses below this are never mapped */ };
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
-/* "row 3, column 64 of A, which is 32 x 64", or another description of the address. */
+/* Describes an address: "row 3, column 64 of A, which is 32 x 64", an array in shared memory,
+ * ... */
 static tgl_where describe_address(const tgl_sim_launch *l, uintptr_t address)
 {
     tgl_where where;
@@ -57,8 +58,8 @@ static void check_alignment(tgl_machine *machine, uintptr_t address, unsigned by
                       tgl_verb(is_write), bytes, bytes);
 }
 
-/* Before a launch has waited, results of earlier launches may be missing, and earlier launches may
- * still read what this one overwrites. */
+/* Reports an access before the launch has waited for earlier launches (programmatic dependent
+ * launch): their results may be missing, and they may still read what this launch overwrites. */
 static void check_waited(tgl_machine *machine, const void *pc)
 {
     const uint32_t epoch = machine->now->waited_epoch;
@@ -89,7 +90,7 @@ int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned by
 
 /* ---- Accesses -------------------------------------------------------------------------------- */
 
-/* Counts the access. Returns the index of the instruction. */
+/* Counts the access. Returns the index of the instruction in the tally. */
 static uint32_t tally_access(tgl_machine *machine, tgl_access_kind kind, int target, unsigned bytes,
                              uintptr_t shared, uintptr_t global, const void *pc)
 {
@@ -121,7 +122,7 @@ void tgl_memory_access(tgl_machine *machine, const void *pointer, unsigned bytes
 {
     const uintptr_t address = (uintptr_t)pointer;
     if (address - (uintptr_t)machine->current->stack < machine->stack_size) {
-        /* the stack: registers on a GPU */
+        /* the thread's stack, which stands for registers */
         if (machine->current->wgmmas.has_fenced)
             tgl_wgmma_check_register(machine, pointer, bytes, is_write != 0, pc);
         return;
@@ -147,7 +148,7 @@ void tgl_memory_wide_load(tgl_machine *machine, const void *words, unsigned byte
     region_fault(machine, address, bytes, false, "they lie in part outside of the operand", pc);
 }
 
-/* Counts an atomic as a load and a store. */
+/* Counts an atomic operation as a load and a store. */
 void tgl_memory_atomic(tgl_machine *machine, const void *pointer, const void *pc)
 {
     const uintptr_t address = (uintptr_t)pointer;
@@ -179,7 +180,7 @@ float tgl_memory_cluster_load(tgl_machine *machine, const float *shared, int ran
 
 /* ---- cp.async -------------------------------------------------------------------------------- */
 
-/* Appends a copy to those in flight. */
+/* Appends a cp.async to the thread's copies in flight. False: out of memory. */
 static bool append_copy(tgl_sim_thread *thread, const tgl_sim_copy *copy)
 {
     if (thread->first_copy == thread->copy_count) thread->first_copy = thread->copy_count = 0;
@@ -224,7 +225,7 @@ void tgl_memory_async_commit(tgl_machine *machine)
     machine->current->groups++;
 }
 
-/* Writes the data of a cp.async, as if the thread wrote it at this moment. */
+/* Completes a cp.async: writes its data, as if the thread wrote it now. */
 static void deliver_async_copy(tgl_machine *machine, const tgl_sim_copy *copy)
 {
     const tgl_sim_thread *thread = machine->current;

@@ -7,7 +7,7 @@
 
 #include "sim/machine.h"
 
-/* The hooks of kernels/sim/hooks.h that access memory. */
+/* The hooks of kernels/sim/hooks.h for accesses to memory, called before each access. */
 void tgl_memory_access(tgl_machine *machine, const void *pointer, unsigned bytes, int is_write,
                        const void *pc);
 void tgl_memory_wide_load(tgl_machine *machine, const void *words, unsigned bytes, const void *pc);
@@ -18,7 +18,8 @@ void tgl_memory_async_copy(tgl_machine *machine, void *shared, const void *globa
 void tgl_memory_async_commit(tgl_machine *machine);
 void tgl_memory_async_wait(tgl_machine *machine, int groups_pending);
 
-/* Finds the region of a global access and checks everything except races. */
+/* Finds the region of a global access, and checks everything but races. Returns the region's
+ * index. */
 int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
                             const void *pc);
 

@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum {
-    OVERRUN = 16 * 1024, /* bytes behind shared memory where an access is an overrun */
+    OVERRUN = 16 * 1024, /* an access up to this many bytes behind shared memory is reported as an
+                            overrun */
 };
 
 static tgl_place site_place(const tgl_machine *machine, uint32_t site)
@@ -47,10 +48,11 @@ bool tgl_shared_start_launch(tgl_machine *machine)
 void tgl_shared_start_block(tgl_machine *machine)
 {
     const tgl_sim_module *module = machine->launch->module;
-    /* Shared memory may fill the last word only in part. */
+    /* + 1, because the size need not be a multiple of 4. */
     memset(machine->now->words, 0, (module->shared_size / 4 + 1) * sizeof(tgl_shared_word));
     memset(module->image->shared_begin, 0xff,
-           module->shared_size); /* NaN, in case an uninitialised read is not detected */
+           module->shared_size); /* NaN, so that an uninitialised read that is not detected spoils
+                                    the result */
 }
 
 /* ---- Names of places ------------------------------------------------------------------------- */
@@ -95,8 +97,8 @@ int tgl_shared_check_bounds(tgl_machine *machine, size_t offset, size_t bytes, b
 
 /* ---- Races ----------------------------------------------------------------------------------- */
 
-/* Whether an access in a block of the cluster is ordered before an operation with this clock. A
- * barrier does not end an asynchronous read. */
+/* Whether an access in a block of the cluster is ordered before an operation with this clock. For
+ * an asynchronous read, a barrier does not suffice: its group must have been waited for. */
 static bool is_before(const tgl_machine *machine, const tgl_sim_block *block,
                       const tgl_shared_access *x, const uint32_t *clock)
 {
@@ -181,9 +183,9 @@ static tgl_shared_access access_now(const tgl_machine *machine, uint32_t site)
                                (uint16_t)thread->index};
 }
 
-/* Two readers are recorded: the first one that is not ordered before a later one, and the latest.
- * If they are different threads, a race with any writer is detected, because the writer is another
- * thread than at least one. clock: the clock of an asynchronous read; NULL: that of the thread. */
+/* Records a read. Two readers are kept: the earliest that is not ordered before a later one, and
+ * the latest. If they are different threads, a race with any writer is detected, because at least
+ * one of them is not the writer. clock: of an asynchronous read; NULL: use the thread's clock. */
 static void keep_reader(const tgl_machine *machine, tgl_shared_word *word, uint8_t mask,
                         const tgl_shared_access *now, const uint32_t *clock)
 {
@@ -204,7 +206,7 @@ static void check_has_data(tgl_machine *machine, const tgl_shared_word *word, si
                            uint8_t mask, const void *pc)
 {
     if ((word->has_data & mask) == mask) return;
-    /* Deferred, because another thread may write it before the next barrier: then it is a race. */
+    /* Deferred: if another thread writes this word before the next barrier, the error is a race. */
     tgl_machine_defer_fault(machine, pc, "reads %s, which no thread has written",
                             where_of(machine, offset).text);
 }
@@ -221,8 +223,8 @@ static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset
     keep_reader(machine, word, mask, &now, NULL);
 }
 
-/* Checks for races with threads that accessed the word since the last barrier. A second reader has
- * no warp epoch, because its order within the warp is not recorded. */
+/* Reports a race of the current thread's write with accesses since the last barrier. A second
+ * reader (`other`) has no warp epoch, because its order within the warp is not recorded. */
 static void check_write(tgl_machine *machine, const tgl_sim_block *block,
                         const tgl_shared_word *word, size_t offset, uint8_t mask, const void *pc)
 {
@@ -290,8 +292,8 @@ float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t 
     return value;
 }
 
-/* The async proxy (TMA and wgmma) may access what a thread has written only after a proxy fence
- * that is ordered after the write (PTX ISA, "Async proxy"). */
+/* Reports an access of the async proxy (TMA, wgmma) to data that a thread has written, unless a
+ * proxy fence follows the write (PTX ISA, "Async proxy"). */
 static void check_proxy(tgl_machine *machine, const tgl_sim_block *block,
                         const tgl_shared_word *word, size_t offset, bool is_write,
                         const uint32_t *clock, const void *pc)

@@ -7,46 +7,45 @@
 
 #include "sim/machine.h"
 
-/* Prepares the shadow of shared memory for a launch or a block. */
+/* Prepares the shadow of shared memory for a launch, and for each block. */
 bool tgl_shared_start_launch(tgl_machine *machine);
 void tgl_shared_start_block(tgl_machine *machine);
 
-/* Describes the place at an offset in shared memory: "As + 128 bytes". */
+/* Describes an offset in shared memory: "As + 128 bytes". */
 tgl_where tgl_shared_where(const tgl_sim_module *module, size_t offset);
 
-/* Whether an address is in shared memory or just behind it. */
+/* Whether an address is in shared memory, or shortly behind it. */
 bool tgl_shared_has(const tgl_sim_module *module, uintptr_t address);
 
-/* Checks that all bytes are in one __shared__ array. Returns the array's index. */
+/* Reports an access that is not within one __shared__ array. Returns the array's index. */
 int tgl_shared_check_bounds(tgl_machine *machine, size_t offset, size_t bytes, bool is_write,
                             const void *pc);
 
-/* Checks and records an access by the current thread. */
+/* Checks an access by the current thread for races and records it. */
 void tgl_shared_access_words(tgl_machine *machine, size_t offset, unsigned bytes, bool is_write,
                              uint32_t site, const void *pc);
 
-/* Loads a float from the shared memory of another block of the cluster: from the copy in `block`,
- * which is kept while that block is suspended. */
+/* Loads a float from the shared memory of another block of the cluster: from the copy that `block`
+ * keeps while it is suspended. */
 float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t offset,
                              uint32_t site, const void *pc);
 
-/* Records that the current thread issues an asynchronous copy to these bytes, a multiple of 4, of a
- * block of its cluster. */
+/* The current thread issues an asynchronous copy to these bytes, a multiple of 4, of a block of its
+ * cluster. */
 void tgl_shared_await(tgl_machine *machine, tgl_sim_block *block, size_t offset, size_t bytes,
                       tgl_awaited kind, uint32_t site, const void *pc);
 
-/* Records that an asynchronous copy arrives. Its write counts as `access`. */
+/* An asynchronous copy completes; its write is recorded as `access`. */
 void tgl_shared_arrive(tgl_machine *machine, size_t offset, size_t bytes,
                        const tgl_shared_access *access);
 
-/* Records the start of an asynchronous read of these bytes. The read lasts until its group has
- * been waited for. clock: the clock of the threads that issue it. */
+/* An asynchronous read of these bytes starts. It lasts until its group has been waited for. clock:
+ * of the threads that issue it. */
 void tgl_shared_read_async(tgl_machine *machine, size_t offset, size_t bytes,
                            const tgl_shared_access *access, const uint32_t *clock, const void *pc);
 
-/* Whether an access in the shared memory of a block of the cluster is ordered before what the
- * current thread does: they are the same thread, or a barrier, a warp barrier or an mbarrier is
- * between. */
+/* Whether an access in the shared memory of a block of the cluster is ordered before the current
+ * thread: it was the same thread, or a barrier, a warp barrier or an mbarrier is in between. */
 bool tgl_shared_is_before(const tgl_machine *machine, const tgl_sim_block *block,
                           const tgl_shared_access *x);
 

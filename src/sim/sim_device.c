@@ -12,8 +12,8 @@
 
 /* ---- Open and close -------------------------------------------------------------------------- */
 
-/* Reads TEGULA_SIM_SEED: if it is empty, blocks run in the order of the grid, else in a random
- * order with this seed. */
+/* Reads TEGULA_SIM_SEED. If it is unset or empty, blocks run in the order of the grid, else in a
+ * random order with this seed. */
 static tgl_status read_seed(tgl_sim *sim)
 {
     const char *text = secure_getenv("TEGULA_SIM_SEED");
@@ -109,7 +109,8 @@ static tgl_status sim_sync(tgl_device *dev)
 
 /* ---- Properties ------------------------------------------------------------------------------ */
 
-/* The chip that the simulator plans for, so that it runs the kernels that the chip would run. */
+/* The chip that plans are made for. It is a real one, so that the simulator runs the kernels that
+ * this chip would run. */
 static const tgl_chip *sim_chip(const tgl_device *dev)
 {
     (void)dev;
@@ -140,7 +141,7 @@ static double sim_number(const tgl_device *dev, tgl_number number)
     (void)dev;
     return number == TGL_NUMBER_PROCESSORS
                ? 1
-               : 0; /* other numbers are not defined for the simulator */
+               : 0; /* other attributes are not defined for the simulator */
 }
 
 static tgl_status sim_measure(tgl_device *dev, tgl_ceiling ceiling, double *value)
@@ -152,7 +153,7 @@ static tgl_status sim_measure(tgl_device *dev, tgl_ceiling ceiling, double *valu
 
 const tgl_backend tgl_sim_backend = {
     .name = "sim",
-    .stack = 48 << 10, /* bytes that planning needs, measured by test_stack, and a reserve */
+    .stack = 48 << 10, /* bytes of stack for planning: measured by test_stack, plus a reserve */
     .open = sim_open,
     .close = sim_close,
     .alloc = sim_alloc,

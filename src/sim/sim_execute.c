@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits of static and dynamic shared memory per block in bytes, for compute capability 9.0. In the
- * simulator kernels declare dynamic shared memory as static, too (kernels/lib/dynamic_shared.h). */
+/* Maximum static and dynamic shared memory per block, in bytes, for compute capability 9.0. In the
+ * simulator, kernels declare dynamic shared memory as static (kernels/lib/dynamic_shared.h). */
 enum { SHARED_MAX = 48 * 1024, DYNAMIC_SHARED_MAX = 227 * 1024 };
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
-/* Finds the kernel's module; compiles and loads it first if necessary. */
+/* Finds the kernel's module among the loaded ones, or compiles and loads it. */
 static tgl_status load_kernel(tgl_sim *sim, const tgl_kernel *kernel, tgl_sim_module **module)
 {
     for (*module = sim->modules; *module != NULL; *module = (*module)->next)
@@ -44,7 +44,7 @@ static tgl_status load_all(tgl_sim *sim, const tgl_launch_list *list, tgl_sim_pl
     return status;
 }
 
-/* The module of a launch's kernel, which is identified by its address in the launch list. */
+/* The module of a launch's kernel. */
 static tgl_sim_module *module_of(const tgl_plan *plan, const tgl_launch *launch)
 {
     const tgl_sim_plan *made = plan->state;
@@ -117,7 +117,7 @@ static tgl_status check_tensor(const tgl_tensor *t, int map)
     return TGL_OK;
 }
 
-/* Encodes a tensor map for the simulator. A tgl_encode_fn. */
+/* The simulator's tgl_encode_fn: fills in a tensor map. */
 static tgl_status encode_tensor_map(void *context, const tgl_tensor *t, int map,
                                     const void *address, void *to)
 {
@@ -175,8 +175,8 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     return TGL_OK;
 }
 
-/* Starts the report and the record with the first launch that writes to D, or else the first
- * launch. */
+/* Starts the report and the record. The main launch is the first one that writes to D, or else the
+ * first one. */
 static void begin_report(job *j)
 {
     const tgl_launch *main_launch = NULL;
@@ -191,7 +191,7 @@ static void begin_report(job *j)
     tgl_record_begin(&j->record, module_of(j->plan, main_launch));
 }
 
-/* Launches divide a row of D by its numbers, of which a complex element has two. */
+/* The real numbers in a row of D, by which launches divide it: a complex element has two. */
 static int64_t numbers_of_row(const tgl_shape *s)
 {
     return s->n * (int64_t)(tgl_type_size(s->type_d) / tgl_type_alignment(s->type_d));
@@ -220,8 +220,8 @@ static tgl_status run_steps(job *j)
     return TGL_OK;
 }
 
-/* Sets the scratch to the memory of the operand that the run prepares: the kernels of a preparation
- * write to no other memory. */
+/* Makes the operand's kept memory the scratch of a run that prepares an operand: its kernels write
+ * to no other memory. */
 static void use_kept(job *j)
 {
     const tgl_operand operand = j->run->prepares;
@@ -229,7 +229,7 @@ static void use_kept(job *j)
     j->memory.scratch_bytes = (size_t)j->plan->list.kept_bytes[operand];
 }
 
-/* Uses the caller's workspace, or else the device's, which grows to the size that is needed. */
+/* Chooses the workspace: the caller's, or else the device's, which grows as needed. */
 static tgl_status find_workspace(job *j)
 {
     const tgl_launch_list *list = &j->plan->list;
@@ -252,7 +252,8 @@ static tgl_status find_workspace(job *j)
     return TGL_OK;
 }
 
-/* The plan keeps the report and the record of the latest successful run. */
+/* Runs a plan while the runner is locked. After a successful run the plan keeps its report and
+ * record. */
 static tgl_status run_locked(tgl_sim_runner *runner, const tgl_plan *plan, const tgl_run *run)
 {
     const tgl_shape *s = &plan->shape;

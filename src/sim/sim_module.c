@@ -20,7 +20,8 @@ typedef struct collection {
     bool has_failed;
 } collection;
 
-/* gcc names a variable of a function As.0, clang sgemm_shared.As. */
+/* Copies the name of a __shared__ array. gcc calls the symbol As.0, clang sgemm_shared.As; the name
+ * is As. */
 static void copy_name(tgl_shared_array *array, const char *symbol)
 {
     const char *dot = strchr(symbol, '.');
@@ -68,8 +69,8 @@ static bool find_shared_memory(tgl_sim_module *module, const void *image, size_t
     return !c.has_failed;
 }
 
-/* The search of tgl_sim_variable(). It skips the variables of the simulator and, by their size,
- * those of the compiler's start files. */
+/* The arguments and the result of the search in tgl_sim_variable(). It skips variables of the
+ * simulator and, recognised by their size, those of the compiler's start files. */
 typedef struct search {
     uint64_t address; /* relative to load_address */
     tgl_shared_array *found;
@@ -113,7 +114,7 @@ static tgl_status open_object(tgl_sim_module *module, const void *image, size_t 
     return status;
 }
 
-/* Sets what depends on the address at which the object is loaded. */
+/* Sets the addresses that depend on where the object is loaded. */
 static bool find_addresses(tgl_sim_module *module)
 {
     struct link_map *map;
@@ -131,7 +132,7 @@ static bool make_visits(tgl_sim_module *module)
     return module->visits != NULL;
 }
 
-/* A tgl_elf_each_use() visitor: the place of a basic block is the return address of its call of
+/* A visitor for tgl_elf_each_use(). The place of a basic block is the return address of its call of
  * __sanitizer_cov_trace_pc(), 4 bytes behind the relocation on x86-64 and aarch64. */
 static void collect_block(uint64_t address, void *context)
 {
@@ -230,15 +231,15 @@ void tgl_sim_module_free(tgl_sim_module *module)
 
 /* ---- Places in the source -------------------------------------------------------------------- */
 
-/* The row of the instruction before a return address, relative to load_address. */
+/* The line table row of the call before a return address, which is relative to load_address. */
 static const tgl_line_row *row_at(const tgl_sim_module *module, size_t at)
 {
     const tgl_line_row *row = tgl_line_table_find(&module->lines, at - 1);
     return row != NULL && row->line > 0 ? row : NULL;
 }
 
-/* The row of the kernel's own file that led to a row of a header. Device functions are inlined, so
- * the call is the nearest earlier row of the kernel's file. */
+/* The row of the kernel's own file that led to this row of a header. Device functions are inlined,
+ * so that it is the nearest earlier row of the kernel's file. */
 static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_line_row *row)
 {
     for (; row >= module->lines.rows; row--)

@@ -30,7 +30,8 @@ tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim)
     return runner;
 }
 
-/* Does not free an inherited runner, whose state a thread of the parent may have been changing. */
+/* Frees a runner, but not one inherited by fork(): a thread of the parent may have been changing
+ * it. */
 void tgl_sim_runner_free(tgl_sim_runner *runner)
 {
     if (runner == NULL || runner->process != getpid()) return;

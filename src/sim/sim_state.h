@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-/* The state of a plan: the modules of its kernels, and the counts and the record of the latest
+/* The state of a plan: the modules of its kernels, and the counts and the record of its latest
  * successful run. */
 typedef struct tgl_sim_plan {
     tgl_report report;
@@ -22,35 +22,36 @@ typedef struct tgl_sim_plan {
     tgl_sim_module *modules[];
 } tgl_sim_plan;
 
-/* The state that is needed to run plans, one at a time. */
+/* Everything that is needed to run a plan. A device has one, so that it runs one plan at a time. */
 typedef struct tgl_sim_runner {
-    pthread_mutex_t lock; /* protects the members below, the modules and the plans' reports */
+    pthread_mutex_t lock; /* protects the members below, the device's modules and the plans'
+                             reports */
     pid_t process;        /* the process that made the runner */
     tgl_machine machine;
     tgl_host_threads threads;
-    char *workspace; /* workspace of runs for which the caller provides none */
+    char *workspace; /* the device's workspace, for runs without a workspace of the caller */
     size_t workspace_room;
-    _Atomic(tgl_sim_plan *) stores; /* the plan whose report is being replaced; NULL: none */
+    _Atomic(tgl_sim_plan *) stores; /* plan whose report is being replaced; NULL: none */
 } tgl_sim_runner;
 
 typedef struct tgl_sim {
     tgl_host_compiler compiler;
     _Atomic(tgl_sim_runner *) runner;
-    tgl_sim_module *modules; /* list of all loaded modules */
-    int threads;             /* number requested in tgl_device_options; 0: not given */
+    tgl_sim_module *modules; /* list of all loaded modules, owned by the device */
+    int threads;             /* number that tgl_device_options requests; 0: not given */
     bool is_shuffled;        /* clusters run in a random order */
     uint64_t seed;
     char seed_text[24];
 } tgl_sim;
 
-/* sim_runner.c. Both functions that return a runner return NULL, with an error message, if memory
- * is exhausted. tgl_sim_lock() returns the device's runner and has locked it. */
+/* sim_runner.c. tgl_sim_lock() locks the device's runner and returns it. Functions that return a
+ * runner return NULL, with an error message, if memory is exhausted. */
 tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim);
 void tgl_sim_runner_free(tgl_sim_runner *runner);
 tgl_sim_runner *tgl_sim_lock(tgl_sim *sim);
 void tgl_sim_unlock(tgl_sim_runner *runner);
 
-/* sim_execute.c: the members of tgl_backend for plans. */
+/* sim_execute.c: the functions of tgl_backend for plans. */
 tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel);
 void tgl_sim_unprepare(tgl_plan *plan);
 tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream);

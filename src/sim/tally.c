@@ -42,8 +42,8 @@ void tgl_tally_free(tgl_tally *tally)
     free(tally->touched);
 }
 
-/* The slot of an instruction, or the free slot for it. A kernel has some hundred memory
- * instructions; the table is never more than half full. */
+/* The slot of an instruction in the hash table, or the free slot for it. The table is at most half
+ * full: a kernel has some hundred memory instructions. */
 static size_t slot_of(const tgl_tally *tally, const void *pc, tgl_access_kind kind)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: Knuth's multiplier */
@@ -55,7 +55,8 @@ static size_t slot_of(const tgl_tally *tally, const void *pc, tgl_access_kind ki
     return slot;
 }
 
-/* The entry of an instruction. A new one gets this target and cluster. NULL: the table is full. */
+/* The entry of an instruction. A new entry gets this target and cluster. NULL: the table is
+ * full. */
 static tgl_site *find_site(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
                            uint32_t cluster)
 {
@@ -75,9 +76,10 @@ static bool can_join(const tgl_tally_group *group, int lane, uint64_t round)
     return group->round == round && (group->lanes >> lane & 1) == 0;
 }
 
-/* The group of accesses that a lane joins at an instruction, usually the one after the group that
- * it joined last. If the lane skipped iterations, its group is further on; if other lanes created
- * it late, it is further back. -1: no memory. */
+/* Finds or creates the group that the lane's access joins: the accesses of a warp at this
+ * instruction with the same `round`. Usually it is the group after the one that the lane joined
+ * last. It is later if the lane skipped iterations, earlier if other lanes created it late. -1: out
+ * of memory. */
 static int join_group(tgl_tally *tally, tgl_site *site, int lane, uint64_t round)
 {
     const int next = site->next[lane], count = site->group_count;

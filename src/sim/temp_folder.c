@@ -19,8 +19,8 @@
 
 /* ---- The keeper ------------------------------------------------------------------------------ */
 
-/* Reads the folder's name, then waits for the end of its input. A compiler that outlives the
- * process may still write to the folder: hence the second attempt. */
+/* The keeper: reads the folder's name, waits for the end of its input, and removes the folder. It
+ * tries twice, because a compiler that outlives the process may still write to the folder. */
 static const char keeper_script[] = "cd -- \"$1\" && read -r name || exit\n"
                                     "read -r end\n"
                                     "[ ! -d \"$name\" ] || rm -rf -- \"$name\" || {\n"
@@ -28,8 +28,8 @@ static const char keeper_script[] = "cd -- \"$1\" && read -r name || exit\n"
                                     "  rm -rf -- \"$name\"\n"
                                     "}\n";
 
-/* Starts the keeper with `input` as its standard input, in a process group of its own, which does
- * not get the terminal's signals. Returns its process id; 0: it could not be started. */
+/* Starts the keeper with `input` as its standard input. It is in its own process group, so that
+ * signals from the terminal do not reach it. Returns its process id; 0: it could not be started. */
 static pid_t spawn_keeper(int input)
 {
     const char *const argv[] = {"sh", "-c", keeper_script, "sh", tgl_temp_folder_base(), NULL};
@@ -38,7 +38,8 @@ static pid_t spawn_keeper(int input)
     pid_t pid = 0;
     if (posix_spawn_file_actions_init(&actions) != 0) return 0;
     if (posix_spawnattr_init(&attributes) == 0) {
-        /* posix_spawn() does not change the strings; its parameter type just lacks const. */
+        /* The cast is safe: posix_spawn() does not change the strings, its parameter type only
+         * lacks const. */
         if (posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP) != 0 ||
             posix_spawnattr_setpgroup(&attributes, 0) != 0 ||
             posix_spawn_file_actions_adddup2(&actions, input, 0) != 0 ||
@@ -52,8 +53,7 @@ static pid_t spawn_keeper(int input)
     return pid;
 }
 
-/* Starts the keeper. If that fails, the folder works too, but is left behind when the process is
- * killed. */
+/* Starts the keeper. Without it the folder works, but is left behind if the process is killed. */
 static void start_keeper(tgl_temp_folder *folder)
 {
     int ends[2];
@@ -64,7 +64,7 @@ static void start_keeper(tgl_temp_folder *folder)
     if (folder->keeper == 0) close(folder->socket);
 }
 
-/* Tells the keeper which folder in the base folder it has to remove. */
+/* Tells the keeper the name of the folder to remove. */
 static void tell_keeper(const tgl_temp_folder *folder)
 {
     char line[64];
@@ -75,7 +75,8 @@ static void tell_keeper(const tgl_temp_folder *folder)
 static void end_keeper(tgl_temp_folder *folder)
 {
     if (folder->keeper == 0) return;
-    /* close() alone would not end the keeper's input if another thread has forked meanwhile. */
+    /* shutdown() ends the keeper's input even if another thread has forked meanwhile; close() would
+     * not, because the child has the socket, too. */
     shutdown(folder->socket, SHUT_RDWR);
     close(folder->socket);
     while (waitpid(folder->keeper, NULL, 0) < 0 && errno == EINTR)
@@ -102,9 +103,9 @@ tgl_status tgl_temp_folder_make(tgl_temp_folder *folder)
 {
     *folder = (tgl_temp_folder){0};
     const char *base = tgl_temp_folder_base();
-    /* The other half of the buffer is for names within the folder. */
+    /* The other half of the buffer is for the names of files in the folder. */
     if (strlen(base) > TGL_TEMP_PATH / 2) return fail_to_make(ENAMETOOLONG);
-    /* The keeper starts first, so that it learns of the folder as soon as there is one. */
+    /* The keeper starts before the folder is made, so that it learns the name at once. */
     start_keeper(folder);
     snprintf(folder->path, sizeof folder->path, "%s/tegula-XXXXXX", base);
     if (mkdtemp(folder->path) != NULL && chmod(folder->path, 0700) == 0) {
@@ -126,7 +127,7 @@ void tgl_temp_folder_remove(tgl_temp_folder *folder)
 {
     while (folder->count > 0) {
         char *entry = folder->entries[--folder->count];
-        remove(entry); /* a file, or a folder emptied before; it may never have been written */
+        remove(entry); /* a file that may not exist, or a folder whose entries have been removed */
         free(entry);
     }
     if (folder->path[0] != '\0') rmdir(folder->path);
@@ -146,7 +147,7 @@ static const char *add_entry(tgl_temp_folder *folder, const char *name, size_t l
     return path;
 }
 
-/* Creates a folder, if there is none, with mode 0700 whatever the umask. */
+/* Creates a folder with mode 0700, whatever the umask is; does nothing if it exists. */
 static bool make_private(const char *path)
 {
     return mkdir(path, 0700) == 0 ? chmod(path, 0700) == 0 : errno == EEXIST;

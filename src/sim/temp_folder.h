@@ -16,26 +16,26 @@ enum { TGL_TEMP_ENTRIES = 256, TGL_TEMP_PATH = 512 };
 
 typedef struct tgl_temp_folder {
     char path[TGL_TEMP_PATH];
-    char *entries[TGL_TEMP_ENTRIES]; /* paths of files and folders within, oldest first */
+    char *entries[TGL_TEMP_ENTRIES]; /* paths of the files and folders in it, oldest first */
     int count;
-    pid_t keeper; /* 0: it could not be started */
-    int socket;   /* the keeper reads the other end, which closes when this process ends */
+    pid_t keeper; /* process id of the keeper; 0: it could not be started */
+    int socket;   /* the keeper reads the other end, which is closed when this process ends */
 } tgl_temp_folder;
 
-/* The folder that temporary folders are made in: $TMPDIR, or /tmp. */
+/* The folder in which temporary folders are made: $TMPDIR, or else /tmp. */
 const char *tgl_temp_folder_base(void);
 
 /* Makes a new folder that only this user can access. */
 tgl_status tgl_temp_folder_make(tgl_temp_folder *folder);
 
-/* Reports the failure of a function below, which has set errno. Returns TGL_DRIVER. */
+/* Reports the failure of one of the functions below, which has set errno. Returns TGL_DRIVER. */
 tgl_status tgl_temp_folder_fail(const tgl_temp_folder *folder);
 
-/* Removes the folder, the entries, and the keeper. */
+/* Removes the folder with all entries, and ends the keeper. */
 void tgl_temp_folder_remove(tgl_temp_folder *folder);
 
-/* The path of `name` in the folder; makes its sub-folders. The file is removed with the folder, and
- * the path is valid as long as the folder. NULL: errno is set. */
+/* The path for a file `name` in the folder; creates its sub-folders. The folder owns the path and
+ * removes the file with itself. NULL: errno is set. */
 const char *tgl_temp_folder_entry(tgl_temp_folder *folder, const char *name);
 
 /* Writes a file in the folder. Returns its path, or NULL with errno set. */

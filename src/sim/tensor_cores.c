@@ -17,19 +17,19 @@ const tgl_tensor_model tgl_tensor_ampere = {24, 23, 2};
 enum {
     COLUMNS = 64,
     VECTOR = 8,           /* the number of computed columns is a multiple of this */
-    ZERO_EXPONENT = -126, /* exponent of a zero of any type (MMA-Sim) */
+    ZERO_EXPONENT = -126, /* exponent that the hardware assigns to a zero of any type (MMA-Sim) */
     DOUBLE_BIAS = 1023,
     DOUBLE_FRACTION = 52,
 };
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-/* The bit fields of a type. */
+/* The bit fields of an element type. */
 typedef struct layout {
     int fraction, exponent_bits; /* number of bits */
-    int dropped;                 /* number of low bits that the hardware ignores */
+    int dropped;                 /* number of low bits that the hardware ignores (TF32: 13) */
     int sign;                    /* bit number of the sign */
-    bool has_no_inf;             /* only the largest magnitude is not finite: a NaN */
+    bool has_no_inf;             /* only the largest magnitude is not finite; it is NaN (e4m3) */
 } layout;
 
 static const layout layouts[] = {
@@ -40,12 +40,12 @@ static const layout layouts[] = {
 static const layout f32 = {23, 8, 0, 31, false};
 
 typedef struct element {
-    double value; /* 0 if it is not finite */
+    double value; /* the value; 0 if it is not finite */
     int exponent;
     bool is_finite;
 } element;
 
-/* 2^exponent, which must be a normal double. */
+/* 2^exponent; it must be a normal double. */
 static double power_of_two(int exponent)
 {
     const uint64_t bits = (uint64_t)(DOUBLE_BIAS + exponent) << DOUBLE_FRACTION;
@@ -71,7 +71,7 @@ static element take_apart(const layout *l, uint32_t bits)
     return e;
 }
 
-/* The value of an element with these bits. May be Inf or NaN. */
+/* The value of an element with these bits, which may be Inf or NaN. */
 static double value_of(const layout *l, uint32_t bits)
 {
     const element e = take_apart(l, bits);
@@ -104,7 +104,7 @@ uint32_t tgl_tensor_round_tf32(uint32_t bits)
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-/* The elements of some columns of b for one step of K, decoded. */
+/* Decoded elements of some columns of b, for one step of K. */
 typedef struct columns {
     double value[TGL_TENSOR_K_MAX][COLUMNS];
     int16_t exponent[TGL_TENSOR_K_MAX][COLUMNS];
@@ -118,7 +118,7 @@ typedef struct row {
     bool is_finite;
 } row;
 
-/* Rounds towards zero, to a float with `bits` fraction bits. The result is never -0. */
+/* Rounds towards zero to `bits` fraction bits. The result is never -0. */
 static float cut_to_float(double x, int bits)
 {
     enum { FRACTION = 23 };
@@ -128,7 +128,8 @@ static float cut_to_float(double x, int bits)
     return nearest == 0 ? 0 : float_of(bits_of(nearest) & ~0u << (FRACTION - bits));
 }
 
-/* The sum of terms that are not all finite: NaN or Inf, whatever the order of additions. */
+/* A sum with terms that are not finite: NaN or Inf. It does not depend on the order of
+ * additions. */
 static float sum_of_specials(const layout *of_a, const layout *of_b, const uint32_t *a,
                              const uint32_t *b, int n, int k, float sum)
 {
@@ -139,8 +140,8 @@ static float sum_of_specials(const layout *of_a, const layout *of_b, const uint3
     return total > 0 ? INFINITY : -INFINITY;
 }
 
-/* Fused sums of one row with finite terms. A scaled term has at most fraction_bits + 2 bits before
- * the point, so that its integer part fits an int. */
+/* Fused sums of one row; all terms are finite. A term is scaled to an integer of at most
+ * fraction_bits + 2 bits, which fits an int. */
 static void sum_columns(const tgl_tensor_model *model, int k, const row *a, const columns *b,
                         float *sums)
 {
@@ -177,7 +178,7 @@ static void take_row(const layout *l, const uint32_t *a, int k, row *to)
     }
 }
 
-/* Decodes `count` columns, followed by zeros up to a multiple of VECTOR. */
+/* Decodes `count` columns of b, padded with zero columns to a multiple of VECTOR. */
 static void take_columns(const layout *l, const uint32_t *b, int n, int count, int k, columns *to)
 {
     to->count = (count + VECTOR - 1) / VECTOR * VECTOR;
@@ -191,7 +192,7 @@ static void take_columns(const layout *l, const uint32_t *b, int n, int count, i
         }
 }
 
-/* Adds the products of one step of K to the sums of `count` columns of one row. */
+/* Adds the products of one step of K to `count` sums of one row. */
 static void multiply_row(const tgl_tensor_model *model, const layout *of_a, const layout *of_b,
                          int n, int count, int k, const uint32_t *a, const uint32_t *b,
                          const columns *taken, float *sums)
@@ -241,7 +242,7 @@ void tgl_tensor_multiply_f64(int m, int n, int k, const double *a, const double 
                 sums[i * n + j] = fma(a[i * k + p], b[p * n + j], sums[i * n + j]);
 }
 
-/* The number whose two's complement the lowest byte is. */
+/* The lowest byte as a signed number (two's complement). */
 static int signed_byte(uint32_t bits)
 {
     return (int)((bits & 0xff) ^ 0x80) - 0x80;

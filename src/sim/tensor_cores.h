@@ -19,31 +19,32 @@
 typedef enum tgl_tensor_type {
     TGL_TENSOR_F16,
     TGL_TENSOR_BF16,
-    TGL_TENSOR_TF32, /* bits of a float, of which the last 13 are ignored */
+    TGL_TENSOR_TF32, /* the bits of a float, of which the last 13 are ignored */
     TGL_TENSOR_E4M3,
     TGL_TENSOR_E5M2,
 } tgl_tensor_type;
 
-/* How the tensor cores of a chip add products: in fused sums, whose terms are aligned to the
- * largest exponent and cut to some fraction bits. */
+/* How the tensor cores of a chip add products. Each sum is fused: its terms are aligned to the
+ * largest exponent and truncated, then added exactly (see above). */
 typedef struct tgl_tensor_model {
-    int fraction_bits; /* number of fraction bits of an aligned term */
-    int sum_bits;      /* number of fraction bits of a sum: 23 of FP32 */
-    int steps;         /* fused sums that an instruction computes one after the other along K */
+    int fraction_bits; /* fraction bits of a term after alignment */
+    int sum_bits;      /* fraction bits of a sum; 23 for FP32 */
+    int steps;         /* number of fused sums that an instruction computes along K, one after the
+                          other */
 } tgl_tensor_model;
 
 extern const tgl_tensor_model tgl_tensor_hopper;    /* wgmma and mma.sync on sm_90 */
 extern const tgl_tensor_model tgl_tensor_hopper_f8; /* wgmma with e4m3 and e5m2 */
-extern const tgl_tensor_model tgl_tensor_ampere; /* mma.sync on sm_80 to sm_89 with 32 bytes of K */
+extern const tgl_tensor_model tgl_tensor_ampere;    /* mma.sync on sm_80 to sm_89, 32 bytes of K */
 
 enum { TGL_TENSOR_K_MAX = 32 }; /* maximum K of an instruction, in elements */
 
-/* sums (m x n) += a (m x k) * b (k x n), all row-major and contiguous. Each number of a and b has
- * the bits of one element. k is a multiple of the model's steps, at most TGL_TENSOR_K_MAX. */
+/* sums (m x n) += a (m x k) * b (k x n); all row-major without gaps. Each uint32_t of a and b has
+ * the bits of one element. k: a multiple of the model's steps, at most TGL_TENSOR_K_MAX. */
 void tgl_tensor_multiply(const tgl_tensor_model *model, tgl_tensor_type type, int m, int n, int k,
                          const uint32_t *a, const uint32_t *b, float *sums);
 
-/* Like tgl_tensor_multiply(), with types of a and b. */
+/* As tgl_tensor_multiply(), with different types of a and b. */
 void tgl_tensor_multiply_mixed(const tgl_tensor_model *model, tgl_tensor_type type_a,
                                tgl_tensor_type type_b, int m, int n, int k, const uint32_t *a,
                                const uint32_t *b, float *sums);
@@ -51,13 +52,13 @@ void tgl_tensor_multiply_mixed(const tgl_tensor_model *model, tgl_tensor_type ty
 /* Like tgl_tensor_multiply(), for f64. */
 void tgl_tensor_multiply_f64(int m, int n, int k, const double *a, const double *b, double *sums);
 
-/* Like tgl_tensor_multiply(), for signed 8-bit integers, whose bits are the low ones of the numbers
- * of a and b. */
+/* As tgl_tensor_multiply(), for signed 8-bit integers, in the lowest byte of each uint32_t of a and
+ * b. */
 void tgl_tensor_multiply_s8(int m, int n, int k, const uint32_t *a, const uint32_t *b,
                             uint32_t *sums);
 
-/* cvt.rna.tf32: rounds to nearest, ties away from zero, so that the last 13 bits are 0. Inf and NaN
- * are unchanged. */
+/* cvt.rna.tf32: rounds to 10 fraction bits, to nearest, ties away from zero; the last 13 bits
+ * become 0. Inf and NaN are unchanged. */
 uint32_t tgl_tensor_round_tf32(uint32_t bits);
 
 #endif

@@ -19,12 +19,12 @@
 
 enum {
     SECTOR = 32, /* bytes */
-    UNIT = 16    /* bytes: on Hopper a box must begin at a multiple of it in dimension 0 */
+    UNIT = 16    /* bytes; on Hopper a box must begin at a multiple of this in dimension 0 */
 };
 
 /* ---- Global memory --------------------------------------------------------------------------- */
 
-/* Checks the global memory that a row reads or writes. Returns the number of sectors. */
+/* Checks the global memory that one row of a box reads or writes. Returns the number of sectors. */
 static int64_t check_row(tgl_machine *machine, const tgl_box_row *row, bool is_write, int *region,
                          const void *pc)
 {
@@ -42,8 +42,8 @@ static void access_row(tgl_machine *machine, const tgl_box_row *row, bool is_wri
                           false, pc);
 }
 
-/* Checks the global memory that a box reads or writes, and records it if it is a read. Returns the
- * number of bytes inside the tensor. *region: the region of one of the rows. */
+/* Checks the global memory that a box reads or writes, and records reads. Returns the number of
+ * bytes inside the tensor. *region: the region of one of its rows. */
 static int64_t check_box(tgl_machine *machine, const struct tgl_tensor_map *map, const int *at,
                          bool is_write, int *region, int64_t *sectors, const void *pc)
 {
@@ -77,7 +77,7 @@ static void check_copy(tgl_machine *machine, uintptr_t shared, const struct tgl_
                           what, UNIT);
 }
 
-/* Adds a copy of a box to the trace: the address of its first row, and the number of rows. */
+/* Adds the copy of a box to the trace: the address of its first row, and the number of rows. */
 static void trace_box(tgl_machine *machine, uint32_t site, const struct tgl_tensor_map *map,
                       const int *at, uintptr_t shared)
 {
@@ -96,7 +96,7 @@ static void trace_box(tgl_machine *machine, uint32_t site, const struct tgl_tens
 
 /* ---- Loads ----------------------------------------------------------------------------------- */
 
-/* Issues the copy to one block of the cluster. */
+/* Issues a TMA load to one block of the cluster. */
 static void load_to(tgl_machine *machine, tgl_sim_block *block, const tgl_tma_copy *copy,
                     const void *barrier, const void *pc)
 {
@@ -159,8 +159,8 @@ static tgl_box_store *add_store(tgl_machine *machine, const struct tgl_tensor_ma
     return *last;
 }
 
-/* If a stored box reaches beyond the end of the tensor's rows, Hopper writes up to the next
- * multiple of 16 bytes, which may be outside of the tensor. */
+/* Reports a store whose box reaches beyond the end of the tensor's rows: Hopper then writes up to
+ * the next multiple of 16 bytes, which may be outside the tensor. */
 static void check_end_of_rows(tgl_machine *machine, const struct tgl_tensor_map *map, const int *at,
                               const void *pc)
 {
@@ -172,7 +172,7 @@ static void check_end_of_rows(tgl_machine *machine, const struct tgl_tensor_map 
                           UNIT);
 }
 
-/* Records that the store reads its box of shared memory until its group has been waited for. */
+/* Records that a store reads its box in shared memory until its group has been waited for. */
 static void read_box(tgl_machine *machine, const tgl_box_store *store, size_t offset,
                      const void *pc)
 {
@@ -180,7 +180,7 @@ static void read_box(tgl_machine *machine, const tgl_box_store *store, size_t of
     const tgl_shared_access access = {
         machine->now->epoch, 0, (uint32_t)store->group + 1, store->site,
         (uint16_t)tgl_async_reader_of(machine, false, thread->index, pc)};
-    /* The thread's own writes are in its clock only after a release. */
+    /* A release, because only then the clock contains the thread's own writes. */
     const uint32_t *clock = tgl_clock_release(machine);
     tgl_shared_read_async(machine, offset, tgl_box_bytes(&store->map), &access, clock, pc);
 }
@@ -211,7 +211,7 @@ void tgl_tma_store_commit(tgl_machine *machine)
     machine->current->store_groups++;
 }
 
-/* Completes a store: writes its bytes to global memory. */
+/* Completes a store: writes its data to global memory. */
 static void complete_store(tgl_machine *machine, tgl_box_store *store)
 {
     const void *pc = machine->tally.sites[store->site].pc;

@@ -14,10 +14,10 @@ void tgl_tma_store(tgl_machine *machine, const void *map, const void *shared, co
 void tgl_tma_store_commit(tgl_machine *machine);
 void tgl_tma_store_wait(tgl_machine *machine, int pending, int is_read_only);
 
-/* Completes the stores of the current thread, which ends. */
+/* Completes the TMA stores of the current thread, because it ends. */
 void tgl_tma_end_thread(tgl_machine *machine);
 
-/* Frees the stores of a thread that was stopped by an error. */
+/* Frees the TMA stores of a thread that an error has stopped. */
 void tgl_tma_forget_stores(tgl_sim_thread *thread);
 
 #endif

@@ -10,19 +10,19 @@
 
 #include <stddef.h>
 
-enum { TGL_TRACE_EACH = 8 }; /* maximum number of steps of one instruction */
+enum { TGL_TRACE_EACH = 8 }; /* maximum number of traced executions of one instruction */
 
-/* An instruction that a warp executes. */
+/* A step of the trace: one instruction executed by a warp. */
 typedef struct tgl_trace_step {
-    uint64_t order; /* position in time */
+    uint64_t order; /* position in time: number of the warp access */
     const void *pc;
     tgl_access_kind kind;
     int target, warp;               /* target: as in tgl_site */
-    tgl_warp_access shared, global; /* lanes is 0: not accessed */
-    int64_t rows, row_bytes;        /* size of a TMA box; `shared` and `global` have its address in
-                                       one lane; 0: no box */
-    uintptr_t tiles[2];             /* addresses of wgmma's operands in shared memory */
-    int m, n, k, type;              /* shape and type (a tgl_type) of mma and wgmma */
+    tgl_warp_access shared, global; /* addresses per lane; lanes = 0: this memory is not accessed */
+    int64_t rows, row_bytes;        /* TMA: size of the box, whose addresses are in one lane of
+                                       `shared` and `global`; 0: no box */
+    uintptr_t tiles[2];             /* wgmma: addresses of the operands in shared memory */
+    int m, n, k, type;              /* mma and wgmma: shape, and type as a tgl_type */
 } tgl_trace_step;
 
 typedef struct tgl_trace {
@@ -30,11 +30,11 @@ typedef struct tgl_trace {
     size_t count, room;
 } tgl_trace;
 
-/* A new step at the end; NULL: no memory. */
+/* Appends a step; NULL: out of memory. */
 tgl_trace_step *tgl_trace_add(tgl_trace *trace);
 
-/* Subtracts `moved` from all addresses of code and of shared memory. This turns the trace of a copy
- * of the module, which lies `moved` bytes behind it, into a trace of the module. */
+/* Subtracts `moved` from all addresses of code and shared memory: turns the trace of a module's
+ * copy, which is `moved` bytes higher in memory, into a trace of the module. */
 void tgl_trace_move(tgl_trace *trace, uintptr_t moved);
 
 /* Sorts the steps by time. */

@@ -12,19 +12,19 @@
 
 #include <string.h>
 
-enum { ROW = 16 /* bytes of a matrix of ldmatrix */ };
+enum { ROW = 16 /* bytes of a row of an 8 x 8 matrix of ldmatrix */ };
 
 typedef enum warp_instruction { MMA, MMA_F64, MMA_S8, LDMATRIX, STMATRIX } warp_instruction;
 
-/* The operands of a lane, on its stack until the instruction is done. */
+/* The operands of a lane. They are on the lane's stack until the instruction has been executed. */
 typedef struct tgl_warp_operands {
     warp_instruction instruction;
     bool is_done;
     tgl_tensor_type type;
-    void *to;          /* registers that are written (MMA: and read) */
+    void *to;          /* registers that are written; for mma also read */
     const void *a, *b; /* registers that are read */
-    char *row;         /* the lane's matrix row in shared memory (ldmatrix, stmatrix) */
-    int count;         /* number of matrices (ldmatrix, stmatrix) */
+    char *row;         /* ldmatrix, stmatrix: this lane's matrix row in shared memory */
+    int count;         /* ldmatrix, stmatrix: number of matrices, 1, 2 or 4 */
     bool is_transposed;
 } tgl_warp_operands;
 
@@ -36,8 +36,8 @@ static void check_registers(tgl_machine *machine, const void *registers, const v
                           "be an array of the thread");
 }
 
-/* Waits for all lanes. True: the current thread must execute the instruction for all lanes, whose
- * operands are in `lanes`. */
+/* Waits for all lanes of the warp. Returns true to the one thread that must execute the instruction
+ * for all of them; lanes: their operands. */
 static bool meet_lanes(tgl_machine *machine, tgl_warp_operands *own,
                        tgl_warp_operands *lanes[TGL_WARP], const void *pc)
 {
@@ -67,8 +67,8 @@ static bool meet_lanes(tgl_machine *machine, tgl_warp_operands *own,
 
 /* ---- mma.sync -------------------------------------------------------------------------------- */
 
-/* Tiles are m16n8k32 (I8), m16n8k16 (16-bit types) and m16n8k8. kernels/lib/mma.h describes the
- * fragments. */
+/* The shape is m16n8k32 (I8), m16n8k16 (16-bit types) or m16n8k8 (TF32). kernels/lib/mma.h
+ * describes the fragments. */
 enum { M = 16, N = 8 };
 
 static uint32_t half_of(const void *registers, int number)
@@ -77,9 +77,9 @@ static uint32_t half_of(const void *registers, int number)
     return words[number / 2] >> number % 2 * 16 & 0xffff;
 }
 
-/* Gathers the fragments of all lanes in matrices. A register of a lane has two elements that are
- * neighbours in K: of a, registers 0 to 3 are rows g, g+8, g, g+8 and begin at k = 2t, 2t, 2t+8,
- * 2t+8; of b, registers 0 and 1 are column g and begin at k = 2t, 2t+8. */
+/* Collects the fragments of all lanes into matrices. A register holds two elements, adjacent in K.
+ * With g = lane / 4 and t = lane % 4: registers 0 to 3 of a hold rows g, g+8, g, g+8 from k = 2t,
+ * 2t, 2t+8, 2t+8 on; registers 0 and 1 of b hold column g from k = 2t, 2t+8 on. */
 static void collect_16_bit(tgl_warp_operands *lanes[TGL_WARP], uint32_t a[M][16], uint32_t b[16][N])
 {
     for (int lane = 0; lane < TGL_WARP; lane++) {
@@ -91,7 +91,7 @@ static void collect_16_bit(tgl_warp_operands *lanes[TGL_WARP], uint32_t a[M][16]
     }
 }
 
-/* A register of a lane has four neighbours in K. */
+/* As collect_16_bit(), but a register holds four elements, adjacent in K. */
 static void collect_s8(tgl_warp_operands *lanes[TGL_WARP], uint32_t a[M][32], uint32_t b[32][N])
 {
     for (int lane = 0; lane < TGL_WARP; lane++) {
@@ -175,12 +175,13 @@ static void multiply_f64(tgl_warp_operands *lanes[TGL_WARP])
             ((double *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
 }
 
-/* Fills each register with its lane and number instead of a value, and gathers all in matrices. */
+/* Determines the fragments: fills each register with its lane and number instead of a value, and
+ * collects the registers into matrices. */
 void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
 {
     uint32_t numbers[TGL_WARP][4];
     tgl_warp_operands operands[TGL_WARP], *lanes[TGL_WARP];
-    /* A register has one, four or two elements. */
+    /* `each` copies the number to all elements of a register: one (TF32), four (I8) or two. */
     const uint32_t each = type == TGL_F32 ? 1 : type == TGL_I8 ? 0x1010101 : 0x10001;
     for (int lane = 0; lane < TGL_WARP; lane++) {
         for (int i = 0; i < 4; i++) {
@@ -199,7 +200,7 @@ void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
         collect_16_bit(lanes, (uint32_t(*)[16])fragments->a, (uint32_t(*)[N])fragments->b);
 }
 
-/* Counts the instruction, which the current thread executes for its warp. */
+/* Counts an mma.sync, which the current thread executes for its warp. */
 static void count_mma(tgl_machine *machine, int type, const void *pc)
 {
     tgl_trace_step *step =
@@ -242,7 +243,7 @@ void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, cons
 
 /* ---- ldmatrix and stmatrix ------------------------------------------------------------------- */
 
-/* Checks and records the current lane's access to its row of a matrix. */
+/* Checks and records the access of the current lane to its row of a matrix. */
 static void access_row(tgl_machine *machine, char *row, bool is_write, const void *pc)
 {
     const tgl_sim_module *module = machine->launch->module;
@@ -252,8 +253,8 @@ static void access_row(tgl_machine *machine, char *row, bool is_write, const voi
     tgl_memory_access(machine, row, ROW, is_write, pc);
 }
 
-/* The lane that holds element `column` of row r of matrix number m. The element is in the lane's
- * register m, in the half given by half_number() (0: low). */
+/* The lane that holds element (r, column) of matrix m of ldmatrix. It is in the lane's register m,
+ * in the half that half_number() returns (0: low). */
 static int lane_of(int r, int column, bool is_transposed)
 {
     return is_transposed ? 4 * column + r / 2 : 4 * r + column / 2;

@@ -7,13 +7,13 @@
 
 #include "sim/machine.h"
 
-/* The lane that holds each element of a (16 x k), b (k x 8) and the sums (16 x 8), plus 32 times
- * the number of its register. k is 16, 8 for TF32, 32 for I8. */
+/* For each element of a (16 x k), b (k x 8) and the sums (16 x 8): lane + 32 * number of the
+ * register that holds it. k is 16; 8 for TF32, 32 for I8. */
 typedef struct tgl_fragments {
     uint32_t a[16 * 32], b[32 * 8], sums[16 * 8];
 } tgl_fragments;
 
-/* Finds the fragments of mma.sync. type: a tgl_type except TGL_F64; TGL_F32 means TF32. */
+/* Determines the fragments of mma.sync. type: a tgl_type except TGL_F64; TGL_F32 means TF32. */
 void tgl_warp_mma_fragments(int type, tgl_fragments *fragments);
 
 /* Executes mma.sync: acc += a * b. type: a tgl_type, where TGL_F32 means TF32. */

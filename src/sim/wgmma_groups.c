@@ -21,16 +21,18 @@
 enum {
     M = 64,            /* rows of an instruction's tile */
     N_MAX = 256,       /* maximum number of columns */
-    FRAGMENT_K = 8,    /* K of a left operand in registers, which is TF32 */
-    REGISTERS = 65536, /* per SM: CUDA C++ Programming Guide, compute capability 9.0 */
+    FRAGMENT_K = 8,    /* K of a left operand in registers (TF32) */
+    REGISTERS = 65536, /* per SM (CUDA C++ Programming Guide, compute capability 9.0) */
 };
 
-/* The accumulators of wgmma instructions of a warpgroup that have not been waited for. */
+/* The results of wgmma instructions of a warpgroup that have not been delivered to the accumulator
+ * registers, because not all threads have waited for them. */
 typedef struct tile {
-    int n;                     /* columns; 0: unused */
-    float *acc[TGL_WARPGROUP]; /* registers of each thread; NULL: the thread has its elements */
-    int missing;               /* number of threads that do not have their elements */
-    int64_t group;             /* group of the latest wgmma */
+    int n;                     /* columns of the accumulator; 0: the entry is unused */
+    float *acc[TGL_WARPGROUP]; /* each thread's registers; NULL: the thread has received its
+                                  elements */
+    int missing;               /* number of threads that have not received their elements */
+    int64_t group;             /* number of the group of the latest wgmma */
     const void *pc;            /* source location of the latest wgmma */
     union {
         float sums[M * N_MAX];
@@ -40,17 +42,18 @@ typedef struct tile {
 
 typedef struct tgl_sim_warpgroup {
     tile tiles[TGL_WGMMA_ACCUMULATORS];
-    uint32_t *known;  /* minimum of the clocks of its threads */
-    uint32_t version; /* machine->clock_version when `known` was computed; 0: it was not */
+    uint32_t *known;  /* element-by-element minimum of the clocks of its threads */
+    uint32_t version; /* machine->clock_version for which `known` was computed; 0: none */
     uint32_t left[M * TGL_TENSOR_K_MAX], right[TGL_TENSOR_K_MAX * N_MAX];
-    int registers; /* registers per thread, set by setmaxnreg; 0: as compiled */
+    int registers; /* registers per thread that setmaxnreg has set; 0: as compiled */
 } tgl_sim_warpgroup;
 
-/* The operands of a thread, on its stack until the instruction is issued. */
+/* The operands of a thread, on its stack until the instruction has been executed. */
 typedef struct tgl_wgmma_operands {
     bool is_done;
     float *acc;
-    const unsigned *left_fragment; /* NULL, or TGL_WGMMA_FRAGMENT registers instead of `left` */
+    const unsigned *left_fragment; /* left operand in TGL_WGMMA_FRAGMENT registers; NULL: `left`
+                                      describes it */
     unsigned long long left, right;
     int type, right_type, n, left_k_major, right_k_major, scale_d;
 } tgl_wgmma_operands;
@@ -93,8 +96,8 @@ static tgl_sim_warpgroup *warpgroup_of(tgl_machine *machine)
     return &block->warpgroups[machine->current->index / TGL_WARPGROUP];
 }
 
-/* The minimum of the clocks of the warpgroup's threads: everything that all of them are ordered
- * after. */
+/* The element-by-element minimum of the clocks of the warpgroup's threads: what all of them are
+ * ordered after. */
 static const uint32_t *known_by(tgl_machine *machine, tgl_sim_warpgroup *group)
 {
     const unsigned first = first_of(machine->current);
@@ -144,7 +147,7 @@ static void check_same(tgl_machine *machine, const tgl_wgmma_operands *own,
             (long long)machine->current->wgmmas.groups);
 }
 
-/* to (64 x 8) := the left operand in the registers of all threads of the warpgroup. */
+/* to (64 x 8) := the left operand that the threads of the warpgroup hold in registers. */
 static void read_fragments(tgl_machine *machine, uint32_t *to, const void *pc)
 {
     tgl_sim_thread *threads = &machine->now->threads[first_of(machine->current)];
@@ -161,7 +164,7 @@ static void read_fragments(tgl_machine *machine, uint32_t *to, const void *pc)
 
 /* ---- Tiles in flight ------------------------------------------------------------------------- */
 
-/* The tile whose values will be delivered to these registers; NULL: there is none. */
+/* The tile that will deliver its values to these registers; NULL: there is none. */
 static tile *find_tile(tgl_sim_warpgroup *group, unsigned thread, const float *acc)
 {
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
@@ -170,7 +173,8 @@ static tile *find_tile(tgl_sim_warpgroup *group, unsigned thread, const float *a
     return NULL;
 }
 
-/* Moves the values of the registers to a new tile, and puts signalling NaNs in the registers. */
+/* Starts a tile: moves the values of the accumulator registers to it, and fills the registers with
+ * signalling NaNs. */
 static tile *open_tile(tgl_machine *machine, tgl_sim_warpgroup *group, int n, const void *pc)
 {
     const uint32_t poison = 0x7fa00000; /* a signalling NaN */
@@ -241,7 +245,7 @@ static const tgl_tensor_type tensor_types[] = {
     [TGL_F8_E4M3] = TGL_TENSOR_E4M3, [TGL_F8_E5M2] = TGL_TENSOR_E5M2,
 };
 
-/* Executes the instruction for the whole warpgroup, once. */
+/* Executes a wgmma once, for the whole warpgroup. */
 static void issue_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
 {
     const unsigned element = (unsigned)tgl_type_size((tgl_type)own->type);
@@ -322,7 +326,7 @@ void tgl_wgmma_commit(tgl_machine *machine)
     machine->current->wgmmas.groups++;
 }
 
-/* Writes the thread's elements of the tile to its registers. */
+/* Writes the thread's elements of a tile to its registers. */
 static void deliver_tile(tgl_sim_thread *thread, tile *t)
 {
     const unsigned own = thread->index % TGL_WARPGROUP;
@@ -393,8 +397,8 @@ void tgl_wgmma_check_end(tgl_machine *machine)
 
 /* ---- Registers ------------------------------------------------------------------------------- */
 
-/* setmaxnreg. On a GPU it waits until the registers are available: for ever, if the warpgroups of
- * the block ask for more than the SM has. */
+/* setmaxnreg. On a GPU it waits until the registers are available. If the warpgroups of the block
+ * ask for more than the SM has, it waits for ever: this is reported. */
 void tgl_set_registers(tgl_machine *machine, int count, const void *pc)
 {
     const unsigned groups = machine->launch->threads / TGL_WARPGROUP;

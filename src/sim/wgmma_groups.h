@@ -14,7 +14,8 @@ void tgl_wgmma_commit(tgl_machine *machine);
 void tgl_wgmma_wait(tgl_machine *machine, int pending);
 void tgl_set_registers(tgl_machine *machine, int count, const void *pc);
 
-/* Checks an access of the current thread to a register that may be part of an accumulator. */
+/* Checks an access of the current thread to a register that may belong to an accumulator or a left
+ * operand of wgmma. */
 void tgl_wgmma_check_register(tgl_machine *machine, const char *address, unsigned bytes,
                               bool is_write, const void *pc);
 

@@ -72,10 +72,12 @@ void tgl_wgmma_check_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x, con
                           name, x->swizzle);
 }
 
-/* The address of the 16 bytes that begin with element (edge, k), in the contiguous dimension. */
+/* The address of the 16-byte chunk that begins with element (edge, k). edge: the index in M or
+ * N. */
 static unsigned chunk_at(const tgl_wgmma_matrix *x, int edge, int k)
 {
-    const unsigned per_line = x->swizzle / x->element; /* elements per line, if MN-major */
+    const unsigned per_line = x->swizzle / x->element; /* MN-major: elements per line of the swizzle
+                                                          pattern */
     const unsigned e = (unsigned)edge, p = (unsigned)k;
     const unsigned offset =
         x->is_k_major

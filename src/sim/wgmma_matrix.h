@@ -8,13 +8,13 @@
 #include "sim/machine.h"
 
 enum {
-    TGL_WGMMA_K_BYTES = 32, /* K of an instruction, in bytes of an operand's row */
-    TGL_WGMMA_CHUNK = 16,   /* bytes that a swizzle keeps together */
+    TGL_WGMMA_K_BYTES = 32, /* K of one wgmma, in bytes of a row of an operand */
+    TGL_WGMMA_CHUNK = 16,   /* bytes that a swizzle does not separate */
 };
 
 /* A matrix in shared memory, decoded from a descriptor (PTX ISA, "Matrix Descriptor Format").
- * Addresses are relative to tgl_wgmma_window(), a multiple of 1024 bytes like the start of shared
- * memory on a GPU. */
+ * Addresses are relative to tgl_wgmma_window(), which is a multiple of 1024 bytes, as the start of
+ * shared memory is on a GPU. */
 typedef struct tgl_wgmma_matrix {
     unsigned start, atom_bytes, group_bytes, swizzle;
     unsigned element; /* bytes */
@@ -22,22 +22,23 @@ typedef struct tgl_wgmma_matrix {
     int edge; /* size in M or N, in elements */
 } tgl_wgmma_matrix;
 
-/* The address to which the addresses in matrix descriptors are relative. */
+/* The address that the addresses in matrix descriptors are relative to. */
 uintptr_t tgl_wgmma_window(const tgl_machine *machine);
 
-/* The kernels' hook that makes a matrix descriptor: make_wgmma_tile() of lib/wgmma.h calls it. */
+/* Makes a matrix descriptor: the hook that make_wgmma_tile() of lib/wgmma.h calls. */
 unsigned long long tgl_wgmma_tile(tgl_machine *machine, const void *shared, int swizzle,
                                   int atom_bytes, int group_bytes, const void *pc);
 
 tgl_wgmma_matrix tgl_wgmma_decode(unsigned long long descriptor, unsigned element, bool is_k_major,
                                   int edge);
 
-/* Checks that the matrix begins where its swizzle pattern begins. name: "left" or "right". */
+/* Reports a matrix that does not begin where its swizzle pattern begins. name: "left" or
+ * "right". */
 void tgl_wgmma_check_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x, const char *name,
                             const void *pc);
 
-/* Reads the matrix: to[edge * edge_step + k * k_step] := element (edge, k). Records an asynchronous
- * read that lasts until its group has been waited for. */
+/* Reads a matrix: to[edge*edge_step + k*k_step] := element (edge, k). Records an asynchronous read,
+ * which lasts until its group has been waited for. */
 void tgl_wgmma_read_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x,
                            const tgl_shared_access *access, const uint32_t *known, uint32_t *to,
                            int edge_step, int k_step, const void *pc);

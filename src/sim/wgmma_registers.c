@@ -24,7 +24,7 @@ void tgl_wgmma_check_fence(tgl_machine *machine, tgl_sim_thread *thread, const f
             "last touched",
             thread->index);
     if (is_known) return;
-    int free_one = 0; /* index of an unused or overlapping entry; else 0 */
+    int free_one = 0; /* index of an unused or overlapping entry; 0 if there is none */
     for (i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
         if (w->accumulators[i].begin == NULL ||
             (w->accumulators[i].begin < end && begin < w->accumulators[i].end)) {

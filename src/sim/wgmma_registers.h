@@ -11,20 +11,21 @@
 
 enum { TGL_WGMMA_FRAGMENT = 4 /* registers of a left operand */ };
 
-/* Checks that a wgmma_fence() follows the latest access to an accumulator. Accumulators are tracked
- * from their first wgmma on. */
+/* Reports an error unless a wgmma_fence() follows the latest access to the accumulator.
+ * Accumulators are tracked from their first wgmma on. */
 void tgl_wgmma_check_fence(tgl_machine *machine, tgl_sim_thread *thread, const float *acc, int n,
                            const void *pc);
 
-/* Records an access to the accumulators with addresses from `address` to `end` (exclusive). */
+/* Records an access to registers from `address` up to, but excluding, `end`. */
 void tgl_wgmma_touch_accumulators(tgl_sim_wgmma_thread *w, const char *address, const char *end);
 
-/* Checks that a wgmma_fence() follows the latest write to the fragment, and notes that the group
- * that is being issued reads it. Fragments are tracked from their first wgmma on. */
+/* Reports an error unless a wgmma_fence() follows the latest write to the left operand `fragment`.
+ * Records that the group that is being issued reads it. Fragments are tracked from their first
+ * wgmma on. */
 void tgl_wgmma_use_fragment(tgl_machine *machine, tgl_sim_thread *thread, const unsigned *fragment,
                             const void *pc);
 
-/* Checks a write of the current thread to a register that may be part of a left operand. */
+/* Checks a write of the current thread to a register that may belong to a left operand. */
 void tgl_wgmma_check_fragments(tgl_machine *machine, const char *address, const char *end,
                                const void *pc);
 
