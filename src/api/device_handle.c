@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The backends in the order in which "auto" tries them. The cpu is always available. */
+/* The backends, in the order in which the device name "auto" tries them. The cpu is always
+ * available. */
 static const tgl_backend *const backends[] = {
     &tgl_cuda_backend,
     &tgl_cpu_backend,
@@ -25,7 +26,7 @@ static const tgl_backend *const backends[] = {
 };
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
-/* The smallest tgl_device_options that is accepted. */
+/* The smallest accepted size of tgl_device_options: that of the first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_device_options, current_context);
 
 static tgl_status no_device(void)
@@ -45,8 +46,8 @@ tgl_status tgl_check_stack(const tgl_backend *backend)
                     left >> 10, backend->name, backend->stack >> 10);
 }
 
-/* Splits a name such as "cuda:1" into its backend's index in `backends` and the number 1. -1: no
- * backend has this name. */
+/* Splits a device name such as "cuda:1". Returns the index of the backend in `backends`, -1 if none
+ * has this name; *index := the number behind the colon. */
 static int parse_name(const char *name, int *index)
 {
     const char *colon = strchr(name, ':');
@@ -73,8 +74,8 @@ static tgl_status open_backend(tgl_device *dev, const tgl_backend *backend, int 
     return backend->open(dev, index, options);
 }
 
-/* Opens the first backend that has a device. Backends without a device are skipped and do not
- * change the thread's error message. Any other failure is returned. */
+/* Opens the first backend that has a device. A backend without a device is skipped, and the
+ * thread's error message does not change. Any other failure is returned. */
 static tgl_status open_first(tgl_device *dev, const tgl_device_options *options)
 {
     char *before = strdup(tgl_error());
@@ -111,8 +112,8 @@ static tgl_status check_options(const tgl_device_options *options)
     return TGL_OK;
 }
 
-/* Reads the wisdom (the file of measured kernel times, plan/wisdom.h) of a device whose plans can
- * be measured. If memory is exhausted, the device has no wisdom. */
+/* Opens the wisdom (the file of measured kernel times, plan/wisdom.h) if plans of this device can
+ * be measured. If memory is exhausted, the device works without wisdom. */
 static void open_wisdom(tgl_device *dev)
 {
     char chip[TGL_NAME_SIZE], driver[TGL_NAME_SIZE];
@@ -131,8 +132,7 @@ static void close_wisdom(tgl_device *dev)
     free(dev->usual);
 }
 
-/* Opens the backend of a device and sets the members. All bytes of *dev are zero before the
- * call. */
+/* Opens the backend of a device and sets the device's members. *dev must be all zero. */
 static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_options *options)
 {
     tgl_compute asked;
@@ -271,7 +271,7 @@ void tgl_free(tgl_device *dev, void *memory)
     if (dev != NULL && memory != NULL) dev->backend->free(dev, memory);
 }
 
-/* The checks that upload and download share. */
+/* Checks the arguments of an upload or a download. */
 static tgl_status check_copy(tgl_device *dev, const void *dst, const void *src, size_t bytes)
 {
     if (dev == NULL) return no_device();

@@ -11,7 +11,7 @@
 
 static const double seconds_default = 0.2;
 
-/* False: the text is no decimal number above 0. */
+/* Parses a number of seconds. False: the text is not a decimal number above 0. */
 static bool read_seconds(const char *text, double *seconds)
 {
     int64_t ns;

@@ -7,10 +7,11 @@
 
 #include "api/handles.h"
 
-/* Sets dev->effort and dev->measure_seconds from TEGULA_EFFORT. TGL_BAD_SETTING. */
+/* Sets dev->effort and dev->measure_seconds from TEGULA_EFFORT. Returns TGL_OK or
+ * TGL_BAD_SETTING. */
 tgl_status tgl_effort_of_environment(tgl_device *dev);
 
-/* Checks the effort of the options. TGL_BAD_ARGUMENT. */
+/* Checks the effort in the options. Returns TGL_OK or TGL_BAD_ARGUMENT. */
 tgl_status tgl_effort_check(const tgl_plan_options *options);
 
 /* Whether a plan with these options measures the product: the effort is TGL_EFFORT_MEASURE, the

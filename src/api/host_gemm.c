@@ -11,17 +11,18 @@
 #include "backend/host_product.h"
 #include "base/integers.h"
 
-/* Tiles of 2048 x 2048 are large enough for the fastest kernels. If m, n and k are a few thousand,
- * there are enough tiles of 1024 x 1024 to copy one tile while another is computed. Estimates; not
+/* Tile sizes in elements. 2048 x 2048 is large enough for the fastest kernels. 1024 x 1024 gives
+ * enough tiles to overlap copies and computation if m, n and k are a few thousand. Estimates, not
  * measured. */
 static const tgl_tile_limits default_limits = {.least = 1024, .most = 2048, .unit = 256};
 
-/* The wanted number of tiles along m, n or k. tgl_tile_limits limits the size of the tiles. */
+/* Desired number of tiles along m, n or k; tgl_tile_limits has priority. */
 enum { TILES_PER_SIDE = 4 };
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Returns the number of tiles along a side. *tile := the size of all tiles but the last one. */
+/* Divides a side of m, n or k. Returns the number of tiles; *tile := the size of each but the
+ * last. */
 static int64_t divide(int64_t side, const tgl_tile_limits *limits, int64_t *tile)
 {
     int64_t wanted = tgl_ceil_div(side, TILES_PER_SIDE);
@@ -32,8 +33,8 @@ static int64_t divide(int64_t side, const tgl_tile_limits *limits, int64_t *tile
     return count > 1 ? tgl_ceil_div(side, *tile) : 1;
 }
 
-/* The shape of one product of m x n x k that is a part of `whole`. It is not swapped, because its
- * operands are already those of the normalised shape. */
+/* The shape of a product m x n x k that is a part of `whole`. `swapped` is false, because the
+ * operands are already exchanged. */
 static tgl_shape single_shape(const tgl_shape *whole, int64_t m, int64_t n, int64_t k)
 {
     tgl_shape tile = *whole;
@@ -44,7 +45,7 @@ static tgl_shape single_shape(const tgl_shape *whole, int64_t m, int64_t n, int6
     return tile;
 }
 
-/* The shape of the product that computes one tile and slab in device memory. */
+/* The shape of the product that computes one slab of one tile in device memory. */
 static tgl_shape tile_shape(const tgl_host_product *p, int64_t row, int64_t column, int64_t slab)
 {
     const tgl_shape *whole = p->shape;
@@ -77,8 +78,8 @@ static tgl_status make_plan(tgl_device *dev, tgl_host_product *p, int64_t row, i
     return TGL_OK;
 }
 
-/* Makes a plan for each kind of tile. Only the last row, the last column, the first slab and the
- * last slab have tiles of other sizes or types. */
+/* Makes a plan for each kind of tile: inner tiles, the last row, the last column, and the first and
+ * last slab, which differ in size or type. */
 static tgl_status make_plans(tgl_device *dev, tgl_host_product *p)
 {
     for (int64_t i = 0; i < tgl_min64(p->rows, 2); i++)
@@ -122,7 +123,7 @@ static tgl_status run_on_host(tgl_device *cpu, const tgl_host_product *p, const 
     return status;
 }
 
-/* Computes, on the cpu, the tiles that the device has not stored. */
+/* Computes with the cpu device the tiles that the device has not stored in D. */
 static tgl_status finish_on_host(const tgl_host_product *p)
 {
     char reason[400];

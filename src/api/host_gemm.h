@@ -7,13 +7,13 @@
 
 #include "tegula/tegula.h"
 
-/* The lengths of the sides of tiles, in elements. */
+/* Limits of the side lengths of tiles, in elements. */
 typedef struct tgl_tile_limits {
     int64_t least, most; /* minimum and maximum; a side shorter than `least` is not divided */
-    int64_t unit; /* lengths are a multiple of this, except that of the last tile of a side */
+    int64_t unit;        /* lengths are multiples of this, except for the last tile of a side */
 } tgl_tile_limits;
 
-/* tgl_gemm_host() with these limits of the tiles' sizes. For tests. */
+/* tgl_gemm_host() with given limits of the tile sizes, for tests. */
 tgl_status tgl_gemm_host_in_tiles(tgl_device *dev, const tgl_problem *problem,
                                   const tgl_operands *operands, const tgl_tile_limits *limits);
 

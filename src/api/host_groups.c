@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Group number `index`: rows, or K, [first, first + size). */
+/* Group `index`: the rows, or the steps of K, [first, first + size). */
 typedef struct host_group {
     int64_t index, first, size;
 } host_group;
@@ -17,7 +17,7 @@ static bool is_of_depth(const tgl_shape *s)
     return s->grouping == TGL_GROUPED_DEPTH;
 }
 
-/* *group := the group after *group, whose index is -1 before the first one. */
+/* Advances *group to the next group. Its index is -1 before the first one. */
 static tgl_status next_group(const tgl_shape *s, const int32_t *groups, host_group *group)
 {
     const bool is_masked = s->grouping == TGL_GROUPED_MASKED;
@@ -44,7 +44,7 @@ static tgl_status check_groups(const tgl_shape *s, const int32_t *groups)
     return TGL_OK;
 }
 
-/* The product of a group of this size. */
+/* The shape of one group of this size (rows, or K). */
 static tgl_shape shape_of_group(const tgl_shape *s, int64_t size)
 {
     tgl_shape own = *s;
@@ -91,8 +91,8 @@ static tgl_run run_of_group(const tgl_shape *s, const tgl_run *run, const host_g
     return own;
 }
 
-/* *made := a plan of a group: a new one, because the cache has no plans with an epilogue or a
- * kernel of the caller's, or one from the cache. */
+/* Gets the plan of a group: from the cache, or a new one if the plan has an epilogue or a kernel
+ * named by the caller, because the cache has no such plans. */
 static tgl_status plan_group(const tgl_plan *plan, const tgl_shape *shape, tgl_plan **made)
 {
     const tgl_plan_options options = {

@@ -8,17 +8,17 @@
 
 #include "backend/backend.h"
 
-/* Whether the plan is one of these. */
+/* Whether the plan is of a grouped product that is computed as a loop over groups on the host. */
 static inline bool tgl_host_has_groups(const tgl_plan *plan)
 {
     return plan->shape.grouping != TGL_GROUPED_NONE && plan->dev->backend->chip == NULL &&
            !tgl_shape_is_empty(&plan->shape);
 }
 
-/* Completes the plan, or returns why the device cannot compute the products. */
+/* Completes the plan. Returns an error if the device cannot compute the products of the groups. */
 tgl_status tgl_host_groups_prepare(tgl_plan *plan);
 
-/* TGL_BAD_GROUPS: a size is not possible, and nothing was computed. */
+/* Returns TGL_BAD_GROUPS, with nothing computed, if a group's size is impossible. */
 tgl_status tgl_host_groups_run(const tgl_plan *plan, const tgl_run *run);
 
 #endif

@@ -20,14 +20,15 @@
 enum { SETS = 64, SLOTS = 8, ALL_SLOTS = SETS * SLOTS, ABANDONED_SECONDS = 1 };
 
 typedef struct slot {
-    tgl_plan *plan; /* NULL: free */
-    uint64_t used;  /* the table's `clock` at the last use; 0 while free */
+    tgl_plan *plan; /* the cached plan; NULL: the slot is free */
+    uint64_t used;  /* value of the table's `clock` at the last use, for the LRU order; 0: free */
 } slot;
 
 typedef struct plan_table {
     pthread_mutex_t lock;
     unsigned process;             /* tgl_process() of the process that made the table */
-    struct plan_table *inherited; /* the abandoned table that this one replaced; NULL: none */
+    struct plan_table *inherited; /* abandoned table that this one replaced, kept because a thread
+                                     may still use it; NULL: none */
     uint64_t clock;
     slot slots[ALL_SLOTS];
 } plan_table;
@@ -36,7 +37,7 @@ struct tgl_plan_cache {
     _Atomic(plan_table *) table;
 };
 
-/* Compares all members except the epilogue. Shapes in this cache have none. */
+/* Compares all members but the epilogue, which shapes in this cache do not have. */
 static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->swapped == y->swapped &&
@@ -55,8 +56,8 @@ static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
            x->grouping == y->grouping && x->group_form == y->group_form;
 }
 
-/* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. The shift moves
- * the well-mixed high bits down, so that the next multiplication uses them. */
+/* The set for a shape, by a hash. The multiplier is Knuth's, 2^64 / golden ratio. The shift mixes
+ * the high bits, which are the best ones, into the low bits. */
 static slot *set_of(plan_table *table, const tgl_shape *s)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;
@@ -73,7 +74,8 @@ static slot *set_of(plan_table *table, const tgl_shape *s)
     return &table->slots[hash % SETS * SLOTS];
 }
 
-/* The slot that holds this shape, else the slot to replace. */
+/* The slot that contains this shape, or else the slot to use for it: a free or the least recently
+ * used one. */
 static slot *choose_slot(plan_table *table, const tgl_shape *shape)
 {
     slot *set = set_of(table, shape), *oldest = set;
@@ -84,7 +86,7 @@ static slot *choose_slot(plan_table *table, const tgl_shape *shape)
     return oldest;
 }
 
-/* A new table, which replaces `inherited`; NULL: no memory. */
+/* Makes a table that replaces `inherited`. NULL: out of memory. */
 static plan_table *make_table(plan_table *inherited)
 {
     plan_table *table = calloc(1, sizeof *table);
@@ -95,9 +97,9 @@ static plan_table *make_table(plan_table *inherited)
     return table;
 }
 
-/* Waits for the lock for at most ABANDONED_SECONDS. Returns false if the caller holds the lock now.
- * Returns true if the wait failed, or if another process made the table. Calls hold the lock for
- * less than 1 us, so a holder that keeps it longer was left by longjmp(). */
+/* Tries to lock the table for at most ABANDONED_SECONDS. Returns false if the caller now holds the
+ * lock; true if its holder seems to have left by longjmp() (it is normally held for less than 1
+ * us), or if another process made the table. */
 static bool is_abandoned(plan_table *table)
 {
     struct timespec until;
@@ -107,8 +109,8 @@ static bool is_abandoned(plan_table *table)
     return pthread_mutex_timedlock(&table->lock, &until) != 0;
 }
 
-/* Returns the table with its lock held; NULL: no memory. If the holder of an abandoned lock goes on
- * after all, it finishes its work in the old table, which stays valid. */
+/* Returns the current table, locked; NULL: out of memory. Replaces an abandoned table. If the
+ * holder of its lock continues after all, it finishes in the old table, which stays valid. */
 static plan_table *lock_table(tgl_plan_cache *cache)
 {
     for (;;) {
@@ -135,8 +137,8 @@ tgl_status tgl_plan_cache_create(tgl_plan_cache **cache)
     return TGL_OK;
 }
 
-/* Empties a slot and returns its plan, or NULL. The caller holds the lock. It must release the plan
- * only after it has released the lock, because destroying a plan may take long. */
+/* Empties a slot. Returns its plan, or NULL. The caller holds the lock, and must unlock before it
+ * releases the plan, because destroying a plan may take long. */
 static tgl_plan *take(slot *s)
 {
     tgl_plan *plan = s->plan;

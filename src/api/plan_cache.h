@@ -11,18 +11,17 @@ typedef struct tgl_plan_cache tgl_plan_cache;
 
 tgl_status tgl_plan_cache_create(tgl_plan_cache **cache);
 
-/* Destroys the cache and its plans. No plan may be in use. */
+/* Destroys the cache and its plans, none of which may be in use. */
 void tgl_plan_cache_destroy(tgl_plan_cache *cache);
 
-/* Releases all plans. A plan that is in use is destroyed when its last user releases it. */
+/* Empties the cache. A plan in use is destroyed when its last user releases it. */
 void tgl_plan_cache_clear(tgl_plan_cache *cache);
 
-/* The cached plan of this shape, or NULL. The shape has no epilogue. Release the plan with
+/* The cached plan for a shape without an epilogue; NULL: there is none. Release it with
  * tgl_plan_release(). */
 tgl_plan *tgl_plan_cache_find(tgl_plan_cache *cache, const tgl_shape *shape);
 
-/* Adds a plan without an epilogue to the cache, which takes a reference. It may replace another
- * plan. */
+/* Adds a plan without an epilogue; the cache takes a reference. Another plan may be replaced. */
 void tgl_plan_cache_keep(tgl_plan_cache *cache, tgl_plan *plan);
 
 #endif

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The smallest structs that are accepted. */
+/* The smallest accepted sizes of the structs: those of their first versions. */
 static const size_t least_options_size = TGL_SIZE_UP_TO(tgl_plan_options, workspace_limit);
 static const size_t least_counters_size = TGL_SIZE_UP_TO(tgl_counters, needed_bytes);
 
@@ -25,8 +25,8 @@ static const tgl_plan_options estimate = {.size = sizeof estimate, .effort = TGL
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Makes a plan. If memory is exhausted, frees the plans that tgl_gemm() caches and the device's
- * spare memory and tries again. */
+/* Makes a plan. If memory is exhausted, frees the cached plans of tgl_gemm() and the device's spare
+ * memory, and tries again. */
 static tgl_status make_plan(tgl_device *dev, const tgl_shape *shape,
                             const tgl_plan_options *options, tgl_plan **out)
 {
@@ -45,7 +45,8 @@ tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, 
     const bool is_captured = dev->effort == TGL_EFFORT_MEASURE && dev->wisdom != NULL &&
                              dev->backend->trials->is_captured(dev, stream);
     TGL_TRY(make_plan(dev, shape, is_captured ? &estimate : &no_options, plan));
-    /* Nothing was measured during the capture: the next call outside of it makes up for that. */
+    /* A plan made during a capture is not cached: no kernel was measured for it, so that the next
+     * call outside of the capture makes a better one. */
     if (!is_captured) tgl_plan_cache_keep(dev->plans, *plan);
     return TGL_OK;
 }
@@ -72,7 +73,7 @@ void tgl_plan_destroy(tgl_plan *plan)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* Checks the caller's workspace, if the plan uses one. */
+/* Checks the caller's workspace, if the run has one and the plan needs one. */
 static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
 {
     if (run->workspace == NULL || plan->workspace == 0) return TGL_OK;
@@ -85,9 +86,9 @@ static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* *found := a variant of a plan. The first call makes it. variant: a member of plan->variants. The
- * variant uses the expression of the plan. There is no lock, because a child process could inherit
- * it locked. Several threads may make the variant at the same time; one of theirs is kept. */
+/* Gets a variant of a plan; the first call makes it. variant: a member of plan->variants. The
+ * variant uses the plan's expression. No lock is used, because a child process could inherit it
+ * locked; if several threads make the variant at the same time, one of their results is kept. */
 static tgl_status find_variant(const tgl_plan *plan, tgl_plan_variant *variant,
                                const tgl_shape *shape, const tgl_plan_options *options,
                                tgl_plan **found)
@@ -102,7 +103,8 @@ static tgl_status find_variant(const tgl_plan *plan, tgl_plan_variant *variant,
     return TGL_OK;
 }
 
-/* Runs the fallback. The error message says why the device had no memory for the workspace. */
+/* Runs the variant without workspace. If that fails, the error message also says why the device had
+ * no memory for the workspace. */
 static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     char why[200];
@@ -111,15 +113,16 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
         .size = sizeof options, .workspace_limit = -1, .effort = TGL_EFFORT_ESTIMATE};
     tgl_plan *fallback;
     tgl_shape shape = plan->shape;
-    shape.unaligned = true; /* the fallback serves all runs of the plan */
+    shape.unaligned = true; /* the fallback must serve all runs of the plan, whatever their
+                               alignment */
     if (find_variant(plan, &plan->variants->fallback, &shape, &options, &fallback) != TGL_OK)
         return tgl_fail(TGL_NO_MEMORY, "%s; and without workspace: %s", why, tgl_error());
     return plan->dev->backend->run(fallback, run, stream);
 }
 
-/* Replaces *plan by the plan for matrices that begin at any element. The new plan uses the kernel
- * that the caller asked for, if that kernel supports such matrices. If the new plan needs more
- * workspace than the old one, the device provides the workspace. */
+/* Replaces *plan by its variant for matrices that begin at any element. The variant uses the kernel
+ * that the caller named, if it supports such matrices. If it needs more workspace than the caller
+ * has given, the device provides the workspace. */
 static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 {
     const tgl_plan *owner = *plan;
@@ -180,8 +183,8 @@ const char *tgl_plan_kernel(const tgl_plan *plan)
     return plan != NULL ? plan->kernel : "";
 }
 
-/* Sets *request to the request of a plan whose kernel the planner chose. False: the caller chose
- * it, or nothing is computed. */
+/* Sets *request to what the planner was asked for. False: the caller named a kernel, or nothing is
+ * computed. */
 static bool request_of(const tgl_plan *plan, tgl_request *request)
 {
     if (plan->asked != NULL || plan->choice.choice.family == NULL ||
@@ -191,7 +194,7 @@ static bool request_of(const tgl_plan *plan, tgl_request *request)
     return true;
 }
 
-/* Writes what the wisdom (the file of measured kernel times) says about the product of a plan. */
+/* Writes what the wisdom (the file of measured kernel times) contains about the plan's product. */
 static void explain_wisdom(const tgl_plan *plan, tgl_text *out)
 {
     const tgl_device *dev = plan->dev;
@@ -200,7 +203,7 @@ static void explain_wisdom(const tgl_plan *plan, tgl_text *out)
         tgl_text_wisdom(out, dev->backend->chip(dev), &plan->shape, &request);
 }
 
-/* Describes the launches of a plan. For devices with a chip. */
+/* Describes the launches of a plan on a device with a chip. */
 static void explain_launches(const tgl_plan *plan, tgl_text *out)
 {
     const tgl_device *dev = plan->dev;
@@ -239,8 +242,8 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     return out.length;
 }
 
-/* *measured := the time of the plan's kernel in the wisdom (the file of measured kernel times).
- * Another kernel may have become the fastest since the plan was made. */
+/* Finds the time of the plan's kernel in the wisdom (the file of measured kernel times). It need
+ * not be the fastest line any more. */
 static tgl_status find_measured(const tgl_plan *plan, tgl_measured *measured)
 {
     char source[TGL_SOURCE_SIZE];

@@ -15,27 +15,33 @@
 
 enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3, AHEAD_MAX = 16 };
 
-static const double SAMPLE_SECONDS = 1e-3;    /* a sample has enough runs to take this long */
-static const double WARM_UP_SECONDS = 5e-3;   /* runs for so long raise the clock of an idle GPU */
-static const double HOPELESS = 1.3;           /* slower than this * best: no further samples */
-static const double HOST_SECONDS = 10;        /* limit of the host's time / budget of GPU time */
-static const double SUSTAINED_BUDGET = 2;     /* least budget for measurements at the power limit */
-static const double SUSTAINED_SECONDS = 0.25; /* until the power limit holds the clock */
+static const double SAMPLE_SECONDS = 1e-3;    /* minimum duration of a sample, reached by repeated
+                                                 runs */
+static const double WARM_UP_SECONDS = 5e-3;   /* runs of this duration raise the clock of an idle
+                                                 GPU */
+static const double HOPELESS = 1.3;           /* no further samples of a candidate slower than
+                                                 HOPELESS * the best */
+static const double HOST_SECONDS = 10;        /* limit of the host's time / the budget of GPU
+                                                 time */
+static const double SUSTAINED_BUDGET = 2;     /* minimum budget, in seconds, to measure at the power
+                                                 limit, too */
+static const double SUSTAINED_SECONDS = 0.25; /* time after which the power limit determines the
+                                                 clock */
 
-/* The measuring of one product. */
+/* The state of measuring one product. */
 typedef struct measuring {
     tgl_device *dev;
     const tgl_shape *shape;
     const tgl_request *request;
     int64_t workspace_limit; /* of the caller's options */
     tgl_trial *trial;
-    double budget, used; /* seconds on the GPU */
-    double end;          /* the host's clock at which no further compilation begins */
-    int ahead;           /* candidates that are compiled at the same time */
-    double best;         /* seconds of the fastest candidate so far; INFINITY: none */
+    double budget, used; /* GPU time in seconds: limit; used so far */
+    double end;          /* time of tgl_clock() after which no compilation starts */
+    int ahead;           /* number of candidates that are compiled at the same time */
+    double best;         /* seconds of the fastest candidate so far; INFINITY at first */
 } measuring;
 
-/* Runs the plan, and counts the time. */
+/* Runs the plan `runs` times, and adds the time to m->used. */
 static tgl_status run(measuring *m, const tgl_plan *plan, int runs, double *seconds)
 {
     TGL_TRY(m->dev->backend->trials->time(m->trial, plan, runs, seconds));
@@ -43,7 +49,7 @@ static tgl_status run(measuring *m, const tgl_plan *plan, int runs, double *seco
     return TGL_OK;
 }
 
-/* The number of runs of a sample whose runs take `each` seconds: as many as the budget allows. */
+/* The number of runs for a sample, limited by the remaining budget. each: seconds of a run. */
 static int runs_of_sample(const measuring *m, double each)
 {
     const double wanted = fmin(ceil(SAMPLE_SECONDS / each), RUNS_MAX);
@@ -57,8 +63,9 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Runs the plan once, which loads the code and allocates workspace. Runs the first candidate for
- * WARM_UP_SECONDS, until the GPU's clock is up. *seconds := the time of the last run. */
+/* Runs the plan once, which loads the code and allocates workspace. For the first candidate,
+ * repeats this for WARM_UP_SECONDS to raise the GPU's clock. *seconds := the time of the last
+ * run. */
 static tgl_status warm_up(measuring *m, const tgl_plan *plan, double *seconds)
 {
     const double until = m->used == 0 ? fmin(WARM_UP_SECONDS, m->budget / 10) : 0;
@@ -68,9 +75,9 @@ static tgl_status warm_up(measuring *m, const tgl_plan *plan, double *seconds)
     return TGL_OK;
 }
 
-/* Takes samples of a plan. *line := the median and the spread. If the warm-up takes the rest of the
- * budget, its last run is the only sample: else a large product would be measured again for each
- * plan. TGL_OK with line->samples 0: the budget was used up. */
+/* Takes samples of a plan. *line := their median and spread. If the warm-up uses up the budget, its
+ * last run is the only sample: otherwise every later plan of a large product would be measured
+ * again. Returns TGL_OK with line->samples = 0 if the budget was used up before. */
 static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured *line)
 {
     double samples[SAMPLES], seconds;
@@ -96,8 +103,8 @@ static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured 
     return TGL_OK;
 }
 
-/* Runs the plan until the power limit holds the clock, then takes samples. If the budget ends
- * before, the latest run is the only sample: it may be long enough by itself. */
+/* Runs the plan until the power limit determines the clock, then takes samples. If the budget ends
+ * first, the last run is the only sample if it alone takes SUSTAINED_SECONDS. */
 static tgl_status take_sustained(measuring *m, const tgl_plan *plan, tgl_measured *line)
 {
     const double end = m->used + SUSTAINED_SECONDS;
@@ -106,7 +113,7 @@ static tgl_status take_sustained(measuring *m, const tgl_plan *plan, tgl_measure
         TGL_TRY(run(m, plan, runs, &seconds));
     if (m->used < end && each < SUSTAINED_SECONDS) return TGL_OK;
     line->is_sustained = true;
-    m->best = INFINITY; /* the best time so far was that of a burst, not at the power limit */
+    m->best = INFINITY; /* the best time so far was measured in a burst, not at the power limit */
     TGL_TRY(take_samples(m, plan, line));
     if (line->samples > 0) return TGL_OK;
     line->seconds = each;
@@ -114,7 +121,7 @@ static tgl_status take_sustained(measuring *m, const tgl_plan *plan, tgl_measure
     return TGL_OK;
 }
 
-/* A plan of the candidate with this kernel string. */
+/* Makes the plan of the candidate with this kernel string. */
 static tgl_status make_plan(const measuring *m, const char *kernel, tgl_plan **plan)
 {
     const tgl_plan_options options = {.size = sizeof options,
@@ -135,8 +142,8 @@ static tgl_status measure_plan(measuring *m, const tgl_plan *plan, tgl_measured 
     return TGL_OK;
 }
 
-/* Measures a kernel string and adds its time to the wisdom. seconds: 0: in bursts; else its time in
- * bursts, and it is measured at the power limit. Returns false if nothing more can be measured. */
+/* Measures a kernel string and adds the time to the wisdom. seconds: 0 to measure in bursts; to
+ * measure at the power limit, its time in bursts. Returns false if nothing more can be measured. */
 static bool measure_kernel(measuring *m, const char *kernel, double seconds)
 {
     tgl_plan *plan;
@@ -160,8 +167,8 @@ static bool is_compiled(const measuring *m, const tgl_candidate *c)
     return is;
 }
 
-/* Whether the wisdom has a usable time of a candidate. lines: its lines for the product; kernel:
- * the candidate's kernel string. */
+/* Whether the wisdom has a usable time of a candidate. lines, count: its lines for the product.
+ * kernel: the candidate's kernel string. */
 static bool is_known(const measuring *m, const tgl_candidate *c, const char *kernel,
                      const tgl_measured *lines, int count)
 {
@@ -175,8 +182,7 @@ static bool is_known(const measuring *m, const tgl_candidate *c, const char *ker
     return false;
 }
 
-/* Compiles the next candidates that are not compiled, as many as there are processors, so that they
- * take the time of one. */
+/* Compiles the next candidates that are not compiled yet in parallel, one per processor. */
 static void load_ahead(const measuring *m, const tgl_candidate *candidates, int count,
                        const bool *compiled)
 {
@@ -192,7 +198,8 @@ static void load_ahead(const measuring *m, const tgl_candidate *candidates, int 
         tgl_list_free(&lists[i]);
 }
 
-/* Measures the candidates that are compiled, or those that are not. */
+/* Measures those candidates for which compiled[i] == wanted. Returns false if nothing more can be
+ * measured. */
 static bool measure_some(measuring *m, const tgl_candidate *candidates, int count,
                          const bool *compiled, bool wanted)
 {
@@ -212,8 +219,8 @@ static bool measure_some(measuring *m, const tgl_candidate *candidates, int coun
     return goes_on;
 }
 
-/* Measures the planner's choice, or else the fastest other candidates, at the power limit. own: the
- * kernel string of the choice. */
+/* Measures at the power limit: the planner's choice if wants_own, else the fastest other
+ * candidates. own: the kernel string of the planner's choice. */
 static void measure_sustained(measuring *m, const tgl_measured *lines, int count, const char *own,
                               bool wants_own)
 {
@@ -237,9 +244,9 @@ static void measure_finalists(measuring *m, const tgl_candidate *choice)
     free(lines);
 }
 
-/* Measures the candidates that have no time in the wisdom yet. has_choice: the first one is the
- * planner's choice, which is compiled in any case. Returns false if nothing more can be measured.
- */
+/* Measures the candidates that have no time in the wisdom, compiled ones first. has_choice: the
+ * first one is the planner's choice, which must be compiled anyway. Returns false if nothing more
+ * can be measured. */
 static bool measure_list(measuring *m, const tgl_candidate *candidates, int count, bool has_choice)
 {
     bool *compiled = calloc((size_t)count, sizeof *compiled);
@@ -252,7 +259,7 @@ static bool measure_list(measuring *m, const tgl_candidate *candidates, int coun
     return goes_on;
 }
 
-/* Measures variants of the fastest candidates. */
+/* Measures variants of the fastest candidates. Returns false if nothing more can be measured. */
 static bool measure_variants(measuring *m, const tgl_candidate *choice)
 {
     tgl_measured *lines;
@@ -271,7 +278,8 @@ static bool measure_variants(measuring *m, const tgl_candidate *choice)
     return goes_on;
 }
 
-/* If the finalists are to be measured at the power limit, half of the budget is for them. */
+/* Measures the candidates and their variants. If the finalists are to be measured at the power
+ * limit, half of the budget is kept for them. */
 static void measure_all(measuring *m, const tgl_candidate *candidates, int count)
 {
     const double budget = m->budget;
@@ -286,7 +294,7 @@ static void measure_all(measuring *m, const tgl_candidate *candidates, int count
 /* ---- Whether to measure ---------------------------------------------------------------------- */
 
 /* *choice := what the planner would choose without the wisdom (the file of measured kernel times).
- * *said := what the wisdom says about the product. */
+ * *said := what the wisdom contains about the product. */
 static tgl_status consult(const tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
                           tgl_candidate *choice, tgl_consulted *said)
 {
@@ -297,8 +305,8 @@ static tgl_status consult(const tgl_device *dev, const tgl_shape *shape, const t
     return TGL_OK;
 }
 
-/* Measures the product, unless another thread has done so before the caller got the lock
- * dev->measuring, which it holds. */
+/* Measures the product, unless another thread has measured it while the caller waited for the lock
+ * dev->measuring, which the caller holds. */
 static void measure_product(measuring *m)
 {
     const tgl_trials *trials = m->dev->backend->trials;

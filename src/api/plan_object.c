@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Allocates a plan without kernels. NULL: no memory; the error message is set. */
+/* Allocates a plan without kernels. NULL: out of memory; the error message is set. */
 static tgl_plan *new_plan(tgl_device *dev, const tgl_shape *shape)
 {
     tgl_plan *plan = calloc(1, sizeof *plan);
@@ -57,7 +57,8 @@ void tgl_plan_release(tgl_plan *plan)
     free_plan(plan);
 }
 
-/* The table of groups is no part of a candidate's workspace. */
+/* Checks the workspace limit of a grouped product again: the table of groups, which is in the
+ * workspace, is not counted in a candidate. */
 static tgl_status check_groups_workspace(const tgl_plan *plan, int64_t limit)
 {
     if (plan->shape.grouping == TGL_GROUPED_NONE || limit == TGL_WORKSPACE_DEFAULT ||
@@ -68,8 +69,8 @@ static tgl_status check_groups_workspace(const tgl_plan *plan, int64_t limit)
                     plan->workspace, (long long)limit);
 }
 
-/* For a device with a chip: the planner chooses the kernels, and the device compiles and loads
- * them. */
+/* Makes the plan of a device with a chip: the planner chooses the kernels, the device compiles and
+ * loads them. */
 static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
 {
     tgl_device *dev = plan->dev;
@@ -87,8 +88,8 @@ static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
     return dev->backend->prepare(plan, NULL);
 }
 
-/* Checks that the device has a kernel with the name at the start of the kernel string, NAME or
- * NAME:OPTIONS. Devices without a chip read the options when they prepare a plan. */
+/* Checks that the device has the kernel that a kernel string names (NAME or NAME:OPTIONS). A device
+ * without a chip parses the options itself when it prepares the plan. */
 static tgl_status check_kernel(const tgl_device *dev, const char *kernel)
 {
     const char *known;
@@ -99,7 +100,7 @@ static tgl_status check_kernel(const tgl_device *dev, const char *kernel)
     return tgl_fail(TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name, kernel);
 }
 
-/* Makes the plan of a device without a chip (the cpu), which has a planner of its own. */
+/* Makes the plan of a device without a chip (the cpu), which has its own planner. */
 static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
 {
     if (options->kernel != NULL) TGL_TRY(check_kernel(plan->dev, options->kernel));

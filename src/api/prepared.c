@@ -7,14 +7,16 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* How an operand of a normalised shape lies in memory, and whether it is A or B. Equal elements in
- * equal layouts give equal results of the pre-pass (the kernels that convert the operand before the
- * main kernel). */
+/* Everything that determines the result of an operand's pre-pass (the kernels that convert the
+ * operand before the main kernel), except the elements: how the operand lies in memory, and whether
+ * it is A or B of the normalised shape. */
 typedef struct operand_layout {
     tgl_operand operand;               /* TGL_AT_A or TGL_AT_B */
-    bool transposed, conj, conj_other; /* conj_other: of the other operand; see plan/complex.h */
+    bool transposed, conj, conj_other; /* conj_other: whether the other operand is conjugated
+                                          (plan/complex.h) */
     tgl_type type;
-    int64_t rows, cols, ld, stride, batch; /* sizes of op(X); batch: 1 if all share one matrix */
+    int64_t rows, cols, ld, stride, batch; /* sizes of op(X); batch is 1 if all problems share one
+                                              matrix */
 } operand_layout;
 
 struct tgl_prepared {
@@ -54,7 +56,8 @@ static bool is_same_layout(const operand_layout *x, const operand_layout *y)
            (x->stride == y->stride || x->batch == 1);
 }
 
-/* The operand of the normalised shape that the caller calls A or B. */
+/* The operand of the normalised shape that the caller calls A or B. They are exchanged if the
+ * problem is column-major. */
 static tgl_operand operand_of(const tgl_shape *s, tgl_side side)
 {
     return (side == TGL_SIDE_A) == !s->swapped ? TGL_AT_A : TGL_AT_B;
@@ -82,12 +85,14 @@ static tgl_status check(const tgl_plan *plan, tgl_side side, const void *matrix)
         return tgl_fail(TGL_BAD_BATCHING,
                         "matrices of arrays of pointers (TGL_POINTERS) cannot be prepared");
     const tgl_type type = operand_of(s, side) == TGL_AT_A ? s->type_a : s->type_b;
-    if (tgl_shape_is_empty(s) || s->k == 0) return TGL_OK; /* as in a run, the matrix is not read */
+    if (tgl_shape_is_empty(s) || s->k == 0)
+        return TGL_OK; /* the matrix is not read in these cases,
+                          and need not be valid */
     const char name[] = {letter_of(side), '\0'};
     return tgl_pointer_check(name, status_of(side), matrix, type);
 }
 
-/* Runs only the pre-pass of the operand: the kernels that convert it. */
+/* Runs only the pre-pass of the operand, the kernels that convert it. */
 static tgl_status fill(const tgl_plan *plan, tgl_prepared *prepared, void *stream)
 {
     const tgl_operand operand = prepared->layout.operand;
@@ -167,7 +172,7 @@ static tgl_status take(const tgl_plan *plan, tgl_side side, const tgl_prepared *
 
 tgl_status tgl_prepared_take(const tgl_plan *plan, const tgl_operands *o, tgl_run *run)
 {
-    /* Smaller structs do not have these members. */
+    /* Structs of older callers may be too small for these members. */
     if (o->size < offsetof(tgl_operands, prepared_b) + sizeof(void *)) return TGL_OK;
     if (o->prepared_a != NULL) TGL_TRY(take(plan, TGL_SIDE_A, o->prepared_a, run));
     if (o->prepared_b != NULL) TGL_TRY(take(plan, TGL_SIDE_B, o->prepared_b, run));

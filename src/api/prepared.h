@@ -8,7 +8,7 @@
 
 #include "backend/backend.h"
 
-/* Checks the prepared operands of a run that is otherwise made, and completes run->kept. */
+/* Checks the prepared operands of a run, and sets run->kept. All other members of *run are set. */
 tgl_status tgl_prepared_take(const tgl_plan *plan, const tgl_operands *operands, tgl_run *run);
 
 #endif

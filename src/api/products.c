@@ -17,7 +17,7 @@ tgl_status tgl_check_one_shot(const tgl_shape *shape)
     return TGL_OK;
 }
 
-/* Returns an error for problems that these functions do not support. */
+/* Returns an error for problems that the one-shot functions do not support. */
 static tgl_status check_call(const tgl_shape *shape, tgl_batching batching)
 {
     if (shape->pointers != (batching == TGL_POINTERS))
@@ -44,8 +44,7 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
     tgl_shape shape;
     TGL_TRY(tgl_device_shape(dev, problem, zero_is_tight, &shape));
     TGL_TRY(check_call(&shape, batching));
-    /* C := beta*C is planned with k = 0, so that it works for a k that is too large for the
-     * kernels. */
+    /* If alpha is 0, k = 0 gives C := beta*C, even for a k that is too large for the kernels. */
     if (tgl_scalar_round(&shape, operands->alpha) == 0 &&
         tgl_scalar_round(&shape, operands->alpha_imag) == 0)
         shape.k = 0;
@@ -88,8 +87,8 @@ static tgl_status typed_gemm(tgl_device *dev, tgl_problem *problem, tgl_order or
     return gemm(dev, problem, false, TGL_STRIDED, operands, stream);
 }
 
-/* The calls set every member of a tgl_small_product: a compiler clears a struct first if some are
- * missing, which takes as long as a product of 2 x 2 x 2. */
+/* The calls below set every member of tgl_small_product. If some were missing, the compiler would
+ * first clear the struct, which takes as long as a product of 2 x 2 x 2. */
 
 tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
                      int64_t m, int64_t n, int64_t k, float alpha, const float *A, int64_t lda,
@@ -146,7 +145,7 @@ tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tg
     return typed_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
 }
 
-/* A product of complex matrices, of `type`. alpha and beta are already in double. */
+/* A BLAS call for complex matrices of `type`. alpha, beta: {real, imaginary}. */
 static tgl_status complex_gemm(tgl_device *dev, tgl_type type, tgl_order order,
                                tgl_transpose trans_a, tgl_transpose trans_b, int64_t m, int64_t n,
                                int64_t k, const double alpha[2], const void *A, int64_t lda,

@@ -8,17 +8,17 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Conditions that nearly always hold are combined with | into one test. The branches that && and ||
- * compile to take about as long as a product of 4 x 4 x 4. */
+/* Conditions that nearly always hold are combined with | into one test. With && and || each would
+ * be a branch; together these take about as long as a product of 4 x 4 x 4. */
 
-/* Whether a product of these types may be computed without a plan. */
+/* Whether a device may compute products of this type without a plan: f32, f64, c64, c128. */
 static inline bool is_multiplied(tgl_type type)
 {
     return (unsigned)type - TGL_F32 <= TGL_F64 - TGL_F32 || tgl_type_is_complex(type);
 }
 
-/* Runs a normalised product, if alpha and the pointers are valid, and the real part of alpha is not
- * 0. */
+/* Runs a normalised product if the pointers are valid and the real part of alpha is not 0. Returns
+ * false otherwise. */
 static inline bool run(const tgl_device *dev, const tgl_small_product *x)
 {
     const bool is_single = tgl_type_is_single(x->type);
@@ -40,8 +40,8 @@ static inline bool run(const tgl_device *dev, const tgl_small_product *x)
         (y) = old_x;                                                                               \
     } while (0)
 
-/* Takes conjugates into account. complex: as in tgl_small_product. False: a transpose is invalid.
- */
+/* Sets conj_a and conj_b of *complex. complex: NULL for real types. False: a transpose is
+ * invalid. */
 static __attribute__((noinline)) bool take_conjugates(tgl_order order, tgl_transpose trans_a,
                                                       tgl_transpose trans_b,
                                                       tgl_complex_part *complex)
@@ -55,21 +55,21 @@ static __attribute__((noinline)) bool take_conjugates(tgl_order order, tgl_trans
     return true;
 }
 
-/* EXCHANGE() exchanges members one by one; its asm keeps the compiler from exchanging two members
- * with one wide load. A wide load of members that were just stored one by one stalls the processor.
- * zero_is_tight: a leading dimension of 0 stands for the smallest one. */
+/* Normalises the product and runs it. EXCHANGE() uses an asm, so that the compiler does not
+ * exchange two members with one wide load: members that were just stored one by one would stall
+ * such a load. zero_is_tight: true if a leading dimension of 0 means no padding. */
 static inline bool call(const tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                         tgl_transpose trans_b, bool zero_is_tight, tgl_small_product *x)
 {
     if (dev == NULL || dev->backend->run_small == NULL) return false;
-    /* 0: no transpose, 1: transpose, 2: conjugate transpose, 3: conjugate; more: invalid. */
+    /* 0: none, 1: transpose, 2: conjugate transpose, 3: conjugate; greater: invalid. */
     _Static_assert(TGL_TRANS == TGL_NO_TRANS + 1 && TGL_CONJ_TRANS == TGL_NO_TRANS + 2, "order");
     const unsigned kind_a = (unsigned)trans_a - TGL_NO_TRANS;
     const unsigned kind_b = (unsigned)trans_b - TGL_NO_TRANS;
     const bool is_unusual = (kind_a | kind_b) > 1;
     if (is_unusual && !take_conjugates(order, trans_a, trans_b, x->complex)) return false;
     bool swaps_a = kind_a - 1 <= 1, swaps_b = kind_b - 1 <= 1;
-    if (order == TGL_COL_MAJOR) { /* the row-major product of the transposed matrices */
+    if (order == TGL_COL_MAJOR) { /* computes C^T = op(B)^T * op(A)^T in row-major order */
         EXCHANGE(x->m, x->n);
         EXCHANGE(swaps_a, swaps_b);
         EXCHANGE(x->lda, x->ldb);
@@ -86,7 +86,7 @@ static inline bool call(const tgl_device *dev, tgl_order order, tgl_transpose tr
         if (x->ldc == 0) x->ldc = x->n;
     }
     const bool are_short = (x->lda < row_a) | (x->ldb < row_b) | (x->ldc < x->n);
-    /* Larger leading dimensions may exceed what tgl_problem_check() accepts. */
+    /* Leading dimensions of 2^31 and more may exceed what tgl_problem_check() accepts. */
     const bool are_large = (x->lda | x->ldb | x->ldc) >> 31 != 0;
     return !(are_short | are_large) && run(dev, x);
 }
@@ -97,8 +97,12 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
     return call(dev, order, trans_a, trans_b, false, x);
 }
 
-/* Whether all members that a product need not set have their defaults. */
-enum { SIZE_WITHOUT_GROUPS = offsetof(tgl_problem, grouping) }; /* of earlier versions */
+/* Whether all optional members have their default values. SIZE_WITHOUT_GROUPS: the size of the
+ * struct in earlier versions, without the members for grouped products. */
+enum {
+    SIZE_WITHOUT_GROUPS = offsetof(tgl_problem, grouping)
+}; /* the size in versions without
+      grouped products */
 
 static bool is_plain(const tgl_problem *p)
 {
@@ -155,14 +159,14 @@ void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
     plan->small = tgl_small_product_of(s);
 }
 
-/* Programs that were compiled before there were complex types, or grouped products, pass a struct
- * of these sizes. */
+/* Sizes of tgl_operands in programs that were compiled with versions without complex types, or
+ * without grouped products. */
 enum {
     SIZE_WITHOUT_IMAG = offsetof(tgl_operands, alpha_imag),
     SIZE_BEFORE_GROUPS = offsetof(tgl_operands, groups),
 };
 
-/* Whether a run has only A, B, C and scalars. */
+/* Whether a run has only A, B, C and host scalars. */
 static inline bool has_matrices_only(const tgl_operands *o)
 {
     return o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL && o->A_array == NULL &&
@@ -171,7 +175,7 @@ static inline bool has_matrices_only(const tgl_operands *o)
            o->prepared_a == NULL && o->prepared_b == NULL;
 }
 
-/* Whether both have only zero bits, in one integer test. */
+/* Whether all bits of x and y are zero (+0.0), with one integer test. */
 static inline bool are_zero(double x, double y)
 {
     uint64_t x_bits, y_bits;
@@ -180,7 +184,7 @@ static inline bool are_zero(double x, double y)
     return (x_bits | y_bits) == 0;
 }
 
-/* complex: of complex types, with the imaginary parts of the scalars; else NULL. */
+/* Runs a plan's product. complex: conjugates and imaginary parts; NULL for real types. */
 static inline bool run_plan(const tgl_plan *plan, double alpha, const void *A, const void *B,
                             double beta, void *C, tgl_complex_part *complex)
 {

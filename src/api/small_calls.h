@@ -10,8 +10,8 @@
 
 #include "backend/backend.h"
 
-/* A call with the arguments of tgl_sgemm() and the like: *x has the caller's type, m, n, k,
- * leading dimensions, alpha, beta and pointers. Changes *x. */
+/* A call with the arguments of tgl_sgemm() or a similar function. x: has the caller's type, m, n,
+ * k, leading dimensions, alpha, beta and pointers; it is changed. */
 bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                     tgl_transpose trans_b, tgl_small_product *x);
 
@@ -19,10 +19,10 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
 bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,
                     const void *B, double beta, void *C);
 
-/* Sets plan->small if the device can compute runs of the plan with run_small(). */
+/* Sets plan->small if run_small() of the device can compute runs of the plan. */
 void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options);
 
-/* A run of a plan with the arguments of tgl_plan_run(), and of tgl_plan_run_operands(). */
+/* Runs of a plan, with the arguments of tgl_plan_run() and tgl_plan_run_operands(). */
 bool tgl_small_plan(const tgl_plan *plan, double alpha, const void *A, const void *B, double beta,
                     void *C);
 bool tgl_small_plan_operands(const tgl_plan *plan, const tgl_operands *operands);

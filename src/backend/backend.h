@@ -17,23 +17,23 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Returned only by a backend's run(). The caller of the library gets TGL_NO_MEMORY. */
+/* A status that only run() of a backend returns; the caller of the library gets TGL_NO_MEMORY. */
 static const tgl_status TGL_NO_WORKSPACE = (tgl_status)-1;
 
 struct tgl_host_product;
 
 enum { TGL_NAME_SIZE = 160 };
 
-/* How a device measures plans. A trial has matrices of its own for one product, with random
- * elements, and a stream of its own. It uses no memory of the caller. */
+/* Measures plans on a device. A trial has its own matrices for one product, with random elements,
+ * and its own stream. It uses no memory of the caller. */
 typedef struct tgl_trial tgl_trial;
 typedef struct tgl_trials {
-    /* What the file of measured times (plan/wisdom.h) states about the device: its chip, and the
+    /* Describes the device for the file of measured times (plan/wisdom.h): its chip, and the
      * versions of the compiler and the driver. */
     void (*describe)(const tgl_device *dev, char chip[TGL_NAME_SIZE], char driver[TGL_NAME_SIZE]);
 
-    /* Whether the calling thread must not measure now, because a stream is being captured into a
-     * graph: `stream`, or one that the default stream waits for. */
+    /* Whether the calling thread must not measure now, because `stream`, or a stream that the
+     * default stream waits for, is being captured into a graph. */
     bool (*is_captured)(tgl_device *dev, void *stream);
 
     /* With a chip: whether the kernels that a run with aligned operands launches are compiled:
@@ -43,12 +43,12 @@ typedef struct tgl_trials {
     /* With a chip: compiles the kernels of several launch lists at the same time. */
     void (*load_ahead)(tgl_device *dev, const tgl_launch_list *lists, int count);
 
-    /* TGL_NO_MEMORY: the matrices would take more than a quarter of the free memory. */
+    /* Makes a trial. TGL_NO_MEMORY: the matrices would take more than a quarter of the free
+     * memory. */
     tgl_status (*open)(tgl_device *dev, const tgl_shape *shape, tgl_trial **trial);
     void (*close)(tgl_trial *trial);
 
-    /* Runs a plan of the product `runs` times, and waits. *seconds := the time of all runs on the
-     * device. */
+    /* Runs a plan `runs` times and waits. *seconds := the total time on the device. */
     tgl_status (*time)(tgl_trial *trial, const tgl_plan *plan, int runs, double *seconds);
 } tgl_trials;
 
@@ -81,11 +81,11 @@ typedef struct tgl_usual_setting {
  * before they call one of these. Members that may be NULL say so. A function that fails has set the
  * error message with tgl_fail(). */
 typedef struct tgl_backend {
-    const char *name; /* "cpu"; a device is opened as "NAME" or "NAME:INDEX" */
+    const char *name; /* name of the device, such as "cpu"; opened as "NAME" or "NAME:INDEX" */
     size_t stack;     /* bytes of stack that opening and planning need; 0: only a few KB */
 
-    /* Sets dev->state and completes dev->name. Releases everything on failure. index: the number
-     * behind the colon in the device's name, or 0. */
+    /* Opens a device: sets dev->state and completes dev->name. On failure everything is released.
+     * index: the number behind the colon of the device's name, or 0. */
     tgl_status (*open)(tgl_device *dev, int index, const tgl_device_options *options);
     void (*close)(tgl_device *dev);
 
@@ -95,57 +95,56 @@ typedef struct tgl_backend {
     tgl_status (*download)(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream);
     tgl_status (*sync)(tgl_device *dev);
 
-    /* Sets the maximum number of threads of later products; 0: the number at opening. NULL: not
+    /* Sets the maximum number of threads of later products; 0: as when opened. NULL: not
      * supported. */
     void (*set_threads)(tgl_device *dev, int threads);
 
-    /* Frees device memory that is kept only to save time. May be NULL. */
+    /* Frees device memory that is kept only for speed. NULL: there is none. */
     void (*trim)(tgl_device *dev);
 
-    /* The chip that the planner makes launch lists for. NULL: the device has a planner of its own.
-     */
+    /* The chip for which the planner makes launch lists. NULL: the device has its own planner. */
     const tgl_chip *(*chip)(const tgl_device *dev);
 
-    /* Sets plan->state for plan->shape (never empty: m, n, batch > 0). With a chip: compiles and
-     * loads all kernels of plan->list. Without a chip: makes the plan itself, and sets plan->kernel
-     * and plan->workspace; kernel is a kernel string of the caller, which begins with a name from
-     * kernel_name(), or NULL. On failure plan->state stays NULL. */
+    /* Sets plan->state for plan->shape, which is not empty. With a chip: compiles and loads all
+     * kernels of plan->list. Without a chip: plans, and sets plan->kernel and plan->workspace.
+     * kernel: a kernel string of the caller, which begins with a name from kernel_name(); or NULL.
+     * On failure plan->state stays NULL. */
     tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
     void (*unprepare)(tgl_plan *plan);
-    /* TGL_NO_WORKSPACE: there is no memory for the workspace, and nothing was launched. */
+    /* Runs a plan. TGL_NO_WORKSPACE: no memory for the workspace, and nothing was launched. */
     tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
     /* Computes a product of matrices in host memory (host_product.h) and waits for it. NULL: the
-     * device works on host memory. */
+     * device itself works on host memory. */
     tgl_status (*run_host)(tgl_device *dev, struct tgl_host_product *product);
-    /* Computes a product without a plan, if it is so small that finding a plan would take longer
-     * than computing it; else computes nothing and returns false. NULL: the device has no such
-     * function. */
+    /* Computes a product without a plan, if it is so small that finding a plan would take longer.
+     * False: nothing was computed. NULL: not supported. */
     bool (*run_small)(const tgl_device *dev, const tgl_small_product *product);
     tgl_status (*counters)(const tgl_plan *plan,
                            tgl_counters *counters); /* NULL: the device does not count */
 
-    /* Without a chip: writes the whole text of tgl_plan_explain(). With a chip: the device's part
-     * of it. */
+    /* Writes the text of tgl_plan_explain(): all of it without a chip, the device's part with
+     * one. */
     void (*explain)(const tgl_plan *plan, tgl_text *out);
 
-    /* Writes the text of tgl_plan_trace(); nothing before the first run. NULL: the device records
-     * nothing. */
+    /* Writes the text of tgl_plan_trace(), which is empty before the first run. NULL: not
+     * supported. */
     void (*trace)(const tgl_plan *plan, tgl_text *out);
 
-    /* The name of kernel number `index`, or NULL past the last one. kernel_name == NULL: the
-     * kernels of the device are the configurations of all families (plan/family.h). */
+    /* The name of kernel `index`; NULL beyond the last one. If the member itself is NULL, the
+     * kernels are the configurations of all families (plan/family.h). */
     const char *(*kernel_name)(const tgl_device *dev, int index);
-    /* Returns the number of properties. If index is less, sets *key and *value. */
+    /* Returns the number of properties. If index is below it, sets *key and *value. */
     int (*property)(const tgl_device *dev, int index, const char **key, const char **value);
     double (*number)(const tgl_device *dev,
-                     tgl_number number); /* 0: the device has no such number, or it is unknown */
+                     tgl_number number); /* 0: unknown, or the device has no such number */
     tgl_status (*measure)(tgl_device *dev, tgl_ceiling ceiling, double *value);
 
-    /* Measured plans (plan/wisdom.h). NULL: the plans of this device are not measured. */
+    /* Functions that measure plans (plan/wisdom.h). NULL: plans of this device are not measured. */
     const tgl_trials *trials;
     const tgl_settings *settings; /* not NULL: a device without a chip that has trials */
 
-    /* NULL: the host's clock is used. The backend owns timer->state. */
+    /* Timers on the device's clock; the backend owns timer->state. NULL: the host's clock is
+     * used. */
     tgl_status (*timer_create)(tgl_timer *timer);
     void (*timer_destroy)(tgl_timer *timer);
     tgl_status (*timer_start)(tgl_timer *timer, void *stream);
@@ -157,31 +156,32 @@ struct tgl_device {
     const tgl_backend *backend;
     void *state; /* of the backend */
     char name[32];
-    bool is_numbered;        /* true: it was opened by a name with a number, such as "cuda:0" */
-    tgl_compute f32_compute; /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
-    struct tgl_plan_cache *plans; /* the plans of tgl_gemm() and tgl_gemm_host() */
-    tgl_wisdom *wisdom;           /* NULL: plans are not measured */
-    pthread_mutex_t measuring;    /* held while plans are measured; if wisdom is not NULL */
-    tgl_effort effort;            /* of TEGULA_EFFORT; never TGL_EFFORT_DEFAULT */
+    bool is_numbered;             /* it was opened by a name with a number, such as "cuda:0" */
+    tgl_compute f32_compute;      /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
+    struct tgl_plan_cache *plans; /* cached plans of tgl_gemm() and tgl_gemm_host() */
+    tgl_wisdom *wisdom;           /* measured times; NULL: plans are not measured */
+    pthread_mutex_t measuring;    /* held while plans are measured; initialised if wisdom is not
+                                     NULL */
+    tgl_effort effort;            /* from TEGULA_EFFORT; never TGL_EFFORT_DEFAULT */
     double measure_seconds;       /* the same */
     tgl_usual_setting *usual;     /* by the type of A (api/settings.h); NULL: none is used */
 };
 
-/* A run does not change its plan: several threads can run the same plan at the same time. */
+/* A plan. Runs do not change it, so that several threads can run the same plan at the same time. */
 struct tgl_plan {
     tgl_device *dev;
-    tgl_shape shape;  /* normalised: row-major, leading dimensions and strides filled in */
-    char *expression; /* the text that shape.epilogue points to; NULL: none */
-    char kernel[TGL_KERNEL_STRING_SIZE]; /* "none" for an empty problem */
+    tgl_shape shape;  /* normalised: row-major, with all leading dimensions and strides */
+    char *expression; /* text that shape.epilogue points to; NULL: none */
+    char kernel[TGL_KERNEL_STRING_SIZE]; /* name of the kernel; "none" for an empty problem */
     tgl_candidate choice;                /* for devices with a chip */
     tgl_launch_list list;                /* for devices with a chip */
-    void *state;                         /* of the backend; NULL for an empty problem */
+    void *state;                         /* state of the backend; NULL for an empty problem */
     size_t workspace;                    /* bytes of workspace per run */
-    tgl_small_product small; /* the product, if run_small() may compute it; else m is 0 */
+    tgl_small_product small; /* the product if run_small() may compute it; else m is 0 */
     atomic_int users;
-    struct tgl_plan_variants *variants; /* other plans of the product (api/handles.h) */
-    char *asked;                        /* the kernel that the caller asked for; NULL: none */
-    int64_t workspace_limit;            /* of the caller's options */
+    struct tgl_plan_variants *variants; /* other plans of the same product (api/handles.h) */
+    char *asked;                        /* kernel string that the caller gave; NULL: none */
+    int64_t workspace_limit;            /* workspace limit of the caller's options */
 };
 
 struct tgl_timer {

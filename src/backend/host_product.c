@@ -36,8 +36,8 @@ tgl_tile_place tgl_tile_at(const tgl_host_product *p, int64_t index)
     return at;
 }
 
-/* The address of an element of matrix number `product` of the batch. one: the operand that points
- * to the first matrix; array: the operand that points to the array of pointers to matrices. */
+/* The address of an element of matrix `product` of the batch. one: the operand that points to the
+ * first matrix of a strided batch; array: the operand that points to an array of pointers. */
 static void *element_at(const tgl_host_product *p, tgl_operand one, tgl_operand array,
                         int64_t stride, tgl_type type, int64_t product, int64_t element)
 {

@@ -21,23 +21,23 @@
 
 struct tgl_cache {
     int folder;        /* file descriptor of the cache's folder; -1: the cache is off */
-    bool is_wanted;    /* not turned off by TEGULA_CACHE */
-    uint64_t size_max; /* limit of the bytes of all entries */
+    bool is_wanted;    /* TEGULA_CACHE does not turn the cache off */
+    uint64_t size_max; /* limit of the total bytes of all entries */
     char description[PATH_MAX];
 };
 
-/* What an entry's file begins with. Numbers have the byte order of the machine, because a cache
- * stays on its machine. */
+/* The header of an entry's file. Numbers are in the byte order of the machine, because the cache is
+ * not shared between machines. */
 typedef struct entry_header {
     char magic[8];
-    uint64_t size;     /* bytes that follow */
-    uint64_t checksum; /* checksum of these bytes */
+    uint64_t size;     /* bytes of content that follow the header */
+    uint64_t checksum; /* checksum of the content */
     unsigned char key[TGL_SHA256_BYTES];
 } entry_header;
 
 static const char magic[8] = TGL_CACHE_WRITER "2";
 
-enum { LARGEST_ENTRY = 1 << 28 }; /* limit in bytes; all kernels are much smaller */
+enum { LARGEST_ENTRY = 1 << 28 }; /* maximum bytes of an entry; compiled kernels are much smaller */
 
 static const uint64_t size_max_default = 256 << 20;
 
@@ -55,18 +55,19 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
     return false;
 }
 
-/* The path of the cache's folder. Its first `own` characters are the folder that the environment
- * names by TEGULA_CACHE, XDG_CACHE_HOME or HOME. Its first `existing` characters are a folder that
- * must exist and is never created: a service account has no home directory on purpose. */
+/* The path of the cache's folder. text[0..own): the folder that TEGULA_CACHE, XDG_CACHE_HOME or
+ * HOME names. text[0..existing): a folder that must exist and is never created, because a service
+ * account has no home directory on purpose. */
 typedef struct cache_path {
-    char text[sizeof(((tgl_cache *)0)->description) - 128]; /* leaves room for a remark */
+    char text[sizeof(((tgl_cache *)0)->description) - 128]; /* shorter than description by a
+                                                               remark's length */
     size_t own, existing;
     bool makes_folders; /* the folders are created if they do not exist */
     bool is_missing;    /* the folder does not exist, and was not to be created */
 } cache_path;
 
-/* Chooses the folder, or turns the cache off. The entries have a folder of their own in all cases:
- * what TEGULA_CACHE names may also contain the user's files. */
+/* Chooses the folder, or turns the cache off. The entries are always in a sub-folder of their own,
+ * because the folder that TEGULA_CACHE names may also contain files of the user. */
 static bool choose_folder(tgl_cache *cache, cache_path *path)
 {
     const char *own = secure_getenv("TEGULA_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME");
@@ -76,7 +77,7 @@ static bool choose_folder(tgl_cache *cache, cache_path *path)
     if (own != NULL && own[0] != '/')
         return turn_off(cache, "TEGULA_CACHE is \"%.200s\", which is not an absolute path", own);
     if (own == NULL && xdg != NULL &&
-        xdg[0] == '/') { /* the standard says to ignore relative paths */
+        xdg[0] == '/') { /* the XDG standard requires relative paths to be ignored */
         own = xdg;
         path->existing = (size_t)(strrchr(xdg, '/') - xdg);
     } else if (own == NULL && home != NULL && home[0] == '/') {
@@ -91,8 +92,8 @@ static bool choose_folder(tgl_cache *cache, cache_path *path)
     return length < (int)sizeof path->text || turn_off(cache, "the folder's path is too long");
 }
 
-/* Whether a folder, and a symbolic link to it, belong to the caller or to root. Other users then
- * cannot replace the folder. */
+/* Whether a folder, and a symbolic link to it, belong to the caller or to root, so that no other
+ * user can replace the folder. */
 static bool has_trusted_owner(const char *path)
 {
     struct stat link, folder;
@@ -101,22 +102,21 @@ static bool has_trusted_owner(const char *path)
            (folder.st_uid == geteuid() || folder.st_uid == 0);
 }
 
-/* Creates a folder with mode 0700, whatever the umask. Another process may do so at the same time.
- */
+/* Creates a folder with mode 0700, whatever the umask is. It is no error if another process has
+ * just created it. */
 static bool make_folder(const char *path)
 {
     return mkdir(path, 0700) == 0 ? chmod(path, 0700) == 0 : errno == EEXIST;
 }
 
-/* Creates the folders of the path like `mkdir -p`. Turns the cache off if it would have to create a
- * folder in a folder of another user, or if another user owns the folder that the environment names
- * or one below it. An example is root in the environment of the user who called sudo, with that
- * user's HOME. */
+/* Creates the folders of the path like `mkdir -p`. Turns the cache off if a folder would have to be
+ * created in another user's folder, or if another user owns one of the folders from the one that
+ * the environment names on. Example: root, with the HOME of the user who called sudo. */
 static bool make_folders(tgl_cache *cache, cache_path *path)
 {
     char *const text = path->text;
     const size_t length = strlen(text);
-    bool is_trusted = true; /* the owner of the folder that contains the next one */
+    bool is_trusted = true; /* whether the containing folder's owner is the caller or root */
     for (size_t at = path->existing; at <= length; at++) {
         struct stat info;
         at += strcspn(text + at, "/");
@@ -138,7 +138,7 @@ static bool make_folders(tgl_cache *cache, cache_path *path)
     return true;
 }
 
-/* Reads TEGULA_CACHE_SIZE, such as "64M". False: it is not understood. */
+/* Reads TEGULA_CACHE_SIZE, such as "64M". False: it is invalid. */
 static bool read_size_max(uint64_t *size)
 {
     const char *setting = secure_getenv("TEGULA_CACHE_SIZE");
@@ -288,9 +288,8 @@ static void add_words(uint64_t lane[LANES], const uint64_t words[LANES])
     }
 }
 
-/* Detects damage but no attack: the folder is private. Four independent sums of multiplied words,
- * as in xxHash and its like, run at memory speed; SHA-256 would take 2 ms for a kernel of 300 KB.
- */
+/* Detects damage, not attacks: the folder is private. Four independent multiplicative sums, as in
+ * xxHash, run at memory speed. SHA-256 would take 2 ms for a kernel of 300 KB. */
 static uint64_t checksum(const void *data, size_t size)
 {
     uint64_t words[LANES], lane[LANES] = {size, 1, 2, 3}, sum = 0;
@@ -309,7 +308,7 @@ static uint64_t checksum(const void *data, size_t size)
     return sum;
 }
 
-/* Reads and verifies an open entry. NULL: it is not valid. */
+/* Reads and verifies an open entry. NULL: it is invalid. The caller frees the result. */
 static void *read_entry(int file, const entry_name *name, size_t *size)
 {
     struct stat info;
@@ -339,7 +338,7 @@ bool tgl_cache_load(const tgl_cache *cache, const tgl_cache_key *key, void **dat
     int file = openat(cache->folder, name.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) return false;
     *data = read_entry(file, &name, size);
-    if (*data != NULL) futimens(file, NULL); /* marks it as the last one used */
+    if (*data != NULL) futimens(file, NULL); /* marks the entry as the most recently used one */
     close(file);
     return *data != NULL;
 }
@@ -353,7 +352,7 @@ bool tgl_cache_has(const tgl_cache *cache, const tgl_cache_key *key)
 
 /* ---- Storing --------------------------------------------------------------------------------- */
 
-/* A name that no other writer uses at the same time. */
+/* Makes a file name that no other writer uses at the same time. */
 static void make_temporary_name(char *name, size_t size)
 {
     uint64_t number;

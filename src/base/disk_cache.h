@@ -29,11 +29,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* May be used from several threads at once. */
+/* A disk cache. Thread-safe. */
 typedef struct tgl_cache tgl_cache;
 
-/* Finds and creates the folder. Returns NULL only if memory is exhausted. The functions below
- * accept NULL as a disabled cache. */
+/* Finds or creates the folder. NULL: out of memory. The functions below accept NULL as a disabled
+ * cache. */
 tgl_cache *tgl_cache_open(void);
 void tgl_cache_close(tgl_cache *cache);
 
@@ -42,8 +42,8 @@ void tgl_cache_close(tgl_cache *cache);
  * exist. False: that cache is off, or the path is too long. */
 bool tgl_cache_path(const char *file, bool makes_folder, char *path, size_t size);
 
-/* The folder's path, or "off (reason)". Adds a remark if TEGULA_CACHE_SIZE is invalid, in which
- * case the default is used. Valid until the cache is closed. */
+/* The folder's path, or "off (reason)". If TEGULA_CACHE_SIZE is invalid, a remark says that the
+ * default is used. Valid until the cache is closed. */
 const char *tgl_cache_describe(const tgl_cache *cache);
 
 /* Whether entries are stored. */
@@ -54,26 +54,27 @@ typedef enum tgl_cache_state {
 } tgl_cache_state;
 tgl_cache_state tgl_cache_state_of(const tgl_cache *cache);
 
-/* Call tgl_cache_key_start(), add every input of the compilation in a fixed order (the length of
- * each is hashed, too), and use the key for one load or store, or one of each. */
+/* The key of an entry. Call tgl_cache_key_start(), then add every input of the compilation in a
+ * fixed order; the length of each is hashed, too. A key serves one load or store, or one of
+ * each. */
 typedef struct tgl_cache_key {
     tgl_sha256 hash;
 } tgl_cache_key;
 
-/* kind: "cuda" or "sim". The version of the library is hashed with it. */
+/* Starts a key. kind: "cuda" or "sim". The version of the library is part of every key. */
 void tgl_cache_key_start(tgl_cache_key *key, const char *kind);
 void tgl_cache_key_add(tgl_cache_key *key, const void *data, size_t size);
 void tgl_cache_key_add_text(tgl_cache_key *key, const char *text);
 
-/* Returns true and *data := the verified content of the entry, followed by a zero byte; the caller
- * frees it. An entry cannot be opened with dlopen(), because the file has a header: write the
- * content to a memfd. */
+/* Loads an entry. *data := its verified content, followed by a zero byte; the caller frees it.
+ * False: there is none. An entry's file has a header, so dlopen() cannot load it: write the content
+ * to a memfd. */
 bool tgl_cache_load(const tgl_cache *cache, const tgl_cache_key *key, void **data, size_t *size);
 
-/* Whether there is an entry, which is not verified. */
+/* Whether there is an entry. Its content is not verified. */
 bool tgl_cache_has(const tgl_cache *cache, const tgl_cache_key *key);
 
-/* Stores `data`. False: it was not stored, so the kernel will be compiled again next time. */
+/* Stores an entry. False: it was not stored, and the kernel will be compiled again next time. */
 bool tgl_cache_store(const tgl_cache *cache, const tgl_cache_key *key, const void *data,
                      size_t size);
 

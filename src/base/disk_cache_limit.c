@@ -18,7 +18,7 @@ typedef struct file_fact {
     uint64_t size;
 } file_fact;
 
-/* Whether a name is `prefix` followed by exactly `digits` hexadecimal digits. */
+/* Whether a name consists of `prefix` and exactly `digits` hexadecimal digits. */
 static bool is_name(const char *name, const char *prefix, size_t digits)
 {
     const size_t length = strlen(prefix);
@@ -26,8 +26,8 @@ static bool is_name(const char *name, const char *prefix, size_t digits)
     return strspn(name + length, "0123456789abcdef") == digits && name[length + digits] == '\0';
 }
 
-/* Whether the cache has written a file, which then begins with TGL_CACHE_WRITER. A killed process
- * may have written only a part of TGL_CACHE_WRITER. */
+/* Whether the cache has written this file: it begins with TGL_CACHE_WRITER, or with a part of it if
+ * the writing process was killed. */
 static bool is_written_here(int folder, const char *name)
 {
     char start[sizeof TGL_CACHE_WRITER - 1];
@@ -38,7 +38,7 @@ static bool is_written_here(int folder, const char *name)
     return got >= 0 && memcmp(start, TGL_CACHE_WRITER, (size_t)got) == 0;
 }
 
-/* Removes a temporary file that its writer has left behind. */
+/* Removes a temporary file older than a day, whose writer must have been killed. */
 static void remove_if_stale(int folder, const char *name, const struct stat *info)
 {
     enum { DAY = 24 * 60 * 60 };
@@ -47,7 +47,7 @@ static void remove_if_stale(int folder, const char *name, const struct stat *inf
         unlinkat(folder, name, 0);
 }
 
-/* The files of an open folder that have the name of an entry, in an array that the caller frees.
+/* Lists the files of an open folder that have the name of an entry. The caller frees the array.
  * NULL: there are none, or no memory. */
 static file_fact *list_entries(DIR *folder, size_t *count)
 {
@@ -67,7 +67,7 @@ static file_fact *list_entries(DIR *folder, size_t *count)
         if (*count == room) {
             room = 2 * room + 64;
             file_fact *more = realloc(files, room * sizeof *files);
-            if (more == NULL) break; /* the others are found at a later store */
+            if (more == NULL) break; /* the remaining files are found at a later store */
             files = more;
         }
         file_fact *file = &files[(*count)++];
@@ -78,7 +78,7 @@ static file_fact *list_entries(DIR *folder, size_t *count)
     return files;
 }
 
-/* The order of qsort(): the file that was used longest ago comes first. */
+/* Comparison for qsort(): the least recently used file comes first. */
 static int by_time(const void *x, const void *y)
 {
     const file_fact *a = x, *b = y;
@@ -95,8 +95,8 @@ static uint64_t sum_sizes(const file_fact *files, size_t count)
     return total;
 }
 
-/* Removes from the list the files that have an entry's name, but that the cache did not write.
- * Returns how many are left. Opens all files, which would take too long in every store. */
+/* Removes from the list the files that the cache did not write. Returns the number of remaining
+ * files. It opens every file, so it is called only if the size limit is exceeded. */
 static size_t keep_written_here(int folder, file_fact *files, size_t count)
 {
     size_t kept = 0;
@@ -105,7 +105,8 @@ static size_t keep_written_here(int folder, file_fact *files, size_t count)
     return kept;
 }
 
-/* Removes the entries that were used longest ago, but not `newest`, until size_max suffices. */
+/* Removes the least recently used entries, but not `newest`, until the total size is at most
+ * size_max. */
 static void remove_oldest(DIR *folder, uint64_t size_max, const char *newest)
 {
     size_t count;

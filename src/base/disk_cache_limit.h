@@ -8,16 +8,15 @@
 
 #include <stdint.h>
 
-/* What each file of the cache begins with, in all versions of its format. */
+/* The first bytes of every file of the cache, in all versions of its format. */
 #define TGL_CACHE_WRITER "tegula"
 
-/* A temporary file is called TGL_CACHE_TEMPORARY, followed by hexadecimal digits. */
+/* The name of a temporary file is TGL_CACHE_TEMPORARY followed by hexadecimal digits. */
 #define TGL_CACHE_TEMPORARY "new-"
 enum { TGL_CACHE_TEMPORARY_DIGITS = 16 };
 
-/* Removes the entries that were used longest ago, but not the entry named `newest`, until the
- * others have at most size_max bytes; and temporary files older than a day. folder: its file
- * descriptor. */
+/* Removes the least recently used entries, but not the entry `newest`, until the total is at most
+ * size_max bytes; and temporary files older than a day. folder: a file descriptor. */
 void tgl_cache_bound_size(int folder, uint64_t size_max, const char *newest);
 
 #endif

@@ -16,19 +16,19 @@
 #include <stdlib.h>
 
 enum {
-    SENTENCE_SIZE = 8192, /* bytes; a longer compiler log is truncated */
+    SENTENCE_SIZE = 8192, /* maximum bytes of a message; a longer compiler log is truncated */
     SPARE_SIZE = 96,
 };
 
-/* The message of a thread that has no memory for a longer one. */
+/* A short message, for a thread that cannot allocate memory for the message. */
 static _Thread_local char spare[SPARE_SIZE];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key; /* the thread's allocated message; NULL: `spare` has the message */
+static pthread_key_t key; /* the thread's allocated message; NULL: the message is in `spare` */
 static bool has_key;
 
-/* The destructor is a function of the C library, so that a thread may end after the library has
- * been unloaded. */
+/* The destructor is free(), not a function of this library, so that a thread may end after the
+ * library has been unloaded. */
 static void make_key(void)
 {
     has_key = pthread_key_create(&key, free) == 0;
@@ -40,7 +40,7 @@ static char *allocated_sentence(void)
     return has_key ? pthread_getspecific(key) : NULL;
 }
 
-/* The formatted text in allocated memory, at most SENTENCE_SIZE bytes; NULL: there is no memory. */
+/* Formats a text of at most SENTENCE_SIZE bytes in allocated memory; NULL: out of memory. */
 static char *print_sentence(const char *format, va_list args)
 {
     va_list measured;
@@ -54,8 +54,8 @@ static char *print_sentence(const char *format, va_list args)
     return text;
 }
 
-/* The new message is complete before the old one is freed, because an argument may be the old
- * one. */
+/* Completes the new message before it frees the old one, because an argument may be the old
+ * message. */
 void tgl_set_error(const char *format, ...)
 {
     char *before = allocated_sentence(), short_text[SPARE_SIZE];

@@ -15,14 +15,14 @@
 #define TGL_PRINTF(index, first)
 #endif
 
-/* Replaces the calling thread's error message. The format is that of printf. */
+/* Replaces the calling thread's error message. format: as of printf(). */
 void tgl_set_error(const char *format, ...) TGL_PRINTF(1, 2);
 
 /* The calling thread's error message; "": none. Valid until the thread's next failure. */
 const char *tgl_error(void);
 
-/* Stores the error message and evaluates to `status`. A macro, so that readers and static analysers
- * of the calling function see the status. */
+/* Sets the error message and evaluates to `status`. It is a macro, so that readers and static
+ * analysers see the status in the calling function. */
 #define tgl_fail(status, ...) (tgl_set_error(__VA_ARGS__), (status))
 
 /* Returns from the calling function if the call fails. */

@@ -35,7 +35,7 @@ bool tgl_file_write(int file, const void *data, size_t size)
     pthread_sigmask(SIG_BLOCK, &too_large, &before);
     const bool done = write_all(file, data, size);
     const int error = errno;
-    /* Removes the pending signal that write() has caused, but not one that was pending before. */
+    /* Discards the SIGXFSZ that write() has raised, but not one that was pending before. */
     if (!done && error == EFBIG && !sigismember(&pending, SIGXFSZ))
         while (sigtimedwait(&too_large, NULL, &now) < 0 && errno == EINTR)
             ;

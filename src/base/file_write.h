@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* Writes all of `data` to an open file. False: errno is set. A file that would exceed RLIMIT_FSIZE
- * is an error (EFBIG) and does not end the process: SIGXFSZ does not arrive. */
+ * gives the error EFBIG; the signal SIGXFSZ, which would end the process, is suppressed. */
 bool tgl_file_write(int file, const void *data, size_t size);
 
 #endif

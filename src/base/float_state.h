@@ -11,7 +11,7 @@
 #include <xmmintrin.h>
 #endif
 
-/* The control word of the calling thread. */
+/* The floating-point control word of the calling thread (MXCSR, FPCR). */
 static inline unsigned tgl_float_control(void)
 {
 #if defined(__SSE__)
@@ -25,8 +25,8 @@ static inline unsigned tgl_float_control(void)
 #endif
 }
 
-/* Sets the control word to that of another thread. Clears the exception flags, and lets no
- * exception trap. */
+/* Sets the control word of the calling thread to that of another thread, but clears the exception
+ * flags and disables traps. */
 static inline void tgl_float_set_control(unsigned control)
 {
 #if defined(__SSE__)
@@ -42,7 +42,7 @@ static inline void tgl_float_set_control(unsigned control)
 #endif
 }
 
-/* Raises those of the exceptions whose flags the calling thread has not set. */
+/* Raises the given exceptions, except those that the calling thread has already raised. */
 static inline void tgl_float_raise(int exceptions)
 {
     const int missing = exceptions & ~fetestexcept(FE_ALL_EXCEPT);

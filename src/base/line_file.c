@@ -14,7 +14,7 @@
 
 enum { SAFELY = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
 
-/* The reason why a file with this status must not be used; NULL: it may be. */
+/* The reason why a file with this status must not be used; NULL: it may be used. */
 static const char *distrust(const struct stat *info)
 {
     if (!S_ISREG(info->st_mode)) return "it is no regular file";
@@ -24,8 +24,8 @@ static const char *distrust(const struct stat *info)
     return NULL;
 }
 
-/* Reads bytes first, ..., end - 1 of the open file, up to the last end of a line. NULL: there is no
- * whole line, or no memory. */
+/* Reads the bytes [first, end) of an open file, up to the last end of a line. NULL: there is no
+ * complete line, or no memory. */
 static char *read_lines(int file, uint64_t first, uint64_t end, size_t *size)
 {
     char *text = malloc((size_t)(end - first) + 1);
@@ -54,12 +54,12 @@ static char *read_open(tgl_line_file *file, int descriptor, size_t *size)
     file->exists = true;
     file->problem = distrust(&info);
     if (file->problem != NULL) return NULL;
-    /* The mode is tested as well because root may write to any file. */
+    /* The mode is tested, too, because root may write to any file. */
     file->is_fixed =
         (info.st_mode & S_IWUSR) == 0 || faccessat(AT_FDCWD, file->path, W_OK, AT_EACCESS) != 0;
     const uint64_t end = (uint64_t)info.st_size;
     const bool is_same = info.st_dev == file->device && info.st_ino == file->inode;
-    if (!is_same || end < file->read) file->read = 0; /* it was replaced or written anew */
+    if (!is_same || end < file->read) file->read = 0; /* the file was replaced or truncated */
     file->device = info.st_dev;
     file->inode = info.st_ino;
     if (end == file->read) return NULL;
@@ -86,7 +86,7 @@ char *tgl_line_file_read(tgl_line_file *file, size_t *size)
     return text;
 }
 
-/* Appends to the open file, after a '\n' if the last line is incomplete. */
+/* Appends a line to the open file, after a '\n' if its last line is incomplete. */
 static bool append(int descriptor, const char *line)
 {
     enum { LINE_MAX_BYTES = 4096 };

@@ -20,22 +20,22 @@
 enum { TGL_LINES_BYTES_MAX = 16 << 20 };
 
 typedef struct tgl_line_file {
-    char path[PATH_MAX]; /* "": there is no file, nothing is read or appended */
-    uint64_t read;       /* bytes that tgl_line_file_read() has returned of the file below */
+    char path[PATH_MAX]; /* "": there is no file; nothing is read or appended */
+    uint64_t read;       /* bytes of the file below that tgl_line_file_read() has returned */
     dev_t device;        /* device of the file that was read last */
-    ino_t inode;         /* its inode: differs if another file has replaced it */
-    const char *problem; /* why the file is not used, static text; NULL: it may be */
-    bool exists;         /* at the latest read */
-    bool is_fixed;       /* at the latest read the file existed, but was not writable */
+    ino_t inode;         /* inode of that file, to notice that another file has replaced it */
+    const char *problem; /* why the file is not used, a static text; NULL: it may be used */
+    bool exists;         /* whether the file existed at the last read */
+    bool is_fixed;       /* whether the file existed but was not writable at the last read */
 } tgl_line_file;
 
-/* Returns the lines that were added to the file since the previous call; all lines, if another file
- * has replaced it. An incomplete last line is left out. The caller frees the array, which ends with
- * a zero byte. NULL: there are none, or file->problem says why they cannot be read. */
+/* Returns the complete lines that were added since the last call, or all lines if another file has
+ * replaced the file. *size: their bytes; a zero byte follows. The caller frees the array. NULL:
+ * there are none, or file->problem says why they cannot be read. */
 char *tgl_line_file_read(tgl_line_file *file, size_t *size);
 
-/* Appends a line, which ends in '\n'. Creates the file with mode 0600 if it does not exist. False:
- * the line was not appended. */
+/* Appends a line, which ends with '\n'. Creates the file with mode 0600 if necessary. False: the
+ * line was not appended. */
 bool tgl_line_file_append(const tgl_line_file *file, const char *line);
 
 #endif

@@ -20,7 +20,7 @@ static inline void tgl_restore_cancel(const int *state)
     pthread_setcancelstate(*state, NULL);
 }
 
-/* A declaration: the calling thread cannot be cancelled before the end of the block. */
+/* A declaration: until the end of its block, the calling thread cannot be cancelled. */
 #define TGL_NO_CANCEL                                                                              \
     const int tgl_cancel_state __attribute__((cleanup(tgl_restore_cancel), unused)) =              \
         tgl_disable_cancel()

@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The names of GCC's, LLVM's and Intel's runtime begin with these words; wheels of Python add a
+/* The file names of GCC's, LLVM's and Intel's runtime begin with these words. Python wheels add a
  * hash and a version. */
 static const char *const prefixes[] = {"libgomp", "libomp", "libiomp"};
 
 typedef int in_parallel_fn(void);
 
-/* Reads how many libraries the loader has ever loaded; each library's info has this number. */
+/* Reads the number of libraries that the loader has loaded so far, which is in the info of each
+ * library. */
 static int read_loaded(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
@@ -27,8 +28,8 @@ static int read_loaded(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 typedef struct search {
-    int left;   /* matching libraries to pass over */
-    char *path; /* path of the library after these; NULL: there is none, or no memory */
+    int left;   /* number of matching libraries to skip */
+    char *path; /* path of the library that was found; NULL: there is none, or no memory */
 } search;
 
 static int match_library(struct dl_phdr_info *info, size_t size, void *data)
@@ -56,11 +57,12 @@ static void add(openmp_runtimes *runtimes, void *handle)
     }
 }
 
-/* A runtime that is found stays loaded: the handle is not closed. match_library() must not call
- * dlopen(), because it runs while a lock of the loader is held. */
+/* Finds the OpenMP runtimes in this process. The handle of a runtime is not closed, so that it
+ * stays loaded. match_library() must not call dlopen(), because it runs while the loader's lock is
+ * held. */
 static void find_runtimes(openmp_runtimes *runtimes)
 {
-    add(runtimes, RTLD_DEFAULT); /* a program may contain its runtime */
+    add(runtimes, RTLD_DEFAULT); /* the program itself may contain the runtime */
     for (int i = 0; i < OPENMP_RUNTIMES_MAX; i++) {
         search s = {.left = i};
         dl_iterate_phdr(match_library, &s);
@@ -71,9 +73,9 @@ static void find_runtimes(openmp_runtimes *runtimes)
     }
 }
 
-/* In a child of a process that used the library, dl_iterate_phdr() could wait for ever: fork()
- * copies its lock as it is, and a thread of the parent may have held it (glibc 2.36). The child
- * knows the runtimes that its parent has found, and searches only the global scope. */
+/* In a child process, dl_iterate_phdr() could deadlock: fork() copies the loader's lock, which a
+ * thread of the parent may have held (glibc 2.36). The child uses the runtimes that its parent had
+ * found, and searches only the global scope. */
 bool tgl_in_openmp_region(openmp_runtimes *runtimes)
 {
     unsigned long long loaded = 1;

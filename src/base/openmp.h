@@ -11,10 +11,11 @@
 
 enum { OPENMP_RUNTIMES_MAX = 8 };
 
-/* The runtimes that have been found. All members are zero at first. */
+/* The OpenMP runtimes found so far. All members are zero at first. */
 typedef struct openmp_runtimes {
-    int (*_Atomic in_parallel[OPENMP_RUNTIMES_MAX])(void); /* NULL: end of the list */
-    _Atomic unsigned long long loaded; /* number of libraries loaded at the last search */
+    int (*_Atomic in_parallel[OPENMP_RUNTIMES_MAX])(void); /* omp_in_parallel() of each runtime;
+                                                              NULL ends the list */
+    _Atomic unsigned long long loaded; /* number of libraries that were loaded at the last search */
 } openmp_runtimes;
 
 bool tgl_in_openmp_region(openmp_runtimes *runtimes);

@@ -12,21 +12,22 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
-/* Bytes of the largest page that Linux may be configured with. */
+/* Size in bytes of the largest page that Linux can be configured with. */
 #ifdef __aarch64__
 enum { PAGE = 1 << 16 };
 #else
 enum { PAGE = 1 << 12 };
 #endif
 
-/* The number has a memory page of its own, because a child finds the whole page cleared. */
+/* The number is alone in its memory page, because a child process finds the whole page cleared. */
 static union {
     _Alignas(PAGE) _Atomic unsigned number; /* 0: the process has none yet */
     char page[PAGE];
 } own;
 
-static _Atomic unsigned latest; /* the greatest number of this process and its ancestors */
-static atomic_bool has_handler; /* forget_number() is registered, also in child processes */
+static _Atomic unsigned latest; /* the largest number of this process and its ancestors */
+static atomic_bool has_handler; /* forget_number() is registered with pthread_atfork(), also for
+                                   child processes */
 
 static void forget_number(void)
 {

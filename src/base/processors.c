@@ -20,14 +20,14 @@ static bool contains(const processor_set *set, int processor)
     return (set->bits[processor / 8] >> processor % 8 & 1) != 0;
 }
 
-/* An affinity mask in the kernel's layout: words of `unsigned long`. */
+/* An affinity mask, in the layout of the system call: words of `unsigned long`. */
 typedef union affinity {
     unsigned long words[CPU_MAX_PROCESSORS / 8 / sizeof(unsigned long)];
     cpu_set_t set;
 } affinity;
 
 /* Reads the affinity mask of a thread. thread: 0 for the calling thread, getpid() for the first
- * thread of the process. False: the system refused. */
+ * thread of the process. False: the system call failed. */
 static bool read_affinity(pid_t thread, affinity *mask)
 {
     memset(mask, 0, sizeof *mask);
@@ -57,8 +57,8 @@ void tgl_take_affinity_of_process(void)
         sched_setaffinity(0, sizeof process, &process.set);
 }
 
-/* The first line of a file without its newline. NULL: it cannot be read. The caller frees it. Paths
- * and lines are allocated: they may be long, and the stack of the calling thread may be small. */
+/* The first line of a file without its newline; NULL: it cannot be read. The caller frees it. The
+ * path and the line are allocated, because they may be long and the thread's stack may be small. */
 static char *read_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static char *read_line(const char *format, ...)
 {
@@ -84,8 +84,8 @@ static char *read_line(const char *format, ...)
 
 /* ---- CPU time -------------------------------------------------------------------------------- */
 
-/* The number of processors, rounded up, that `quota` microseconds of CPU time in each `period`
- * (also microseconds) allow; 0: no limit. */
+/* CPU limit as a number of processors: quota / period, rounded up. Both are in microseconds. 0: no
+ * limit. */
 static int processors_of(long long quota, long long period)
 {
     if (quota <= 0 || period <= 0) return 0;
@@ -93,8 +93,8 @@ static int processors_of(long long quota, long long period)
     return processors < INT_MAX ? (int)processors : INT_MAX;
 }
 
-/* The limit of the cgroup in this folder, without the limits of the cgroups that contain it. The
- * file has the line "QUOTA PERIOD", or "max PERIOD" without a limit. */
+/* cgroup v2: the CPU limit of the cgroup in this folder, without the limits of its parents. The
+ * file contains "QUOTA PERIOD", or "max PERIOD" for no limit. */
 static int limit_of_v2(const char *folder)
 {
     char *line = read_line("%s/cpu.max", folder);
@@ -117,9 +117,9 @@ static int limit_of_v1(const char *folder)
     return limit;
 }
 
-/* The least limit of a cgroup and of the cgroups that contain it. In a container `group` may be a
- * path of the host that is not visible there: folders that do not exist set no limit. limit_of:
- * reads the limit of one folder. */
+/* The smallest CPU limit of a cgroup and its parents; 0: none. In a container, `group` may be a
+ * path of the host that does not exist: missing folders set no limit. limit_of: reads the limit of
+ * one folder. */
 static int least_limit(const char *root, const char *mount, const char *group,
                        int (*limit_of)(const char *folder))
 {
@@ -139,7 +139,7 @@ static int least_limit(const char *root, const char *mount, const char *group,
     return least;
 }
 
-/* Whether `word` is one of a list that is separated by commas. */
+/* Whether `word` is an item of a comma-separated list. */
 static bool is_listed(const char *list, const char *word)
 {
     const size_t length = strlen(word);
@@ -151,8 +151,8 @@ static bool is_listed(const char *list, const char *word)
     return false;
 }
 
-/* A line of /proc/self/cgroup is "hierarchy:controllers:path"; version 2 has hierarchy 0 and no
- * controllers. */
+/* The CPU limit for a line of /proc/self/cgroup, "hierarchy:controllers:path". cgroup v2 has
+ * hierarchy 0 and no controllers. */
 static int limit_of_line(const char *root, char *line)
 {
     char *controllers = strchr(line, ':');
@@ -188,7 +188,7 @@ int tgl_cgroup_processors(const char *root)
 
 /* ---- Caches ---------------------------------------------------------------------------------- */
 
-/* Takes the processors of a list such as "0-3,8" out of the set. */
+/* Removes from the set the processors in a list such as "0-3,8". */
 static void remove_listed(processor_set *set, const char *list)
 {
     while (*list >= '0' && *list <= '9') {
@@ -208,7 +208,7 @@ static char *read_cache_file(const char *root, int processor, int index, const c
                      name);
 }
 
-/* The bytes of a size such as "512K"; 0: `text` is NULL or has no number. Frees `text`. */
+/* Converts a size such as "512K" to bytes; 0: `text` is NULL or has no number. Frees `text`. */
 static size_t take_size(char *text)
 {
     if (text == NULL) return 0;
@@ -219,7 +219,7 @@ static size_t take_size(char *text)
     return bytes;
 }
 
-/* Whether the cache has this level and contains data. */
+/* Whether the cache has this level and holds data (a data or unified cache). */
 static bool is_data_cache(const char *root, int processor, int index, const char *its_level,
                           int level)
 {
@@ -230,8 +230,8 @@ static bool is_data_cache(const char *root, int processor, int index, const char
     return has_data;
 }
 
-/* Bytes of the cache of this level of one processor, 0 if not known. *shared: the processors that
- * use the same cache, as a list, which the caller frees; NULL if the result is 0. */
+/* Bytes of a processor's cache of this level; 0: not known. *shared: a list of the processors that
+ * share this cache, which the caller frees; NULL if the result is 0. */
 static size_t cache_of(const char *root, int processor, int level, char **shared)
 {
     char *its_level;
@@ -250,7 +250,7 @@ static size_t cache_of(const char *root, int processor, int level, char **shared
 
 size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level, bool all)
 {
-    processor_set left = *allowed; /* processors whose caches are not counted yet */
+    processor_set left = *allowed; /* processors whose caches have not been counted yet */
     size_t sum = 0;
     for (int i = 0; i < CPU_MAX_PROCESSORS; i++) {
         if (!contains(&left, i)) continue;

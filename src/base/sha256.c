@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Section 4.2.2: the first 32 bits of the fractions of the cube roots of the first 64 primes. */
+/* Section 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64
+ * primes. */
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -74,7 +75,7 @@ void tgl_sha256_add(tgl_sha256 *hash, const void *data, size_t size)
 
 void tgl_sha256_finish(tgl_sha256 *hash, unsigned char digest[TGL_SHA256_BYTES])
 {
-    /* Section 5.1.1: a one bit, zeros, and the length in bits as 64 bits */
+    /* Section 5.1.1: padding is a one bit, zeros, and the length in bits as a 64-bit number. */
     static const unsigned char padding[64] = {0x80};
     const uint64_t bits = hash->length * 8;
     unsigned char length[8];

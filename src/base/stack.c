@@ -12,7 +12,7 @@
 
 size_t tgl_stack_left(void)
 {
-    /* For the first thread glibc would read all of /proc/self/maps, which takes long. */
+    /* For the first thread, glibc would parse all of /proc/self/maps, which is slow. */
     if (syscall(SYS_gettid) == getpid()) return SIZE_MAX;
     pthread_attr_t attributes;
     void *low = NULL;
@@ -21,5 +21,6 @@ size_t tgl_stack_left(void)
     pthread_attr_getstack(&attributes, &low, &size);
     pthread_attr_destroy(&attributes);
     const uintptr_t here = (uintptr_t)__builtin_frame_address(0), end = (uintptr_t)low;
-    return here - end < size ? here - end : SIZE_MAX; /* a fiber has a stack of its own */
+    return here - end < size ? here - end : SIZE_MAX; /* SIZE_MAX on a fiber, which has a stack of
+                                                         its own */
 }

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* Bytes of stack that are left to the calling thread. SIZE_MAX: not known, because this is the
- * first thread of the process, whose stack grows, or a stack that the C library did not make. */
+/* Bytes of stack that are left to the calling thread. SIZE_MAX if not known: in the first thread,
+ * whose stack grows, and on a stack that the C library did not make. */
 size_t tgl_stack_left(void);
 
 #endif

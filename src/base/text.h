@@ -14,12 +14,13 @@
 
 typedef struct tgl_text {
     char *at;
-    size_t size;   /* size of the buffer in bytes; 0: `at` may be NULL */
-    size_t length; /* length of the whole text, as if it were not truncated */
+    size_t size;   /* bytes of the buffer; if it is 0, `at` may be NULL */
+    size_t length; /* length of the whole text, including what did not fit */
 } tgl_text;
 
-/* Reads a decimal number such as "0.25" or ".5", whatever the locale. *value := 10^decimals times
- * the number. False: it is no such number, has more decimals, or is 10^(15-decimals) or more. */
+/* Parses a decimal number such as "0.25" or ".5", whatever the locale is. *value := number *
+ * 10^decimals. False: it is not such a number, has more decimals, or is not below
+ * 10^(15-decimals). */
 bool tgl_read_decimal(const char *text, int decimals, int64_t *value);
 
 void tgl_text_add(tgl_text *text, const char *format, ...) TGL_PRINTF(2, 3);

@@ -36,69 +36,72 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How long a worker polls for the next task: a few times what waking a sleeping thread costs (5 to
- * 10 us on Linux). */
+/* How long a worker polls for the next task before it sleeps. Waking a sleeping thread costs 5 to
+ * 10 us on Linux. */
 static const double WORKER_SPIN_SECONDS = 50e-6;
 
-/* How long the caller polls for the workers to finish, in addition to twice the time of its own
- * part. It does not sleep earlier for two reasons. Linux may wake a worker on the caller's
- * processor, where the worker starts only after the caller's part and then moves to another
- * processor. Linux may also wake a sleeping caller on a worker's processor, which the two then
- * share in the next run. */
+/* How long the caller polls for its workers, in addition to twice the time of its own part, before
+ * it sleeps. It is long for two reasons. Linux may wake a worker on the caller's processor: the
+ * worker then starts only after the caller's part, and moves to another processor. Linux may also
+ * wake a sleeping caller on a worker's processor, which both then share in the next run. */
 static const double CALLER_SPIN_SECONDS = 1e-3;
 
 static const double YIELD_SECONDS = 1e-6;
 
-/* How long to wait before asking again for a thread that the system refused. */
+/* How long to wait, after the system has refused a thread, before asking for one again. */
 static const double RETRY_SECONDS = 1;
 
 enum {
     CACHE_LINE = 64,
-    STACK_BYTES = 1 << 20, /* microkernels use a few KB; the default of 8 MB counts in RLIMIT_AS */
+    STACK_BYTES = 1 << 20, /* microkernels use a few KB; the default of 8 MB would count towards
+                              RLIMIT_AS */
 };
 
-/* The word of a worker: its state, two flags, and a number that differs from task to task. If no
- * bit of STATES is set, the worker is idle. */
+/* The word of a worker: its state, two flags, and a number that changes with each task. The worker
+ * is idle if none of the bits STATES is set. */
 enum {
     CLAIMED = 1, /* a caller is about to hand over a task */
-    TASK = 2,    /* the worker has not begun its task */
+    TASK = 2,    /* the worker has a task that it has not begun */
     RUNNING = 4, /* the worker has begun its task */
-    SLEEPS = 8,  /* the worker has to be woken */
-    STOP = 16,   /* the pool is closed */
-    NUMBER = 32, /* the lowest bit of the task's number */
+    SLEEPS = 8,  /* flag: the worker sleeps and must be woken */
+    STOP = 16,   /* flag: the pool is closed, the worker must end */
+    NUMBER = 32, /* lowest bit of the number of the task */
     STATES = CLAIMED | TASK | RUNNING,
 };
 
-/* A flag in thread_pool_task.pending: the caller sleeps and has to be woken. */
+/* A flag in thread_pool_task.pending: the caller sleeps and must be woken. */
 static const uint32_t CALLER_SLEEPS = 1u << 31;
 
 typedef struct thread_pool_crew crew;
 
 typedef struct worker {
-    _Alignas(CACHE_LINE) _Atomic uint32_t word; /* polled, so it has a cache line of its own */
-    _Atomic int thread;                         /* the member of the task that the worker runs */
+    _Alignas(CACHE_LINE) _Atomic uint32_t word; /* polled by the worker, hence in its own cache
+                                                   line */
+    _Atomic int thread;                         /* number of the task's member that the worker
+                                                   runs */
     _Atomic(thread_pool_task *) task;
     crew *crew;
     pthread_t handle;
 } worker;
 
-/* The workers of one process. */
+/* tgl_process() of the process that made the crew */
 struct thread_pool_crew {
     unsigned process;       /* tgl_process() of the process that made it */
-    crew *inherited;        /* the crew of the parent process; NULL: none */
+    crew *inherited;        /* crew of the parent process, never used; NULL: none */
     int processors;         /* processors that the process may use */
-    atomic_bool hires;      /* a thread is creating workers */
-    _Atomic double refused; /* when the system last refused a thread; 0: never */
+    atomic_bool hires;      /* true while a thread creates workers */
+    _Atomic double refused; /* time of tgl_clock() when the system last refused a thread; 0:
+                               never */
     _Atomic int size;       /* workers that exist */
     worker workers[];
 };
 
-/* Copied from linux/futex.h, a header that musl does not have. */
+/* Values from linux/futex.h, a header that musl does not have. */
 enum { FUTEX_SLEEP = 0 | 128, FUTEX_AWAKE = 1 | 128 }; /* FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE */
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-/* Sleeps while *word is `value`. May return early. */
+/* Sleeps while *word == value. May return early. */
 static void sleep_on(_Atomic uint32_t *word, uint32_t value)
 {
     syscall(SYS_futex, word, FUTEX_SLEEP, value, NULL, NULL, 0);
@@ -109,7 +112,8 @@ static void wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_AWAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Lets the other hardware thread of the core run. */
+/* Tells the processor that this is a polling loop, so that the other hardware thread of the core
+ * runs. */
 static inline void pause_briefly(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -119,9 +123,8 @@ static inline void pause_briefly(void)
 #endif
 }
 
-/* Polls for at most `seconds` until *word has one of the bits (any is true) or none of them
- * (false). After the first polls it offers its processor to other threads: the thread that it waits
- * for may have been placed on the same processor. */
+/* Polls for at most `seconds` until *word has one of the bits (any) or none of them (!any). After
+ * the first polls it yields: the thread that it waits for may be on the same processor. */
 static void spin_until(_Atomic uint32_t *word, uint32_t bits, bool any, double seconds)
 {
     const double start = tgl_clock();
@@ -139,7 +142,8 @@ static void spin_until(_Atomic uint32_t *word, uint32_t bits, bool any, double s
 
 /* ---- Workers --------------------------------------------------------------------------------- */
 
-/* Waits for a task and begins it. False: the worker has to end. */
+/* Waits for a task and marks it as running. False: the worker must end. spins: poll before
+ * sleeping. */
 static bool begin_task(worker *w, bool spins)
 {
     if (spins) spin_until(&w->word, TASK | STOP, true, WORKER_SPIN_SECONDS);
@@ -155,7 +159,8 @@ static bool begin_task(worker *w, bool spins)
     }
 }
 
-/* Counts a finished member. After the last one the task is not touched: it may no longer exist. */
+/* Records that a member has finished. After the last one, the task must not be accessed any more:
+ * its memory may be reused. */
 static void finish(thread_pool_task *task)
 {
     if (atomic_fetch_sub(&task->pending, 1) == (CALLER_SLEEPS | 1)) wake(&task->pending);
@@ -177,7 +182,8 @@ static void *work(void *argument)
         tgl_float_set_control(task->float_control);
         task->body(task->context, w->thread, task->team);
         keep_exceptions(task);
-        /* The worker is idle before finish(), so that the caller's next run can use it. */
+        /* The worker becomes idle before finish(), so that the caller can use it in its next
+         * run. */
         atomic_fetch_and(&w->word, ~(uint32_t)STATES);
         finish(task);
     }
@@ -199,9 +205,9 @@ static void start_workers(crew *c, int wanted, const pthread_attr_t *attributes)
     atomic_store(&c->refused, size < wanted ? tgl_clock() : 0);
 }
 
-/* Makes sure that there are `wanted` workers, unless another caller is creating some. New threads
- * inherit the signal mask of the thread that creates them. No signal handler can leave here by
- * longjmp(): signals are blocked. */
+/* Creates workers until there are `wanted`, unless another caller is creating some. Signals are
+ * blocked meanwhile: new threads inherit the signal mask, and no signal handler can leave this
+ * function by longjmp(). */
 static void hire(crew *c, int wanted)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -225,20 +231,21 @@ static void hire(crew *c, int wanted)
 
 /* ---- Crews ----------------------------------------------------------------------------------- */
 
-/* Whether the crew was made in this process, and its threads exist. */
+/* Whether the crew was made by this process, so that its threads exist. */
 static bool is_own(const crew *c)
 {
     return c != NULL && c->process == tgl_process();
 }
 
-/* The crew of this process, made if there is none; NULL: no memory. */
+/* The crew of this process; made if there is none. NULL: out of memory. */
 static crew *own_crew(thread_pool *pool)
 {
     crew *found = atomic_load(&pool->crew);
     if (is_own(found)) return found;
 
     const size_t bytes = sizeof(crew) + (size_t)(pool->most - 1) * sizeof(worker);
-    crew *made = aligned_alloc(CACHE_LINE, bytes); /* a multiple of CACHE_LINE, as both sizes are */
+    crew *made = aligned_alloc(CACHE_LINE, bytes); /* both sizes are multiples of CACHE_LINE, as
+                                                      aligned_alloc() requires */
     if (made == NULL) return NULL;
     memset(made, 0, bytes);
     made->process = tgl_process();
@@ -256,7 +263,7 @@ static bool is_idle(worker *w)
     return (atomic_load_explicit(&w->word, memory_order_relaxed) & (STATES | STOP)) == 0;
 }
 
-/* The size of a team: the caller and the idle workers, but at most `threads`. */
+/* The size of a team: the caller and the idle workers, at most `threads`. */
 static int count_team(crew *c, int threads)
 {
     if (atomic_load(&c->size) < threads - 1) hire(c, threads - 1);
@@ -267,7 +274,7 @@ static int count_team(crew *c, int threads)
     return team;
 }
 
-/* Hands a worker member `thread` of a task. False: the worker is not idle. */
+/* Gives a worker member `thread` of a task. False: the worker is not idle. */
 static bool hand_over(worker *w, thread_pool_task *task, int thread)
 {
     uint32_t word = atomic_load_explicit(&w->word, memory_order_relaxed);
@@ -281,9 +288,9 @@ static bool hand_over(worker *w, thread_pool_task *task, int thread)
     return true;
 }
 
-/* Takes back a task that the worker has not begun. False: the worker has begun it, or has another
- * task. If w->word does not change between the two loads and the exchange, w->task has not changed
- * either. */
+/* Takes back a task that the worker has not begun. False: it has begun the task, or has another
+ * one. The compare-and-exchange proves that w->task has not changed either, because w->word
+ * contains the number of the task. */
 static bool take_back(worker *w, const thread_pool_task *task)
 {
     uint32_t word = atomic_load(&w->word);
@@ -299,20 +306,22 @@ static void run_member(thread_pool_task *task, int thread)
 static void run_team(crew *c, thread_pool_task *task)
 {
     const int team = task->team;
-    int end = 0, next = 1; /* end: one past the last worker asked; next: the next member */
+    int end = 0, next = 1; /* end: one past the last worker that was asked; next: the next member to
+                              hand over */
     for (; next < team && end < atomic_load(&c->size); end++)
         next += hand_over(&c->workers[end], task, next);
     const double start = tgl_clock();
     run_member(task, 0);
     const double own_part = tgl_clock() - start;
 
-    /* Runs the members that got no worker, because other callers have taken workers meanwhile. */
+    /* Runs the members for which there was no idle worker, because other callers have taken
+     * some. */
     for (; next < team; next++) {
         run_member(task, next);
         finish(task);
     }
-    /* Takes members back, from the last worker down: it was woken last, so it may not have begun.
-     */
+    /* Takes back members that have not begun. Starts with the last worker, because it was woken
+     * last. */
     for (int i = end - 1; i >= 0 && atomic_load(&task->pending) > 0; i--) {
         worker *w = &c->workers[i];
         const int thread = w->thread;

@@ -12,45 +12,45 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a team runs: called once for each member, with thread = 0 .. team - 1. One thread may run
- * several members, one after the other. */
+/* The function of a task. It is called once for each member, thread = 0 ... team - 1. One thread
+ * may run several members, one after the other. */
 typedef void thread_pool_fn(void *context, int thread, int team);
 
-/* A run of a team. It and its context must be valid until the last member has finished. If a signal
- * handler can leave the run by longjmp(), they must not be in the caller's frames. */
+/* A task: a run of a function by a team. It and its context must be valid until the last member has
+ * finished. If a signal handler may leave the run by longjmp(), they must not be on the caller's
+ * stack. */
 typedef struct thread_pool_task {
     thread_pool_fn *body;
     void *context;
     /* Set by the pool: */
     int team;
-    unsigned float_control;   /* the caller's floating-point control word; members use it */
-    _Atomic int exceptions;   /* floating-point exceptions of the members that have finished */
-    _Atomic uint32_t pending; /* members that have not finished, without the caller */
+    unsigned float_control;   /* floating-point control word of the caller, which members use */
+    _Atomic int exceptions;   /* floating-point exceptions that members have raised so far */
+    _Atomic uint32_t pending; /* number of members that have not finished, except the caller's */
 } thread_pool_task;
 
 typedef struct thread_pool {
-    _Atomic int threads; /* limit of the team's size, the caller included */
+    _Atomic int threads; /* maximum size of a team, including the caller */
     int most;            /* upper limit of `threads`; at least `processors` */
-    int processors;      /* how many this process may use */
+    int processors;      /* number of processors that this process may use */
     openmp_runtimes openmp;
     _Atomic(struct thread_pool_crew *) crew; /* the workers of this process; NULL: none yet */
 } thread_pool;
 
-/* processors: how many this process may use, at least 1. The threads of a team that is larger than
- * this sleep without polling first. Creates no thread. */
+/* Initialises a pool; creates no threads. threads: maximum size of a team. processors: how many
+ * this process may use, at least 1; the threads of a larger team sleep without polling. */
 void tgl_thread_pool_open(thread_pool *pool, int threads, int processors);
 
 /* Ends and joins the threads. No run may be in progress, except those that a signal handler has
- * left: their members are awaited. */
+ * left; their members are awaited. */
 void tgl_thread_pool_close(thread_pool *pool);
 
-/* Runs a task on the caller, which is member 0, and on at most threads - 1 workers, and returns
- * when all have finished. Needs task->body and task->context. The team is smaller if workers are
- * busy with another caller's task, or the system refuses more threads. It is the caller alone in an
- * OpenMP parallel region. */
+/* Runs task->body on the caller, as member 0, and on at most threads - 1 workers. Returns when all
+ * members have finished. The team is smaller if workers are busy with another caller's task or the
+ * system refuses threads. In an OpenMP parallel region the caller runs alone. */
 void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_task *task);
 
-/* Waits for the tasks that workers have at this moment. */
+/* Waits for all tasks that workers have now. */
 void tgl_thread_pool_settle(thread_pool *pool);
 
 #endif

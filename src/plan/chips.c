@@ -13,9 +13,8 @@
 #define L2_SHARE          (2.0 / 3)
 #define L2_RATE(sms, mhz) (64.0 * 1e6 * (mhz) * (sms)*L2_SHARE)
 
-/* Columns: name, text, capability, features, SMs, MHz, FP32 lanes per SM, FLOPs of the tensor cores
- * per SM and clock for 16-bit types and for F64, threads, registers and bytes of shared memory per
- * SM, shared memory per block, blocks per cluster, L2 bytes, memory rate, L2 rate. */
+/* Columns: the members of tgl_chip (chips.h), in order. tensor_flops are those of 16-bit types and
+ * of F64, per SM and clock. */
 // clang-format off
 #define SM_80 TGL_HAS_ASYNC_COPY
 #define SM_89 (SM_80 | TGL_HAS_FP8_MMA)

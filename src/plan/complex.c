@@ -16,17 +16,19 @@ typedef struct tgl_combine_args combine_args;
 
 enum { THREADS = 256, PER_BLOCK = 4 * THREADS }; /* constants of gemm/complex.cu */
 
-/* An expanded operand: each of its `lines` lines in memory becomes two of `length` numbers. */
+/* An operand that a pre-pass expands to a real matrix: each of its `lines` lines in memory becomes
+ * two lines of `length` real numbers. */
 typedef struct expansion {
-    tgl_operand operand, array; /* TGL_AT_A, TGL_AT_A_ARRAY; TGL_AT_B, TGL_AT_B_ARRAY */
+    tgl_operand operand, array; /* TGL_AT_A and TGL_AT_A_ARRAY, or TGL_AT_B and TGL_AT_B_ARRAY */
     const char *what;
-    int parts; /* PARTS of gemm/complex.cu */
+    int parts; /* macro PARTS of kernels/gemm/complex.cu: how the parts are arranged */
     bool conj, conj_other;
-    int64_t lines, elements; /* of the complex matrix: lines, elements of a line */
-    int64_t ld, stride;      /* of the complex matrix, in elements */
-    int64_t length, pitch;   /* of the real matrix, in numbers */
-    int64_t count;           /* matrices; 1 if all problems share one */
-    int64_t array_at, bytes; /* offset of the pointers to the real matrices; bytes of all */
+    int64_t lines, elements; /* complex matrix: number of lines, elements per line */
+    int64_t ld, stride;      /* complex matrix: leading dimension and stride, in elements */
+    int64_t length, pitch;   /* real matrix: numbers per line, and from line to line */
+    int64_t count;           /* number of matrices; 1 if all problems of the batch share one */
+    int64_t array_at, bytes; /* byte offset of the array of pointers to the real matrices; bytes of
+                                everything */
 } expansion;
 
 /* ---- Layout ---------------------------------------------------------------------------------- */
@@ -36,7 +38,7 @@ static int64_t number_bytes(const tgl_shape *s)
     return (int64_t)tgl_type_alignment(s->type_a);
 }
 
-/* Sets the members that follow from the others. */
+/* Computes the members from `pitch` on: the layout of the real matrices. */
 static void lay_out(const tgl_shape *s, expansion *e)
 {
     enum { TMA_ALIGNMENT = 16, LINE_OF_L2 = 128, LONG = 1024 }; /* bytes */
@@ -66,7 +68,7 @@ static expansion expansion_of_b(const tgl_shape *s)
     return e;
 }
 
-/* Of a transposed A. Its conjugates are considered in the expansion of B. */
+/* The expansion of a transposed A. Its conjugation is part of the expansion of B. */
 static expansion expansion_of_a(const tgl_shape *s)
 {
     expansion e = {.operand = TGL_AT_A,
@@ -87,7 +89,8 @@ static int64_t stride_of(const expansion *e)
     return 2 * e->lines * e->pitch;
 }
 
-/* The operands that are expanded: none for a real shape, or if k is 0. Returns their number. */
+/* The operands of a complex product that a pre-pass expands, and their number: 0 for a real shape,
+ * or if k is 0. */
 enum { EXPANSIONS_MAX = 2 };
 static int expansions_of(const tgl_shape *s, bool reads_pairs, expansion of[EXPANSIONS_MAX])
 {
@@ -98,7 +101,8 @@ static int expansions_of(const tgl_shape *s, bool reads_pairs, expansion of[EXPA
     return count;
 }
 
-/* Bytes of the copy of C: it is needed if D is C, because the real product is computed there. */
+/* Bytes for a copy of C. It is needed if D is C, because the real product overwrites D before the
+ * last step reads C. */
 static int64_t saved_bytes(const tgl_shape *s)
 {
     const int64_t elements = s->m * s->n * s->batch;
@@ -128,7 +132,8 @@ int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, bool reads_pairs
     return rest >= 0 ? rest : TGL_WORKSPACE_EXCEEDED;
 }
 
-/* When combine of kernels/gemm/complex.cu may have work, as far as the plan knows. */
+/* In which runs the last step `combine` (kernels/gemm/complex.cu) is needed, as far as the plan
+ * knows. */
 static tgl_combining combining_of(const tgl_shape *s)
 {
     if (s->device_scalars || s->epilogue.bias != TGL_BIAS_NONE || s->epilogue.residual)
@@ -233,8 +238,8 @@ static void add_expansion(const tgl_shape *s, const expansion *e, bool has_overl
                          e->array_at);
 }
 
-/* The values that a run fills in. Columns: value; operand; offset in the arguments; whether it is
- * only used with scalars in device memory, and with a separate D. */
+/* The values that a run fills into the arguments of `save` and `combine`. Columns: value; operand;
+ * offset in the arguments; used only with scalars in device memory; used only if D is not C. */
 static const struct combine_patch {
     tgl_value value;
     int operand;
@@ -255,11 +260,11 @@ static const struct combine_patch {
     {TGL_VALUE_SCRATCH, 0, offsetof(combine_args, scalars), true, false},
 };
 
-/* Adds a step of the kernel `save` or `combine`. */
+/* Adds a step that launches the kernel `save` or `combine`. */
 static void add_combination(const tgl_shape *s, const char *what, const char *name,
                             bool has_overlap, tgl_list_builder *builder)
 {
-    enum { BLOCKS_MAX = 1 << 16 }; /* further elements are left to the loops of the blocks */
+    enum { BLOCKS_MAX = 1 << 16 }; /* each block loops over the elements beyond this grid size */
     const combine_args args = {.ldc = s->ldc,
                                .ldd = s->ldd,
                                .ld_residual = s->epilogue.ld_residual,
@@ -361,8 +366,8 @@ static void redirect_launch(const tgl_shape *s, const expansion *of, int count, 
     }
 }
 
-/* Blocks that fill each SM once would be distributed unevenly while the many blocks of an expansion
- * still end, so they start after it. */
+/* Lets the main kernel start after the expansion has ended. If it overlapped with the expansion's
+ * many blocks, its own blocks, about one per SM, would be distributed unevenly over the SMs. */
 static void start_late(tgl_launch *launch)
 {
     if (!launch->is_persistent && launch->order == TGL_WAITS) launch->order = TGL_AFTER_ALL;

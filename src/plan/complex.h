@@ -15,10 +15,11 @@
 
 #include "plan/launch_list.h"
 
-/* The real product that computes a complex one; a real shape itself. */
+/* The shape of the real product that computes a complex one. For a real shape, the shape itself. */
 tgl_shape tgl_real_shape(const tgl_shape *shape);
 
-/* The same for a family that reads B as it lies (tgl_family.reads_pairs). */
+/* As tgl_real_shape(), for a family that reads the complex B directly (tgl_family.reads_pairs), so
+ * that B is not expanded. */
 tgl_shape tgl_pairs_shape(const tgl_shape *shape);
 
 /* Bytes of workspace beside that of the real product: for the expanded operands, a copy of C, and
@@ -29,13 +30,13 @@ int64_t tgl_complex_workspace(const tgl_shape *shape, bool reads_pairs);
  * limit, TGL_WORKSPACE_EXCEEDED if the limit is too low. */
 int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, bool reads_pairs);
 
-/* Adds the pre-passes of a complex shape, before the steps of the real product. reads_pairs: B is
- * not expanded. */
+/* Adds the pre-passes of a complex product; the steps of the real product follow. reads_pairs: true
+ * if B is not expanded. */
 void tgl_complex_begin(const tgl_shape *shape, bool reads_pairs, bool has_overlap,
                        tgl_list_builder *builder);
 
-/* Makes the steps of the real product, which follow those of the pre-passes, read the results of
- * these, and adds the step that applies complex scalars and the epilogue. */
+/* Completes the list: makes the steps of the real product read the expanded operands, and adds the
+ * last step, which applies complex scalars and the epilogue. */
 void tgl_complex_end(const tgl_shape *shape, bool reads_pairs, bool has_overlap,
                      tgl_list_builder *builder);
 

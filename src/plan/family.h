@@ -17,155 +17,165 @@ typedef struct tgl_family tgl_family;
 
 /* ---- Choices and candidates ------------------------------------------------------------------ */
 
-/* Options say how a configuration is used, for example the number of splits of K. Each family has
- * options of its own. A kernel string can set them: "simt_128x256x8:splits=4". */
+/* Options of a configuration, for example the number of splits of K. Each family defines its own. A
+ * kernel string sets them: "simt_128x256x8:splits=4". */
 enum { TGL_OPTIONS_MAX = 12 };
-static const int64_t TGL_UNSET = -1; /* an option that is not given: the family's default */
+static const int64_t TGL_UNSET = -1; /* the option is not given; the family's default applies */
 
-/* One way to compute a product. */
+/* A way to compute a product: a family, one of its configurations, and the options. */
 typedef struct tgl_choice {
     const tgl_family *family;
     int configuration;               /* index of a row of family->rows */
-    int64_t option[TGL_OPTIONS_MAX]; /* in the order of family->options; TGL_UNSET: the default */
+    int64_t option[TGL_OPTIONS_MAX]; /* values in the order of family->options; TGL_UNSET: the
+                                        default */
 } tgl_choice;
 
-/* A strip: the last few columns or rows of D, which a launch of its own computes while whole tiles
- * compute the rest. seconds: predicted for the strip alone; adds: the seconds that the strip adds
- * to the time of the tiles. */
+/* A strip: the last columns or rows of D beyond the whole tiles, at most TGL_STRIP_WIDTH_MAX. A
+ * launch of its own computes them. seconds: predicted time of the strip alone. adds: predicted
+ * increase of the product's time, less than `seconds` if the strip overlaps with the tiles. */
 typedef struct tgl_strip {
     tgl_rectangle part;
     tgl_choice choice;
     double seconds, adds;
 } tgl_strip;
 
-static const double TGL_LAUNCH_SECONDS = 1e-6; /* overhead of each launch, back to back */
+static const double TGL_LAUNCH_SECONDS = 1e-6; /* overhead of each of several launches that follow
+                                                  each other, in seconds */
 
-/* A choice and its predicted time. The family's predict() fills in the first group of members. */
+/* A choice and its predicted time. predict() of the family fills in the members of the first
+ * group. */
 typedef struct tgl_candidate {
     tgl_choice choice;
-    const char *rejected;       /* why it cannot compute the product, static text; NULL: it can */
-    tgl_status rejected_status; /* TGL_UNSUPPORTED, TGL_GRID_TOO_LARGE */
-    int threads, registers;     /* threads of a block; registers of a thread */
-    int shared_bytes;           /* shared memory of a block */
-    int resident;               /* resident blocks of an SM */
+    const char *rejected;       /* why it cannot compute the product, a static text; NULL: it can */
+    tgl_status rejected_status; /* status if rejected: TGL_UNSUPPORTED or TGL_GRID_TOO_LARGE */
+    int threads, registers;     /* per block; per thread */
+    int shared_bytes;           /* bytes of shared memory per block */
+    int resident;               /* resident blocks per SM (occupancy) */
     int splits;                 /* number of splits of K; 1: no split-K */
-    bool is_uneven;             /* the splits differ in size, so that they fill the last wave */
-    double blocks;              /* blocks of all launches */
-    int64_t workspace_bytes;    /* bytes of workspace, with copies of operands */
-    int64_t repacked_bytes;     /* the part of workspace_bytes for these copies */
-    int64_t launches;           /* launches that the batch takes */
+    bool is_uneven;             /* the splits differ in size, chosen so that they fill the last
+                                   wave */
+    double blocks;              /* number of blocks of all launches */
+    int64_t workspace_bytes;    /* bytes of workspace, including repacked operands */
+    int64_t repacked_bytes;     /* part of workspace_bytes for repacked operands */
+    int64_t launches;           /* number of launches for the whole batch */
     double compute, memory, l2; /* seconds that arithmetic, memory and L2 take; they overlap */
-    bool is_predicted;          /* false: the family does not predict times */
+    bool is_predicted;          /* false: the family does not predict the time of this choice */
 
-    double waves;    /* number of blocks / number of blocks that the chip holds at once */
-    double overhead; /* seconds that the launches themselves take */
-    double seconds;  /* the longest of compute, memory and l2, plus overhead and strips[].adds */
+    double waves;    /* blocks / (blocks that the chip holds at the same time) */
+    double overhead; /* launch overhead, in seconds */
+    double seconds;  /* max(compute, memory, l2) + overhead + sum of strips[].adds */
     tgl_strip strips[TGL_STRIPS_MAX];
     int strip_count;
-    bool may_have_strips; /* the shape leaves rows or columns for strips, used or not */
-    bool is_tuned;        /* chosen by an entry of the tuned table */
-    bool is_measured;     /* chosen because of its measured time (wisdom.h) */
+    bool may_have_strips; /* the tiles leave 1 to TGL_STRIP_WIDTH_MAX rows or columns; strips may
+                             not be used, though */
+    bool is_tuned;        /* chosen because of an entry of the tuned table */
+    bool is_measured;     /* chosen because of a measured time (wisdom.h) */
 } tgl_candidate;
 
 /* ---- The search for candidates --------------------------------------------------------------- */
 
-/* The search for the best candidate of a configuration: what all of its candidates have in common,
- * and the best so far. */
+/* The search for the best candidate of one configuration: the input, and the best candidate so
+ * far. */
 typedef struct tgl_search {
     const tgl_chip *chip;
-    const tgl_shape *shape; /* the product; with strips, the part of it that whole tiles compute */
+    const tgl_shape *shape; /* the product; if strips follow, the part of it that whole tiles
+                               compute */
     tgl_choice asked;       /* family, configuration, and the options that the user has set */
-    bool has_strips;        /* strips will be added */
-    int64_t workspace_max;  /* bytes */
-    tgl_candidate *best;    /* the best so far; choice.family is NULL before the first */
-    double limit;           /* seconds of the best candidate of other configurations */
+    bool has_strips;        /* strips will be added to the result */
+    int64_t workspace_max;  /* workspace limit in bytes */
+    tgl_candidate *best;    /* best candidate so far; its choice.family is NULL at first */
+    double limit;           /* seconds of the best candidate of the other configurations */
 } tgl_search;
 
-/* Predicts the time of search->asked with options first, ..., first + count - 1 set to `values`,
- * and replaces search->best if the new candidate is better. Returns false if it is rejected. least:
- * a lower bound of the candidate's seconds, or 0: the candidate is rejected without a prediction if
- * tgl_search_excludes() this bound. */
+/* Predicts the time of search->asked with the options [first, first + count) set to `values`, and
+ * replaces search->best if the new candidate is better. least: a lower bound of its time, or 0; if
+ * tgl_search_excludes() this bound, nothing is predicted. Returns false if the candidate is
+ * rejected. */
 bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values, double least);
 
-/* Whether candidates that take at least this time cannot be the best. Families ask before they try
- * options that get slower and slower. */
+/* Whether candidates that take at least `seconds` cannot be the best. Families use it to stop
+ * trying options that get slower and slower. */
 bool tgl_search_excludes(const tgl_search *search, double seconds);
 
 /* ---- What a choice is launched for ----------------------------------------------------------- */
 
-/* A rectangle of D and the choice that computes it. The rectangle is all of D, D without its
- * strips, or a strip. */
+/* A rectangle of D and the choice that computes it: all of D, D without its strips, or a strip. */
 typedef struct tgl_partition {
     const tgl_chip *chip;
     const tgl_shape *shape; /* of the whole product */
     tgl_choice choice;
     tgl_rectangle part;
-    bool is_strip; /* it runs concurrently with the tiles of the step before */
-    bool is_last;  /* no step follows in the launch list */
+    bool is_strip; /* a strip, which runs concurrently with the tiles of the step before it */
+    bool is_last;  /* no further step follows in the launch list */
 } tgl_partition;
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
 struct tgl_family {
     const char *name;           /* "simt" */
-    const char *summary;        /* the products that it is for, in words for users */
-    const char *const *options; /* names, ended by NULL */
-    bool is_on_request;         /* the planner does not choose it unless the user names it */
-    bool serves_strips;         /* it can compute strips beside the tiles of another family */
-    bool serves_groups;         /* its kernels have GROUPED: see families/groups.h */
-    bool is_emulation;          /* only TGL_COMPUTE_ACCURATE permits its arithmetic */
-    bool reads_pairs; /* it can read B of a complex product as it lies: tgl_shape.pairs_b */
-    bool may_overlap; /* its launches may start before the launch before them has ended,
-                         even with more blocks than SMs: see gemm_launch.c */
+    const char *summary;        /* which products it is for, a text for users */
+    const char *const *options; /* names of its options; ends with NULL */
+    bool is_on_request;         /* the planner chooses it only if the user names it */
+    bool serves_strips;         /* it can compute strips beside the tiles of any family */
+    bool serves_groups;         /* its kernels have the macro GROUPED (families/groups.h) */
+    bool is_emulation;          /* it emulates F32 products, which only TGL_COMPUTE_ACCURATE
+                                   permits */
+    bool reads_pairs;           /* it can read the B of a complex product without expansion
+                                   (tgl_shape.pairs_b) */
+    bool may_overlap; /* its launches may start before the previous launch has ended, even with more
+                         blocks than SMs (gemm_launch.c) */
 
-    /* The configurations: a table whose rows begin with the name (const char *). See TGL_ROWS. */
+    /* The table of configurations. A row is a struct whose first member is the name (const char *).
+     * Filled in by TGL_ROWS. */
     const void *rows;
     size_t row_bytes;
     int row_count;
 
-    /* The maximum number of lines (rows or columns of D) that a configuration is made for; NULL:
-     * any number. If a configuration for few lines can compute the product, the planner skips those
-     * made for at least twice as many lines as the product has. */
+    /* The number of rows or columns of D that a configuration is made for; NULL: any number. If a
+     * configuration for few of them supports the product, the planner skips those made for at least
+     * twice as many as the product has. */
     int (*lines)(int configuration);
 
-    /* The tile of a configuration, beside which strips may lie; NULL: the family has no strips. */
+    /* The tile size of a configuration, which determines the strips; NULL: the family has no
+     * strips. */
     void (*tile)(int configuration, int *rows, int *columns);
 
-    /* NULL: the family supports the problem on the chip; else the reason why not, static text. It
-     * is called by tgl_family_unsupported(). */
+    /* Why the family does not support the problem on the chip, a static text; NULL: it does. Call
+     * it by tgl_family_unsupported(). */
     const char *(*unsupported_reason)(const tgl_shape *shape, const tgl_chip *chip);
 
     /* Calls tgl_search_try() for the options that are worth trying with
-     * search->asked.configuration. search->best holds the candidate with default options, which was
-     * not rejected. NULL: the family tries no options. */
+     * search->asked.configuration. search->best is the candidate with default options, not
+     * rejected. NULL: the family has no such options. */
     void (*search)(tgl_search *search);
 
-    /* Calls tgl_search_try() for options that need less workspace. It is called if the candidate
-     * with default options needs more than the limit. NULL: there are no such options. */
+    /* Calls tgl_search_try() for options that need less workspace, if the default options exceed
+     * the limit. NULL: there are no such options. */
     void (*shrink)(tgl_search *search);
 
-    /* Fills in the first group of members of *c for c->choice, or c->rejected. */
+    /* Fills in the members of the first group of *c for c->choice, or sets c->rejected. */
     void (*predict)(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *c);
 
-    /* A lower bound of the seconds of all candidates of the configuration, with default options or
-     * any that search() tries, without strips. The planner does not search configurations that
-     * cannot be faster than what it has found. NULL: 0. */
+    /* A lower bound of the time of a configuration, in seconds, over all options that search()
+     * tries, without strips. The planner skips configurations whose bound exceeds the best time so
+     * far. NULL: the bound is 0. */
     double (*least_seconds)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice);
 
-    /* Adds the steps of a choice that is not rejected. */
+    /* Adds the steps that compute the partition. The choice is not rejected. */
     void (*launch)(const tgl_partition *of, tgl_list_builder *builder);
 
-    /* Writes lines of `tegula explain` about the choice: "split       k 4 ways". NULL: none. */
+    /* Writes lines of `tegula explain` about the choice, such as "split       k 4 ways". NULL:
+     * there are none. */
     void (*explain)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                     tgl_text *out);
 
-    /* Sets *shape to a large product that the configuration is made for, with this type and these
-     * transposes of A and B: tgl_warm() compiles its kernels. Returns false if the configuration
-     * has no kernel for the type, or if another layout's kernel serves this one. */
+    /* Sets *shape to a large product for which the configuration is made, with this type and these
+     * transposes; tgl_warm() compiles its kernels. Returns false if there is no kernel for the
+     * type, or if the kernel of another layout serves this one, too. */
     bool (*example)(int configuration, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape);
 };
 
-/* NULL, or why the family does not support the problem on the chip, static text. */
+/* Why the family does not support the problem on the chip, a static text; NULL: it does. */
 static inline const char *tgl_family_unsupported(const tgl_family *family, const tgl_shape *shape,
                                                  const tgl_chip *chip)
 {
@@ -174,7 +184,7 @@ static inline const char *tgl_family_unsupported(const tgl_family *family, const
     return family->unsupported_reason(shape, chip);
 }
 
-/* The members of tgl_family that describe a table of configurations. */
+/* Sets the members of tgl_family that describe the table of configurations. */
 #define TGL_ROWS(table)                                                                            \
     .rows = (table), .row_bytes = sizeof *(table), .row_count = sizeof(table) / sizeof *(table)
 
@@ -190,10 +200,12 @@ int tgl_choice_lines(const tgl_choice *choice);
 /* Index 0, 1, ... until NULL. Of candidates with equal predictions the first one is chosen. */
 const tgl_family *tgl_family_at(int index);
 
-/* All configurations of all families: index 0, 1, ...; false past the last. */
+/* Configuration `index`, counted over all families, with default options. False: beyond the last
+ * one. */
 bool tgl_configuration_at(int index, tgl_choice *choice);
 
-/* The configuration of that name ("simt_128x256x8") with default options; false: there is none. */
+/* The configuration with this name ("simt_128x256x8"), with default options. False: there is
+ * none. */
 bool tgl_configuration_find(const char *name, size_t length, tgl_choice *choice);
 
 #endif

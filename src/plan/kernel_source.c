@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns: name, file, symbol, parameters, macros. src/cuda/cuda_measure.c chooses the grids. */
+/* The kernels that measure the peak rates of a GPU. src/cuda/cuda_measure.c chooses the grids. */
 static const tgl_kernel measure_kernels[] = {
     {.name = "measure/ffma",
      .file = "measure/fma.cu",

@@ -10,7 +10,7 @@
 
 static const char strips_option[] = "strips";
 
-/* The address of an option of the family or of `strips`; NULL: there is no such option. */
+/* The address of the value of an option: one of the family's, or `strips`. NULL: no such option. */
 static int64_t *find_option(tgl_request *request, const char *name, size_t length, int64_t *strips)
 {
     const tgl_family *family = request->choice.family;

@@ -35,15 +35,15 @@ static int value_bytes(tgl_value value)
     return TGL_ARGUMENT_BYTES_MAX + 1;
 }
 
-/* Whether the operand has a pre-pass whose results later runs can reuse, and the offset is within
- * these results. */
+/* Whether the operand has a pre-pass whose result later runs can reuse, and the offset is inside
+ * this result. */
 static bool is_in_kept(const tgl_launch_list *list, int operand, int64_t offset)
 {
     return operand >= 0 && operand < TGL_KEPT_OPERANDS && offset >= 0 &&
            offset < list->kept_bytes[operand];
 }
 
-/* NULL, or why a patch is invalid. */
+/* Why a patch is invalid, a static text; NULL: it is valid. */
 static const char *patch_fault(const tgl_launch_list *list, const tgl_launch *launch,
                                const tgl_patch *p)
 {
@@ -74,7 +74,7 @@ static const char *patch_fault(const tgl_launch_list *list, const tgl_launch *la
     }
 }
 
-/* NULL, or why a flag is invalid for the step that tests it. */
+/* Why step `step` must not test flag `index`, a static text; NULL: it may. */
 static const char *flag_fault(const tgl_launch_list *list, int index, int step)
 {
     if (index < 0) return NULL;

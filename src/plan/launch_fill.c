@@ -57,7 +57,8 @@ const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run)
 
 const tgl_launch *tgl_step_choose_aligned(const tgl_step *step)
 {
-    /* NULL is aligned. An imaginary part: complex products take the steps around the real one. */
+    /* Operands of NULL count as aligned. alpha_imag: so that the list of a complex product takes
+     * all its steps. */
     const tgl_run run = {.alpha = 1, .alpha_imag = 1, .beta = 1, .has_product = true};
     return tgl_step_choose(step, &run);
 }
@@ -94,16 +95,16 @@ static void put_f32(unsigned char *to, double value)
     memcpy(to, &narrow, sizeof narrow);
 }
 
-/* value: NaN (the scalars of a run that reads them from device memory) or an integer of 32 bits. */
+/* Writes an integer scalar. value: a 32-bit integer, or NaN if the kernel reads the scalar from
+ * device memory; then 0 is written. */
 static void put_i32(unsigned char *to, double value)
 {
     const int32_t integer = isnan(value) ? 0 : (int32_t)value;
     memcpy(to, &integer, sizeof integer);
 }
 
-/* Bytes of the results of an operand's pre-pass (the kernels that convert it before the main
- * kernel) in the scratch of a run; 0: the run does not compute them. NULL for run: it computes
- * them. */
+/* Bytes in the run's scratch for the result of an operand's pre-pass (the kernels that convert it);
+ * 0: the run does not execute the pre-pass. run: NULL for a run that does. */
 static size_t computed_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
 {
     const bool is_computed = run == NULL || (run->kept[operand] == NULL && !run->is_preparation);
@@ -111,7 +112,7 @@ static size_t computed_bytes(const tgl_launch_list *list, const tgl_run *run, in
                        : 0;
 }
 
-/* Bytes of the copy of C in the scratch of a run. */
+/* Bytes in the run's scratch for the copy of C of a complex product; 0: the run needs none. */
 static size_t saved_bytes(const tgl_launch_list *list, const tgl_run *run)
 {
     const bool is_saved = run == NULL || (!run->is_preparation && tgl_run_has_beta(run) &&
@@ -119,7 +120,7 @@ static size_t saved_bytes(const tgl_launch_list *list, const tgl_run *run)
     return is_saved ? list->saved_bytes : 0;
 }
 
-/* The offset of the copy of C in the scratch of a run. */
+/* Byte offset of the copy of C in the run's scratch. */
 static size_t saved_at(const tgl_launch_list *list, const tgl_run *run)
 {
     return list->scratch_bytes + computed_bytes(list, run, TGL_AT_A) +
@@ -131,8 +132,8 @@ size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
     return saved_at(list, run) + saved_bytes(list, run);
 }
 
-/* The results of an operand's pre-pass (the kernels that convert it): those of an earlier run, or
- * those in the scratch of this one. NULL: the run does not use them. */
+/* Address of the result of an operand's pre-pass (the kernels that convert it): kept from an
+ * earlier run, or in the scratch of this run. NULL: the run uses none. */
 static const char *kept_block(const tgl_launch_list *list, const tgl_run *run, int operand,
                               const char *scratch)
 {
@@ -151,7 +152,8 @@ static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor 
     return base != NULL ? base + t->offset : NULL;
 }
 
-/* Alpha of the real product. Without a product it is 0, so that an infinite alpha adds nothing. */
+/* alpha for the kernels of the real product. It is 0 without a product, so that an infinite alpha
+ * adds nothing, and 1 if a last step of a complex product applies alpha. */
 static double alpha_of(const tgl_launch_list *list, const tgl_run *run)
 {
     if (!run->has_product) return 0;

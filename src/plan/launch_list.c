@@ -44,7 +44,8 @@ static void stick_no_memory(tgl_list_builder *b)
     stick(b, tgl_fail(TGL_NO_MEMORY, "no memory for a launch list"));
 }
 
-/* Appends an element to an array. Returns its address, or NULL after a failure. */
+/* Appends a zeroed element to an array and increments *count. Returns the element, or NULL after a
+ * failure. */
 static void *append(tgl_list_builder *b, void *array, int *count, size_t element)
 {
     void **at = array;
@@ -68,7 +69,7 @@ void tgl_list_begin(tgl_list_builder *b, tgl_launch_list *list)
 
 void tgl_list_macro(tgl_list_builder *b, const char *name, int64_t value)
 {
-    enum { NUMBER = 24 }; /* maximum length of "=", a 64-bit number and a blank */
+    enum { NUMBER = 24 }; /* maximum characters of "=", a 64-bit number and a blank */
     const size_t need = b->macro_length + strlen(name) + NUMBER + 1;
     if (b->status != TGL_OK) return;
     if (need > b->macro_room) {
@@ -100,7 +101,7 @@ const tgl_kernel *tgl_list_kernel(tgl_list_builder *b, const tgl_kernel *kernel)
     return *place;
 }
 
-/* Reserves bytes in a region of the workspace. Returns their offset. */
+/* Reserves bytes at the end of a region of the workspace. Returns their offset in the region. */
 static int64_t reserve(tgl_list_builder *b, size_t *region, int64_t bytes)
 {
     const int64_t at = (int64_t)*region;

@@ -27,16 +27,19 @@
 
 /* ---- Values that a run fills in -------------------------------------------------------------- */
 
-/* What a run writes into a launch's argument. */
+/* A value that a run writes into the arguments of a launch. */
 typedef enum tgl_value {
-    TGL_VALUE_OPERAND,       /* pointer: run.at[index] + offset bytes; NULL stays NULL */
-    TGL_VALUE_SCRATCH,       /* pointer: the run's scratch + offset */
-    TGL_VALUE_SCALARS,       /* the same, of scalars that a step has written; a preparation of an
-                                operand, which skips that step, gets NULL */
-    TGL_VALUE_COUNTERS,      /* pointer: the run's counters + offset */
-    TGL_VALUE_KEPT,          /* pointer: run.kept[index], else this pre-pass's scratch, + offset */
-    TGL_VALUE_ALPHA_F32,     /* float: alpha; 0 without a product. In the list of a complex product,
-                                alpha and beta of the real product (complex.h) */
+    TGL_VALUE_OPERAND,       /* pointer: run.at[index] + offset in bytes; NULL stays NULL */
+    TGL_VALUE_SCRATCH,       /* pointer: scratch of the run + offset */
+    TGL_VALUE_SCALARS,       /* pointer: scratch of the run + offset, for scalars that an earlier
+                                step has written. A preparation of an operand skips that step and
+                                gets NULL */
+    TGL_VALUE_COUNTERS,      /* pointer: counters of the run + offset */
+    TGL_VALUE_KEPT,          /* pointer: result of the pre-pass of operand `index` + offset:
+                                run.kept[index], or else in the run's scratch */
+    TGL_VALUE_ALPHA_F32,     /* float: alpha, or 0 without a product. In the list of a complex
+                                product, this and the other scalars are those of the real product
+                                (complex.h) */
     TGL_VALUE_BETA_F32,      /* float: beta */
     TGL_VALUE_ALPHA_F64,     /* double */
     TGL_VALUE_BETA_F64,      /* double */
@@ -44,50 +47,54 @@ typedef enum tgl_value {
     TGL_VALUE_BETA_I32,      /* int32_t */
     TGL_VALUE_COMPLEX_ALPHA, /* two doubles: run.alpha, run.alpha_imag */
     TGL_VALUE_COMPLEX_BETA,  /* two doubles: run.beta, run.beta_imag */
-    TGL_VALUE_SAVED_C,       /* pointer: the copy of C in the scratch; NULL if the run has none */
-    TGL_VALUE_COUNT, /* int: the number of products that this repetition of the launch computes */
+    TGL_VALUE_SAVED_C,       /* pointer: copy of C in the run's scratch; NULL if the run makes
+                                none */
+    TGL_VALUE_COUNT,      /* int: number of products of the batch that this repetition of the launch
+                             computes */
     TGL_VALUE_TENSOR_MAP, /* 128 bytes: list.maps[index], encoded for the pointers of the run */
 } tgl_value;
 
 typedef struct tgl_patch {
     tgl_value value;
-    int index;      /* a tgl_operand (KEPT: TGL_AT_A, TGL_AT_B), or a tensor map of the list */
-    int at;         /* offset of the value in the launch's argument bytes */
-    int64_t offset; /* bytes from the base of the operand, scratch, counters or block */
-    int64_t step;   /* bytes added for each repetition of the launch */
+    int index;      /* a tgl_operand (KEPT: only TGL_AT_A, TGL_AT_B), or the index of a tensor
+                       map */
+    int at;         /* byte offset of the value in the launch's arguments */
+    int64_t offset; /* bytes to add to the base pointer (operand, scratch, counters or kept
+                       result) */
+    int64_t step;   /* bytes to add for each further repetition of the launch */
 } tgl_patch;
 
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
 
-/* A tensor map. cuda encodes it with cuTensorMapEncodeTiled(), sim interprets it. Dimension 0 is
- * contiguous. Elements outside the tensor are read as zero.
+/* A tensor map for TMA. cuda encodes it with cuTensorMapEncodeTiled(), sim interprets it. Dimension
+ * 0 is contiguous. Elements outside the tensor are read as zero.
  *
- * The hardware requires that the tensor begins at a multiple of 16 bytes, and that each copy begins
- * at a multiple of 16 bytes along dimension 0. Hence no map can describe an unaligned operand. */
+ * The hardware requires that the tensor, and each copy along dimension 0, begins at a multiple of
+ * 16 bytes. Hence no map can describe an unaligned operand. */
 enum { TGL_TENSOR_RANK_MAX = 5, TGL_MAP_ALIGNMENT = 16 };
 typedef struct tgl_tensor {
-    tgl_value base;                      /* TGL_VALUE_OPERAND, _SCRATCH or _KEPT */
-    int operand;                         /* a tgl_operand */
-    int64_t offset;                      /* bytes from the base */
-    tgl_type type;                       /* of the elements */
-    bool round_to_tf32;                  /* F32 elements are rounded to TF32 by the copy */
-    int rank;                            /* 1..5 */
-    int64_t size[TGL_TENSOR_RANK_MAX];   /* elements */
-    int64_t stride[TGL_TENSOR_RANK_MAX]; /* bytes; stride[0] is the element size, the others are
-                                            multiples of 16 */
-    int box[TGL_TENSOR_RANK_MAX];        /* elements of a copy, 1..256 per dimension */
-    int swizzle_bytes;                   /* 0, 32, 64 or 128 */
-    bool is_optional; /* if the operand begins unaligned, the kernel runs without the map */
+    tgl_value base;                      /* base pointer: TGL_VALUE_OPERAND, _SCRATCH or _KEPT */
+    int operand;                         /* a tgl_operand: the matrix that the map describes */
+    int64_t offset;                      /* byte offset from the base pointer */
+    tgl_type type;                       /* type of the elements */
+    bool round_to_tf32;                  /* TMA rounds F32 elements to TF32 */
+    int rank;                            /* number of dimensions, 1 to 5 */
+    int64_t size[TGL_TENSOR_RANK_MAX];   /* elements in each dimension */
+    int64_t stride[TGL_TENSOR_RANK_MAX]; /* bytes between elements of each dimension; stride[0] is
+                                            the element size, the others are multiples of 16 */
+    int box[TGL_TENSOR_RANK_MAX];        /* size of a copy in elements, 1 to 256 per dimension */
+    int swizzle_bytes;                   /* width of the swizzle: 0 (none), 32, 64 or 128 */
+    bool is_optional; /* if the operand is unaligned, the kernel runs without the map */
 } tgl_tensor;
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* When a last step computes D := alpha*D + beta*C + bias + residual of a complex product, whose
- * real product then has alpha 1 and beta 0. */
+/* Runs in which the last step of a complex product computes D := alpha*D + beta*C + bias +
+ * residual. The real product then has alpha = 1 and beta = 0. */
 typedef enum tgl_combining {
     TGL_COMBINES_NEVER,
     TGL_COMBINES_IF_COMPLEX, /* if alpha or beta has an imaginary part */
-    TGL_COMBINES_IF_BETA,    /* also if beta is not 0 */
+    TGL_COMBINES_IF_BETA,    /* as IF_COMPLEX, and if beta is not 0 */
     TGL_COMBINES_ALWAYS,
 } tgl_combining;
 
@@ -101,23 +108,23 @@ static inline bool tgl_run_is_combined(const tgl_run *run, tgl_combining combini
 
 /* A condition of an alternative. */
 typedef enum tgl_condition_kind {
-    TGL_IF_ALIGNED, /* the operand's address + offset is a multiple of `alignment` bytes; true for
-                       NULL */
+    TGL_IF_ALIGNED,    /* the operand's address + offset is a multiple of `alignment` bytes, or the
+                          operand is NULL */
     TGL_IF_MISALIGNED, /* the opposite of TGL_IF_ALIGNED */
-    TGL_IF_NO_PRODUCT, /* the host knows that alpha is 0: A and B are not read */
+    TGL_IF_NO_PRODUCT, /* A and B are not read, because the host knows that alpha is 0 */
     TGL_IF_PRODUCT,    /* the opposite of TGL_IF_NO_PRODUCT */
-    TGL_IF_NOT_KEPT,   /* the run executes the pre-pass of this operand, TGL_AT_A or TGL_AT_B */
-    TGL_IF_COMBINED,   /* tgl_run_is_combined() */
-    TGL_IF_BETA,       /* tgl_run_has_beta() */
+    TGL_IF_NOT_KEPT,   /* the run executes the pre-pass of this operand (TGL_AT_A or TGL_AT_B) */
+    TGL_IF_COMBINED,   /* the last step of a complex product is needed: tgl_run_is_combined() */
+    TGL_IF_BETA,       /* C is read: tgl_run_has_beta() */
 } tgl_condition_kind;
 
 typedef struct tgl_condition {
     tgl_condition_kind kind;
     tgl_operand operand;
     int alignment;    /* bytes */
-    int64_t offset;   /* bytes from the operand's address */
-    bool is_in_block; /* ALIGNED, MISALIGNED: the launch reads the operand in its block, which is
-                         aligned (TGL_VALUE_KEPT) */
+    int64_t offset;   /* byte offset from the operand's address */
+    bool is_in_block; /* ALIGNED, MISALIGNED: the launch reads the result of the operand's pre-pass,
+                         which is always aligned (TGL_VALUE_KEPT) */
     tgl_combining combining; /* COMBINED */
 } tgl_condition;
 
@@ -125,11 +132,12 @@ enum { TGL_CONDITIONS_MAX = 4 };
 
 /* When a launch starts. */
 typedef enum tgl_ordering {
-    TGL_AFTER_ALL, /* when all earlier work in the stream is complete */
-    TGL_WAITS, /* may start while the launch before it runs; the kernel itself waits for all earlier
-                  launches (griddepcontrol.wait) before it accesses global memory */
-    TGL_BESIDE, /* may run concurrently with the launch before it, and depends only on launches
-                   before that one. At its end it waits until the launch before it has ended */
+    TGL_AFTER_ALL, /* starts when all earlier work in the stream has ended */
+    TGL_WAITS,     /* programmatic dependent launch: may start while the previous launch runs; the
+                      kernel waits for all earlier launches (griddepcontrol.wait) before it accesses
+                      global memory */
+    TGL_BESIDE,    /* may run concurrently with the previous launch, and depends only on launches
+                      before that one. At its end it waits until the previous launch has ended */
 } tgl_ordering;
 
 /* A part of D: rows [row, row + m), columns [col, col + n). */
@@ -137,7 +145,7 @@ typedef struct tgl_rectangle {
     int64_t row, col, m, n;
 } tgl_rectangle;
 
-/* The shape of the problem that computes only this part. */
+/* The shape of the product that computes only this part of D. */
 static inline tgl_shape tgl_part_shape(const tgl_shape *shape, const tgl_rectangle *part)
 {
     tgl_shape own = *shape;
@@ -153,41 +161,41 @@ typedef struct tgl_launch {
     unsigned grid[3];
     unsigned cluster[3]; /* 1, 1, 1 without clusters */
     unsigned threads;    /* per block, in x */
-    int dynamic_shared;  /* bytes per block */
-    /* The blocks of the kernel loop over the work. A device may reduce grid[0] to the number of
-     * blocks (or whole clusters) that are resident at the same time, as reported by the driver. */
+    int dynamic_shared;  /* dynamic shared memory in bytes per block */
+    /* The kernel's blocks loop over the work (persistent kernel). A device may reduce grid[0] to
+     * the number of blocks, or whole clusters, that are resident at the same time according to the
+     * driver. */
     bool is_persistent;
     bool may_overlap; /* its blocks may start early in any number: tgl_family.may_overlap */
     tgl_ordering order;
-    int flag; /* index in list.flags: the kernel returns at once if the flag is not set; -1: it
-                 always runs. A launch that returns at once still waits for earlier launches
-                 (TGL_WAITS) */
-    tgl_rectangle part; /* the partition of D that it writes; m == 0: it writes only workspace */
+    int flag; /* index in list.flags; the kernel returns at once if the flag is not set, but still
+                 waits for earlier launches (TGL_WAITS). -1: it always runs */
+    tgl_rectangle part; /* the part of D that it writes; m == 0: it writes only workspace */
 
-    /* A batch that is larger than a grid: the launch is repeated `repeats` times, with `count`
-     * products each and last_count in the last repetition. count_in_grid_z: grid[2] is the number
-     * of products of the repetition. */
+    /* For a batch larger than a grid, the launch is repeated `repeats` times, with `count` products
+     * each and last_count in the last repetition. count_in_grid_z: grid[2] is the number of
+     * products of a repetition. */
     int64_t repeats;
     int count, last_count;
     bool count_in_grid_z;
 
-    unsigned char *arguments; /* laid out as a C struct of the kernel's parameters */
+    unsigned char *arguments; /* the kernel's parameters, laid out as members of a C struct */
     int argument_bytes;
     tgl_patch *patches;
     int patch_count;
 } tgl_launch;
 
-/* A step: one launch, or several alternatives. */
+/* A step: one launch, or several alternatives of which a run takes one or none. */
 typedef struct tgl_step {
-    const char *what; /* for messages: "tiles", "strip of columns", "repack A" */
+    const char *what; /* name for messages: "tiles", "strip of columns", "repack A" */
     tgl_launch *launches;
     int launch_count;
 } tgl_step;
 
-/* A word of the counters that one step may set and later steps test. set_by and cleared_by are
- * indices of steps. */
+/* A word in the counters that one step may set, later steps test and another one clears. set_by,
+ * cleared_by: indices of steps. */
 typedef struct tgl_flag {
-    int64_t offset; /* bytes, in the counters */
+    int64_t offset; /* byte offset in the counters */
     unsigned mask;
     int set_by, cleared_by;
 } tgl_flag;
@@ -199,111 +207,113 @@ typedef struct tgl_launch_list {
     int map_count;
     tgl_flag *flags;
     int flag_count;
-    /* Multiples of TGL_WORKSPACE_ALIGNMENT bytes. scratch_bytes does not include the results of
-     * pre-passes that can be kept, which are behind it. kept_bytes: bytes of these results for
-     * TGL_AT_A and TGL_AT_B; 0: there are none. */
+    /* Bytes of scratch and counters, multiples of TGL_WORKSPACE_ALIGNMENT. scratch_bytes excludes
+     * the results of pre-passes, which follow the scratch. kept_bytes: bytes of these results, for
+     * TGL_AT_A and TGL_AT_B; 0: the operand has no pre-pass. */
     size_t scratch_bytes, counter_bytes;
     int64_t kept_bytes[TGL_KEPT_OPERANDS];
-    /* Complex products (complex.h): the number of steps of the pre-passes, which come first; the
-     * offset in the scratch of the real product's alpha and beta, if they are in device memory; and
-     * the bytes of the copy of C, which is behind the results that can be kept. */
+    /* Complex products (complex.h). complex_steps: number of pre-pass steps, which come first.
+     * scalars_at: scratch offset of the real product's alpha and beta if they are in device memory.
+     * saved_bytes: size of the copy of C, which is behind the results of the pre-passes. */
     bool is_complex;
     tgl_combining combining;
     int complex_steps;
     int64_t scalars_at;
     size_t saved_bytes;
-    tgl_kernel **kernels; /* owned by the list; launches point to them */
+    tgl_kernel **kernels; /* descriptions of the kernels, owned by the list; launches point to
+                             them */
     int kernel_count;
 } tgl_launch_list;
 
-/* Bytes of scratch that a run needs, with the pre-passes' results that it computes and the copy of
- * C. run == NULL: a run that needs all of them. */
+/* Bytes of scratch that a run needs, including the pre-pass results that it computes and the copy
+ * of C. run: NULL for a run that needs all of these. */
 size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run);
 
-/* The maximum workspace of a run in bytes: counters, then scratch. */
+/* Maximum workspace of a run in bytes: the counters, followed by the scratch. */
 static inline size_t tgl_list_workspace(const tgl_launch_list *list)
 {
     return list->counter_bytes + tgl_list_scratch_of(list, NULL);
 }
 
-/* Frees the content of a list, but not the struct. */
+/* Frees everything that the list owns, but not the struct. */
 void tgl_list_free(tgl_launch_list *list);
 
 /* ---- Building -------------------------------------------------------------------------------- */
 
-/* After a failure (no memory, an argument out of range) all later calls do nothing, and
- * tgl_list_end() returns the failure. */
+/* Builds a launch list. After a failure (out of memory, or a bad argument) later calls do nothing,
+ * and tgl_list_end() returns the failure. */
 typedef struct tgl_list_builder {
     tgl_launch_list *list;
     tgl_status status;
-    char *macros; /* for the next kernel */
+    char *macros; /* macros given for the next kernel */
     size_t macro_length, macro_room;
 } tgl_list_builder;
 
 void tgl_list_begin(tgl_list_builder *builder, tgl_launch_list *list);
 
-/* Adds a macro to the description of the next kernel: " NAME=value". */
+/* Gives the next kernel a macro: " NAME=value". */
 void tgl_list_macro(tgl_list_builder *builder, const char *name, int64_t value);
 
-/* Adds a kernel with the macros given since the last kernel (kernel->macros is ignored), or finds
- * an equal one in the list. Copies all texts. NULL after a failure. */
+/* Adds a kernel with the macros that were given since the last kernel, or finds an equal one in the
+ * list. Copies all texts; kernel->macros is ignored. NULL after a failure. */
 const tgl_kernel *tgl_list_kernel(tgl_list_builder *builder, const tgl_kernel *kernel);
 
-/* Reserves workspace; returns its offset. */
+/* Reserves workspace; returns its byte offset in the scratch or in the counters. */
 int64_t tgl_list_scratch(tgl_list_builder *builder, int64_t bytes);
 int64_t tgl_list_counters(tgl_list_builder *builder, int64_t bytes);
 
-/* Reserves scratch for the results of a pre-pass of A or B, which later runs can reuse. */
+/* Reserves scratch for the result of a pre-pass of A or B, which later runs can reuse. */
 void tgl_list_keep(tgl_list_builder *builder, tgl_operand operand, int64_t bytes);
 
-/* Adds a step without launches. what: static text. */
+/* Adds a step without launches. what: its name for messages, a static text. */
 void tgl_list_step(tgl_list_builder *builder, const char *what);
 
-/* Adds an alternative to the latest step, with a copy of the arguments and without patches.
- * launch->arguments and launch->patches are ignored. */
+/* Adds a launch to the latest step as a further alternative. Copies the arguments.
+ * launch->arguments and launch->patches are ignored: add patches with the functions below. */
 void tgl_list_launch(tgl_list_builder *builder, const tgl_launch *launch, const void *arguments,
                      size_t argument_bytes);
 
 /* Adds a patch to the latest launch. */
 void tgl_list_patch(tgl_list_builder *builder, const tgl_patch *patch);
 
-/* Adds a patch that is the same in all repetitions: the value at byte `at` of the arguments. */
+/* Adds a patch with the same value in all repetitions. at: byte offset in the arguments. */
 void tgl_list_patch_value(tgl_list_builder *builder, tgl_value value, int index, size_t at,
                           int64_t offset);
 
-/* Adds a tensor map or a flag; returns its index. */
+/* Adds a tensor map or a flag to the list; returns its index. */
 int tgl_list_tensor(tgl_list_builder *builder, const tgl_tensor *tensor);
 int tgl_list_flag(tgl_list_builder *builder, const tgl_flag *flag);
 
-/* Ends building and checks the list. Returns TGL_OK, or the first failure of this builder, whose
- * error message is set. After a failure the list is freed. */
+/* Ends building and checks the list. Returns TGL_OK or the first failure, whose error message is
+ * set. After a failure the list is freed. */
 tgl_status tgl_list_end(tgl_list_builder *builder);
 
-/* launch_check.c: TGL_GRID_TOO_LARGE, and TGL_BAD_ARGUMENT for errors in a family (a patch outside
- * the arguments, an alignment that is not a power of two, a flag that no earlier step sets). */
+/* launch_check.c: checks a list. Returns TGL_GRID_TOO_LARGE; or TGL_BAD_ARGUMENT for a mistake of a
+ * family, such as a patch outside the arguments, an alignment that is not a power of two, or a flag
+ * that no earlier step sets. */
 tgl_status tgl_list_check(const tgl_launch_list *list);
 
 /* ---- At a run (launch_fill.c) ---------------------------------------------------------------- */
 
-/* Whether the tensor maps of the launches can describe the operands of the run, which must begin at
- * multiples of TGL_MAP_ALIGNMENT. */
+/* Whether the tensor maps can describe the run's operands, which must begin at multiples of
+ * TGL_MAP_ALIGNMENT bytes. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
-/* The alternative that a run takes; NULL: the run skips the step. */
+/* The alternative of a step that a run takes; NULL: the run skips the step. */
 const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run);
 
-/* That of a run with a product and operands that begin at multiples of any alignment. */
+/* The alternative of a step that a run takes if it has a product and all operands are aligned. */
 const tgl_launch *tgl_step_choose_aligned(const tgl_step *step);
 
-/* Writes the arguments of repetition number `repeat` to `bytes` (launch->argument_bytes). encode:
- * writes the 128 bytes of a tensor map; may be NULL if the list has none. */
+/* Writes the arguments of repetition `repeat` to `bytes`, launch->argument_bytes long. encode:
+ * writes the 128 bytes of a tensor map; may be NULL if the list has no maps. */
 typedef tgl_status tgl_encode_fn(void *context, const tgl_tensor *tensor, int map,
                                  const void *address, void *to);
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,
                            const tgl_run *run, char *counters, char *scratch, int64_t repeat,
                            tgl_encode_fn *encode, void *context, unsigned char *bytes);
 
-/* Number of products in a repetition. */
+/* Number of products of the batch in repetition `repeat`. */
 static inline int tgl_launch_count(const tgl_launch *launch, int64_t repeat)
 {
     return repeat + 1 < launch->repeats ? launch->count : launch->last_count;

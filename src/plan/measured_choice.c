@@ -13,7 +13,7 @@
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
 
-/* Whether the family rounds the inputs of this product, as TGL_COMPUTE_ACCURATE and
+/* Whether the family rounds the inputs of this product, which TGL_COMPUTE_ACCURATE and
  * TGL_COMPUTE_TF32 permit. */
 static bool is_rounding(const tgl_family *family, const tgl_shape *shape, const tgl_chip *chip)
 {
@@ -44,8 +44,8 @@ bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape, const tgl_
     return true;
 }
 
-/* *c := the candidate that a line of the wisdom has measured. False: the planner could not have
- * chosen it for this request. */
+/* Makes the candidate that a line of the wisdom was measured with. False: the planner could not
+ * have chosen it for this request. */
 static bool make_candidate(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                            const tgl_candidate *choice, const tgl_measured *line, tgl_candidate *c)
 {
@@ -59,15 +59,15 @@ static bool make_candidate(const tgl_chip *chip, const tgl_shape *shape, const t
            strcmp(tgl_candidate_string(c, kernel, sizeof kernel), line->kernel) == 0;
 }
 
-/* Counts a line of the wisdom that may not be used, and notes why. */
+/* Counts a stale line of the wisdom, and keeps the reason. */
 static void note_stale(tgl_consulted *said, const char *why)
 {
     said->stale++;
     said->why_stale = why;
 }
 
-/* Considers a line of the wisdom. Is called for the fastest kernel first. own: the kernel string of
- * the planner's choice without the wisdom. */
+/* Considers a line of the wisdom. The caller passes the fastest kernels first, so that the first
+ * usable line determines *best. own: the kernel string of the planner's choice without wisdom. */
 static void consider(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                      const tgl_candidate *choice, const char *own, const tgl_measured *line,
                      tgl_consulted *said, tgl_candidate *best)
@@ -98,7 +98,7 @@ void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl
     char own[TGL_KERNEL_STRING_SIZE];
     tgl_measured *lines;
     tgl_candidate best;
-    int faster = 0; /* unusable lines of candidates that are faster than the chosen one */
+    int faster = 0; /* lines that cannot be used and are faster than the chosen one */
     *said = (tgl_consulted){.measured = 0};
     if (choice->rejected != NULL) return;
     const int count = tgl_wisdom_find(request->wisdom, shape, &lines);
@@ -111,8 +111,9 @@ void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl
         if (said->chosen.kernel == NULL) faster = said->unusable;
     }
     free(lines);
-    /* If the fastest candidates cannot be chosen, perhaps because of the request's workspace, the
-     * others count only if the planner's own choice is among them. */
+    /* If the fastest candidates cannot be chosen (for example because of the workspace limit), the
+     * remaining times are used only if the planner's own choice was measured, too. Otherwise it
+     * might be faster than all of them. */
     if (faster > 0 && !said->has_choice) said->chosen.kernel = NULL;
     if (said->chosen.kernel == NULL) return;
     *choice = best;
@@ -121,15 +122,15 @@ void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
-/* Candidates that are predicted to take more than this many times as long as the choice are not
- * measured. Predictions were wrong by up to a factor of 3. */
+/* A candidate is not measured if its predicted time exceeds this factor times that of the choice.
+ * The factor is large, because predictions were wrong by up to a factor of 3. */
 static const double MUCH_SLOWER = 4;
 
-/* A candidate while the list is made. */
+/* An entry of a list of candidates to measure. */
 typedef struct ranked_candidate {
     tgl_candidate candidate;
     char kernel[TGL_KERNEL_STRING_SIZE];
-    bool is_first; /* the best of its family */
+    bool is_first; /* it is the best candidate of its family */
 } ranked_candidate;
 
 typedef struct candidate_list {
@@ -185,8 +186,8 @@ static void mark_first_of_families(candidate_list *list)
     }
 }
 
-/* Appends the candidates of the list to out[0..count-1], except those whose kernel string is there
- * already. Returns the new number of candidates. */
+/* Appends the candidates of the list to out[0..count-1], except those whose kernel string is
+ * already in out. Returns the new number of candidates. */
 static int copy_list(const candidate_list *list, int count, tgl_candidate *out)
 {
     char other[TGL_KERNEL_STRING_SIZE];
@@ -200,7 +201,7 @@ static int copy_list(const candidate_list *list, int count, tgl_candidate *out)
     return count;
 }
 
-/* Allocates a list and the caller's array, for `room` candidates each. False: no memory. */
+/* Allocates a list and the caller's array for `room` candidates each. False: out of memory. */
 static bool allocate(int room, candidate_list *list, tgl_candidate **out)
 {
     *list = (candidate_list){.items = calloc((size_t)room + 1, sizeof *list->items), .room = room};
@@ -230,7 +231,7 @@ int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tg
 
 /* ---- Variants -------------------------------------------------------------------------------- */
 
-/* The index of an option of the family; -1: it has no such option. */
+/* The index of an option in family->options; -1: the family has no such option. */
 static int option_of(const tgl_family *family, const char *name)
 {
     for (int i = 0; family->options[i] != NULL; i++)
@@ -238,8 +239,8 @@ static int option_of(const tgl_family *family, const char *name)
     return -1;
 }
 
-/* Adds the candidate with another value of an option. What the planner has chosen for `whole`, a
- * number of tiles, depends on the other options and is chosen again. */
+/* Adds the candidate with another value of one option. The option `whole`, a number of tiles,
+ * depends on the other options: if the planner has chosen it, it is chosen again. */
 static void add_variant(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                         const tgl_candidate *choice, const tgl_request *of, int option, int value,
                         candidate_list *list)

@@ -12,12 +12,12 @@
 #include <limits.h>
 #include <math.h>
 
-static const double STRIP_SECONDS = 1e-6; /* seconds that each strip's launch adds */
-/* If launches overlap, SMs without tiles hide a part of a strip's time. The strip adds this
- * fraction of the other part to the time of the product. */
+static const double STRIP_SECONDS = 1e-6; /* launch overhead of each strip, in seconds */
+/* A strip that overlaps with the tiles runs partly on SMs without tiles. The rest of the strip's
+ * time increases the time of the product by this fraction of it. */
 static const double STRIP_SHARE = 0.6;
-/* Time penalty for strip candidates with one block per SM: such a block has to wait for an SM
- * without tiles. */
+/* Factor on the time of strip candidates with one block per SM, because such a block has to wait
+ * until an SM has no tiles any more. */
 static const double ONE_BLOCK_PENALTY = 1.2;
 
 /* ---- One candidate --------------------------------------------------------------------------- */
@@ -29,8 +29,8 @@ static bool has_fixed_options(const tgl_choice *choice)
     return false;
 }
 
-/* The best candidate for a strip (rows or columns beyond the whole tiles) of this size, if `room`
- * bytes of workspace are free. It is also the best one for less room, if its workspace fits. */
+/* A result of search_for_strip(): the best candidate for a strip of m x n if `room` bytes of
+ * workspace are free. With less room it is still the best one, provided that its workspace fits. */
 typedef struct kept_strip {
     int64_t m, n, room;
     tgl_choice choice;
@@ -39,8 +39,8 @@ typedef struct kept_strip {
     int64_t workspace_bytes;
 } kept_strip;
 
-/* The state of one search for the best candidate. `strips` keeps the candidates that were found for
- * strips, because tiles of different sizes often leave the same strip. */
+/* The state of a search for the best candidate of a product. strips: results of search_for_strip(),
+ * because tiles of different sizes often leave the same strip. */
 enum { STRIPS_KEPT = 16 };
 typedef struct planning {
     const tgl_chip *chip;
@@ -51,8 +51,7 @@ typedef struct planning {
     int strip_count;
 } planning;
 
-/* A lower bound of the seconds of all candidates of the configuration, with the options that are
- * searched and without strips. */
+/* A lower bound of the time of a configuration, in seconds, over all options and without strips. */
 static double least_seconds(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice)
 {
     return choice->family->least_seconds == NULL
@@ -60,8 +59,8 @@ static double least_seconds(const tgl_chip *chip, const tgl_shape *shape, const 
                : choice->family->least_seconds(chip, shape, choice);
 }
 
-/* The best candidate of a configuration for the whole shape, without strips. has_strips: strips
- * will be added. */
+/* The best candidate of a configuration for the whole shape, without strips. has_strips: true if
+ * the caller will add strips. */
 static void choose_whole(const planning *p, const tgl_shape *shape, const tgl_choice *asked,
                          bool has_strips, int64_t workspace_max, tgl_candidate *best)
 {
@@ -96,14 +95,14 @@ static const char *no_strips_reason(const tgl_family *family, const tgl_shape *s
     return NULL;
 }
 
-/* The number of rows or columns beyond the last whole tile if a strip can compute them, else 0. */
+/* The number of rows or columns beyond the last whole tile, if a strip can compute them; else 0. */
 static int64_t strip_width(int64_t size, int tile)
 {
     return size > tile && size % tile <= TGL_STRIP_WIDTH_MAX ? size % tile : 0;
 }
 
-/* Divides D into whole tiles (*tiles) and strips: the columns right of the tiles, the rows below
- * them. Returns the number of strips. If it is 0, *why is the reason. */
+/* Divides D into whole tiles (*tiles) and strips: the columns to the right of the tiles, and the
+ * rows below them. Returns the number of strips; if it is 0, *why is the reason. */
 static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectangle *tiles,
                        tgl_rectangle strips[TGL_STRIPS_MAX], const char **why)
 {
@@ -120,8 +119,9 @@ static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectang
     return count;
 }
 
-/* The best candidate for a strip with this number of rows or columns. Kernels with one block per SM
- * must be much faster to be chosen, because such a block waits for an SM without tiles. */
+/* The best candidate of all families for a strip of this shape. A candidate with one block per SM
+ * must be faster by the factor ONE_BLOCK_PENALTY, because such a block has to wait for an SM
+ * without tiles. */
 static void search_for_strip(const planning *p, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
 {
@@ -138,7 +138,8 @@ static void search_for_strip(const planning *p, const tgl_shape *shape, int64_t 
     }
 }
 
-/* The result of search_for_strip(), kept for later calls with the same size. */
+/* As search_for_strip(), but keeps the result for later calls with the same size. room: free bytes
+ * of workspace. */
 static const kept_strip *choose_for_strip(planning *p, const tgl_shape *shape, int64_t room)
 {
     for (int i = 0; i < p->strip_count; i++) {
@@ -155,7 +156,7 @@ static const kept_strip *choose_for_strip(planning *p, const tgl_shape *shape, i
     return made;
 }
 
-/* SM time that the last wave leaves idle, as seconds of the whole chip. */
+/* The time that the SMs are idle in the last wave, as seconds of the whole chip. */
 static double idle_seconds(const tgl_chip *chip, const tgl_candidate *c)
 {
     const double rounds = ceil(c->blocks / chip->sms);
@@ -163,9 +164,9 @@ static double idle_seconds(const tgl_chip *chip, const tgl_candidate *c)
     return c->compute * (1 - c->blocks / (rounds * chip->sms));
 }
 
-/* Adds a strip to the candidate. If launches may overlap, the strip starts when the last block of
- * tiles has started, and uses the idle SMs first. Otherwise it starts when all tiles are complete.
- */
+/* Adds a strip to the candidate, and the strip's time. If launches can overlap, the strip starts
+ * when the last block of tiles has started, and uses the idle SMs first. Otherwise it starts when
+ * all tiles have ended. */
 static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const kept_strip *alone,
                       tgl_candidate *c)
 {
@@ -184,8 +185,8 @@ static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const kep
     c->seconds += strip->adds;
 }
 
-/* The best candidate of a configuration with all its strips; best->rejected if there is none.
- * without: the best candidate without strips, which the result must beat; NULL if strips are
+/* The best candidate of a configuration with all its strips; best->rejected is set if there is
+ * none. without: the best candidate without strips, which the result must beat; NULL if strips are
  * required. */
 static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_choice *asked,
                                const tgl_candidate *without, tgl_candidate *best)
@@ -255,8 +256,9 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
 
 /* ---- The choice ------------------------------------------------------------------------------ */
 
-/* Compares a configuration with the best of those so far. Of candidates with equal predictions, the
- * configuration with the lowest index is chosen. *best_index: the index of *best. */
+/* Compares the best candidate of configuration `index` with *best. Of equal predictions the one
+ * with the lowest index wins, whatever the order of comparison. *best_index: the configuration of
+ * *best. */
 static void compare(planning *p, const tgl_shape *shape, int index, tgl_candidate *c,
                     tgl_candidate *best, int *best_index)
 {
@@ -271,7 +273,7 @@ static void compare(planning *p, const tgl_shape *shape, int index, tgl_candidat
     if (best->rejected == NULL) p->limit = best->seconds;
 }
 
-/* A lower bound of the seconds of all candidates of a configuration, with and without strips. */
+/* A lower bound of the time of a configuration, in seconds, with or without strips. */
 static double least_of(const planning *p, const tgl_shape *shape, const tgl_choice *choice)
 {
     tgl_rectangle tiles, strips[TGL_STRIPS_MAX];
@@ -284,8 +286,7 @@ static double least_of(const planning *p, const tgl_shape *shape, const tgl_choi
     return fmin(whole, least_seconds(p->chip, &most, choice) + count * STRIP_SECONDS);
 }
 
-/* The configurations that are still to be compared, with lower bounds of their predicted seconds.
- */
+/* The configurations that have not been compared yet, with lower bounds of their times. */
 enum { CONFIGURATIONS_MAX = 256 };
 typedef struct ranking {
     struct ranked {
@@ -295,8 +296,8 @@ typedef struct ranking {
     int count;
 } ranking;
 
-/* Takes the configuration of first, ..., end - 1 with the smallest lower bound out of the ranking,
- * and all that cannot be the best any more. -1: none is left. */
+/* Removes from the ranking the configuration in [first, end) with the smallest lower bound, and all
+ * whose bound exceeds `limit`. Returns the index of that configuration; -1: none is left. */
 static int take_first(ranking *r, int first, int end, double limit)
 {
     int kept = 0, next = -1;
@@ -317,9 +318,9 @@ static int take_first(ranking *r, int first, int end, double limit)
     return index;
 }
 
-/* Compares the configurations of the ranking, from the smallest lower bound on, until none can be
- * faster than the best so far. The one with the smallest bound in each family is compared first,
- * because the bounds of some families are closer to the predictions than those of others. */
+/* Compares the configurations of the ranking in order of their lower bounds, until no bound is
+ * below the best time. Begins with the first configuration of each family, because the bounds of
+ * some families are closer to their predictions than those of others. */
 static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_candidate *best,
                            int *best_index)
 {
@@ -337,7 +338,7 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
 }
 
 /* The best candidate by predicted time. Configurations that are made for few rows or columns
- * (tgl_family.lines) are compared first. */
+ * (tgl_family.lines) are compared first: if one supports the product, most others are skipped. */
 static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
@@ -361,8 +362,8 @@ static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate 
     compare_ranked(p, shape, &r, best, &best_index);
 }
 
-/* Replaces the choice by that of the tuned table if the table has an entry for this shape or a
- * similar one. If the entry is for this shape, strips are as in the entry, else as predicted. */
+/* Replaces the choice if the tuned table has an entry for this shape or a similar one. Strips are
+ * as in the entry if it is for this shape, else as predicted. */
 static void consult_tuned(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const char *chip = p->chip->name;

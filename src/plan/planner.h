@@ -15,15 +15,15 @@
 tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
                                 const tgl_request *request, tgl_candidate *choice);
 
-/* The best candidate of one configuration, rejected or not; strips as in tgl_request. */
+/* The best candidate of one configuration; it may be rejected. strips: as in tgl_request. */
 void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                          int strips, int64_t workspace_max, tgl_candidate *best);
 
-/* The partition of D that the candidate's own family computes: all of D except the strips. */
+/* The part of D that the candidate's own family computes: D without the strips. */
 tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *candidate);
 
-/* *list := the launches of a candidate that is not rejected. The caller frees it. TGL_NO_MEMORY;
- * TGL_GRID_TOO_LARGE. */
+/* Makes the launch list of a candidate that is not rejected. The caller frees it. Returns TGL_OK,
+ * TGL_NO_MEMORY or TGL_GRID_TOO_LARGE. */
 tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked,
                             const tgl_candidate *candidate, tgl_launch_list *list);
 

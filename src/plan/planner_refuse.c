@@ -6,8 +6,8 @@
 #include "plan/limits.h"
 #include "problem/describe.h"
 
-/* NULL, or why kernels cannot compute the groups. Geometries are found for groups of equal size;
- * all groups together have limits, too. */
+/* Why no kernel can compute these groups, a static text; NULL: kernels can. The planner assumes
+ * groups of equal size; these limits apply to all groups together. */
 static const char *groups_fault(const tgl_shape *s)
 {
     if (s->grouping == TGL_GROUPED_NONE) return NULL;
@@ -18,7 +18,8 @@ static const char *groups_fault(const tgl_shape *s)
                : NULL;
 }
 
-/* NULL, or the reason of the first family if no family supports the problem and chip. */
+/* The reason of the first family (*said_by) if no family supports the problem on the chip; NULL:
+ * some family does. */
 static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *shape,
                                       const tgl_family **said_by)
 {

@@ -12,13 +12,13 @@ static const tgl_tuned table[] = {
 #include "plan/tuned_h200.inc"
 };
 
-/* Maximum distance of a similar shape. The distance is the sum over m, n, k and batch of
- * |log2(ratio)|. 0.5 is a factor of 1.4 in one dimension, or of 1.12 in each of three. */
+/* Maximum distance of a similar shape. distance = sum over m, n, k and batch of |log2(ratio)|; 0.5
+ * is a factor of 1.4 in one dimension, or of 1.12 in each of three. */
 static const double NEAR = 0.5;
-/* How much slower than the best candidate an entry for a similar shape may be, by prediction. */
+/* Maximum ratio of predicted times: an entry for a similar shape / the best candidate. */
 static const double SLOWER = 1.1;
 
-enum { WIDE_BYTES = 16 }; /* of the widest copies and stores */
+enum { WIDE_BYTES = 16 }; /* bytes of the widest copies and stores of the kernels */
 
 const tgl_tuned *tgl_tuned_at(int index)
 {
@@ -26,14 +26,14 @@ const tgl_tuned *tgl_tuned_at(int index)
     return index >= 0 && index < rows ? &table[index] : NULL;
 }
 
-/* Whether a line length of this number of elements allows the widest copies. */
+/* Whether rows of this many elements can be copied with the widest instructions. */
 static bool is_wide(const tgl_shape *s, int64_t elements)
 {
     return elements * (int64_t)tgl_type_size(s->type_d) % WIDE_BYTES == 0;
 }
 
-/* Whether both shapes allow the same copy widths along M and N: tiles for wide copies are slow with
- * single elements, and the other way round. */
+/* Whether both shapes allow the same copy widths along M and N. Tiles for wide copies are slow with
+ * single elements, and the reverse. */
 static bool is_alike(const tgl_tuned *row, const tgl_shape *s)
 {
     const int64_t a = s->trans_a ? s->m : 0, row_a = s->trans_a ? row->m : 0;
@@ -46,15 +46,16 @@ static double log2_ratio(int64_t x, int64_t y)
     return fabs(log2((double)x / (double)y));
 }
 
-/* Whether two sizes alone are more than NEAR apart: a factor of 2 is a distance of 1. */
+/* Whether two sizes alone are farther apart than NEAR; a factor of 2 has the distance 1. */
 static bool is_far(int64_t x, int64_t y)
 {
     return x > 2 * y || y > 2 * x;
 }
 
-/* The type as it is in the table: "tf32" for F32 that may be rounded to TF32, for which there are
- * other kernels; "bf16" for f16 as well, whose kernels are the same, and "e4m3" for e5m2, unless
- * sums are not promoted: the kernels of FAST have other tiles. */
+/* The type as the table names it:
+ *   "tf32"   F32 that may be rounded to TF32, which has kernels of its own
+ *   "bf16"   bf16 and f16, which have the same kernels
+ *   "e4m3"   e4m3 and e5m2; "fast" with TGL_COMPUTE_FAST, whose kernels have other tiles */
 static const char *tuned_type(const tgl_shape *s)
 {
     const bool is_tf32 = s->type_a == TGL_F32 && s->compute == TGL_COMPUTE_TF32;
@@ -62,8 +63,8 @@ static const char *tuned_type(const tgl_shape *s)
     return is_tf32 ? "tf32" : s->type_a == TGL_F16 ? "bf16" : tgl_type_name(s->type_a);
 }
 
-/* Whether the results have the type of those that were measured: that of A and B, or of 8-bit types
- * int32 and any type of 16 bits. */
+/* Whether C and D have the types that were measured: those of A and B; int32 for int8; any 16-bit
+ * type for 8-bit floating-point types. */
 static bool has_measured_results(const tgl_shape *s)
 {
     if (tgl_type_is_f8(s->type_a))
@@ -80,8 +81,8 @@ static bool is_of_type(const tgl_tuned *row, const tgl_shape *s)
            (row->layout[0] == 'T') == s->trans_a && (row->layout[1] == 'T') == s->trans_b;
 }
 
-/* The chip whose rows serve a chip. An H100 is an H200 with a slower memory and less L2: its tensor
- * cores are the same, and the rows are only advice there (tgl_tuned_is_for()). */
+/* The chip whose table rows are used for a chip. The rows of H200 are used as advice for H100,
+ * which has the same tensor cores, but a slower memory and less L2 (tgl_tuned_is_for()). */
 static const char *measured_chip(const char *chip)
 {
     return strcmp(chip, "h100") == 0 ? "h200" : chip;
@@ -107,8 +108,8 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s, const tgl_
     return nearest;
 }
 
-/* Whether the matrix allows the widest copies if and only if the measured one did. The measured
- * matrices were contiguous, with lines of `row` elements. */
+/* Whether the matrix allows the same copy width as the measured one, which was contiguous with rows
+ * of `row` elements. */
 static bool has_measured_width(const tgl_shape *s, int64_t row, int64_t lines, int64_t ld,
                                int64_t stride)
 {

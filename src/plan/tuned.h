@@ -9,30 +9,30 @@
 #include "plan/family.h"
 
 typedef struct tgl_tuned {
-    char chip[8];   /* as in tgl_chip: "h200" */
-    char type[5];   /* type of A, B, C and D: "f32"; "tf32": F32 that may be rounded to TF32;
-                       "bf16": bf16 or f16 */
-    char layout[3]; /* transposes of A and B: "NT" means that B is transposed */
+    char chip[8];   /* name as in tgl_chip: "h200" */
+    char type[5];   /* type of A, B, C and D as in tuned_type() of tuned.c: "f32"; "tf32": F32 that
+                       may be rounded to TF32; "bf16": bf16 or f16 */
+    char layout[3]; /* transposes of A and B: "NT" if only B is transposed */
     int m, n, k, batch;
     const char *kernel; /* a kernel string: "simt_128x256x8:splits=4,strips=0" */
 } tgl_tuned;
 
-/* The entries of the table: index 0, 1, ... until NULL. */
+/* Entry `index` of the table; NULL beyond the last one. */
 const tgl_tuned *tgl_tuned_at(int index);
 
-/* The entry for this chip whose shape is most similar, without considering the entry `except`
- * (NULL: all are considered). NULL if no shape is similar enough. */
+/* The entry for this chip with the most similar shape; NULL if none is similar enough. except: an
+ * entry to ignore, or NULL. */
 const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *shape, const tgl_tuned *except);
 
-/* Whether the entry was measured on this chip for exactly this shape. Entries are measured with
- * contiguous matrices, D = C, a strided batch and no epilogue. Other products of the same sizes
+/* Whether the entry was measured on this chip for exactly this product. Entries are measured with
+ * contiguous matrices, D = C, a strided batch and no epilogue. Other products of the same size also
  * match if they allow the same widths of copies and stores. */
 bool tgl_tuned_is_for(const tgl_tuned *row, const char *chip, const tgl_shape *shape);
 
-/* Whether the planner should use the entry instead of the best candidate by prediction: it supports
- * the problem, and it was measured for exactly this product or is not predicted to be much slower.
- * One more row of tiles, for example, can cost one more wave. Entries of f32 were measured in IEEE
- * arithmetic, without the kernels of an emulation. */
+/* Whether to use the entry instead of the best predicted candidate. It must support the problem,
+ * and be for exactly this product or not be predicted to be much slower: with a similar shape, one
+ * more row of tiles can cost one more wave. Entries of f32 were measured without emulation
+ * kernels. */
 bool tgl_tuned_holds(const tgl_tuned *row, const char *chip, const tgl_shape *shape,
                      const tgl_candidate *tuned, const tgl_candidate *predicted);
 

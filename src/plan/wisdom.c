@@ -26,15 +26,15 @@ const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE] = "0000000000000000";
 
 enum { BUCKETS = 1024, LINE_SIZE = 1024, NONE = -1 };
 
-/* A line of the file that is for this chip. */
+/* A line of the file that is for this chip, in the hash table. */
 typedef struct known_line {
-    uint64_t hash; /* of the product */
+    uint64_t hash; /* hash of `product` */
     const char *product;
     tgl_measured measured;
-    int next; /* in the same bucket, an earlier line; NONE: it is the last */
+    int next; /* index of an earlier line in the same bucket; NONE: there is none */
 } known_line;
 
-/* A text that the members of known_line point to. */
+/* A text that members of known_line point into; owned by the wisdom. */
 typedef struct chunk {
     struct chunk *next;
     char *text;
@@ -45,13 +45,13 @@ struct tgl_wisdom {
     atomic_int line_count; /* count, for readers without the lock */
     pthread_mutex_t lock;  /* protects all members below */
     tgl_line_file file;
-    const char *off; /* why there is no file, static text; NULL: there may be one */
+    const char *off; /* why there is no file, a static text; NULL: there may be one */
     char chip[160], driver[160];
     chunk *chunks;
-    const char *description; /* the latest; NULL: there was none */
+    const char *description; /* result of the last tgl_wisdom_describe(); NULL: there was none */
     known_line *lines;
     int count, room;
-    long skipped; /* lines that are not understood */
+    long skipped; /* number of lines that could not be parsed */
     int bucket[BUCKETS];
 };
 
@@ -76,13 +76,14 @@ static bool take_lock(tgl_wisdom *w)
 enum { CHIP, DRIVER, LIBRARY, SOURCE, PRODUCT, KERNEL, US, SPREAD, SAMPLES, MODE, FIELDS };
 static const char separator[] = " | ";
 
-/* Reads a decimal number such as 12.345. *value := the number times 1000. */
+/* Reads a decimal number such as 12.345; *value := 1000 * number. */
 static bool read_thousandths(const char *text, int64_t *value)
 {
     return text[0] != '.' && tgl_read_decimal(text, 3, value);
 }
 
-/* Splits a line in place. False: it does not have FIELDS fields, or bytes that are no ASCII. */
+/* Splits a line into fields in place. False: it has not FIELDS fields, or contains bytes that are
+ * not printable ASCII. */
 static bool split(char *line, char *fields[FIELDS])
 {
     for (const char *at = line; *at != '\0'; at++)
@@ -104,7 +105,7 @@ static bool read_mode(const char *text, bool *is_sustained)
     return *is_sustained || strcmp(text, "burst") == 0;
 }
 
-/* Reads the fields from SOURCE on, without PRODUCT. */
+/* Parses the fields from SOURCE on, except PRODUCT. False: a field is invalid. */
 static bool read_measured(char *const fields[FIELDS], tgl_measured *m)
 {
     int64_t us, spread, samples;
@@ -177,7 +178,7 @@ static void take_line(tgl_wisdom *w, char *line)
     keep_line(w, fields[PRODUCT], &m);
 }
 
-/* Keeps a text until the wisdom is closed. False: no memory, and the text is freed. */
+/* Keeps a text until the wisdom is closed. False: out of memory, and the text has been freed. */
 static bool keep_text(tgl_wisdom *w, char *text)
 {
     chunk *made = text != NULL ? malloc(sizeof *made) : NULL;
@@ -190,7 +191,7 @@ static bool keep_text(tgl_wisdom *w, char *text)
     return true;
 }
 
-/* Reads lines, whose text becomes a chunk of the wisdom. A line with a zero byte ends there. */
+/* Parses lines. `text` becomes a chunk of the wisdom. A zero byte ends a line, too. */
 static void take_text(tgl_wisdom *w, char *text, size_t size)
 {
     if (!keep_text(w, text)) return;
@@ -314,7 +315,7 @@ static int by_use(const void *x, const void *y)
     return strcmp(a->kernel, b->kernel);
 }
 
-/* Whether a later line replaces this one. */
+/* Whether found[] already has a later measurement of the candidate of this line. */
 static bool is_replaced(const tgl_measured *found, int count, const tgl_measured *m)
 {
     for (int i = 0; i < count; i++)
@@ -325,8 +326,8 @@ static bool is_replaced(const tgl_measured *found, int count, const tgl_measured
     return false;
 }
 
-/* The lines of a product, the latest first: those of kernels, or, if peers, those of other
- * libraries. found: NULL: only counts them. */
+/* Collects the lines of a product, the latest first. peers: true for lines of other libraries,
+ * false for lines of kernels. found: the result, or NULL to count the lines only. */
 static int collect(const tgl_wisdom *w, const char *product, bool peers, tgl_measured *found)
 {
     const uint64_t hash = hash_of(product);
@@ -443,7 +444,7 @@ static void add_text(tgl_sha256 *hash, const char *text)
     tgl_sha256_add(hash, text, strlen(text) + 1);
 }
 
-/* All headers, as in the key of a compiled kernel (nvrtc_compile.c). */
+/* Adds the digests of all headers, as the key of a compiled kernel does (nvrtc_compile.c). */
 static void add_headers(tgl_sha256 *hash)
 {
     for (const tgl_source_file *file = tgl_source_files; file->name != NULL; file++)

@@ -42,33 +42,32 @@ typedef struct tgl_measured {
     double seconds, spread;       /* spread: a fraction of seconds */
     int samples;
     bool is_sustained;
-    const char *stale; /* why the line is not used, static text; NULL: it may be used */
+    const char *stale; /* why the line is not used, a static text; NULL: it may be used */
 } tgl_measured;
 
-/* The measured times in the file that are of one chip. Several threads may use a wisdom at the same
- * time. All functions accept NULL as an empty wisdom. */
+/* The measured times of one chip in the file. Thread-safe. All functions accept NULL as an empty
+ * wisdom. */
 typedef struct tgl_wisdom tgl_wisdom;
 
 /* chip, driver: as in a line. Creates no folder. NULL: no memory. */
 tgl_wisdom *tgl_wisdom_open(const char *chip, const char *driver);
 void tgl_wisdom_close(tgl_wisdom *wisdom);
 
-/* The file's path and the number of lines, or "off (reason)". The text is valid until the wisdom is
- * closed. */
+/* The file's path and the number of lines, or "off (reason)". Valid until the wisdom is closed. */
 const char *tgl_wisdom_describe(tgl_wisdom *wisdom);
 
 /* Before something is measured: makes the folder of the disk cache if the file is there, and reads
  * the lines that other processes have added. */
 void tgl_wisdom_refresh(tgl_wisdom *wisdom);
 
-/* Whether the file exists and may not be changed: then nothing is measured, and plans keep their
- * bits. */
+/* Whether the file exists and must not be changed. Nothing is measured then, so that plans stay the
+ * same. */
 bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
 
-/* *found := the lines of kernels for a product on this chip, in an array that the caller frees:
- * first those that may be used. Among these, sustained ones (measured at the power limit) are
- * before bursts, and faster ones before slower ones. Kernel strings are valid as long as the wisdom
- * is open. Returns the number of lines; 0 also without memory. */
+/* Lists the lines of kernels for a product on this chip; the caller frees *found. Order: usable
+ * lines first; of these, sustained ones (measured at the power limit) before bursts, then faster
+ * ones before slower ones. Kernel strings are valid until the wisdom is closed. Returns the number
+ * of lines; 0 if memory is exhausted, too. */
 int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
 
 /* Calls visit() for each product on this chip whose key (tgl_shape_key()) begins with `types`, with
@@ -89,14 +88,15 @@ bool tgl_wisdom_is_empty(tgl_wisdom *wisdom);
 bool tgl_wisdom_peer(tgl_wisdom *wisdom, const tgl_shape *shape, bool is_sustained,
                      tgl_measured *peer);
 
-/* The values of tgl_measured.kernel and .source in a line with the time of another library. */
+/* tgl_measured.kernel and .source in a line with the time of another library. */
 extern const char tgl_wisdom_peer_kernel[];
 extern const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE];
 
-/* Remembers a measurement, and appends it to the file if that is possible. */
+/* Keeps a measurement in memory, and appends it to the file if the file can be written. */
 void tgl_wisdom_add(tgl_wisdom *wisdom, const tgl_shape *shape, const tgl_measured *measured);
 
-/* What the kernels of a launch list are compiled from, in hexadecimal. */
+/* Writes a hash, in hexadecimal, of everything that the kernels of a launch list are compiled
+ * from. */
 void tgl_wisdom_source(const tgl_launch_list *list, char source[TGL_SOURCE_SIZE]);
 
 #endif

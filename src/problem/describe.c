@@ -4,7 +4,7 @@
  */
 #include "problem/describe.h"
 
-/* Bytes of all matrices if each is moved once. C counts only if D is another matrix. */
+/* Bytes of all matrices, each counted once. C is counted only if D is another matrix. */
 static double bytes_moved(const tgl_shape *given)
 {
     const tgl_shape even = tgl_shape_of_even_groups(given), *s = &even;
@@ -15,7 +15,7 @@ static double bytes_moved(const tgl_shape *given)
             (s->in_place ? 0 : m * n * (double)tgl_type_size(s->type_c)));
 }
 
-/* A complex multiply-add is four real ones. */
+/* 2 operations per multiply-add; 8 for complex types, whose multiply-add is four real ones. */
 double tgl_shape_flops(const tgl_shape *shape)
 {
     const tgl_shape s = tgl_shape_of_even_groups(shape);

@@ -8,13 +8,13 @@
 #include "base/text.h"
 #include "problem/shape.h"
 
-/* Floating-point operations of all products of the batch. */
+/* The floating-point operations of all products of the batch. */
 double tgl_shape_flops(const tgl_shape *shape);
 
-/* Writes "f32" if A, B, C and D are of one type, else the type of each. */
+/* Writes the types of A, B, C and D: "f32" if all are equal, else each of them. */
 void tgl_text_types(tgl_text *out, const tgl_shape *shape);
 
-/* Writes the problem's formula, types, sizes, arithmetic intensity and epilogue to *out. */
+/* Writes the problem's formula, types, sizes, arithmetic intensity and epilogue. */
 void tgl_text_problem(tgl_text *out, const tgl_shape *shape);
 
 #endif

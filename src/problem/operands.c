@@ -9,10 +9,10 @@
 #include <math.h>
 #include <stddef.h>
 
-/* The smallest tgl_operands that is accepted. */
+/* The smallest accepted size of tgl_operands: that of the first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);
 
-/* NULL if the pointer is valid for elements of this type, else what is wrong with it. */
+/* What is wrong with a pointer to elements of this type; NULL: it is valid. */
 static const char *pointer_fault(const void *pointer, tgl_type type)
 {
     if (pointer == NULL) return "is NULL";
@@ -30,8 +30,8 @@ tgl_status tgl_pointer_check(const char *name, tgl_status status, const void *po
 
 /* ---- Scalars --------------------------------------------------------------------------------- */
 
-/* Without `volatile`, GCC 12 at -O3 keeps alpha and beta in one vector register and drops the
- * conversion to float and back. */
+/* Rounds to f32. Without `volatile`, GCC 12 at -O3 keeps alpha and beta in one vector register and
+ * omits the conversion. */
 static double rounded_to_f32(double value)
 {
     volatile float narrow = (float)value;
@@ -53,7 +53,7 @@ bool tgl_scalar_is_zero(const void *scalar, tgl_type type)
     return doubles[0] == 0 && !(is_complex && doubles[1] != 0);
 }
 
-/* Checks an alpha or beta that is given in host memory. Products with int32 sums need integers. */
+/* Checks alpha or beta in host memory. It must be an integer if sums are int32. */
 static tgl_status check_host_scalar(const tgl_shape *s, const char *name, double value, double imag)
 {
     if (imag != 0 && !tgl_type_is_complex(s->type_accumulate))
@@ -80,7 +80,7 @@ static tgl_status check_scalars(const tgl_shape *s, const tgl_operands *o)
     return tgl_pointer_check("beta_at", TGL_BAD_SCALAR, o->beta_at, type);
 }
 
-/* Sets the scalars and has_product of *run. Returns whether C is read. */
+/* Sets the scalars and has_product of *run. Returns whether the run reads C. */
 static bool take_scalars(const tgl_shape *s, const tgl_operands *o, tgl_run *run)
 {
     run->at[TGL_AT_ALPHA] = o->alpha_at;
@@ -91,7 +91,8 @@ static bool take_scalars(const tgl_shape *s, const tgl_operands *o, tgl_run *run
         run->has_product = s->k > 0;
         return o->beta_at != NULL;
     }
-    run->alpha = s->k > 0 ? tgl_scalar_round(s, o->alpha) : 0; /* k == 0: C := beta*C */
+    run->alpha = s->k > 0 ? tgl_scalar_round(s, o->alpha) : 0; /* with k == 0 the result is
+                                                                  beta*C */
     run->beta = tgl_scalar_round(s, o->beta);
     if (tgl_type_is_complex(s->type_accumulate)) {
         run->alpha_imag = s->k > 0 ? tgl_scalar_round(s, o->alpha_imag) : 0;
@@ -103,7 +104,7 @@ static bool take_scalars(const tgl_shape *s, const tgl_operands *o, tgl_run *run
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* Returns an error for operands that the plan does not use. */
+/* Returns an error if an operand is given that the plan does not use. */
 static tgl_status check_kinds(const tgl_shape *s, const tgl_operands *o)
 {
     if (s->pointers && (o->A != NULL || o->B != NULL || o->C != NULL || o->D != NULL))
@@ -166,7 +167,7 @@ static tgl_status check_pointers_array(const char *name, tgl_status status, cons
     return tgl_fail(status, "%s is not aligned to its element size", name);
 }
 
-/* Checks A, B, C or D: the matrix, or the array of pointers to matrices. */
+/* Checks the pointer to A, B, C or D, or to the array of pointers to matrices. */
 static tgl_status check_matrix(const tgl_shape *s, const char *name, const char *array_name,
                                tgl_status status, const void *matrix, const void *array,
                                tgl_type type)
@@ -199,7 +200,7 @@ static tgl_status check_used(const tgl_shape *s, const tgl_operands *o, bool has
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* Sets all pointers of *run except those of the scalars. */
+/* Sets all pointers of *run but those of the scalars. */
 static void take_pointers(const tgl_shape *s, const tgl_operands *o, bool reads_c, tgl_run *run)
 {
     const bool swapped = s->swapped, has_product = run->has_product, in_place = s->in_place;
@@ -243,12 +244,13 @@ tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_ru
     TGL_TRY(check_amax(s, o));
     const bool reads_c = take_scalars(s, o, run);
     TGL_TRY(check_used(s, o, run->has_product, reads_c));
-    take_pointers(s, o, reads_c, run); /* sets every member, so *run need not be cleared */
+    take_pointers(s, o, reads_c, run); /* this sets every member of run->at and run->kept, so *run
+                                          need not be cleared */
     return TGL_OK;
 }
 
-/* Checks each pointer of an array. name: the letter by which the caller calls the matrices.
- * promised: the alignment in bytes that the caller guarantees; 0: none. */
+/* Checks each pointer of an array. name: the caller's letter for the matrices. promised: alignment
+ * in bytes that the caller has guaranteed; 0: none. */
 static tgl_status check_array(const tgl_shape *s, const void *pointers, char name,
                               tgl_status status, tgl_type type, int64_t promised)
 {

@@ -12,14 +12,14 @@ typedef enum tgl_operand {
     TGL_AT_A,
     TGL_AT_B,
     TGL_AT_C,
-    TGL_AT_D, /* the pointer to C if D is C (in_place) */
+    TGL_AT_D, /* equal to the pointer to C if D is C (in_place) */
     TGL_AT_A_ARRAY,
     TGL_AT_B_ARRAY,
     TGL_AT_C_ARRAY,
     TGL_AT_D_ARRAY,
     TGL_AT_BIAS,
     TGL_AT_RESIDUAL,
-    TGL_AT_ALPHA, /* alpha and beta in device memory; NULL with host scalars */
+    TGL_AT_ALPHA, /* alpha and beta in device memory; NULL if the host gives them */
     TGL_AT_BETA,
     TGL_AT_SCALE_A,
     TGL_AT_SCALE_B,
@@ -29,21 +29,25 @@ typedef enum tgl_operand {
     TGL_OPERANDS
 } tgl_operand;
 
-enum { TGL_KEPT_OPERANDS = 2 }; /* A and B: tgl_operand_prepare() can run their pre-passes */
+enum { TGL_KEPT_OPERANDS = 2 }; /* A and B: tgl_operand_prepare() runs their pre-passes */
 
-/* The operands of one run, in terms of the normalised shape. */
+/* The operands of one run, exchanged as the normalised shape requires. */
 typedef struct tgl_run {
-    double alpha, beta; /* rounded to the accumulation type; alpha is 0 if k is 0. NaN with device
-                           scalars: the host does not know them. Of complex types the real parts */
-    double alpha_imag, beta_imag; /* as alpha and beta; 0 for real types */
-    bool has_product;             /* A and B may be read; false: the host knows that alpha is 0 */
-    const void *at[TGL_OPERANDS]; /* NULL if not used, such as A and B without a product */
-    void *workspace;              /* the caller's; NULL: the device provides it */
+    double alpha, beta; /* rounded to the accumulation type; real parts of complex types. alpha is 0
+                           if k is 0. NaN if they are in device memory, which the host does not
+                           read */
+    double alpha_imag, beta_imag; /* imaginary parts, rounded; 0 for real types */
+    bool has_product;             /* A and B are read; false: the host knows that alpha is 0 */
+    const void *at[TGL_OPERANDS]; /* pointers, indexed by tgl_operand; NULL if not used, such as A
+                                     without a product */
+    void *workspace;              /* given by the caller; NULL: the device provides it */
     size_t workspace_bytes;
-    void *kept[TGL_KEPT_OPERANDS]; /* what the pre-pass (the kernels that convert an operand) of A
-                                      or B has made in an earlier run; NULL: this run makes it */
-    bool is_preparation;  /* the run only makes kept[prepares], by the pre-pass of that operand */
-    tgl_operand prepares; /* TGL_AT_A or TGL_AT_B */
+    void *kept[TGL_KEPT_OPERANDS]; /* results of the pre-passes (kernels that convert an operand) of
+                                      A and B from an earlier run; NULL: this run executes the
+                                      pre-pass */
+    bool is_preparation;           /* the run only executes the pre-pass of one operand and writes
+                                      kept[prepares] */
+    tgl_operand prepares;          /* TGL_AT_A or TGL_AT_B */
 } tgl_run;
 
 /* Whether C is read, as far as the host knows the scalars. */
@@ -61,18 +65,18 @@ static inline void tgl_run_clear_amax(const tgl_run *run)
 /* Whether alpha or beta in memory, of this accumulation type, is 0. */
 bool tgl_scalar_is_zero(const void *scalar, tgl_type type);
 
-/* Rounds alpha or beta of the host to the accumulation type. */
+/* Rounds alpha or beta to the accumulation type. */
 double tgl_scalar_round(const tgl_shape *shape, double value);
 
-/* Returns `status`, with a message that begins with `name`, if the pointer is NULL or not aligned
- * for elements of this type. */
+/* Checks that a pointer is not NULL and is aligned for elements of this type. Returns `status` if
+ * not; the message begins with `name`. */
 tgl_status tgl_pointer_check(const char *name, tgl_status status, const void *pointer,
                              tgl_type type);
 
-/* Checks pointers and scalars of a run and converts them to the terms of the shape. */
+/* Checks the operands of a run, and converts them to *run for the normalised shape. */
 tgl_status tgl_run_make(const tgl_shape *shape, const tgl_operands *operands, tgl_run *run);
 
-/* Checks each pointer in the arrays of a run, for devices whose arrays the host can read. */
+/* Checks each pointer in the arrays of a run, on devices whose arrays the host can read. */
 tgl_status tgl_run_check_pointers(const tgl_shape *shape, const tgl_run *run);
 
 #endif

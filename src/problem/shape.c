@@ -12,16 +12,16 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-/* The smallest tgl_problem that is accepted. */
+/* The smallest accepted size of tgl_problem: that of the first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_problem, type_scale);
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
 #define BIT(type) (1U << (type))
 
-/* The table in the comment of tgl_type (tegula.h). Columns: types of A and B, the accumulation
- * type, types of C and D, types of C and D that need a scale. A set of types is a number with a bit
- * for each type. */
+/* The valid combinations of types, as in the table at tgl_type in tegula.h. Columns: types of A and
+ * B; accumulation type; types of C and D; types of C and D that require a scale factor. Sets of
+ * types are bit masks. */
 static const struct type_row {
     unsigned inputs;
     tgl_type accumulate;
@@ -38,7 +38,7 @@ static const struct type_row {
     {BIT(TGL_I8), TGL_I32, BIT(TGL_I32), BIT(TGL_I8) | BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32)},
 };
 
-/* The row for these types of A and B; NULL: the types cannot be combined. */
+/* The row for these types of A and B; NULL: they cannot be combined. */
 static const struct type_row *find_types(tgl_type a, tgl_type b)
 {
     for (size_t i = 0; i < COUNT_OF(type_rows); i++)
@@ -146,7 +146,7 @@ static bool is_conjugated(tgl_transpose trans)
     return trans == TGL_CONJ_TRANS || trans == TGL_CONJ_NO_TRANS;
 }
 
-/* Checks the enums that come before the leading dimensions in tgl_problem. */
+/* Checks the enums of tgl_problem that come before the leading dimensions. */
 static tgl_status check_enums(const tgl_problem *p)
 {
     if (p->order != TGL_ROW_MAJOR && p->order != TGL_COL_MAJOR)
@@ -168,7 +168,7 @@ static tgl_status check_enums(const tgl_problem *p)
     return TGL_OK;
 }
 
-/* A size or count: its value, its name, and the status if it is negative. */
+/* A size or count to check: its name, its value, and the status if it is negative. */
 typedef struct count {
     const char *name;
     int64_t value;
@@ -184,7 +184,8 @@ static tgl_status check_counts(const count *counts, size_t length)
     return TGL_OK;
 }
 
-/* Checks the members that describe a batch. A batch of pointers has no strides. */
+/* Checks the members that describe a batch. Strides are not used if the batch is given by
+ * pointers. */
 static tgl_status check_batch(const tgl_problem *p)
 {
     const bool strided = p->batching == TGL_STRIDED;
@@ -227,7 +228,7 @@ static const char *grouping_fault(const tgl_problem *p)
     return NULL;
 }
 
-/* Checks the grouping, and that matrices which have all groups have no stride. */
+/* Checks the grouping; matrices that contain all groups must have no stride. */
 static tgl_status check_grouping(const tgl_problem *p)
 {
     const char *fault = grouping_fault(p);
@@ -252,7 +253,8 @@ static tgl_status check_grouping(const tgl_problem *p)
 
 tgl_shape tgl_shape_of_even_groups(const tgl_shape *s)
 {
-    /* A stride that is odd says that groups may begin at any element of a contiguous dimension. */
+    /* Odd strides tell the planner that groups may begin at any element of a contiguous
+     * dimension. */
     tgl_shape even = *s;
     if (s->batch < 1) return even;
     if (s->grouping == TGL_GROUPED_ROWS) {
@@ -270,8 +272,8 @@ tgl_shape tgl_shape_of_even_groups(const tgl_shape *s)
 
 /* ---- Matrices as they are stored ------------------------------------------------------------- */
 
-/* A stored matrix: `rows` lines of `row` elements each, which begin `ld` elements apart. The
- * matrices of a batch begin `stride` elements apart. */
+/* A matrix as it is stored: `rows` lines of `row` elements, `ld` elements apart. Matrices of a
+ * batch are `stride` elements apart. */
 typedef struct stored {
     int64_t rows, row, ld, stride;
     tgl_type type;
@@ -291,7 +293,7 @@ static const struct {
     [D] = {'D', "ldd", "stride_d", TGL_BAD_LDD, TGL_BAD_STRIDE_D},
 };
 
-/* How a matrix X is stored. op(X) is rows x cols. */
+/* How a matrix X with op(X) of rows x cols is stored. */
 static stored stored_as(int64_t rows, int64_t cols, bool transposed, bool col_major, int64_t ld,
                         int64_t stride, tgl_type type)
 {
@@ -322,7 +324,7 @@ static int64_t extent(const stored *x)
     return tgl_extent(x->rows, x->row, x->ld);
 }
 
-/* Sets how A, B, C and D are stored. If the problem has no D, x[D] is x[C]. */
+/* Sets x[A] to x[D]: how the matrices are stored. x[D] is x[C] if the problem has no D. */
 static void lay_out(const tgl_problem *p, bool zero_is_tight, stored x[MATRICES])
 {
     const bool col_major = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;
@@ -351,13 +353,13 @@ static tgl_status check_leading_dimensions(const tgl_problem *p, const stored x[
     return TGL_OK;
 }
 
-/* Returns an error if two results of a batch overlap. Two layouts are valid: each result begins
- * behind the end of the one before; or results are interleaved, and ld has room for a row of each.
- * result: C or D. tgl_is_addressable() has excluded overflows. */
+/* Returns an error if results of a batch overlap. Valid: each result begins behind the end of the
+ * previous one; or the results are interleaved, with one row of each within ld. result: C or D.
+ * There is no overflow, because tgl_is_addressable() has been checked. */
 static tgl_status check_overlap(int result, const stored *x, int64_t batch)
 {
     if (batch < 2 || x->stride >= extent(x)) return TGL_OK;
-    /* The largest stride of interleaved results: their rows fit in ld. */
+    /* the largest stride of interleaved results: the rows of all of them fit in ld */
     const int64_t stride_max = (x->ld - x->row) / (batch - 1);
     if (x->stride >= x->row && x->stride <= stride_max) return TGL_OK;
     if (stride_max < x->row)
@@ -390,7 +392,8 @@ static tgl_status check_extents(const tgl_problem *p, const stored x[MATRICES])
 
 /* ---- The shape ------------------------------------------------------------------------------- */
 
-/* A column-major product is the row-major one with A and B, and m and n, exchanged. */
+/* Normalises to row-major: a column-major product becomes D^T = op(B)^T * op(A)^T, with A and B,
+ * and m and n, exchanged. */
 static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
 {
     const bool swapped = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;

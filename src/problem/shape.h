@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* The operation on an element of the result before it is stored, as in tgl_epilogue. */
+/* The epilogue of a shape: tgl_epilogue, normalised. */
 typedef struct tgl_shape_epilogue {
     tgl_bias bias; /* by row or column of the normalised D */
     tgl_activation activation;
@@ -21,39 +21,39 @@ typedef struct tgl_shape_epilogue {
     bool amax;                         /* the run stores the largest magnitude of D */
     tgl_type type_bias, type_residual; /* never 0, even without a bias or residual */
     int64_t ld_residual, stride_bias, stride_residual;
-    const char *expression; /* NULL, or the source that kernels/lib/epilogue.h includes */
+    const char *expression; /* source that kernels/lib/epilogue.h includes; NULL: none */
 } tgl_shape_epilogue;
 
-/* D := epilogue(alpha*op(A)*op(B) + beta*C) with everything row-major. A column-major product is
- * the row-major product of the transposed matrices, D^T = op(B)^T op(A)^T: A and B, and m and n,
- * are exchanged and `swapped` is set. tgl_run_make() exchanges the pointers.
+/* A normalised problem: D := epilogue(alpha*op(A)*op(B) + beta*C), row-major. A column-major
+ * product becomes the row-major product D^T = op(B)^T * op(A)^T: A and B, and m and n, are
+ * exchanged, and `swapped` is set. tgl_run_make() exchanges the pointers.
  *
  *   op(A)(i, p) = A[i*lda + p], or A[p*lda + i] if trans_a      op(A): m x k
  *   op(B)(p, j) = B[p*ldb + j], or B[j*ldb + p] if trans_b      op(B): k x n
- *   of these elements the conjugates if conj_a, conj_b (complex types only)
  *   C(i, j)     = C[i*ldc + j], D(i, j) = D[i*ldd + j]          C, D:  m x n
+ *   conj_a, conj_b: the elements of op(A), op(B) are conjugated (complex types only)
  *
- * If D is C (in_place), type_d, ldd and stride_d are those of C. api/plan_cache.c compares all
- * members. */
+ * If D is C (in_place), type_d, ldd and stride_d are those of C. A new member must be added to
+ * is_same_shape() in api/plan_cache.c. */
 typedef struct tgl_shape {
     int64_t m, n, k;
     bool swapped, trans_a, trans_b, conj_a, conj_b;
-    int pairs_b;   /* not 0: B is a complex matrix, and k and n count its numbers: PAIRS of
-                      kernels/lib/complex_pairs.h. Only plan/complex.c makes such shapes */
+    int pairs_b;   /* PAIRS of kernels/lib/complex_pairs.h: if not 0, B is a complex matrix, and k
+                      and n count real numbers. Only plan/complex.c sets it */
     bool in_place; /* D is C */
     tgl_type type_a, type_b, type_c, type_d, type_accumulate;
     tgl_compute compute;
     bool device_scalars; /* alpha and beta are read from device memory */
     int64_t lda, ldb, ldc, ldd;
     int64_t batch, stride_a, stride_b, stride_c, stride_d;
-    bool pointers;  /* the batch is given by arrays of pointers; strides are 0 */
-    bool unaligned; /* true: matrices may begin at any element. false: plans may need matrices that
-                       begin at multiples of TGL_MAP_ALIGNMENT bytes, and tgl_plan_run_operands()
-                       replaces the plan for other matrices */
-    int64_t alignment; /* bytes: the alignment of the pointers to A and B that the caller
-                          guarantees; 0: no guarantee */
+    bool pointers;     /* the batch is given by arrays of pointers; strides are 0 */
+    bool unaligned;    /* true: matrices may begin at any element. false: plans may require that
+                          matrices begin at multiples of TGL_MAP_ALIGNMENT bytes; for others
+                          tgl_plan_run_operands() uses another plan */
+    int64_t alignment; /* alignment in bytes of the pointers to A and B that the caller guarantees;
+                          0: none */
     tgl_scaling scaling_a, scaling_b;
-    tgl_scaling scaling_d; /* LINE: a factor for each row, or if `swapped` each column */
+    tgl_scaling scaling_d; /* TGL_SCALING_LINE: a factor per row of D, or per column if `swapped` */
     tgl_type type_scale;
     int64_t ld_scale_a, ld_scale_b; /* of factors of blocks; else 0 */
     tgl_grouping grouping;          /* ROWS, MASKED: of the rows of D, never swapped */
@@ -61,7 +61,8 @@ typedef struct tgl_shape {
     tgl_shape_epilogue epilogue;
 } tgl_shape;
 
-/* A grouped product as a batch of groups of equal size, for predictions. Others: unchanged. */
+/* For predictions: a grouped product as a batch of groups of equal size. Other shapes are
+ * unchanged. */
 tgl_shape tgl_shape_of_even_groups(const tgl_shape *shape);
 
 static inline bool tgl_epilogue_is_none(const tgl_shape_epilogue *e)
@@ -70,7 +71,7 @@ static inline bool tgl_epilogue_is_none(const tgl_shape_epilogue *e)
            e->expression == NULL && !e->amax;
 }
 
-/* True if D has no elements. Then nothing is computed, and pointers are not checked. */
+/* Whether D has no elements. Then nothing is computed, and pointers are not checked. */
 static inline bool tgl_shape_is_empty(const tgl_shape *shape)
 {
     return shape->m == 0 || shape->n == 0 || shape->batch == 0;
@@ -100,29 +101,29 @@ static inline tgl_type tgl_shape_scalar_type(const tgl_shape *s)
     return s->type_accumulate == TGL_I32 && tgl_shape_has_scales(s) ? TGL_F32 : s->type_accumulate;
 }
 
-/* Whether all of A, B, C and D have this type. */
+/* Whether A, B, C and D all have this type. */
 static inline bool tgl_shape_is_all(const tgl_shape *s, tgl_type type)
 {
     return s->type_a == type && s->type_b == type && s->type_c == type && s->type_d == type;
 }
 
-/* The number of elements from the first to the last element of a matrix in memory. The matrix has
- * `lines` lines of `length` elements. -1 if the number exceeds int64_t. */
+/* Elements of a matrix from its first to its last one, including padding; -1 if they exceed
+ * int64_t. lines: number of its lines; length: elements per line. */
 int64_t tgl_extent(int64_t lines, int64_t length, int64_t ld);
 
-/* Whether the bytes of a batch of matrices of this extent fit in int64_t. extent: may be -1. */
+/* Whether the bytes of a batch of matrices fit in int64_t. extent: a result of tgl_extent(). */
 bool tgl_is_addressable(int64_t extent, int64_t batch, int64_t stride, tgl_type type);
 
 /* Checks `problem`, in the order of its members, and normalises it to *shape, without an epilogue.
  * zero_is_tight: a leading dimension of 0 means no padding. */
 tgl_status tgl_shape_make(const tgl_problem *problem, bool zero_is_tight, tgl_shape *shape);
 
-/* Checks the epilogue (NULL: none) for a shape that is otherwise complete, and normalises it to
- * shape->epilogue. *source: the expression as a header, which shape points to and the caller frees;
+/* Checks an epilogue (NULL: none) for an otherwise complete shape, and sets shape->epilogue.
+ * *source: the expression as a header, to which shape->epilogue points and which the caller frees;
  * NULL without an expression. */
 tgl_status tgl_epilogue_make(const tgl_epilogue *epilogue, tgl_shape *shape, char **source);
 
-/* The epilogue as a formula, with rows and columns as the caller sees them; empty without an
+/* Writes the epilogue as a formula in the caller's terms of rows and columns; "" without an
  * epilogue. Returns text. */
 const char *tgl_epilogue_describe(const tgl_shape *shape, char *text, size_t size);
 

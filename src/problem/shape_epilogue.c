@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The smallest tgl_epilogue that is accepted. */
+/* The smallest accepted size of tgl_epilogue: that of the first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_epilogue, type_residual);
 
 static tgl_status check_kinds(const tgl_epilogue *e)
@@ -37,7 +37,8 @@ static tgl_status check_kinds(const tgl_epilogue *e)
     return TGL_OK;
 }
 
-/* Products of complex types are neither compared with 0 nor passed to functions of real numbers. */
+/* Returns an error for an activation or expression on complex elements: these are neither
+ * comparable with 0 nor arguments of functions of real numbers. */
 static tgl_status check_complex(const tgl_epilogue *e, const tgl_shape *s)
 {
     const char *type = tgl_type_name(s->type_d);
@@ -105,15 +106,15 @@ static tgl_bias exchanged(tgl_bias bias)
                                      : TGL_BIAS_NONE;
 }
 
-/* The name of a type of scalars in CUDA C. */
+/* The name of a scalar type in CUDA C. */
 static const char *c_type(tgl_type type)
 {
     return type == TGL_F64 ? "double" : type == TGL_I32 ? "int" : "float";
 }
 
-/* Writes the header with the expression as the body of a function, so that the expression sees only
- * the function's parameters. The parameters row and col are exchanged if A and B were exchanged
- * (swapped). NULL: no memory. */
+/* Writes the header with the user's expression. The expression is the body of a function, so that
+ * it sees only the function's parameters. Parameters row and col are exchanged if A and B were
+ * exchanged (swapped). NULL: out of memory. */
 static char *write_source(const char *expression, const tgl_shape *s)
 {
     const char *type = c_type(tgl_shape_scalar_type(s));

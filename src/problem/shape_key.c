@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Adds the leading dimensions if a matrix has padding, and the strides if a batch has any. */
+/* Adds the leading dimensions if a matrix is padded, and the strides of a batch. */
 static void add_layout(tgl_text *out, const tgl_shape *s)
 {
     const int64_t lda = s->trans_a ? s->m : s->k, ldb = s->trans_b ? s->k : s->n;
@@ -48,7 +48,7 @@ static void add_epilogue(tgl_text *out, const tgl_shape_epilogue *e)
     if (e->amax) tgl_text_add(out, " amax");
 }
 
-/* Of a matrix: N, T; of its conjugate: J, C. */
+/* The letter for op(X): N or T; conjugated J or C. */
 static char letter(bool trans, bool conj)
 {
     return "NTJC"[(conj ? 2 : 0) + (trans ? 1 : 0)];

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* No version has a struct larger than this. A larger size means that the caller did not set it. */
+/* No version has a larger struct: a larger size means that the caller has not set it. */
 enum { SIZE_MAX_OF_STRUCT = 4096 };
 
 static bool is_zero(const unsigned char *bytes, size_t count)

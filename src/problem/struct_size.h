@@ -7,13 +7,14 @@
 
 #include "tegula/tegula.h"
 
-/* The size of a struct whose last member is this one. */
+/* The size of a struct up to and including a member. */
 #define TGL_SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 
-/* Reads a caller's struct. known: the size of the library's struct; least: the smallest size that
- * is accepted; name: for the error message. A smaller struct is copied to `copy` (known bytes) and
- * completed with zeros, and *read is then `copy`, else `given`. TGL_BAD_ARGUMENT: given is NULL,
- * its size is below `least`, or bytes past `known` are not 0. */
+/* Reads a struct of a caller that may have been compiled with another version. known: size of the
+ * library's struct; least: smallest accepted size; name: for the error message. A smaller struct is
+ * copied to `copy` (known bytes) and padded with zeros. *read := `copy` or `given`. Returns
+ * TGL_BAD_ARGUMENT if given is NULL, its size is below `least`, or it has nonzero bytes beyond
+ * `known`. */
 tgl_status tgl_struct_read(const void *given, size_t known, size_t least, const char *name,
                            void *copy, const void **read);
 

@@ -4,8 +4,8 @@
  */
 #include "problem/type_names.h"
 
-/* Indexed by tgl_type. Columns: name, bytes of an element, its alignment. Row 0 is for values
- * outside the enum. */
+/* Indexed by tgl_type. Columns: name, bytes of an element, its alignment. Row 0 serves invalid
+ * values. */
 static const struct {
     const char *name;
     size_t size, alignment;
