@@ -141,7 +141,7 @@ tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan
     return TGL_OK;
 }
 
-/* Moves a launch list that a test built into a plan. */
+/* Moves a launch list that no family built into a plan. */
 static tgl_status take_list(tgl_plan *plan, tgl_launch_list *list)
 {
     plan->list = *list;

@@ -21,10 +21,8 @@ typedef struct tgl_chip {
                              16-bit types with FP32 sums; TF32 has half of it from 8.0 on; 0: no
                              tensor cores */
     int tensor_f64_flops; /* FLOPs per SM and clock of the tensor cores for F64; 0: not supported */
-    int threads_per_sm, registers_per_sm, shared_per_sm,
-        shared_per_block; /* limits per SM and per block;
-                             shared_...: bytes */
-    int cluster_max;      /* maximum blocks of a cluster; 1: the chip has no clusters */
+    int threads_per_sm, registers_per_sm, shared_per_sm, shared_per_block; /* shared_...: bytes */
+    int cluster_max; /* maximum blocks of a cluster; 1: the chip has no clusters */
     int64_t l2_bytes;
     double memory_rate; /* memory bandwidth of a copy in bytes/s, reads plus writes */
     double l2_rate;     /* L2 read bandwidth in bytes/s, all SMs together */
