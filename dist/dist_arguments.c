@@ -11,7 +11,7 @@
 
 enum { NUMBERS = 64 };
 
-/* A list of numbers, with a name and a status for each, in the order in which add() was called. */
+/* The numbers of this rank, each with a name and a status, in the order of the calls of add(). */
 typedef struct list {
     int64_t number[NUMBERS];
     const char *name[NUMBERS], *of[NUMBERS];

@@ -27,7 +27,8 @@ static int64_t block_begin(const dist_axis *axis, int64_t block)
     return block == 0 ? 0 : axis->first + (block - 1) * axis->block;
 }
 
-/* The number of a part's first block. Its other blocks follow, each axis->parts blocks later. */
+/* The number of a part's first block. Its further blocks are axis->parts, 2*axis->parts, ...
+ * later. */
 static int64_t first_block(const dist_axis *axis, int part)
 {
     return (part - axis->source + axis->parts) % axis->parts;
@@ -87,7 +88,7 @@ dist_overlap dist_overlap_start(dist_window x, dist_window y)
     return (dist_overlap){.x = x, .y = y, .at = x.begin};
 }
 
-/* *run := the next run of shared elements. It lies within one block of each axis. */
+/* Finds the next run of shared elements that lies within one block of each axis. */
 static bool next_in_block(dist_overlap *o, dist_run *run)
 {
     const dist_window *x = &o->x, *y = &o->y;

@@ -20,7 +20,8 @@ typedef struct dist_axis {
     int parts, source, stride;
 } dist_axis;
 
-/* One contiguous block of ceil(size/parts) elements for each part; the last ones may be shorter. */
+/* An axis in which each part has one contiguous block of ceil(size/parts) elements; the last blocks
+ * may be shorter or empty. */
 dist_axis dist_axis_even(int64_t size, int parts, int stride);
 
 int dist_axis_part(const dist_axis *axis, int rank);
@@ -31,11 +32,11 @@ int64_t dist_axis_length(const dist_axis *axis, int part);
 /* The number of elements of a part whose index in the axis is below `index`. */
 int64_t dist_axis_before(const dist_axis *axis, int part, int64_t index);
 
-/* The index of the element `local` of a part. *rest := the number of elements from there to the end
- * of its block. */
+/* The index in the axis of element `local` of a part. *rest := number of elements from it to the
+ * end of its block. */
 int64_t dist_axis_index(const dist_axis *axis, int part, int64_t local, int64_t *rest);
 
-/* A range of local indices of a part of an axis. */
+/* A range [begin, end) of local indices of a part of an axis. */
 typedef struct dist_window {
     const dist_axis *axis;
     int part;
@@ -45,18 +46,18 @@ typedef struct dist_window {
 /* All of a part. */
 dist_window dist_window_whole(const dist_axis *axis, int part);
 
-/* `length` consecutive elements that two windows of axes of the same size share. They begin x
- * elements behind the beginning of one window, and y behind that of the other. */
+/* A run of `length` consecutive elements that two windows share. x, y: its offset in each
+ * window. */
 typedef struct dist_run {
     int64_t x, y, length;
 } dist_run;
 
-/* The shared elements of two windows as the least number of runs, in ascending order. Call
- * dist_overlap_next() with the same struct until it returns false. */
+/* Iterates over the elements that two windows (of axes of the same size) share, in ascending order
+ * and in as few runs as possible. Call dist_overlap_next() until it returns false. */
 typedef struct dist_overlap {
     dist_window x, y;
-    int64_t at;       /* local index of x that comes next */
-    dist_run waiting; /* length 0: none */
+    int64_t at;       /* next local index of x to consider */
+    dist_run waiting; /* run that is not returned yet; length 0: none */
 } dist_overlap;
 
 dist_overlap dist_overlap_start(dist_window x, dist_window y);
@@ -65,7 +66,8 @@ bool dist_overlap_next(dist_overlap *overlap, dist_run *run);
 /* The number of shared elements. */
 int64_t dist_overlap_count(dist_window x, dist_window y);
 
-/* Whether y contains all of x as one run; *offset := where x begins in y. True for an empty x. */
+/* Whether window y contains all of window x as one run; *offset := offset of x in y. True if x is
+ * empty. */
 bool dist_overlap_is_whole(dist_window x, dist_window y, int64_t *offset);
 
 #endif

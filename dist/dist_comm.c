@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The default: each rank is one core of a server processor, and the ranks share its memory. */
+/* The machine that is assumed by default: each rank is one core of a server processor, and the
+ * ranks share its memory. */
 static const tgl_dist_machine default_machine = {.flops_per_s = 50e9,
                                                  .f32_rate = 2,
                                                  .half_rate = 4,
@@ -141,7 +142,8 @@ typedef struct verdict {
     char message[DIST_MESSAGE_SIZE];
 } verdict;
 
-/* Only after a failure are messages gathered: the common case moves 4 bytes for each rank. */
+/* Moves 4 bytes per rank in the common case. Only after a failure the error messages are gathered,
+ * too. */
 tgl_status dist_agree(tgl_dist *dist, tgl_status status)
 {
     const int ranks = dist->transport.ranks, mine = (int)status;

@@ -18,18 +18,19 @@ struct tgl_dist {
     void *room;               /* DIST_ROOM bytes for each rank: what a gather gives all */
 };
 
-/* What agreements need is allocated with the communicator: a rank that has no memory later takes
- * part in them, and tells the others. */
+/* Bytes per rank of the buffer for agreements. It is allocated with the communicator, so that a
+ * rank without free memory can still take part and report this. */
 enum { DIST_ROOM = 1024 };
 
-/* *given with defaults in place of the members that are 0. given NULL: all defaults. */
+/* A copy of *given with defaults for the members that are 0. given: NULL for all defaults. */
 tgl_dist_machine dist_machine_of(const tgl_dist_machine *given);
 
-/* Collective: the status, and the message, of the first rank whose status is not TGL_OK. */
+/* Collective: returns the status, and sets the error message, of the first rank whose status is not
+ * TGL_OK. */
 tgl_status dist_agree(tgl_dist *dist, tgl_status status);
 
-/* Collective: *all := what each rank gives, one behind the other, in dist->room until the next
- * agreement. At most DIST_ROOM bytes. */
+/* Collective: an all-gather of at most DIST_ROOM bytes per rank. *all := the contributions of all
+ * ranks in order, in dist->room, valid until the next agreement. */
 tgl_status dist_gather(tgl_dist *dist, const void *mine, size_t bytes, const void **all);
 
 /* With what a rank begins a collective function. */
@@ -48,7 +49,8 @@ tgl_status dist_begin_call(tgl_dist *dist, const dist_call *mine);
 /* A group of messages, from its begin to its end. */
 tgl_status dist_exchange(tgl_dist *dist, const tgl_dist_message *messages, int count);
 
-/* Returns `status`, the result of a transport operation. A failure breaks the communicator. */
+/* Marks the communicator as broken if `status`, the result of a transport operation, is a failure.
+ * Returns `status`. */
 tgl_status dist_check_link(tgl_dist *dist, tgl_status status);
 
 #endif

@@ -24,7 +24,7 @@ tgl_status dist_copy(const tgl_dist_transport *transport, void *target, size_t t
     return TGL_OK;
 }
 
-/* Adds lines of elements of type T. Sums of integers wrap around. */
+/* Adds lines of elements of type T: target += source. Sums of integers wrap around. */
 #define ADD_LINES(T)                                                                               \
     do {                                                                                           \
         T *to = target;                                                                            \

@@ -8,11 +8,11 @@
 
 #include "tegula/dist.h"
 
-/* target := source. Strides and bytes as in tgl_dist_transport.copy. */
+/* Copies a rectangle: target := source. Arguments as in tgl_dist_transport.copy. */
 tgl_status dist_copy(const tgl_dist_transport *transport, void *target, size_t target_stride,
                      const void *source, size_t source_stride, int64_t lines, size_t bytes);
 
-/* target += source. As tgl_dist_transport.add. */
+/* Adds a rectangle: target += source. Arguments as in tgl_dist_transport.add. */
 tgl_status dist_add(const tgl_dist_transport *transport, tgl_type type, void *target,
                     int64_t target_stride, const void *source, int64_t source_stride, int64_t lines,
                     int64_t count);

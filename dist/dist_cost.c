@@ -15,8 +15,8 @@ static bool axes_equal(const dist_axis *x, const dist_axis *y)
            x->parts == y->parts && x->source == y->source && x->stride == y->stride;
 }
 
-/* Whether an operand stays: each rank needs exactly its own part of A or B, or computes exactly its
- * own part of C. */
+/* Whether an operand need not move: each rank works with exactly its own part of A or B, or
+ * computes exactly its own part of C. */
 static bool stays(const dist_task *task, const dist_division *division, int operand)
 {
     const dist_spread *own = &task->spread[operand];
@@ -27,7 +27,7 @@ static bool stays(const dist_task *task, const dist_division *division, int oper
            (operand != OPERAND_C || division->axis[AXIS_K].parts == 1);
 }
 
-/* About how many ranks own something of the part of an operand that a rank needs. */
+/* Estimated number of ranks from which a rank receives its part of an operand. */
 static double peers_of(const dist_task *task, const dist_division *division, int operand)
 {
     double peers = 1;
@@ -71,7 +71,7 @@ static void add_rank(const dist_task *task, const dist_spread needed[OPERANDS], 
     keep_larger(&v->multiplications, elements(&rect[OPERAND_C]) * (double)(k->end - k->begin));
 }
 
-/* If there are many ranks, only a few of them, evenly chosen, are evaluated. */
+/* Evaluates all ranks if they are few, else SAMPLES ranks at equal distances. */
 dist_volumes dist_volumes_of(const dist_task *task, const dist_division *division)
 {
     enum { ALL_UP_TO = 16, SAMPLES = 8 };
@@ -105,8 +105,8 @@ double dist_cost_products(const dist_task *task, const dist_volumes *volumes,
     return 2 * volumes->multiplications / (rate * machine->flops_per_s);
 }
 
-/* Whether an operand is sent and received without packing: its lines are whole, and the lines that
- * a rank owns are contiguous in memory. */
+/* Whether an operand is sent and received without packing: the parts consist of whole lines, and
+ * the lines of a rank are contiguous in memory. */
 static bool is_contiguous(const dist_task *task, const dist_division *division, int operand)
 {
     const dist_axis *outer = &task->spread[operand].axis[DIST_OUTER];
@@ -127,8 +127,8 @@ static double moving(const dist_task *task, const dist_division *division, const
            v->peers[operand] * (double)times * machine->latency_s;
 }
 
-/* Seconds of the local products in `panels` panels. Each reads and writes its part of the operands
- * that have the axis of the loop, and all of the others. */
+/* Seconds of the local products, one per panel. Each product reads or writes one panel of the
+ * operands that have the axis of the loop, and all of the other operands. */
 static double multiplying(const dist_task *task, const dist_division *division,
                           const dist_volumes *v, double panels, const tgl_dist_machine *machine)
 {
@@ -144,8 +144,8 @@ static double multiplying(const dist_task *task, const dist_division *division,
     return panels * (machine->product_s + (reading > computing ? reading : computing));
 }
 
-/* Whether a rank begins with panels that it has itself: the axis of the loop is divided in what it
- * receives. */
+/* Whether a rank can begin with a panel of its own: an operand that moves is divided along the axis
+ * of the loop. */
 static bool has_first_panel(const dist_task *task, const dist_division *division,
                             const dist_volumes *v)
 {
@@ -157,15 +157,16 @@ static bool has_first_panel(const dist_task *task, const dist_division *division
     return false;
 }
 
-/* The first product waits for its panel, unless the rank has it. Others arrive during products, if
- * these take longer. */
+/* The predicted time and memory. The first product waits for its panel, unless the rank has it. The
+ * other panels arrive during products, if these take longer. */
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *v,
                const tgl_dist_machine *machine, tgl_dist_figures *figures)
 {
     const double panels = division->panels > 0 ? (double)division->panels : 1;
-    /* On a processor a panel of this length runs at half the speed. */
+    /* panel length at which a processor computes at half speed; 0 for GPUs */
     const double short_panel = machine->moves_alone ? 0 : 16;
-    /* The part of the time of hidden messages that products lose: they share the memory. */
+    /* fraction of the time of overlapped messages by which products slow down, because both use the
+     * memory */
     const double interference = machine->moves_alone ? 0.1 : 0;
     const double slowdown = 1 + short_panel / (division->panel > 0 ? (double)division->panel : 1);
     double in_loop = 0, outside = 0, memory = 0;
@@ -175,12 +176,12 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
         *(loops ? &in_loop : &outside) +=
             moving(task, division, v, x, loops ? division->panels : 1, machine);
         if (v->stays[x]) continue;
-        const double share = loops ? 2 / panels : 1; /* two panels are in memory at a time */
+        const double share = loops ? 2 / panels : 1; /* two panels are in memory at the same time */
         memory += (v->needed[x] + 2 * v->received[x]) * share;
     }
     const double products = multiplying(task, division, v, panels, machine);
-    /* Partial sums of C on a device: kernels that fill, add and round, each of which reads or
-     * writes the sums about four times. */
+    /* Partial sums of C on a GPU take additional kernels (fill, add, round). Together they read or
+     * write the sums about four times. */
     if (machine->moves_alone && !v->stays[OPERAND_C])
         outside +=
             (3 + panels) * machine->product_s + 4 * v->needed[OPERAND_C] / machine->memory_per_s;

@@ -12,7 +12,7 @@ static _Thread_local char latest[DIST_MESSAGE_SIZE];
 
 void dist_set_error(const char *format, ...)
 {
-    char text[DIST_MESSAGE_SIZE]; /* an argument may be the old message */
+    char text[DIST_MESSAGE_SIZE]; /* a copy, because an argument may be the old message */
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);

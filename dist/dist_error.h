@@ -12,10 +12,10 @@ enum { DIST_MESSAGE_SIZE = 400 };
 void dist_set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *dist_error(void);
 
-/* Copies the message of tgl_last_error() to this library's error message. Returns `status`. */
+/* Sets this library's error message to that of tgl_last_error(). Returns `status`. */
 tgl_status dist_fail_local(tgl_status status);
 
-/* Stores the error message and evaluates to `status`. */
+/* Sets the error message and evaluates to `status`. */
 #define dist_fail(status, ...) (dist_set_error(__VA_ARGS__), (status))
 
 /* Returns from the calling function if the call fails. */

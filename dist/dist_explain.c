@@ -28,7 +28,7 @@ static void print(output *o, const char *format, ...)
     if (length > 0) o->length += (size_t)length;
 }
 
-/* The letter (m, n or k) by which the caller calls the axis of the loop. */
+/* The caller's letter (m, n or k) for an axis. */
 static char loop_name(const dist_task *task, int axis)
 {
     return task->is_exchanged ? "nmk"[axis] : "mnk"[axis];

@@ -50,7 +50,7 @@ tgl_status tgl_dist_replicated(tgl_dist_layout *layout, size_t size, int64_t row
     return TGL_OK;
 }
 
-/* If an axis has one part, its block size means nothing: makes it one block. */
+/* An axis with one part gets a single block, because its block size has no meaning. */
 static dist_axis simplified(dist_axis axis)
 {
     return axis.parts == 1 ? dist_axis_even(axis.size, 1, 1) : axis;
@@ -58,7 +58,7 @@ static dist_axis simplified(dist_axis axis)
 
 /* ---- Reading layouts ------------------------------------------------------------------------- */
 
-/* The sentence that says what is wrong with a layout; NULL: nothing. */
+/* What is wrong with a layout, as a sentence; NULL: it is valid. */
 static const char *layout_error(const tgl_dist_layout *layout)
 {
     if (layout->rows < 0 || layout->columns < 0) return "a size is negative";
@@ -150,8 +150,8 @@ tgl_status tgl_dist_index(const tgl_dist_layout *layout, int rank, int64_t local
     return TGL_OK;
 }
 
-/* A section of an axis: `size` indices from `index` on. *offset := the number of elements of the
- * rank's part that lie before the section. */
+/* The section of an axis from `index` on, `size` long. *offset := number of elements of the rank's
+ * part before the section. */
 static dist_axis axis_from(const dist_axis *axis, int64_t index, int64_t size, int rank,
                            int64_t *offset)
 {

@@ -57,7 +57,8 @@ void dist_plan_release(tgl_dist_plan *plan, void *memory)
         tgl_free(plan->dist->dev, memory);
 }
 
-/* Allocates the buffers of an operand's panels, or of the partial sums, for the largest step. */
+/* Allocates the buffers for the panels of an operand, or for the partial sums of C, large enough
+ * for every step. */
 static tgl_status allocate_panels(tgl_dist_plan *plan, int operand, size_t element)
 {
     const int64_t steps = dist_plan_steps(plan, operand);
@@ -91,7 +92,7 @@ static tgl_status allocate_slots(tgl_dist_plan *plan, dist_transfer *t, int64_t 
     return TGL_OK;
 }
 
-/* Allocates the panels of A or B, and the transfer to them. */
+/* Allocates the buffers for the panels of A or B, and the transfer that fills them. */
 static tgl_status allocate_gathering(tgl_dist_plan *plan, int operand)
 {
     const size_t element = dist_task_element(&plan->task, operand);
@@ -105,8 +106,8 @@ static tgl_status allocate_gathering(tgl_dist_plan *plan, int operand)
     return allocate_slots(plan, &plan->transfer[operand], dist_plan_steps(plan, operand));
 }
 
-/* Allocates memory for sums over panels, unless C itself can hold them: it has their type, and
- * there is no epilogue. */
+/* Allocates memory for sums over panels, unless C itself can hold them: C has the type of the sums,
+ * and there is no epilogue. */
 static tgl_status allocate_sums(tgl_dist_plan *plan)
 {
     const dist_division *division = &plan->choice.division;
@@ -123,8 +124,8 @@ static tgl_status allocate_sums(tgl_dist_plan *plan)
         &plan->sums);
 }
 
-/* Sets which part of C this rank adds up, and allocates the transfer of these parts to all ranks if
- * each has a copy of C. */
+/* Sets which part of C this rank adds up. If each rank has a copy of C, also allocates the transfer
+ * of these parts to all ranks. */
 static tgl_status allocate_copies(tgl_dist_plan *plan)
 {
     const int rank = plan->dist->transport.rank;
@@ -148,7 +149,7 @@ static tgl_status allocate_copies(tgl_dist_plan *plan)
     return plan->choice.ring != RING_NONE ? TGL_OK : allocate_slots(plan, &plan->copies, 1);
 }
 
-/* Allocates partial sums, and the transfer to the owners of C. */
+/* Allocates the partial sums, and their transfer to the owners of C. */
 static tgl_status allocate_delivery(tgl_dist_plan *plan)
 {
     DIST_TRY(allocate_copies(plan));
@@ -212,7 +213,7 @@ static tgl_status allocate_all(tgl_dist_plan *plan, int64_t limit)
 
 /* ---- Choosing -------------------------------------------------------------------------------- */
 
-/* Collective: the least limit of all ranks; 0: no rank has one. */
+/* Collective: the smallest memory limit of all ranks; 0: no rank has one. */
 static tgl_status least_limit(tgl_dist *dist, int64_t mine, int64_t *least)
 {
     const void *all;
@@ -225,7 +226,8 @@ static tgl_status least_limit(tgl_dist *dist, int64_t mine, int64_t *least)
     return TGL_OK;
 }
 
-/* Chooses a division; all ranks take rank 0's choice, because their arithmetic may differ. */
+/* Chooses a division. All ranks use rank 0's choice, because floating-point results may differ
+ * between ranks. */
 static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
 {
     tgl_dist *dist = plan->dist;
@@ -236,8 +238,8 @@ static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
     return TGL_OK;
 }
 
-/* Chooses, and allocates what the choice needs. Shortens the panels as long as a rank has not
- * enough memory for them. */
+/* Chooses a division and allocates its memory. If a rank has too little memory, the panels are made
+ * shorter, repeatedly. */
 static tgl_status choose_and_allocate(tgl_dist_plan *plan, const tgl_dist_options *options)
 {
     const int64_t own_limit = options != NULL ? options->memory_limit : 0;
@@ -260,7 +262,7 @@ static tgl_status choose_and_allocate(tgl_dist_plan *plan, const tgl_dist_option
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* An incomplete plan with its task; NULL: *status says why. */
+/* Allocates a plan and reads its task. NULL: *status says why. */
 static tgl_dist_plan *begin_plan(tgl_dist *dist, const tgl_problem *problem,
                                  const tgl_dist_layout *const layouts[OPERANDS],
                                  const tgl_dist_options *options, tgl_status *status)
@@ -306,7 +308,8 @@ tgl_status tgl_dist_plan_create(tgl_dist *dist, const tgl_problem *problem,
     return TGL_OK;
 }
 
-/* Buffers of messages that are still under way are not freed. */
+/* If the communicator is broken, buffers are not freed, because messages may still be on the way to
+ * them. */
 void tgl_dist_plan_destroy(tgl_dist_plan *plan)
 {
     if (plan == NULL) return;

@@ -15,7 +15,7 @@ typedef struct search {
     const tgl_dist_machine *machine;
     const dist_limits *limits;
     dist_choice *best;
-    bool has_one, fits; /* whether there is a best one, and within the limit of memory */
+    bool has_one, fits; /* a division was found; the best one is within the memory limit */
 } search;
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static void sort_down(double s[AXES])
             }
 }
 
-/* A lower bound of the elements that some rank must receive (docs/distributed.md). */
+/* A lower bound of the number of elements that some rank must receive (docs/distributed.md). */
 static double bound_elements(const dist_task *task)
 {
     double s[AXES];
@@ -101,7 +101,7 @@ static void consider(search *s, const dist_division *division, const dist_volume
     name_stays(s->task, v, s->best->stays);
 }
 
-/* The longest part of an axis. */
+/* The length of the longest part of an axis. */
 static int64_t longest(const dist_axis *axis)
 {
     int64_t length = 0;
@@ -124,8 +124,8 @@ static void consider_panel(search *s, dist_division *division, const dist_volume
     consider(s, division, v);
 }
 
-/* Panels of an even part of the loop's axis, and of a part of the blocks in which a moving matrix
- * is distributed along it: these are contiguous in the memory of their rank. */
+/* Considers several panel lengths: even fractions of the loop's axis, and fractions of the blocks
+ * of a matrix that moves along this axis, because these are contiguous in memory. */
 static void consider_panels(search *s, dist_division *division, const dist_volumes *v)
 {
     enum { SHORTEST = 64, MOST = 64 };
@@ -248,7 +248,7 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
         return dist_fail(TGL_UNSUPPORTED,
                          "%d ranks cannot be divided into the parts of the options", task->ranks);
     tgl_dist_figures *f = &choice->figures;
-    if (task->is_exchanged) { /* in the caller's order of A and B */
+    if (task->is_exchanged) { /* converts to the caller's order of A and B */
         const int parts_m = f->parts_m;
         f->parts_m = f->parts_n, f->parts_n = parts_m;
     }
@@ -258,7 +258,7 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
 
 /* ---- The order of the panels ----------------------------------------------------------------- */
 
-/* The operand that moves most along the axis of the loop; OPERANDS: none. */
+/* The operand that moves most along the axis of the loop; OPERANDS: none does. */
 static int leading_operand(const dist_task *task, const dist_division *division)
 {
     const dist_volumes v = dist_volumes_of(task, division);

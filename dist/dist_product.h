@@ -11,17 +11,18 @@
 
 typedef struct planned_product planned_product;
 
-/* The plans of the products that have run. */
+/* A rank's device, and the plans of the products that have run. */
 typedef struct dist_products {
     tgl_device *dev;
-    const tgl_epilogue *epilogue; /* of the products that have it; NULL: none */
+    const tgl_epilogue *epilogue; /* for products with has_epilogue; NULL: none */
     void *stream;
     planned_product *list;
     int count, room;
 } dist_products;
 
-/* One product: C := alpha*op(A)*op(B) + beta*C, or D := ... for a problem with a D. With an
- * epilogue, and with a residual if it is not NULL: a matrix of C's type and leading dimension. */
+/* A local product: C := alpha*op(A)*op(B) + beta*C, or D := ... if the problem has a D. With
+ * has_epilogue also bias and activation. residual: a matrix with C's type and leading dimension,
+ * which is added last; NULL: none. */
 typedef struct dist_product {
     tgl_problem problem;
     bool has_epilogue;

@@ -12,10 +12,10 @@
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
-/* A rectangle of C: `length` from `first` on along the axis of the ring. */
+/* A part of C: `length` rows (or columns) from `first` on, along the axis of the ring. */
 typedef struct chunk {
-    int64_t first, length; /* in the whole matrix */
-    int64_t at;            /* in the shard of its owner */
+    int64_t first, length; /* position in the whole matrix */
+    int64_t at;            /* position in the owner's shard */
 } chunk;
 
 static const dist_axis *shards_of(const tgl_dist_plan *plan)
@@ -24,7 +24,8 @@ static const dist_axis *shards_of(const tgl_dist_plan *plan)
     return &plan->owned.axis[plan->task.axis_of[OPERAND_C][0] == axis ? 0 : 1];
 }
 
-/* Chunks begin at multiples of RING_CHUNK_GRAIN, if they are longer. */
+/* The length of a chunk: a shard divided into choice.ring chunks. If it exceeds RING_CHUNK_GRAIN,
+ * it is rounded up to a multiple of it. */
 static int64_t chunk_length(const tgl_dist_plan *plan)
 {
     const int64_t shard = shards_of(plan)->block;
@@ -47,13 +48,13 @@ static chunk chunk_of(const tgl_dist_plan *plan, int owner, int64_t index)
     return c;
 }
 
-/* The extent of C across the axis of the ring. */
+/* The size of C along the other axis than that of the ring. */
 static int64_t across(const tgl_dist_plan *plan)
 {
     return dist_task_extent(&plan->task, dist_ring_axis(&plan->task) == AXIS_M ? AXIS_N : AXIS_M);
 }
 
-/* Whether the rows of the caller's C are not contiguous. May differ between ranks. */
+/* Whether the rows of this rank's C are padded. The answer may differ between ranks. */
 static bool is_padded(const tgl_dist_plan *plan)
 {
     return plan->task.ld[OPERAND_C] != across(plan);
@@ -134,7 +135,7 @@ static void multiply(tgl_dist_plan *plan, dist_ring_call *call, const dist_produ
     if (call->product == TGL_OK) call->product = status;
 }
 
-/* alpha*A*B for a range of C along the axis of the ring, without C and D. */
+/* The product alpha*A*B for a range of C along the axis of the ring. The caller sets C and D. */
 static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *call, int64_t first,
                                int64_t length)
 {
@@ -158,14 +159,14 @@ static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *
     return p;
 }
 
-/* Of the shard in the memory of C: if each rank has all of C, the shard is a part of it. Of one
- * product all ranks sum all of such a C. */
+/* First row of this rank's shard in its memory of C. It is not 0 if each rank has all of C, except
+ * with a single product, after which each rank sums all of C. */
 static int64_t first_row(const tgl_dist_plan *plan)
 {
     return plan->choice.ring > 0 ? plan->first_row : 0;
 }
 
-/* Where a chunk of this rank's shard is in C. */
+/* Address in C of a chunk of this rank's shard. */
 static void *own_chunk(const tgl_dist_plan *plan, const dist_ring_call *call, const chunk *c)
 {
     const dist_task *task = &plan->task;
@@ -175,7 +176,7 @@ static void *own_chunk(const tgl_dist_plan *plan, const dist_ring_call *call, co
     return at(call->C, line * ld + column, dist_task_element(task, OPERAND_C));
 }
 
-/* The part of the bias that belongs to a chunk of this rank's shard. */
+/* Address of the bias for a chunk of this rank's shard; NULL: no bias. */
 static const void *bias_of(const tgl_dist_plan *plan, const dist_ring_call *call, const chunk *c)
 {
     const dist_task *task = &plan->task;
@@ -207,8 +208,9 @@ static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chu
                     p.problem.m, p.problem.n);
 }
 
-/* C := activation(product + received + bias) + residual, for a chunk of this rank's shard. The
- * residual has the form of `received`; NULL: none. */
+/* C := activation(product + received + bias) + residual, for a chunk of this rank's shard.
+ * multiplies: false if `received` contains the product already. residual: has the layout of
+ * `received`; NULL: none. */
 static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
                                void *received, bool multiplies, const void *residual)
 {
@@ -256,7 +258,7 @@ static void add_message(tgl_dist_plan *plan, int *count, int rank, const void *s
 
 /* ---- Copies of C for all ranks --------------------------------------------------------------- */
 
-/* *chunk := this rank's chunk without padding between its rows: in C, or a copy of it. */
+/* *found := this rank's chunk of C with contiguous rows: in C itself, or a copy if C is padded. */
 static tgl_status find_tight_chunk(tgl_dist_plan *plan, const dist_ring_call *call,
                                    const chunk *own, int64_t index, const void **found)
 {
@@ -272,7 +274,7 @@ static tgl_status find_tight_chunk(tgl_dist_plan *plan, const dist_ring_call *ca
     return TGL_OK;
 }
 
-/* Sends a chunk of this rank's shard to all ranks, and receives theirs. */
+/* Starts to send a chunk of this rank's shard of C to all ranks, and to receive theirs. */
 static tgl_status begin_copies(tgl_dist_plan *plan, const dist_ring_call *call, int64_t index,
                                void **group)
 {
@@ -312,7 +314,8 @@ static tgl_status finish_copies(tgl_dist_plan *plan, const dist_ring_call *call,
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* Sends the chunk t of the ring to the next rank, and receives that of the rank before. */
+/* Starts to send chunk t of the ring to the next rank, and to receive one from the previous
+ * rank. */
 static tgl_status begin_chunk(tgl_dist_plan *plan, int64_t t, const void *made, void **group)
 {
     const tgl_dist_transport *transport = &plan->dist->transport;
@@ -330,7 +333,8 @@ static tgl_status begin_chunk(tgl_dist_plan *plan, int64_t t, const void *made, 
     return begin(plan, count, group);
 }
 
-/* The chunk t, which is sent on. Returns where the sum is. */
+/* Computes chunk t, which will be sent on: this rank's product, plus what it has received. Returns
+ * the address of the sum. */
 static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, const chunk *c)
 {
     const dist_ring *ring = &plan->ring;
@@ -342,7 +346,7 @@ static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, co
     return p.C;
 }
 
-/* Buffers are used again two chunks later. */
+/* Runs the ring, in chunks. Buffers are reused two chunks later. */
 static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
 {
     const int ranks = plan->task.ranks, rank = plan->dist->transport.rank;
@@ -368,7 +372,8 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
     return plan->has_copies ? finish_copies(plan, call, chunks - 1, &copies[chunks - 1]) : TGL_OK;
 }
 
-/* The one product, into ring->made[0]: rows of C, or one shard of columns behind the other. */
+/* Computes the single product into ring->made[0]: the rows of C, or one shard of columns after the
+ * other. */
 static void make_whole(tgl_dist_plan *plan, dist_ring_call *call)
 {
     const size_t sum = dist_task_sum_element(&plan->task);
@@ -382,14 +387,14 @@ static void make_whole(tgl_dist_plan *plan, dist_ring_call *call)
     }
 }
 
-/* What this rank sums: its shard of C, or all of a C that each rank has. */
+/* The part of C that a rank sums: its shard, or all of C if each rank has all of C. */
 static chunk summed_by(const tgl_dist_plan *plan, int rank)
 {
     const chunk all = {.length = plan->task.problem.m};
     return plan->has_copies ? all : chunk_of(plan, rank, 0);
 }
 
-/* Sends to each rank its part of the product, and receives the parts of this one. */
+/* Sends to each rank its part of this rank's product, and receives this rank's part of theirs. */
 static tgl_status exchange_parts(tgl_dist_plan *plan)
 {
     const tgl_dist_transport *t = &plan->dist->transport;
@@ -407,7 +412,8 @@ static tgl_status exchange_parts(tgl_dist_plan *plan)
     return count > 0 ? dist_exchange(plan->dist, plan->ring.messages, count) : TGL_OK;
 }
 
-/* One product, and one exchange. Each sum begins with rank 0's part: copies of C are equal. */
+/* Computes one product and exchanges its parts once. Parts are added in the order of the ranks, so
+ * that all copies of C are equal. */
 static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
 {
     const tgl_dist_transport *t = &plan->dist->transport;
@@ -420,7 +426,8 @@ static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
     const int64_t width = by_rows ? across(plan) : own.length;
     const int64_t lines = by_rows ? own.length : across(plan);
     const bool has_activation = task->epilogue.size > 0 && task->epilogue.activation != 0;
-    const void *residual = NULL; /* the last part, if it may be added after the activation */
+    const void *residual = NULL; /* the last part, if it can be added as a residual because there is
+                                    no activation */
     void *sum = NULL;
     for (int rank = 0; rank < t->ranks; rank++) {
         void *part = rank == t->rank ? at(plan->ring.made[0], own.first * across(plan),

@@ -26,42 +26,44 @@
 struct tgl_dist_plan;
 
 enum {
-    RING_CHUNKS_MOST = 8,   /* of a shard */
-    RING_CHUNK_GRAIN = 128, /* longer chunks begin at multiples of it: a tile of the kernels */
+    RING_CHUNKS_MOST = 8,   /* maximum number of chunks of a shard */
+    RING_CHUNK_GRAIN = 128, /* longer chunks are a multiple of this, the size of a kernel's tile */
 };
 
-/* The axis of C that is divided over all ranks in one block each; AXES: none. Of a replicated C the
- * rows are. */
+/* The axis of C (AXIS_M or AXIS_N) along which each rank has one block, its shard; AXES: there is
+ * none. If each rank has all of C, it is AXIS_M. */
 int dist_ring_axis(const dist_task *task);
 
-/* The numbers of a run. A, B and the bias as the task has them. */
+/* The arguments of a run. A, B, bias: exchanged if dist_task.is_exchanged. */
 typedef struct dist_ring_call {
     double alpha, beta;
     const void *A, *B, *bias;
     void *C;
-    tgl_status product; /* of this rank's products */
+    tgl_status product; /* status of this rank's products */
 } dist_ring_call;
 
-/* The buffers, of the accumulation type. */
+/* Buffers of partial sums, in the accumulation type. */
 typedef struct dist_ring {
-    int slots;       /* of `received` */
-    void **received; /* chunks that come from the rank before */
-    void *made[2];   /* chunks that begin here; or of the one product, all of C */
+    int slots;       /* number of buffers in `received` */
+    void **received; /* partial sums from other ranks */
+    void *made[2];   /* ring: chunks for which this rank makes the first product; single product:
+                        [0] is all of C */
     void *scratch;   /* a chunk of beta*C */
-    void **staged;   /* in a ring with copies: chunks of C of all ranks */
+    void **staged;   /* ring, if each rank has all of C: chunks of C of all ranks; else NULL */
     tgl_dist_message *messages;
 } dist_ring;
 
-/* The faster one of dist_planner_choose() and the ring, which needs a caller who does not limit the
- * panels or the memory. Returns what dist_planner_choose() returns. */
+/* Chooses the faster one of dist_planner_choose() and a ring. A ring is considered only if the
+ * caller limits neither the panels nor the memory. Returns the status of dist_planner_choose(). */
 tgl_status dist_choose(const dist_task *task, const tgl_dist_machine *machine,
                        const dist_limits *limits, dist_choice *choice);
 
-/* With `owned` and `has_copies` of the plan complete. */
+/* Allocates plan->ring. plan->owned and plan->has_copies must be set. */
 tgl_status dist_ring_allocate(struct tgl_dist_plan *plan);
 void dist_ring_free(struct tgl_dist_plan *plan);
 
-/* A failure of a product is in call->product; the returned status is that of the link. */
+/* Runs a product in a ring. call->product := the status of this rank's products. Returns the status
+ * of the communication. */
 tgl_status dist_ring_run(struct tgl_dist_plan *plan, dist_ring_call *call);
 
 #endif

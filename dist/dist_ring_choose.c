@@ -28,7 +28,7 @@ static bool ring_serves(const dist_task *task, const dist_division *division)
            !task->spread[OPERAND_B].replicated && dist_ring_axis(task) != AXES;
 }
 
-/* Seconds of a number of chunks for each shard; 0: of one product. */
+/* Predicted seconds of a ring with `chunks` chunks per shard; 0: of a single product. */
 static double ring_seconds(const dist_task *task, const tgl_dist_machine *machine, int axis,
                            int chunks)
 {
@@ -48,12 +48,13 @@ static double ring_seconds(const dist_task *task, const tgl_dist_machine *machin
                                : 0;
     const double computing = dist_cost_products(task, &v, machine) / products;
     const double each = (reading > computing ? reading : computing) + machine->product_s;
-    const double parts = task->spread[OPERAND_C].replicated ? ranks : 1; /* that a rank sums */
+    const double parts = task->spread[OPERAND_C].replicated ? ranks : 1; /* number of parts of C
+                                                                            that a rank sums */
     if (chunks == 0)
         return each + parts * moved + machine->latency_s + machine->product_s * ranks +
                2 * mn / ranks * parts * (ranks - 1) * sum / machine->memory_per_s;
     const double move = moved / (products - chunks) + machine->latency_s;
-    const double copying = /* the last chunk */
+    const double copying = /* copies of the last chunk, which nothing hides */
         task->spread[OPERAND_C].replicated ? 2 * moved / chunks / ranks + 2 * machine->latency_s
                                            : 0;
     const double multiplying =
@@ -62,7 +63,7 @@ static double ring_seconds(const dist_task *task, const tgl_dist_machine *machin
     return multiplying > moving ? multiplying : moving;
 }
 
-/* The figures of the ring that choice->ring says. */
+/* Sets the division and the figures for the ring that choice->ring describes. */
 static void set_choice(const dist_task *task, dist_division *division, double seconds,
                        dist_choice *choice)
 {
@@ -80,7 +81,7 @@ static void set_choice(const dist_task *task, dist_division *division, double se
     f->parts_m = f->parts_n = 1;
     f->parts_k = task->ranks;
     f->seconds = seconds;
-    f->received_bytes = choice->ring == 0 && copies > 0 /* all partial sums go to all ranks */
+    f->received_bytes = choice->ring == 0 && copies > 0 /* each rank receives all partial sums */
                             ? mn * sum * (ranks - 1)
                             : mn * (sum + copies) * (ranks - 1) / ranks;
     f->panels = division->panels;

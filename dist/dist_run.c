@@ -35,7 +35,7 @@ static void *at(const void *base, int64_t elements, size_t element)
     return base == NULL ? NULL : (char *)base + elements * (int64_t)element;
 }
 
-/* The part of C that this rank adds up; if each rank has all of C, the rank's rows of it. */
+/* Address of the part of C that this rank adds up (tgl_dist_plan.owned). */
 static void *own_c(const run *r)
 {
     const tgl_dist_plan *plan = r->plan;
@@ -43,13 +43,13 @@ static void *own_c(const run *r)
               dist_task_element(&plan->task, OPERAND_C));
 }
 
-/* The buffer of an operand for a step. An operand without panels has only one. */
+/* The buffer of an operand for a step. Operands that do not loop have only one buffer. */
 static void *buffer_of(const run *r, int operand, int64_t step)
 {
     return r->plan->buffer[operand][dist_plan_loops(r->plan, operand) ? step & 1 : 0];
 }
 
-/* Where A or B of a step is. */
+/* Address and leading dimension of A or B for a step: in the rank's own part, or in a buffer. */
 static const void *operand_at(const run *r, int operand, int64_t step, int64_t *ld)
 {
     int64_t offset;
@@ -86,8 +86,8 @@ static tgl_status finish_operand(run *r, int operand, int64_t step)
                                                 step, r->matrix[operand], target));
 }
 
-/* Calls move() for A and B in a step: for those that have panels (looping), or for the others,
- * which move before step 0. */
+/* Calls move() for those of A and B that have another panel in each step (looping), or for the
+ * others, which move once before step 0. */
 static tgl_status move_operands(run *r, tgl_status (*move)(run *, int, int64_t), bool looping,
                                 int64_t step)
 {
@@ -111,7 +111,7 @@ static tgl_status finish_delivery(run *r, int64_t step)
                                                 buffer_of(r, OPERAND_C, step), r->sums));
 }
 
-/* Sends the rows that this rank has added up to all ranks, if each has a copy of C. */
+/* If each rank has a copy of C: sends the rows that this rank has added up to all ranks. */
 static tgl_status copy_result(run *r)
 {
     tgl_dist *dist = r->plan->dist;
@@ -129,7 +129,7 @@ static void multiply(run *r, const dist_product *product)
     if (r->product == TGL_OK) r->product = status;
 }
 
-/* The bias of a part of this rank's C that begins at a line and a column. */
+/* The address of the bias for the part of this rank's C that begins at (line, column). */
 static const void *bias_from(const run *r, int64_t line, int64_t column)
 {
     const dist_task *task = &r->plan->task;
@@ -139,7 +139,7 @@ static const void *bias_from(const run *r, int64_t line, int64_t column)
     return at(r->bias, e->bias == TGL_BIAS_ROW ? line : column, tgl_type_size(type));
 }
 
-/* Multiplies the panels of a step. */
+/* Computes the product of the panels of a step. */
 static void multiply_panels(run *r, int64_t step)
 {
     const dist_division *division = division_of(r);
@@ -178,7 +178,7 @@ static void multiply_panels(run *r, int64_t step)
     multiply(r, &p);
 }
 
-/* The product that computes C := beta*C in this rank's part of C. Its k is 0. */
+/* A product with k = 0: C := beta*C in this rank's part of C. */
 static dist_product scaling(const run *r, const dist_spread *spread, void *C, double beta)
 {
     const dist_task *task = &r->plan->task;
@@ -192,7 +192,7 @@ static dist_product scaling(const run *r, const dist_spread *spread, void *C, do
     return p;
 }
 
-/* sums := beta*C, to which partial sums are added. */
+/* sums := beta*C, or C := beta*C if C holds the sums; partial sums are added later. */
 static void begin_sums(run *r)
 {
     dist_product p = scaling(r, &r->plan->owned, own_c(r), r->beta);
@@ -201,12 +201,12 @@ static void begin_sums(run *r)
         p.problem.ldd = r->plan->ld_sums;
         p.D = r->sums;
     } else if (r->plan->choice.division.c_stays) {
-        return; /* the first product multiplies by beta */
+        return; /* the first product multiplies C by beta */
     }
     multiply(r, &p);
 }
 
-/* C := activation(sums + bias), rounded to C's type. */
+/* C := activation(sums + bias), rounded to the type of C. */
 static void finish_sums(run *r)
 {
     if (!r->plan->has_sums) return;
@@ -222,7 +222,7 @@ static void finish_sums(run *r)
     multiply(r, &p);
 }
 
-/* C := activation(beta*C + bias): neither A nor B is read. */
+/* C := activation(beta*C + bias), without reading A and B. */
 static void scale_only(run *r)
 {
     dist_product p = scaling(r, &r->plan->task.spread[OPERAND_C], r->C, r->beta);
@@ -274,7 +274,8 @@ static tgl_status run_ring(run *r)
                            .product = r->product};
     const tgl_status status = dist_ring_run(r->plan, &call);
     r->product = call.product;
-    return dist_check_link(r->plan->dist, status); /* without the last agreement the ranks differ */
+    return dist_check_link(r->plan->dist, status); /* the statuses of the ranks differ until the
+                                                      last agreement */
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
@@ -313,7 +314,7 @@ static tgl_status check_pointers(const run *r)
     return TGL_OK;
 }
 
-/* Sums in int32 take whole numbers, as in tgl_gemm(). */
+/* Checks alpha or beta: products with int32 sums require integers, as in tgl_gemm(). */
 static tgl_status check_scalar(const run *r, const char *name, double value)
 {
     if (r->plan->task.type_sum != TGL_I32 ||

@@ -13,19 +13,19 @@
 typedef enum dist_side { DIST_OUTER = 0, DIST_INNER = 1, DIST_NEITHER = 2 } dist_side;
 
 typedef struct dist_spread {
-    dist_axis axis[2]; /* DIST_OUTER, DIST_INNER */
-    int ranks;         /* the ranks 0 .. ranks-1 have a part */
-    bool replicated;   /* all ranks have the whole matrix */
+    dist_axis axis[2]; /* indices: DIST_OUTER (rows), DIST_INNER (contiguous) */
+    int ranks;         /* only ranks 0 .. ranks-1 have a part */
+    bool replicated;   /* each rank has the whole matrix */
 
-    /* Panels: the axis `loop` is cut into panels of `panel` local indices, and in each step a rank
-     * has one of them. It begins with panel start[rank] of its `panels`, and returns to panel 0
-     * after the last one. */
+    /* Panels: the axis `loop` of a rank's part is cut into `panels` panels of `panel` indices. In
+     * step t a rank has panel (start[rank] + t) mod panels. */
     dist_side loop;
     int64_t panel, panels;
     const int32_t *start;
 } dist_spread;
 
-/* The part of a rank in a step: the rectangle of two windows, both empty if it has none. */
+/* The part of a rank in a step: a rectangle, the product of two windows. Both are empty if the rank
+ * has no part. */
 typedef struct dist_rect {
     dist_window window[2];
 } dist_rect;
@@ -34,11 +34,11 @@ dist_rect dist_rect_at(const dist_spread *spread, int rank, int64_t step);
 int64_t dist_rect_lines(const dist_rect *rect);
 int64_t dist_rect_width(const dist_rect *rect);
 
-/* The number of elements that two rectangles of one matrix share. */
+/* The number of elements that two rectangles of the same matrix share. */
 int64_t dist_rect_shared(const dist_rect *x, const dist_rect *y);
 
-/* Reads a layout for a problem in this order. ranks: those of the communicator; what: "A", for the
- * message. Returns TGL_OK; TGL_BAD_ARGUMENT. */
+/* Reads a layout for a problem of this order. ranks: size of the communicator; what: "A", for the
+ * error message. Returns TGL_OK or TGL_BAD_ARGUMENT. */
 tgl_status dist_spread_read(const tgl_dist_layout *layout, tgl_order order, int ranks,
                             const char *what, dist_spread *spread);
 

@@ -8,7 +8,8 @@
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
-/* Whether sums over panels are in set_types()'s type. Each valid problem's B is of A's kind. */
+/* Whether products of this type of A are supported. The type of B then follows from the checks of
+ * the problem. */
 static bool is_served(tgl_type type)
 {
     return type == TGL_F32 || type == TGL_F64 || type == TGL_F16 || type == TGL_BF16 ||
@@ -70,7 +71,7 @@ tgl_transpose dist_transpose(tgl_transpose trans)
     return trans == TGL_CONJ_TRANS ? TGL_TRANS : trans == TGL_CONJ_NO_TRANS ? TGL_NO_TRANS : trans;
 }
 
-/* Exchanges A and B, and m and n: the row-major product of the transposed matrices. */
+/* Exchanges A and B, and m and n: converts to the row-major product of the transposed matrices. */
 static void exchange(dist_task *task)
 {
     tgl_problem *p = &task->problem;
@@ -106,7 +107,7 @@ static void set_types(dist_task *task)
     task->type_sum = p->type_a == TGL_F64 ? TGL_F64 : p->type_a == TGL_I8 ? TGL_I32 : TGL_F32;
 }
 
-/* Reads the layout of an operand of the converted product. name: as the caller calls it. */
+/* Reads the layout of an operand of the converted product. name: the caller's letter for it. */
 static tgl_status read_layout(dist_task *task, int operand, const tgl_dist_layout *layout,
                               tgl_order order, int rank, char name)
 {

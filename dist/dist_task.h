@@ -14,45 +14,46 @@ enum { AXIS_M, AXIS_N, AXIS_K, AXES };
 enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };
 
 typedef struct dist_task {
-    tgl_problem problem; /* row-major: of a column-major one, A and B, m and n are exchanged;
-                            transposes are those of dist_transpose() */
+    tgl_problem problem; /* row-major; a column-major problem has A and B, and m and n, exchanged.
+                            Transposes are those of dist_transpose() */
     bool is_exchanged;
-    tgl_epilogue epilogue;    /* size 0: none */
-    int ranks;                /* of the communicator */
-    int axis_of[OPERANDS][2]; /* the axis of the product along the outer and the inner axis */
+    tgl_epilogue epilogue;    /* size 0: there is none */
+    int ranks;                /* size of the communicator */
+    int axis_of[OPERANDS][2]; /* AXIS_M, AXIS_N or AXIS_K along the operand's outer and inner
+                                 axis */
     dist_spread spread[OPERANDS];
-    int64_t ld[OPERANDS]; /* of this rank's parts */
+    int64_t ld[OPERANDS]; /* leading dimensions of this rank's parts */
     tgl_type type[OPERANDS], type_sum;
 } dist_task;
 
-/* How a product is divided. Part p of an axis belongs to the ranks r < ranks with
+/* How a product is divided over the ranks. Part p of an axis belongs to the ranks r < ranks with
  * dist_axis_part(axis, r) == p. */
 typedef struct dist_division {
     dist_axis axis[AXES];
     int ranks;
-    bool c_stays; /* each rank computes its own part of C: no partial sums move */
-    int loop;     /* the axis that is cut into panels */
+    bool c_stays; /* each rank computes exactly its own part of C: no partial sums move */
+    int loop;     /* the axis that is cut into panels: AXIS_M, AXIS_N or AXIS_K */
     int64_t panel, panels;
 } dist_division;
 
-/* Checks and converts the arguments of a plan for a rank. Returns what tgl_dist_plan_create() does.
- */
+/* Checks and converts the arguments of a plan. Returns the statuses of tgl_dist_plan_create(). */
 tgl_status dist_task_read(const tgl_problem *problem,
                           const tgl_dist_layout *const layouts[OPERANDS],
                           const tgl_dist_options *options, int rank, int ranks, dist_task *task);
 
-/* TGL_NO_TRANS or TGL_TRANS: elements are real, and thus their own conjugates. An invalid value
- * stays as it is. */
+/* Converts a conjugation to none, because elements are real: the result is TGL_NO_TRANS or
+ * TGL_TRANS. An invalid value is unchanged. */
 tgl_transpose dist_transpose(tgl_transpose trans);
 
-/* The extent of axis m, n or k. */
+/* The extent of an axis: m, n or k. */
 int64_t dist_task_extent(const dist_task *task, int axis);
 
-/* Bytes of an element of an operand, or of a partial sum. */
+/* Bytes of an element of an operand; of a partial sum. */
 size_t dist_task_element(const dist_task *task, int operand);
 size_t dist_task_sum_element(const dist_task *task);
 
-/* What the ranks of a division need of A or B, or compute of C. start: of dist_spread. */
+/* How the elements of A or B that a division needs, or of C that it computes, lie on the ranks.
+ * start: for dist_spread.start. */
 dist_spread dist_division_spread(const dist_task *task, const dist_division *division, int operand,
                                  const int32_t *start);
 

@@ -10,15 +10,15 @@
 #include "dist_copy.h"
 #include "dist_error.h"
 
-enum { PIECE_ALIGNMENT = 64 }; /* bytes: alignment of the data that is packed for one rank */
+enum { PIECE_ALIGNMENT = 64 }; /* alignment in bytes of the packed data for a rank */
 
 /* ---- Shared rectangles ----------------------------------------------------------------------- */
 
-/* The rectangles that the parts x and y share, one after the other. */
+/* Iterates over the rectangles that the parts x and y share. */
 typedef struct shared_rects {
     const dist_rect *x, *y;
     dist_overlap outer, inner;
-    dist_run rows, columns; /* of the present one */
+    dist_run rows, columns; /* the present rectangle */
     bool has_rows;
 } shared_rects;
 
@@ -40,11 +40,13 @@ static bool shared_next(shared_rects *s)
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-/* What one rank sends to another in a step, from the view of the sender or of the receiver. */
+/* The elements that one rank sends to another in a step. `mine` is this rank's part, as the sender
+ * or as the receiver. */
 typedef struct piece {
     dist_rect mine, other;
-    int64_t count;  /* elements; 0: nothing */
-    bool is_direct; /* contiguous in this rank's part, from the element `offset` on */
+    int64_t count;  /* number of elements; 0: nothing is sent */
+    bool is_direct; /* contiguous in this rank's part, from element `offset` on, so that no packing
+                       is needed */
     int64_t offset;
 } piece;
 
@@ -67,7 +69,7 @@ static piece piece_of(const dist_spread *mine, int rank, int64_t ld, const dist_
     return p;
 }
 
-/* A replicated matrix is never sent: everyone has it. */
+/* What a rank sends. A replicated matrix is never sent, because each rank has it. */
 static piece piece_sent(const dist_transfer *t, int rank, int other, int64_t step)
 {
     if (t->from->replicated) return (piece){.count = 0};
@@ -88,7 +90,7 @@ static size_t piece_bytes(const dist_transfer *t, const piece *p)
     return (bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
 }
 
-/* Copies a piece between this rank's part and the packed form. */
+/* Packs the elements of a piece, from this rank's part. */
 static tgl_status pack(const dist_transfer *t, const tgl_dist_transport *transport, const piece *p,
                        const char *base, char *packed)
 {
@@ -123,7 +125,7 @@ static tgl_status unpack(const dist_transfer *t, const tgl_dist_transport *trans
     return TGL_OK;
 }
 
-/* The elements that this rank has itself go from its part `source` to its part `target`. */
+/* Copies the elements that this rank has itself from its part `source` to its part `target`. */
 static tgl_status move_own(const dist_transfer *t, const tgl_dist_transport *transport,
                            int64_t step, const char *source, char *target)
 {
@@ -163,7 +165,7 @@ void dist_transfer_measure(dist_transfer *t, int rank, int ranks, int64_t steps)
     }
 }
 
-/* Lists what arrives, in the order of the ranks. Returns the number of messages. */
+/* Lists the messages to receive, in the order of the ranks. Returns their number. */
 static int list_received(const dist_transfer *t, int rank, int ranks, int64_t step, char *target,
                          dist_slot *slot)
 {
@@ -181,7 +183,8 @@ static int list_received(const dist_transfer *t, int rank, int ranks, int64_t st
     return count;
 }
 
-/* Packs and lists what is sent, beginning with the next rank: not all send to rank 0 first. */
+/* Packs and lists the messages to send. Starts with the next rank, so that not all ranks send to
+ * rank 0 first. */
 static tgl_status list_sent(const dist_transfer *t, const tgl_dist_transport *transport,
                             int64_t step, const char *source, dist_slot *slot, int *count)
 {

@@ -10,37 +10,39 @@
 
 #include <stddef.h>
 
-/* The buffers of a step. Two slots: one step's data move while another step is computed. */
+/* The buffers of a step. There are two slots, because the data of one step moves while another is
+ * computed. */
 typedef struct dist_slot {
-    void *packed, *staged; /* copies of what is sent and received */
+    void *packed, *staged; /* memory for packed data: sent; received */
     tgl_dist_message *messages;
-    void *group; /* the transport's group of messages; NULL: none is under way */
+    void *group; /* handle of the transport for the messages; NULL: none are under way */
 } dist_slot;
 
 typedef struct dist_transfer {
     const dist_spread *from, *to;
-    int64_t ld_from, ld_to; /* leading dimensions of this rank's parts */
+    int64_t ld_from, ld_to; /* leading dimensions of this rank's parts, before and after */
     tgl_type type;
-    size_t element; /* bytes */
-    bool adds; /* several ranks send the same element: it is added to the target, in the order of
-                  ranks */
-    bool keeps_own;                    /* what a rank has itself is already where it belongs */
+    size_t element; /* bytes of an element */
+    bool adds; /* several ranks send the same element: they are added to the target in the order of
+                  the ranks */
+    bool keeps_own;                    /* elements that a rank already has are in place and need not
+                                          be copied */
     bool at_once;                      /* nothing is computed between begin and finish */
-    bool stages;                       /* the target is not memory into which other ranks send */
-    size_t packed_bytes, staged_bytes; /* of a slot */
+    bool stages;                       /* other ranks cannot send directly into the target */
+    size_t packed_bytes, staged_bytes; /* bytes of the buffers of a slot */
     dist_slot slot[2];
 } dist_transfer;
 
-/* Sets packed_bytes and staged_bytes, the most of steps 0 .. steps-1. */
+/* Sets packed_bytes and staged_bytes to the maximum over steps 0 .. steps-1. */
 void dist_transfer_measure(dist_transfer *transfer, int rank, int ranks, int64_t steps);
 
-/* Begins to move the panel of a step. source: this rank's part; target: where its new part goes.
- * The elements that the rank has itself are copied, unless adds is set. target NULL: the rank needs
- * only elements that it has itself, and uses them in place. */
+/* Starts to move the panel of a step. source: this rank's part; target: memory for its new part,
+ * NULL if the rank needs only elements that it has, and uses them in place. Elements that the rank
+ * has itself are copied, unless `adds` is set. */
 tgl_status dist_transfer_begin(dist_transfer *transfer, const tgl_dist_transport *transport,
                                int64_t step, const void *source, void *target);
 
-/* Waits for the transfer that dist_transfer_begin() began with the same arguments, and completes
+/* Waits for the transfer that dist_transfer_begin() started with the same arguments, and completes
  * the target. */
 tgl_status dist_transfer_finish(dist_transfer *transfer, const tgl_dist_transport *transport,
                                 int64_t step, const void *source, void *target);

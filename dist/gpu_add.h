@@ -10,7 +10,7 @@
 
 typedef struct gpu_sum gpu_sum;
 
-/* The plans of the sums that have run. */
+/* The plans of the sums that have run, on this device. */
 typedef struct gpu_sums {
     tgl_device *dev;
     void *stream;

@@ -60,7 +60,7 @@ const char *library_find(void *library, const library_entry *entries, void *func
     return NULL;
 }
 
-/* The library is never closed, because libcuda starts threads. */
+/* The library is never closed, because libcuda has started threads. */
 tgl_status gpu_driver_open(gpu_driver *driver)
 {
     const char *own = secure_getenv("TEGULA_LIBCUDA");

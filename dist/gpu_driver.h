@@ -13,7 +13,7 @@
 
 typedef int CUresult;
 typedef int CUdevice;
-typedef void *CUdeviceptr; /* documented as an integer of the same 64 bits */
+typedef void *CUdeviceptr; /* in the documentation an integer of 64 bits */
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
@@ -93,20 +93,22 @@ typedef struct gpu_driver {
     CUresult (*cuIpcCloseMemHandle)(CUdeviceptr memory);
 } gpu_driver;
 
-/* Loads libcuda ($TEGULA_LIBCUDA, else libcuda.so.1) and finds its functions. TGL_NO_DEVICE. */
+/* Loads libcuda ($TEGULA_LIBCUDA, else libcuda.so.1) and finds its functions. Returns TGL_OK or
+ * TGL_NO_DEVICE. */
 tgl_status gpu_driver_open(gpu_driver *driver);
 
-/* TGL_OK; else TGL_NO_MEMORY or TGL_DRIVER, with a message about `what`. */
+/* Converts a result of the driver: TGL_OK; or TGL_NO_MEMORY or TGL_DRIVER, with a message about
+ * `what`. */
 tgl_status gpu_driver_check(const gpu_driver *driver, CUresult result, const char *what);
 
-/* Columns of a table of functions: the place in a struct of pointers, and the name in a library. */
+/* An entry of a table of functions: offset in a struct of pointers; name in the library. */
 typedef struct library_entry {
     size_t offset;
     const char *name;
 } library_entry;
 
-/* Fills *functions, whose table ends with a NULL name. Returns NULL, or the name that is missing.
- */
+/* Looks up the functions of a table, which ends with a NULL name. Returns NULL, or the name that is
+ * missing in the library. */
 const char *library_find(void *library, const library_entry *entries, void *functions);
 
 #endif

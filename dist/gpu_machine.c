@@ -4,9 +4,9 @@
  */
 #include "gpu_machine.h"
 
-/* Columns: the least compute capability; the part of the peak of FP32 that its products reach; how
- * much faster F64 and 16-bit types are than that; bytes/s between two GPUs of a host.
- * H200 with NVLink 4: measured, 2026-11 (bench/dist.sh); the others follow from the data sheets. */
+/* Columns: minimum compute capability; fraction of the FP32 peak that products reach; rates of F64
+ * and of 16-bit types relative to FP32; bytes/s between two GPUs of a host. H200 with NVLink 4:
+ * measured, 2026-11 (bench/dist.sh). Others: estimated from data sheets. */
 static const struct {
     double capability, f32_part, f64_rate, half_rate, link;
 } chips[] = {

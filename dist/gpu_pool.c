@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-/* The smallest free block that has room and is at most half empty; NULL: none. */
+/* The smallest unused block of at least `bytes` bytes that would be at least half full; NULL:
+ * none. */
 static gpu_block *find_free(const gpu_pool *pool, size_t bytes)
 {
     gpu_block *best = NULL;
@@ -21,7 +22,7 @@ static gpu_block *find_free(const gpu_pool *pool, size_t bytes)
     return best;
 }
 
-/* Room for one more block in the list. */
+/* Makes room for one more block in the list. */
 static tgl_status extend(gpu_pool *pool)
 {
     if (pool->count < pool->room) return TGL_OK;
@@ -33,7 +34,8 @@ static tgl_status extend(gpu_pool *pool)
     return TGL_OK;
 }
 
-/* Frees the unused blocks that no process has mapped. Their numbers stay. */
+/* Frees unused blocks that no process has mapped. Other blocks keep their numbers. Returns whether
+ * any was freed. */
 static bool trim(gpu_pool *pool)
 {
     bool has_freed = false;
@@ -49,7 +51,10 @@ static bool trim(gpu_pool *pool)
 
 tgl_status gpu_pool_take(gpu_pool *pool, size_t bytes, void **memory)
 {
-    enum { GRAIN = 2 << 20 }; /* the driver's: no two blocks in one allocation of it */
+    enum {
+        GRAIN = 2 << 20
+    }; /* granularity of the driver's allocations in bytes, so that no
+          allocation contains two blocks */
     *memory = NULL;
     if (bytes == 0) return TGL_OK;
     bytes = (bytes + GRAIN - 1) / GRAIN * GRAIN;

@@ -24,13 +24,15 @@ typedef struct gpu_pool {
     int count, room;
 } gpu_pool;
 
-/* The context is current. 0 bytes give NULL. TGL_NO_MEMORY; TGL_DRIVER. */
+/* Takes a block of at least `bytes` bytes; NULL for 0 bytes. The context must be current. Returns
+ * TGL_OK, TGL_NO_MEMORY or TGL_DRIVER. */
 tgl_status gpu_pool_take(gpu_pool *pool, size_t bytes, void **memory);
 void gpu_pool_return(gpu_pool *pool, void *memory);
-/* keeps_memory: other processes may still have mapped it. */
+/* Frees the pool. keeps_memory: true if other processes may still have mapped its blocks, which are
+ * then not freed. */
 void gpu_pool_free(gpu_pool *pool, bool keeps_memory);
 
-/* Fills *buffer for another process. false: the memory is not of the pool. */
+/* Describes memory of the pool for another process. False: the memory is not in the pool. */
 bool gpu_pool_describe(gpu_pool *pool, const void *memory, size_t bytes, rendezvous_buffer *buffer);
 
 #endif

@@ -33,7 +33,7 @@ static const library_entry table[] = {
     {0, NULL},
 };
 
-/* The library is never closed, because NCCL starts threads. */
+/* The library is never closed, because NCCL has started threads. */
 tgl_status nccl_library_open(nccl_library *nccl)
 {
     const char *own = secure_getenv("TEGULA_LIBNCCL");

@@ -15,7 +15,8 @@ typedef struct ncclUniqueId {
     char internal[128];
 } ncclUniqueId;
 
-/* The members of NCCL 2.14, which later versions accept. */
+/* The configuration of a communicator, with the members of NCCL 2.14, which later versions
+ * accept. */
 typedef struct ncclConfig {
     size_t size;
     unsigned magic, version;
@@ -47,7 +48,8 @@ typedef struct nccl_library {
     const char *(*ncclGetErrorString)(ncclResult_t result);
 } nccl_library;
 
-/* Loads NCCL ($TEGULA_LIBNCCL, else libnccl.so.2) and finds its functions. TGL_UNSUPPORTED. */
+/* Loads NCCL ($TEGULA_LIBNCCL, else libnccl.so.2) and finds its functions. Returns TGL_OK or
+ * TGL_UNSUPPORTED. */
 tgl_status nccl_library_open(nccl_library *nccl);
 
 #endif

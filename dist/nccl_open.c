@@ -14,7 +14,7 @@
 
 /* ---- The device and the communicator --------------------------------------------------------- */
 
-/* Retains the primary context and makes it current. */
+/* Retains the primary context of a GPU and makes it current. */
 static tgl_status open_context(nccl_transport *t, int ordinal)
 {
     gpu_driver *d = &t->driver;
@@ -28,7 +28,7 @@ static tgl_status open_context(nccl_transport *t, int ordinal)
 static tgl_status open_streams(nccl_transport *t)
 {
     gpu_driver *d = &t->driver;
-    enum { HIGHEST = -5 }; /* before products that wait for what is sent */
+    enum { HIGHEST = -5 }; /* stream priority: above products, which wait for what is sent */
     CUstream *const streams[] = {&t->sending, &t->rescuing};
     for (int i = 0; i < 2; i++)
         DIST_TRY(gpu_driver_check(
@@ -44,7 +44,7 @@ static tgl_status open_streams(nccl_transport *t)
     return TGL_OK;
 }
 
-/* A caller's communicator: its rank and its GPU. */
+/* Uses a communicator of the caller. Gets its rank, its size and its GPU, and checks the latter. */
 static tgl_status take_comm(nccl_transport *t, ncclComm_t comm, int ordinal)
 {
     int device = -1;
@@ -91,7 +91,7 @@ static tgl_status open_comm(nccl_transport *t, const tgl_nccl_options *o, int or
 
 /* ---- Introductions --------------------------------------------------------------------------- */
 
-/* What a rank tells the others. */
+/* What each rank tells the other ranks when the transport is opened. */
 typedef struct introduction {
     char host[40]; /* the kernel's boot id; empty: unknown */
     CUuuid gpu;
@@ -108,10 +108,13 @@ static void read_host(char host[40])
     fclose(file);
 }
 
-/* The flags, all 0. Whatever fails here leaves the work to NCCL. */
+/* Allocates this rank's flags, all 0. After a failure has_flags stays 0, and NCCL is used. */
 static void make_flags(nccl_transport *t, introduction *own)
 {
-    enum { BYTES = 2 << 20 }; /* an allocation of the driver, for IPC */
+    enum {
+        BYTES = 2 << 20
+    }; /* bytes of an allocation of the driver: an IPC handle gives access to
+          a whole allocation */
     gpu_driver *d = &t->driver;
     CUdeviceptr flags = NULL;
     if (nccl_flag_count(t) * sizeof *t->flags > BYTES ||
@@ -173,7 +176,7 @@ static bool meet(nccl_transport *t, const introduction *all)
     return true;
 }
 
-/* Copy engines for all ranks, or for none. */
+/* Chooses copy engines if all ranks can use them, else NCCL. */
 static tgl_status choose_engine(nccl_transport *t, bool can_meet)
 {
     const int mine = can_meet;
@@ -200,7 +203,7 @@ static tgl_status introduce_all(nccl_transport *t, bool uses_nccl)
     if (status == TGL_OK && all != NULL) status = check_gpus(t, all);
     if (status == TGL_OK && all != NULL) status = choose_engine(t, meet(t, all));
     if (own.meeting[0] != '\0') rendezvous_unlink(own.meeting);
-    if (status != TGL_OK) { /* no rank waits for this one */
+    if (status != TGL_OK) { /* so that no rank waits for this one */
         rendezvous_close(t->meeting);
         t->meeting = NULL;
     }
@@ -222,8 +225,8 @@ static void unmap_peers(nccl_transport *t)
     }
 }
 
-/* The memory that others have mapped is freed after they have unmapped it. A lost rank may never
- * do so: then the memory stays. */
+/* Frees memory that other ranks have mapped, after they have unmapped it. If a rank was lost, it
+ * may never do so: the memory is then not freed. */
 static void close_memory(nccl_transport *t)
 {
     char mine = 0, *all = malloc((size_t)t->ranks);
@@ -270,7 +273,7 @@ void nccl_transport_close(nccl_transport *t)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* The device "cuda:N"; -1: another one. */
+/* The number N of the device "cuda:N"; -1: it is another device. */
 static int ordinal_of(const tgl_device *dev)
 {
     int ordinal = -1, end = 0;
@@ -293,7 +296,8 @@ static const char *argument_error(const tgl_nccl_options *o, const tgl_device *d
     return NULL;
 }
 
-/* All of the transport; the context is current afterwards if t->context is set. */
+/* Opens the transport. If t->context is set afterwards, the context is current, also after a
+ * failure. */
 static tgl_status open_transport(nccl_transport *t, const tgl_nccl_options *o, int ordinal)
 {
     DIST_TRY(open_context(t, ordinal));

@@ -24,15 +24,15 @@
 
 enum { ROUND_BYTES = 1024 };
 
-/* Of a rank, on cache lines of its own. */
+/* The shared memory of one rank, on cache lines of its own. */
 typedef struct place {
     _Alignas(64) _Atomic uint64_t round;
     _Atomic bool has_given_up;
-    size_t count[2]; /* number of `bytes` of a round with an even and an odd number */
+    size_t count[2]; /* number of valid bytes in bytes[0] (even rounds) and bytes[1] (odd rounds) */
     _Alignas(64) char bytes[2][ROUND_BYTES];
 } place;
 
-/* The buffers that one rank has announced to another one. */
+/* A ring buffer with the receive buffers that one rank has announced to another. */
 typedef struct mailbox {
     _Alignas(64) _Atomic uint64_t posted;
     _Alignas(64) _Atomic uint64_t taken;
@@ -126,8 +126,8 @@ tgl_status rendezvous_check(const rendezvous *r)
     return TGL_OK;
 }
 
-/* Until the counter is at least `value`. The time is read after many attempts only, and then other
- * processes may run. */
+/* Waits until the counter is at least `value`. Between many attempts it checks the time, and yields
+ * to other processes. */
 static tgl_status wait_for(const rendezvous *r, const _Atomic uint64_t *counter, uint64_t value,
                            int rank)
 {
@@ -149,7 +149,8 @@ static tgl_status wait_for(const rendezvous *r, const _Atomic uint64_t *counter,
 
 /* ---- All-gather ------------------------------------------------------------------------------ */
 
-/* At most ROUND_BYTES, from and to rows of `stride` bytes. */
+/* One round of an all-gather of at most ROUND_BYTES per rank. stride: bytes from rank to rank in
+ * `all`. */
 static tgl_status gather_round(rendezvous *r, const char *mine, char *all, size_t stride,
                                size_t bytes)
 {

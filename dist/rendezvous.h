@@ -10,38 +10,42 @@
 
 enum {
     RENDEZVOUS_NAME = 64,
-    RENDEZVOUS_SLOTS = 16, /* receive buffers that a rank has announced to another one, at most */
+    RENDEZVOUS_SLOTS = 16, /* maximum number of receive buffers that one rank has announced to
+                              another */
 };
 
 typedef struct rendezvous rendezvous;
 
-/* A buffer in which a rank expects a message. */
+/* A receive buffer that a rank announces to the sender. */
 typedef struct rendezvous_buffer {
-    uint64_t block; /* number of the allocation, never used again */
+    uint64_t block; /* number of the allocation in its pool; never reused */
     uint64_t offset, bytes;
-    CUipcMemHandle handle; /* of the allocation */
+    CUipcMemHandle handle; /* IPC handle of the allocation */
 } rendezvous_buffer;
 
-/* The first rank makes the memory and its name; the others open it. NULL: it is not to be had. */
+/* Rank 0 makes the shared memory and its name, the other ranks join it. NULL: it failed. */
 rendezvous *rendezvous_make(int ranks, double timeout_s, char name[RENDEZVOUS_NAME]);
 rendezvous *rendezvous_join(int rank, int ranks, double timeout_s, const char *name);
-/* Removes the name: no other rank joins from now on. */
+/* Removes the name of the shared memory, so that no other process can join. */
 void rendezvous_unlink(const char *name);
 void rendezvous_close(rendezvous *r);
 
-/* This rank has lost another one, and what it has sent since is not to be used. */
+/* Tells the other ranks that this one has lost a rank: what it sends from now on must not be
+ * used. */
 void rendezvous_give_up(rendezvous *r);
 
-/* TGL_COMMUNICATION if a rank has given up. */
+/* Returns TGL_COMMUNICATION if a rank has given up. */
 tgl_status rendezvous_check(const rendezvous *r);
 
-/* all[r*bytes] := mine of rank r. TGL_COMMUNICATION. */
+/* Collective: an all-gather. all[r*bytes]: the bytes of rank r. Returns TGL_OK or
+ * TGL_COMMUNICATION. */
 tgl_status rendezvous_gather(rendezvous *r, const void *mine, void *all, size_t bytes);
 
-/* Announces a buffer to the rank that fills it. *slot := its number, below RENDEZVOUS_SLOTS. */
+/* Announces a receive buffer to rank `from`, which will fill it. *slot := its number, below
+ * RENDEZVOUS_SLOTS. */
 tgl_status rendezvous_post(rendezvous *r, int from, const rendezvous_buffer *buffer, int *slot);
 
-/* Takes the next buffer that the rank `to` has announced. */
+/* Waits for the next receive buffer that rank `to` announces, and takes it. */
 tgl_status rendezvous_take(rendezvous *r, int to, rendezvous_buffer *buffer, int *slot);
 
 #endif

@@ -14,13 +14,14 @@
 enum {
     MESSAGE_MOST = 1 << 30, /* bytes: MPI counts in int */
     TAG = 1,
-    GROUPS = 8, /* maximum number at a time: for A, B and C, in two steps */
+    GROUPS = 8, /* maximum number of groups at the same time: A, B and C, in two steps */
 };
 
 typedef struct group {
-    MPI_Request *requests; /* NULL: free */
+    MPI_Request *requests; /* NULL: the group is unused */
     int count;
-    char *copies; /* buffers of an all-gather: the data of all ranks, then that of this rank */
+    char *copies; /* all-gather: buffers for the data of all ranks, then for the data of this
+                     rank */
 } group;
 
 typedef struct state {
@@ -49,7 +50,8 @@ static const char failed[] =
     "MPI reported an error of a link or of another process; the communicator "
     "can only be closed";
 
-/* Lets other processes run between two tests: ranks may share a processor. */
+/* Waits for all requests, until the timeout. Yields between two tests, because ranks may share a
+ * processor. */
 static tgl_status wait_all(state *s, int count, MPI_Request *requests)
 {
     const double deadline = now() + s->timeout_s;
@@ -65,7 +67,7 @@ static tgl_status wait_all(state *s, int count, MPI_Request *requests)
     }
 }
 
-/* Begins the parts of a message of at most MESSAGE_MOST bytes. */
+/* Starts a message, in parts of at most MESSAGE_MOST bytes. False: MPI has failed. */
 static bool begin_message(state *s, const tgl_dist_message *m, group *g)
 {
     for (size_t at = 0; at < m->bytes; at += MESSAGE_MOST) {
@@ -80,7 +82,7 @@ static bool begin_message(state *s, const tgl_dist_message *m, group *g)
     return true;
 }
 
-/* A group with room for `requests`; NULL: no memory. */
+/* Finds an unused group and allocates `requests` requests; NULL: none, or no memory. */
 static group *new_group(state *s, size_t requests)
 {
     group *g = s->groups;
@@ -115,13 +117,15 @@ static tgl_status mpi_wait(void *given, void *begun)
     state *s = given;
     group *g = begun;
     const tgl_status status = wait_all(s, g->count, g->requests);
-    if (status != TGL_OK) return status; /* MPI may still use the requests */
+    if (status != TGL_OK)
+        return status; /* the requests are not freed, because MPI may still use
+                          them */
     free(g->requests);
     g->requests = NULL;
     return TGL_OK;
 }
 
-/* A group with room for the bytes that each rank gives, and for its own; NULL: no memory. */
+/* A group for an all-gather of `bytes` bytes per rank; NULL: no memory. */
 static group *new_gathering(state *s, int ranks, size_t bytes)
 {
     group *g = new_group(s, 1);
@@ -133,8 +137,8 @@ static group *new_gathering(state *s, int ranks, size_t bytes)
     return NULL;
 }
 
-/* MPI gets copies of both buffers: after a failure it may still use them, and the group keeps them,
- * while the caller's are the caller's again. */
+/* MPI works on copies of the two buffers. After a failure MPI may still use them, so the group
+ * keeps them, while the caller may free its own buffers. */
 static tgl_status mpi_gather(void *given, const void *mine, void *all, size_t bytes)
 {
     state *s = given;
@@ -154,7 +158,7 @@ static tgl_status mpi_gather(void *given, const void *mine, void *all, size_t by
     return TGL_OK;
 }
 
-/* MPI moves messages while one of its functions is called. */
+/* Lets MPI work: it moves messages only while one of its functions runs. */
 static void mpi_progress(void *given)
 {
     state *s = given;
@@ -176,7 +180,7 @@ static bool mpi_is_finalized(void)
     return flag;
 }
 
-/* MPI_Comm_free() is collective: it is called only if no rank was lost. */
+/* Frees the communicator, but not after a rank was lost, because MPI_Comm_free() is collective. */
 static void mpi_close(void *given)
 {
     state *s = given;
@@ -188,10 +192,11 @@ static void mpi_close(void *given)
     free(s);
 }
 
-/* The transport of the ranks of a communicator, which is duplicated. */
+/* Makes the transport for the ranks of a communicator, which is duplicated. */
 static tgl_status make_transport(MPI_Comm comm, double timeout_s, tgl_dist_transport *transport)
 {
-    MPI_Comm own; /* before anything that may fail on one rank only: collective */
+    MPI_Comm own; /* duplicated first, because this is collective and the rest may fail on one rank
+                     only */
     if (MPI_Comm_dup(comm, &own) != MPI_SUCCESS)
         return tgl_dist_set_error("MPI_Comm_dup() failed"), TGL_COMMUNICATION;
     state *s = calloc(1, sizeof *s);

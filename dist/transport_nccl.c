@@ -58,14 +58,16 @@ static bool is_idle(nccl_transport *t)
            t->driver.cuStreamQuery(t->sending) != CUDA_ERROR_NOT_READY;
 }
 
-/* Ends what waits on this GPU for a rank that is lost: kernels of NCCL by ncclCommAbort(), streams
- * by setting all flags until nothing waits any more. */
+/* After a rank was lost: ends everything that waits for it on this GPU. ncclCommAbort() ends NCCL's
+ * kernels. Streams continue when all flags are set, repeatedly until they are idle. */
 void nccl_lose(nccl_transport *t)
 {
     enum { SECONDS = 10 };
     if (t->is_lost) return;
     t->is_lost = true;
-    if (t->meeting != NULL) rendezvous_give_up(t->meeting); /* before streams go on without data */
+    if (t->meeting != NULL)
+        rendezvous_give_up(t->meeting); /* before the streams continue with
+                                           invalid data */
     if (t->comm != NULL) t->nccl.ncclCommAbort(t->comm);
     t->comm = NULL;
     const double deadline = now() + SECONDS;
@@ -131,7 +133,7 @@ void nccl_wait_for_work(nccl_transport *t)
 
 /* ---- Agreements ------------------------------------------------------------------------------ */
 
-/* Through device memory, in rounds of at most NCCL_ROUND_BYTES. */
+/* One round of an all-gather, at most NCCL_ROUND_BYTES per rank, through device memory. */
 static tgl_status gather_round(nccl_transport *t, const char *mine, char *all, size_t stride,
                                size_t bytes)
 {
@@ -170,7 +172,8 @@ static tgl_status transport_gather(void *state, const void *mine, void *all, siz
 
 /* ---- Copy engines ---------------------------------------------------------------------------- */
 
-/* The flags that this rank waits for: with each other rank `ready` and `arrived` of each slot. */
+/* The address of a flag: for each other rank and each slot there is one `ready` and one
+ * `arrived`. */
 static uint32_t *flag(uint32_t *flags, int rank, int slot, bool arrived)
 {
     return flags + ((size_t)rank * RENDEZVOUS_SLOTS + (size_t)slot) * 2 + (arrived ? 1 : 0);
@@ -195,7 +198,7 @@ static tgl_status await_flag(nccl_transport *t, CUstream stream, int rank, int s
     return TGL_OK;
 }
 
-/* Where a buffer of another rank is in this process. */
+/* Maps a receive buffer of another rank. *at := its address in this process. */
 static tgl_status map_buffer(nccl_transport *t, int rank, const rendezvous_buffer *buffer,
                              char **at)
 {
@@ -243,8 +246,8 @@ static tgl_status send(nccl_transport *t, const tgl_dist_message *m, CUstream st
     return raise_flag(t, stream, m->rank, slot, true);
 }
 
-/* Sends in this stream. All announcements come before the first wait, on the host and on the GPU.
- */
+/* Sends and receives by copy engines, in this stream. All announcements come before the first wait,
+ * on the host and on the GPU: otherwise two ranks could wait for each other. */
 static tgl_status begin_copies(nccl_transport *t, const tgl_dist_message *messages, int count,
                                nccl_group *g, CUstream stream)
 {
@@ -283,7 +286,7 @@ static tgl_status begin_nccl(nccl_transport *t, const tgl_dist_message *messages
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-/* A free group with room for `count` messages. */
+/* Finds an unused group and makes room for `count` messages. */
 static tgl_status take_group(nccl_transport *t, int count, nccl_group **taken)
 {
     nccl_group *g = t->groups;
@@ -342,8 +345,8 @@ static tgl_status transport_wait(void *state, void *group)
     return leave(t, wait(t, group));
 }
 
-/* All in the stream of the products: nothing could run beside it, and streams that wait for each
- * other take time. */
+/* Sends, receives and waits in the stream of the products. Nothing could overlap with it, and
+ * synchronising several streams takes time. */
 static tgl_status exchange(nccl_transport *t, const tgl_dist_message *messages, int count)
 {
     nccl_group *g = NULL;

@@ -13,10 +13,10 @@
 
 enum {
     NCCL_ROUND_BYTES = 1024,
-    NCCL_GROUPS = 8, /* at a time: A, B and C in two steps */
+    NCCL_GROUPS = 8, /* maximum number of groups at the same time: A, B and C, in two steps */
 };
 
-/* A message that comes by a copy engine. */
+/* A message that a copy engine of another rank writes. */
 typedef struct nccl_received {
     int rank, slot;
 } nccl_received;
@@ -30,8 +30,9 @@ typedef struct nccl_group {
 
 /* Another process of the host. */
 typedef struct nccl_peer {
-    uint32_t *flags;     /* its flags, mapped here; of this rank: its own */
-    CUdeviceptr *mapped; /* by the number of the block; NULL: not mapped yet */
+    uint32_t *flags;     /* the flags of that rank, mapped into this process; for this rank its
+                            own */
+    CUdeviceptr *mapped; /* mapped blocks of that rank's pool, by number; NULL: not mapped yet */
     int room;
 } nccl_peer;
 
@@ -39,7 +40,7 @@ typedef struct nccl_transport {
     gpu_driver driver;
     nccl_library nccl;
     CUdevice device;
-    CUcontext context; /* the primary context; NULL: not retained */
+    CUcontext context; /* primary context of the GPU; NULL: not retained */
     int rank, ranks;
     double timeout_s;
     ncclComm_t comm;
@@ -48,12 +49,12 @@ typedef struct nccl_transport {
 
     CUstream stream; /* of the products */
     CUstream sending, rescuing;
-    CUevent before; /* the work in `stream` at begin() */
+    CUevent before; /* marks the work in `stream` at begin() */
     nccl_group groups[NCCL_GROUPS];
 
-    char *round_host, *round_device; /* of a gather by NCCL */
-    rendezvous *meeting;             /* NULL: NCCL moves the data */
-    uint32_t *flags;                 /* of this rank; NULL: none */
+    char *round_host, *round_device; /* buffers of a gather by NCCL */
+    rendezvous *meeting;             /* shared memory of the ranks; NULL: NCCL moves the data */
+    uint32_t *flags;                 /* this rank's flags; NULL: none */
     nccl_peer *peers;                /* [ranks] */
     gpu_pool pool;
     gpu_sums sums;
@@ -66,17 +67,20 @@ static inline size_t nccl_flag_count(const nccl_transport *t)
 
 tgl_dist_transport nccl_transport_table(nccl_transport *t);
 
-/* With the context current: an all-gather by NCCL; the result of a call of NCCL that may go on in
- * the background, as NCCL says it and as a status; gives up what waits for a lost rank. */
+/* These functions need the context to be current.
+ *   nccl_gather  an all-gather by NCCL
+ *   nccl_finish, nccl_settle  wait for an NCCL call that may continue in the background; the result
+ *   as NCCL's or as a status
+ *   nccl_lose    after a rank was lost: ends what waits for it on this GPU */
 tgl_status nccl_gather(nccl_transport *t, const void *mine, void *all, size_t bytes);
 ncclResult_t nccl_finish(nccl_transport *t, ncclResult_t result);
 tgl_status nccl_settle(nccl_transport *t, ncclResult_t result);
 void nccl_lose(nccl_transport *t);
 
-/* Waits for all streams, or gives up after the timeout. */
+/* Waits until all streams are idle, or until the timeout. */
 void nccl_wait_for_work(nccl_transport *t);
 
-/* nccl_open.c. Takes also a transport that is not complete. */
+/* nccl_open.c: closes a transport, even one that was not opened completely. */
 void nccl_transport_close(nccl_transport *t);
 
 #endif

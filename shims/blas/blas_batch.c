@@ -21,7 +21,8 @@ static bool runs_together(const tgl_device *dev, const blas_gemm *g, int64_t bat
     return dev != NULL && batch > 1 && !blas_wants_gpu(g);
 }
 
-/* Computes column-major products. A, B and C are arrays of pointers to their matrices. */
+/* Computes a batch of column-major products. A, B, C: arrays of `batch` pointers to the
+ * matrices. */
 static blas_server multiply_pointers(const blas_gemm *g, const void *const *A, const void *const *B,
                                      void *const *C, int64_t batch)
 {
@@ -43,7 +44,7 @@ static blas_server multiply_pointers(const blas_gemm *g, const void *const *A, c
     return server;
 }
 
-/* Elements from one matrix of a batch to the next. */
+/* Strides of a batch: elements from one matrix to the next. */
 typedef struct strides {
     int64_t a, b, c;
 } strides;
@@ -73,10 +74,11 @@ static blas_server multiply_strided(const blas_gemm *g, const strides *stride, i
 
 /* ---- cblas_xgemm_batch_strided --------------------------------------------------------------- */
 
-/* The number in cblas_xgemm_batch_strided() of an argument of cblas_xgemm(). */
+/* Converts the number of an argument of cblas_xgemm() to that in cblas_xgemm_batch_strided(), which
+ * has the strides in addition. */
 static int strided_argument(int argument)
 {
-    if (argument >= 13) return argument + 2; /* the argument is behind stride_a and stride_b */
+    if (argument >= 13) return argument + 2; /* the argument comes after stride_a and stride_b */
     return argument >= 10 ? argument + 1 : argument;
 }
 
@@ -121,8 +123,8 @@ BLAS_ALIAS(scipy_cblas_dgemm_batch_strided64_, cblas_dgemm_batch_strided64_);
 
 /* ---- cblas_xgemm_batch ----------------------------------------------------------------------- */
 
-/* The arguments of a batch of groups. Arrays of integers, of alpha and of beta have an element for
- * each group; arrays of pointers have one for each product. */
+/* The arguments of cblas_xgemm_batch(). Arrays of integers, alpha and beta have one element per
+ * group; arrays of pointers have one per product. */
 typedef struct groups {
     const char *name;
     tgl_type type;
@@ -146,8 +148,8 @@ static double scalar(const groups *b, const void *array, int64_t i)
     return b->type == TGL_F32 ? ((const float *)array)[i] : ((const double *)array)[i];
 }
 
-/* The column-major product of group i without its matrices. Returns false and describes the first
- * illegal argument. */
+/* The column-major product of group i, without its matrices. Returns false and sets *error to the
+ * first illegal argument. */
 static bool group_of(const groups *b, int64_t i, blas_gemm *g, blas_error *error)
 {
     *g = (blas_gemm){.type = b->type,
@@ -184,7 +186,7 @@ static void cblas_groups(const groups *b)
         return;
     }
     const bool is_row_major = b->layout == TGL_ROW_MAJOR;
-    int64_t first = 0; /* number of the group's first product */
+    int64_t first = 0; /* index of the group's first product in the arrays of pointers */
     for (int64_t i = 0; i < b->count; i++) {
         const int64_t size = integer(b, b->size, i);
         blas_gemm g;

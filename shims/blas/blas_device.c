@@ -23,7 +23,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 blas_process blas_this_process;
 
-/* Whether the name is "cuda", or "cuda:" and a number. */
+/* Whether the name is "cuda" or "cuda:N" with a number N. */
 static bool is_cuda(const char *name)
 {
     if (strncmp(name, "cuda:", 5) != 0) return strcmp(name, "cuda") == 0;
@@ -31,7 +31,7 @@ static bool is_cuda(const char *name)
     return *number != '\0' && number[strspn(number, "0123456789")] == '\0';
 }
 
-/* Prints unknown TEGULA_BLAS_ variables. They may be misspelt, and would be ignored silently. */
+/* Prints TEGULA_BLAS_ variables that do not exist. They may be misspelt, and have no effect. */
 static void report_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_BLAS_DEVICE", "TEGULA_BLAS_GPU_SIZE",
@@ -42,8 +42,8 @@ static void report_unknown_settings(void)
         fprintf(stderr, "tegula_blas: there is no setting %.*s. It is ignored.\n", length, name);
 }
 
-/* Opens the device and reads the environment. Prints invalid settings and devices that do not
- * open. */
+/* Opens the device and reads the environment. Prints a message for an invalid setting, and if the
+ * device cannot be opened. */
 static void open_device(void)
 {
     const char *trace = getenv("TEGULA_BLAS_TRACE"), *name = getenv("TEGULA_BLAS_DEVICE");

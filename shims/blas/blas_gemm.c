@@ -40,7 +40,8 @@ static void exchange(blas_gemm *g)
     g->B = row_major.A, g->ldb = row_major.lda;
 }
 
-/* The number in the row-major call of the argument that exchange() has made number `argument`. */
+/* The number, in the row-major call, of argument `argument` of the column-major call that
+ * exchange() has made. */
 static int exchanged_argument(int argument)
 {
     const bool is_size = argument == 4 || argument == 5; /* m and n */
@@ -63,7 +64,7 @@ bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas
         if (is_row_major) exchange(g);
         const int argument = blas_gemm_check(g);
         if (argument == 0) return true;
-        /* The layout is the first argument of CBLAS functions. */
+        /* CBLAS functions have the layout as an additional first argument. */
         const int number = argument + 1;
         *error = is_row_major ? (blas_error){exchanged_argument(number), number, NULL, 0}
                               : (blas_error){number, 0, NULL, 0};
@@ -94,8 +95,8 @@ static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, in
 
 /* ---- Exported functions ---------------------------------------------------------------------- */
 
-/* Fortran passes everything by address. The lengths of the strings follow the arguments and are not
- * needed here. T: the element type; I: the integers. */
+/* Defines a Fortran function. Everything is passed by address. The lengths of the strings follow
+ * the arguments and are not read. T: the element type; I: the integer type. */
 #define FORTRAN_GEMM(function, name, padded_name, T, I)                                            \
     BLAS_FUNCTION(function, (const char *trans_a, const char *trans_b, const I *m, const I *n,     \
                              const I *k, const T *alpha, const T *A, const I *lda, const T *B,     \
@@ -107,7 +108,8 @@ static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, in
         fortran_gemm(name, padded_name, sizeof(I) == 8, &g);                                       \
     }
 
-/* scalar: the type of alpha and beta, T or const T *; at: as in BLAS_SCALARS(). */
+/* Defines a CBLAS function. T: the element type; I: the integer type; scalar: the type of alpha and
+ * beta, T or const T *; at: as in BLAS_SCALARS(). */
 #define CBLAS_GEMM(function, name, T, I, scalar, at)                                               \
     BLAS_FUNCTION(function, (int layout, int trans_a, int trans_b, I m, I n, I k, scalar alpha,    \
                              const T *A, I lda, const T *B, I ldb, scalar beta, T *C, I ldc))      \

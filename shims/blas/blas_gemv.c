@@ -28,8 +28,8 @@ typedef struct blas_gemv {
     double alpha_imag, beta_imag; /* of complex types; else 0 */
 } blas_gemv;
 
-/* The number of the first illegal argument of xGEMV in the order in which the reference BLAS checks
- * them, or 0. */
+/* The number of the first illegal argument of xGEMV, in the order in which the reference BLAS
+ * checks them; 0: all are legal. */
 static int check(const blas_gemv *v)
 {
     if (v->trans == 0) return 1;
@@ -43,7 +43,7 @@ static int check(const blas_gemv *v)
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* The op' with op'(X^T) = op(X). */
+/* The operation op' for which op'(X^T) = op(X). */
 static tgl_transpose turned(tgl_transpose trans)
 {
     return trans == TGL_NO_TRANS     ? TGL_TRANS
@@ -52,8 +52,8 @@ static tgl_transpose turned(tgl_transpose trans)
                                      : TGL_CONJ_TRANS;
 }
 
-/* The product for `rows` elements of y and `columns` of x. A: the first element of that partition
- * of the matrix. */
+/* The product for `rows` elements of y and `columns` elements of x. A: the first element of this
+ * part of the matrix. */
 static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, const char *A)
 {
     if (v->incy == 1)
@@ -91,7 +91,7 @@ static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, c
                        .beta_imag = v->beta_imag};
 }
 
-/* A vector in the caller's memory: element i is at first + i*step bytes. */
+/* A vector in the caller's memory: element i is at the address first + i*step. */
 typedef struct vector {
     char *first;
     ptrdiff_t step;
@@ -118,8 +118,8 @@ static void scatter(const vector *to, const void *from, int64_t begin, int64_t c
                to->element);
 }
 
-/* Bytes that are copied at a time. The copies of x and y are 2 KB each on the stack, which may be
- * small. */
+/* Bytes of a vector that are copied at once. The copies of x and of y take this much on the stack,
+ * which may be small. */
 enum { CHUNK_BYTES = 2048 };
 
 static int64_t part_of(int64_t length, int64_t begin, size_t element)
@@ -128,7 +128,7 @@ static int64_t part_of(int64_t length, int64_t begin, size_t element)
     return length - begin < chunk ? length - begin : chunk;
 }
 
-/* Computes y[begin .. begin+count) with copies of x and y. x is not read if alpha is 0. */
+/* Computes y[begin] to y[begin + count - 1] with copies of x and y. x is not read if alpha is 0. */
 static blas_server multiply_chunk(const blas_gemv *v, const vector *x, int64_t columns,
                                   const vector *y, int64_t begin, int64_t count)
 {
@@ -178,10 +178,11 @@ static __attribute__((noinline)) blas_server multiply_any(const blas_gemv *v, in
     return blas_multiply(&g);
 }
 
-/* Most products are passed on from registers, which saves a tenth of the time of 2 x 2. */
+/* Computes a product, usually without copying its arguments to memory, which saves a tenth of the
+ * time at 2 x 2. */
 static inline blas_server multiply(const blas_gemv *v)
 {
-    /* The reference BLAS returns here even if y is not empty and beta is not 1. */
+    /* As in the reference BLAS, y stays unchanged, even if it is not empty and beta is not 1. */
     if (v->m == 0 || v->n == 0) {
         blas_device(); /* reads whether calls are traced */
         return BLAS_SERVER_NONE;
@@ -205,8 +206,8 @@ static __attribute__((noinline)) void trace(blas_server server, const char *rout
                (long long)v->lda, (long long)v->incx, v->beta, (long long)v->incy);
 }
 
-/* Inlined into each exported function: a call would store the arguments once more, which is a sixth
- * of the time of a product as small as 4 x 4. */
+/* Inlined into each exported function: a call would store the arguments once more, which takes a
+ * sixth of the time of a product of 4 x 4. */
 static inline __attribute__((always_inline)) void multiply_and_trace(const char *routine,
                                                                      const blas_gemv *v)
 {
@@ -226,8 +227,8 @@ static inline void fortran_gemv(const char *name, const char *padded_name, bool 
         multiply_and_trace(name, v);
 }
 
-/* Turns a CBLAS call into a column-major one: a row-major matrix is the transpose of a column-major
- * one. Returns false and describes the first illegal argument. */
+/* Converts a CBLAS call to a column-major one: a row-major matrix is the transpose of a
+ * column-major matrix. Returns false and sets *error to the first illegal argument. */
 static bool turn_column_major(int layout, int trans, blas_gemv *v, blas_error *error)
 {
     const bool is_row_major = layout == TGL_ROW_MAJOR;
@@ -264,7 +265,7 @@ static void cblas_gemv(const char *name, bool is_64, int layout, int trans, blas
 
 /* ---- Exported functions ---------------------------------------------------------------------- */
 
-/* T: the element type; I: the integers; of: as in BLAS_GEMM_ARGUMENTS(). */
+/* The members of blas_gemv. T: the element type; of: as in BLAS_GEMM_ARGUMENTS(). */
 #define GEMV_ARGUMENTS(T, of)                                                                      \
     .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .A = (const char *)A, .x = (const char *)x,     \
     .y = (char *)y, .lda = of lda, .incx = of incx, .incy = of incy

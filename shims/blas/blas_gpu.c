@@ -13,20 +13,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Estimates that decide where a product runs unless the user gives a size. FIXED_SECONDS is the
- * time of a product on the GPU without its copies, 0.05 to 0.1 ms on an H200. */
-static const double CORE_FLOPS_F32 = 64e9; /* 32 operations per clock of an AVX2 core, 2 GHz */
-static const double CORE_FLOPS_F64 = 32e9; /* 16 operations per clock */
-static const double LINK_BYTES = 12e9;     /* per second, of PCIe 3.0 x16 */
+/* Estimates for the choice between CPU and GPU, used unless the user gives a size. FIXED_SECONDS:
+ * time of a product on the GPU without copies; 0.05 to 0.1 ms on an H200. */
+static const double CORE_FLOPS_F32 = 64e9; /* FLOP/s of a core: 32 per clock with AVX2, at 2 GHz */
+static const double CORE_FLOPS_F64 = 32e9; /* FLOP/s of a core: 16 per clock */
+static const double LINK_BYTES = 12e9;     /* bytes/s of the link to the GPU, PCIe 3.0 x16 */
 static const double FIXED_SECONDS = 2e-4;
 
-static char name[32];  /* name of the device */
-static double least;   /* products of at least this m*n*k run on the GPU; 0: the estimate decides */
+static char name[32];  /* name of the cuda device */
+static double least;   /* products with at least this m*n*k run on the GPU; 0: use the estimate */
 static double threads; /* number of threads of the cpu device */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_int
-    owner; /* the process that has opened the GPU, or tried to; 0: none; -1: not this one */
+static atomic_int owner; /* process id of the process that has opened the GPU, or tried to; 0: none;
+                            -1: a parent of this one */
 static tgl_device *_Atomic gpu;
 
 /* ---- Which products -------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ void blas_gpu_configure(const char *device, const tgl_device *cpu)
     if (tgl_device_number(cpu, TGL_NUMBER_THREADS, &threads) != TGL_OK) threads = 1;
 }
 
-/* Whether the CPU needs longer for the product than the GPU with the copies to it and back. */
+/* Whether the CPU would take longer than the GPU including the copies to it and back. */
 static bool is_worth_copying(const blas_gemm *g)
 {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
@@ -66,8 +66,8 @@ static bool is_worth_copying(const blas_gemm *g)
 bool blas_is_for_gpu(const blas_gemm *g)
 {
     if (blas_has_no_alpha(g)) return false;
-    /* A product with one row or one column, such as a GEMV, reads each element of a matrix once:
-     * the CPU needs less time for it than the copies. */
+    /* A product with one row or column (GEMV) uses each matrix element once: the copies alone would
+     * take longer than the CPU. */
     if (g->m == 1 || g->n == 1) return false;
     if (least > 0) return (double)g->m * (double)g->n * (double)g->k >= least;
     return is_worth_copying(g);
@@ -75,14 +75,15 @@ bool blas_is_for_gpu(const blas_gemm *g)
 
 /* ---- The GPU --------------------------------------------------------------------------------- */
 
-/* Runs in a forked child. Comparing process IDs does not suffice: in another PID namespace the
- * child may have its parent's ID. */
+/* Runs in a child after fork(). A comparison of process ids would not suffice: in another PID
+ * namespace the child may have the same id as its parent. */
 static void disown_gpu(void)
 {
     atomic_store(&owner, -1);
 }
 
-/* pthread_once() calls this again in a child that is forked during the first call. */
+/* Opens the GPU. If the process forks during this function, pthread_once() calls it again in the
+ * child. */
 static void open_gpu(void)
 {
     int no_process = 0;
@@ -99,8 +100,8 @@ static void open_gpu(void)
             reason);
 }
 
-/* Whether the failure concerns this product only: for the next product memory may be free again,
- * and its matrices may be aligned. */
+/* Whether a failure concerns only this product. The next product may find free memory, and have
+ * aligned matrices. */
 static bool may_serve_others(tgl_status status)
 {
     return status == TGL_NO_MEMORY || status == TGL_BAD_A || status == TGL_BAD_B ||
@@ -108,8 +109,8 @@ static bool may_serve_others(tgl_status status)
            status == TGL_UNSUPPORTED;
 }
 
-/* After failures that concern other products too, the GPU is not used any more. A BLAS has no way
- * to report an error: if C is undefined, the program must not go on with it. */
+/* Handles a failure on the GPU. If it is not limited to this product, the GPU is not used any more.
+ * If C is undefined, the program is ended, because BLAS functions cannot report an error. */
 static void handle_failure(tgl_status status)
 {
     char reason[500];

@@ -40,8 +40,9 @@ char blas_letter_of(tgl_transpose trans)
 
 /* ---- The next BLAS --------------------------------------------------------------------------- */
 
-/* Defines call_FUNCTION(), which calls an xGEMM with numbers of type T and integers of type I. The
- * two lengths at the end are those of the strings, as Fortran compilers pass them. */
+/* Defines call_FUNCTION(), which calls the Fortran function xGEMM at `address`, with elements of
+ * type T and integers of type I. The last two arguments are the lengths of the strings, as Fortran
+ * compilers pass them. */
 #define CALL_OF(function, T, I)                                                                    \
     static void call_##function(void *address, const blas_gemm *g)                                 \
     {                                                                                              \
@@ -93,8 +94,7 @@ static bool fits_32_bits(const blas_gemm *g)
     return true;
 }
 
-/* Calls the next BLAS. RTLD_NEXT: the libraries after this one in the search order of the
- * loader. */
+/* Calls the BLAS behind this library in the search order of the loader (RTLD_NEXT). */
 static bool multiply_by_next(const blas_gemm *g)
 {
     for (size_t i = 0; i < BLAS_COUNT_OF(functions); i++) {
@@ -109,8 +109,8 @@ static bool multiply_by_next(const blas_gemm *g)
 
 /* ---- The loop -------------------------------------------------------------------------------- */
 
-/* Loads a number of a matrix: element `index`, or a part of it. memcpy() is used because a matrix
- * may be unaligned. */
+/* Loads a part (0 real, 1 imaginary) of element `index` of a matrix. Uses memcpy(), because the
+ * matrix may be unaligned. */
 static double load(const blas_gemm *g, const void *matrix, int64_t index, int part)
 {
     const size_t size = tgl_type_size(g->type);
@@ -133,7 +133,7 @@ static void store(const blas_gemm *g, int64_t index, int part, double value)
            is_single ? (const void *)&single : &value, number);
 }
 
-/* A complex number. The imaginary parts of real types are 0 and are not multiplied. */
+/* A real or complex number. For real types im is 0, and is never multiplied. */
 typedef struct complex_number {
     double re, im;
 } complex_number;
@@ -191,8 +191,7 @@ static void multiply_by_loop(const blas_gemm *g)
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* Whether C does not change. In this case the reference BLAS returns before it accesses a matrix.
- */
+/* Whether C does not change. The reference BLAS then returns before it accesses a matrix. */
 static bool is_nothing_to_do(const blas_gemm *g)
 {
     return g->m == 0 || g->n == 0 ||

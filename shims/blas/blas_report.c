@@ -18,7 +18,7 @@ static const char *const cblas_names_32[] = {"cblas_xerbla", "scipy_cblas_xerbla
 static const char *const cblas_names_64[] = {"cblas_xerbla_64", "cblas_xerbla64_",
                                              "scipy_cblas_xerbla64_"};
 
-/* The address of the first of these names that the process has, or NULL. */
+/* The address of the first function in `names` that exists in the process; NULL: none does. */
 static void *find(const char *const *names, size_t count)
 {
     void *address = NULL;
@@ -72,10 +72,10 @@ static void call_cblas_handler(const char *routine, int argument, const blas_err
         fprintf(stderr, "Illegal %s setting, %d\n", error->setting, error->value);
 }
 
-/* The reference CBLAS replaces a row-major call by a column-major one and passes the number of the
- * argument in the latter. Its handler, and the handlers of programs that were written for it,
- * translate the number back if the global variable RowMajorStrg is not 0. In a process without this
- * variable the handler gets the number in the call itself. */
+/* Calls the CBLAS error handler. The reference CBLAS converts a row-major call to a column-major
+ * one and passes the argument's number in the latter. Its handler converts the number back if the
+ * global variable RowMajorStrg is not 0. In a process without this variable, the handler gets the
+ * number in the original call. */
 void blas_report_cblas(const char *routine, const blas_error *error, bool is_64)
 {
     int *is_row_major = dlsym(RTLD_DEFAULT, "RowMajorStrg");

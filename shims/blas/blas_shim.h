@@ -28,19 +28,19 @@
 
 /* ---- Exported names -------------------------------------------------------------------------- */
 
-/* Starts the definition of an exported function. blas_exports.map has the names too. */
+/* Begins the definition of an exported function. Its name must also be in blas_exports.map. */
 #define BLAS_FUNCTION(name, parameters)                                                            \
     __attribute__((visibility("default"))) void name parameters;                                   \
     void name parameters
 
-/* Another exported name of a function in the same file. */
+/* Defines a second exported name for a function of the same file. */
 #define BLAS_ALIAS(name, function)                                                                 \
     extern __typeof__(function) name __attribute__((visibility("default"), alias(#function)))
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* A column-major product C := alpha*op(A)*op(B) + beta*C of TGL_F32, TGL_F64, TGL_C64 or TGL_C128:
- * the arguments of xGEMM. */
+/* The arguments of xGEMM: a column-major product C := alpha*op(A)*op(B) + beta*C. type: TGL_F32,
+ * TGL_F64, TGL_C64 or TGL_C128. */
 typedef struct blas_gemm {
     tgl_type type;
     tgl_transpose trans_a, trans_b; /* 0: the caller's value is illegal */
@@ -57,7 +57,7 @@ static inline bool blas_is_complex(tgl_type type)
     return type == TGL_C64 || type == TGL_C128;
 }
 
-/* Whether elements of this type consist of floats: TGL_F32 and TGL_C64. */
+/* Whether the type consists of FP32 numbers: TGL_F32 or TGL_C64. */
 static inline bool blas_is_single(tgl_type type)
 {
     return type == TGL_F32 || type == TGL_C64;
@@ -68,7 +68,7 @@ static inline bool blas_is_transposed(tgl_transpose trans)
     return trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
 }
 
-/* Whether A and B are not read. */
+/* Whether alpha is 0, so that A and B are not read. */
 static inline bool blas_has_no_alpha(const blas_gemm *g)
 {
     return g->alpha == 0 && g->alpha_imag == 0;
@@ -87,7 +87,7 @@ typedef struct blas_c128 {
     double re, im;
 } blas_c128;
 
-/* The real part (0) or the imaginary part (1) of a number. */
+/* The real part (part 0) or the imaginary part (part 1) of a number. */
 static inline double blas_part(tgl_type type, const void *number, int part)
 {
     if (part > 0 && (type == TGL_F32 || type == TGL_F64)) return 0;
@@ -95,9 +95,11 @@ static inline double blas_part(tgl_type type, const void *number, int part)
                                               : ((const double *)number)[part];
 }
 
-/* Initialise the members of a blas_gemm by the arguments of the same names. T: the element type;
- * of: the operator that reads an argument: none for a value, * for an address; at: the operator
- * that makes the address of alpha and beta: & for a value, none for an address. */
+/* Initialise the members of a blas_gemm from the arguments of a function with the same names.
+ *   T    the element type
+ *   of   the operator that reads an argument: nothing for a value, * for an address
+ *   at   the operator that gives the address of alpha and beta: & for a value, nothing for an
+ *   address */
 #define BLAS_TYPE_OF(T)                                                                            \
     _Generic((T *)NULL, float * : TGL_F32, double * : TGL_F64, blas_c64 * : TGL_C64,               \
              blas_c128 * : TGL_C128)
@@ -113,25 +115,24 @@ static inline double blas_part(tgl_type type, const void *number, int part)
 /* An illegal argument of a CBLAS function. */
 typedef struct blas_error {
     int argument; /* its number in the call, from 1 */
-    /* The reference CBLAS turns a row-major call into a column-major one. This is the argument's
-     * number in the column-major call. 0: the call is column-major, or not in the reference CBLAS.
-     */
+    /* Its number in the column-major call to which the reference CBLAS converts a row-major call.
+     * 0: the call is column-major, or the reference CBLAS has no such function. */
     int row_major_argument;
-    const char *setting; /* the name of a layout or a transpose, and its illegal value; or NULL */
+    const char *setting; /* "layout", "TransA" or "TransB" if this is the argument; else NULL */
     int value;
 } blas_error;
 
-/* What computed a product. For a call of several products the largest value counts. */
+/* What computed a product. For a batch, the largest value of its products. */
 typedef enum blas_server {
-    BLAS_SERVER_NONE = 0, /* nothing: the result does not change */
+    BLAS_SERVER_NONE = 0, /* nothing: C does not change */
     BLAS_SERVER_TEGULA = 1,
     BLAS_SERVER_GPU = 2,  /* Tegula on the GPU */
     BLAS_SERVER_NEXT = 3, /* the BLAS that the program would use without this library */
     BLAS_SERVER_LOOP = 4, /* the loop in blas_multiply.c */
 } blas_server;
 
-/* op(X) as Fortran's BLAS ('N', 'T', 'C' and their small letters) and as CBLAS passes it; 0: the
- * value is illegal. Complex types also have OpenBLAS's 'R' and 114, conjugates that are not
+/* Converts the argument for op(X) of Fortran's BLAS ('N', 'T', 'C', also lower case) or of CBLAS;
+ * 0: it is illegal. Complex types also accept OpenBLAS's 'R' and 114: conjugated, not
  * transposed. */
 tgl_transpose blas_transpose_of_letter(tgl_type type, char letter);
 tgl_transpose blas_transpose_of_cblas(tgl_type type, int value);
@@ -139,20 +140,20 @@ tgl_transpose blas_transpose_of_cblas(tgl_type type, int value);
 /* The letter of a transpose, for messages. */
 char blas_letter_of(tgl_transpose trans);
 
-/* The number of the first illegal argument of xGEMM in the order in which the reference BLAS checks
- * them, or 0. */
+/* The number of the first illegal argument of xGEMM, in the order in which the reference BLAS
+ * checks them; 0: all are legal. */
 int blas_gemm_check(const blas_gemm *g);
 
-/* Turns a CBLAS call, whose m, n, A, B and so on are in *g, into the column-major product:
- * exchanges A and B if the layout is row-major. Returns true, or false and describes the first
- * illegal argument of cblas_xgemm() in *error. */
+/* Converts a CBLAS call to a column-major product: exchanges A and B, and m and n, if the layout is
+ * row-major. g: the arguments of the call, except the transposes; it is changed. Returns false and
+ * sets *error to the first illegal argument of cblas_xgemm(). */
 bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas_error *error);
 
-/* Computes a product whose arguments are legal. */
+/* Computes a product with legal arguments. */
 blas_server blas_multiply(const blas_gemm *g);
 
-/* Computes a product by aligned copies of the matrices that are not aligned to their element size.
- * False: all are aligned, or there is no memory for the copies; C is unchanged. */
+/* Computes a product with aligned copies of those matrices that are not aligned to their element
+ * size. False: all are aligned, or there is no memory; C is unchanged. */
 bool blas_multiply_unaligned(const blas_gemm *g, blas_server *server);
 
 /* The product as a tgl_problem. */
@@ -168,42 +169,43 @@ static inline tgl_problem blas_problem_of(const blas_gemm *g)
 
 /* ---- The GPU --------------------------------------------------------------------------------- */
 
-/* Allows products to run on this cuda device. cpu: the device of the other products, or NULL. */
+/* Allows large products to run on this cuda device. cpu: the device for other products; NULL:
+ * none. */
 void blas_gpu_configure(const char *device, const tgl_device *cpu);
 
-/* Whether a product is to run on the GPU that blas_gpu_configure() has allowed. */
+/* Whether a product should run on the GPU that blas_gpu_configure() has allowed. */
 bool blas_is_for_gpu(const blas_gemm *g);
 
-/* Runs the product on the GPU. False: it could not run there, and C is unchanged. Ends the program
- * if the GPU has left C undefined. */
+/* Computes a product on the GPU. False: it failed, and C is unchanged. Ends the program if C is
+ * undefined after a failure. */
 bool blas_multiply_by_gpu(const blas_gemm *g);
 
 /* ---- Device and tracing ---------------------------------------------------------------------- */
 
-/* The state that the first call sets. Every call reads it, and the smallest products take 30 ns, so
- * it is read without calling a function. */
+/* State that the first call sets. It is read without a function call, because every call needs it
+ * and the smallest products take 30 ns. */
 typedef struct blas_process {
-    tgl_device *_Atomic device; /* NULL: not opened yet, or it does not open */
-    bool is_traced, has_gpu;    /* set before `device` */
+    tgl_device *_Atomic device; /* NULL: not opened yet, or it cannot be opened */
+    bool is_traced, has_gpu;    /* written before `device` */
 } blas_process;
 extern blas_process blas_this_process;
 
 tgl_device *blas_open_device(void);
 
-/* The device of the process, which the first call opens; NULL: it cannot be opened. */
+/* The device of the process, opened by the first call; NULL: it cannot be opened. */
 static inline tgl_device *blas_device(void)
 {
     tgl_device *opened = atomic_load_explicit(&blas_this_process.device, memory_order_acquire);
     return opened != NULL ? opened : blas_open_device();
 }
 
-/* Whether TEGULA_BLAS_TRACE requests a line for each call. Call this after blas_device(). */
+/* Whether TEGULA_BLAS_TRACE requests a line for each call. Valid after blas_device(). */
 static inline bool blas_is_traced(void)
 {
     return blas_this_process.is_traced;
 }
 
-/* The product of real matrices by the device. Inlined, the members of *g stay in registers. */
+/* Computes a real product on the device. Inlined, so that the members of *g stay in registers. */
 static inline tgl_status blas_multiply_real(tgl_device *dev, const blas_gemm *g)
 {
     if (g->type == TGL_F32)
@@ -214,24 +216,24 @@ static inline tgl_status blas_multiply_real(tgl_device *dev, const blas_gemm *g)
                      g->lda, g->B, g->ldb, g->beta, g->C, g->ldc, NULL);
 }
 
-/* Whether a product is to run on a GPU. Call this after blas_device(). */
+/* Whether a product should run on a GPU. Valid after blas_device(). */
 static inline bool blas_wants_gpu(const blas_gemm *g)
 {
     return blas_this_process.has_gpu && blas_is_for_gpu(g);
 }
 
-/* Sets the number of threads of the device to the number that the environment requests. */
+/* Sets the device's number of threads as the environment variables of BLAS libraries request. */
 void blas_set_default_threads(tgl_device *dev);
 
-/* Prints a line about a call of xGEMM if tracing is on. batch: number of products; 0: no batch. */
+/* Prints a line for a call of xGEMM if tracing is on. batch: number of products; 0: not a batch. */
 void blas_trace_gemm(blas_server server, const char *routine, const blas_gemm *g, int64_t batch);
 
-/* Prints a line about a call: the text and what computed the product. */
+/* Prints a line for a call: a text, and what computed the product. */
 void blas_trace(blas_server server, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- Illegal arguments ----------------------------------------------------------------------- */
 
-/* Calls xerbla_(). routine: in capitals and padded to 6 characters, such as "SGEMM ". */
+/* Calls xerbla_(). routine: in capitals, padded to 6 characters: "SGEMM ". */
 void blas_report(const char *routine, int argument, bool is_64);
 
 /* Calls cblas_xerbla(). */

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* The number in a variable; 0: it is not set, or is not a positive number. */
+/* The number in an environment variable; 0: it is unset or not a positive number. */
 static int number_of(const char *variable)
 {
     const char *text = getenv(variable);
@@ -22,8 +22,9 @@ static int threads_of(const tgl_device *dev)
     return (int)threads;
 }
 
-/* A variable of a BLAS takes the place of OMP_NUM_THREADS, with which the device was opened. The
- * program does not know which BLAS it uses, so it may have set the variable of any BLAS. */
+/* The variables of BLAS libraries have priority over OMP_NUM_THREADS, with which the device was
+ * opened. A program does not know which BLAS it uses, so it may have set the variable of any of
+ * them. */
 void blas_set_default_threads(tgl_device *dev)
 {
     static const char *const names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",

@@ -11,7 +11,7 @@
 /* A column-major matrix of the caller. */
 typedef struct matrix {
     const char *memory;
-    size_t rows, columns, ld; /* elements */
+    size_t rows, columns, ld; /* number of rows and columns; leading dimension in elements */
 } matrix;
 
 static bool is_aligned(const void *memory, size_t number)
@@ -19,7 +19,7 @@ static bool is_aligned(const void *memory, size_t number)
     return (uintptr_t)memory % number == 0;
 }
 
-/* A copy of the matrix without padding; NULL: no memory. The caller frees it. */
+/* A copy of the matrix without padding, which the caller frees; NULL: out of memory. */
 static char *copy_of(const matrix *x, size_t element)
 {
     if (x->columns > 0 && x->rows > SIZE_MAX / element / x->columns) return NULL;
@@ -29,9 +29,9 @@ static char *copy_of(const matrix *x, size_t element)
     return copy;
 }
 
-/* Replaces *operand by a copy if it is not aligned. element: bytes of an element; number: the
- * required alignment, which is the bytes of an element, or of its real part if it is complex.
- * *copy: what the caller frees. False: no memory. */
+/* Replaces an operand that is not aligned by a copy. element: bytes of an element. number: required
+ * alignment in bytes, that of a real part. *copy: the copy, which the caller frees; NULL: none was
+ * needed. False: out of memory. */
 static bool align(const void **operand, int64_t *ld, int64_t rows, int64_t columns, size_t element,
                   size_t number, char **copy)
 {
@@ -57,7 +57,8 @@ bool blas_multiply_unaligned(const blas_gemm *g, blas_server *server)
 {
     const size_t element = tgl_type_size(g->type);
     const size_t number = blas_is_single(g->type) ? sizeof(float) : sizeof(double);
-    const bool is_read = !blas_has_no_alpha(g) && g->k > 0; /* else A and B may be any pointers */
+    const bool is_read = !blas_has_no_alpha(g) && g->k > 0; /* otherwise A and B may be invalid
+                                                               pointers */
     const bool flip_a = blas_is_transposed(g->trans_a), flip_b = blas_is_transposed(g->trans_b);
     char *a = NULL, *b = NULL, *c = NULL;
     blas_gemm aligned = *g;

@@ -57,8 +57,8 @@ TGL_BLAS_FUNCTIONS(s, float, _64_, _64, int64_t)
 TGL_BLAS_FUNCTIONS(d, double, _64_, _64, int64_t)
 #undef TGL_BLAS_FUNCTIONS
 
-/* As TGL_BLAS_FUNCTIONS(), for complex elements: two float (x: c) or two double (z), the real part
- * first. alpha and beta are addresses of one element. gemm3m is the same as gemm. */
+/* As TGL_BLAS_FUNCTIONS(), for complex elements: two float (x: c) or two double (x: z), the real
+ * part first. alpha, beta: address of one element. gemm3m is the same as gemm. */
 #define TGL_BLAS_COMPLEX(x, F, C_, I)                                                              \
     void x##gemm##F(const char *trans_a, const char *trans_b, const I *m, const I *n, const I *k,  \
                     const void *alpha, const void *A, const I *lda, const void *B, const I *ldb,   \

@@ -70,7 +70,8 @@ enum {
     CUBLAS_TENSOR_OP_MATH = 1, /* F32 inputs may be rounded to 16 bits */
     CUBLAS_PEDANTIC_MATH = 2,
     CUBLAS_TF32_TENSOR_OP_MATH = 3,
-    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16, /* flag added to one of these */
+    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16, /* a flag that is combined with one of
+                                                              the modes */
 };
 
 typedef int cublasPointerMode_t; /* whether alpha and beta are in host or device memory */
@@ -114,9 +115,9 @@ typedef int cublasLtEpilogue_t;
 enum {
     CUBLASLT_EPILOGUE_DEFAULT = 1,
     CUBLASLT_EPILOGUE_RELU = 2,
-    CUBLASLT_EPILOGUE_BIAS = 4, /* an element for each row of D */
+    CUBLASLT_EPILOGUE_BIAS = 4, /* bias: one element per row of D */
     CUBLASLT_EPILOGUE_RELU_BIAS = 6,
-    CUBLASLT_EPILOGUE_GELU = 32, /* by the approximation with tanh() */
+    CUBLASLT_EPILOGUE_GELU = 32, /* the tanh() approximation of GELU */
     CUBLASLT_EPILOGUE_GELU_BIAS = 36,
 };
 

@@ -6,13 +6,13 @@
  */
 #include "cublas_shim.h"
 
-/* The members of a product that all functions have. */
+/* The members of cublas_product that all functions set in the same way. */
 #define COMMON(name)                                                                               \
     .routine = (name), .trans_a = transa, .trans_b = transb, .m = m, .n = n, .k = k,               \
     .alpha = alpha, .beta = beta, .lda = lda, .ldb = ldb, .ldc = ldc, .ldd = ldc, .A = A, .B = B,  \
     .C = C, .D = (void *)C, .epilogue = CUBLASLT_EPILOGUE_DEFAULT
 
-/* The type members of a cublas_product whose matrices have one element type. */
+/* The type members of a cublas_product if all matrices have the same element type. */
 #define ALIKE(data_type, compute_type)                                                             \
     .type_a = (data_type), .type_b = (data_type), .type_c = (data_type), .type_d = (data_type),    \
     .type_scale = (data_type), .compute = (compute_type)
@@ -57,8 +57,8 @@ CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)
 
 /* ---- Functions for any types ----------------------------------------------------------------- */
 
-/* The type of alpha and beta, which the functions with "Ex" derive from the compute type and, for
- * complex matrices, their type. */
+/* The type of alpha and beta of the functions *Ex, which depends on the compute type and, for
+ * complex matrices, on the matrix type. */
 static cudaDataType scale_of(cublasComputeType_t compute, cudaDataType type_a)
 {
     if (type_a == CUDA_C_32F || type_a == CUDA_C_64F) return type_a;
@@ -68,8 +68,8 @@ static cudaDataType scale_of(cublasComputeType_t compute, cudaDataType type_a)
     return is_f16 ? CUDA_R_16F : is_f64 ? CUDA_R_64F : is_i32 ? CUDA_R_32I : CUDA_R_32F;
 }
 
-/* An algorithm is a hint that current GPUs ignore. CUBLAS_GEMM_AUTOTUNE and numbers that are not
- * known here are left to cuBLAS. */
+/* Whether an algorithm is known. Known ones are hints that current GPUs ignore.
+ * CUBLAS_GEMM_AUTOTUNE and unknown numbers are left to cuBLAS. */
 static bool is_known(cublasGemmAlgo_t algo)
 {
     return (algo >= CUBLAS_GEMM_DEFAULT && algo <= CUBLAS_GEMM_ALGO23) ||

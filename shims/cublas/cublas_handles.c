@@ -19,11 +19,12 @@ typedef struct known_handle {
 } known_handle;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static known_handle *handles; /* the handles with a workspace of the caller */
+static known_handle *handles; /* handles for which the caller has set a workspace */
 static int handle_count;
 
-/* Locks for handles: a hash of the handle's address selects its lock. before_fork() takes all of
- * them, and the thread sanitizer follows at most 64 at a time. */
+/* The locks of handles. A hash of the handle's address selects one. There are few, because
+ * before_fork() takes all of them, and ThreadSanitizer supports at most 64 held locks per
+ * thread. */
 enum { LOCKS = 32 };
 static pthread_mutex_t locks[LOCKS];
 
@@ -33,7 +34,7 @@ __attribute__((constructor)) static void make_locks(void)
         pthread_mutex_init(&locks[i], NULL);
 }
 
-/* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. */
+/* The multiplier is Knuth's for multiplicative hashing, 2^64 / golden ratio. */
 pthread_mutex_t *cublas_lock_of(cublasHandle_t handle)
 {
     const uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u;
@@ -54,7 +55,7 @@ void cublas_handles_unlock(void)
         pthread_mutex_unlock(&locks[i]);
 }
 
-/* The row of a handle, or NULL. The caller holds the lock. */
+/* The entry of a handle; NULL: there is none. The caller holds the lock. */
 static known_handle *find(cublasHandle_t handle)
 {
     for (int i = 0; i < handle_count; i++)
@@ -62,7 +63,7 @@ static known_handle *find(cublasHandle_t handle)
     return NULL;
 }
 
-/* Adds a row for a handle; NULL: no memory. The caller holds the lock. */
+/* Adds an empty entry; NULL: out of memory. The caller holds the lock. */
 static known_handle *add(void)
 {
     known_handle *free_row = find(NULL);
@@ -81,8 +82,8 @@ static void forget(cublasHandle_t handle)
     pthread_mutex_unlock(&lock);
 }
 
-/* Keeps the workspace of a handle. If there is no memory for the row, products use the workspace of
- * the device instead. */
+/* Stores the workspace of a handle. If there is no memory for the entry, products use the workspace
+ * of the device instead. */
 static void remember(cublasHandle_t handle, const cublas_workspace *workspace)
 {
     pthread_mutex_lock(&lock);
@@ -111,8 +112,8 @@ CUBLAS_EXPORT cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStrea
     return status;
 }
 
-/* The row is removed before the handle is destroyed: cuBLAS may give its address to the new handle
- * of another thread at once. */
+/* The entry is removed before the handle is destroyed, because cuBLAS may give the same address to
+ * a new handle of another thread at once. */
 CUBLAS_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 {
     if (handle != NULL) forget(handle);

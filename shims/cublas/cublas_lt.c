@@ -13,7 +13,7 @@ enum { NUMBERS = 64, VALUE_MAX = 64 };
 
 /* ---- Unknown attributes ------------------------------------------------- */
 
-/* An attribute and its value in a new descriptor. */
+/* An attribute that this file does not know, and its value in a new descriptor. */
 typedef struct unknown_attribute {
     int number;
     size_t size;
@@ -29,7 +29,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_known; /* the members below are set */
 static unknown_attributes of_desc, of_layout;
 
-/* The type of the functions that get an attribute of a descriptor of either kind. */
+/* A function that gets an attribute of a descriptor: of a product, or of a matrix layout. */
 typedef cublasStatus_t get_attribute(void *object, int attribute, void *value, size_t size,
                                      size_t *written);
 
@@ -45,12 +45,12 @@ static cublasStatus_t get_of_layout(void *object, int attribute, void *value, si
     return CUBLAS_REAL(cublasLtMatrixLayoutGetAttribute)(object, attribute, value, size, written);
 }
 
-/* Lists the unknown attributes and their values in `object`. understood: a bit for each attribute
- * that this file knows. */
+/* Lists the unknown attributes of `object` and their values. understood: bit i is set if this file
+ * knows attribute i. */
 static bool list_unknown(get_attribute *get, void *object, uint64_t understood,
                          unknown_attributes *list)
 {
-    list->count = 0; /* a fork may have interrupted an earlier call */
+    list->count = 0; /* an earlier call may have been interrupted by a fork */
     for (int i = 0; i < NUMBERS; i++) {
         unknown_attribute *a = &list->attributes[list->count];
         size_t size = 0, written;
@@ -137,7 +137,7 @@ static void list_all(void)
 
 /* ---- Reading descriptors --------------------------------------------------------------------- */
 
-/* A matrix, or a batch of them. */
+/* A matrix layout: a matrix, or a batch of matrices. */
 typedef struct matrix {
     uint32_t type;
     int32_t order, batch;
@@ -151,7 +151,7 @@ static bool read_value(get_attribute *get, void *object, int attribute, void *va
     return get(object, attribute, value, size, &written) == CUBLAS_STATUS_SUCCESS;
 }
 
-/* READ_DESC(desc, COMPUTE_TYPE, &value): reads an attribute into a variable of its size. */
+/* READ_DESC(desc, COMPUTE_TYPE, &value) reads an attribute into a variable of its size. */
 #define READ_DESC(desc, attribute, value)                                                          \
     read_value(get_of_desc, desc, CUBLASLT_MATMUL_DESC_##attribute, value, sizeof *(value))
 #define READ_LAYOUT(layout, attribute, value)                                                      \
@@ -246,8 +246,8 @@ static bool has_size(const matrix *x, cublasOperation_t trans, int64_t rows, int
                                 : x_rows == cols && x_cols == rows;
 }
 
-/* Completes *p with the matrices. If their sizes do not match, the call goes to cuBLASLt, which
- * returns the error. */
+/* Sets the matrices of *p. If their sizes do not match, cuBLASLt gets the call and returns the
+ * error. */
 static bool set_matrices(cublas_product *p, const matrix *a, const matrix *b, const matrix *c,
                          const matrix *d)
 {

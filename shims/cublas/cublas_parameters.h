@@ -39,20 +39,20 @@
      cudaDataType type_c, I ldc, long long stride_c, I batch, cublasComputeType_t compute,         \
      cublasGemmAlgo_t algo)
 
-/* The functions for one element type, with sizes of both types: GEMM(function, T, I, type of the
- * elements, compute type) and so on for each. */
+/* Lists the functions for one element type with both integer types, as calls of a macro:
+ * GEMM(function, T, I, type of the elements, compute type). */
 #define CUBLAS_BOTH_SIZES(GEMM, name, T, data_type, compute_type)                                  \
     GEMM(name, T, int, data_type, compute_type)                                                    \
     GEMM(name##_64, T, int64_t, data_type, compute_type)
 
-/* version: _v2 in the name of the function for a single product, or nothing. */
+/* The functions for one element type. version: the suffix _v2 of the single product, or nothing. */
 #define CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, name, version, T, data_type,         \
                             compute_type)                                                          \
     CUBLAS_BOTH_SIZES(GEMM, name##version, T, data_type, compute_type)                             \
     CUBLAS_BOTH_SIZES(GEMM_BATCHED, name##Batched, T, data_type, compute_type)                     \
     CUBLAS_BOTH_SIZES(GEMM_STRIDED, name##StridedBatched, T, data_type, compute_type)
 
-/* Those of all types. The functions 3m compute the same products. */
+/* The functions for all element types. Those with 3m in the name compute the same products. */
 #define CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)                                   \
     CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, cublasSgemm, _v2, float, CUDA_R_32F,     \
                         CUBLAS_COMPUTE_32F)                                                        \
@@ -68,7 +68,7 @@
                         CUBLAS_COMPUTE_32F)                                                        \
     CUBLAS_BOTH_SIZES(GEMM, cublasZgemm3m, cuDoubleComplex, CUDA_C_64F, CUBLAS_COMPUTE_64F)
 
-/* The functions for any element types: GEMM(function, I) and so on for each. */
+/* The functions that get the element types as arguments (*Ex): GEMM(function, I) for each. */
 #define CUBLAS_EX_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)                                      \
     GEMM(cublasGemmEx, int)                                                                        \
     GEMM(cublasGemmEx_64, int64_t)                                                                 \

@@ -21,14 +21,15 @@
 
 enum { SETS = 1 << 10, WAYS = 8, KEY_WORDS = 22 };
 
-/* Devices are never freed: a plan may still refer to them. */
+/* The device of a CUDA context, in a list. Devices are never freed, because a plan may still refer
+ * to them. */
 typedef struct context_device {
     struct context_device *next;
     void *context;
-    unsigned long long
-        id;             /* a context's ID: cudaDeviceReset() makes a new one at the same address */
-    tgl_device *dev;    /* NULL: it cannot be opened */
-    atomic_bool is_off; /* a product on it has failed: it is no longer used */
+    unsigned long long id; /* id of the context: cudaDeviceReset() makes a context with a new id at
+                              the same address */
+    tgl_device *dev;       /* NULL: it could not be opened */
+    atomic_bool is_off;    /* a product failed on it, so that it is no longer used */
 } context_device;
 
 typedef struct plan_key {
@@ -38,20 +39,21 @@ typedef struct plan_key {
 struct cublas_plan {
     plan_key key;
     context_device *device;
-    tgl_plan *plan;   /* NULL: there is none */
-    char reason[160]; /* why tgl_plan_create() failed, if plan is NULL */
+    tgl_plan *plan;   /* NULL: there is none, and `reason` says why */
+    char reason[160]; /* why tgl_plan_create() failed; if plan is NULL */
     atomic_bool is_captured;
     /* Protected by the lock: */
-    int users;                /* the table, and the calls that use the plan */
-    uint64_t used;            /* value of the clock at the latest use */
-    cublas_plan *next_orphan; /* in orphans */
+    int users;                /* number of users: the table, and each call that uses the plan */
+    uint64_t used;            /* value of plan_clock at the last use */
+    cublas_plan *next_orphan; /* next in the list `orphans` */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the plans, and is held while a
-                                                            device is added */
-static context_device *_Atomic devices;                  /* the latest first */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the plans, and the adding of a
+                                                            device */
+static context_device *_Atomic devices;                  /* list of devices, the latest first */
 static cublas_plan *plans[SETS][WAYS];
-static cublas_plan *orphans; /* captured plans that the table has lost */
+static cublas_plan *orphans; /* captured plans that are no longer in the table; they are never
+                                destroyed */
 static uint64_t plan_clock;
 static atomic_bool is_child; /* this process was forked from one that had opened a device */
 
@@ -70,7 +72,7 @@ void cublas_plans_after_fork(void)
     if (atomic_load(&devices) != NULL) atomic_store(&is_child, true);
 }
 
-/* The first line of the message of this thread's latest failure. */
+/* The first line of the error message of this thread's last failure. */
 static void read_error(char *text, size_t size)
 {
     tgl_last_error(text, size);
@@ -83,8 +85,8 @@ typedef int get_context(void **context);                           /* cuCtxGetCu
 typedef int get_context_id(void *context, unsigned long long *id); /* cuCtxGetId(), since 12.0 */
 typedef int get_capture_status(cudaStream_t stream, int *status);  /* cuStreamIsCapturing() */
 
-/* The address of a function of the driver, which *address keeps. NULL: the process has not loaded
- * the driver yet. */
+/* The address of a function of the CUDA driver, looked up once and kept in *address. NULL: the
+ * process has not loaded the driver yet. */
 static void *driver_function(const char *name, void *_Atomic *address)
 {
     void *found = atomic_load(address);
@@ -112,7 +114,7 @@ static bool is_captured(cudaStream_t stream)
     return get == NULL || get(stream, &status) != 0 || status != 0;
 }
 
-/* The unique ID of a context; 0: the driver is too old to have IDs, and contexts are told apart by
+/* The unique id of a context. 0: the driver is too old for ids; contexts are then distinguished by
  * their addresses only. */
 static unsigned long long id_of(void *context)
 {
@@ -130,7 +132,7 @@ static context_device *find_device(const void *context, unsigned long long id)
     return device;
 }
 
-/* Opens the device of the current context. The caller holds the lock. NULL: no memory. */
+/* Opens the device of the current context. The caller holds the lock. NULL: out of memory. */
 static context_device *open_device(void *context, unsigned long long id)
 {
     const tgl_device_options options = {.size = sizeof options, .current_context = 1};
@@ -150,20 +152,20 @@ static context_device *open_device(void *context, unsigned long long id)
     return device;
 }
 
-/* Whether a failure says something about the device, not about the kind of product. */
+/* Whether a failure concerns the device, not only this kind of product. */
 static bool is_of_device(tgl_status status)
 {
     return status == TGL_NO_MEMORY || status == TGL_DRIVER || status == TGL_DEVICE_LOST;
 }
 
-/* Stops using a device that has failed. Reports this once. */
+/* Stops using a device after a failure, and reports this once. */
 static void turn_off(context_device *device, const char *reason)
 {
     if (!atomic_exchange(&device->is_off, true))
         fprintf(stderr, "tegula_cublas: %s. cuBLAS computes all further products.\n", reason);
 }
 
-/* The device of the calling thread's context. NULL: there is none, and p->reason says why. */
+/* The device of the calling thread's CUDA context. NULL: there is none, and p->reason says why. */
 static context_device *current_device(cublas_product *p)
 {
     void *context = NULL;
@@ -192,7 +194,8 @@ static context_device *current_device(cublas_product *p)
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Everything that a plan depends on. Expressions are constants: their addresses identify them. */
+/* The key of a plan: everything that it depends on. Epilogue expressions are constant strings, so
+ * that their addresses identify them. */
 static plan_key key_of(const context_device *device, const tgl_problem *q,
                        const tgl_plan_options *options, bool needs_proof)
 {
@@ -213,7 +216,7 @@ static plan_key key_of(const context_device *device, const tgl_problem *q,
     return key;
 }
 
-/* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. */
+/* The multiplier is Knuth's for multiplicative hashing, 2^64 / golden ratio. */
 static cublas_plan **set_of(const plan_key *key)
 {
     uint64_t hash = 0;
@@ -226,7 +229,8 @@ static cublas_plan **set_of(const plan_key *key)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The plan of this key, with the caller as a new user, or NULL. The caller holds the lock. */
+/* The plan with this key, with the caller as an additional user; NULL: there is none. The caller
+ * holds the lock. */
 static cublas_plan *find_locked(const plan_key *key)
 {
     cublas_plan **set = set_of(key);
@@ -248,8 +252,8 @@ static cublas_plan *find_plan(const plan_key *key)
     return plan;
 }
 
-/* The place for a new plan in its set: a free place, or the place of the least recently used plan.
- * The caller holds the lock. */
+/* The place in its set for a new plan: a free one, or that of the least recently used plan. The
+ * caller holds the lock. */
 static cublas_plan **place_of(const plan_key *key)
 {
     cublas_plan **set = set_of(key), **oldest = set;
@@ -267,8 +271,8 @@ static bool is_proven(const tgl_plan *plan)
     return tgl_plan_peer(plan, &ratio) == TGL_OK && ratio > 1;
 }
 
-/* Makes a cublas_plan with one user. It has a plan, or the reason why there is no plan. NULL: it
- * could not be made, and the next product tries again. */
+/* Makes a cublas_plan with one user: with a plan, or with the reason why there is none. NULL: it
+ * failed for another reason, and the next product tries again. */
 static cublas_plan *make_plan(cublas_product *p, context_device *device, const plan_key *key,
                               const tgl_problem *problem, const tgl_plan_options *options)
 {
@@ -310,7 +314,8 @@ void cublas_release_plan(cublas_plan *plan)
     free(plan);
 }
 
-/* Adds a plan that was made without the lock, unless another thread was faster. */
+/* Adds a plan, which was made without holding the lock, to the table, unless another thread has
+ * added an equal one. */
 static void add_plan(cublas_plan *made)
 {
     pthread_mutex_lock(&lock);
@@ -325,8 +330,8 @@ static void add_plan(cublas_plan *made)
     if (replaced != NULL) cublas_release_plan(replaced);
 }
 
-/* The maximum bytes of workspace of a plan: those of the caller's workspace, or of the workspace
- * that the library may use instead, whichever is more. */
+/* Maximum workspace of a plan in bytes: that of the caller, or what the library may use in its
+ * place, whichever is larger. */
 static int64_t workspace_limit(const cublas_workspace *space)
 {
     const int64_t given = space->memory != NULL ? (int64_t)space->bytes : 0;
@@ -346,7 +351,8 @@ cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
     plan_key key = key_of(device, problem, &options, p->needs_proof);
     cublas_plan *plan = find_plan(&key);
     if (plan == NULL && is_captured(p->stream)) {
-        /* Nothing is measured now. The key of its own leaves that to products outside captures. */
+        /* During a capture nothing can be measured. The plan gets another key
+         * (TGL_EFFORT_ESTIMATE), so that products outside of captures still make a measured one. */
         options.effort = TGL_EFFORT_ESTIMATE;
         key = key_of(device, problem, &options, p->needs_proof);
         plan = find_plan(&key);

@@ -22,7 +22,7 @@ static void *look_up(const char *name)
 {
     const bool is_lt = strncmp(name, "cublasLt", strlen("cublasLt")) == 0;
     for (int i = 0; i < VERSIONS; i++) {
-        /* The library is not closed, so that the address stays valid. */
+        /* The library is not closed, so that the function's address stays valid. */
         void *library =
             dlopen(is_lt ? cublaslt_names[i] : cublas_names[i], RTLD_LAZY | RTLD_NOLOAD);
         void *address = library != NULL ? dlsym(library, name) : NULL;
@@ -40,7 +40,7 @@ void *cublas_find(cublas_function *function)
     return address;
 }
 
-static _Thread_local int depth; /* number of calls of cuBLAS on the stack of this thread */
+static _Thread_local int depth; /* number of cuBLAS calls on this thread's stack */
 
 void cublas_enter_real(void)
 {

@@ -53,7 +53,8 @@ static cublasMath_t mode_of(const cublas_product *p)
     return p->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
 }
 
-/* The arithmetic of F32 and C64 matrices with CUBLAS_COMPUTE_32F. */
+/* The compute mode for F32 and C64 matrices with CUBLAS_COMPUTE_32F, from the math mode of the
+ * handle. */
 static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
 {
     if (mode == CUBLAS_PEDANTIC_MATH) return TGL_COMPUTE_IEEE;
@@ -61,8 +62,8 @@ static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
     return TGL_COMPUTE_TF32;
 }
 
-/* Sets the problem's types and compute mode for the product's compute type. Sums are in F32 or F64,
- * also with CUBLAS_COMPUTE_16F, which requests at least F16. */
+/* Sets the problem's types and compute mode from the compute type. Sums are in F32 or F64, even for
+ * CUBLAS_COMPUTE_16F, which requires at least F16. */
 static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
 {
     const bool forbids_tf32 = cublas_get_settings()->forbids_tf32;
@@ -134,8 +135,8 @@ static bool set_types(cublas_product *p, tgl_problem *problem)
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-/* Checks sizes. tgl_problem_check() detects other illegal arguments, except for a leading dimension
- * of 0, which means a tight matrix in a tgl_problem. */
+/* Checks the sizes, and leading dimensions of 0, which mean "no padding" in tgl_problem.
+ * tgl_problem_check() finds all other illegal arguments. */
 static bool check_sizes(cublas_product *p)
 {
     if (p->m < 1 || p->n < 1 || p->batch < 1 || p->k < 0)
@@ -145,7 +146,8 @@ static bool check_sizes(cublas_product *p)
     return true;
 }
 
-/* The conjugate of a real matrix is the matrix: one plan serves both. */
+/* Converts a transpose. For real matrices, a conjugate transpose becomes a transpose, so that both
+ * use the same plan. */
 static tgl_transpose transpose_of(cublasOperation_t trans, cudaDataType type)
 {
     if (trans == CUBLAS_OP_N) return TGL_NO_TRANS;
@@ -173,7 +175,7 @@ static double value_of_half(uint16_t bits)
     return bits >> 15 != 0 ? -size : size;
 }
 
-/* The real part of a scalar (part 0), or the imaginary part (1). */
+/* The real part (part 0) or the imaginary part (part 1) of a scalar. */
 static double value_of(const void *scalar, cudaDataType type, int part)
 {
     if (part > 0 && !is_complex(type)) return 0;
@@ -210,7 +212,7 @@ static void set_scales(const cublas_product *p, tgl_problem *problem, tgl_operan
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-/* Whether C has the layout of D. */
+/* Whether C and D have the same type, leading dimension and stride. */
 static bool is_same_layout(const cublas_product *p)
 {
     return p->type_c == p->type_d && p->ldc == p->ldd &&
@@ -227,7 +229,8 @@ static void set_pointers(const cublas_product *p, tgl_problem *problem, tgl_oper
     }
 }
 
-/* The strides of a single product have no meaning. */
+/* Sets leading dimensions and strides. Strides are 0 for a single product, whose arguments they may
+ * not be. */
 static void set_layouts(const cublas_product *p, tgl_problem *problem)
 {
     const bool is_batch = p->batch > 1;
@@ -237,7 +240,7 @@ static void set_layouts(const cublas_product *p, tgl_problem *problem)
     problem->ldc = p->ldd, problem->stride_c = is_batch ? p->stride_d : 0;
 }
 
-/* Sets C if it is another matrix than D, which only cublasLtMatmul() supports. */
+/* Describes a C that is another matrix than D. Only cublasLtMatmul() has this. */
 static void set_separate_c(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
 {
     problem->type_d = problem->type_c, problem->type_c = type_of(p->type_c);
@@ -286,7 +289,7 @@ static bool set_epilogue(cublas_product *p, tgl_epilogue *epilogue, tgl_operands
 
 /* ---- Workspace ------------------------------------------------------------------------------- */
 
-/* The part of the caller's workspace from its first aligned address on. */
+/* The caller's workspace, from its first aligned address on. */
 static cublas_workspace aligned(const cublas_workspace *given)
 {
     enum { ALIGNMENT = 256 };

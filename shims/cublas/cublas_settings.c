@@ -22,10 +22,10 @@
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-/* Takes all locks, so that no other thread holds one while the process forks. */
+/* Takes all locks before fork(), so that no lock is held by another thread in the child. */
 static void before_fork(void)
 {
-    cublas_handles_lock(); /* takes the locks in the order in which a product does */
+    cublas_handles_lock(); /* in the order in which a product takes them */
     cublas_plans_lock();
 }
 
@@ -41,7 +41,8 @@ static void after_fork_in_child(void)
     cublas_plans_after_fork();
 }
 
-/* Runs when the library is loaded, because every replaced function may take a lock. */
+/* Registers the handlers when the library is loaded, because every replaced function may take a
+ * lock. */
 __attribute__((constructor)) static void register_handlers(void)
 {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
@@ -58,7 +59,8 @@ static bool is_set(const char *name)
     return value != NULL && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
 }
 
-/* An FP32 product of 8192 cubed, computed by 16-bit words, needs 512 MiB (docs/accuracy.md). */
+/* MiB. The default suffices for an FP32 product of 8192 cubed with 16-bit words, which needs 512
+ * MiB (docs/accuracy.md). */
 enum { OWN_WORKSPACE_MIB = 1024, OWN_WORKSPACE_MIB_MAX = 1 << 20 };
 
 static int64_t read_own_workspace(void)
@@ -76,7 +78,7 @@ static int64_t read_own_workspace(void)
     return (int64_t)OWN_WORKSPACE_MIB << 20;
 }
 
-/* Prints unknown TEGULA_CUBLAS_ variables. They may be misspelt, and would be ignored silently. */
+/* Prints TEGULA_CUBLAS_ variables that do not exist. They may be misspelt, and have no effect. */
 static void report_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_CUBLAS_SERVE", "TEGULA_CUBLAS_TRACE",
@@ -191,8 +193,8 @@ static const char *details(const cublas_product *p, char text[200])
     return text;
 }
 
-/* One call of fprintf(), so that lines of threads do not mix. `tegula tune --trace` reads the
- * lines. */
+/* Prints a trace line with a single fprintf(), so that lines of several threads do not mix. `tegula
+ * tune --trace` reads these lines. */
 static void print(const cublas_product *p, const char *server, const char *detail)
 {
     char a[16], b[16], d[16], epilogue[24], time[32] = "", more[200];

@@ -26,13 +26,13 @@
 
 /* The caller's workspace. */
 typedef struct cublas_workspace {
-    bool is_given; /* false: the caller leaves it to the library */
+    bool is_given; /* false: the caller has set none, and the library may choose */
     void *memory;  /* NULL: no workspace may be used */
     size_t bytes;
 } cublas_workspace;
 
-/* The column-major products D := epilogue(alpha*op(A)*op(B) + beta*C) as the caller describes them.
- * If is_pointers is set, A, B, C and D are arrays of pointers. For functions without D: D is C. */
+/* The column-major products D := epilogue(alpha*op(A)*op(B) + beta*C) of a call. is_pointers: A, B,
+ * C and D are arrays of pointers. Functions without D set D to C. */
 typedef struct cublas_product {
     const char *routine;
     cublasOperation_t trans_a, trans_b;
@@ -54,13 +54,13 @@ typedef struct cublas_product {
     bool has_device_scalars;
     tgl_compute mode;    /* compute mode of the problem, set by cublas_serve() */
     bool needs_proof;    /* Tegula computes it only if it was measured to be faster than cuBLAS */
-    bool has_separate_c; /* cublas_serve() reads C and writes another matrix */
+    bool has_separate_c; /* set by cublas_serve(): C and D are different matrices */
     cudaStream_t stream;
-    cublasHandle_t handle; /* NULL: a call of cuBLASLt, which passes its workspace */
+    cublasHandle_t handle; /* NULL: a call of cuBLASLt, which passes the workspace itself */
     cublas_workspace workspace;
-    double seconds;     /* time on the GPU, if the trace has times; else 0 */
-    const char *reason; /* why Tegula does not compute it; NULL: it does, or the call came from
-                           inside cuBLAS and is passed on */
+    double seconds;     /* time on the GPU in seconds, if the trace has times; else 0 */
+    const char *reason; /* why Tegula does not compute it; NULL: it does, or cuBLAS itself made the
+                           call */
     char reason_text[200];
 } cublas_product;
 
@@ -73,72 +73,71 @@ static inline bool cublas_is_f8(cudaDataType type)
 /* Whether Tegula may compute the product at all. Calls by cuBLAS are passed on without a reason. */
 bool cublas_is_wanted(cublas_product *p);
 
-/* Computes a product that is wanted with Tegula and returns true; or sets p->reason and returns
- * false, and nothing has been computed. */
+/* Computes a product for which cublas_is_wanted() was true. False: nothing was computed, and
+ * p->reason says why. */
 bool cublas_serve(cublas_product *p);
 
-/* cublas_is_wanted(), cublas_read_handle() and cublas_serve() in this order. Returns true if Tegula
- * has computed the product. */
+/* Calls cublas_is_wanted(), cublas_read_handle() and cublas_serve(), in this order. Returns true if
+ * Tegula has computed the product. */
 bool cublas_serve_handle(cublasHandle_t handle, cublas_product *p);
 
-/* Sets p->reason to a text that is not constant. Returns false. */
+/* Formats p->reason. Returns false. */
 bool cublas_refuse(cublas_product *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- Handles --------------------------------------------------------------------------------- */
 
-/* Completes *p with the stream, the modes and the workspace of the handle. Returns false and sets
- * p->reason if they are not known or not served. */
+/* Sets the stream, the modes and the workspace of *p from the handle. Returns false and sets
+ * p->reason if they are unknown or not supported. */
 bool cublas_read_handle(cublasHandle_t handle, cublas_product *p);
 
-/* The lock of a handle, which is held while a product in the handle's workspace is enqueued:
- * several threads may share the handle. Different handles may have the same lock. NULL for NULL. */
+/* The lock of a handle; several handles may share one. It must be held while a product that uses
+ * the handle's workspace is enqueued, because several threads may use the handle. NULL for a NULL
+ * handle. */
 pthread_mutex_t *cublas_lock_of(cublasHandle_t handle);
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* A plan for one kind of product (one set of sizes, types and other arguments) on one device. */
+/* A plan for one kind of product (sizes, types and other arguments) on one device. */
 typedef struct cublas_plan cublas_plan;
 
-/* Finds or makes the plan for the product, in the calling thread's CUDA context. epilogue: NULL for
- * none. Returns NULL if there is no plan, and p->reason says why. Call cublas_release_plan() after
- * use. */
+/* Finds or makes the plan for a product in the calling thread's CUDA context. epilogue: NULL for
+ * none. NULL: there is no plan, and p->reason says why. Release it with cublas_release_plan(). */
 cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
                               const tgl_epilogue *epilogue);
 
-/* Runs the plan, in the workspace of the caller if it suffices. Returns false and sets p->reason
- * after a failure. */
+/* Runs the plan. It uses the caller's workspace if that is large enough. False: it failed, and
+ * p->reason says why. */
 bool cublas_run_plan(cublas_plan *plan, cublas_product *p, tgl_operands *operands);
 
 void cublas_release_plan(cublas_plan *plan);
 
-/* Frees the workspace that products have left in the calling thread's CUDA context. The next
+/* Frees the workspace that the library has allocated in the calling thread's CUDA context. Later
  * products allocate it again. */
 void cublas_release_workspace(void);
 
-/* The kernel of the plan, for the trace. */
+/* The name of the plan's kernel, for the trace. */
 const char *cublas_plan_kernel(const cublas_plan *plan);
 
 /* ---- The real library ------------------------------------------------------------------------ */
 
-/* A function of cuBLAS, looked up when it is called first. */
+/* A function of the real cuBLAS and its address, which the first call looks up; NULL before. */
 typedef struct cublas_function {
     const char *name;
     void *_Atomic address;
 } cublas_function;
 
-/* The address of a function of cuBLAS; NULL: the process has no such function. */
+/* The address of a function of the real cuBLAS; NULL: the process has none. */
 void *cublas_find(cublas_function *function);
 
-/* The address of the function of cuBLAS that has this name, with its type. */
+/* The address, with its type, of the real cuBLAS function with this name. */
 #define CUBLAS_REAL(function)                                                                      \
     __extension__({                                                                                \
         static cublas_function looked_up = {.name = #function};                                    \
         (__typeof__(&(function)))cublas_find(&looked_up);                                          \
     })
 
-/* Calls the function of cuBLAS that the function of this name replaces. p: the product to trace, or
- * NULL for no trace. */
+/* Calls the real cuBLAS function with this name. p: the product for the trace; NULL: no trace. */
 #define CUBLAS_FORWARD(p, function, arguments)                                                     \
     __extension__({                                                                                \
         __typeof__(&(function)) real_function = CUBLAS_REAL(function);                             \
@@ -154,8 +153,8 @@ void *cublas_find(cublas_function *function);
         real_status;                                                                               \
     })
 
-/* Must surround calls of cuBLAS: calls that cuBLAS makes itself are passed on
- * (cublas_is_inside()). */
+/* Must surround each call of the real cuBLAS, so that cublas_is_inside() recognises calls that
+ * cuBLAS makes itself; these are passed on. */
 void cublas_enter_real(void);
 void cublas_leave_real(void);
 bool cublas_is_inside(void);
@@ -165,31 +164,33 @@ bool cublas_is_inside(void);
 typedef struct cublas_settings {
     enum { SERVE_FASTER, SERVE_MEASURED, SERVE_ALL, SERVE_NONE } serve;
     bool is_traced, is_timed;
-    bool forbids_tf32;     /* NVIDIA_TF32_OVERRIDE=0, which cuBLAS obeys too */
-    int64_t own_workspace; /* bytes that a product may take if the caller's workspace is smaller */
+    bool forbids_tf32;     /* NVIDIA_TF32_OVERRIDE=0, which cuBLAS also obeys */
+    int64_t own_workspace; /* maximum bytes of workspace for a product if the caller's workspace is
+                              smaller */
 } cublas_settings;
 
-/* Read from the environment by the first call. */
+/* The settings; the first call reads them from the environment. */
 const cublas_settings *cublas_get_settings(void);
 
-/* Prints a line for a product that Tegula has computed, or for one that cuBLAS computes. */
+/* Print a trace line: for a product that Tegula has computed, or that cuBLAS computes. */
 void cublas_trace_served(const cublas_product *p, const char *kernel);
 void cublas_trace_forwarded(const cublas_product *p, const char *function, bool is_found);
 
-/* Must surround a product if the trace has times. NULL: the product is not timed, because no times
- * are requested, the call comes from within cuBLAS, or the stream is captured. */
+/* Starts to time a product, if the trace has times. NULL: it is not timed, because times are not
+ * requested, cuBLAS made the call, or the stream is being captured. */
 tgl_timer *cublas_start_timer(const cublas_product *p);
 
-/* Waits for the product, and sets p->seconds. */
+/* Waits for the product, and sets p->seconds. timer: the result of cublas_start_timer(). */
 void cublas_stop_timer(tgl_timer *timer, cublas_product *p);
 
-/* The locks of cublas_handles.c and cublas_plans.c, held while the process forks. */
+/* Lock and unlock everything in cublas_handles.c and cublas_plans.c around fork(). */
 void cublas_handles_lock(void);
 void cublas_handles_unlock(void);
 void cublas_plans_lock(void);
 void cublas_plans_unlock(void);
 
-/* In a child: if the parent has used a GPU through this library, this process cannot. */
+/* Called in a child process. If the parent has used a GPU through this library, the child
+ * cannot. */
 void cublas_plans_after_fork(void);
 
 #endif

@@ -13,11 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A matrix as PBLAS is given it: the part of `whole` from row i and column j on, counted from 1. */
+/* A matrix argument of PBLAS: the part of the matrix with descriptor `desc` from row i and column j
+ * on, counted from 1. */
 typedef struct given_matrix {
     const int *desc;
     int64_t i, j;
-    const char *memory; /* memory of the rank's part of the whole matrix */
+    const char *memory; /* this rank's part of the whole matrix */
 } given_matrix;
 
 typedef struct given_product {
@@ -32,8 +33,8 @@ typedef struct given_product {
 
 enum { BLOCK_CYCLIC_2D = 1, BLOCK_CYCLIC_2D_INB = 2 };
 
-/* Sets *layout from a ScaLAPACK descriptor of either kind. Only the second kind states the sizes of
- * the first blocks. */
+/* Sets *layout from a ScaLAPACK descriptor: BLOCK_CYCLIC_2D or BLOCK_CYCLIC_2D_INB. Only the latter
+ * has the sizes of the first blocks. */
 static void read_descriptor(const int *desc, const scalapack_grid *grid, tgl_dist_layout *layout)
 {
     const bool has_first = desc[0] == BLOCK_CYCLIC_2D_INB;
@@ -53,8 +54,8 @@ static void read_descriptor(const int *desc, const scalapack_grid *grid, tgl_dis
                                 .ld = blocks[4]};
 }
 
-/* The layout of the part of a matrix, and where it begins in this rank's memory. An invalid part
- * gets a layout of size 0, which the plan refuses on all ranks. */
+/* The layout of a part of a matrix. Returns the address where the part begins in this rank's
+ * memory. An invalid part gets the layout size 0, so that the plan is refused on all ranks. */
 static const void *read_part(const given_matrix *x, const scalapack_grid *grid, tgl_type type,
                              int64_t rows, int64_t columns, tgl_dist_layout *layout)
 {
@@ -82,8 +83,8 @@ static bool is_replicated(const int *desc)
     return source[0] < 0 || source[1] < 0;
 }
 
-/* The transpose of real elements that the letter means. 0: it is no letter of PBLAS, and the
- * problem is invalid. */
+/* Converts a letter for real elements to a transpose. 0: PBLAS has no such letter, and the problem
+ * becomes invalid. */
 static tgl_transpose transpose_of(char letter)
 {
     switch (letter) {
@@ -110,7 +111,8 @@ static bool can_serve(const given_product *g)
     return true;
 }
 
-/* C may be changed, or ranks may disagree: the next ScaLAPACK cannot compute the product. */
+/* Ends the program after a failure. The next ScaLAPACK cannot compute the product, because C may
+ * have changed and ranks may disagree. */
 static void end_program(const char *name, tgl_status status)
 {
     char text[512];
@@ -120,7 +122,7 @@ static void end_program(const char *name, tgl_status status)
     abort();
 }
 
-/* A product that was refused: C is unchanged, and all ranks know. */
+/* Whether all ranks have refused the product. C is then unchanged. */
 static bool is_refused(tgl_status status)
 {
     return strncmp(tgl_status_name(status), "TGL_BAD_", strlen("TGL_BAD_")) == 0;

@@ -15,9 +15,9 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static struct {
-    tgl_device *dev; /* never closed; NULL: does not open */
+    tgl_device *dev; /* never closed; NULL: it could not be opened */
     bool has_blacs;
-    int key; /* of the attribute */
+    int key; /* key of the attribute of BLACS's MPI communicator */
     void (*get)(const int *context, const int *what, int *value);
     void (*grid_info)(const int *context, int *rows, int *columns, int *row, int *column);
 } process;
@@ -41,8 +41,7 @@ static void start(void)
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_dist, &process.key, NULL);
 }
 
-/* The grid's communicator with its ranks in the order of the rows of the grid, as BLACS makes it.
- */
+/* A communicator of the grid's ranks, in row-major order of the grid as BLACS arranges them. */
 static MPI_Comm communicator_of(int context, const scalapack_grid *grid)
 {
     const int context_of_grid = 10; /* SGET_BLACSCONTXT */
@@ -62,8 +61,8 @@ static bool all_of(MPI_Comm comm, bool mine)
     return MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all != 0;
 }
 
-/* Collective: a communicator on all ranks, or NULL on all: one of them may have no device or no
- * memory. A rank may come as late as it likes: the functions of ScaLAPACK wait without limit. */
+/* Collective: opens a communicator of libtegula_dist on all ranks; NULL on all ranks if one has no
+ * device or no memory. There is no timeout, as in ScaLAPACK: a rank may come late. */
 static tgl_dist *open_dist(MPI_Comm comm)
 {
     const tgl_mpi_options options = {.size = sizeof options, .timeout_s = INFINITY};

@@ -14,8 +14,8 @@ typedef struct scalapack_grid {
     tgl_dist *dist;
 } scalapack_grid;
 
-/* The grid of a BLACS context. Collective over the grid at its first call. false: this process is
- * not in it, or Tegula cannot use it. */
+/* The grid of a BLACS context. The first call for a context is collective over the grid. False:
+ * this process is not in the grid, or Tegula cannot use the grid. */
 bool scalapack_grid_of(int context, scalapack_grid *grid);
 
 #endif
