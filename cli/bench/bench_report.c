@@ -10,10 +10,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The model of the device's processor or chip: "Intel(R) Xeon(R) ...". */
+/* The name of the device's processor or chip, such as "Intel(R) Xeon(R) ..."; "" if the device does
+ * not tell it. */
 static const char *chip(const tgl_device *dev)
 {
-    static const char *const keys[] = {"processor", "chip", "model"}; /* keys of cpu, cuda, sim */
+    static const char *const keys[] = {"processor", "chip", "model"}; /* the keys of cpu, cuda and
+                                                                         sim devices */
     const char *text = "";
     for (int i = 0; i < 3 && text[0] == '\0'; i++)
         text = cli_device_property(dev, keys[i]);
@@ -90,10 +92,12 @@ static void write_csv_rows(bench_report *r, const contest *t)
         if (t->fma > 0) fprintf(csv, "%.6g", t->fma * 1e-9);
         fprintf(csv, ",%.3f\n", c->spread);
     }
-    output_file_flush(&r->csv); /* a benchmark that is stopped keeps the rows it has written */
+    output_file_flush(&r->csv); /* a benchmark that is stopped keeps the rows it has written so
+                                   far */
 }
 
-/* The index in r->types of the problem's type, which is added if it is new; -1: too many types. */
+/* Returns the index in r->types of the problem's element types, and adds them if they are new.
+ * Returns -1 if they are new and r->types is full. */
 static int report_type(bench_report *r, const tgl_problem *p)
 {
     const type_label label = problem_type_label(p);
@@ -119,9 +123,10 @@ static void add_to_means(bench_report *r, const contest *t, const char *shape)
     geometric_mean_add(&r->best[type], best->ratio);
 }
 
-/* Whether a large product on the CPU is far slower than on an idle machine, where it reaches at
- * least 0.7 of the FMA rate (docs/performance.md). The FMA rate is the best of several samples, so
- * programs that run for a short time do not lower it. */
+/* Whether a product on the CPU with m, n, k >= LARGE runs at less than `plausible` times the FMA
+ * rate; on an idle machine such products reach at least 0.7 of it (docs/performance.md). The FMA
+ * rate is the best of several samples, so programs that run only for a short time do not lower
+ * it. */
 static bool is_far_below_fma(const contest *t, double flops)
 {
     enum { LARGE = 512 };

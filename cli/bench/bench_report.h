@@ -11,31 +11,35 @@
 #include "problem_options.h"
 #include "stats.h"
 
-enum { REPORT_TYPES = 8 }; /* maximum number of types of problems in one run */
+enum { REPORT_TYPES = 8 }; /* maximum number of different element types of problems in one run */
 
 typedef struct bench_report {
     const contest_settings *settings;
     output_file csv;
-    int unstable;                      /* number of rows with a spread above the limit */
-    int slow;                          /* number of rows far below the FMA rate */
-    type_label types[REPORT_TYPES];    /* in order of appearance */
-    geometric_mean best[REPORT_TYPES]; /* by type: mean ratio of each shape's fastest peer */
-    double worst[REPORT_TYPES];        /* by type: the least of these ratios (contestant.ratio) */
+    int unstable;                      /* number of rows with a spread above
+                                          CONTEST_UNSTABLE_SPREAD */
+    int slow;                          /* number of rows that are implausibly far below the FMA
+                                          rate */
+    type_label types[REPORT_TYPES];    /* element types, in the order in which they first occur */
+    geometric_mean best[REPORT_TYPES]; /* for each type: geometric mean over the shapes of the
+                                          fastest peer's ratio */
+    double worst[REPORT_TYPES];        /* for each type: the least of these ratios; see
+                                          contestant.ratio */
     char worst_shape[REPORT_TYPES][64];
     geometric_mean peers[REPORT_TYPES][PEERS_MAX];
 } bench_report;
 
-/* Opens the CSV file, unless csv_path is NULL, and prints the heading of the table. false:
- * reported. */
+/* Opens the CSV file, unless csv_path is NULL, and prints the heading of the table. False: the file
+ * cannot be opened, and the error has been printed. */
 bool report_start(bench_report *r, const contest_settings *settings, const char *csv_path);
 
-/* Prints the row of a shape that was timed, and adds its ratios to the means. */
+/* Prints the row of a shape that has been timed, and adds its ratios to the means. */
 void report_add(bench_report *r, const contest *t);
 
-/* Writes a shape as "f32 1024x1024x1024 NN", with "x8" behind it for a batch of 8. */
+/* Writes a shape as "f32 1024x1024x1024 NN"; for a batch of 8 products "x8" follows. */
 void report_shape(const tgl_problem *p, char *text, size_t size);
 
-/* Prints the means and closes the CSV file; returns an exit code. */
+/* Prints the means and closes the CSV file. Returns an exit code. */
 int report_finish(bench_report *r);
 
 #endif

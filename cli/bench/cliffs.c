@@ -17,7 +17,8 @@ enum { SAMPLES = 7 };
 
 /* ---- Cliffs ---------------------------------------------------------------------------------- */
 
-/* Times the plan of a shape. kernel: receives the name of its kernel. */
+/* Times the planner's plan for a shape: *seconds := the median time of a run. kernel, of `size`
+ * bytes, receives the name of the plan's kernel. */
 static tgl_status time_shape(tgl_device *dev, const tgl_problem *p, double *seconds, char *kernel,
                              size_t size)
 {
@@ -35,7 +36,7 @@ static tgl_status time_shape(tgl_device *dev, const tgl_problem *p, double *seco
     return status;
 }
 
-/* The problem with m (which 0), n (1) or k (2) increased by 1. */
+/* The problem with m (if which is 0), n (if 1) or k (if 2) increased by 1. */
 static tgl_problem neighbour(const tgl_problem *p, int which)
 {
     tgl_problem q = *p;
@@ -47,9 +48,10 @@ static tgl_problem neighbour(const tgl_problem *p, int which)
 }
 
 typedef struct tally {
-    int steps, cliffs; /* number of steps that were timed, and of those that are cliffs */
-    int code;          /* EXIT_FAILED if a call failed */
-    bool lost;         /* the device is gone */
+    int steps, cliffs; /* number of neighbours that were timed, and number of those that are
+                          cliffs */
+    int code;          /* an exit code: EXIT_FAILED if a call of the library failed */
+    bool lost;         /* whether the device was lost (TGL_DEVICE_LOST) */
 } tally;
 
 static void report_step(const tgl_problem *p, double at, const char *kernel, const tgl_problem *q,
@@ -64,7 +66,8 @@ static void report_step(const tgl_problem *p, double at, const char *kernel, con
            kernel_there, ratio, is_cliff ? "  CLIFF" : "");
 }
 
-/* Times a shape. False: it could not be timed, which is reported. */
+/* Times a shape as time_shape() does. False: it could not be timed, and the error has been printed
+ * and counted in *sum. */
 static bool try_shape(tgl_device *dev, const tgl_problem *p, double *seconds, char *kernel,
                       size_t size, tally *sum)
 {

@@ -7,9 +7,9 @@
 
 #include "suite.h"
 
-/* Times each shape (m, n, k), then (m+1, n, k), (m, n+1, k) and (m, n, k+1), and marks the steps
- * where the time grows by 10 % more than the work. Returns an exit code: EXIT_FAILED if a call
- * failed, or no step could be timed. */
+/* Times each shape (m, n, k) of the suite and its neighbours (m+1, n, k), (m, n+1, k) and (m, n,
+ * k+1), and marks as a cliff each neighbour whose time per operation is more than 10 % longer.
+ * Returns an exit code: EXIT_FAILED if a call of the library failed or no neighbour was timed. */
 int cliffs_find(tgl_device *dev, const suite *s);
 
 #endif

@@ -14,7 +14,7 @@
 typedef struct ahead {
     const contest_settings *settings;
     const suite *suite;
-    atomic_int next; /* the shape that the next free thread takes */
+    atomic_int next; /* index of the shape that the next free thread takes */
 } ahead;
 
 static void make_plan(const contest_settings *settings, const tgl_problem *problem)

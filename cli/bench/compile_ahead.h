@@ -9,8 +9,8 @@
 #include "contest.h"
 #include "suite.h"
 
-/* Makes the plan of each shape, which compiles its kernels. Ignores failures: they occur again, and
- * are reported, when the shape is timed. */
+/* Makes and destroys a plan for each shape, which compiles its kernels. Failures are ignored: they
+ * occur again, and are printed, when the shape is timed. */
 void compile_ahead(const contest_settings *settings, const suite *s);
 
 #endif

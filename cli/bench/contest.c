@@ -19,7 +19,8 @@ enum { ROUNDS_MIN = 5, CALLS_MAX = 1 << 20, CEILING_SAMPLES = 2 };
 
 /* ---- Preparation ----------------------------------------------------------------------------- */
 
-/* Prepares cuBLAS for the problem. If cuBLAS does not support it, this contestant is left out. */
+/* Prepares cuBLAS for the problem. If cuBLAS does not support the problem, c->right becomes false,
+ * which excludes this contestant. */
 static void prepare_cublas(contest *t, contestant *c)
 {
     char why[200];
@@ -75,8 +76,8 @@ static tgl_status run_once(contest *t, const contestant *c)
 
 /* ---- Verification ---------------------------------------------------------------------------- */
 
-/* Draws the elements that are checked. Their expected values are computed once for all contestants,
- * because a column of a large matrix is slow to read. */
+/* Draws the elements of C that are checked. Their expected values are computed once for all
+ * contestants, because reading a column of a large matrix is slow. */
 static void choose_checks(contest *t)
 {
     const tgl_problem *p = &t->problem;
@@ -93,7 +94,7 @@ static void choose_checks(contest *t)
     }
 }
 
-/* The expected element after Tegula's epilogue. */
+/* The expected value of a drawn element with Tegula's epilogue applied to it. */
 static reference_element apply_epilogue(const contest *t, const contest_check *check)
 {
     const tgl_epilogue *e = t->epilogue;
@@ -113,8 +114,9 @@ static reference_element apply_epilogue(const contest *t, const contest_check *c
     return x;
 }
 
-/* The greatest error that a contestant's element may have. A peer (another library) uses the
- * arithmetic of the problem's compute mode too, and may round partial sums. */
+/* The greatest error, in the units of reference.h, that an element of this contestant's result may
+ * have. A peer (another library) computes in the arithmetic of the problem's compute mode, as
+ * Tegula does, and may also round partial sums to the type of the result. */
 static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 {
     const tgl_problem *p = &t->problem;
@@ -125,8 +127,8 @@ static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
            (has_epilogue ? EPILOGUE_ERRORS : 0);
 }
 
-/* Compares the drawn elements with their expected values, and looks for NaN in all elements. `C` is
- * on the host. */
+/* Whether the result C, in host memory, is right: all its elements are finite, and the drawn
+ * elements are within the bound of their expected values. False: `why` says what is wrong. */
 static bool is_right(const contest *t, const contestant *c, const void *C, char *why,
                      size_t why_size)
 {
@@ -139,7 +141,7 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
         return false;
     }
     if (epilogue != NULL && epilogue->expression != NULL)
-        return true; /* values of expressions are not known here */
+        return true; /* the program cannot evaluate expressions on the host */
     error_summary summary = {0};
     const double bound = bound_of(t, c, epilogue != NULL);
     for (int n = 0; n < CONTEST_CHECKS; n++) {
@@ -157,13 +159,14 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
     return true;
 }
 
-/* Fills C with NaN, runs a contestant once, and checks the result. */
+/* Fills C with NaN, runs a contestant once, and sets c->right to whether the result is right. A
+ * wrong result of Tegula is described in t->error. */
 static tgl_status verify_contestant(contest *t, contestant *c)
 {
     void *C = t->operands.host_c;
     char why[200];
     CLI_TRY(operands_forget_result(&t->operands, C));
-    t->calls = 0; /* selects the first set of operands */
+    t->calls = 0; /* so that the next call uses the first set of operands */
     CLI_TRY(run_once(t, c));
     CLI_TRY(operands_download_result(&t->operands, C));
     c->right = is_right(t, c, C, why, sizeof why);
@@ -176,7 +179,7 @@ static tgl_status verify_contestant(contest *t, contestant *c)
 
 /* ---- Timing ---------------------------------------------------------------------------------- */
 
-/* Seconds of processor time that this process has used so far. */
+/* Seconds of processor time that all threads of this process have used so far. */
 static double processor_time(void)
 {
     struct timespec used;
@@ -184,9 +187,10 @@ static double processor_time(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Waits until the threads of the library that ran before are asleep. After a call they spin, and
- * would compete with the next library for the processors: for 95 ms with OpenBLAS, 0.2 s with MKL.
- * Linux updates the processor time of a thread at each tick, every 10 ms or more often. */
+/* Waits until the threads of the library that ran before are asleep. After a call they spin (95 ms
+ * with OpenBLAS, 0.2 s with MKL) and would compete with the next library for the processors. They
+ * sleep when the processor time of this process no longer grows; Linux updates it at each timer
+ * tick, every 10 ms or more often. */
 static void wait_until_quiet(const contest_settings *s)
 {
     if (s->threads <= 1) return;
@@ -198,7 +202,8 @@ static void wait_until_quiet(const contest_settings *s)
     }
 }
 
-/* The mean seconds of a call, over `calls` calls. */
+/* *seconds := the mean time of one of `calls` successive calls; processor time with
+ * settings->cpu_time. */
 static tgl_status time_calls(contest *t, const contestant *c, int calls, double *seconds)
 {
     const double used_before = processor_time();
@@ -211,7 +216,7 @@ static tgl_status time_calls(contest *t, const contestant *c, int calls, double 
     return TGL_OK;
 }
 
-/* Finds how many calls fill a sample. */
+/* Sets c->calls to the number of calls that takes at least sample_seconds. */
 static tgl_status choose_calls(contest *t, contestant *c)
 {
     wait_until_quiet(t->settings);
@@ -220,7 +225,8 @@ static tgl_status choose_calls(contest *t, contestant *c)
         CLI_TRY(time_calls(t, c, c->calls, &c->seconds));
         if (c->seconds * c->calls >= sample_seconds) return TGL_OK;
         if (c->calls >= CALLS_MAX) return TGL_OK; /* the clock does not advance */
-        /* A very short time is inaccurate: the number of calls grows at most by a factor of 16. */
+        /* A very short time is inaccurate, so the number of calls grows at most by a factor of 16
+         * at once. */
         const double wanted = sample_seconds * 1.2 / (c->seconds + 1e-9);
         c->calls = wanted > 16.0 * c->calls ? 16 * c->calls : (int)wanted + 1;
     }
@@ -229,7 +235,7 @@ static tgl_status choose_calls(contest *t, contestant *c)
 static tgl_status take_sample(contest *t, contestant *c, int round)
 {
     wait_until_quiet(t->settings);
-    /* For a call this long, warming caches and waking threads is negligible. */
+    /* For a call of 0.1 s or more, the time to warm caches and wake threads is negligible. */
     if (c->seconds < 0.1) CLI_TRY(run_once(t, c));
     return time_calls(t, c, c->calls, &c->samples[round]);
 }
@@ -247,7 +253,8 @@ static int choose_rounds(const contest *t)
                                          : (int)rounds;
 }
 
-/* Computes medians, ratios and spreads. Sorts the contestants' samples. */
+/* Computes the median, ratio and spread of each contestant. Sorts the samples of the
+ * contestants. */
 static void summarise(contest *t)
 {
     contestant *ours = &t->all[0];
@@ -258,7 +265,8 @@ static void summarise(contest *t)
         for (int round = 0; round < t->rounds; round++)
             ratios[round] = c->samples[round] / ours->samples[round];
         c->ratio = stats_quantile(ratios, t->rounds, 0.5);
-        /* Tegula comes last: the ratios need its samples unsorted. */
+        /* Tegula (index 0) comes last, because all ratios need its samples in the order of the
+         * rounds. */
         c->seconds = stats_quantile(c->samples, t->rounds, 0.5);
         c->spread = (stats_quantile(c->samples, t->rounds, 0.75) - c->samples[0]) / c->seconds;
     }
@@ -279,12 +287,13 @@ static tgl_status time_all(contest *t)
     return TGL_OK;
 }
 
-/* Measures the FMA rate: the best of several samples, because other programs can only make the loop
- * slower. Samples are taken before and after each shape. On a GPU, which other programs seldom use,
- * the samples before the first shape suffice; one takes longer there than the rest of a shape. */
+/* Raises the run's best FMA rate if a new sample is higher, and copies it to t->fma. Other programs
+ * can only slow the measured loop, so the best sample is the most accurate. Samples are taken
+ * before and after each shape. On a GPU, which other programs seldom use, the samples before the
+ * first shape suffice; one sample takes longer there than all other measurements of a shape. */
 static void measure_ceiling(contest *t)
 {
-    if (element_is_integer(t->problem.type_a)) return; /* there is no measurement for integers */
+    if (element_is_integer(t->problem.type_a)) return; /* no FMA rate of integers is measured */
     tgl_device *dev = t->settings->dev;
     const bool is_f64 = t->problem.type_a == TGL_F64 || t->problem.type_a == TGL_C128;
     const tgl_ceiling ceiling = is_f64 ? TGL_CEILING_FMA_F64 : TGL_CEILING_FMA_F32;

@@ -19,37 +19,47 @@
 enum { CONTEST_ROUNDS_MAX = 101, CONTEST_CHECKS = 128 };
 
 typedef struct contestant {
-    const peer *peer;        /* NULL: Tegula */
-    cublas_product *product; /* set if the peer is cuBLAS */
-    bool right; /* it supports the problem, and its product was right; else it is not timed */
-    int calls;  /* calls in a sample */
-    double samples[CONTEST_ROUNDS_MAX]; /* seconds a call, one for each round */
-    double seconds;                     /* the median */
-    double spread;                      /* (upper quartile - minimum) / median of the samples */
-    double ratio;                       /* its time / Tegula's time, median over the rounds */
+    const peer *peer;        /* NULL: this contestant is Tegula */
+    cublas_product *product; /* not NULL if the peer is cuBLAS */
+    bool right; /* whether it supports the problem and its product was right; if not, it is not
+                   timed */
+    int calls;  /* number of calls in a sample */
+    double samples[CONTEST_ROUNDS_MAX]; /* mean seconds of a call, for each round */
+    double seconds;                     /* median of `samples` */
+    double spread;                      /* (upper quartile - minimum) / median of `samples` */
+    double ratio;                       /* median over the rounds of (seconds of this contestant /
+                                           seconds of Tegula) */
 } contestant;
 
-/* An element of the product at which the result of every contestant is checked. */
+/* An element of the product that is checked in the result of every contestant: part `part` of
+ * element (i, j) of product b of the batch. */
 typedef struct contest_check {
     int64_t b, i, j;
-    int part;                   /* part of a complex element: 0: real, 1: imaginary */
-    reference_element expected; /* without an epilogue */
+    int part;                   /* 0: the real part, or the whole of a real element; 1: the
+                                   imaginary part */
+    reference_element expected; /* the expected value, before an epilogue */
 } contest_check;
 
 typedef struct contest_settings {
     tgl_device *dev;
     const peer *peers;
     int peer_count;
-    int threads;           /* host threads; with 1, other libraries leave no spinning threads */
-    double time;           /* approximate seconds to spend on a shape */
-    int repeat;            /* number of rounds; 0: as many as fit in `time`, but at least 5 */
-    bool one_shot;         /* time tgl_gemm(), not a kept plan */
-    bool prepares[2];      /* whether A and B are prepared once, before the timing */
-    tgl_plan_options plan; /* Tegula's plan, without the epilogue */
-    tgl_epilogue epilogue; /* epilogue of Tegula's product; peers compute none */
-    double *best_fma;      /* the best FMA rates of this run: f32, f64 */
-    kept_matrices *kept;   /* host memory of the matrices, kept from shape to shape */
-    bool cpu_time;         /* measure the processor time of this process; needs one thread */
+    int threads;           /* host threads of each library; if 1, no library leaves spinning threads
+                              behind */
+    double time;           /* approximate number of seconds to spend on a shape */
+    int repeat;            /* number of rounds; 0: as many as fit in `time`, but at least
+                              ROUNDS_MIN */
+    bool one_shot;         /* true: time tgl_gemm(), which takes no plan; false: time
+                              tgl_plan_run() */
+    bool prepares[2];      /* whether A (index 0) and B (index 1) are prepared once, before the
+                              timing */
+    tgl_plan_options plan; /* options of Tegula's plan; the epilogue is in `epilogue` */
+    tgl_epilogue epilogue; /* epilogue of Tegula's product; the peers compute none */
+    double *best_fma;      /* two elements: the highest FMA rates measured in this run, of f32 and
+                              of f64 */
+    kept_matrices *kept;   /* host memory of the matrices, which is reused for the next shape */
+    bool cpu_time;         /* measure processor time of this process instead of elapsed time; needs
+                              threads == 1 */
 } contest_settings;
 
 typedef struct contest {
@@ -61,24 +71,26 @@ typedef struct contest {
     tgl_timer *timer;
     operands operands;
     contest_check checks[CONTEST_CHECKS];
-    contestant all[1 + PEERS_MAX]; /* [0] is Tegula; 1 + peer_count are used */
+    contestant all[1 + PEERS_MAX]; /* [0] is Tegula, [1 + i] is peer i; 1 + peer_count elements are
+                                      used */
     int rounds;
-    int64_t calls;   /* calls so far; selects the operands of the next call */
-    double fma;      /* FLOP/s of the FMA loop, the best of the run's samples; 0: not known */
-    char error[256]; /* why Tegula's product was not right; empty: it was */
+    int64_t calls;   /* number of calls so far, which selects the operands of the next call */
+    double fma;      /* FLOP/s of the FMA loop, the best of this run's samples; 0: not known */
+    char error[256]; /* what was wrong with Tegula's product; empty: it was right */
 } contest;
 
-/* Prepares, verifies and times all contestants. Returns the status of the call that failed, or
- * TGL_OK. The contest must be released in either case. */
+/* Prepares, verifies and times all contestants on a problem. Returns TGL_OK or the status of the
+ * call that failed. The caller must release the contest in either case. */
 tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_problem *problem);
 void contest_release(contest *t);
 
-/* contest_spread(): the greatest spread of Tegula's or a peer's samples, on a quiet machine 0.02 to
- * 0.1. If it is above CONTEST_UNSTABLE_SPREAD, the medians mean little. */
+/* contest_spread(): the greatest spread of the contestants' samples. On a quiet machine it is 0.02
+ * to 0.1; above CONTEST_UNSTABLE_SPREAD the medians are not reliable. */
 #define CONTEST_UNSTABLE_SPREAD 0.25
 double contest_spread(const contest *t);
 
-/* The fastest peer (another library): the one with the least ratio. NULL: there is none. */
+/* The fastest peer (another library), which is the one with the least ratio. NULL: no peer was
+ * timed. */
 const contestant *contest_best_peer(const contest *t);
 
 #endif

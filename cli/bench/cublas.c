@@ -75,8 +75,8 @@ bool cublas_run(const cublas_product *x, operand_set s)
     return (is_plain(&x->problem) ? run_plain : run_ex)(x->lib, &x->problem, s) == 0;
 }
 
-/* Why cuBLAS is not used for a problem; NULL: it is. The bench has row-major, tight matrices
- * only. */
+/* Why cuBLAS is not used for a problem; NULL: it is used. All matrices of `tegula bench` are
+ * row-major and tight. */
 static const char *unsupported_reason(const tgl_problem *p, cublas_way way)
 {
     const bool is_f8 = p->type_a == TGL_F8_E4M3 || p->type_a == TGL_F8_E5M2;

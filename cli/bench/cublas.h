@@ -12,7 +12,7 @@
  * CUBLAS_LT_BEST: the fastest of all algorithms that cuBLASLt's heuristic proposes. */
 typedef enum cublas_way { CUBLAS_DEFAULT, CUBLAS_LT_BEST, CUBLAS_WAYS } cublas_way;
 
-/* The peer's name on the command line: "cublas" or "cublaslt". */
+/* The name of this way on the command line, as of a peer: "cublas" or "cublaslt". */
 const char *cublas_way_name(cublas_way way);
 
 /* A prepared product: row-major, tight, of the types f32, f64, f16, bf16, i8, c64 or c128. Sums are
@@ -20,17 +20,18 @@ const char *cublas_way_name(cublas_way way);
  * TGL_COMPUTE_TF32 only. */
 typedef struct cublas_product cublas_product;
 
-/* Prepares a product. CUBLAS_LT_BEST runs each candidate a few times on the operands. NULL: message
- * says why. */
+/* Prepares a product of the operands' problem. CUBLAS_LT_BEST runs each candidate algorithm a few
+ * times on the operands and keeps the fastest. NULL: failed, and message says why. */
 cublas_product *cublas_prepare(cublas *c, cublas_way way, const operands *o, char *message,
                                size_t message_size);
 void cublas_release(cublas_product *x);
 
-/* C := op(A)*op(B) on the default stream; false: cuBLAS refused. */
+/* Enqueues C := op(A)*op(B) on the default stream. False: cuBLAS returned an error. */
 bool cublas_run(const cublas_product *x, operand_set set);
 
-/* Computes the product of the first set with the algorithm that cuBLAS chooses, and waits for it.
- * *is_done: false if cuBLAS does not support the product. */
+/* Computes the product of the first set of operands with the algorithm that cuBLAS chooses, and
+ * waits for its end. *is_done := whether cuBLAS supports the product; if not, nothing is
+ * computed. */
 tgl_status cublas_multiply(cublas *c, const operands *o, bool *is_done);
 
 #endif

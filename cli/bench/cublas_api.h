@@ -55,7 +55,8 @@ typedef struct cublasLtMatmulHeuristicResult_t {
     int reserved[4];
 } cublasLtMatmulHeuristicResult_t;
 
-/* The functions for one element type, to which all pointers lead. */
+/* The common type of the functions of one element type, such as cublasSgemm(), with element
+ * pointers replaced by void pointers. */
 typedef cublasStatus_t cublas_typed_gemm(cublasHandle_t handle, int transa, int transb, int m,
                                          int n, int k, const void *alpha, const void *A, int lda,
                                          const void *B, int ldb, const void *beta, void *C,

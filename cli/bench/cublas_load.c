@@ -22,7 +22,8 @@ typedef struct entry {
     const char *name;
 } entry;
 
-/* dlsym() finds functions of libcublasLt too, because libcublas is linked with it. */
+/* The functions of libcublas and libcublasLt. dlsym() finds both in the handle of libcublas,
+ * because libcublas depends on libcublasLt. */
 static const entry cublas_entries[] = {
     ENTRY(cublasCreate, "cublasCreate_v2"),
     ENTRY(cublasDestroy, "cublasDestroy_v2"),
@@ -63,7 +64,8 @@ static void *load_library(const char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* Loads the libcublas of the highest version in the folders that match base/folder. */
+/* Loads the libcublas with the highest version in the folders that match the glob pattern
+ * base/folder. NULL: there is none. */
 static void *load_pattern(const char *base, const char *folder)
 {
     char pattern[PATH_MAX];
@@ -77,8 +79,8 @@ static void *load_pattern(const char *base, const char *folder)
     return library;
 }
 
-/* Folders of toolkits and Python wheels. Columns: an environment variable with the beginning of the
- * path (NULL: none), the rest of the path. */
+/* Folders of CUDA toolkits and Python wheels. Columns: the environment variable that holds the
+ * beginning of the path (NULL: none); the rest of the path. */
 static const struct {
     const char *variable, *folder;
 } places[] = {
@@ -114,9 +116,9 @@ static void *load_cublas(char *message, size_t message_size)
     const char *own = getenv("TEGULA_CUBLAS");
     if (own != NULL && own[0] == '\0') own = NULL;
     struct stat info;
-    /* These variables change the arithmetic of cuBLAS. NVIDIA_TF32_OVERRIDE is removed rather than
-     * set to 0, which would disable TF32 where a product asks for it; without it f32 is computed in
-     * FP32. */
+    /* These variables change cuBLAS's arithmetic. NVIDIA_TF32_OVERRIDE is removed, not set to 0,
+     * because 0 would disable TF32 also where a product requests it. Without the variable, f32
+     * products that do not request TF32 are computed in FP32. */
     unsetenv("NVIDIA_TF32_OVERRIDE");
     setenv("CUBLAS_EMULATE_SINGLE_PRECISION", "0", 1);
     if (own == NULL) {
@@ -150,8 +152,8 @@ static bool find_functions(cublas_functions *call, void *library, const entry *e
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* Makes the primary context of the device current: cuBLAS uses the current context, and Tegula's
- * memory belongs to the primary one. */
+/* Makes the device's primary context current on this thread: cuBLAS uses the current context, and
+ * Tegula's memory belongs to the primary one. False: failed, and message says why. */
 static bool enter_context(cublas *c, char *message, size_t message_size)
 {
     const char *path = getenv("TEGULA_LIBCUDA"), *colon = strchr(tgl_device_name(c->dev), ':');

@@ -14,12 +14,14 @@
 
 enum { BLOCKS = 101, CALLS = 20 };
 
-/* A way to call the product. */
+/* A way to compute the product that is timed. */
 typedef struct way {
     const char *name;
-    bool is_kept; /* true: a plan made before is run; false: tgl_gemm() is called */
-    int splits;   /* split-K for the planner's kernel; 0: as the planner chooses */
-    bool by_peer; /* calls cuBLAS */
+    bool is_kept; /* whether the calls run a plan made before; if not, they call tgl_gemm() or
+                     cuBLAS */
+    int splits;   /* number of splits (split-K) of the planner's kernel; 0: as the planner
+                     chooses */
+    bool by_peer; /* whether the calls are of cuBLAS */
 } way;
 
 static const way ways[] = {
@@ -34,8 +36,8 @@ static const way ways[] = {
 typedef struct caller {
     tgl_device *dev;
     operands operands;
-    tgl_plan *plan;          /* NULL unless the way has a kept plan */
-    cublas_product *product; /* NULL unless the way calls cuBLAS */
+    tgl_plan *plan;          /* NULL unless way.is_kept */
+    cublas_product *product; /* NULL unless way.by_peer */
 } caller;
 
 static tgl_status call_product(const caller *c, operand_set set)
@@ -45,12 +47,14 @@ static tgl_status call_product(const caller *c, operand_set set)
     return tgl_gemm(c->dev, &c->operands.problem, 1, set.A, set.B, 0, set.C, NULL);
 }
 
-/* Times blocks of a few calls, and waits for the device between blocks, so that its queue never
- * fills up. Sorts blocks[BLOCKS], in seconds a call. */
+/* Times BLOCKS blocks of CALLS calls. Between blocks it waits for the device, so that the queue
+ * never fills up and a call never waits for room in it. blocks[b] := mean seconds of a call in
+ * block b. */
 static tgl_status time_calls(const caller *c, double *blocks)
 {
     const operand_set set = operands_for(&c->operands, 0);
-    tgl_status status = call_product(c, set); /* the first call plans, compiles and loads */
+    tgl_status status = call_product(c, set); /* the first call plans, compiles and loads the
+                                                 kernel */
     for (int b = 0; b < BLOCKS && status == TGL_OK; b++) {
         status = tgl_device_sync(c->dev);
         const double start = cli_clock();
@@ -61,8 +65,8 @@ static tgl_status time_calls(const caller *c, double *blocks)
     return status == TGL_OK ? tgl_device_sync(c->dev) : status;
 }
 
-/* Makes c->plan for the planner's kernel with the way's number of splits. c->plan is NULL if that
- * kernel has no split-K. */
+/* Makes c->plan for the planner's kernel with the number of splits of *w. c->plan stays NULL if
+ * that kernel does not support split-K. */
 static tgl_status make_plan(caller *c, const way *w)
 {
     const tgl_problem *p = &c->operands.problem;
@@ -85,7 +89,7 @@ static tgl_status time_way(caller *c, const way *w)
     return TGL_OK;
 }
 
-/* Measures one way. lib: cuBLAS, for ways that use it. */
+/* Measures and prints one way. lib: cuBLAS for a way with by_peer; else unused, may be NULL. */
 static tgl_status measure_way(tgl_device *dev, const way *w, cublas *lib)
 {
     const tgl_problem p = cli_problem(TGL_F32, 32, 32, 256);

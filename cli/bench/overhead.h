@@ -7,8 +7,9 @@
 
 #include "tegula/tegula.h"
 
-/* Prints the microseconds of a call of tgl_plan_run() and tgl_gemm(); on a CUDA device also with
- * its context current, and of cuBLAS if it is installed. Returns an exit code. */
+/* Prints the host time, in microseconds, of a call of tgl_plan_run() and of tgl_gemm(). On a CUDA
+ * device it prints them again with the device's context current on the thread, and that of a call
+ * of cuBLAS, if cuBLAS is installed. Returns an exit code. */
 int overhead_measure(tgl_device *dev);
 
 #endif

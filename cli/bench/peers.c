@@ -36,7 +36,7 @@ typedef void mkl_half_function(int order, int trans_a, int trans_b, int m, int n
                                float beta, float *C, int ldc);
 typedef int onednn_bf16_function(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
                                  const void *A, const void *B, void *C, int result_is_f32);
-/* MKL has products of i8 with u8 only. */
+/* oneDNN's product of two i8 matrices. MKL is not used for it: it only multiplies i8 by u8. */
 typedef int onednn_i8_function(char trans_a, char trans_b, char offset_c, int64_t m, int64_t n,
                                int64_t k, float alpha, const int8_t *A, int64_t lda,
                                int8_t offset_a, const int8_t *B, int64_t ldb, int8_t offset_b,
@@ -49,10 +49,11 @@ static const struct {
 } known[] = {
     {"openblas", {"libopenblas.so.0", "libopenblas.so"}},
     {"blis", {"libblis.so.4", "libblis.so"}},
-    /* bench/peers/onednn.c links to oneDNN and adds bf16 products. Without it, oneDNN itself is
-     * used, for other types only. */
+    /* A library that bench/peers/onednn.c builds: it links to oneDNN and adds bf16 products. If it
+     * does not exist, oneDNN itself is used, without bf16. */
     {"onednn", {"libtegula_peer_onednn.so", "libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}},
-    {"eigen", {"libtegula_peer_eigen.so"}}, /* bench/peers/eigen.cpp: Eigen has no library */
+    {"eigen", {"libtegula_peer_eigen.so"}}, /* built from bench/peers/eigen.cpp, because Eigen
+                                               consists of headers only */
     {"mkl", {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}},
 };
 enum { KNOWN = sizeof known / sizeof known[0], FILES = 4 };
@@ -62,8 +63,8 @@ const char *peer_known(int index)
     return index < KNOWN ? known[index].name : NULL;
 }
 
-/* Makes BLIS use AVX-512: version 0.9 selects AVX2 kernels on processors that are newer than
- * BLIS 0.9. Architecture 0 is its AVX-512 configuration. */
+/* Makes BLIS use AVX-512. On processors that it does not know, BLIS 0.9 selects AVX2 kernels.
+ * BLIS_ARCH_TYPE 0 is the AVX-512 configuration. */
 static void help_blis_to_avx512(void)
 {
 #ifdef __x86_64__
@@ -73,12 +74,12 @@ static void help_blis_to_avx512(void)
 
 static void *load_library(const char *file)
 {
-    /* MKL loads more libraries later, which need the symbols of libmkl_rt. */
+    /* MKL later loads further libraries, which need the symbols of libmkl_rt. */
     const bool is_mkl = strstr(file, "libmkl_rt") != NULL;
     return dlopen(file, RTLD_NOW | (is_mkl ? RTLD_GLOBAL : RTLD_LOCAL));
 }
 
-/* Loads a library from the folder of the program, as in a build folder. */
+/* Loads a library from the folder of this program, as in a build folder. NULL: it is not there. */
 static void *load_beside_program(const char *file)
 {
     char path[PATH_MAX];
@@ -91,9 +92,9 @@ static void *load_beside_program(const char *file)
     return access(path, R_OK) == 0 ? load_library(path) : NULL;
 }
 
-/* Makes OpenBLAS use newer kernels: version 0.3.21 selects those for Prescott (2004) on processors
- * that are newer than OpenBLAS. OpenBLAS reads its settings when it is loaded, so it is loaded a
- * second time. */
+/* Reloads OpenBLAS with newer kernels if it has selected those for Prescott (2004), as version
+ * 0.3.21 does on processors that it does not know. OpenBLAS reads OPENBLAS_CORETYPE when it is
+ * loaded, so it has to be loaded a second time. Returns the handle to use. */
 static void *help_openblas(void *library, const char *file)
 {
 #ifdef __x86_64__
@@ -130,8 +131,8 @@ typedef struct dnnl_version_info {
     int major, minor, patch;
 } dnnl_version_info;
 
-/* The text that a function of the library returns; NULL if the library does not have the
- * function. */
+/* The text that a function of the library returns. NULL: the library has no function of this
+ * name. */
 static const char *text_of(const peer *p, const char *symbol)
 {
     const char *(*function)(void) = (const char *(*)(void))dlsym(p->handle, symbol);
@@ -168,7 +169,7 @@ static void read_version(peer *p)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* The index of a name in the table; KNOWN if the name is not in it. */
+/* The index of a name in `known`; KNOWN if the name is not there. */
 static int index_of(const char *name)
 {
     int index = 0;
@@ -182,7 +183,7 @@ bool peer_is_name(const char *text)
     return strchr(text, '/') != NULL || index_of(text) < KNOWN;
 }
 
-/* Whether the bf16 product works: oneDNN does not support it on older processors. */
+/* Whether the bf16 product works on this processor; oneDNN does not support it on older ones. */
 static bool multiplies_bf16(void *function)
 {
     const uint16_t a = 0, b = 0;
@@ -230,7 +231,7 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* Calls symbol(threads) of a library if it has this function. */
+/* Calls the library's function `symbol` with the argument `threads`, if the library has it. */
 static void call_with(void *library, const char *symbol, int threads)
 {
     void (*function)(int) = (void (*)(int))dlsym(library, symbol);
@@ -271,7 +272,7 @@ void peer_from_cublas(peer *p, cublas *lib, cublas_way way)
              way == CUBLAS_LT_BEST ? ", the fastest of cuBLASLt's candidates" : "");
 }
 
-/* Whether the peer has a function for this type of A and B, and for this type of C. */
+/* Whether the peer has a function for A and B of type `type` and C of type `result`. */
 static bool has_function(const peer *p, tgl_type type, tgl_type result)
 {
     switch (type) {
@@ -302,7 +303,7 @@ bool peer_takes(const peer *p, const tgl_problem *problem)
            problem->m <= INT_MAX && problem->n <= INT_MAX && problem->k <= INT_MAX;
 }
 
-/* C := op(A)*op(B), one product of the problem. */
+/* C := op(A)*op(B) for one product of the batch. */
 static void run_one(const peer *p, const tgl_problem *problem, const void *A, const void *B,
                     void *C)
 {

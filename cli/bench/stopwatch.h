@@ -10,18 +10,19 @@
 typedef struct stopwatch {
     const operands *operands;
     tgl_timer *timer;
-    int64_t calls; /* calls so far; selects the operands of the next call */
+    int64_t calls; /* number of calls so far, which selects the operands of the next call */
 } stopwatch;
 
-/* Makes a stopwatch, which must be released even after a failure. */
+/* Makes a stopwatch for plans that run on these operands. The caller must release it even after a
+ * failure. */
 tgl_status stopwatch_make(stopwatch *w, const operands *o);
 void stopwatch_release(stopwatch *w);
 
-/* *seconds := the mean time of a run, over enough runs to take about `least` seconds, after a
- * warm-up run. */
+/* After one warm-up run, runs the plan often enough to take at least about `least` seconds, and
+ * sets *seconds to the mean time of a run. */
 tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, double *seconds);
 
-/* *seconds := the median of `samples` results of stopwatch_run(). samples: at most 31. */
+/* *seconds := the median of `samples` results of stopwatch_run(). samples is at most 31. */
 tgl_status stopwatch_median(stopwatch *w, const tgl_plan *plan, double least, int samples,
                             double *seconds);
 

@@ -45,8 +45,8 @@ void suite_free(suite *s)
 
 enum { FIELDS = 6 };
 
-/* Splits a line at commas, in place, and trims the fields. Returns the number of fields; FIELDS + 1
- * if there are more than FIELDS. */
+/* Splits a line in place at its commas, and removes blanks around each field. Returns the number of
+ * fields; FIELDS + 1 if there are more than FIELDS. */
 static int split(char *line, char *fields[FIELDS])
 {
     int count = 0;
@@ -61,7 +61,7 @@ static int split(char *line, char *fields[FIELDS])
     return count;
 }
 
-/* Reads a size of a shape. False: it is not a number from 1 to INT32_MAX. */
+/* Reads one size of a shape. False: the text is not a whole number from 1 to INT32_MAX. */
 static bool read_size(const char *text, int64_t *size)
 {
     char *end;
@@ -71,7 +71,8 @@ static bool read_size(const char *text, int64_t *size)
            *size <= INT32_MAX;
 }
 
-/* Reads the types of a problem: "f32", "tf32", "f16-f32". *p was made for f32. False: unknown. */
+/* Reads the types "f32", "tf32" or "f16-f32" into *p, which the caller has initialised for f32.
+ * False: the text names no known type. */
 static bool read_types(const char *text, tgl_problem *p)
 {
     char first[8];
@@ -88,7 +89,8 @@ static bool read_types(const char *text, tgl_problem *p)
     return text[length] == '\0' || element_type_of(text + length + 1, &p->type_c);
 }
 
-/* Adds the shape of one line. Returns what is wrong with it, or NULL. */
+/* Adds the shape of one line to the suite if A has type `wanted`, or if `wanted` is 0. Returns
+ * NULL, or what is wrong with the line. */
 static const char *read_line(suite *s, char *line, tgl_type wanted)
 {
     char *fields[FIELDS];
@@ -112,8 +114,8 @@ static const char *read_line(suite *s, char *line, tgl_type wanted)
     return suite_add(s, &p) ? NULL : "no memory";
 }
 
-/* Removes the end of the line and a comment, in place. Returns what is wrong with the line's bytes,
- * or NULL. Without this check the text behind such bytes would be skipped. */
+/* Removes the line's end and its comment, in place. Returns NULL, or what is wrong with the bytes
+ * of the line: the text after a NUL byte or a carriage return would be ignored silently. */
 static const char *trim(char *line, size_t length)
 {
     if (length > 0 && line[length - 1] == '\n') length--;

@@ -15,16 +15,17 @@
 #include <stdbool.h>
 
 typedef struct suite {
-    tgl_problem *problems;   /* row-major, tight, batches one behind the other */
-    tgl_epilogue *epilogues; /* of each problem; NULL: none has one */
+    tgl_problem *problems;   /* row-major and tight; the matrices of a batch are contiguous */
+    tgl_epilogue *epilogues; /* one for each problem; NULL: no problem has an epilogue */
     int count;
 } suite;
 
-/* Adds a shape; false: no memory, reported. */
+/* Adds a shape. False: out of memory, and the error has been printed. */
 bool suite_add(suite *s, const tgl_problem *problem);
 
-/* Adds the shapes of a file or, if path is NULL, of the built-in suite: squares of f32 and f64, or
- * of `type`. type: only shapes whose A and B have this type; 0: all. false: reported. */
+/* suite_read() adds the shapes of a file whose A and B have type `type`; 0: all shapes.
+ * suite_add_default() adds the built-in suite: squares of f32 and f64 or, if type is not 0, of that
+ * type. False: failed, and the error has been printed. */
 bool suite_read(suite *s, const char *path, tgl_type type);
 bool suite_add_default(suite *s, tgl_type type);
 

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number behind " name=" in the line. False: there is none from 0 to INT64_MAX. */
+/* Reads the number after " name=" in the line. False: the line has no such number from 0 to
+ * INT64_MAX. */
 static bool read_number(const char *line, const char *name, int64_t *value)
 {
     char key[16], *end;
@@ -26,7 +27,7 @@ static bool read_number(const char *line, const char *name, int64_t *value)
     return *at >= '0' && *at <= '9' && errno == 0 && (*end == ' ' || *end == ':' || *end == ',');
 }
 
-/* Reads the types of A, B and D, the word before " compute=". */
+/* Reads the types of A, B and D from the word before " compute=". */
 static bool read_types(const char *line, tgl_problem *p)
 {
     char words[3][8];
@@ -60,14 +61,15 @@ static void read_epilogue(const char *line, tgl_epilogue *e)
         e->expression = trace_line_gelu;
 }
 
-/* A conjugated real matrix is the matrix, and one plan serves both. */
+/* For real types the conjugate transpose 'C' is read as the transpose: both are the same matrix,
+ * and one plan serves both. */
 static tgl_transpose transpose_of(char letter, tgl_type type)
 {
     if (letter == 'N') return TGL_NO_TRANS;
     return letter == 'C' && element_parts(type) == 2 ? TGL_CONJ_TRANS : TGL_TRANS;
 }
 
-/* Reads the two letters behind the name of the function, for the types that are known. */
+/* Reads the letters of transA and transB, which precede " m=". The types of *p must be set. */
 static bool read_transposes(const char *line, tgl_problem *p)
 {
     const char *at = strstr(line, " m=");
@@ -79,8 +81,8 @@ static bool read_transposes(const char *line, tgl_problem *p)
     return true;
 }
 
-/* Reads a line up to its colon behind the description. False: it has no product that a plan can be
- * made for. */
+/* Reads a line of a trace up to the colon that ends the description. False: the line describes no
+ * product, or one that a plan cannot be made for. */
 static bool read_line(char *line, tgl_problem *p, tgl_epilogue *e)
 {
     char *end = strstr(line, trace_line_tegula);

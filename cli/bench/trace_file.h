@@ -7,9 +7,10 @@
 
 #include "suite.h"
 
-/* Adds each product of a trace once, with its epilogue: those that Tegula computed, or would
- * compute if it were expected to be faster. Other lines, of the program for example, are skipped.
- * False: reported. */
+/* Adds to the suite each different product in a trace, with its epilogue: products that Tegula has
+ * computed, and products that it has left to cuBLAS because it expected no gain. All other lines,
+ * such as output of the traced program, are skipped. False: failed, and the error has been
+ * printed. */
 bool trace_read(suite *s, const char *path);
 
 #endif

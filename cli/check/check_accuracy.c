@@ -34,9 +34,9 @@
 #include <stdlib.h>
 
 static const double max_mean_ratio = 1.01, max_single_ratio = 1.1;
-enum { SAMPLES = 4096 }; /* elements of C that are compared */
+enum { SAMPLES = 4096 }; /* number of elements of a large C that are compared */
 
-/* Columns: m, n, k, A and B transposed, batch. */
+/* Columns: m, n, k; whether A is transposed; whether B is; number of products in the batch. */
 typedef struct accuracy_shape {
     int64_t m, n, k;
     bool trans_a, trans_b;
@@ -59,21 +59,22 @@ static const accuracy_shape shapes[] = {
 // clang-format on
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* All kinds of inputs but CANCELLATION, where pairs of products cancel, so that the errors depend
- * on the order of summation alone. */
+/* The distributions of inputs that are used. CANCELLATION is not: its products cancel in pairs, so
+ * the errors would depend on the order of summation alone. */
 static const inputs kinds[] = {UNIFORM_01, UNIFORM_11, NORMAL, WIDE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* The parties whose errors are compared. */
+/* The parties whose errors are compared: Tegula, cuBLAS, and a sequential loop
+ * (sequential_sum()). */
 enum { OURS, CUBLAS, SEQUENTIAL, PARTIES };
 static const char *const party_names[] = {"tegula", "cublas", "sequential"};
 
-/* One product of one kind of inputs. */
+/* One product, on inputs of one distribution. */
 typedef struct trial {
     tgl_problem problem;
     inputs inputs;
     operands operands;
-    double *A, *B; /* op(A), op(B) of one product of the batch */
+    double *A, *B; /* op(A) and op(B) of one product of the batch, as doubles */
     error_summary errors[PARTIES];
     bool has[PARTIES];
 } trial;
@@ -86,10 +87,10 @@ typedef struct accuracy_run {
     int64_t seed;
     int threads;
     output_file csv;
-    geometric_mean mean; /* mean of the ratios of the RMS errors, Tegula's over cuBLAS's */
+    geometric_mean mean; /* geometric mean of (Tegula's RMS error / cuBLAS's RMS error) */
     double worst;
     int failed;
-    char where[96]; /* the shape of the worst ratio */
+    char where[96]; /* the shape with the ratio `worst` */
 } accuracy_run;
 
 /* ---- One trial ------------------------------------------------------------------------------- */
@@ -101,7 +102,7 @@ static void store_batch(const stored_matrix *x, void *memory, int64_t b, const d
             element_set(x->type, memory, stored_place(x, b, i, j), X[i * x->cols + j]);
 }
 
-/* Draws the inputs of the batch, and copies them to the device. */
+/* Draws A and B of all products of the batch, and copies them to the device. */
 static tgl_status fill_inputs(const accuracy_run *run, trial *t)
 {
     const tgl_problem *p = &t->problem;
@@ -116,9 +117,10 @@ static tgl_status fill_inputs(const accuracy_run *run, trial *t)
     return operands_upload(o);
 }
 
-/* Element (i, j) computed by a loop of fused multiply-adds in the accumulation type. A product of
- * two floats is exact in double, so adding it in double and rounding to float gives the result of a
- * fused multiply-add, except where the addition in double has rounded to a tie of float. */
+/* Element (i, j) of product b, computed by a sequential loop over k of fused multiply-adds in the
+ * accumulation type. For f32, a fused multiply-add is emulated: the product of two floats is exact
+ * in double, so adding it in double and then rounding to float gives the same result, unless the
+ * addition in double rounds to the midpoint of two floats. */
 static double sequential_sum(const trial *t, int64_t b, int64_t i, int64_t j)
 {
     const operands *o = &t->operands;
@@ -131,7 +133,8 @@ static double sequential_sum(const trial *t, int64_t b, int64_t i, int64_t j)
     return element_round(o->result.type, sum);
 }
 
-/* Compares all elements of a small C, or SAMPLES random elements of a large one. */
+/* Adds the errors of all elements of a small C, or of SAMPLES random elements of a large one, to
+ * t->errors of each party. */
 static void compare_results(trial *t, void *const results[PARTIES])
 {
     const tgl_problem *p = &t->problem;
@@ -155,7 +158,8 @@ static void compare_results(trial *t, void *const results[PARTIES])
     }
 }
 
-/* Fills C with NaN, computes the product by one party, and copies C to `result`. */
+/* Fills C with NaN, computes the product by one party (OURS or CUBLAS), and copies C to
+ * `result`. */
 static tgl_status multiply_by_party(const accuracy_run *run, trial *t, int party, void *result)
 {
     const operand_set set = operands_for(&t->operands, 0);
@@ -264,7 +268,8 @@ static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, inputs k
     return TGL_OK;
 }
 
-/* Prints mean and worst ratio of errors, and the count of wrong products. Returns an exit code. */
+/* Prints the geometric mean and the worst ratio of errors, and the number of wrong products.
+ * Returns an exit code. */
 static int conclude_shapes(const accuracy_run *run)
 {
     const double mean = geometric_mean_value(&run->mean);
@@ -279,8 +284,8 @@ static int conclude_shapes(const accuracy_run *run)
     return run->failed == 0 && mean <= max_mean_ratio ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* Runs the first part: compares the errors with those of cuBLAS and of a sequential sum. Returns an
- * exit code. */
+/* Runs the first part of the check: compares Tegula's errors with those of cuBLAS and of the
+ * sequential loop. Returns an exit code. */
 static int check_shapes(accuracy_run *run, bool small)
 {
     progress line;
@@ -311,8 +316,9 @@ static void write_heading(FILE *csv, const tgl_device *dev)
     fputs(",ieee_rms,ieee_max,kernel\n", csv);
 }
 
-/* Runs the second part (check_classes()) and the third (check_lu()), for F32 products within the
- * error bound of FP32 sums. */
+/* Runs the second part of the check, check_classes(), and the third, check_lu(). They are for f32
+ * products in a compute mode that keeps the error bound of FP32 sums; see has_classes(). Returns an
+ * exit code. */
 static int check_f32(accuracy_run *run, const char *kernel, bool small)
 {
     const class_settings settings = {.dev = run->dev,

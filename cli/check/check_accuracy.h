@@ -11,10 +11,11 @@
 
 #include <stdbool.h>
 
-/* Runs the three parts. type: type of A and B. type_c: type of C; 0: that of A and B. kernel: used
- * only for F32, in the parts check_classes() and check_lu(); NULL: the planner's choice. threads:
- * host threads that compute references in the second part. small: only products that are quick on
- * the simulator. csv: path of a file, or NULL. Returns an exit code. */
+/* Runs the three parts of the check. type: the type of A and B. type_c: the type of C; 0: the type
+ * of A and B. The second and third part run only for f32 without TF32. kernel: a kernel string for
+ * these two, in which case the first part is left out; NULL: the planner's choice. threads: number
+ * of host threads that compute references in the second part. small: runs only products that are
+ * quick on the simulator. csv: path of the CSV file; NULL: none. Returns an exit code. */
 int check_accuracy(tgl_device *dev, tgl_type type, tgl_type type_c, tgl_compute compute,
                    const char *kernel, int64_t seed, int threads, bool small, const char *csv);
 

@@ -40,7 +40,7 @@ static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int6
                              (int)(j % parts), X[i * ld + j]);
 }
 
-/* has_no_alpha(): whether alpha is 0. has_no_beta(): whether beta is 0. */
+/* has_no_alpha(): whether alpha is 0 in both parts. has_no_beta(): whether beta is. */
 static bool has_no_alpha(const check_case *c)
 {
     return c->alpha == 0 && c->alpha_imag == 0;
@@ -51,8 +51,8 @@ static bool has_no_beta(const check_case *c)
     return c->beta == 0 && c->beta_imag == 0;
 }
 
-/* Stores A and B. With alpha = 0 the product must not read them: their elements stay NaN, or the
- * product gets NULL. */
+/* Stores op(A) and op(B) of product `batch` in the images of their buffers. With alpha = 0 the
+ * product must not read A and B, so their elements stay NaN, or NULL is passed for them. */
 static void store_inputs(check_case *c, int64_t batch, const double *A, const double *B)
 {
     const tgl_problem *p = &c->problem;
@@ -95,7 +95,8 @@ static bool is_conjugated(tgl_transpose trans)
     return trans == TGL_CONJ_TRANS || trans == TGL_CONJ_NO_TRANS;
 }
 
-/* The sum of products of element (i, j) of op(A)*op(B), from the elements as they are stored. */
+/* The sum of products of element (i, j) of op(A)*op(B), for complex types, computed from the stored
+ * elements. */
 static reference_complex complex_sum(const check_case *c, int64_t batch, int64_t i, int64_t j)
 {
     const tgl_problem *p = &c->problem;
@@ -216,8 +217,8 @@ const check_buffer *check_case_result(const check_case *c)
     return c->d.size > 0 ? &c->d : &c->c;
 }
 
-/* Reports the first element outside the result that has changed: replaces the result in a copy of
- * `after` by its initial contents, and compares the whole buffer. */
+/* Sets *verdict if an element outside the result has changed. It overwrites the result in a copy of
+ * `after` with its initial contents, and then compares the whole buffer with its image. */
 static void compare_padding(const check_case *c, const unsigned char *after, check_verdict *verdict)
 {
     const tgl_problem *p = &c->problem;
@@ -273,7 +274,7 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
     compare_padding(c, after, verdict);
 }
 
-/* The rest of the description: " D ldd=9 stride=99", " device scalars", ... */
+/* Writes the end of the description, such as " D ldd=9 stride=99" or " device scalars". */
 static void describe_rest(const check_case *c, char *text, size_t size)
 {
     const tgl_problem *p = &c->problem;

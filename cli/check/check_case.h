@@ -8,11 +8,11 @@
 
 #include "case_data.h"
 
-/* Makes case `number`. false: no memory. */
+/* Makes case number `number`. False: out of memory. */
 bool check_case_make(check_case *c, const check_drawing *from, int64_t number);
 void check_case_free(check_case *c);
 
-/* What is wrong with a result, in one line; empty if it is right. */
+/* What is wrong with a result, in one line; empty: it is right. */
 typedef struct check_verdict {
     char text[256];
 } check_verdict;
@@ -20,12 +20,13 @@ typedef struct check_verdict {
 /* The buffer of the result: the buffer of D if D is another matrix than C, else that of C. */
 const check_buffer *check_case_result(const check_case *c);
 
-/* Compares the contents of the result's buffer after the product, `after`, with the reference, and
- * its padding and guards with their initial contents. */
+/* Compares the contents of the result's buffer after the product, `after`, with the reference;
+ * padding and guards must have their initial contents. Adds the errors to *errors, and describes
+ * the first fault in *verdict. */
 void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
                         check_verdict *verdict);
 
-/* Describes the case in one line: sizes, order, leading dimensions, scalars. */
+/* Describes the case in one line: sizes, order, leading dimensions, scalars and so on. */
 void check_case_describe(const check_case *c, char *text, size_t size);
 
 #endif

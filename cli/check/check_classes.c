@@ -36,47 +36,49 @@
 
 static const double max_error_floor = 10, max_error_ratio = 1.1, max_mean_ratio = 0.5,
                     max_slope = 1;
-enum { MEAN_DEPTH = 1024 /* the least k whose RMS errors count */ };
+enum { MEAN_DEPTH = 1024 /* the least k of products whose RMS errors count */ };
 
-/* The depths k of classes with CLASS_DEPTHS, terminated by 0. */
+/* The values of k for classes with CLASS_DEPTHS, in usual and in small runs. 0 ends each list. */
 static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
                      few_depths[] = {64, 256, 2048, 0};
 
-/* The parties whose results are compared: Tegula; compute mode ieee of the same device; cuBLAS; and
- * a loop of fused multiply-adds in ascending order of k, called FFMA in the rules above. */
+/* The parties whose results are compared. OURS: Tegula in the requested compute mode; IEEE: Tegula
+ * in compute mode ieee on the same device; CUBLAS; FFMA: a loop on the host of fused multiply-adds
+ * in ascending order of k, called FFMA in the rules above. */
 enum { OURS, IEEE, CUBLAS, FFMA, PARTIES };
 static const char *const party_names[] = {"tegula", "ieee", "cublas", "ffma"};
 
-/* The comparison of a row of the result with the reference. */
+/* The comparison of one row of the results with the reference. */
 typedef struct verdict {
-    error_summary errors[PARTIES]; /* only max, finite and sum_squares are set */
-    const char *failure;           /* the first failure; NULL: none */
+    error_summary errors[PARTIES]; /* only the members max, finite and sum_squares are used */
+    const char *failure;           /* the first rule that was violated; NULL: none was */
 } verdict;
 
 typedef struct trial {
     const input_class *of;
-    bool is_accurate; /* the kernel is of family accurate */
-    class_inputs x;   /* A and B are those of the operands on the host */
-    double *B;        /* x.B in double */
+    bool is_accurate; /* whether Tegula's kernel is of the kernel family "accurate" */
+    class_inputs x;   /* its A and B are the host matrices of `operands` */
+    double *B;        /* x.B converted to double */
     operands operands;
     float *results[PARTIES];
     bool has[PARTIES];
     char kernels[PARTIES][96];
     verdict all;
-    verdict *rows; /* one per row; several threads compare rows with the reference */
+    verdict *rows; /* one for each row of C; several threads compare the rows */
     atomic_int next_row;
 } trial;
 
 typedef struct class_run {
     const class_settings *settings;
-    geometric_mean mean; /* mean of Tegula's RMS error / FFMA's RMS error */
+    geometric_mean mean; /* geometric mean of (Tegula's RMS error / FFMA's RMS error) */
     int failed, products;
-    double slope; /* maximum over the classes */
+    double slope; /* greatest slope of the lines fitted to the classes */
 } class_run;
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* Copies C to the device; NaNs if beta is 0 and C must not be read. room: memory of C's size. */
+/* Copies C to the device; if beta is 0, NaNs instead, because C must not be read then. room:
+ * scratch memory of the size of C. */
 static tgl_status upload_c(const trial *t, tgl_device *dev, float *room)
 {
     memcpy(room, t->x.C, t->operands.size_c);
@@ -84,8 +86,8 @@ static tgl_status upload_c(const trial *t, tgl_device *dev, float *room)
     return tgl_upload(dev, t->operands.C, room, t->operands.size_c, NULL);
 }
 
-/* Makes a plan for a party. If the requested kernel does not support the depth, the planner chooses
- * one. */
+/* Makes the plan of a party, OURS or IEEE. If the requested kernel does not support this k, the
+ * planner chooses a kernel. */
 static tgl_status make_plan(const class_settings *s, const trial *t, int party, tgl_plan **plan)
 {
     tgl_problem problem = t->operands.problem;
@@ -108,7 +110,8 @@ static tgl_status run_plan(const class_settings *s, trial *t, int party)
     return status;
 }
 
-/* Computes the product by each party. cuBLAS only does products with alpha = 1 and beta = 0. */
+/* Computes the product by Tegula, in both modes, and by cuBLAS. cuBLAS takes part only if alpha = 1
+ * and beta = 0. */
 static tgl_status multiply_by_all(const class_settings *s, trial *t)
 {
     tgl_status status = operands_upload(&t->operands);
@@ -124,9 +127,10 @@ static tgl_status multiply_by_all(const class_settings *s, trial *t)
     return status;
 }
 
-/* Computes row i of FFMA's result. Products are exact in double, so adding in double and rounding
- * to float gives the result of a fused multiply-add, except where the addition in double has
- * rounded to a tie of float. sums: memory for a row. */
+/* Computes row i of FFMA's result. A fused multiply-add is emulated: the product of two floats is
+ * exact in double, so adding it in double and then rounding to float gives the same result, unless
+ * the addition in double rounds to the midpoint of two floats. sums: scratch memory for n
+ * doubles. */
 static void run_ffma(trial *t, int64_t i, const double *a, const double *c, double *sums)
 {
     const class_inputs *x = &t->x;
@@ -152,7 +156,8 @@ static bool is_same_pattern(float x, float y)
     return isnan(x) ? isnan(y) : isinf(x) ? x == y : isfinite(y);
 }
 
-/* Judges an element whose exact value is beyond F32, or for which FFMA has overflowed. */
+/* Judges an element whose exact value is beyond the range of f32, or for which FFMA has
+ * overflowed. */
 static void judge_overflow(verdict *of, float ours, float ffma, double exact)
 {
     const bool is_beyond = fabs(exact) > FLT_MAX;
@@ -164,8 +169,8 @@ static void judge_overflow(verdict *of, float ours, float ffma, double exact)
         note_failure(of, "a number where the sum is beyond F32");
 }
 
-/* Judges our element. If FFMA's and ours are finite, adds the error of each party whose element is
- * finite. */
+/* Judges Tegula's element number `at` against its reference *e. If FFMA's and Tegula's elements are
+ * finite, adds the errors of all parties' finite elements to *of. */
 static void judge_element(const trial *t, int64_t at, const reference_element *e, verdict *of)
 {
     const float ours = t->results[OURS][at], ffma = t->results[FFMA][at];
@@ -194,7 +199,8 @@ static void judge_element(const trial *t, int64_t at, const reference_element *e
     }
 }
 
-/* Compares rows until none is left. For run_workers(); fails if memory is missing. */
+/* Compares rows until none is left. For run_workers(): returns NULL, or another pointer if memory
+ * is missing. */
 static void *compare_rows(void *of)
 {
     trial *t = of;
@@ -217,7 +223,7 @@ static void *compare_rows(void *of)
     return has_room ? NULL : t;
 }
 
-/* Adds up the comparisons of the rows, in their order. */
+/* Adds the comparisons of the rows to t->all, in the order of the rows. */
 static void add_rows(trial *t)
 {
     for (int64_t i = 0; i < t->x.m; i++) {
@@ -273,7 +279,7 @@ static tgl_status compute_trial(const class_settings *s, trial *t)
     return TGL_OK;
 }
 
-/* Applies the rules at the head of this file to one product. */
+/* Applies those rules at the head of this file that concern the greatest error of one product. */
 static void judge_product(trial *t)
 {
     const double most = fmax(max_error_floor, max_error_ratio * t->all.errors[FFMA].max);
@@ -310,7 +316,8 @@ static void write_trial(const class_settings *s, const trial *t)
     fprintf(csv, "%s,f32,", tgl_device_name(s->dev));
     csv_put_text(csv, t->of->name);
     fprintf(csv, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",NN,1", t->x.m, t->x.n, t->x.k);
-    static const int parties[] = {OURS, CUBLAS, FFMA, IEEE}; /* in the order of the columns */
+    static const int parties[] = {OURS, CUBLAS, FFMA, IEEE}; /* in the order of the columns of the
+                                                                CSV file */
     for (int i = 0; i < PARTIES; i++) {
         const error_summary *e = &t->all.errors[parties[i]];
         if (e->finite > 0)
@@ -324,7 +331,7 @@ static void write_trial(const class_settings *s, const trial *t)
     output_file_flush(s->csv);
 }
 
-/* Computes and judges one product. *max := its greatest error. */
+/* Computes and judges one product with m = n = size. *max := Tegula's greatest error in it. */
 static tgl_status try_product(class_run *run, const input_class *c, int64_t size, int64_t k,
                               double *max)
 {
@@ -345,7 +352,7 @@ static tgl_status try_product(class_run *run, const input_class *c, int64_t size
 
 /* ---- All classes ----------------------------------------------------------------------------- */
 
-/* Sums for the least-squares fit of a line to points (x, y). */
+/* Sums from which the least-squares line through points (x, y) follows. */
 typedef struct fit {
     double count, x, y, xx, xy;
 } fit;
@@ -364,7 +371,8 @@ static double slope_of(const fit *f)
     return (f->count * f->xy - f->x * f->y) / (f->count * f->xx - f->x * f->x);
 }
 
-/* Tries a class with several depths, and fits a line to its greatest errors. */
+/* Runs a class with several values of k, and fits a line to the logarithms of its greatest errors.
+ * max_at_mean: the greatest error at k = MEAN_DEPTH. */
 static tgl_status try_depths(class_run *run, const input_class *c, double max_at_mean)
 {
     const bool is_small = run->settings->small;
@@ -380,7 +388,7 @@ static tgl_status try_depths(class_run *run, const input_class *c, double max_at
     return TGL_OK;
 }
 
-/* Tries a class. In a small run, only classes whose RMS error counts use a depth of MEAN_DEPTH. */
+/* Runs a class. In a small run, only classes with CLASS_IN_MEAN use k = MEAN_DEPTH. */
 static tgl_status try_class(class_run *run, const input_class *c)
 {
     enum { SMALL = 64, SMALL_DEPTH = 256, LARGE = 512 };
@@ -392,7 +400,8 @@ static tgl_status try_class(class_run *run, const input_class *c)
     return (c->flags & CLASS_DEPTHS) != 0 ? try_depths(run, c, max) : TGL_OK;
 }
 
-/* Whether the rules at the head of this file that concern all classes together hold. */
+/* Prints the results of all classes together, and returns whether the rules that concern them
+ * hold. */
 static bool conclude_classes(const class_run *run)
 {
     const double mean = geometric_mean_value(&run->mean);

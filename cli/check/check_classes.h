@@ -12,21 +12,21 @@
 
 #include <stdbool.h>
 
-/* The subject of the check: the planner's choice or a kernel, in a compute mode within the error
- * bound of FP32 sums. */
+/* What is checked: the planner's choice or a kernel, in a compute mode that keeps the error bound
+ * of FP32 sums. */
 typedef struct class_settings {
     tgl_device *dev;
-    cublas *lib; /* NULL: there is none */
+    cublas *lib; /* NULL: there is no cuBLAS */
     tgl_compute compute;
-    const char *kernel; /* NULL: the planner's choice */
+    const char *kernel; /* a kernel string; NULL: the planner's choice */
     int64_t seed;
-    int threads;      /* threads of the host that compare results */
-    bool small;       /* only products that are quick on the simulator */
+    int threads;      /* number of host threads that compare results */
+    bool small;       /* whether only products run that are quick on the simulator */
     output_file *csv; /* gets a line for each product, if it is open */
 } class_settings;
 
-/* *passes := whether all rules hold. Returns a status other than TGL_OK if something could not be
- * computed. */
+/* Runs all classes. *passes := whether all rules at the head of check_classes.c hold. Returns a
+ * status other than TGL_OK if a product could not be computed. */
 tgl_status check_classes(const class_settings *settings, bool *passes);
 
 #endif

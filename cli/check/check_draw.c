@@ -12,9 +12,9 @@
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-/* Limits of random sizes. size: of m, n and k in usual cases; length: of the longest side of a long
- * matrix; depth: of k of a deep product. Limits of m*n*k*batch: usual: in most cases; more: in one
- * case of ten; most: in one of sixty. */
+/* Limits of random sizes. size: greatest m, n and k of usual cases; length: greatest long side of a
+ * long matrix; depth: greatest k of a deep product. The others are limits of m*n*k*batch: `usual`
+ * in most cases, `more` in one case of ten, `most` in one of sixty. */
 typedef struct limits {
     int size, length, depth;
     double usual, more, most;
@@ -26,7 +26,7 @@ static const limits limits_of[] = {
     [SCALE_LARGE] = {700, 20000, 20000, 4e6, 6e7, 6e8},
 };
 
-/* Draws a size near a multiple of a tile size. */
+/* Draws a size near a multiple of a tile size, at most l->size. */
 static int64_t draw_edge(random_state *r, const limits *l)
 {
     const int64_t tile = (int64_t)16 << random_int(r, 0, 4); /* 16 .. 256 */
@@ -66,7 +66,7 @@ static void draw_usual(random_state *r, const limits *l, tgl_problem *p)
     p->k = draw_size(r, l);
 }
 
-/* Draws a product with at most 16 rows or columns; the other size and k may be large. */
+/* Draws a product with at most 16 rows or at most 16 columns; its other side and k may be large. */
 static void draw_skinny(random_state *r, const limits *l, tgl_problem *p)
 {
     const int64_t narrow = random_int(r, 1, (int64_t)1 << random_int(r, 0, 4));
@@ -78,7 +78,7 @@ static void draw_skinny(random_state *r, const limits *l, tgl_problem *p)
     if (random_once_in(r, 2)) p->m = wide, p->n = narrow;
 }
 
-/* Draws a product with one large size and two small ones. */
+/* Draws a product with one large and two small sizes among m, n and k. */
 static void draw_long(random_state *r, const limits *l, tgl_problem *p)
 {
     int64_t *sizes[] = {&p->m, &p->n, &p->k};
@@ -89,7 +89,7 @@ static void draw_long(random_state *r, const limits *l, tgl_problem *p)
     *sizes[which] = random_int(r, 300, which == 2 ? l->depth : l->length);
 }
 
-/* Draws a product with more tiles of C than fit on a chip at the same time. */
+/* Draws a product whose C has more tiles than a GPU can compute at the same time. */
 static void draw_large(random_state *r, tgl_problem *p)
 {
     p->m = random_int(r, 700, 2300);
@@ -97,8 +97,8 @@ static void draw_large(random_state *r, tgl_problem *p)
     p->k = random_int(r, 16, 400);
 }
 
-/* Draws a batch of a few products, of hundreds of small ones, or of more than the z dimension of a
- * grid allows (65535). */
+/* Draws the number of products in the batch: usually 1, else a few, hundreds of small ones, or more
+ * than the z dimension of a CUDA grid allows (65535). */
 static void draw_batch(random_state *r, check_scale scale, tgl_problem *p)
 {
     p->batch = random_once_in(r, 6) ? random_int(r, 0, 6) : 1;
@@ -130,8 +130,8 @@ static double count_products(const tgl_problem *p)
     return (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
 
-/* Draws sizes until m*n*k*batch is within the limit. Reducing sizes instead would change their
- * distribution. */
+/* Draws sizes again and again until m*n*k*batch is within the limit; reducing sizes that are too
+ * large would change their distribution. */
 static void draw_sizes(random_state *r, check_scale scale, tgl_problem *p)
 {
     const limits *l = &limits_of[scale];
@@ -150,7 +150,7 @@ static void draw_sizes(random_state *r, check_scale scale, tgl_problem *p)
 
 /* ---- Layout ---------------------------------------------------------------------------------- */
 
-/* Complex types also have conjugates that are not transposed. */
+/* Draws op(). For complex types it may also be the conjugate without a transpose. */
 static tgl_transpose draw_transpose(random_state *r, tgl_type type)
 {
     static const tgl_transpose all[] = {TGL_NO_TRANS, TGL_NO_TRANS, TGL_TRANS, TGL_TRANS,
@@ -170,15 +170,16 @@ static int64_t round_up(int64_t x, int64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
-/* Draws the unit of which leading dimensions and strides are multiples, in elements. The alignment
- * of the base is drawn separately. */
+/* Draws a unit, in elements; leading dimensions and strides are rounded up to multiples of it. The
+ * alignment of the first element is drawn separately. */
 static int64_t draw_unit(random_state *r)
 {
     static const int64_t units[] = {1, 1, 2, 4, 4};
     return units[random_int(r, 0, 4)];
 }
 
-/* Draws the layout of op(X), rows x columns: leading dimension, batch stride and view. */
+/* Draws the memory layout of op(X), a matrix of rows x columns: *ld, *stride, and the view and size
+ * of its buffer. is_input: false: X is the result. */
 static void draw_layout(random_state *r, const tgl_problem *p, int64_t rows, int64_t columns,
                         bool transposed, bool is_input, int64_t *ld, int64_t *stride,
                         check_buffer *buffer)
@@ -198,11 +199,13 @@ static void draw_layout(random_state *r, const tgl_problem *p, int64_t rows, int
                                 .row = lines_are_rows ? *ld : 1,
                                 .column = lines_are_rows ? 1 : *ld};
     const int64_t last = p->batch > 0 ? (p->batch - 1) * *stride : 0;
-    /* Half of the inputs have no guard behind them, so that a sanitizer detects reads there. */
+    /* Half of the inputs have no guard after them, so that a sanitizer detects reads past the
+     * end. */
     buffer->size = offset + last + extent + (is_input && random_once_in(r, 2) ? 0 : GUARD);
 }
 
-/* Replaces half of the tight leading dimensions by 0, for which the library uses the tight one. */
+/* Replaces half of the leading dimensions that equal the tight one by 0, which means the tight one
+ * to the library. */
 static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
 {
     if (*ld == tight && random_once_in(r, 2)) *ld = 0;
@@ -210,7 +213,7 @@ static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
 
 /* ---- Scalars and the rest -------------------------------------------------------------------- */
 
-/* Draws an integer alpha or beta. Large ones make sums wrap modulo 2^32. */
+/* Draws an integer alpha or beta. With a large one, results wrap modulo 2^32. */
 static double draw_integer(random_state *r)
 {
     static const double usual[] = {0, 1, 1, 1, -1, 2, -7, 65536, INT32_MAX, INT32_MIN};
@@ -218,7 +221,7 @@ static double draw_integer(random_state *r)
     return usual[random_int(r, 0, 9)];
 }
 
-/* Draws a scalar of the accumulation type. */
+/* Draws alpha or beta, a number of the accumulation type. */
 static double draw_scalar(random_state *r, tgl_type accumulator)
 {
     static const double usual[] = {0, 1, 1, 1, -0.5, -1, 2};
@@ -228,8 +231,9 @@ static double draw_scalar(random_state *r, tgl_type accumulator)
     return usual[random_int(r, 0, 6)];
 }
 
-/* Draws split-K: a third of the cases leave it to the planner. Of the others, half compute the
- * first tiles without split-K, and half of these use splits of unequal depth for the rest. */
+/* Draws the options of split-K. A third of the cases have none, so the planner decides. Of the
+ * others, half compute the first tiles without split-K (whole), and half of these use splits of a
+ * given depth for the other tiles. */
 static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
 {
     if (random_once_in(r, 3)) return;
@@ -240,7 +244,8 @@ static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
     if (random_once_in(r, 2)) c->depth = random_int(r, 1, 1 + p->k / c->splits);
 }
 
-/* The alignment in bytes that both the base and the batch stride of an input have; at most 16. */
+/* The greatest power of two, at most 16, that divides both the byte offset of the first matrix and
+ * the batch stride in bytes. */
 static int64_t promise_of(const check_buffer *buffer)
 {
     const int64_t both =
@@ -249,8 +254,8 @@ static int64_t promise_of(const check_buffer *buffer)
     return greatest < 16 ? greatest : 16;
 }
 
-/* Turns the case into a batch that arrays of pointers describe. In half of such cases
- * tgl_problem.alignment states the alignment of the matrices. */
+/* Turns the case into a batch that is given by arrays of pointers to its matrices. Half of such
+ * cases state the alignment of the matrices in tgl_problem.alignment. */
 static void draw_pointers(random_state *r, check_case *c)
 {
     c->prepared_a = c->prepared_b = false; /* matrices of arrays cannot be prepared */
@@ -259,7 +264,8 @@ static void draw_pointers(random_state *r, check_case *c)
     if (random_once_in(r, 2)) c->problem.alignment = a < b ? a : b;
 }
 
-/* Adds a D other than C. C is then an input, and a batch may share it (stride 0). */
+/* Adds a matrix D, so that the result does not overwrite C. C is then an input, which the products
+ * of a batch may share (stride 0). */
 static void draw_destination(random_state *r, tgl_type type_d, tgl_problem *p, check_case *c)
 {
     const int64_t tight = p->order == TGL_ROW_MAJOR ? p->n : p->m;
@@ -276,7 +282,8 @@ static void draw_scalars(random_state *r, tgl_problem *p, check_case *c)
     c->no_beta = c->beta == 0 && c->beta_imag == 0 && random_once_in(r, 2);
 }
 
-/* Draws where the result and the scalars lie, and who provides the workspace. */
+/* Draws whether D is another matrix than C, where the scalars are, and who provides the
+ * workspace. */
 static void draw_placement(const check_drawing *from, random_state *r, tgl_problem *p,
                            check_case *c)
 {
@@ -289,8 +296,9 @@ static void draw_placement(const check_drawing *from, random_state *r, tgl_probl
     c->prepared_b = random_once_in(r, 6);
 }
 
-/* Replaces operands that the product does not access by NULL. With scalars in device memory the
- * library does not know which operands these are, so they stay. */
+/* Marks operands that the product does not access, so that it gets NULL for them. With scalars in
+ * device memory the library cannot know on the host that alpha or beta is 0, so the operands
+ * concerned stay. */
 static void take_away(const tgl_problem *p, check_case *c)
 {
     const bool is_empty = p->m == 0 || p->n == 0 || p->batch == 0;
@@ -312,11 +320,13 @@ static void set_buffer_types(const tgl_problem *p, check_case *c)
     c->bias.type = c->residual.type = c->d.type;
 }
 
-/* The maximum error that passes. A wrong integer has an infinite error. */
+/* The greatest error, in the units of reference.h, that passes. A wrong integer has an infinite
+ * error. */
 static double bound_of(const check_drawing *from, const tgl_problem *p)
 {
     if (element_is_integer(p->type_a)) return 0;
-    /* A part of a complex element is a sum of 2k products, and scaled by four numbers. */
+    /* A part of a complex element is a sum of 2k products, scaled by the parts of alpha and
+     * beta. */
     const int parts = element_parts(p->type_a);
     return error_bound(p->k * parts) + 2 * (parts - 1) +
            error_of_rounded_inputs(p->type_a, p->compute) +
@@ -356,9 +366,10 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     }
     if (p.k == 0 && (isnan(c->alpha) || isnan(c->alpha_imag)))
         c->alpha = 1,
-        c->alpha_imag = 0; /* BLAS does not define whether a NaN alpha counts when k is 0 */
+        c->alpha_imag = 0; /* BLAS does not define whether a NaN alpha has an effect if k is 0 */
     c->inputs = random_kind(r, p.type_a);
-    /* Rounding a denormal to TF32 loses more than 2^-11 of it, which the bound does not allow. */
+    /* Rounding a denormal number to TF32 may change it by more than 2^-11 of it, the limit that the
+     * bound assumes. */
     if (c->inputs == DENORMAL && p.compute == TGL_COMPUTE_TF32) c->inputs = UNIFORM_11;
     c->aligns_denormals =
         from->cuts_sums && c->inputs == DENORMAL && (p.type_a == TGL_F16 || p.type_a == TGL_BF16);

@@ -7,7 +7,7 @@
 
 #include "case_data.h"
 
-/* Draws all of a case but its memory and its reference result. */
+/* Draws all of *c except the memory of its buffers and its reference result. */
 void check_draw(const check_drawing *from, random_state *r, check_case *c);
 
 #endif

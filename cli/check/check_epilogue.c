@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* An expression of the row, the column, the bias and the sum. If the sum or the bias changes by x,
- * the value of the expression changes by at most x. */
+/* An expression of row, column, bias, acc and c. Its value changes by at most x if the sum or the
+ * bias changes by x. */
 static const char expression[] = "relu(acc + c) * 0.5f - bias + 0.25f * row - (col % 3)";
 
 static long double expression_value(long double sum, long double bias, int64_t row, int64_t column)
@@ -60,7 +60,8 @@ static void draw_residual(random_state *r, check_case *c)
                        (p->batch > 0 ? p->batch - 1 : 0) * e->stride_residual + lines * ld + GUARD;
 }
 
-/* Integers get RELU or nothing: other activations and expressions need floating-point types. */
+/* Draws an activation or an expression. Integer products get RELU or nothing, because everything
+ * else needs floating-point types. */
 static void draw_function(random_state *r, check_case *c)
 {
     if (element_is_integer(c->problem.type_a)) {
@@ -86,7 +87,8 @@ void check_epilogue_draw(random_state *r, check_case *c)
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* Fills an operand. The guards hold numbers too: if a kernel reads them, the result is wrong. */
+/* Fills the buffer of an epilogue operand with random numbers, guards included, so that a kernel
+ * that reads a guard computes a wrong result. False: out of memory. */
 static bool fill_operand(random_state *r, check_buffer *buffer)
 {
     if (buffer->size == 0) return true;

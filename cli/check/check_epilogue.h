@@ -7,16 +7,17 @@
 
 #include "case_data.h"
 
-/* Draws c->epilogue and the layout of bias and residual, for a problem that is drawn already. */
+/* Draws c->epilogue and the layouts of its bias and residual. c->problem must be drawn already. */
 void check_epilogue_draw(random_state *r, check_case *c);
 
-/* Fills bias and residual. false: no memory. */
+/* Fills the bias and the residual with random numbers. False: out of memory. */
 bool check_epilogue_fill(random_state *r, check_case *c);
 
-/* Applies the epilogue to reference[j] = alpha*A*B + beta*C, row i of problem b. */
+/* Applies the epilogue to the elements of row i of product b: reference[j] holds alpha*A*B + beta*C
+ * on entry, and the result of the epilogue on return. */
 void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_element *reference);
 
-/* Describes the epilogue: " bias=row activation=gelu residual"; empty if there is none. */
+/* Describes the epilogue, as " bias=row activation=gelu residual"; empty if there is none. */
 void check_epilogue_describe(const check_case *c, char *text, size_t size);
 
 #endif

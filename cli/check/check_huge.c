@@ -19,16 +19,19 @@
 #include <string.h>
 
 enum {
-    NUMBERS = 16777213, /* number of random numbers; a prime, so that successive rows differ */
+    NUMBERS = 16777213, /* length of the table of random numbers; prime, so that successive rows
+                           differ */
     GUARD_BYTES = 65536,
     SEGMENT = 64, /* maximum number of elements of a segment */
     SEGMENTS_MAX = 256,
-    DEPTH_MAX = 1000000, /* for larger k fewer segments and no splits=3: both take long */
+    DEPTH_MAX = 1000000, /* for larger k, fewer segments are compared and splits=3 is left out: both
+                            take long */
 };
-static const double max_products = 3e8; /* limit of multiplications for all references of a shape */
+static const double max_products = 3e8; /* maximum number of multiplications for all reference
+                                           elements of a shape */
 
-/* Columns: what is large; m, n, k; transposes; leading dimensions (0: tight); batch and stride. All
- * matrices are row-major. */
+/* Columns: what is large; m, n, k; whether A and B are transposed; lda, ldb, ldc (0: tight); number
+ * of products in the batch; stride of all matrices. All matrices are row-major. */
 typedef struct huge_shape {
     const char *what;
     int64_t m, n, k;
@@ -57,13 +60,15 @@ static const huge_shape shapes[] = {
 // clang-format on
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* A batch of stored matrices in device memory. */
+/* A batch of matrices in device memory. Each element of A and B is numbers[its index in memory
+ * modulo NUMBERS]. */
 typedef struct huge_matrix {
     stored_matrix layout;
-    void *memory; /* the batch, between two guards */
+    void *memory; /* the allocation: a guard, the batch, a guard */
 } huge_matrix;
 
-/* A segment: neighbouring elements of a row of C, and their expected values. */
+/* A segment: `count` neighbouring elements of row i of product b of C, from column j on, and their
+ * expected values. */
 typedef struct segment {
     int64_t b, i, j;
     int count;
@@ -94,7 +99,7 @@ static tgl_status allocate_matrix(tgl_device *dev, huge_matrix *x)
     return tgl_alloc(dev, bytes, &x->memory);
 }
 
-/* Fills `count` elements of the buffer, starting with number `from`. */
+/* Sets elements from, ..., from + count - 1 of the matrix's memory to their random numbers. */
 static tgl_status fill_range(const huge_run *run, const huge_matrix *x, int64_t from, int64_t count)
 {
     while (count > 0) {
@@ -120,7 +125,8 @@ static tgl_status fill_matrix(const huge_run *run, const huge_matrix *x)
     return TGL_OK;
 }
 
-/* Writes the guards around C, or compares them. *unharmed := whether they are unchanged. */
+/* Writes the two guards around C, or, if `write` is false, compares them: *unharmed := whether they
+ * are unchanged. */
 static tgl_status use_guards(const huge_run *run, bool write, bool *unharmed)
 {
     const huge_matrix *c = &run->c;
@@ -175,7 +181,8 @@ static reference_element expected_element(const huge_run *run, int64_t b, int64_
     return e;
 }
 
-/* Adds the segment of row i of C that contains column j, if (i, j) is in C. */
+/* Adds the segment of row i of product b that contains column j; does nothing if C has no such
+ * element or the list is full. */
 static void add_segment(huge_run *run, int64_t b, int64_t i, int64_t j)
 {
     const tgl_problem *p = &run->problem;
@@ -190,7 +197,7 @@ static void add_segment(huge_run *run, int64_t b, int64_t i, int64_t j)
         x->expected[at] = expected_element(run, b, i, x->j + at);
 }
 
-/* Adds segments at which an element index or a byte offset of C, A or B crosses 2^31 or 2^32. */
+/* Adds segments where the element index or byte offset of C, A or B crosses 2^31 or 2^32. */
 static void add_crossings(huge_run *run, random_state *r)
 {
     const tgl_problem *p = &run->problem;
@@ -228,7 +235,8 @@ static void *segment_address(const huge_run *run, const segment *x)
     return base_of(&run->c) + stored_place(&run->c.layout, x->b, x->i, x->j);
 }
 
-/* Writes NaN to all segments, so that results of an earlier kernel do not pass. */
+/* Fills all segments with NaN, so that the results of an earlier kernel cannot pass for those of
+ * the next. */
 static tgl_status forget_results(const huge_run *run)
 {
     float nothing[SEGMENT];
@@ -241,7 +249,8 @@ static tgl_status forget_results(const huge_run *run)
     return TGL_OK;
 }
 
-/* Compares the segments and the guards. why: receives what is wrong. */
+/* Compares the segments with their expected values, and the guards. why: must be empty; receives
+ * the first fault, if any. */
 static tgl_status compare_segments(const huge_run *run, char *why, size_t why_size)
 {
     float c[SEGMENT];
@@ -267,8 +276,8 @@ static tgl_status compare_segments(const huge_run *run, char *why, size_t why_si
     return status;
 }
 
-/* Tries one kernel. is_split: the kernel may fail for lack of workspace memory. False: the
- * device is lost. */
+/* Runs and checks one kernel string (NULL: the planner's choice). is_split: the kernel may lack
+ * memory for its workspace, which is no failure. False: the device is lost. */
 static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
 {
     char why[160] = "", detail[100] = "";
@@ -293,8 +302,8 @@ static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
     return status != TGL_DEVICE_LOST;
 }
 
-/* Tries a kernel with the planner's splits and, unless that would take minutes, with three
- * splits. */
+/* Tries a kernel with the number of splits that the planner chooses and, unless that would take
+ * minutes, with three. False: the device is lost. */
 static bool try_named(huge_run *run, const char *name)
 {
     char split[160];
@@ -304,7 +313,8 @@ static bool try_named(huge_run *run, const char *name)
     return try_kernel(run, split, true);
 }
 
-/* Tries the planner's choice and then every requested kernel; or the one kernel string. */
+/* Tries the planner's choice and then every kernel that `asked` includes (kernel_names.h); or only
+ * `asked` itself, if it is a kernel string with options. False: the device is lost. */
 static bool try_kernels(huge_run *run, const char *asked)
 {
     const char *name;
@@ -346,7 +356,7 @@ static double gigabytes_of(const huge_run *run)
                    (double)run->c.layout.extent);
 }
 
-/* Tries the kernels on a shape and prints a line of results. False: the device is lost. */
+/* Tries the kernels on a shape, and prints the results in one line. False: the device is lost. */
 static bool try_shape(huge_run *run, const huge_shape *s, const char *asked)
 {
     const tgl_problem *p = &run->problem;

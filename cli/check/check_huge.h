@@ -10,9 +10,9 @@
 
 #include <stdbool.h>
 
-/* Runs the shapes that fit into device memory with `kernel` (see kernel_names.h). Compares samples
- * of C, which include the corners and the places where an index crosses 2^31 or 2^32. rehearsal:
- * the same shapes, 1/1024 as large. Returns an exit code. */
+/* Runs those shapes that fit in device memory with `kernel` (see kernel_names.h). Compares samples
+ * of C, among them the corners and the places where an index crosses 2^31 or 2^32. rehearsal: the
+ * same shapes at 1/1024 of the size. Returns an exit code. */
 int check_huge(tgl_device *dev, const char *kernel, tgl_compute compute, bool rehearsal);
 
 #endif

@@ -15,27 +15,28 @@
 
 enum {
     BLOCK = 256,       /* number of columns of a panel, and k of the products */
-    SMALL_SIZE = 512,  /* rows of the system if only a quick check is requested */
-    LARGE_SIZE = 2048, /* rows of the system otherwise */
-    STEPS_MAX = 30,    /* maximum number of steps of refinement */
+    SMALL_SIZE = 512,  /* number of equations in a quick check */
+    LARGE_SIZE = 2048, /* number of equations in a full check */
+    STEPS_MAX = 30,    /* maximum number of steps of iterative refinement */
 };
-static const double max_residual = 16; /* limit of the scaled residual, as in HPL */
-static const double max_ratio = 2;     /* maximum of residual / residual of FFMA */
+static const double max_residual = 16; /* limit of the scaled residual, as in the HPL benchmark */
+static const double max_ratio = 2;     /* limit of (residual / residual with FFMA) */
 
 typedef struct lu_system {
     tgl_device *dev;
     int64_t n;
-    float *A, *lu;                                    /* n x n; the factors overwrite a copy of A */
-    float *left, *right, *update;                     /* operands of a product, on the host */
-    void *device_left, *device_right, *device_update; /* their copies on the device */
+    float *A, *lu;                                    /* n x n each; lu is a copy of A that the
+                                                         factors L and U overwrite */
+    float *left, *right, *update;                     /* A, B and C of one product, on the host */
+    void *device_left, *device_right, *device_update; /* the same three matrices on the device */
     int64_t *pivots;
-    double *b, *x, *residual; /* one allocation; A, lu, left, right and update are another one */
+    double *b, *x, *residual; /* one allocation; A, lu, left, right and update are another */
 } lu_system;
 
-/* The quality of the factors. */
+/* The quality of a pair of factors. */
 typedef struct lu_quality {
-    double residual; /* scaled residual of the first solution */
-    int steps;       /* steps of refinement; STEPS_MAX: it did not converge */
+    double residual; /* scaled residual of the first solution, before refinement */
+    int steps;       /* number of steps of refinement; STEPS_MAX: it did not converge */
 } lu_quality;
 
 /* ---- Factors --------------------------------------------------------------------------------- */
@@ -78,7 +79,8 @@ static void factor_panel(lu_system *s, int64_t first, int64_t end)
     }
 }
 
-/* Computes the rows of U right of the panel, by substitution with the panel's triangle of L. */
+/* Computes rows [first, end) of U to the right of the panel, by forward substitution with the
+ * panel's unit lower triangle. */
 static void solve_rows(lu_system *s, int64_t first, int64_t end)
 {
     for (int64_t i = first + 1; i < end; i++)
@@ -86,7 +88,8 @@ static void solve_rows(lu_system *s, int64_t first, int64_t end)
             subtract_row(&s->lu[i * s->n], &s->lu[p * s->n], s->lu[i * s->n + p], end, s->n);
 }
 
-/* Copies a block of lu to `tight`, which has no padding, or back. */
+/* Copies a block of lu at (row, col) to the contiguous matrix `tight`, or, if `back`, from `tight`
+ * to lu. */
 static void copy_block(const lu_system *s, int64_t row, int64_t col, int64_t rows, int64_t cols,
                        float *tight, bool back)
 {
@@ -135,7 +138,8 @@ static tgl_status factor_matrix(lu_system *s, tgl_compute compute, const char *k
 
 /* ---- Solutions ------------------------------------------------------------------------------- */
 
-/* x := x + the solution of A*y = residual by the factors. */
+/* x := x + y, where y is the solution of A*y = residual by the factors. Overwrites the residual
+ * with y. */
 static void add_solution(lu_system *s)
 {
     double *r = s->residual;
@@ -155,8 +159,8 @@ static void add_solution(lu_system *s)
     }
 }
 
-/* Computes the residual of x. Returns its norm divided by unit * n * (||A|| ||x|| + ||b||), in
- * maximum norms. */
+/* Computes residual := b - A*x in F64. Returns its norm divided by unit * n * (||A|| ||x|| +
+ * ||b||), all in maximum norms. */
 static double find_residual(lu_system *s, double unit)
 {
     double of_a = 0, of_x = 0, of_b = 0, of_r = 0;
@@ -182,7 +186,7 @@ static tgl_status solve_system(lu_system *s, tgl_compute compute, const char *ke
     find_residual(s, 1);
     add_solution(s);
     for (int64_t i = 0; i < s->n; i++)
-        s->x[i] = (float)s->x[i]; /* as an F32 solver would return it */
+        s->x[i] = (float)s->x[i]; /* as a solver in F32 would return it */
     q->residual = find_residual(s, 0x1p-24);
     for (q->steps = 0; q->steps < STEPS_MAX; q->steps++) {
         if (find_residual(s, 0x1p-53) < max_residual) break;

@@ -35,11 +35,11 @@ static size_t greatest_bytes(const check_case *c)
     return greatest;
 }
 
-/* Allocates device memory with a copy of host memory. On a GPU its size is a multiple of 16 bytes,
- * and NaNs fill the rest: cp.async with fewer source bytes does not read them, but
- * compute-sanitizer (CUDA 13.0) checks that all 16 bytes are allocated and written. A single upload
- * writes everything, because the sanitizer treats a word that two uploads write in part as not
- * written. */
+/* Allocates device memory and copies host memory to it. On a GPU the size is rounded up to a
+ * multiple of 16 bytes, and NaNs fill the rest: cp.async with a source size below 16 does not read
+ * the other bytes, but compute-sanitizer (CUDA 13.0) checks that all 16 are allocated and
+ * initialised. A single upload writes everything, because the sanitizer treats a word that two
+ * uploads write in part as not initialised. */
 static tgl_status place_copy(tgl_device *dev, const void *host, size_t bytes, void **memory)
 {
     const size_t room = cli_device_is_host(dev) ? bytes : (bytes + 15) / 16 * 16;
@@ -54,7 +54,7 @@ static tgl_status place_copy(tgl_device *dev, const void *host, size_t bytes, vo
     return status;
 }
 
-/* Makes the arrays of pointers to the matrices of each buffer, in device memory. */
+/* Makes the arrays of pointers to the matrices of A, B, C and D, in device memory. */
 static tgl_status place_arrays(tgl_device *dev, const check_case *c, case_memory *memory)
 {
     const size_t bytes = (size_t)c->problem.batch * sizeof(void *);
@@ -116,7 +116,7 @@ void case_memory_release(tgl_device *dev, case_memory *memory)
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* The pointer that the product gets for a buffer. */
+/* The address that the product gets for buffer i; NULL: it gets NULL. */
 static void *base_of(const check_case *c, const case_memory *memory, int i)
 {
     const check_buffer *buffer = buffer_of(c, i);

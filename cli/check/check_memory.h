@@ -11,23 +11,25 @@ enum { AT_A, AT_B, AT_C, AT_D, AT_BIAS, AT_RESIDUAL, BUFFERS, ARRAYS = AT_D + 1 
 
 typedef struct case_memory {
     void *at[BUFFERS];           /* buffers in device memory; NULL: the case has no such operand */
-    void *arrays[ARRAYS];        /* arrays of pointers to the matrices of A, B, C and D */
-    void *scalars;               /* alpha and beta */
-    unsigned char *back, *first; /* on the host: the latest result; the first of ten results */
+    void *arrays[ARRAYS];        /* arrays of pointers to the matrices of A, B, C and D; NULL:
+                                    none */
+    void *scalars;               /* alpha and beta in device memory; NULL: they are in host
+                                    memory */
+    unsigned char *back, *first; /* host memory: the latest result; the first of ten results */
 } case_memory;
 
-/* Allocates and fills the memory of a case. *memory must be all zeros; it must be released even
- * after a failure. */
+/* Allocates and fills the device memory of a case. *memory must be all zeros. The caller must
+ * release it even after a failure. */
 tgl_status case_memory_make(tgl_device *dev, const check_case *c, case_memory *memory);
 void case_memory_release(tgl_device *dev, case_memory *memory);
 
-/* The arguments of the product: the operands and scalars of the case, without a workspace. */
+/* The arguments of the product: operands and scalars of the case, without a workspace. */
 tgl_operands case_operands(const check_case *c, const case_memory *memory);
 
-/* The address of the result's buffer. */
+/* The address in device memory of the buffer that the product writes. */
 void *case_result_at(const check_case *c, const case_memory *memory);
 
-/* Reports an input that has changed. */
+/* Sets *verdict if the product has changed one of its inputs. */
 tgl_status case_compare_inputs(tgl_device *dev, const check_case *c, const case_memory *memory,
                                check_verdict *verdict);
 

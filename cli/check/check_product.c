@@ -12,21 +12,22 @@
 
 enum { RUNS = 10, WORKSPACE_GUARD = 256, WORKSPACE_NOISE = 1 << 20 };
 
-/* The byte that fills the guard behind a workspace and, before a run, the workspace's beginning: a
- * plan must not expect zeros there. */
+/* The byte that fills the guard after a workspace and, before a run, the beginning of the
+ * workspace, because a plan must not rely on zeros there. */
 enum { GUARD_BYTE = 0xa5 };
 
 /* A plan for a case, and the workspace that it runs in. */
 typedef struct case_plan {
-    tgl_plan *plan;  /* NULL: tgl_gemm() */
-    bool has_strips; /* the option strips was requested (check_case.strips) */
-    size_t needs;    /* bytes of workspace that the plan requires */
-    void *workspace; /* the caller's, with a guard behind it; NULL: the device's is used */
+    tgl_plan *plan;  /* NULL: tgl_gemm() is called instead */
+    bool has_strips; /* whether the kernel string has strips=1 (check_case.strips) */
+    size_t needs;    /* number of bytes of workspace that the plan requires */
+    void *workspace; /* the caller's workspace, followed by a guard; NULL: the plan uses the
+                        device's workspace */
 } case_plan;
 
 /* ---- The caller's workspace ------------------------------------------------------------------ */
 
-/* Allocates the caller's workspace for a plan that needs one. */
+/* Allocates the caller's workspace with its guard, if the plan needs a workspace. */
 static tgl_status add_workspace(tgl_device *dev, case_plan *plan)
 {
     const size_t noise = plan->needs < WORKSPACE_NOISE ? plan->needs : WORKSPACE_NOISE;
@@ -42,7 +43,7 @@ static tgl_status add_workspace(tgl_device *dev, case_plan *plan)
     return status;
 }
 
-/* Reports a write behind the workspace. */
+/* Sets *verdict if the guard after the workspace has changed. */
 static tgl_status compare_workspace(tgl_device *dev, const case_plan *plan, check_verdict *verdict)
 {
     unsigned char guard[WORKSPACE_GUARD], after[WORKSPACE_GUARD];
@@ -143,7 +144,7 @@ static tgl_status judge_kernel(tgl_device *dev, const check_case *c, const case_
 
 /* ---- Planning -------------------------------------------------------------------------------- */
 
-/* Makes a plan for a case by a kernel string. */
+/* Makes a plan for a case from a kernel string. */
 static tgl_status make_plan_of(tgl_device *dev, const check_case *c, const char *kernel,
                                tgl_plan **plan)
 {
@@ -153,7 +154,8 @@ static tgl_status make_plan_of(tgl_device *dev, const check_case *c, const char 
     return tgl_plan_create(dev, &c->problem, &options, plan);
 }
 
-/* Plans a case with a named kernel. If strips are not possible, it is planned without. */
+/* Makes a plan for a case from the name of a kernel and the case's options. If strips are not
+ * possible for it, the plan is made without them. */
 static tgl_status make_named_plan(tgl_device *dev, const check_case *c, const check_subject *s,
                                   case_plan *plan)
 {
@@ -167,8 +169,7 @@ static tgl_status make_named_plan(tgl_device *dev, const check_case *c, const ch
     return make_plan_of(dev, c, kernel, &plan->plan);
 }
 
-/* Whether the planner's choice needs a plan made by the caller, because tgl_gemm() does not support
- * the case. */
+/* Whether the planner's choice must run as a plan, because tgl_gemm() does not support the case. */
 static bool needs_plan(const check_case *c)
 {
     return c->epilogue.size > 0 || c->d.size > 0 || c->problem.scalars != TGL_SCALARS_HOST ||

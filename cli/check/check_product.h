@@ -8,8 +8,9 @@
 #include "check_memory.h"
 #include "check_subjects.h"
 
-/* Makes a plan, runs it, checks its result, and counts in *tally the variants that the case covers.
- * Without a verdict it returns a status other than TGL_OK. */
+/* Makes a plan, runs it and checks the result: *verdict says what is wrong. Counts in *tally the
+ * variants of products that the case covers. Returns a status other than TGL_OK if the product was
+ * not computed; *verdict is then not meaningful. */
 tgl_status check_product(tgl_device *dev, const check_case *c, const case_memory *memory,
                          const check_subject *s, check_tally *tally, check_verdict *verdict);
 

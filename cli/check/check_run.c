@@ -22,18 +22,19 @@
 typedef struct shared {
     const check_settings *settings;
     check_results *results;
-    pthread_mutex_t lock; /* guards all members below, and the results */
-    int64_t next;         /* the next case to start, from 0 */
+    pthread_mutex_t lock; /* guards the members below and *results */
+    int64_t next;         /* index of the next case to start, from 0 */
     int64_t done;
-    int code; /* an exit code; if it is not EXIT_DONE, the workers stop */
+    int code; /* an exit code; if it is not EXIT_DONE, the workers start no further case */
     progress line;
 } shared;
 
-static atomic_int is_interrupted; /* after a signal: starts no further case or kernel of a case */
+static atomic_int is_interrupted; /* set by a signal: no further case starts, and running cases
+                                     start no further kernel */
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* Appends " --type f16" to the text if the option was given. */
+/* Appends the option, as " --type f16", to the text, unless type is 0. */
 static void add_type(char *text, size_t size, const char *option, tgl_type type)
 {
     const size_t length = strlen(text);
@@ -41,8 +42,8 @@ static void add_type(char *text, size_t size, const char *option, tgl_type type)
         snprintf(text + length, size - length, " --%s %s", option, element_type_name(type));
 }
 
-/* Keeps the failure of the first case that fails, with the command that reproduces it. The lock is
- * held. */
+/* Keeps the failure of the failed case with the lowest number, and a command that reproduces it.
+ * The caller holds the lock. */
 static void keep_failure(shared *all, const check_case *c, const check_subject *s, const char *what)
 {
     check_results *results = all->results;
@@ -64,7 +65,7 @@ static void keep_failure(shared *all, const check_case *c, const check_subject *
              from->scale == SCALE_SMALL ? " --small" : "", from->epilogues ? " --epilogues" : "");
 }
 
-/* Shows the progress. part: the fraction of the case that is done. */
+/* Updates the progress line. part: the fraction of the current case that is done. */
 static void show_progress(shared *all, const check_case *c, const char *kernel, double part)
 {
     char what[200];
@@ -75,8 +76,8 @@ static void show_progress(shared *all, const check_case *c, const char *kernel, 
     pthread_mutex_unlock(&all->lock);
 }
 
-/* Runs one case with one kernel. Failures after an interrupt do not count, because the terminal
- * also interrupts a compiler that is running. */
+/* Runs one case with one kernel, and counts the result. Failures after an interrupt do not count:
+ * the signal that a terminal sends also interrupts a compiler that is running. */
 static tgl_status try_subject(shared *all, const check_case *c, check_subject *s,
                               const case_memory *memory)
 {
@@ -102,21 +103,23 @@ static tgl_status try_subject(shared *all, const check_case *c, check_subject *s
     return status;
 }
 
-/* The index of the i-th kernel for a case. The order changes from case to case, so that workers
- * that start together do not all wait for the same kernel to be compiled. */
+/* The index of the kernel that a case runs as its i-th of `count`. The order differs from case to
+ * case, so that workers that start together do not all wait for the same kernel to be compiled. */
 static int in_turn(const check_case *c, int i, int count)
 {
-    return (int)((c->number % count + i) % count); /* the last number may be INT64_MAX */
+    return (int)((c->number % count + i) % count); /* adding first would overflow if the number is
+                                                      INT64_MAX */
 }
 
-/* Whether a case continues with its next kernel after this status. An interrupt ends it, because on
- * the simulator each kernel must be compiled first, which takes long. */
+/* Whether a case goes on with its next kernel after one with this status. It does not after an
+ * interrupt: on the simulator each kernel must first be compiled, which takes long. */
 static bool goes_on(tgl_status status)
 {
     return status != TGL_DEVICE_LOST && !atomic_load(&is_interrupted);
 }
 
-/* Runs the planner's choice, and the next one of the other kernels that supports the case. */
+/* Runs the case with the planner's choice, and with the first of the other kernels, in turn, that
+ * supports the case. */
 static tgl_status try_in_turn(shared *all, const check_case *c, const case_memory *memory)
 {
     check_results *results = all->results;
@@ -129,7 +132,7 @@ static tgl_status try_in_turn(shared *all, const check_case *c, const case_memor
     return status;
 }
 
-/* Runs the case with the kernels. False: the device is lost. */
+/* Runs the case with all kernels, or as try_in_turn(). False: the device is lost. */
 static bool try_subjects(shared *all, const check_case *c, const case_memory *memory)
 {
     check_results *results = all->results;
@@ -171,8 +174,8 @@ static void let_interrupts_be(void)
         sigaction(interrupts[i], &usual[i], NULL);
 }
 
-/* A second Ctrl-C ends the process. A second SIGTERM does not: timeout(1) sends it twice, to the
- * process and to its group. */
+/* Sets is_interrupted. A second Ctrl-C then ends the process. A second SIGTERM does not, because
+ * timeout(1) sends the signal twice, to the process and to its group. */
 static void on_interrupt(int number)
 {
     atomic_store(&is_interrupted, 1);
@@ -180,7 +183,8 @@ static void on_interrupt(int number)
         if (interrupts[i] == number && number != SIGTERM) sigaction(number, &usual[i], NULL);
 }
 
-/* Installs the handler. Signals that the caller ignores (nohup) stay ignored. */
+/* Installs on_interrupt(). Signals that the caller of this program ignores, as nohup(1) makes them,
+ * stay ignored. */
 static void catch_interrupts(void)
 {
     const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
@@ -192,7 +196,7 @@ static void catch_interrupts(void)
 
 /* ---- All cases ------------------------------------------------------------------------------- */
 
-/* The next case's number; -1: there is none. */
+/* Takes the next case and returns its number; -1: there is none. */
 static int64_t take_case(shared *all)
 {
     const check_settings *s = all->settings;

@@ -22,7 +22,7 @@ int check_find_kernel(const tgl_device *dev, const char *asked)
     return cli_unknown_kernel(dev, asked);
 }
 
-/* Columns: the name of the option; an option string that only kernels with this option accept. */
+/* Columns: the name of the option; options that only a kernel with this option accepts. */
 static const struct {
     const char *name, *probe;
 } options[CHECK_OPTIONS] = {
@@ -33,7 +33,8 @@ static const struct {
     [CHECK_STRIPS] = {"strips", "strips=1"},
 };
 
-/* A kernel string is used unchanged; a name gets random options. */
+/* A kernel string with options is used unchanged; a plain name gets random values for its
+ * options. */
 static check_subject subject_of(const char *asked, const char *name)
 {
     if (strchr(asked, ':') != NULL) return (check_subject){.name = asked};
@@ -77,9 +78,9 @@ void check_kernel_string(const check_subject *s, const check_case *c, bool strip
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* A code for the alignment of an operand's base, leading dimension and stride. 0, 1, 2: all are
- * multiples of 4, 2 or 1 elements. 3: the leading dimension and stride are multiples of 4, the base
- * is not. */
+/* A code for the alignment of an operand: 0, 1 and 2 mean that its offset, leading dimension and
+ * batch stride are multiples of 4, 2 and 1 elements; 3 means that leading dimension and stride are
+ * multiples of 4 but the offset is not. */
 static int alignment_code(const check_view *v, int64_t ld, int64_t batch)
 {
     const int64_t rows = ld | (batch > 1 ? v->batch : 0), all = rows | v->offset;

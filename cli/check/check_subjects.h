@@ -9,7 +9,8 @@
 
 enum { CHECK_CELLS = 4 * 4 * 4 }; /* 4 combinations of transposes, 4 alignments of A, 4 of B */
 
-/* Options of kernel strings that get random values. Below: properties of cases that are counted. */
+/* CHECK_...: options of kernel strings that get random values. COUNT_...: properties of cases whose
+ * occurrences are counted. */
 enum { CHECK_SPLITS, CHECK_WHOLE, CHECK_DEPTH, CHECK_BLOCKS, CHECK_STRIPS, CHECK_OPTIONS };
 enum {
     COUNT_SPLIT,     /* split-K */
@@ -27,32 +28,35 @@ enum {
 typedef struct check_tally {
     int64_t passed, failed, unsupported; /* numbers of cases */
     error_summary errors;
-    bool cells[CHECK_CELLS]; /* the layouts and alignments that were run */
+    bool cells[CHECK_CELLS]; /* which combinations of layout and alignments have been run; see
+                                cell_of() */
     int64_t counts[CHECK_COUNTS];
 } check_tally;
 
 typedef struct check_subject {
-    const char *name;            /* a name; a kernel string; "auto": the planner's choice */
-    bool options[CHECK_OPTIONS]; /* the options that the kernel has and that are drawn */
+    const char *name;            /* name of a kernel; a kernel string with options; or "auto", the
+                                    planner's choice */
+    bool options[CHECK_OPTIONS]; /* which options the kernel has and get random values */
     check_tally tally;
 } check_subject;
 
-/* Returns EXIT_DONE if `asked` names a kernel of the device; else reports an error and returns its
- * exit code. */
+/* Returns EXIT_DONE if `asked` names a kernel or a group of the device's kernels. Else prints an
+ * error and returns its exit code. */
 int check_find_kernel(const tgl_device *dev, const char *asked);
 
-/* Lists the requested kernels, first the planner's choice if it is one of them. Returns an exit
- * code. The caller frees *subjects. */
+/* Makes the list of the kernels that `asked` includes, with the planner's choice first if it is
+ * included. Returns an exit code. The caller frees *subjects. */
 int check_list_subjects(const tgl_device *dev, const char *asked, check_subject **subjects,
                         int *count);
 
-/* Writes the kernel string for a case: the name, and the case's values of the kernel's options. */
+/* Writes the kernel string for a case: the kernel's name, and the case's values of the options that
+ * the kernel has. strips: the value of the option "strips". */
 void check_kernel_string(const check_subject *s, const check_case *c, bool strips, char *text,
                          size_t size);
 
-/* Records the layout, alignments and options that a case has covered; nothing if the case computes
- * no product. has_strips: its plan may compute the last rows and columns by launches of their own;
- * has_workspace: it ran in a workspace of the caller. */
+/* Records the layout, alignments and properties that a case has covered; does nothing if the case
+ * computes no product. has_strips: the plan may compute the last rows and columns by separate
+ * launches. has_workspace: the plan ran in a workspace of the caller. */
 void check_tally_case(check_tally *tally, const check_subject *s, const check_case *c,
                       bool has_strips, bool has_workspace);
 

@@ -47,7 +47,7 @@ static float *b_at(const class_inputs *x, int64_t p, int64_t col)
 
 /* ---- Scales ---------------------------------------------------------------------------------- */
 
-/* The scale of a line: lines alternate between 2^exponent, 1 and 2^-exponent. */
+/* The factor for a line: successive lines are scaled by 2^-exponent, 1 and 2^exponent in turn. */
 static float scale_of_line(int64_t line, int exponent)
 {
     return ldexpf(1, (int)(line % 3 - 1) * exponent);
@@ -71,9 +71,9 @@ static void scale_both(class_inputs *x, int exponent)
     scale_columns(x, -exponent);
 }
 
-/* A := A*S, B := S^-1*B with S diagonal, of powers of two from 2^-exponent to 2^exponent. Products
- * are as large as without S, but each line of A and B has a wide range. Fixed-point schemes fail
- * here. */
+/* A := A*S and B := S^-1*B, where S is a diagonal matrix of powers of two from 2^-exponent to
+ * 2^exponent. The products are as large as without S, but each row of A and column of B has
+ * elements of very different size, which defeats fixed-point schemes. */
 static void scale_depth(class_inputs *x, int exponent)
 {
     for (int64_t p = 0; p < x->k; p++) {
@@ -96,7 +96,7 @@ static void scale_a(class_inputs *x, int exponent)
     scale(x->A, x->m * x->k, ldexpf(1, exponent));
 }
 
-/* Scales A by 2^exponent and B by 2^-(exponent + 30). A may become denormal, the products do
+/* Scales A by 2^exponent and B by 2^-(exponent + 30). A may become denormal; the products do
  * not. */
 static void scale_a_and_back(class_inputs *x, int exponent)
 {
@@ -117,9 +117,10 @@ static void hilbert(class_inputs *x, int unused)
     }
 }
 
-/* Element (i, j) of H(v)*D*H(w), with the reflections H(v) = I - 2*v*v^T along the unit vectors
- * v = (1, -1, 1, ...)/sqrt(k) and w = (1, 1, ...)/sqrt(k). D is diagonal with elements d[i] =
- * 2^(exponent*i/k). v_first: false: H(w)*D*H(v) instead. sum: the sum of v[i]*d[i]*w[i]. */
+/* diagonal(): d[i] = 2^(exponent*i/k). reflected(): element (i, j) of H(v)*D*H(w) or, if v_first is
+ * false, of H(w)*D*H(v). D is the diagonal matrix of d. H(v) = I - 2*v*v^T is the reflection along
+ * the unit vector v = (1, -1, 1, ...)/sqrt(k); w = (1, 1, ...)/sqrt(k). sum: the sum of
+ * v[i]*d[i]*w[i], see alternating_sum(). */
 static double diagonal(int64_t i, int64_t k, int exponent)
 {
     return exp2((double)exponent * (double)i / (double)k);
@@ -145,7 +146,7 @@ static double alternating_sum(int64_t k, int exponent)
     return sum;
 }
 
-/* A: rows of a matrix of condition 2^exponent; B: columns of its inverse. */
+/* A gets rows of a matrix with condition number 2^exponent, and B columns of its inverse. */
 static void inverse(class_inputs *x, int exponent)
 {
     const double sum = alternating_sum(x->k, exponent);
@@ -182,7 +183,8 @@ static void identity(class_inputs *x, int unused)
         x->B[i] = i / x->n == i % x->n ? 1 : 0;
 }
 
-/* Row i of A has a single 1, so that row i of the product is row 7*i mod k of B. */
+/* Row i of A is 0 except for a 1 in column 7*i mod k, so that row i of the product equals row 7*i
+ * mod k of B. */
 static void one_hot(class_inputs *x, int unused)
 {
     (void)unused;
@@ -190,14 +192,14 @@ static void one_hot(class_inputs *x, int unused)
         x->A[i] = i / x->k * 7 % x->k == i % x->k ? 1 : 0;
 }
 
-/* A has numbers up to the greatest F32 number, B up to 2^exponent. */
+/* Scales A up to the greatest number of F32, and B to at most 2^exponent. */
 static void near_top(class_inputs *x, int exponent)
 {
     scale(x->A, x->m * x->k, FLT_MAX);
     scale(x->B, x->k * x->n, ldexpf(1, exponent));
 }
 
-/* Partial sums exceed the greatest F32 number, the complete sums do not. */
+/* Partial sums exceed the greatest number of F32, but the complete sums do not. */
 static void overflow_midway(class_inputs *x, int exponent)
 {
     for (int64_t i = 0; i < x->m * x->k; i++)
@@ -210,14 +212,14 @@ static void inf_or_nan_in(float *line, int64_t step, int64_t count, int which)
     line[0] = line[(count - 1) * step] = line[count / 2 * step] = values[which];
 }
 
-/* Puts Inf or NaN at the beginning, in the middle and at the end of the first, a middle and the
- * last line of A. */
+/* Puts Inf, -Inf or NaN at the beginning, the middle and the end of the first row, a middle row and
+ * the last row of A. */
 static void not_finite_in_a(class_inputs *x, int which)
 {
     const int64_t rows[] = {0, x->m / 2 + 3, x->m - 1};
     for (int i = 0; i < 3; i++)
         inf_or_nan_in(a_at(x, rows[i], 0), 1, x->k, which);
-    for (int64_t p = 0; p < x->k; p += 2) /* so some products are Inf * 0 */
+    for (int64_t p = 0; p < x->k; p += 2) /* so that some products are Inf * 0 */
         *b_at(x, p, 1) = 0;
 }
 
@@ -244,8 +246,8 @@ static void panel_of_nan(class_inputs *x, int rows)
 
 /* ---- Integers -------------------------------------------------------------------------------- */
 
-/* A has integers up to 2^11, B up to 7: the sums of magnitudes stay below 2^11 * 7 * 1024 <
- * 2^24. */
+/* A gets integers below 2^11 and B integers up to 7, of which at most 1024 in a column are not 0:
+ * the sums of magnitudes stay below 2^11 * 7 * 1024 < 2^24. */
 static void integers_of_11_bits(class_inputs *x, int unused)
 {
     (void)unused;
@@ -256,7 +258,7 @@ static void integers_of_11_bits(class_inputs *x, int unused)
         x->B[i] = i / x->n % step == 0 ? truncf(x->B[i] * 8) : 0;
 }
 
-/* Each row of A has three elements of 1 or -1 and zeros, B has integers up to 2^22. */
+/* Each row of A has three elements that are 1 or -1, and zeros; B has integers below 2^22. */
 static void integers_of_22_bits(class_inputs *x, int unused)
 {
     (void)unused;
@@ -271,16 +273,19 @@ static void integers_of_22_bits(class_inputs *x, int unused)
 /* ---- Inputs that are hard to split into words ------------------------------------------------ */
 
 enum {
-    PANEL = 64,    /* lines that share a list of small elements, in family accurate */
-    FULL = 127,    /* maximum number of elements of a list */
-    SMALL = -40,   /* exponent of elements that words cannot represent beside 1 */
-    SMALLER = -35, /* exponent of elements whose products with SMALL ones are not denormal */
+    PANEL = 64,    /* in kernels of family accurate: number of lines that share a list of small
+                      elements */
+    FULL = 127,    /* maximum length of such a list */
+    SMALL = -40,   /* exponent of elements too small to be represented in words scaled for a 1 */
+    SMALLER = -35, /* exponent of elements whose products with elements of 2^SMALL are not
+                      denormal */
     ROW = 7,
     COL = 5, /* the row and the column of a panel that are changed */
 };
 
-/* One row of each panel is 1 except for `count` small elements, and one column is 0 wherever that
- * row is 1: the element at their crossing is the sum of the small elements' products. */
+/* In each panel, row ROW of A becomes 1 except for `count` small elements, and column COL of B
+ * becomes 0 wherever that row is 1. The element of the product at their crossing is therefore the
+ * sum of the products of the small elements. */
 static void meet_small_ones(class_inputs *x, int count)
 {
     const int64_t step = x->k / count > 1 ? x->k / count : 1;
@@ -293,8 +298,9 @@ static void meet_small_ones(class_inputs *x, int count)
     }
 }
 
-/* As meet_small_ones(), but the columns of B are 2^SMALLER times as large except for a 1 at k = 0,
- * so that small elements of A meet small ones of B. The 1 meets a 0 of A and adds nothing. */
+/* Like meet_small_ones(), but the elements of the columns of B are scaled by 2^SMALLER, except for
+ * a 1 at k = 0, so that small elements of A meet small elements of B. The 1 meets a 0 of A, and
+ * adds nothing. */
 static void both_are_small(class_inputs *x, int count)
 {
     meet_small_ones(x, count);
@@ -305,13 +311,14 @@ static void both_are_small(class_inputs *x, int count)
         *a_at(x, row, 0) = 0;
 }
 
-/* The first of each 16 elements of A is 1, and the second of each 16 of B; their partners are
- * zeros. All other elements are 2^exponent times as large, within the range of two words. Tensor
- * cores align products to the largest exponent. If a zero counted there, it would have the exponent
- * of the 1 beside it, and the other products would be truncated to few bits or to 0. */
+/* Along k, the first of each 16 elements of A is 1 and the second is 0; of B the first is 0 and the
+ * second is 1. All other elements are scaled by 2^exponent, within the range of two words. Tensor
+ * cores align products to the largest exponent among them. If the zeros counted there, each with
+ * the exponent of the 1 that it is multiplied by, the other products would be truncated to few bits
+ * or to 0. */
 static void zeros_beside_small(class_inputs *x, int exponent)
 {
-    enum { STEP = 16 }; /* K of a wgmma */
+    enum { STEP = 16 }; /* K of a wgmma instruction */
     for (int64_t i = 0; i < x->m * x->k; i++) {
         const int64_t at = i % x->k % STEP;
         x->A[i] = at == 0 ? 1 : at == 1 ? 0 : ldexpf(0.5f + x->A[i] / 2, exponent);
@@ -326,7 +333,7 @@ static void zeros_beside_small(class_inputs *x, int exponent)
 
 enum { MEAN = CLASS_IN_MEAN, DEPTHS = CLASS_DEPTHS, EXACT = CLASS_EXACT };
 
-/* Columns: name, flags, draw() and its parameter, change() and its argument, alpha, beta. */
+/* Columns: name; flags; draw() and its parameter; change() and its argument; alpha; beta. */
 // clang-format off
 static const input_class classes[] = {
     {"U(0,1)",                    MEAN | DEPTHS, unit,      1, NULL, 0, 1, 0},

@@ -9,34 +9,35 @@
 
 #include "random.h"
 
-/* D := alpha*A*B + beta*C, row-major and tight: A is m x k, B is k x n, C is m x n. */
+/* Operands of D := alpha*A*B + beta*C, row-major and tight: A is m x k, B is k x n, C is m x n. */
 typedef struct class_inputs {
     int64_t m, n, k;
     double alpha, beta;
     float *A, *B, *C;
 } class_inputs;
 
-/* Flags of a class: which rules hold for its results, besides the limit of the greatest error. */
+/* Flags of a class, which tell the rules that hold for its results besides the limits of the
+ * greatest error. */
 enum {
-    CLASS_IN_MEAN = 1, /* the RMS error counts in the geometric mean */
-    CLASS_DEPTHS = 2,  /* the class is tried with all depths k */
-    CLASS_EXACT = 4,   /* the result must be the exact one */
+    CLASS_IN_MEAN = 1, /* its RMS errors count in the geometric mean */
+    CLASS_DEPTHS = 2,  /* it is run with several values of k */
+    CLASS_EXACT = 4,   /* the result must be exact */
 };
 
 typedef struct input_class {
     const char *name;
     int flags;
     double (*draw)(random_state *r, double parameter); /* elements of A and B */
-    double parameter;                                  /* argument of draw() */
+    double parameter;                                  /* second argument of draw() */
     void (*change)(class_inputs *x, int argument); /* changes the drawn elements; NULL: no change */
     int argument;
     double alpha, beta;
 } input_class;
 
-/* The class with this index, from 0; NULL: there is none. */
+/* The class with this index, from 0 on; NULL: there is no such class. */
 const input_class *input_class_at(int index);
 
-/* Fills A, B, C, alpha and beta; the sizes and the memory are given. */
+/* Fills A, B and C and sets alpha and beta. The caller sets the sizes and allocates the memory. */
 void input_class_fill(const input_class *c, random_state *r, class_inputs *x);
 
 #endif
