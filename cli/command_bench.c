@@ -52,7 +52,7 @@ static const char help[] =
 typedef struct bench_options {
     problem_options common;
     const char *suite, *csv;
-    bool prepares[2]; /* whether A (index 0) and B (index 1) are prepared */
+    bool prepares[2]; /* whether A (index 0) and B (index 1) are prepared before the timing */
     bool one_shot, cpu_time, cliffs, host_overhead;
     const char *peers[PEERS_MAX];
     int peer_count;
@@ -115,7 +115,7 @@ static const cli_mode modes[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .modes = modes};
 
-/* Whether a peer (another library) takes part: it was requested by name, or none was. */
+/* Whether this peer (another library) takes part: it was requested by name, or no peer was. */
 static bool is_wanted(const bench_options *o, const char *name)
 {
     for (int i = 0; i < o->peer_count; i++)
@@ -155,7 +155,7 @@ static bool add_shapes(const problem_options *o, const char *path, suite *s)
     return suite_add(s, &problem);
 }
 
-/* Makes the suite that the options describe. Returns an exit code or PARSED. */
+/* Makes the suite that the options describe. Returns PARSED, or an exit code. */
 static int make_suite(const bench_options *o, suite *s)
 {
     if (!add_shapes(&o->common, o->suite, s)) return EXIT_FAILED;
@@ -194,7 +194,8 @@ static int open_host_peers(const bench_options *o, peer peers[PEERS_MAX], int *c
     return PARSED;
 }
 
-/* Opens cuBLAS for a CUDA device. *lib must be closed after the last use of the peers. */
+/* Opens cuBLAS for a CUDA device, and adds it to the peers. The caller closes *lib after the last
+ * use of the peers. Returns PARSED, or an exit code. */
 static int open_cuda_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX],
                            int *count, cublas **lib)
 {
@@ -211,8 +212,9 @@ static int open_cuda_peers(const bench_options *o, tgl_device *dev, peer peers[P
     return PARSED;
 }
 
-/* Opens the peers, the libraries to compare with. Requested ones must be installed; if none is
- * requested, all installed ones are opened. Returns an exit code or PARSED. */
+/* Opens the peers, the libraries that Tegula is compared with. Those that were requested must be
+ * installed; if none was requested, all that are installed are opened. Returns PARSED, or an exit
+ * code. */
 static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX], int *count,
                       cublas **lib)
 {
@@ -226,7 +228,7 @@ static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_
                : cli_misuse("--peer: there are none for the device %s", tgl_device_name(dev));
 }
 
-/* The number of host threads that the device uses. The peers use as many. */
+/* The number of host threads that the device computes with, which is also that of the peers. */
 static int device_threads(const tgl_device *dev)
 {
     const int threads = (int)cli_device_number(dev, TGL_NUMBER_THREADS);
@@ -235,7 +237,8 @@ static int device_threads(const tgl_device *dev)
 
 /* ---- The suite ------------------------------------------------------------------------------- */
 
-/* The approximate time for a shape, in any unit: a constant plus a part for the operations. */
+/* The estimated time for a shape, in an arbitrary unit: a constant part, and a part in proportion
+ * to the operations of all libraries. */
 static double cost(const contest_settings *s, const tgl_problem *p)
 {
     return s->time + problem_flops(p) * 2e-11 * (s->peer_count + 1);

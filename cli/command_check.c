@@ -80,7 +80,8 @@ static const char help[] =
 
 typedef struct check_options {
     problem_options common;
-    int64_t cases, seed, only; /* cases: 0: not given; only: -1: all cases */
+    int64_t cases, seed, only; /* cases: 0: not given; only: -1: all cases run, else the number of
+                                  the only one */
     int64_t schedules;         /* 0: not given */
     const char *csv;
     bool plain, epilogues, small, in_turn, huge, accuracy;
@@ -114,7 +115,8 @@ static const cli_mode modes[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .modes = modes};
 
-/* Refuses combinations of types that are not supported, before any case is drawn. */
+/* Refuses combinations of types that the library does not support, before any case is drawn.
+ * Returns PARSED, or an exit code. */
 static int check_types(const problem_options *o)
 {
     tgl_problem p = cli_problem(o->type != 0 ? o->type : TGL_F32, 1, 1, 1);
@@ -151,7 +153,7 @@ static void print_subject(const check_subject *s)
     putchar('\n');
 }
 
-/* Fails because no result was compared: says why. */
+/* Prints why no result was compared, which makes the check fail. Returns an exit code. */
 static int fail_unchecked(const check_tally *all, const check_results *results)
 {
     char empty[100] = "";
@@ -166,7 +168,8 @@ static int fail_unchecked(const check_tally *all, const check_results *results)
                     results->unsupported);
 }
 
-/* Prints the table and its totals. Returns an exit code. */
+/* Prints the table of results and its totals. is_stopped: a signal ended the run early. Returns an
+ * exit code. */
 static int print_results(const tgl_device *dev, const check_results *results, bool is_stopped)
 {
     check_tally all = {0};
@@ -177,7 +180,7 @@ static int print_results(const tgl_device *dev, const check_results *results, bo
         print_subject(&results->subjects[i]);
         check_tally_add(&all, &results->subjects[i].tally);
     }
-    /* Products without elements pass with any kernel. */
+    /* Products without elements pass with any kernel, even a wrong one. */
     if (all.errors.finite == 0 && all.failed == 0 && !is_stopped)
         return fail_unchecked(&all, results);
     printf("%" PRId64 " passed, %" PRId64
@@ -203,7 +206,7 @@ static void write_subject(FILE *file, const check_settings *run, int64_t cases,
     fputc('\n', file);
 }
 
-/* Writes the CSV file. False: reported. */
+/* Writes the CSV file, if one is open. False: failed, and the error has been printed. */
 static bool write_csv(output_file *csv, const check_settings *run, const check_results *results)
 {
     if (csv->stream == NULL) return true;
@@ -224,8 +227,8 @@ static bool is_device(const tgl_device *dev, const char *kind)
     return strncmp(tgl_device_name(dev), kind, strlen(kind)) == 0;
 }
 
-/* The number of host threads that work on cases. The cpu device has threads of its own, and the
- * simulator runs one plan at a time. */
+/* The number of host threads that run cases at the same time. It is 1 for the cpu device, which has
+ * threads of its own, and for the simulator, which runs one plan at a time. */
 static int count_workers(const check_options *o, const tgl_device *dev)
 {
     if (cli_device_is_host(dev)) return 1;
@@ -233,7 +236,7 @@ static int count_workers(const check_options *o, const tgl_device *dev)
     return o->common.threads > 0 ? o->common.threads : online > 0 ? (int)online : 1;
 }
 
-/* The type of A and B; 0: each case has f32 or f64. Only the cpu device supports both types. */
+/* The type of A and B; 0: each case draws f32 or f64, which only the cpu device supports. */
 static tgl_type type_for(const check_options *o, bool is_cpu)
 {
     if (o->common.type != 0) return o->common.type;
@@ -278,7 +281,8 @@ static int check_products(const check_options *o, tgl_device *dev)
     check_results results;
     output_file csv;
     if (!output_file_open(&csv, o->csv))
-        return EXIT_FAILED; /* before the cases, so that an invalid path costs no time */
+        return EXIT_FAILED; /* opened before the cases run, so that an invalid path is noticed at
+                               once */
     int code = check_run(&settings, &results);
     if (results.failed_case >= 0) puts(results.failure);
     if (code == EXIT_DONE) {
@@ -316,7 +320,8 @@ static int open_and_run(const check_options *o)
     return code;
 }
 
-/* Runs the same cases in several orders of blocks and warps, up to the first that fails. */
+/* Runs the same cases with several orders of blocks and warps on the simulator, up to the first
+ * order with a failure. Returns an exit code. */
 static int run_schedules(const check_options *o)
 {
     int code = EXIT_DONE;

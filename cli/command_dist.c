@@ -70,7 +70,8 @@ static int run_bench(const dist_options *o, const tgl_problem *problem, tgl_dist
     return dist_bench(dist, dev, problem, &layouts, (int)o->repeats);
 }
 
-/* What runs on the ranks of MPI: bench, or mm with two files. */
+/* Runs what was requested on each rank that `mpirun` has started: `mm` with two files or, if
+ * `files` is NULL, `bench`. Returns an exit code. */
 static int run_on_ranks(const dist_options *o, const tgl_problem *problem, char **files)
 {
     int code;

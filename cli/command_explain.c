@@ -83,7 +83,7 @@ static int parse(int argc, char **argv, explain_options *o)
     return tgl_problem_check(&o->problem) == TGL_OK ? PARSED : cli_misuse_call();
 }
 
-/* Runs the plan once on random matrices, so that the simulator has counts. */
+/* Runs the plan once on random matrices, so that the simulator has counts to print. */
 static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, explain_options *o)
 {
     operands matrices;
@@ -95,9 +95,9 @@ static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, explain_option
     return status;
 }
 
-/* Whether the simulator runs the product in seconds. It does about 30 million multiplications a
- * second, and a thread block takes at least a millisecond. `tegula ladder` runs larger products,
- * which take minutes. */
+/* Whether the simulator runs the product within seconds. It computes about 30 million
+ * multiplications per second, and at least a millisecond per thread block. `tegula ladder` runs
+ * larger products, which take minutes. */
 static bool is_quick(const tgl_problem *p)
 {
     const double each = (double)p->m * (double)p->n * (double)p->k;

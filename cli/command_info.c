@@ -22,7 +22,7 @@ static const char help[] =
     "  tegula info --measure\n";
 
 typedef struct info_options {
-    problem_options common; /* only device and threads are used */
+    problem_options common; /* only `device` and `threads` are used */
     bool measure;
 } info_options;
 
@@ -89,8 +89,8 @@ static int print_one(const info_options *o)
     return code;
 }
 
-/* Prints the properties of a device, or why it cannot be opened. *present := whether it was
- * opened. */
+/* Prints the properties of a device or, unless quiet, why it cannot be opened. *present := whether
+ * it was opened. Returns an exit code. */
 static int print_if_present(const char *name, const info_options *o, bool quiet, bool *present)
 {
     const tgl_device_options options = {.size = sizeof options, .threads = o->common.threads};
@@ -125,7 +125,8 @@ static int print_all(const info_options *o)
     return code;
 }
 
-/* Prints TEGULA_ variables that nothing reads, because they may be misspelt. */
+/* Prints the environment variables TEGULA_... that neither the library nor a drop-in reads, because
+ * their names may be misspelt. */
 static void print_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_ARCHIVE",

@@ -53,10 +53,10 @@ typedef struct shape {
 
 typedef struct ladder_options {
     const char *device, *csv, *plot, *html;
-    int64_t chapter; /* 0: the first chapter; for the page all chapters */
+    int64_t chapter; /* 0: not given, which means the first chapter; for the page, all chapters */
     bool once;
-    shape one;            /* the size given by -m, -n and -k */
-    shape all[SIZES_MAX]; /* the sizes that are run */
+    shape one;            /* the size that -m, -n and -k give */
+    shape all[SIZES_MAX]; /* the sizes that are run, of which `count` are set */
     int count;
 } ladder_options;
 
@@ -127,8 +127,8 @@ static void choose_sizes(ladder_options *o, bool is_sim)
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-/* Opens the device. "auto" is a CUDA device, or the simulator if there is none: the cpu device has
- * no ladder. */
+/* Opens the device. NULL: failed, and *code is an exit code. "auto" means a CUDA device, or the
+ * simulator if there is none, because the cpu device has no ladder. */
 static tgl_device *open_device(const char *name, int *code)
 {
     if (strcmp(name, "auto") != 0) return cli_open_device(name, 0, code);
@@ -162,7 +162,8 @@ static void show_step(void *user, const char *name)
     progress_update(&s->line, s->done, what);
 }
 
-/* The approximate time for a size, in any unit: a constant plus a part that grows with the work. */
+/* The estimated time for a size, in an arbitrary unit: a constant part, and a part in proportion to
+ * the operations. */
 static double cost(const shape *x)
 {
     return 4 + 1e-11 * (double)x->m * (double)x->n * (double)x->k;
@@ -197,7 +198,8 @@ static int run_size(ladder_report *r, ladder_page *page, const shape *x, steps *
     return code;
 }
 
-/* Runs all sizes. page: NULL: no page is written. */
+/* Runs all sizes. page: the page that the results are added to; NULL: none. Returns an exit
+ * code. */
 static int run_sizes(const ladder_options *o, const ladder_settings *settings, double ffma,
                      const char *no_cublas, ladder_page *page)
 {
@@ -217,7 +219,8 @@ static int run_sizes(const ladder_options *o, const ladder_settings *settings, d
     return code != EXIT_DONE ? code : finished;
 }
 
-/* Runs the requested chapter, or all chapters, on the simulator and writes the page. */
+/* Runs the requested chapter, or all chapters, on the simulator and writes the page. Returns an
+ * exit code. */
 static int run_page(const ladder_options *o, ladder_settings *settings)
 {
     ladder_page page;

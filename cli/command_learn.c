@@ -58,11 +58,13 @@ enum { PATH_SIZE = 4096 };
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* The text of a file, which the caller frees. NULL: errno says why. */
+/* The text of a file, up to 1 MB, which the caller frees. NULL: failed, and errno says why. */
 static char *read_source(const char *path)
 {
     enum { ROOM = 1 << 20 };
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is read as empty */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* with O_NONBLOCK, an open pipe
+                                                                     without a writer reads as
+                                                                     empty */
     FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
     if (file == NULL) return NULL;
     char *text = calloc(1, ROOM);
@@ -75,15 +77,15 @@ static char *read_source(const char *path)
     return NULL;
 }
 
-/* The last part of a path. */
+/* The part of a path after its last slash. */
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Whether the compiler can be given a file of this name: it is a part of its command line and of an
- * #include. */
+/* Whether the name ends in ".cu" and has only characters that need no quoting: it becomes a part of
+ * the compiler's command line and of an #include. */
 static bool is_plain(const char *name)
 {
     static const char letters[] =
@@ -93,7 +95,7 @@ static bool is_plain(const char *name)
            strspn(name, letters) == length && strcmp(name + length - 3, ".cu") == 0;
 }
 
-/* The file of an exercise in a folder. */
+/* Writes the path of the file of an exercise in a folder. */
 static void path_of(const char *folder, const exercise *e, char path[PATH_SIZE])
 {
     snprintf(path, PATH_SIZE, "%s/%s.cu", folder, e->name);
@@ -101,7 +103,8 @@ static void path_of(const char *folder, const exercise *e, char path[PATH_SIZE])
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* The exercise of a file; NULL: it is not readable, or does not name one exercise. */
+/* The exercise whose name the head of a file contains. NULL: the file cannot be read, or names no
+ * exercise or several. */
 static const exercise *exercise_of_file(const char *path)
 {
     char why[512];
@@ -111,8 +114,9 @@ static const exercise *exercise_of_file(const char *path)
     return e;
 }
 
-/* The exercise that a word of the command line means: its name, a file that names it in its head,
- * or NAME.cu. NULL: reported. */
+/* The exercise that a word of the command line means: the name of an exercise, or a file NAME.cu,
+ * which means the exercise that its head names, else the exercise NAME. NULL: there is none, and
+ * the error has been printed. */
 static const exercise *find(const char *word)
 {
     char stem[128];
@@ -135,7 +139,8 @@ static int is_source(const struct dirent *entry)
     return is_plain(entry->d_name);
 }
 
-/* The state of a file with respect to an exercise: "" if it is for another one. */
+/* The state of the exercise in a file: "solved" or "begun"; "" if the file is for another
+ * exercise. */
 static const char *state_of_file(const exercise *e, const char *folder, const char *name)
 {
     char path[PATH_SIZE];
@@ -148,7 +153,7 @@ static const char *state_of_file(const exercise *e, const char *folder, const ch
     return state;
 }
 
-/* Prints an exercise, and its state in the files of a folder. */
+/* Prints an exercise and its state in the files of a folder: "solved" if one of them solves it. */
 static void list_exercise(const exercise *e, const char *folder, struct dirent *const *files,
                           int count)
 {
@@ -165,7 +170,8 @@ static void list_exercise(const exercise *e, const char *folder, struct dirent *
     fflush(stdout);
 }
 
-/* Whether files can be checked here; false: reported. */
+/* Whether the simulator, which checks files, can be opened. False: no, and the error has been
+ * printed. */
 static bool has_simulator(void)
 {
     int code;
@@ -212,7 +218,7 @@ static int start(const learn_options *options, const char *word, const char *unu
     return EXIT_DONE;
 }
 
-/* Checks a file whose text has been read. */
+/* Checks a file whose text has been read, and prints the result. Returns an exit code. */
 static int check_source(const char *path, const char *source, const learn_options *options)
 {
     char why[512];

@@ -70,8 +70,8 @@ static const cli_option option_table[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .has_operands = true};
 
-/* Whether the path is "C.npz" or "C.npz:NAME": a later command would read the file as an
- * archive. */
+/* Whether the path ends in ".npz" or contains ".npz:": a later command would take the output file
+ * for an archive. */
 static bool is_in_archive(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -79,7 +79,7 @@ static bool is_in_archive(const char *path)
     return suffix != NULL && (suffix[4] == '\0' || suffix[4] == ':');
 }
 
-/* Checks the names of the files without opening them. Returns PARSED or an exit code. */
+/* Checks the names of the files without opening them. Returns PARSED, or an exit code. */
 static int check_names(mm_options *o)
 {
     if (o->a[0] == '\0' || o->b[0] == '\0') return cli_misuse("the name of a file is empty");
@@ -112,8 +112,9 @@ static int parse(int argc, char **argv, mm_options *o)
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
-/* Refuses a product that does not fit in memory: the system would kill the program midway. The
- * inputs are mapped, and need no host memory. */
+/* Refuses a product that does not fit in memory, because the system would kill the program in the
+ * middle of it. The inputs are mapped, so they need no host memory. False: refused, and the error
+ * has been printed. */
 static bool fits_memory(tgl_device *dev, const mm_product *x, const mm_files *files)
 {
     const double result = (double)mm_result_bytes(x), available = host_memory_available();
@@ -134,11 +135,12 @@ static bool fits_memory(tgl_device *dev, const mm_product *x, const mm_files *fi
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* The operands of a product in device memory. */
+/* The operands of a product in memory that the device can access. */
 typedef struct mm_memory {
     const void *A, *B, *c0;
     void *C;                         /* the result */
-    void *a_copy, *b_copy, *c0_copy; /* NULL if the mapped file is used */
+    void *a_copy, *b_copy, *c0_copy; /* copies in device memory; NULL: the device uses the mapped
+                                        file */
 } mm_memory;
 
 static tgl_status place_input(tgl_device *dev, const array_file *file, const void **place,
@@ -154,8 +156,8 @@ static tgl_status place_input(tgl_device *dev, const array_file *file, const voi
     return tgl_upload(dev, *copy, file->data, size, NULL);
 }
 
-/* Makes the operands accessible to the device. If C0 has the type of the result, the result starts
- * as a copy of C0. */
+/* Makes the operands accessible to the device. If C0 has the type of the result, it is copied to C,
+ * which the product then updates in place. */
 static tgl_status place_operands(tgl_device *dev, const mm_product *x, const mm_files *files,
                                  bool reads_c0, mm_memory *memory)
 {
@@ -187,7 +189,7 @@ static tgl_operands operands_of(const mm_product *x, const mm_options *o, const 
                           .D = has_d ? memory->C : NULL};
 }
 
-/* Runs the plan once. *seconds := the seconds that the run took. */
+/* Runs the plan once and waits for its end. *seconds := the duration of the run. */
 static tgl_status run_plan_timed(tgl_device *dev, const tgl_plan *plan, const tgl_operands *given,
                                  double *seconds)
 {
@@ -200,7 +202,7 @@ static tgl_status run_plan_timed(tgl_device *dev, const tgl_plan *plan, const tg
     return status;
 }
 
-/* Writes the product from device memory to the file. */
+/* Writes the product from device memory to the output file. Returns an exit code. */
 static int write_product(tgl_device *dev, const mm_product *x, const void *C, output_file *output)
 {
     void *host = NULL;
@@ -233,17 +235,18 @@ static void print_report(FILE *out, tgl_device *dev, const tgl_problem *p, const
             tgl_plan_kernel(plan), seconds, seconds > 0 ? problem_flops(p) / seconds * 1e-9 : 0.0);
 }
 
-/* Reports that the report could not be printed. The output file is then not replaced. */
+/* Prints that the report could not be printed; the caller then leaves the output file as it was.
+ * Returns an exit code. */
 static int fail_to_report(FILE *out, const char *output)
 {
     const int error = errno;
-    __fpurge(out); /* else cli_finish() would report the error again */
+    __fpurge(out); /* drops the unwritten text; else cli_finish() would print the error again */
     clearerr(out);
     return cli_fail("cannot write to standard %s: %s; %s stays as it was",
                     out == stdout ? "output" : "error", strerror(error), output);
 }
 
-/* Multiplies with a plan and replaces the output file. */
+/* Multiplies with a plan, prints a report, and replaces the output file. Returns an exit code. */
 static int multiply_planned(tgl_device *dev, const mm_product *x, const tgl_plan *plan,
                             const mm_options *o, const mm_files *files, output_file *output)
 {
@@ -260,7 +263,8 @@ static int multiply_planned(tgl_device *dev, const mm_product *x, const tgl_plan
     int code = status != TGL_OK ? cli_fail_status(status) : write_product(dev, x, memory.C, output);
     release_memory(dev, &memory);
     if (code != EXIT_DONE) return code;
-    /* If the product goes to standard output, the report goes to standard error. */
+    /* If the product is not written to a file under a temporary name, it may go to standard output,
+     * so the report goes to standard error. */
     FILE *report = output->temporary != NULL ? stdout : stderr;
     print_report(report, dev, &x->problem, plan, seconds);
     if (fflush(report) != 0 || ferror(report)) return fail_to_report(report, o->output);
@@ -276,7 +280,8 @@ static int multiply(tgl_device *dev, const mm_product *x, const mm_options *o,
     if (status != TGL_OK) return cli_fail_status(status);
     output_file output;
     int code = EXIT_FAILED;
-    /* The file is opened first, so that a folder without write permission does not cost hours. */
+    /* The file is opened before the product is computed, so that a folder without write permission
+     * is noticed at once and not after hours. */
     if (output_file_open(&output, o->output)) {
         code = multiply_planned(dev, x, plan, o, files, &output);
         output_file_close(&output);
@@ -285,7 +290,7 @@ static int multiply(tgl_device *dev, const mm_product *x, const mm_options *o,
     return code;
 }
 
-/* Reading a mapped file that another program has shortened raises SIGBUS. */
+/* Reading the mapping of a file that another program has shortened raises SIGBUS. */
 static void on_bus_error(int number)
 {
     static const char text[] = "tegula mm: an input file became shorter while it was read\n";

@@ -118,12 +118,12 @@ static int parse(int argc, char **argv, tune_options *o)
 
 typedef struct tuning {
     tgl_device *dev;
-    const char *chip; /* the planner's name of the chip */
+    const char *chip; /* the planner's name of the chip; on the cpu device, the processor model */
     const char *path;
     FILE *file;
 } tuning;
 
-/* Writes the beginning of a row: the columns that identify the chip and the problem. */
+/* Writes the beginning of a table row, the columns that identify chip and problem. */
 static void write_key(char *text, size_t size, const char *chip, const tgl_problem *p)
 {
     snprintf(text, size,
@@ -131,7 +131,7 @@ static void write_key(char *text, size_t size, const char *chip, const tgl_probl
              problem_type_label(p).text, problem_layout(p), p->m, p->n, p->k, p->batch);
 }
 
-/* Whether a line of the file begins with the key. */
+/* Whether a line of the file begins with `key`. */
 static bool has_row(const tuning *t, const char *key)
 {
     char line[512];
@@ -143,7 +143,7 @@ static bool has_row(const tuning *t, const char *key)
     return found;
 }
 
-/* Whether the file has a row for the shape. */
+/* Whether the file has a row for the shape already. */
 static bool is_done(const tuning *t, const tgl_problem *p)
 {
     char key[160];
@@ -156,8 +156,9 @@ static bool fail_to_write(const tuning *t)
     return cli_fail_false("cannot write %s: %s", t->path, strerror(errno));
 }
 
-/* Checks that rows can be added to the file. After an incomplete line, as a full disk leaves it, a
- * new row would become part of that line. False: reported. */
+/* Checks that rows can be appended to the file. After an incomplete last line, which a full disk
+ * may leave, a new row would become part of that line. False: they cannot, and the error has been
+ * printed. */
 static bool check_table(const tuning *t)
 {
     struct stat info;
@@ -188,7 +189,7 @@ static bool open_table(tuning *t)
 
 /* ---- One shape ------------------------------------------------------------------------------- */
 
-/* A kernel with options, and its time. */
+/* A kernel with options, and its measured time. */
 typedef struct candidate {
     char kernel[KERNEL_SIZE]; /* the kernel string of the plan */
     double seconds;
@@ -217,8 +218,8 @@ static tgl_status make_plan(const operands *o, const char *kernel, tgl_plan **pl
     return cli_plan(o->dev, &o->problem, kernel, plan);
 }
 
-/* Measures a kernel string and adds it as a candidate, if the kernel supports the shape with these
- * options and the plan is new. */
+/* Makes a plan by the kernel string `request`, measures it, and adds it to the list. Does nothing
+ * if the kernel does not support the shape with these options, or if the list has the same plan. */
 static tgl_status add_candidate(stopwatch *watch, const char *request, candidate_list *list)
 {
     candidate c;
@@ -236,7 +237,8 @@ static tgl_status add_candidate(stopwatch *watch, const char *request, candidate
     return status;
 }
 
-/* Adds a kernel with the options that the planner chooses, without strips and with them. */
+/* Adds a kernel with the options that the planner chooses, without strips and, if possible, with
+ * strips. */
 static tgl_status add_kernel(stopwatch *watch, const char *name, candidate_list *list)
 {
     char request[KERNEL_SIZE];
@@ -254,8 +256,8 @@ static bool is_option(const char *text, const char *name)
     return strncmp(text, name, length) == 0 && text[length] == '=';
 }
 
-/* Writes the kernel string with another value of an option, and without the option `whole`, a
- * number of tiles that depends on the other options. */
+/* Writes the kernel string with `option` set to `value`. The option `whole` is dropped, because it
+ * is a number of tiles that depends on the other options. */
 static void with_option(const char *kernel, const char *option, int value, char text[KERNEL_SIZE])
 {
     const size_t name = strcspn(kernel, ":");
@@ -270,7 +272,7 @@ static void with_option(const char *kernel, const char *option, int value, char 
     }
 }
 
-/* Adds variants of a candidate, in each of which one option has another value. */
+/* Adds variants of a kernel string, each of which differs from it in the value of one option. */
 static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_list *list)
 {
     static const struct {
@@ -309,7 +311,8 @@ static tgl_status vary(stopwatch *watch, int first, candidate_list *list)
     return TGL_OK;
 }
 
-/* Measures every kernel, then variants of the better half, and variants of the best of these. */
+/* Measures every kernel, then variants of the faster half, then variants of the FINALISTS fastest
+ * candidates. Sorts the list by time. */
 static tgl_status screen(stopwatch *watch, candidate_list *list)
 {
     const tgl_device *dev = watch->operands->dev;
@@ -322,7 +325,7 @@ static tgl_status screen(stopwatch *watch, candidate_list *list)
     return TGL_OK;
 }
 
-/* Measures a candidate again, over a longer time than in screen(). */
+/* Measures a candidate again, for longer than screen() does. */
 static tgl_status measure_again(stopwatch *watch, candidate *c)
 {
     tgl_plan *plan;
@@ -360,7 +363,8 @@ static tgl_status tune_shape(const tuning *t, const tgl_problem *p, candidate *b
     return status;
 }
 
-/* Writes the row of the fastest candidate. False: reported. */
+/* Writes the row of the fastest candidate to the file and prints it. False: failed, and the error
+ * has been printed. */
 static bool write_row(const tuning *t, const tgl_problem *p, const candidate *best)
 {
     char key[160];
@@ -395,7 +399,7 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
         const bool is_lost = status == TGL_OK ? !write_row(t, p, &best) : status == TGL_DEVICE_LOST;
         if (status != TGL_OK) cli_fail_at(what.text, status);
         if (status != TGL_OK || is_lost) code = EXIT_FAILED;
-        if (is_lost) break; /* the device is lost, or rows cannot be written */
+        if (is_lost) break; /* the device is lost, or the file cannot be written */
     }
     progress_clear(&line);
     if (left > 0)
@@ -403,7 +407,7 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
     return code;
 }
 
-/* Tunes the blocking of the cpu device. */
+/* Measures the blocking of the cpu device for its processor model. Returns an exit code. */
 static int tune_blocking(const tune_options *o, tgl_device *dev, const suite *s)
 {
     char row[TUNE_CPU_ROW];
@@ -442,7 +446,8 @@ static int tune(const tune_options *o, tgl_device *dev, const suite *s)
     return fclose(t.file) == 0 || fail_to_write(&t) ? code : EXIT_FAILED;
 }
 
-/* Reads the products of the trace, or the shapes of one type: f32 unless another is requested. */
+/* Makes the suite: the products of the trace, or the shapes of one type, which is f32 unless
+ * another was requested. False: failed, and the error has been printed. */
 static bool make_suite(const tune_options *o, suite *s)
 {
     if (o->trace != NULL) return trace_read(s, o->trace);

@@ -85,17 +85,17 @@ static void print_report(const tgl_warm_report *report, void *user)
     puts(report->is_clean           ? ""
          : report->local_bytes != 0 ? "  LOCAL MEMORY"
                                     : "  SERIALISED WGMMA");
-    fflush(stdout); /* shows the line now: the next kernel takes seconds */
+    fflush(stdout); /* show the line now, because the next kernel takes seconds to compile */
 }
 
-/* Whether TEGULA_CACHE turns the disk cache off (docs/environment.md). */
+/* Whether the environment variable TEGULA_CACHE turns the disk cache off (docs/environment.md). */
 static bool is_cache_off(void)
 {
     const char *cache = getenv("TEGULA_CACHE");
     return cache != NULL && (cache[0] == '\0' || strcmp(cache, "off") == 0);
 }
 
-/* Prints how long compiling takes, unless --kernel was given: there are hundreds of kernels. */
+/* Prints how long the compilation takes, unless one kernel or an archive was requested. */
 static void note_duration(const tgl_warm_options *options)
 {
     if (options->kernel == NULL && options->archive == NULL)
@@ -103,7 +103,8 @@ static void note_duration(const tgl_warm_options *options)
                         "processor; --kernel compiles one\n");
 }
 
-/* Spills do not matter here: `tegula warm` without an archive finds them. */
+/* Prints the size of the archive. Returns an exit code. Register spills are not reported here;
+ * `tegula warm` without an archive reports them. */
 static int print_archive(const tgl_warm_options *options, const tally *sum)
 {
     struct stat info;

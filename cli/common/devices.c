@@ -10,7 +10,7 @@
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-/* Whether this is the name of a device: auto, cpu, sim, cuda, cuda:N. */
+/* Whether the text has the form of a device name: auto, cpu, sim, cuda or cuda:N. */
 static bool is_device_name(const char *name)
 {
     const char *const fixed[] = {"auto", "cpu", "sim", "cuda"};

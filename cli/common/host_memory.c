@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* The value in bytes of "NAME:  123 kB" in /proc/meminfo; negative: not found. */
+/* The value, in bytes, of the line "NAME:  123 kB" of /proc/meminfo; negative if there is none. */
 static double meminfo(const char *name)
 {
     FILE *file = fopen("/proc/meminfo", "r");
@@ -24,7 +24,7 @@ static double meminfo(const char *name)
     return kilobytes < 0 ? -1 : 1024 * kilobytes;
 }
 
-/* The number in a file; infinite if there is none ("max"). */
+/* The number that a file begins with; infinite if there is none, as with "max". */
 static double number_in(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -34,14 +34,16 @@ static double number_in(const char *path)
     return found == 1 ? value : INFINITY;
 }
 
-/* Bytes left in the system: memory that is free or can be freed, and swap. */
+/* The number of bytes that the system can still provide: memory that is free or can be freed, and
+ * free swap space. */
 static double left_in_system(void)
 {
     const double available = meminfo("MemAvailable"), swap = meminfo("SwapFree");
     return available < 0 ? INFINITY : available + (swap > 0 ? swap : 0);
 }
 
-/* Bytes left in the control group (version 2, or 1), which a container sees at the root. */
+/* The number of bytes that the memory control group still allows (version 2, else 1); a container
+ * sees its own group at the root. Infinite if there is no limit. */
 static double left_in_group(void)
 {
     double limit = number_in("/sys/fs/cgroup/memory.max");
@@ -53,8 +55,8 @@ static double left_in_group(void)
     return isfinite(limit) && isfinite(used) ? limit - used : INFINITY;
 }
 
-/* Bytes that `ulimit -v` allows. Memory that is mapped already is little compared to large
- * matrices. */
+/* The number of bytes that `ulimit -v` allows; infinite if there is no limit. Memory that is mapped
+ * already is not subtracted, because it is little compared to large matrices. */
 static double left_in_process(void)
 {
     struct rlimit limit;

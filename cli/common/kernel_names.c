@@ -54,7 +54,7 @@ bool kernel_has_option(const char *kernel, const char *options)
     const tgl_plan_options plan = {.size = sizeof plan, .kernel = string};
     if (chip == NULL) return false;
     snprintf(string, sizeof string, "%.*s:%s", (int)name_length(kernel), kernel, options);
-    /* Another error means that the kernel has the option, but does not support this problem. */
+    /* With any other error the kernel has the options, but does not support this problem. */
     const tgl_status status = tgl_chip_explain(chip, &problem, &plan, NULL, 0, NULL);
     return status != TGL_BAD_ARGUMENT && status != TGL_UNKNOWN_KERNEL;
 }

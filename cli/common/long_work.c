@@ -10,12 +10,13 @@
 #include <string.h>
 #include <time.h>
 
-/* Multiplications per second of the simulator on one core of a 3 GHz processor: 20 to 50 million in
- * measurements of its kernels. */
+/* Multiplications per second of the simulator on one core of a 3 GHz processor; for its various
+ * kernels 20 to 50 million were measured. */
 static const double sim_rate = 3e7;
-/* The fraction of the FMA rate that large products reach: 0.64 to 0.9 (bench/results, cpu.csv). */
+/* The usual (rate of a large product / FMA rate): 0.64 to 0.9 were measured (bench/results,
+ * cpu.csv). */
 static const double usual_efficiency = 0.7;
-/* For fewer operations the FMA rate is not measured, because the measurement takes 0.1 s. */
+/* For fewer operations the FMA rate is not measured, because measuring it takes 0.1 s. */
 static const double flops_worth_measuring = 2e11;
 static const double seconds_worth_saying = 60, seconds_worth_showing = 2;
 

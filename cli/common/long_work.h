@@ -14,14 +14,14 @@
 typedef struct long_work {
     progress line;
     double estimate; /* seconds */
-    bool is_shown;   /* a thread writes the line */
-    bool is_over;    /* the work has ended; guarded by the lock, as is the line */
+    bool is_shown;   /* whether a thread shows the progress line */
+    bool is_over;    /* whether the work has ended; guarded by `lock`, as `line` is */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
 } long_work;
 
-/* The approximate time of a product on the device, in seconds. 0: short, or not known. */
+/* The estimated duration of a product on the device, in seconds; 0: short, or not known. */
 double long_work_estimate(tgl_device *dev, const tgl_problem *problem);
 
 void long_work_start(long_work *w, tgl_device *dev, const tgl_problem *problem);

@@ -17,8 +17,8 @@ void cli_set_command(const char *name)
     command_name = name;
 }
 
-/* Prints a text with control characters replaced: those in the name of a file or in a log would be
- * commands to a terminal. */
+/* Prints a text on stderr with control characters replaced by '?', because those in a file name or
+ * a log could be commands to the terminal. */
 static void print_printable(const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -110,7 +110,7 @@ int cli_unknown_kernel(const tgl_device *dev, const char *asked)
 int cli_fail_plan(const tgl_device *dev, const char *what, tgl_status status)
 {
     char detail[512] = "", names[KERNEL_NAMES_SIZE] = "";
-    tgl_device *sim = NULL; /* the sim device, which has the kernels of the cuda device */
+    tgl_device *sim = NULL; /* lists the kernels of CUDA devices, which the simulator has too */
     const bool is_misuse = status <= TGL_TOO_LARGE || status == TGL_BAD_EPILOGUE; /* TGL_BAD_... */
     if (status != TGL_UNKNOWN_KERNEL)
         return is_misuse ? (cli_fail_at(what, status), EXIT_MISUSE) : cli_fail_at(what, status);

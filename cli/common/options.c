@@ -14,7 +14,8 @@
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* Whether the text starts like a number. strtoll() and strtod() would skip blanks. */
+/* Whether the text does not begin with a blank, which strtoll() and strtod() would skip, and is not
+ * empty. */
 static bool starts_like_a_number(const char *text)
 {
     return *text != '\0' && strchr(" \t\n\v\f\r", *text) == NULL;
@@ -70,8 +71,8 @@ int cli_parse_name(const char *option, const char *text, const char *const *name
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* A table of cli_options in the form for getopt_long(), which returns FIRST_LONG plus the number of
- * the row for a long option, and the letter for a short one. */
+/* A table of cli_options in the form that getopt_long() needs. For a long option getopt_long()
+ * returns FIRST_LONG plus the index of its row, for a short one its letter. */
 enum { OPTIONS_MAX = 40, FIRST_LONG = 256 };
 typedef struct getopt_table {
     struct option rows[OPTIONS_MAX + 1];
@@ -85,7 +86,7 @@ static bool has_value(const cli_option *o)
 
 static getopt_table table_of(const cli_option *options)
 {
-    /* With ':' in front getopt_long() returns ':' for an option without its value. */
+    /* With ':' in front, getopt_long() returns ':' for an option that lacks its value. */
     getopt_table t = {.letters = ":"};
     int rows = 0, letters = 1;
     for (int i = 0; options[i].kind != CLI_END; i++) {
@@ -99,7 +100,7 @@ static getopt_table table_of(const cli_option *options)
     return t;
 }
 
-/* The row of an option that getopt_long() has returned. */
+/* The index of the row of the option for which getopt_long() has returned `option`. */
 static int row_of(const cli_option *options, int option)
 {
     int row = 0;
@@ -109,7 +110,7 @@ static int row_of(const cli_option *options, int option)
     return row;
 }
 
-/* The name of an option as the user writes it: "--seed", "-m". */
+/* Writes the name of an option as the user writes it, such as "--seed" or "-m". Returns `text`. */
 static const char *name_of(const cli_option *o, char text[32])
 {
     if (o->name != NULL)
@@ -121,15 +122,16 @@ static const char *name_of(const cli_option *o, char text[32])
 
 /* ---- Refused options ------------------------------------------------------------------------- */
 
-/* The word of the command line with the byte `optopt`. After the last byte of a word getopt() has
- * advanced to the next word. */
+/* The word of the command line that contains the byte `optopt`. If that was the last byte of the
+ * word, getopt() has already advanced to the next word. */
 static const char *word_of_letter(int argc, char **argv)
 {
     const char *now = optind < argc ? argv[optind] : "";
     return now[0] == '-' && strchr(now, optopt) != NULL ? now : argv[optind - 1];
 }
 
-/* Reports the option that getopt() has just refused, as the user wrote it. */
+/* Prints an error about the option that getopt() has just refused, as the user wrote it. Returns an
+ * exit code. */
 static int report_refused(int argc, char **argv, const cli_option *options, bool no_value)
 {
     if (optopt < 0 || (optopt > 127 && optopt < FIRST_LONG)) /* one byte of a letter in UTF-8 */
@@ -157,8 +159,8 @@ static bool has_use(const cli_mode *mode, const cli_option *o)
     return is_called(o, mode->option);
 }
 
-/* Reports an option that was given together with a mode that does not use it. Returns PARSED or an
- * exit code. */
+/* If the mode's option was given, refuses any given option that the mode does not use. Returns
+ * PARSED, or an exit code. */
 static int check_mode(const cli_mode *mode, const cli_option *options, const bool *given)
 {
     char name[32], useless[32];
@@ -174,7 +176,8 @@ static int check_mode(const cli_mode *mode, const cli_option *options, const boo
 
 /* ---- Command lines --------------------------------------------------------------------------- */
 
-/* Sets the member of an option to this value; "" for a flag. false: reported. */
+/* Sets the member of an option to the value in the text, which is "" for a flag. False: the value
+ * is invalid, and the error has been printed. */
 static bool take_value(const cli_option *o, const char *text, void *options)
 {
     void *member = (char *)options + o->at;
@@ -227,7 +230,7 @@ int cli_parse(int argc, char **argv, const cli_syntax *syntax, void *options)
         if (o->kind == CLI_HELP) fputs(syntax->help, stdout);
         if (o->kind == CLI_VERSION) cli_print_version();
         if (o->kind == CLI_HELP || o->kind == CLI_VERSION) return EXIT_DONE;
-        /* Refuses empty values, which are often variables that are not set. */
+        /* Refuses empty values, which often come from shell variables that are not set. */
         if (optarg != NULL && optarg[0] == '\0')
             return cli_misuse("%s: the value is empty", name_of(o, name));
         if (!take_value(o, optarg != NULL ? optarg : "", options)) return EXIT_MISUSE;

@@ -14,29 +14,31 @@ typedef enum cli_kind {
     CLI_END, /* ends a table */
     CLI_HELP,
     CLI_VERSION,
-    CLI_FLAG,    /* no value; sets a bool */
+    CLI_FLAG,    /* no value; sets a bool to true */
     CLI_ONE,     /* no value; sets an int to 1 */
     CLI_TEXT,    /* any text; sets a const char * */
-    CLI_INT,     /* int64_t, from `least` to `most` */
-    CLI_THREADS, /* int, from 1 on */
-    CLI_REAL,    /* double; nan and inf too */
-    CLI_TYPE,    /* tgl_type: f32, f64, ... */
-    CLI_CHOICE,  /* an enum: one of the names */
-    CLI_TAKE,    /* a function reads the value */
+    CLI_INT,     /* sets an int64_t to a number from `least` to `most` */
+    CLI_THREADS, /* sets an int to a number of threads, from 1 on */
+    CLI_REAL,    /* sets a double; nan and inf are allowed */
+    CLI_TYPE,    /* sets a tgl_type: f32, f64, ... */
+    CLI_CHOICE,  /* sets an enum: the text is one of `names` */
+    CLI_TAKE,    /* the function `take` reads the text */
 } cli_kind;
 
 typedef struct cli_option {
-    const char *name; /* name of the long option; NULL: none */
-    char letter;      /* letter of the short option; '\0': none */
+    const char *name; /* name of the long option; NULL: there is none */
+    char letter;      /* letter of the short option; '\0': there is none */
     cli_kind kind;
-    size_t at;                /* offset of the member that gets the value */
-    int64_t least, most;      /* limits; CLI_CHOICE: least is the enum's value for the first name */
-    const char *const *names; /* ends with NULL */
-    bool (*take)(const char *text, void *options); /* false: reported */
+    size_t at;                /* offset of the member of the command's struct that gets the value */
+    int64_t least, most;      /* limits of CLI_INT; with CLI_CHOICE, least is the value for the
+                                 first name */
+    const char *const *names; /* with CLI_CHOICE: the names, with NULL after the last one */
+    bool (*take)(const char *text, void *options); /* with CLI_TAKE; false: the value is invalid,
+                                                      and the error has been printed */
 } cli_option;
 
-/* Macros for the rows of a table. CLI_AT() is an offsetof() that compiles only if the member has
- * the given type. */
+/* Macros for rows of the table. CLI_AT() is offsetof(), but compiles only if the member has the
+ * given type. */
 // clang-format off
 #define CLI_AT(type, options, member)                                                              \
     (offsetof(options, member) + 0 * sizeof((type *)0 == &((options *)0)->member))
@@ -60,32 +62,36 @@ typedef struct cli_option {
         {.name = "version", .letter = 'V', .kind = CLI_VERSION}
 // clang-format on
 
-/* A mode: an option that makes a command do something else, and the options that this mode uses:
- * "csv", "m". */
+/* A mode: an option that makes a command do something else than usual, and the other options that
+ * are allowed with it. */
 typedef struct cli_mode {
-    const char *option;   /* NULL ends the list */
-    const char *uses[16]; /* ends with NULL */
+    const char *option;   /* name of the option, as "cliffs"; NULL ends the list of modes */
+    const char *uses[16]; /* names of the options that are allowed, as "csv" or "m"; NULL ends the
+                             list */
 } cli_mode;
 
-/* The syntax of a command line. */
+/* The syntax of the command line of a command. */
 typedef struct cli_syntax {
-    const char *help;        /* text of --help */
-    const cli_option *table; /* begins with OPTIONS_COMMON */
-    const cli_mode *modes;   /* NULL: none */
-    bool has_operands;       /* words that are not options are allowed, and start at optind */
+    const char *help;        /* text that --help prints */
+    const cli_option *table; /* rows of the options, the first of which are OPTIONS_COMMON */
+    const cli_mode *modes;   /* the modes; NULL: there are none */
+    bool has_operands;       /* whether words that are not options are allowed; they are
+                                argv[optind], ... */
 } cli_syntax;
 
-/* Parses a command line and sets members of *options. Returns PARSED; or an exit code after an
- * error, --help or --version. */
+/* Parses a command line and sets the members of *options. Returns PARSED, or the exit code with
+ * which the command ends: after an error, which has been printed, or after --help or --version. */
 int cli_parse(int argc, char **argv, const cli_syntax *syntax, void *options);
 
-/* Parses a number strictly: no blanks, no trailing characters, no overflow, within [least, most].
- * false: reported. option: its name in the error. */
+/* Parse a number strictly: no blanks, no trailing characters, no overflow; an integer must be
+ * within [least, most]. option: the option's name, for the error. False: the text is invalid, and
+ * the error has been printed. */
 bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t most,
                    int64_t *value);
 bool cli_parse_real(const char *option, const char *text, double *value);
 
-/* The index of a text in a list of names that NULL ends; -1: reported. */
+/* The index of the text in `names`, which NULL ends. -1: it is not there, and the error has been
+ * printed. */
 int cli_parse_name(const char *option, const char *text, const char *const *names);
 
 #endif

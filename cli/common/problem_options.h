@@ -13,25 +13,26 @@ typedef struct problem_options {
     int64_t m, n, k, batch; /* -1: not given */
     tgl_type type;          /* type of A and B; 0: not given */
     tgl_type type_c;        /* type of C; 0: not given */
-    tgl_type type_d;        /* type of a D other than C; 0: D is C */
+    tgl_type type_d;        /* type of a matrix D other than C; 0: the result goes to C */
     tgl_compute compute;
-    bool has_compute; /* the compute mode was given */
+    bool has_compute; /* whether the option --compute was given */
     bool trans_a, trans_b;
     tgl_order order;
-    int64_t lda, ldb, ldc; /* 0: tight */
+    int64_t lda, ldb, ldc; /* leading dimensions; 0: tight */
     tgl_epilogue epilogue;
     const char *kernel; /* NULL: the planner's choice */
     const char *device; /* NULL: not given */
     int threads;        /* 0: the device's default */
 } problem_options;
 
-/* Options none of which is given. */
+/* The values of the options if none of them is given. */
 problem_options problem_options_start(void);
 
-/* Opens the requested device, or "auto". NULL: reported; *code := the exit code. */
+/* Opens the requested device; "auto" if none was requested. NULL: failed, the error has been
+ * printed, and *code is an exit code. */
 tgl_device *problem_open_device(const problem_options *o, int *code);
 
-/* Rows for the options of a command whose struct begins with a problem_options. */
+/* Rows of option tables, for a command whose struct of options begins with a problem_options. */
 // clang-format off
 #define OPTIONS_RUN                                                                                \
     OPTION_TEXT(problem_options, device, "device"),                                                \
@@ -64,10 +65,10 @@ tgl_device *problem_open_device(const problem_options *o, int *code);
 extern const char *const order_names[], *const bias_names[], *const activation_names[];
 bool take_compute(const char *text, void *options);
 
-/* The name of a compute mode: "default", "ieee", ... */
+/* The name of a compute mode, such as "default" or "ieee". */
 const char *compute_name(tgl_compute compute);
 
-/* Lines of these options in help texts. */
+/* The lines about these options in the texts of --help. */
 #define HELP_TYPES                                                                                 \
     "  --type TYPE       type of A and B: f32, f64, f16, bf16, e4m3, e5m2, i8, c64,\n"             \
     "                    c128 (f32)\n"                                                             \
@@ -80,41 +81,41 @@ const char *compute_name(tgl_compute compute);
     "  --residual                   adds a matrix; or\n"                                           \
     "  --epilogue EXPR              evaluates C code over acc, c, bias, row, col\n"
 
-/* Whether any of -m, -n, -k, --batch, --trans-a and --trans-b was given; whether all of -m, -n and
- * -k were. */
+/* problem_has_shape(): whether any of -m, -n, -k, --batch, --trans-a and --trans-b was given.
+ * problem_has_sizes(): whether all of -m, -n and -k were given. */
 bool problem_has_shape(const problem_options *o);
 bool problem_has_sizes(const problem_options *o);
 
-/* The problem that the options describe. Matrices of a batch lie one behind the other. */
+/* The problem that the options describe. The matrices of a batch are contiguous. */
 tgl_problem problem_of_options(const problem_options *o);
 
-/* Sets the types of C and D and the compute mode of a problem whose A and B have `type`. */
+/* Sets the types of C and D and the compute mode of a problem whose type_a and type_b are set. */
 void problem_set_types(const problem_options *o, tgl_problem *p);
 
-/* Strides of a batch whose matrices lie one behind the other. */
+/* Sets the strides of a batch whose matrices are contiguous. */
 void problem_set_strides(tgl_problem *p);
 
-/* The default type of the result: the type of A and B; i32 for i8. */
+/* The default type of the result: i32 if A and B are i8, else the type of A and B. */
 tgl_type problem_usual_result(tgl_type type);
 
-/* A short text for the types of a problem: "f32"; "tf32" for f32 with TF32 arithmetic; "f16-f32" if
- * the result does not have the default type. */
+/* A short text for the types of a problem: "f32"; "tf32" for f32 with TF32 arithmetic; "f16-f32"
+ * for A and B of f16 and a result of f32, which is not their default. */
 typedef struct type_label {
     char text[16];
 } type_label;
 type_label problem_type_label(const tgl_problem *p);
 
-/* The transposes of A and B: "NN", "NT", "TN", "TT". */
+/* The transposes of A and B, as two letters: "NN", "NT", "TN" or "TT". */
 const char *problem_layout(const tgl_problem *p);
 
-/* A short text for the transposes and sizes of a product: "NT 1024x512x64". */
+/* A short text for the transposes and sizes m, n and k of a product: "NT 1024x512x64". */
 typedef struct shape_label {
     char text[96];
 } shape_label;
 shape_label problem_shape_label(const tgl_problem *p);
 
-/* The number of multiplications and additions, of floating-point numbers or integers; of complex
- * elements, of their parts. */
+/* The number of multiplications and additions of numbers that the product takes. A complex element
+ * counts as two numbers. */
 double problem_flops(const tgl_problem *p);
 
 /* The type of the result: that of D if D is another matrix than C, else that of C. */
@@ -122,8 +123,8 @@ tgl_type problem_result_type(const tgl_problem *p);
 
 bool epilogue_is_none(const tgl_epilogue *e);
 
-/* Completes the epilogue for a problem. Returns NULL if it does nothing. All products of a batch
- * use one bias; the residual is tight. */
+/* Completes the epilogue for a problem: all products of a batch use the same bias, and the residual
+ * is tight. Returns `e`, or NULL if the epilogue does nothing. */
 const tgl_epilogue *epilogue_for(tgl_epilogue *e, const tgl_problem *p);
 
 #endif

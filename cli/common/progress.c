@@ -17,7 +17,7 @@ double cli_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Whether stderr is a terminal with escape sequences, which a dumb terminal does not have. */
+/* Whether stderr is a terminal that supports escape sequences, unlike one with TERM=dumb. */
 static bool is_capable_terminal(void)
 {
     const char *terminal = getenv("TERM");

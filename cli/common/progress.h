@@ -10,21 +10,21 @@
 
 typedef struct progress {
     bool shown;
-    double total;   /* amount of work, in any unit */
-    double started; /* seconds of cli_clock() */
-    double printed; /* when the line was last written */
+    double total;   /* amount of work, in an arbitrary unit */
+    double started; /* cli_clock() at the start, in seconds */
+    double printed; /* cli_clock() when the line was last written; 0: it is not on the screen */
 } progress;
 
-/* Seconds of a monotonic clock. */
+/* The time in seconds of a clock that is never set back (CLOCK_MONOTONIC). */
 double cli_clock(void);
 
 void progress_start(progress *p, double total);
 
-/* Updates the line, at most a few times a second. done: in the unit of `total`. what: the current
- * step. */
+/* Updates the line, at most five times a second. done: the work that is done, in the unit of
+ * `total`. what: the name of the current step. */
 void progress_update(progress *p, double done, const char *what);
 
-/* Clears the line, so that other text can be printed. */
+/* Clears the line, so that other text can be printed in its place. */
 void progress_clear(progress *p);
 
 #endif

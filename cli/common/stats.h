@@ -5,11 +5,11 @@
 #ifndef CLI_STATS_H
 #define CLI_STATS_H
 
-/* The value below which the fraction `q` of the samples lies, by linear interpolation; q = 0.5 is
- * the median. Sorts the samples. count > 0. */
+/* The q-quantile of the samples by linear interpolation: the value below which a fraction q of them
+ * is; q = 0.5 gives the median. Sorts the samples. count must be positive. */
 double stats_quantile(double *samples, int count, double q);
 
-/* A geometric mean, to which values are added one by one. */
+/* A geometric mean to which values are added one at a time. */
 typedef struct geometric_mean {
     double log_sum;
     int count;

@@ -58,15 +58,15 @@ static size_t align(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The size of the device's L2 cache; if it is not known, more than any device has. */
+/* The size of the device's L2 cache in bytes; if it is not known, more than any device has. */
 static double cache_bytes(const tgl_device *dev)
 {
     const double bytes = cli_device_number(dev, TGL_NUMBER_L2_BYTES);
     return bytes > 0 ? bytes : 256e6;
 }
 
-/* The number of sets: between two uses of a set, the calls with other sets access at least twice as
- * many bytes as the L2 cache has. */
+/* Chooses the number of sets so that, between two uses of a set, the calls with the other sets
+ * access at least twice as many bytes as the L2 cache holds. */
 static int choose_sets(const operands *o)
 {
     const double set = (double)o->step_a + (double)o->step_b + (double)o->step_c;
@@ -88,7 +88,7 @@ static void free_device(operands *o)
     o->A = o->B = o->C = NULL;
 }
 
-/* Allocates o->sets sets. While there is not enough memory, halves their number. */
+/* Allocates o->sets sets; while memory does not suffice, halves o->sets. */
 static tgl_status allocate_what_fits(operands *o)
 {
     for (;; o->sets /= 2) {
@@ -98,9 +98,9 @@ static tgl_status allocate_what_fits(operands *o)
     }
 }
 
-/* Fills memory with random elements, except for the first `filled` bytes, which have them already.
- * From element PERIOD on they repeat, because drawing them for large matrices takes longer than
- * everything else. PERIOD is a prime, so that neighbouring rows differ. */
+/* Fills memory with random elements; its first `filled` bytes have been filled before. The elements
+ * repeat after PERIOD of them, because drawing all elements of large matrices would take longer
+ * than everything else. PERIOD is a prime, so that neighbouring rows differ. */
 static void fill_random(tgl_type type, uint64_t stream, char *elements, size_t filled, size_t bytes)
 {
     enum { PERIOD = 1048583 };
@@ -139,7 +139,7 @@ tgl_status operands_upload(const operands *o)
     return TGL_OK;
 }
 
-/* Allocates the matrices on the device, and does not fill them. */
+/* Sets the layouts, and allocates the matrices on the device without filling them. */
 static tgl_status make_sets(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
 {
     *o = (operands){.dev = dev, .problem = *problem, .sets = 1};
@@ -185,7 +185,8 @@ static bool reserve_host(kept_matrix *x, size_t bytes)
     return true;
 }
 
-/* Fills kept memory with random elements. Those of a small matrix are the first of a large one. */
+/* Fills kept memory with random elements. The elements of a smaller matrix are the first ones of a
+ * larger matrix, so they need not be drawn again. False: out of memory. */
 static bool keep_random(kept_matrix *x, tgl_type type, uint64_t stream, size_t bytes)
 {
     if (!reserve_host(x, bytes)) return false;
@@ -218,14 +219,15 @@ tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *p
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */
 
-/* The size of the residual, which is tight. */
+/* The size in bytes of the residual, which is tight. */
 static size_t residual_bytes(const operands *o)
 {
     const tgl_problem *p = &o->problem;
     return (size_t)(p->m * p->n * p->batch) * tgl_type_size(o->result.type);
 }
 
-/* Adds an operand of random elements, which are the same in each of `sets`. */
+/* Allocates an operand of the epilogue, `sets` times, and fills each copy with the same random
+ * elements. */
 static tgl_status add_operand(const operands *o, void **device, void **host, size_t bytes, int sets,
                               uint64_t stream)
 {
@@ -320,7 +322,7 @@ tgl_status operands_run(const operands *o, const tgl_plan *plan, operand_set set
 
 tgl_status operands_forget_result(const operands *o, void *C)
 {
-    memset(C, 0xff, o->size_c); /* a NaN in every floating-point type */
+    memset(C, 0xff, o->size_c); /* all bits set are a NaN in every floating-point type */
     return C == o->C ? TGL_OK : tgl_upload(o->dev, o->C, C, o->size_c, NULL);
 }
 

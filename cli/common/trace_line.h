@@ -11,7 +11,8 @@ static const char trace_line_tegula[] = ": tegula, ";
 static const char trace_line_faster[] = "cuBLAS is expected to be faster";
 static const char trace_line_left[] = ": cuBLAS, cuBLAS is expected to be faster";
 
-/* cuBLASLt's GELU is the approximation with tanh(); TGL_ACTIVATION_GELU is exact. */
+/* GELU as cuBLASLt computes it, an approximation with tanh(), as an epilogue expression.
+ * TGL_ACTIVATION_GELU is the exact function. */
 #define TRACE_GELU_ARGUMENT "(acc + c + bias)"
 static const char trace_line_gelu[] =
     "0.5f * " TRACE_GELU_ARGUMENT " * (1.0f + tanhf(0.79788456f * " TRACE_GELU_ARGUMENT

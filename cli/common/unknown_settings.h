@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The next variable of *at that begins with `prefix` and is none of `known`, a list that NULL ends.
- * *length := the length of its name. NULL: there is none. *at: `environ` at first; it advances. */
+/* The next environment variable, from *at on, whose name begins with `prefix` and is not in
+ * `known`, a list that NULL ends. *length := the length of its name. NULL: there is none left. *at
+ * must be `environ` at first; each call advances it. */
 static inline const char *next_unknown_setting(char ***at, const char *prefix,
                                                const char *const *known, int *length)
 {

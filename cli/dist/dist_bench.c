@@ -21,8 +21,8 @@ typedef struct bench_part {
     const tgl_dist_layout *layout;
     tgl_type type;
     int64_t rows, columns; /* of this rank's part */
-    char *host;            /* tight, row-major */
-    void *memory;          /* of the device; on the cpu the same */
+    char *host;            /* the elements of this rank, tight and row-major, in host memory */
+    void *memory;          /* the same in device memory; on the cpu device it is `host` */
 } bench_part;
 
 typedef struct bench {
@@ -33,9 +33,10 @@ typedef struct bench {
     tgl_dist_plan *plan;
 } bench;
 
-enum { ROWS = 61 }; /* the elements repeat after so many rows: large matrices are made by copies */
+enum { ROWS = 61 }; /* A and B repeat after so many rows, so that large ones are made by copying */
 
-/* A pseudorandom element of A (salt 1) or of B (salt 2): an integer from -1 to 2. */
+/* A pseudorandom element of A (salt 1) or B (salt 2), an integer from -1 to 2 that depends only on
+ * its place in the whole matrix. */
 static int element_at(int64_t row, int64_t column, unsigned salt)
 {
     uint64_t x = (uint64_t)(row % ROWS) * 0x9e3779b97f4a7c15u +
@@ -50,7 +51,8 @@ static bool is_cpu(const tgl_device *dev)
     return strcmp(tgl_device_name(dev), "cpu") == 0;
 }
 
-/* Memory of the device with this content. */
+/* *memory := device memory with a copy of `host`; on the cpu device `host` itself. False:
+ * failed. */
 static bool to_device(tgl_device *dev, char *host, size_t size, void **memory)
 {
     *memory = host;
@@ -96,7 +98,7 @@ static bool make_part(const bench *s, bench_part *x, unsigned salt)
     return to_device(s->dev, x->host, count * size, &x->memory);
 }
 
-/* Whether some elements of this rank's C are right. */
+/* Whether up to SAMPLES elements of this rank's part of C are right. */
 static bool check_result(const bench *s)
 {
     enum { SAMPLES = 16 };
@@ -139,13 +141,14 @@ static tgl_status run(const bench *s)
     return tgl_dist_plan_run(s->plan, 1, s->a.memory, s->b.memory, 0, s->c.memory, NULL);
 }
 
-/* The product that the busiest rank computes, alone: nothing moves. */
+/* Computes on this rank alone a product as large as that of the busiest rank, without any
+ * communication. */
 static tgl_status run_local(const bench *s, const tgl_problem *local, const bench_part part[3])
 {
     return tgl_gemm(s->dev, local, 1, part[0].memory, part[1].memory, 0, part[2].memory, NULL);
 }
 
-/* The operands of the local product. */
+/* Makes the operands of the local product. False: out of memory. */
 static bool make_local(const bench *s, const tgl_problem *local, bench_part part[3])
 {
     part[0] = (bench_part){.type = local->type_a, .rows = local->m, .columns = local->k};
@@ -176,7 +179,8 @@ static tgl_problem local_problem(const bench *s, const tgl_dist_figures *f)
     return local;
 }
 
-/* Products that are enqueued one after the other, and waited for together: on the cpu one. */
+/* The number of products that are enqueued one after the other and then waited for together: 1 on
+ * the cpu device, else 10. */
 static int runs_of(const bench *s)
 {
     return is_cpu(s->dev) ? 1 : 10;
@@ -203,8 +207,9 @@ static tgl_status time_local(const bench *s, const tgl_problem *local, const ben
     return TGL_OK;
 }
 
-/* Medians of alternating runs. Between two runs of the product all ranks wait for each other, and
- * so they do in its agreements. */
+/* *product := the median time in seconds of the distributed product, *alone := that of the local
+ * one. The two are timed in turn, `repeats` times. All ranks wait for each other between two
+ * distributed products, and wherever they agree on a status during one. */
 static tgl_status measure(const bench *s, const tgl_dist_figures *f, int repeats, double *product,
                           double *alone)
 {

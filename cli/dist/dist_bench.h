@@ -8,7 +8,7 @@
 #include "dist_layouts.h"
 
 /* Checks some elements of the result, times `repeats` runs, and prints a table on rank 0. Returns
- * an exit code, the same on all ranks. */
+ * an exit code, which is the same on all ranks. */
 int dist_bench(tgl_dist *dist, tgl_device *dev, const tgl_problem *problem,
                const dist_layouts *layouts, int repeats);
 

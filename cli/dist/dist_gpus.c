@@ -85,7 +85,8 @@ static bool share_id(const dist_gpu_rank *rank, void *state, unsigned char *id)
     return shared->is_ready > 0;
 }
 
-/* The exit status of the first process that failed; the others are ended then. */
+/* Waits for all processes. As soon as one fails, sends SIGTERM to the others. Returns the exit code
+ * of the first one that failed, or EXIT_DONE. */
 static int wait_for(const pid_t *children, int count)
 {
     int code = EXIT_DONE, status;

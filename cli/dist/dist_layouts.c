@@ -33,7 +33,8 @@ static bool parse_one(const char *word, int64_t rows, int64_t columns, int ranks
     return true;
 }
 
-/* Shards along the longest axis: the two matrices that have it stay where they are. */
+/* The default layouts: the longest of m, n and k is divided over the ranks, so that the two
+ * matrices which have that dimension need not be moved. */
 static const char *default_text(const tgl_problem *p)
 {
     const bool a = p->trans_a != TGL_NO_TRANS, b = p->trans_b != TGL_NO_TRANS;

@@ -18,8 +18,8 @@ typedef struct dist_layouts {
     tgl_dist_layout a, b, c;
 } dist_layouts;
 
-/* Reads the layouts of A, B and C from a text; NULL: the default layouts. false: it is invalid,
- * which is reported. */
+/* Reads the layouts of A, B and C from a text such as "rows,columns,2x2:64"; NULL: uses default
+ * layouts. False: the text is invalid, and the error has been printed. */
 bool dist_layouts_parse(const char *text, const tgl_problem *problem, int ranks,
                         dist_layouts *layouts);
 

@@ -50,7 +50,8 @@ static bool make_shard(const tgl_dist *dist, int64_t rows, int64_t columns, shar
     return true;
 }
 
-/* Makes the file with its header and its whole size, and returns where its elements begin. */
+/* If `writes` is true, creates the file with its header and its whole size. Returns the offset of
+ * the first element in the file; 0: failed, and the error has been printed. */
 static size_t make_file(const char *path, const npy_header *header, size_t elements_size,
                         bool writes)
 {

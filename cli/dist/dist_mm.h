@@ -7,8 +7,9 @@
 
 #include "tegula/dist.h"
 
-/* C := A*B. Returns an exit code. A rank that fails ends without MPI_Finalize(), and `mpirun` ends
- * the others. */
+/* Multiplies the matrices in the files a and b, and writes the product to the file `output`.
+ * Returns an exit code. A rank that fails ends its process without MPI_Finalize(), so that `mpirun`
+ * ends the other ranks. */
 int dist_mm(tgl_dist *dist, const char *a, const char *b, const char *output);
 
 #endif

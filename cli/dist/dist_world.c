@@ -13,7 +13,8 @@
 
 typedef tgl_status open_world(double timeout_s, tgl_dist_transport *transport);
 
-/* Beside the program, as in the build folder; else where the loader looks. */
+/* Loads libtegula_mpi.so from the folder of this program, as in a build folder, else from where the
+ * dynamic loader finds it. NULL: failed. */
 static void *load(void)
 {
     static const char name[] = "libtegula_mpi.so.0";

@@ -8,11 +8,12 @@
 
 #include "tegula/dist.h"
 
-/* Opens the communicator of all MPI ranks. NULL: it cannot be opened, which is reported. The device
- * must outlive the result. */
+/* Opens the communicator of all MPI ranks. The device must stay open until it is closed. NULL:
+ * failed, and the error has been printed. */
 tgl_dist *dist_world_open(tgl_device *dev);
 
-/* Prints the message of a failed call of tegula/dist.h, on rank 0. Returns EXIT_FAILED. */
+/* On rank 0, prints the message about the last failed call of tegula/dist.h. Returns EXIT_FAILED on
+ * every rank. */
 int dist_fail_status(const tgl_dist *dist, tgl_status status);
 
 #endif

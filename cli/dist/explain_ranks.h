@@ -7,8 +7,8 @@
 
 #include "tegula/dist.h"
 
-/* Prints how `ranks` ranks divide the product. layouts: see dist_layouts_parse(). Returns an exit
- * code. */
+/* Prints how `ranks` ranks would divide the product. layouts: text as for dist_layouts_parse().
+ * Returns an exit code. */
 int explain_ranks(const tgl_problem *problem, const char *layouts, int ranks,
                   const tgl_dist_machine *machine, const tgl_epilogue *epilogue);
 

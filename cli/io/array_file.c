@@ -16,7 +16,8 @@
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-/* Reads a file of unknown size, such as a pipe, to its end. */
+/* Reads a file of unknown size, such as a pipe, to its end into file->bytes. False: failed, and
+ * message says why. */
 static bool read_to_end(int fd, array_file *file, message_buffer message)
 {
     size_t capacity = 0;
@@ -50,8 +51,9 @@ static bool load_bytes(int fd, array_file *file, message_buffer message)
     return true;
 }
 
-/* The array name in "X.npz:NAME", which is the array NAME of X.npz unless a file has the whole
- * name; or NULL. *path_length := the length of the file's name. */
+/* The part NAME of a path "X.npz:NAME", which means the array NAME of the archive X.npz. NULL: the
+ * path has no such part, or a file with the whole path as its name exists. *path_length := the
+ * length of the part of the path that names the file. */
 static const char *array_of(const char *path, size_t *path_length)
 {
     *path_length = strlen(path);
@@ -84,8 +86,9 @@ static bool copy_elements(array_file *file, message_buffer message)
     return true;
 }
 
-/* Copies a batch in Fortran order to C order. Element (b, i, j) is number b + B*(i + R*j), where B
- * is the number of matrices and R of rows: its matrices have no leading dimension. */
+/* Copies a batch in Fortran order to file->copied in C order. Element (b, i, j) of the batch has
+ * the index b + B*(i + R*j), where B is the number of matrices and R their number of rows: elements
+ * of one matrix are never adjacent, which no leading dimension can describe. */
 static bool reorder(array_file *file, message_buffer message)
 {
     npy_header *h = &file->header;
@@ -103,7 +106,8 @@ static bool reorder(array_file *file, message_buffer message)
     return true;
 }
 
-/* Points file->data to the elements. Copies them first if they are not aligned in the file. */
+/* Points file->data to the elements. Copies them first if they are not aligned in the file, or if
+ * they are a batch in Fortran order. */
 static bool place_elements(array_file *file, const unsigned char *start, message_buffer message)
 {
     const npy_header *h = &file->header;
@@ -117,7 +121,8 @@ static bool place_elements(array_file *file, const unsigned char *start, message
     return true;
 }
 
-/* Finds the array in the bytes of the file. array: its name in an archive, or NULL. */
+/* Finds the array in the bytes of the file and reads its header. array: the name of the array in an
+ * archive; NULL: not given. False: failed, and message says why. */
 static bool read_array(array_file *file, const char *array, message_buffer message)
 {
     const unsigned char *start = file->bytes;

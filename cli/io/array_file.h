@@ -7,20 +7,22 @@
 
 #include "npy.h"
 
-/* An array that is open for reading. `data` points to its elements in memory, aligned to their
- * size. A batch of matrices (3 dimensions) is always in C order. */
+/* An array that is open for reading. Its elements are in memory at `data`, aligned to the size of
+ * an element. A batch of matrices (3 dimensions) is always in C order. */
 typedef struct array_file {
     npy_header header;
     const void *data;
-    void *bytes; /* the whole file */
+    void *bytes; /* the contents of the whole file */
     size_t size;
-    bool mapped;  /* `bytes` is a mapping, else allocated */
-    void *member; /* bytes that were inflated from an archive; else NULL */
-    void *copied; /* copied elements, if unaligned or in another order in the file; or NULL */
+    bool mapped;  /* true: `bytes` is a mapping of the file; false: it was allocated */
+    void *member; /* contents of an archive member that was compressed; NULL: none */
+    void *copied; /* a copy of the elements, if they were not aligned or not in C order in the file;
+                     NULL: none */
 } array_file;
 
-/* path: "A.npy", "X.npz:A", "X.npz" with a single array, or "-" for standard input. A regular file
- * is mapped, a pipe read to its end. On failure nothing has to be closed. */
+/* Opens an array. path: "A.npy", "X.npz:A", "X.npz" with a single array, or "-" for standard input.
+ * A regular file is mapped, anything else is read to its end. False: failed, message says why, and
+ * nothing has to be closed. */
 bool array_open(const char *path, array_file *file, char *message, size_t message_size);
 void array_close(array_file *file);
 

@@ -18,14 +18,15 @@ void csv_set_command(char **words)
     command_words = words;
 }
 
-/* Variables that change what Tegula or its peers compute with. */
+/* Environment variables that change how Tegula or its peers compute. */
 static const char *const variables[] = {"TEGULA_CPU",        "TEGULA_COMPUTE",
                                         "OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE",
                                         "DNNL_MAX_CPU_ISA",  "MKL_ENABLE_INSTRUCTIONS"};
-/* Properties of the device. */
+/* The device properties that the comment includes. */
 static const char *const keys[] = {"driver", "chip", "processor", "model"};
 
-/* Writes a word quoted for a shell. Control characters become '?': the comment is one line. */
+/* Writes a word, quoted for a shell if necessary. Control characters become '?', because the
+ * comment must be a single line. */
 static void put_word(FILE *file, const char *word)
 {
     bool is_plain = word[0] != '\0';

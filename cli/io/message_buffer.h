@@ -13,8 +13,8 @@ typedef struct message_buffer {
     size_t size;
 } message_buffer;
 
-/* Writes the message, in which characters other than printable ASCII are replaced. Returns
- * false. */
+/* Writes the message; characters other than printable ASCII are replaced. Always returns false, so
+ * that a caller can return its result. */
 bool message_refuse(message_buffer message, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -17,7 +17,7 @@
 
 /* ---- The header's text ----------------------------------------------------------------------- */
 
-/* A reader of the dictionary; `at` moves towards `end`. */
+/* A position in the text of the dictionary: `at` moves towards `end`. */
 typedef struct cursor {
     const char *at, *end;
     message_buffer message;
@@ -29,9 +29,9 @@ typedef struct span {
     size_t length;
 } span;
 
-enum { SHOWN = 40 }; /* maximum number of characters of a substring in a message */
+enum { SHOWN = 40 }; /* maximum number of characters that a message quotes */
 
-/* The length of a substring for printf's "%.*s". */
+/* The number of characters of a substring that a message quotes, for printf's "%.*s". */
 static int shown_length(span s)
 {
     return s.length < SHOWN ? (int)s.length : SHOWN;
@@ -48,7 +48,7 @@ static void skip_blanks(cursor *c)
         c->at++;
 }
 
-/* The next character that is not blank, or '\0' at the end. */
+/* Skips blanks. Returns the next character without consuming it; '\0': the end. */
 static char peek(cursor *c)
 {
     skip_blanks(c);
@@ -109,7 +109,7 @@ static bool read_size(cursor *c, int64_t *value)
             __builtin_add_overflow(size, (int64_t)(*c->at - '0'), &size))
             return message_refuse(c->message,
                                   "the header's 'shape' has a size that does not fit in 63 bits");
-    if (c->at < c->end && *c->at == 'L') c->at++; /* Python 2 wrote numbers with an L */
+    if (c->at < c->end && *c->at == 'L') c->at++; /* Python 2 wrote numbers with an L at the end */
     *value = size;
     return true;
 }
@@ -134,7 +134,7 @@ static bool read_shape(cursor *c, fields *f)
         if (f->dimensions < NPY_DIMENSIONS_MAX) f->shape[f->dimensions] = size;
         f->dimensions++;
         if (!take(c, ',')) {
-            /* "(5)" is a number in Python, and no tuple. */
+            /* In Python "(5)" is a number, not a tuple. */
             if (f->dimensions == 1)
                 return message_refuse(c->message,
                                       "the header's 'shape' is not a tuple of whole numbers");
@@ -153,7 +153,7 @@ static bool read_descr(cursor *c, fields *f)
     return read_string(c, &f->descr);
 }
 
-/* Reads one "key: value" of the dictionary. */
+/* Reads one "key: value" of the dictionary. False: it is invalid, and the message says why. */
 static bool read_entry(cursor *c, fields *f)
 {
     span key = {0};
@@ -199,8 +199,8 @@ static const char own_mark = '<', other_mark = '>';
 static const char own_mark = '>', other_mark = '<';
 #endif
 
-/* NumPy's codes of the types. NumPy has no bfloat16: arrays of the package ml_dtypes are written as
- * raw elements of two bytes. */
+/* NumPy's codes of the types. NumPy has no bfloat16: it writes bfloat16 arrays of the package
+ * ml_dtypes as raw elements of two bytes, "V2". */
 static const struct {
     const char *code, *name;
     tgl_type type;
@@ -218,7 +218,7 @@ const char *npy_type_name(tgl_type type)
     return "?";
 }
 
-/* Reports a type that cannot be multiplied. */
+/* Writes the message about an element type that the library cannot multiply. Returns false. */
 static bool refuse_type(span descr, span kind, message_buffer message)
 {
     const char letter = kind.length > 0 ? kind.start[0] : '\0';
@@ -292,7 +292,8 @@ static bool set_shape(const fields *f, size_t left, message_buffer message, npy_
     return true;
 }
 
-/* Finds the text of the dictionary; false: not a complete .npy file. */
+/* Finds the text of the dictionary. False: this is no complete .npy file, and the message says
+ * so. */
 static bool find_dictionary(const unsigned char *bytes, size_t size, message_buffer message,
                             span *text)
 {
@@ -336,7 +337,7 @@ bool npy_parse(const unsigned char *bytes, size_t size, npy_header *header, char
            set_shape(&f, size - header->data_offset, message, header);
 }
 
-/* Writes a shape as Python does: "(3, 4)", "(5,)", "()". */
+/* Writes a shape as Python does: "(3, 4)", "(5,)" or "()". */
 static void format_shape(const npy_header *header, char *text, size_t size)
 {
     snprintf(text, size, "(");
@@ -357,7 +358,7 @@ size_t npy_format(const npy_header *header, char text[NPY_HEADER_MAX])
     const int length = snprintf(text + PREFIX, NPY_HEADER_MAX - PREFIX,
                                 "{'descr': '%c%s', 'fortran_order': %s, 'shape': %s, }", own_mark,
                                 code, header->fortran_order ? "True" : "False", shape);
-    /* Blanks and a newline pad the header, so that the data is aligned. */
+    /* Blanks and a newline pad the header, so that the elements are aligned in the file. */
     const size_t used = PREFIX + (size_t)length;
     const size_t total = (used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     memset(text + used, ' ', total - used - 1);

@@ -16,31 +16,33 @@
 enum { NPY_DIMENSIONS_MAX = 3 };
 
 typedef struct npy_header {
-    tgl_type type;      /* a type of elements.h, in the host's byte order */
-    bool fortran_order; /* the first index varies fastest; else the last */
-    int dimensions;     /* 0 to NPY_DIMENSIONS_MAX; npy_parse() gives 1 at least */
+    tgl_type type;      /* type of the elements, which have the host's byte order */
+    bool fortran_order; /* true: the first index varies fastest in memory; false: the last one does
+                           (C order) */
+    int dimensions;     /* number of dimensions, 0 to NPY_DIMENSIONS_MAX; npy_parse() gives at least
+                           1 */
     int64_t shape[NPY_DIMENSIONS_MAX];
-    size_t data_offset; /* bytes from the start of the file to the first element */
-    size_t data_size;   /* bytes of all elements */
+    size_t data_offset; /* distance in bytes from the start of the file to the first element */
+    size_t data_size;   /* size in bytes of all elements */
 } npy_header;
 
-/* NumPy's name of a type: "float32", "bfloat16". */
+/* NumPy's name of a type, such as "float32" or "bfloat16". */
 const char *npy_type_name(tgl_type type);
 
 /* Writes the shape as "2 x 3 x 4"; empty for an array without dimensions. */
 void npy_describe_shape(const npy_header *header, char *text, size_t size);
 
-/* Reads the header of an .npy file in memory, and checks that the data is complete. On failure
- * message says why, in one line of printable ASCII. */
+/* Reads the header of an .npy file that is in memory, and checks that all elements are there.
+ * False: failed, and message says why in one line of printable ASCII. */
 bool npy_parse(const unsigned char *bytes, size_t size, npy_header *header, char *message,
                size_t message_size);
 
-/* Maximum length of a header by npy_format(). */
+/* The maximum length in bytes of a header that npy_format() writes. */
 enum { NPY_HEADER_MAX = 192 };
 
-/* Writes a version 1.0 header for `header` (data_offset and data_size are not used), with the same
- * bytes as NumPy, and returns its length. bfloat16 is written as '<V2', as NumPy does for
- * ml_dtypes. */
+/* Writes the version 1.0 header of an array, with the same bytes as NumPy would; data_offset and
+ * data_size of *header are ignored. Returns its length. bfloat16 becomes '<V2', as NumPy writes it
+ * for the package ml_dtypes. */
 size_t npy_format(const npy_header *header, char text[NPY_HEADER_MAX]);
 
 #endif

@@ -13,7 +13,8 @@
 #include <zlib.h>
 #endif
 
-/* Signatures of the records, sizes of their fixed fields, and the maximum length of a comment. */
+/* Signatures of the records; sizes in bytes of their fixed parts; the maximum length of the
+ * archive's comment. */
 enum {
     LOCAL_HEADER = 0x04034b50,
     DIRECTORY_ENTRY = 0x02014b50,
@@ -28,7 +29,8 @@ enum {
     COMMENT_MAX = 65535,
 };
 enum { STORED = 0, DEFLATED = 8, ENCRYPTED = 1, ZIP64_EXTRA = 1 };
-static const uint64_t in_zip64 = 0xffffffff; /* means: the value is in the zip64 record */
+static const uint64_t in_zip64 = 0xffffffff; /* this value of a 32-bit field means that the actual
+                                                value is in the zip64 record */
 
 typedef struct archive {
     const unsigned char *bytes;
@@ -56,7 +58,7 @@ static bool is_damaged(const archive *a)
     return message_refuse(a->message, "the .npz archive is damaged or cut off");
 }
 
-/* The address of `length` bytes at `offset`; NULL if the archive is shorter. */
+/* The address of `length` bytes at `offset` in the archive; NULL: the archive is too short. */
 static const unsigned char *span(const archive *a, uint64_t offset, uint64_t length)
 {
     return offset <= a->size && length <= a->size - offset ? a->bytes + offset : NULL;
@@ -64,8 +66,8 @@ static const unsigned char *span(const archive *a, uint64_t offset, uint64_t len
 
 /* ---- The directory --------------------------------------------------------------------------- */
 
-/* Finds the record at the end of the archive. A comment may follow it, so the search goes
- * backwards. */
+/* Finds the record that ends the directory. A comment may follow it, so the search goes backwards
+ * from the end of the archive. NULL: there is none. */
 static const unsigned char *find_end(const archive *a)
 {
     if (a->size < END_SIZE) return NULL;
@@ -75,7 +77,8 @@ static const unsigned char *find_end(const archive *a)
     return NULL;
 }
 
-/* Finds the offset of the directory and its number of entries. */
+/* *offset := the offset of the directory; *count := its number of entries. False: the archive is
+ * damaged, and the message says so. */
 static bool find_directory(const archive *a, uint64_t *offset, uint64_t *count)
 {
     const unsigned char *end = find_end(a);
@@ -94,7 +97,8 @@ static bool find_directory(const archive *a, uint64_t *offset, uint64_t *count)
     return true;
 }
 
-/* Reads the 64-bit values of an entry from its zip64 record, which is one of the `extra` fields. */
+/* Replaces those values of an entry that are in_zip64 by the 64-bit values in its zip64 record, one
+ * of the `extra` fields. False: a record is too short. */
 static bool read_zip64(const unsigned char *extra, uint64_t length, entry *e)
 {
     uint64_t *const fields[] = {&e->size, &e->compressed, &e->offset};
@@ -114,7 +118,8 @@ static bool read_zip64(const unsigned char *extra, uint64_t length, entry *e)
     return true;
 }
 
-/* Reads the entry at *offset and advances *offset to the next one. */
+/* Reads the directory entry at *offset, and advances *offset to the next one. False: the archive is
+ * damaged, and the message says so. */
 static bool read_entry(const archive *a, uint64_t *offset, entry *e)
 {
     const unsigned char *at = span(a, *offset, ENTRY_SIZE);
@@ -136,7 +141,7 @@ static bool read_entry(const archive *a, uint64_t *offset, entry *e)
     return read_zip64(at + ENTRY_SIZE + name, extra, e) || is_damaged(a);
 }
 
-/* The length of the array's name: the member's name without ".npy". */
+/* The length of the array's name, which is the name of the member without ".npy". */
 static int array_name_length(const entry *e)
 {
     const unsigned length = e->name_length;
@@ -151,7 +156,7 @@ static bool is_called(const entry *e, const char *name)
            memcmp(e->name, name, length) == 0;
 }
 
-/* Appends the name of an array to a list if it fits. */
+/* Appends the name of an array to a list of names or, if it does not fit, "..." once. */
 static void add_name(const entry *e, char *list, size_t size)
 {
     const size_t used = strlen(list);
@@ -184,7 +189,7 @@ static bool find_entry(const archive *a, const char *name, entry *found)
 
 /* ---- Members --------------------------------------------------------------------------------- */
 
-/* CRC-32 of the bytes, polynomial 0xedb88320 (reflected), four bits at a time. */
+/* The CRC-32 of the bytes (reflected polynomial 0xedb88320), computed four bits at a time. */
 static uint32_t checksum(const unsigned char *bytes, uint64_t size)
 {
     uint32_t table[16], crc = 0xffffffffu;
@@ -203,7 +208,8 @@ static uint32_t checksum(const unsigned char *bytes, uint64_t size)
 #ifdef TEGULA_ZLIB
 enum { DEFLATE_RATIO_MAX = 1032 }; /* maximum compression by deflate (zlib's documentation) */
 
-/* The next number of bytes to pass to zlib, whose counters have 32 bits. */
+/* The next number of bytes to pass to zlib, whose counters have 32 bits, so at most 2^30. Subtracts
+ * it from *left. */
 static unsigned take_part(uint64_t *left)
 {
     const unsigned part = *left < (1u << 30) ? (unsigned)*left : 1u << 30;

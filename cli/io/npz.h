@@ -11,12 +11,13 @@
 
 #include <stdint.h>
 
-/* Whether the bytes start like a ZIP archive. */
+/* Whether the bytes begin like a ZIP archive. */
 bool npz_is_archive(const unsigned char *bytes, size_t size);
 
-/* Finds the array `name`, the member "NAME.npy", in the archive; NULL: its only array. *member :=
- * the bytes of the array. If the member is compressed they are in *inflated, which the caller
- * frees; else they are in the archive. */
+/* Finds an array in the archive. name: the array's name, which is that of the member "NAME.npy";
+ * NULL: the only array. *member and *member_size := the bytes of the .npy file. They are part of
+ * the archive or, if the member is compressed, in *inflated, which the caller frees. False: failed,
+ * and message says why. */
 bool npz_find(const unsigned char *bytes, size_t size, const char *name,
               const unsigned char **member, size_t *member_size, void **inflated,
               message_buffer message);

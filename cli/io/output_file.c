@@ -17,7 +17,8 @@
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
-/* Files that a signal handler removes (NULL: none), and the maximum number of links in a path. */
+/* FILES_MAX: maximum number of temporary files. LINKS_MAX: maximum number of symbolic links that
+ * are followed in a path. abandoned: the files that a signal handler removes; NULL: free entry. */
 enum { FILES_MAX = 2, LINKS_MAX = 40 };
 static _Atomic(char *) abandoned[FILES_MAX];
 
@@ -35,7 +36,7 @@ void output_file_abandon(void)
 static void on_fatal_signal(int number)
 {
     output_file_abandon();
-    raise(number); /* ends the program: SA_RESETHAND has restored the default action */
+    raise(number); /* ends the program, because SA_RESETHAND has restored the default action */
 }
 
 static void set_of_fatal_signals(sigset_t *set)
@@ -50,14 +51,14 @@ static void catch_fatal_signals(void)
     const struct sigaction action = {.sa_handler = on_fatal_signal, .sa_flags = SA_RESETHAND};
     for (int i = 0; i < FATAL_SIGNALS; i++) {
         struct sigaction old;
-        /* Signals that the caller ignores (nohup) stay ignored. */
+        /* Signals that the caller of the program ignores, as nohup(1) makes them, stay ignored. */
         if (sigaction(fatal_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(fatal_signals[i], &action, NULL);
     }
 }
 
-/* In the list of files that signal handlers remove, replaces the name `from` by `to`. NULL means no
- * file: it adds or removes a name. */
+/* In the list of files that signal handlers remove, replaces `from` by `to`. from NULL: adds `to`.
+ * to NULL: removes `from`. */
 static void abandon_instead(char *from, char *to)
 {
     for (int i = 0; i < FILES_MAX; i++) {
@@ -75,7 +76,8 @@ static char *folder_of(const char *path)
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-/* The path after following the links of its folder; NULL: errno is set. */
+/* A copy of the path in which the symbolic links of its folder have been resolved. The caller frees
+ * it. NULL: failed, and errno is set. */
 static char *in_real_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -88,7 +90,8 @@ static char *in_real_folder(const char *path)
     return whole;
 }
 
-/* The number of a descriptor of this process, if the path is /proc/PROCESS/fd/NUMBER; else -1. */
+/* The number of a file descriptor of this process, if the path is /proc/PROCESS/fd/NUMBER; else
+ * -1. */
 static int descriptor_of(const char *path)
 {
     int process, number;
@@ -97,8 +100,9 @@ static int descriptor_of(const char *path)
     return is_ours ? number : -1;
 }
 
-/* The path of the file that a name refers to. Links are followed, even to a file that does not
- * exist yet, except for the link of a descriptor. NULL: errno is set. */
+/* The path of the file that a name refers to, which the caller frees. Symbolic links are followed,
+ * even to a file that does not exist yet, but not the link that stands for a descriptor. NULL:
+ * failed, and errno is set. */
 static char *resolve_path(const char *path)
 {
     char target[PATH_MAX];
@@ -133,7 +137,7 @@ bool output_file_is_same(const char *path, const char *other)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* The permissions of the file that is replaced, or the default permissions of a new file. */
+/* The permissions of the existing file or, if it is NULL, those that a new file gets. */
 static mode_t permissions(const struct stat *existing)
 {
     if (existing != NULL) return existing->st_mode & 07777;
@@ -142,7 +146,8 @@ static mode_t permissions(const struct stat *existing)
     return 0666 & ~mask;
 }
 
-/* Creates DIR/.NAME.XXXXXX, which signal handlers remove from now on. Returns its descriptor. */
+/* Creates the temporary file DIR/.NAME.XXXXXX, and adds it to the files that signal handlers
+ * remove. Returns its descriptor. -1: failed, and errno is set. */
 static int create_temporary(output_file *file, mode_t mode)
 {
     const char *name = strrchr(file->path, '/') + 1;
@@ -176,8 +181,8 @@ static int open_path(output_file *file)
     file->path = resolve_path(file->name);
     if (file->path == NULL) return -1;
     const int descriptor = descriptor_of(file->path);
-    /* A descriptor is duplicated: opening it again would start at its beginning, and fails for a
-     * socket. */
+    /* A descriptor is duplicated: opening its path again would start at the beginning of the file,
+     * and is not possible for a socket. */
     if (descriptor >= 0) return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     if (stat(file->path, &info) != 0)
         return errno == ENOENT ? create_temporary(file, permissions(NULL)) : -1;
@@ -187,7 +192,7 @@ static int open_path(output_file *file)
     }
     if (!S_ISREG(info.st_mode)) return open(file->path, O_WRONLY | O_CLOEXEC);
     if (access(file->path, W_OK) != 0)
-        return -1; /* a rename would succeed without write permission */
+        return -1; /* renaming would replace the file even without write permission */
     return create_temporary(file, permissions(&info));
 }
 
@@ -198,7 +203,7 @@ static bool fail_to_write(output_file *file)
     return false;
 }
 
-/* Removes the temporary file and frees the strings. */
+/* Removes the temporary file, if it still exists, and frees the paths. */
 static void release_file(output_file *file)
 {
     if (file->temporary != NULL) {
@@ -230,7 +235,8 @@ bool output_file_write(output_file *file, const void *bytes, size_t size)
     return size == 0 || fwrite(bytes, 1, size, file->stream) == size || fail_to_write(file);
 }
 
-/* Whether everything was written to the file, and to the disk if the file is to be renamed. */
+/* Whether everything was written to the file and, if it is to be renamed, to the disk. False: no,
+ * and the error has been printed. */
 static bool has_arrived(output_file *file)
 {
     if (file->failed) return false;
@@ -239,8 +245,8 @@ static bool has_arrived(output_file *file)
     return ok || fail_to_write(file);
 }
 
-/* Writes the folder to disk, so that the rename survives a power failure. A folder that cannot be
- * opened is not an error: the file itself is complete. */
+/* Writes the folder to disk, so that the rename survives a power failure. It is no error if the
+ * folder cannot be opened, because the file itself is complete. */
 static void sync_folder(const char *path)
 {
     char *folder = folder_of(path);
@@ -252,7 +258,8 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Renames the temporary file, unless this was done already. */
+/* Renames the temporary file to its final name, unless this was done before. False: failed, and the
+ * error has been printed. */
 static bool put_in_place(output_file *file)
 {
     if (file->temporary == NULL) return true;
@@ -274,7 +281,7 @@ bool output_file_commit(output_file *file)
     if (file->stream == NULL) return !file->failed;
     bool ok = has_arrived(file);
     if (fclose(file->stream) != 0 && ok)
-        ok = fail_to_write(file); /* network file systems report errors here */
+        ok = fail_to_write(file); /* network file systems may report write errors only here */
     ok = ok && put_in_place(file);
     release_file(file);
     return ok;

@@ -16,35 +16,38 @@
 
 typedef struct output_file {
     FILE *stream;     /* NULL: no file is open, and the functions below do nothing */
-    const char *name; /* as the user gave it */
-    char *path;       /* the path of the file, links followed */
-    char *temporary;  /* the temporary name; NULL: it is renamed, or written directly */
-    bool failed;      /* a write failed, and this was reported */
+    const char *name; /* the name as the user gave it; not copied */
+    char *path;       /* the path of the file, with symbolic links resolved */
+    char *temporary;  /* path of the temporary file; NULL: already renamed, or the file is written
+                         directly */
+    bool failed;      /* whether a write failed, which has been printed */
 } output_file;
 
-/* Opens a file; at most two may be open. path NULL: opens none. false: reported, and nothing has to
- * be closed. */
+/* Opens a file for writing; at most two may be open at a time. path: NULL: opens none, which is no
+ * error. False: failed, the error has been printed, and nothing has to be closed. */
 bool output_file_open(output_file *file, const char *path);
 
-/* Writes to file->stream; false: reported. */
+/* Writes bytes to file->stream. False: failed, and the error has been printed. */
 bool output_file_write(output_file *file, const void *bytes, size_t size);
 
-/* Replaces the file by what was written so far; more may follow. Must be called right after a
- * write, while errno still has the cause of a failure. false: reported. */
+/* Makes what was written so far the contents of the file; more may be written later. Must be called
+ * right after a write, while errno still holds the cause of a failure. False: failed, and the error
+ * has been printed. */
 bool output_file_flush(output_file *file);
 
-/* Replaces the file, writes it to disk, and closes it. false: a write failed, now or before, which
- * was reported. */
+/* Replaces the file, writes it to disk, and closes it. False: this or an earlier write failed, and
+ * the error has been printed. */
 bool output_file_commit(output_file *file);
 
-/* Closes the file. If nothing was flushed, the old file stays. false: a write failed, now or
- * before; reported. */
+/* Closes the file. If nothing was flushed, the old file stays as it was. False: this or an earlier
+ * write failed, and the error has been printed. */
 bool output_file_close(output_file *file);
 
-/* Removes the temporary files. For a signal handler that is about to end the program. */
+/* Removes the temporary files. To be called in a signal handler that is about to end the
+ * program. */
 void output_file_abandon(void);
 
-/* Whether two names refer to the same file, even if it does not exist yet. */
+/* Whether two names refer to the same file; the file need not exist. */
 bool output_file_is_same(const char *path, const char *other);
 
 #endif

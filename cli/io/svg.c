@@ -23,7 +23,7 @@ static void put_text(FILE *out, const char *text)
             fputc(*text, out);
 }
 
-/* Writes a text element. attributes: the attributes of its tag. */
+/* Writes an SVG text element. attributes: text that is added to its tag. */
 static void text_at(FILE *out, double x, double y, const char *attributes, const char *text)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
@@ -40,7 +40,8 @@ static double greatest(const svg_chart *c)
     return most > 0 ? most : 1;
 }
 
-/* The distance of ticks: 1, 2 or 5 times a power of ten, so that there are at most eight. */
+/* The distance between ticks of the axis, for values up to `most`: 1, 2 or 5 times a power of ten,
+ * so that there are at most eight intervals. */
 static double choose_tick(double most)
 {
     const double power = pow(10, floor(log10(most / 8)));
@@ -88,7 +89,8 @@ static void draw_axes(FILE *out, const svg_chart *c, double tick, double top)
     text_at(out, WIDTH - RIGHT + 8, y + 4, "", c->ceiling_name);
 }
 
-/* Draws a series. A category without a value leaves a gap in the line. */
+/* Draws series number s: a point for each category, and lines between neighbouring points. A
+ * category without a value leaves a gap. */
 static void draw_series(FILE *out, const svg_chart *c, int s, double top)
 {
     const svg_series *series = &c->series[s];

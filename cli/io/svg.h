@@ -16,12 +16,13 @@ typedef struct svg_series {
 
 typedef struct svg_chart {
     const char *title, *unit;
-    const char *categories[SVG_POINTS_MAX]; /* labels under the axis, from the left */
+    const char *categories[SVG_POINTS_MAX]; /* labels below the axis, from left to right */
     int category_count;
-    int joined_count; /* number of series drawn as lines, which are the first; others are points */
+    int joined_count; /* lines join the points of the first joined_count categories; the others are
+                         single points */
     svg_series series[SVG_SERIES_MAX];
     int series_count;
-    double ceiling; /* the height of a dashed line; 0: no line */
+    double ceiling; /* value at which a dashed line is drawn; 0: no line */
     const char *ceiling_name;
 } svg_chart;
 

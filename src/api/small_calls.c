@@ -99,10 +99,7 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
 
 /* Whether all optional members have their default values. SIZE_WITHOUT_GROUPS: the size of the
  * struct in earlier versions, without the members for grouped products. */
-enum {
-    SIZE_WITHOUT_GROUPS = offsetof(tgl_problem, grouping)
-}; /* the size in versions without
-      grouped products */
+enum { SIZE_WITHOUT_GROUPS = offsetof(tgl_problem, grouping) };
 
 static bool is_plain(const tgl_problem *p)
 {

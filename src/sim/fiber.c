@@ -102,14 +102,9 @@ __asm__(".text\n"
         "    ud2\n"
         ".size tgl_fiber_start, . - tgl_fiber_start\n");
 #else
-enum {
-    SAVED = 20,
-    ENTRY = 0,
-    ARGUMENT = 1,
-    LINK = 11
-}; /* number of saved registers (x19 .. x30,
-      d8 .. d15), and the indices of three of
-      them */
+/* SAVED: number of registers that are saved, x19 .. x30 and d8 .. d15. The others: the indices of
+ * three of them. */
+enum { SAVED = 20, ENTRY = 0, ARGUMENT = 1, LINK = 11 };
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl tgl_fiber_swap_stacks\n"

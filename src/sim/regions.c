@@ -6,10 +6,7 @@
 
 #include <stdio.h>
 
-enum {
-    FAR = 1 << 30
-}; /* maximum distance in bytes at which an address is described relative to a
-      region */
+enum { FAR = 1 << 30 }; /* bytes; addresses farther from every region are not described by one */
 
 static uintptr_t distance_to_range(uintptr_t address, uintptr_t begin, uintptr_t end)
 {
