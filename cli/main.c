@@ -52,9 +52,10 @@ static void print_help(void)
          "Exit codes: 0 success; 1 a check or the work failed; 2 the command line is wrong.");
 }
 
-/* Opens /dev/null for standard streams that the caller has closed. Otherwise the next file would
- * get the number of the stream, and receive what is printed. Reading and writing these streams
- * still fails: they are opened for the opposite direction. */
+/* Opens /dev/null for each standard stream that the caller of the program has closed. Otherwise the
+ * next file to be opened would get the number of the stream, and would receive what is printed.
+ * Reading from or writing to these streams still fails, because /dev/null is opened for the
+ * opposite direction. False: failed. */
 static bool fill_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -68,7 +69,8 @@ int main(int argc, char **argv)
 {
     if (!fill_standard_streams())
         return cli_fail("cannot open /dev/null in place of a closed stream: %s", strerror(errno));
-    signal(SIGXFSZ, SIG_IGN); /* write() returns an error for a file over its limit */
+    signal(SIGXFSZ, SIG_IGN); /* with this, write() returns an error for a file beyond its size
+                                 limit */
     csv_set_command(argv + 1);
     if (argc < 2) return cli_misuse("no command given");
     const char *name = argv[1];

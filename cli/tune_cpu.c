@@ -18,14 +18,15 @@
 
 enum { CANDIDATES = 12, ROUNDS = 9, NAME_SIZE = 64 };
 static const double sample_seconds = 4e-3;
-static const double least_gain = 1.01; /* least speedup that is reported; less may be noise */
+static const double least_gain = 1.01; /* the least speedup that is written; a smaller one may be
+                                          noise */
 
 typedef struct candidate {
     int kc, mc; /* K and rows of a block of A; 0: the planner's choice */
     double log_gain;
 } candidate;
 
-/* Writes the kernel string of a candidate. The first candidate is the kernel without options. */
+/* Writes the kernel string of a candidate. Without options, if kc is 0, the planner chooses. */
 static void name_of(const tgl_device *dev, const candidate *c, char name[NAME_SIZE])
 {
     char mc[24] = "";
@@ -54,7 +55,8 @@ static tgl_status time_all(stopwatch *watch, tgl_plan *const *plans, int count, 
     return status;
 }
 
-/* Measures the candidates on one shape, and adds the gain of each over the planner's choice. */
+/* Measures the candidates on one shape, and adds the logarithm of each one's speedup over candidate
+ * 0, the planner's choice, to its log_gain. */
 static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *all, int count)
 {
     operands matrices;
@@ -75,7 +77,8 @@ static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *al
     return status;
 }
 
-/* Measures the candidates on as many shapes as fit in the time. *shapes := their number. */
+/* Measures the candidates on as many shapes as can be begun before `end`. *shapes := their
+ * number. */
 static tgl_status measure_shapes(tgl_device *dev, const suite *s, double end, candidate *all,
                                  int count, int *shapes)
 {
@@ -97,7 +100,7 @@ static double gain(const candidate *c, int shapes)
     return exp(c->log_gain / shapes);
 }
 
-/* Prints the candidates. Returns the fastest. */
+/* Prints the candidates with their speeds. Returns the fastest one. */
 static candidate best_of(const candidate *all, int count, int shapes)
 {
     int best = 0;

@@ -8,15 +8,15 @@
 #include "suite.h"
 #include "tegula/tegula.h"
 
-/* Measures blockings (block sizes, cpu/plan/cpu_blocking.h) on the shapes of the suite, which have
- * one type, and starts no new shape after `minutes`. Writes the fastest blocking to `row`, as a row
- * of cpu_models.c, if it is faster than the planner's own; else row[0] is 0. model: the device's
- * name of the processor. Returns an exit code. */
+/* Measures blockings (block sizes, cpu/plan/cpu_blocking.h) on the shapes of the suite, which must
+ * have one type, and begins no new shape after `minutes`. Writes the fastest blocking to `row`, as
+ * a row of cpu_models.c, if it is faster than the planner's own; else row[0] := 0. model: the
+ * processor model that the device reports. Returns an exit code. */
 enum { TUNE_CPU_ROW = 200 };
 int tune_cpu(tgl_device *dev, const char *model, const suite *s, double minutes,
              char row[TUNE_CPU_ROW]);
 
-/* Writes the beginning of a row of cpu_models.c for this device and type. */
+/* Writes the beginning of a row of cpu_models.c, which identifies the device and the type. */
 void tune_cpu_key(const tgl_device *dev, const char *model, tgl_type type, char key[TUNE_CPU_ROW]);
 
 #endif

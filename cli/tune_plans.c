@@ -31,7 +31,7 @@ static void swap(int64_t *x, int64_t *y)
     *y = z;
 }
 
-/* *p if it is row-major; else the row-major problem that has the same matrices in memory. */
+/* *p if it is row-major; else the row-major problem for the same matrices in memory. */
 static tgl_problem row_major_of(const tgl_problem *p)
 {
     tgl_problem row = *p;
@@ -50,8 +50,8 @@ static bool is_ld(int64_t ld, int64_t tight)
     return ld == 0 || ld == tight;
 }
 
-/* *tight := the row-major problem of contiguous matrices, as cuBLAS gets it here. False: the
- * matrices have padding. */
+/* *tight := the row-major problem with contiguous matrices, which is the only form that cuBLAS gets
+ * in this program. False: the matrices of *p have padding, so *tight is another problem. */
 static bool make_tight(const tgl_problem *p, tgl_problem *tight)
 {
     const tgl_problem row = row_major_of(p);
@@ -64,8 +64,8 @@ static bool make_tight(const tgl_problem *p, tgl_problem *tight)
            row.stride_c == tight->stride_c;
 }
 
-/* Times cuBLAS and the plan in turn, and remembers the ratio. *ratio := 0: cuBLAS does not support
- * the product, or has computed another result. */
+/* Times cuBLAS and the plan in turn, and stores their ratio in the wisdom. *ratio := time of cuBLAS
+ * / time of the plan; 0: cuBLAS does not support the product, or its result was wrong. */
 static tgl_status compare(tuner *t, const tgl_problem *p, double *ratio)
 {
     double best_fma[2] = {0};
@@ -88,8 +88,8 @@ static tgl_status compare(tuner *t, const tgl_problem *p, double *ratio)
 
 /* ---- A product ------------------------------------------------------------------------------- */
 
-/* Prints the kernel of a plan and what was measured, without the end of the line. False: no memory,
- * reported. */
+/* Prints the kernel of a plan and what was measured for it, without the end of the line. False: out
+ * of memory, and the error has been printed. */
 static bool print_plan(const tgl_problem *p, const tgl_plan *plan)
 {
     static const char key[] = "\nmeasured    ";
@@ -132,7 +132,8 @@ static tgl_status measure(tuner *t, int i)
 
 /* ---- All products ---------------------------------------------------------------------------- */
 
-/* Whether the library can remember what it measures. False: reported. */
+/* Whether the library can store what it measures in the wisdom. False: it cannot, and the error has
+ * been printed. */
 static bool check_wisdom(const tgl_device *dev)
 {
     const char *wisdom = cli_device_property(dev, "wisdom");

@@ -8,13 +8,13 @@
 #include "suite.h"
 
 typedef struct tune_settings {
-    double minutes; /* no further product is begun after that time */
-    double seconds; /* GPU time of the candidates of a product */
-    bool has_peer;  /* cuBLAS is timed in turn with the plan, and its time is remembered */
+    double minutes; /* no further product is begun after this time */
+    double seconds; /* GPU time to spend on the candidates for each product */
+    bool has_peer;  /* whether cuBLAS is timed in turn with the plan, and the ratio is stored */
 } tune_settings;
 
-/* Makes a plan with TGL_EFFORT_MEASURE of each product, and prints it. Returns an exit code;
- * failures are reported. */
+/* Makes a plan of each product with TGL_EFFORT_MEASURE, and prints it. Returns an exit code; errors
+ * have been printed. */
 int tune_plans(tgl_device *dev, const suite *s, const tune_settings *settings);
 
 #endif

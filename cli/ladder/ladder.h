@@ -18,43 +18,49 @@
 
 enum { RUNGS_MAX = 32, LADDER_ROUNDS_MAX = 25 };
 
-/* A chapter: its types, and the names of its rungs. */
+/* A chapter of the ladder: the element type and compute mode of its rungs, and their names. */
 typedef struct ladder_chapter {
     int number;
-    const char *prefix; /* prefix of its rungs' names; "": the names that no other prefix matches */
+    const char *prefix; /* prefix of its rungs' names; "": all names that have no other chapter's
+                           prefix */
     tgl_type type;
     tgl_compute compute;
-    const char *what; /* the types, for messages: "f32" */
+    const char *what; /* the types, for messages, as "f32" */
 } ladder_chapter;
 
 enum { CHAPTERS = 3 };
 
-/* The chapter with this number, 1 to CHAPTERS. */
+/* The chapter with this number, which is from 1 to CHAPTERS. */
 const ladder_chapter *ladder_chapter_number(int number);
 
 typedef struct rung {
-    const char *name;        /* "naive", "reference", "cublas", "cublaslt" */
-    int number;              /* number in the whole ladder; 0: the reference or cuBLAS */
-    bool is_peer;            /* cuBLAS, which is not a rung */
-    tgl_plan *plan;          /* NULL: not a kernel of the device, or it does not support the size */
-    cublas_product *product; /* NULL: not cuBLAS */
+    const char *name;        /* as "naive"; "reference", "cublas" or "cublaslt" if it is not a
+                                kernel */
+    int number;              /* number of the kernel in the whole ladder; 0: the reference or
+                                cuBLAS */
+    bool is_peer;            /* whether it is cuBLAS, and therefore not a rung */
+    tgl_plan *plan;          /* NULL: it is not a kernel, or the kernel does not support the size */
+    cublas_product *product; /* NULL: it is not cuBLAS, or cuBLAS does not support the problem */
     char note[200];          /* why there are no results; empty: there are results */
-    bool failed;             /* there are no results because of an error */
+    bool failed;             /* whether there are no results because of an error */
     verdict verdict;
-    tgl_counters counters; /* counts of a single run on the simulator */
+    tgl_counters counters; /* the simulator's counts of a single run */
 
-    int calls, repeats;                /* calls in a sample; number of samples */
-    double samples[LADDER_ROUNDS_MAX]; /* seconds a call for each round; 0: not sampled */
-    double seconds, low, high;         /* the median and the quartiles; 0: not timed */
-    double of_peer[CUBLAS_WAYS];       /* time of cuBLAS / time of the rung; 0: not known */
+    int calls, repeats;                /* number of calls in a sample; number of samples */
+    double samples[LADDER_ROUNDS_MAX]; /* mean seconds of a call, for each round; 0: no sample was
+                                          taken */
+    double seconds, low, high;         /* median and quartiles of the samples in seconds; 0: not
+                                          timed */
+    double of_peer[CUBLAS_WAYS];       /* time of each cuBLAS way / time of this rung; 0: not
+                                          known */
 } rung;
 
 typedef struct ladder_settings {
     tgl_device *dev;
     const ladder_chapter *chapter;
     cublas *cublas;    /* NULL: not available, or not requested */
-    bool timed;        /* false: each rung runs exactly once */
-    bool has_counters; /* the device counts memory accesses */
+    bool timed;        /* true: the rungs are timed; false: each rung runs exactly once */
+    bool has_counters; /* whether the device counts memory accesses, as the simulator does */
 } ladder_settings;
 
 typedef struct ladder_size {
@@ -63,15 +69,15 @@ typedef struct ladder_size {
     operands operands;
     truth *truth;
     tgl_timer *timer;
-    rung rungs[RUNGS_MAX]; /* the reference, the kernels, cuBLAS */
+    rung rungs[RUNGS_MAX]; /* the reference, then the kernels, then cuBLAS */
     int count;
     int rounds;
-    int64_t calls; /* number of calls so far; selects the operands of the next call */
+    int64_t calls; /* number of calls so far, which selects the operands of the next call */
 } ladder_size;
 
-/* Checks and times all rungs at one size; calls step(user, name of the rung) before each step. The
- * failure of one rung is kept in its note. Returns the status of a failure that concerns all of
- * them. *s must be released in either case. */
+/* Checks all rungs at one size and times them. Before each step it calls step(user, name of the
+ * rung). The failure of a single rung is kept in its note; returns TGL_OK, or the status of a
+ * failure that affects all rungs. The caller must release *s in either case. */
 tgl_status ladder_run(ladder_size *s, const ladder_settings *settings, const tgl_problem *problem,
                       void (*step)(void *user, const char *name), void *user);
 void ladder_release(ladder_size *s);

@@ -16,7 +16,7 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The text of an embedded file, which must exist. */
+/* The text of the embedded file `name`, which must exist. */
 static const char *text_of(const char *name)
 {
     const page_file *file = page_files;
@@ -25,7 +25,7 @@ static const char *text_of(const char *name)
     return file->text;
 }
 
-/* Writes page.html up to a mark, which must exist, and skips the mark. */
+/* Writes the rest of page.html up to `mark`, which must occur in it, and skips the mark. */
 static void write_up_to(ladder_page *page, const char *mark)
 {
     const char *end = strstr(page->rest, mark);
@@ -33,7 +33,8 @@ static void write_up_to(ladder_page *page, const char *mark)
     page->rest = end + strlen(mark);
 }
 
-/* Writes a JSON string. '<' is escaped, because it could end the HTML element. */
+/* Writes a text as a JSON string. '<' is escaped too, because "</script" in a text would end the
+ * HTML element that holds the JSON. */
 static void put_string(FILE *to, const char *text)
 {
     fputc('"', to);
@@ -96,7 +97,7 @@ bool ladder_page_open(ladder_page *page, const char *path)
     return true;
 }
 
-/* Writes the sources by name, and the tables of speeds. */
+/* Writes the JSON of the embedded files: the sources by name, and the tables of speeds. */
 static void put_files(FILE *to)
 {
     const char *separator = "";

@@ -11,18 +11,18 @@
 
 typedef struct ladder_page {
     output_file file;
-    const char *rest; /* the rest of page.html, not yet written */
-    int rungs;        /* number of rungs written */
+    const char *rest; /* the part of page.html that is not written yet */
+    int rungs;        /* number of rungs that have been written */
 } ladder_page;
 
-/* Opens the output file. false: reported. */
+/* Opens the output file. False: failed, and the error has been printed. */
 bool ladder_page_open(ladder_page *page, const char *path);
 
-/* Adds the rungs of a chapter. false: reported. */
+/* Writes the rungs of a chapter. False: failed, and the error has been printed. */
 bool ladder_page_add(ladder_page *page, const ladder_report *r, const ladder_size *s);
 
-/* Writes the rest and closes the file, which is replaced only if `code` is EXIT_DONE. Returns the
- * exit code. */
+/* Writes the rest of the page and closes the file. The old file is replaced only if `code` is
+ * EXIT_DONE. Returns `code`, or another exit code if the file could not be written. */
 int ladder_page_finish(ladder_page *page, int code);
 
 #endif

@@ -16,7 +16,7 @@ static double ratio(int64_t x, int64_t y)
     return y > 0 ? (double)x / (double)y : 0;
 }
 
-/* Whether a rung was counted or timed. */
+/* Whether there are figures of a rung: the simulator's counts, or a time. */
 static bool has_figures(const ladder_report *r, const rung *x)
 {
     return x->note[0] == '\0' && (r->settings->has_counters ? x->plan != NULL : x->seconds > 0);
@@ -24,21 +24,26 @@ static bool has_figures(const ladder_report *r, const rung *x)
 
 /* ---- Counts of the simulator ------------------------------ */
 
-/* Memory traffic. cp.async reads global memory and writes shared memory, so it counts as both. */
+/* Figures of memory traffic. cp.async reads global memory and writes shared memory, so it counts as
+ * a load of global memory and as a store to shared memory. */
 typedef struct traffic {
-    double load_sectors, store_sectors; /* sectors of global memory per request */
-    double loads_per_ffma;              /* loads of global memory / FFMAs, by warps */
-    double moved;                       /* bytes in sectors / minimum traffic of the product */
-    double shared_loads_per_ffma;       /* loads of shared memory / FFMAs, by warps */
+    double load_sectors, store_sectors; /* sectors of 32 bytes of global memory per request */
+    double loads_per_ffma;              /* load requests of global memory / FFMA instructions, both
+                                           by warps */
+    double moved;                       /* bytes of all sectors accessed / bytes that the product
+                                           has to move at least */
+    double shared_loads_per_ffma;       /* load requests of shared memory / FFMA instructions, both
+                                           by warps */
     double load_wavefronts, store_wavefronts; /* wavefronts of shared memory per request */
     int64_t conflicts;
-    double barriers; /* barriers per block */
+    double barriers; /* barriers that a block waits at */
 } traffic;
 
 static traffic traffic_of(const ladder_size *s, const tgl_counters *t)
 {
     const tgl_problem *p = &s->problem;
-    const int64_t ffmas = p->m * p->n * p->k / 32; /* FFMAs by warps with all lanes active */
+    const int64_t ffmas = p->m * p->n * p->k / 32; /* FFMA instructions of warps, all of whose 32
+                                                      lanes are active */
     const int64_t loads = t->global_load_requests + t->async_copy_requests;
     const int64_t sectors = t->global_load_sectors + t->async_copy_sectors;
     return (traffic){
@@ -72,7 +77,8 @@ const char ladder_counted_columns[] =
     "wgmma_requests,wgmma_bytes,tma_load_requests,tma_load_sectors,tma_load_bytes,"
     "tma_multicast_bytes,tma_store_requests,tma_store_sectors,tma_store_bytes,mbarrier_waits";
 
-/* Opens both files before any rung runs. */
+/* Opens the CSV file and the plot, before any rung runs. False: failed, and the error has been
+ * printed. */
 static bool open_files(ladder_report *r, const char *csv_path, const char *plot_path)
 {
     if (!output_file_open(&r->csv, csv_path)) return false;
@@ -136,7 +142,7 @@ static void format_time(double seconds, char text[16])
     snprintf(text, 16, "%.*f %s", seconds * scale < 100 ? 2 : 1, seconds * scale, unit);
 }
 
-/* Prints a number. Prints "-" for 0: it stands for an unknown value, or for a count of 0. */
+/* Prints a number, or "-" for 0, which stands for an unknown value or a count of 0. */
 static void print_number(int width, int digits, double value)
 {
     if (value > 0)
@@ -210,7 +216,7 @@ static void print_columns(const ladder_report *r, const ladder_size *s)
                "% cuBLAS", "% Lt best", "max error");
 }
 
-/* Prints the table of a size. The reference and cuBLAS have no number. */
+/* Prints the table of a size. The reference and cuBLAS have no number in it. */
 static void print_size(const ladder_report *r, const ladder_size *s)
 {
     print_columns(r, s);
@@ -229,7 +235,7 @@ static void print_size(const ladder_report *r, const ladder_size *s)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-/* Writes a CSV field, which is empty if the value is not known. */
+/* Writes a CSV field with a value, or an empty field if the value is 0, which means unknown. */
 static void put_known(FILE *csv, double value, const char *format)
 {
     fputc(',', csv);
@@ -261,7 +267,8 @@ static void write_timed(const ladder_report *r, const ladder_size *s, const rung
     fprintf(csv, ",%s", truth_is_whole(s->truth) ? "" : truth_peer(s->truth));
 }
 
-/* Writes all members of tgl_counters after `size`, in the order of ladder_counted_columns. */
+/* Writes the counts: all members of tgl_counters from `blocks` on, in the order of
+ * ladder_counted_columns. */
 void ladder_report_put_counts(const ladder_report *r, const ladder_size *s, const rung *x, FILE *to)
 {
     const tgl_problem *p = &s->problem;
@@ -286,12 +293,13 @@ static void write_csv(ladder_report *r, const ladder_size *s)
             write_timed(r, s, x);
         fputc('\n', r->csv.stream);
     }
-    output_file_flush(&r->csv); /* a run that is stopped keeps the rows it has written */
+    output_file_flush(&r->csv); /* a run that is stopped keeps the rows it has written so far */
 }
 
 /* ---- Chart ----------------------------------------------------------------------------------- */
 
-/* Adds a size to the chart, without the reference, whose line would be at 0. */
+/* Adds the figures of a size to the chart. The reference is left out, because its value would be
+ * near 0. */
 static void add_to_chart(ladder_report *r, const ladder_size *s)
 {
     svg_chart *chart = &r->chart;

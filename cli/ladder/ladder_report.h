@@ -19,22 +19,26 @@ typedef struct ladder_report {
     svg_chart chart;
 } ladder_report;
 
-/* The names of the simulator's counts, as columns of the CSV file and in the page. */
+/* The names of the simulator's counts, as columns of the CSV file and in the page, separated by
+ * commas. */
 extern const char ladder_counted_columns[];
 
-/* Opens the files, unless their paths are NULL, and prints the heading. no_cublas: why cuBLAS is
- * missing. false: reported. */
+/* Opens the files whose paths are not NULL, and prints the heading. no_cublas: why cuBLAS is
+ * missing, which is printed; "": no message. False: a file cannot be opened, and the error has been
+ * printed. */
 bool ladder_report_start(ladder_report *r, const char *csv_path, const char *plot_path,
                          const char *no_cublas);
 
-/* Prints a size. The names of its rungs must stay valid until the end. */
+/* Prints the table of a size, and adds it to the CSV file and the chart. The names of its rungs
+ * must stay valid until ladder_report_finish(). */
 void ladder_report_add(ladder_report *r, const ladder_size *s);
 
-/* Writes the values of ladder_counted_columns for a rung with counts, without an end of line. */
+/* Writes the values of ladder_counted_columns for a rung that has counts, without the end of the
+ * line. */
 void ladder_report_put_counts(const ladder_report *r, const ladder_size *s, const rung *x,
                               FILE *to);
 
-/* Writes the chart and closes the files; returns an exit code. */
+/* Writes the chart and closes the files. Returns an exit code. */
 int ladder_report_finish(ladder_report *r);
 
 #endif

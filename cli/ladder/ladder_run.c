@@ -13,8 +13,9 @@
 
 enum { CALLS_MAX = 2000 };
 static const double sample_seconds = 2e-3; /* minimum duration of a sample */
-static const double rung_seconds = 0.4;    /* approximate time for the samples of a rung */
-static const double slow_seconds = 0.05;   /* a call at least this long needs no warm-up call */
+static const double rung_seconds = 0.4;    /* approximate duration of all samples of a rung */
+static const double slow_seconds = 0.05;   /* a call at least this long needs no warm-up call before
+                                              it */
 static const double warm_up_seconds = 0.1; /* duration of the calls before the first round */
 
 /* ---- Chapters -------------------------------------------------------------------------------- */
@@ -46,7 +47,8 @@ static rung *add_rung(ladder_size *s, const char *name)
     return r;
 }
 
-/* The name of a rung: the kernel's name without "ladder/"; NULL: another kernel. */
+/* The name of a rung, which is the kernel's name without "ladder/"; NULL: the kernel is not a
+ * rung. */
 static const char *rung_name(const char *kernel)
 {
     static const char prefix[] = "ladder/";
@@ -128,7 +130,7 @@ static tgl_status run_once(const rung *r, operand_set set)
     return cublas_run(r->product, set) ? TGL_OK : TGL_DRIVER;
 }
 
-/* The mean seconds of a call, over `calls` calls. */
+/* *seconds := the mean time of one of `calls` successive calls. */
 static tgl_status time_calls(ladder_size *s, const rung *r, int calls, double *seconds)
 {
     *seconds = 0;
@@ -142,11 +144,11 @@ static tgl_status time_calls(ladder_size *s, const rung *r, int calls, double *s
 
 /* ---- Checking -------------------------------------------------------------------------------- */
 
-/* Fills C with NaN, runs the rung once, and downloads the result to host memory. */
+/* Fills C with NaN, runs the rung once, and downloads the result to C, which is host memory. */
 static tgl_status run_over_nan(ladder_size *s, rung *r, void *C)
 {
     CLI_TRY(operands_forget_result(&s->operands, C));
-    s->calls = 0; /* selects the first set of operands */
+    s->calls = 0; /* so that the next call uses the first set of operands */
     CLI_TRY(time_calls(s, r, 1, &r->seconds));
     return operands_download_result(&s->operands, C);
 }
@@ -165,7 +167,8 @@ static tgl_status check_rung(ladder_size *s, rung *r, void *C)
     return status != TGL_OK ? note_failure(r, status) : TGL_OK;
 }
 
-/* Checks all rungs, cuBLAS first: its result replaces the reference for elements that have none. */
+/* Checks all rungs, cuBLAS first, so that its result serves as the reference for elements that have
+ * no other one. */
 static tgl_status check_all(ladder_size *s, void (*step)(void *, const char *), void *user)
 {
     const bool is_host = cli_device_is_host(s->settings->dev);
@@ -185,8 +188,8 @@ static tgl_status check_all(ladder_size *s, void (*step)(void *, const char *), 
 
 /* ---- Timing ---------------------------------------------------------------------------------- */
 
-/* Chooses the number of calls in a sample and the number of samples. r->seconds is the time of the
- * checked run. */
+/* Chooses the number of calls in a sample and the number of samples from r->seconds, the time of
+ * the run that was checked. */
 static tgl_status choose_samples(ladder_size *s, rung *r)
 {
     if (r->seconds < slow_seconds) {
@@ -211,7 +214,8 @@ static tgl_status warm_up(ladder_size *s, const rung *r)
     return TGL_OK;
 }
 
-/* Whether the rung is sampled in the round: its samples are spread evenly over the rounds. */
+/* Whether a rung is sampled in this round; its r->repeats samples are spread evenly over the
+ * rounds. */
 static bool takes_part(const rung *r, int round, int rounds)
 {
     return (round + 1) * r->repeats / rounds > round * r->repeats / rounds;
@@ -236,7 +240,8 @@ static tgl_status take_samples(ladder_size *s, void (*step)(void *, const char *
     return TGL_OK;
 }
 
-/* The median of (time of peer / time of r) over the rounds that have samples of both. */
+/* The median, over the rounds that have samples of both, of (time of peer / time of r); 0: there is
+ * no such round. */
 static double median_ratio(const ladder_size *s, const rung *peer, const rung *r)
 {
     double ratios[LADDER_ROUNDS_MAX];
@@ -298,6 +303,6 @@ tgl_status ladder_run(ladder_size *s, const ladder_settings *settings, const tgl
     if (status == TGL_OK) status = check_all(s, step, user);
     if (settings->timed) return status == TGL_OK ? time_all(s, step, user) : status;
     for (int i = 0; i < s->count; i++)
-        s->rungs[i].seconds = 0; /* the time of a single run is not a result */
+        s->rungs[i].seconds = 0; /* the time of a single run is not accurate enough to be printed */
     return status;
 }

@@ -7,7 +7,7 @@
 #define CLI_PAGE_FILES_H
 
 typedef struct page_file {
-    const char *name; /* "ladder/page.html", "results/h200/ladder.csv"; NULL ends the table */
+    const char *name; /* as "ladder/page.html" or "results/h200/ladder.csv"; NULL ends the table */
     const char *text; /* zero-terminated */
     unsigned long size;
 } page_file;

@@ -17,24 +17,28 @@
 #include <string.h>
 
 enum { LINES_MAX = 8, TILE = 128 };
-static const double whole_up_to = 1 << 30; /* for so many multiplications, is_whole is set */
+static const double whole_up_to = 1 << 30; /* up to this number of multiplications, every element is
+                                              computed in double precision */
 
 struct truth {
     int64_t m, n, k;
-    tgl_type type; /* type of the matrices */
-    double bound;  /* maximum error of an element */
+    tgl_type type; /* element type of the matrices */
+    double bound;  /* maximum error of an element, in the units of reference.h */
     float *A, *B;  /* converted to float */
     float *C;      /* the result that is checked */
     bool is_whole;
     double seconds;
 
-    /* The rows and columns that are computed: all rows if is_whole, else some rows and columns. */
+    /* The rows and columns of the product that are computed in double precision: all rows and no
+     * columns if is_whole, else some of both. */
     int64_t row_count, column_count;
     int64_t *rows, *columns;
-    reference_element *row_elements, *column_elements; /* row_count x n, column_count x m */
+    reference_element *row_elements, *column_elements; /* row_count x n and column_count x m
+                                                          elements */
 
-    /* The name and elements of the first right result (NULL: none yet); the Euclidean norms of A's
-     * rows and B's columns, whose products bound the elements of |A||B| (Cauchy-Schwarz). */
+    /* peer, peer_c: name and elements of the first right result (NULL: there is none yet).
+     * length_a, length_b: Euclidean norms of the rows of A and of the columns of B; by
+     * Cauchy-Schwarz their products are upper bounds of the elements of |A||B|. */
     const char *peer;
     float *peer_c;
     double *length_a, *length_b;
@@ -57,7 +61,7 @@ double truth_seconds(const truth *t)
 
 /* ---- Lines in double precision --------------------------------------------------------------- */
 
-/* Sets the value of out[i] to sum[i*step], and its magnitude to magnitude[i*step]. */
+/* Copies a row or column: out[i] gets the value sum[i*step] and the magnitude magnitude[i*step]. */
 static void keep_line(const double *sum, const double *magnitude, int64_t step, int64_t count,
                       reference_element *out)
 {
@@ -65,7 +69,7 @@ static void keep_line(const double *sum, const double *magnitude, int64_t step, 
         out[i] = (reference_element){sum[i * step], magnitude[i * step]};
 }
 
-/* Computes the rows. room: memory for two rows of the result. */
+/* Computes the rows in t->rows. room: scratch memory for 2*n doubles. */
 static void compute_rows(truth *t, double *room)
 {
     for (int64_t x = 0; x < t->row_count; x++) {
@@ -75,8 +79,9 @@ static void compute_rows(truth *t, double *room)
     }
 }
 
-/* Computes all columns in one product, with the columns of B side by side. room: memory for twice
- * as many columns of the result; gathered: for the columns of B. */
+/* Computes the columns in t->columns as one product whose second factor is these columns of B, side
+ * by side. room: scratch memory for 2*m doubles per column. gathered: scratch memory for the
+ * columns of B. */
 static void compute_columns(truth *t, double *room, float *gathered)
 {
     const int64_t count = t->column_count;
@@ -107,8 +112,8 @@ static bool compute_lines(truth *t)
     return ok;
 }
 
-/* Chooses the first line, the last one, the two at the start of the last tile, and random ones,
- * which may coincide. */
+/* Chooses LINES_MAX of `count` lines (rows or columns): the first, the last, the one where the last
+ * tile starts, the one before it, and random ones. Some may be the same. */
 static int64_t choose_lines(random_state *r, int64_t count, int64_t *lines)
 {
     const int64_t last_tile = (count - 1) / TILE * TILE;
@@ -158,7 +163,7 @@ static bool compute_lengths(truth *t)
     return true;
 }
 
-/* The elements as floats; NULL: no memory. */
+/* The elements converted to float, which the caller frees. NULL: out of memory. */
 static float *floats_of(tgl_type type, const void *elements, int64_t count)
 {
     float *to = calloc((size_t)count + 1, sizeof *to); /* never of 0 bytes */
@@ -203,7 +208,7 @@ void truth_free(truth *t)
 
 /* ---- Checking results ------------------------------------------------------------------------ */
 
-/* Compares an element with its reference. false: v->why says what is wrong. */
+/* Compares element (i, j) with its reference *e. False: it is wrong, and v->why says how. */
 static bool judge_element(const truth *t, error_summary *summary, const float *C, int64_t i,
                           int64_t j, const reference_element *e, verdict *v)
 {
@@ -234,8 +239,9 @@ static bool judge_lines(const truth *t, const float *C, verdict *v)
     return true;
 }
 
-/* Compares all elements with those of the first right result. Both results may differ from the
- * exact one by the bound, and by the rounding to their type. The comparison is false for a NaN. */
+/* Compares all elements with those of the first right result. Each of the two may differ from the
+ * exact product by the bound and by the rounding to their type. The comparison is written so that a
+ * NaN fails it. */
 static bool judge_all(const truth *t, const float *C, verdict *v)
 {
     const double unit = 2 * t->bound * 0x1p-24;
@@ -255,7 +261,8 @@ static bool judge_all(const truth *t, const float *C, verdict *v)
     return true;
 }
 
-/* Keeps a result, so that later results are compared with it. It must be finite everywhere. */
+/* Keeps a result, with which later results are compared. False: an element is not finite, and *v
+ * says so, or out of memory. */
 static bool become_peer(truth *t, const char *name, const float *C, verdict *v)
 {
     const size_t count = (size_t)(t->m * t->n);

@@ -14,29 +14,29 @@
 
 typedef struct truth truth;
 
-/* The outcome of checking one result. */
+/* The outcome of checking a result. */
 typedef struct verdict {
     bool right;
-    double max_error, rms_error; /* in units of reference.h; over `exact` elements */
-    int64_t exact;               /* elements compared with double precision */
-    char why[160];               /* what is wrong with the result */
+    double max_error, rms_error; /* in the units of reference.h, over `exact` elements */
+    int64_t exact;               /* number of elements compared with values in double precision */
+    char why[160];               /* what is wrong with the result; set if `right` is false */
 } verdict;
 
-/* Computes the reference; NULL: no memory. The operands must outlive it. */
+/* Computes the reference. The operands must outlive it. NULL: out of memory. */
 truth *truth_make(const operands *o);
 void truth_free(truth *t);
 
-/* Whether every element is computed in double precision. */
+/* Whether the reference has every element of the product in double precision. */
 bool truth_is_whole(const truth *t);
 
-/* The name of the first right result, with which elements that are not computed in double precision
- * are compared; NULL: there is none yet. */
+/* The name of the first right result, with which those elements are compared that have no value in
+ * double precision. NULL: there is none yet. */
 const char *truth_peer(const truth *t);
 
-/* The seconds that the reference took, on one thread. */
+/* The time in seconds, on one thread, to compute the reference. */
 double truth_seconds(const truth *t);
 
-/* Checks a result of the problem's type in host memory. NaN never passes. */
+/* Checks a result, which has the problem's type and is in host memory. NaN is always wrong. */
 verdict truth_judge(truth *t, const char *name, const void *result);
 
 #endif

@@ -6,7 +6,8 @@
 #define CLI_EXERCISE_FILES_H
 
 typedef struct exercise_file {
-    const char *name; /* "coalesce.cu", "solutions/coalesce_solution.cu"; NULL ends the table */
+    const char *name; /* as "coalesce.cu" or "solutions/coalesce_solution.cu"; NULL ends the
+                         table */
     const char *text; /* zero-terminated */
     unsigned long size;
 } exercise_file;

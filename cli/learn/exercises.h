@@ -23,24 +23,26 @@ enum {
     LEARN_STORES = LEARN_GLOBAL_STORE | LEARN_TMA_STORE,
 };
 
-/* What a gate measures: a count of the accesses of some kinds, divided by another count. */
+/* The figures that gates can limit. Most are a count of the accesses of some kinds divided by
+ * another count; learn_gates.c has their formulas. */
 typedef enum learn_figure {
-    SECTORS_PER_LOAD, /* of global memory */
+    SECTORS_PER_LOAD, /* sectors of global memory per load request of a warp */
     LOADED_PER_NEEDED,
-    BYTES_PER_LANE, /* bytes that a lane loads from global memory at once: 16 for float4 */
+    BYTES_PER_LANE, /* bytes that a lane loads from global memory at once; 16 for a float4 */
     CONFLICTS,
-    WAVEFRONTS_PER_FFMA, /* wavefronts of shared loads / FFMAs, by warps */
+    WAVEFRONTS_PER_FFMA, /* wavefronts of shared-memory loads / FFMA instructions of warps */
     BARRIERS_PER_BLOCK,
-    COPIED_BYTES, /* bytes copied by cp.async / all bytes loaded */
-    TMA_BYTES,    /* bytes copied by TMA / all bytes loaded */
-    TMA_STORED,   /* bytes stored by TMA / all bytes stored */
+    COPIED_BYTES, /* bytes copied by cp.async / bytes of all loads from global memory */
+    TMA_BYTES,    /* bytes loaded by TMA / bytes of all loads from global memory */
+    TMA_STORED,   /* bytes stored by TMA / bytes of all stores to global memory */
     MMA_PER_NEEDED,
     TF32_PER_NEEDED,
     WGMMA_PER_NEEDED,
     LEARN_FIGURES
 } learn_figure;
 
-/* A condition on a figure: it must be at least `limit` if at_least is set, else at most `limit`. */
+/* A condition on a figure: it must be at least `limit` or, if at_least is false, at most
+ * `limit`. */
 typedef struct learn_gate {
     learn_figure figure;
     double limit;
@@ -50,30 +52,35 @@ typedef struct learn_gate {
 enum { GATES_MAX = 3, HINTS_MAX = 3 };
 
 typedef struct exercise {
-    const char *name, *title; /* the name is also that of the kernel */
-    const char *rung;         /* rung of the ladder with the same idea; NULL: none */
+    const char *name, *title; /* `name` is also the name of the kernel */
+    const char *rung;         /* the rung of the ladder with the same idea; NULL: none */
     tgl_type type;            /* F32, or F16 with sums in FP32 */
     int block_m, block_n, threads;
-    bool is_split;      /* split-K, and the results must be the same in any order of the blocks */
-    int dynamic_shared; /* bytes per block */
-    int maps;           /* tensor maps: 2: of A and B; 3: of C, too */
-    int cluster;        /* blocks of a cluster; 0: no clusters */
-    int blocks_max;     /* blocks on the simulator, which take tiles in turn; 0: one per tile */
-    int columns;        /* columns of C; 0: any number */
-    int error_max;      /* maximum error in units of 2^-24 |A||B|; 0: only exact sums are checked */
-    int gate_m, gate_k; /* the size at which the gates are measured; n is gate_m or `columns` */
+    bool is_split;      /* whether the kernel uses split-K; its results must be the same in any
+                           order of the blocks */
+    int dynamic_shared; /* dynamic shared memory in bytes per block */
+    int maps;           /* number of tensor maps: 0; 2: of A and B; 3: of C too */
+    int cluster;        /* number of blocks in a cluster; 0: no clusters */
+    int blocks_max;     /* number of blocks on the simulator, each of which computes several tiles;
+                           0: one per tile */
+    int columns;        /* number of columns of C; 0: any */
+    int error_max;      /* maximum error in units of 2^-24 |A||B|; 0: only products with exact sums
+                           are checked */
+    int gate_m, gate_k; /* m and k of the product whose accesses the gates count; its n is gate_m,
+                           or `columns` if set */
     learn_gate gates[GATES_MAX];
     int gate_count;
     const char *hints[HINTS_MAX]; /* a question first, then more and more of the answer */
 } exercise;
 
-/* The exercises: index 0, 1, ... until NULL. */
+/* The exercise with index 0, 1, ...; NULL after the last one. */
 const exercise *exercise_at(int index);
 
-/* The exercise of this name; NULL: there is none. */
+/* The exercise with this name; NULL: there is none. */
 const exercise *exercise_find(const char *name);
 
-/* The embedded files. */
+/* The texts of an exercise's embedded files: the one that a reader starts with, and the
+ * solution. */
 const char *exercise_starter(const exercise *e);
 const char *exercise_solution(const exercise *e);
 

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sizes at which results are checked. pad: elements between the rows of each matrix. shift:
- * elements before its first one, so that it is not aligned. k = 0: there is no product, and A and B
- * must not be read. */
+/* A product that the kernel is checked with. pad: number of unused elements after each row of each
+ * matrix. shift: number of elements before its first one, which misalign it. k = 0: the kernel must
+ * not read A and B. */
 typedef struct learn_case {
     int m, n, k, pad, shift;
     double alpha, beta;
@@ -30,27 +30,28 @@ static const learn_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-/* The device, the kernel, and the matrices of the running case. */
+/* The exercise, the device, and the matrices of the product that is being computed. */
 typedef struct learner {
     const exercise *e;
     const char *file, *source, *device;
     int side; /* m, n and k of the product that is timed on a GPU */
     tgl_device *dev;
-    learn_case at; /* the size */
+    learn_case at; /* the product that is being computed */
     tgl_problem problem;
     tgl_plan *plan;
-    void *memory[3];            /* of A, B and C on the device */
-    char *host[3];              /* A, B and C on the host */
-    const char *A, *B, *C, *C0; /* first elements on the host; C0: C before the run */
+    void *memory[3];            /* allocations of A, B and C on the device */
+    char *host[3];              /* allocations of A, B and C on the host */
+    const char *A, *B, *C, *C0; /* first elements on the host; C0: a copy of C from before the
+                                   run */
 } learner;
 
-/* Whether the device counts accesses; a GPU takes times instead. */
+/* Whether the device is the simulator, which counts accesses; on a GPU, times are taken instead. */
 static bool is_simulated(const learner *l)
 {
     return strcmp(l->device, "sim") == 0;
 }
 
-/* The first element of a matrix on the device. */
+/* The address on the device of the first element of matrix `number` (0: A, 1: B, 2: C). */
 static void *operand(const learner *l, int number)
 {
     return (char *)l->memory[number] + (size_t)l->at.shift * tgl_type_size(l->e->type);
@@ -58,15 +59,15 @@ static void *operand(const learner *l, int number)
 
 /* ---- A run ----------------------------------------------------------------------------------- */
 
-/* A number from a small generator. is_exact: a multiple of 1/4 in [-1, 1]; otherwise any number in
- * [-1, 1), so that the sum depends on the order of summation. */
+/* The next number of a linear congruential generator. is_exact: a multiple of 1/4 in [-1, 1];
+ * otherwise any number in [-1, 1), so that sums depend on the order of summation. */
 static double next_element(unsigned *state, bool is_exact)
 {
     *state = *state * 1664525u + 1013904223u;
     return is_exact ? (int)((*state >> 16) % 9) * 0.25 - 1 : (double)*state / 2147483648.0 - 1;
 }
 
-/* Allocates and fills a matrix, on the host and on the device. is_nan: all elements are NaN. */
+/* Allocates matrix `number` on the host and on the device, and fills both. is_nan: with NaN. */
 static tgl_status make_matrix(learner *l, int number, int64_t elements, bool is_exact, bool is_nan)
 {
     const tgl_type type = l->e->type;
@@ -114,7 +115,8 @@ static void release_case(learner *l)
     l->A = l->B = l->C = l->C0 = NULL;
 }
 
-/* TMA copies from rows that begin at multiples of 16 bytes: 8 elements of f16. */
+/* Changes a product so that TMA can copy its matrices: every row must begin at a multiple of 16
+ * bytes, which is 8 elements of f16. */
 static void align(learn_case *c)
 {
     c->n = (c->n + 7) / 8 * 8;
@@ -123,7 +125,8 @@ static void align(learn_case *c)
     c->shift = 0;
 }
 
-/* Runs the kernel once; the plan and the matrices stay for release_case(). */
+/* Makes a plan and matrices for a product, runs the kernel once, and downloads the result. The
+ * caller calls release_case() in any case. */
 static tgl_status run_case(learner *l, const learn_case *c, bool is_exact)
 {
     l->at = *c;
@@ -141,7 +144,8 @@ static tgl_status run_case(learner *l, const learn_case *c, bool is_exact)
                         (size_t)(l->at.m * l->problem.ldc) * tgl_type_size(l->e->type), NULL);
 }
 
-/* The first line of a compiler's log that begins with a place in this file; NULL: there is none. */
+/* The first line of a compiler's log that begins with a line number in this file, as "FILE:12";
+ * NULL: there is none. */
 static const char *complaint_of(const char *log, const char *file)
 {
     const size_t length = strlen(file);
@@ -154,15 +158,15 @@ static const char *complaint_of(const char *log, const char *file)
     return NULL;
 }
 
-/* Whether the first complaint is not about the kernel but about its caller, which the simulator
- * writes. */
+/* Whether the first error in a compiler's log is not in the reader's file but in "kernel.c", the
+ * code that the simulator writes to call the kernel. */
 static bool is_of_caller(const char *log, const char *file)
 {
     const char *caller = complaint_of(log, "kernel.c"), *own = complaint_of(log, file);
     return caller != NULL && (own == NULL || caller < own);
 }
 
-/* Prints why the run of a case failed. */
+/* Prints why the run of a product failed. Always returns false. */
 static bool say_failure(const learner *l, tgl_status status)
 {
     char message[8192];
@@ -225,7 +229,8 @@ static bool check_results(learner *l)
 
 /* ---- The same sums in any order of the blocks ------------------------------------------------ */
 
-/* Runs the kernel with blocks in a random order. C: gets the result, which has no padding. */
+/* Runs the kernel on a new device that runs its blocks in a random order, determined by `seed`. C:
+ * memory for the result without padding. */
 static tgl_status run_shuffled(learner *l, const learn_case *c, int seed, char *C)
 {
     char text[16];
@@ -277,7 +282,8 @@ static bool check_gates(learner *l)
 
 /* ---- Accuracy -------------------------------------------------------------------------------- */
 
-/* The largest error of an element of C, relative to its sum of |a * b|, in units of 2^-24. */
+/* The greatest error of an element of C, relative to the sum of |a*b| of its products, in units of
+ * 2^-24. */
 static double error_of(const learner *l)
 {
     const tgl_problem *p = &l->problem;
@@ -298,7 +304,7 @@ static double error_of(const learner *l)
     return ldexp(most, 24);
 }
 
-/* Multiplies numbers with 24 bits, whose sums are not exact. */
+/* Checks the error of a product of numbers with 24 significant bits, whose sums are not exact. */
 static bool check_error(learner *l)
 {
     static const learn_case c = {64, 64, 64, 0, 0, 1, 0};
@@ -317,7 +323,8 @@ static bool check_error(learner *l)
 
 enum { TIMED_RUNS = 7 };
 
-/* *seconds := the least time of a run of the plan with the matrices of the case. */
+/* *seconds := the shortest of TIMED_RUNS runs of a plan with the matrices of the current
+ * product. */
 static tgl_status time_plan(const learner *l, tgl_plan *plan, tgl_timer *timer, double *seconds)
 {
     *seconds = INFINITY;
@@ -331,7 +338,7 @@ static tgl_status time_plan(const learner *l, tgl_plan *plan, tgl_timer *timer, 
     return TGL_OK;
 }
 
-/* The same of a product of cuBLAS. */
+/* *seconds := the shortest of TIMED_RUNS runs of a product of cuBLAS. */
 static tgl_status time_cublas(const cublas_product *x, operand_set set, tgl_timer *timer,
                               double *seconds)
 {
@@ -353,7 +360,8 @@ static void say_time(const learner *l, const char *name, double seconds)
            flops / seconds / 1e12);
 }
 
-/* Times cuBLAS with the same problem and random matrices, and says why if it cannot. */
+/* Times cuBLAS on random matrices for the same problem, and prints the time, or why there is
+ * none. */
 static tgl_status compare_cublas(const learner *l, tgl_timer *timer)
 {
     char message[1024];
@@ -393,7 +401,7 @@ static tgl_status compare_rung(learner *l, tgl_timer *timer)
     return status;
 }
 
-/* Times the kernel, the rung of the ladder that has the same idea, and cuBLAS. */
+/* Times the kernel, the rung of the ladder with the same idea, and cuBLAS, and prints the times. */
 static tgl_status compare_times(learner *l, tgl_timer *timer)
 {
     const learn_case c = {l->side, l->side, l->side, 0, 0, 1, 0};
@@ -421,7 +429,7 @@ static bool check_times(learner *l)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* What the process of a check gets. */
+/* The arguments of learn_check(), which the process of the check gets. */
 typedef struct task {
     const exercise *e;
     const char *file, *source, *device;

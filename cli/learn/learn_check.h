@@ -7,9 +7,10 @@
 
 #include "exercises.h"
 
-/* Checks the kernel in a process of its own and returns whether the exercise is solved. is_quiet:
- * prints nothing. file: its name in messages, without a slash. device: "sim", or a GPU, on which
- * times of a product of side x side x side take the place of the gates. */
+/* Checks the kernel in a process of its own, and prints the results unless is_quiet. Returns
+ * whether the exercise is solved. file: its name for messages, without a slash; source: its text.
+ * device: "sim", or a GPU, on which the kernel is timed with a product of side x side x side
+ * instead of checking the gates. */
 bool learn_check(const exercise *e, const char *file, const char *source, const char *device,
                  int side, bool is_quiet);
 

@@ -14,7 +14,7 @@ typedef struct measured {
     learn_line lines[LINES_MAX];
     int count;
     tgl_counters totals;
-    double ffmas; /* FFMAs by warps that the product needs, with all lanes active */
+    double ffmas; /* FFMA instructions of warps that the product needs, with all lanes active */
 } measured;
 
 static double count_of(const learn_line *line, size_t member)
@@ -22,7 +22,8 @@ static double count_of(const learn_line *line, size_t member)
     return (double)*(const int64_t *)(const void *)((const char *)line + member);
 }
 
-/* The sum over the lines with one of these kinds of access. */
+/* The sum of a count over all lines with accesses of these kinds. member: the offset of the count
+ * in learn_line. */
 static double sum_of(const measured *x, unsigned kinds, size_t member)
 {
     double sum = 0;
@@ -75,28 +76,32 @@ static double stored_bytes(const measured *x, unsigned kinds)
     return sum_of(x, LEARN_STORES, AT(bytes));
 }
 
-/* The number of mma.sync.m16n8k16 that the product needs: one equals 64 FFMAs of a warp. */
+/* The number of mma.sync.m16n8k16 instructions of warps that the product needs; each does the work
+ * of 64 FFMA instructions. */
 static double needed_mmas(const measured *x, unsigned kinds)
 {
     (void)kinds;
     return x->ffmas / 64;
 }
 
-/* The number of mma.sync.m16n8k8 that the product needs: one equals 32 FFMAs of a warp. */
+/* The number of mma.sync.m16n8k8 instructions (TF32) of warps that the product needs; each does the
+ * work of 32 FFMA instructions. */
 static double needed_tf32(const measured *x, unsigned kinds)
 {
     (void)kinds;
     return x->ffmas / 32;
 }
 
-/* The number of wgmma.m64n64k16 that the product needs: one equals 2048 FFMAs of a warp. */
+/* The number of wgmma.m64n64k16 instructions that the product needs; each does the work of 2048
+ * FFMA instructions of a warp. */
 static double needed_wgmmas(const measured *x, unsigned kinds)
 {
     (void)kinds;
     return x->ffmas / 2048;
 }
 
-/* A figure is the sum of a count over the lines of these kinds, divided by another count. */
+/* A figure is the sum of the count `member` over all lines with accesses of `kinds`, divided by
+ * divisor(). */
 static const struct {
     const char *name, *formula;
     unsigned kinds;
@@ -149,7 +154,7 @@ static double figure_of(const measured *x, learn_figure figure)
 
 /* ---- Gates ----------------------------------------------------------------------------------- */
 
-/* The line with the largest part of the figure; NULL: no line has one. */
+/* The source line that contributes most to the figure; NULL: no line contributes. */
 static const learn_line *costliest(const measured *x, learn_figure figure)
 {
     const learn_line *most = NULL;
@@ -186,7 +191,8 @@ static bool check_gate(const measured *x, const learn_gate *gate, const char *fi
     return ok;
 }
 
-/* Whether the counts have all loads: each element of A and B must be loaded at least once. */
+/* Whether the counts include all loads, which must load every element of A and B at least once.
+ * Prints an error if not. */
 static bool counts_all_loads(const measured *x, const exercise *e, const tgl_problem *p)
 {
     const double least = (double)((p->m * p->k + p->k * p->n) * (int64_t)tgl_type_size(e->type));

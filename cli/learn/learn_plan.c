@@ -33,7 +33,8 @@ static ladder_row row_of(const exercise *e, const char *file)
                         .cluster = e->cluster > 0 ? e->cluster : 1};
 }
 
-/* Builds the launch list of the partition *all, which is the whole product. */
+/* Builds the launch list for *all, a partition that covers the whole product, with the kernel
+ * compiled from `source`. */
 static tgl_status make_list(const tgl_partition *all, const char *file, const char *source,
                             tgl_launch_list *list)
 {

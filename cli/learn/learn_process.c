@@ -19,12 +19,14 @@
 #include <unistd.h>
 
 enum {
-    SECONDS_MAX = 9,       /* of processor time */
-    WALL_SECONDS_MAX = 30, /* a kernel may sleep, and a compiler wait for input */
+    SECONDS_MAX = 9,       /* limit of processor time */
+    WALL_SECONDS_MAX = 30, /* limit of elapsed time: a kernel may sleep, and a compiler may wait for
+                              input */
 };
 
-/* Memory that this process and the compiler may map, and bytes of a file. A check needs 0.6 GB. A
- * build with the address or the thread sanitizer maps terabytes. */
+/* MEMORY_MAX: limit in bytes of the memory that this process and the compiler may map; a check
+ * needs 0.6 GB. FILE_MAX: limit in bytes of a file. A build with the address or thread sanitizer
+ * has no limit of memory, because it maps terabytes. */
 static const rlim_t MEMORY_MAX = (rlim_t)4 << 30, FILE_MAX = (rlim_t)256 << 20;
 
 #ifndef __has_feature
@@ -39,17 +41,17 @@ enum { IS_SANITIZED = 0 };
 
 typedef struct report {
     bool is_done, is_solved;
-    void *volatile fault; /* the address of a SIGSEGV or SIGBUS */
+    void *volatile fault; /* the address that caused a SIGSEGV or SIGBUS */
 } report;
 
-static report *shared_report; /* for the signal handler */
+static report *shared_report; /* in memory that both processes share; for the signal handler */
 
 /* ---- In the new process ---------------------------------------------------------------------- */
 
 static void note_fault(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)context;
-    shared_report->fault = info->si_addr; /* SA_RESETHAND: when repeated, it ends the process */
+    shared_report->fault = info->si_addr; /* SA_RESETHAND: the second signal ends the process */
 }
 
 static void limit(int resource, rlim_t most)
@@ -74,7 +76,8 @@ static void set_limits(bool limits_memory)
     alarm(WALL_SECONDS_MAX);
 }
 
-/* Gives the signal handler a stack of its own, because the thread's stack may be full. */
+/* Installs note_fault(), which runs on a stack of its own, because the thread's stack may be
+ * full. */
 static void watch_faults(void)
 {
     static char stack[64 << 10];
@@ -114,7 +117,7 @@ static void say_fault(const char *file, const char *name)
                file, name, (unsigned long long)address);
 }
 
-/* Whether a process has used its time. */
+/* Whether the process has used up its processor time. */
 static bool is_late(const struct rusage *used)
 {
     return used->ru_utime.tv_sec + used->ru_stime.tv_sec >= SECONDS_MAX - 1;
@@ -165,7 +168,7 @@ bool learn_run(const char *file, bool limits_memory, bool is_quiet, bool (*check
     struct rusage used;
     while (wait4(child, &ended, 0, &used) < 0)
         if (errno != EINTR) return cli_fail_false("lost a process: %s", strerror(errno));
-    kill(-child, SIGKILL); /* the compiler, if the process ended before it */
+    kill(-child, SIGKILL); /* kills the compiler too, if it still runs */
     if (!shared_report->is_done && !is_quiet) say_end(file, ended, &used);
     const bool is_solved = shared_report->is_done && shared_report->is_solved;
     munmap(shared_report, sizeof(report));

@@ -63,7 +63,7 @@ const exercise *learn_exercise_of(const char *source, char *why, size_t size)
 
 /* ---- Words of the kernel --------------------------------------------------------------------- */
 
-/* The end of the comment or string that begins here; `at` itself: none begins here. */
+/* The end of the comment or string literal that begins at `at`; `at` itself: none begins there. */
 static const char *skip(const char *at)
 {
     if (at[0] == '/' && at[1] == '/') return at + strcspn(at, "\n");
@@ -78,7 +78,8 @@ static const char *skip(const char *at)
     return *at != '\0' ? at + 1 : at;
 }
 
-/* The next word at or behind `at`, outside of comments and strings; NULL: there is none. */
+/* The next word at or after `at` that is not in a comment or string literal; NULL: there is
+ * none. */
 static const char *next_word(const char *at)
 {
     while (*at != '\0') {
@@ -89,8 +90,8 @@ static const char *next_word(const char *at)
     return NULL;
 }
 
-/* Whether a word hides memory accesses from the simulator: machine code, and attributes that turn
- * off its hooks. */
+/* Whether a word hides memory accesses from the simulator: inline assembly, or an attribute that
+ * turns off the instrumentation of accesses. */
 static bool hides_accesses(const char *word, size_t length)
 {
     static const char *const parts[] = {"no_sanitize", "sanitizer_instrumentation", "__asm"};

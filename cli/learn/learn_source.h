@@ -9,19 +9,21 @@
 
 enum { HEADS_MAX = 2, HEAD_SIZE = 64 };
 
-/* The different names in lines of the form "Exercise NAME:". */
+/* The different names in lines "Exercise NAME:" of a text. */
 typedef struct learn_heads {
     char names[HEADS_MAX][HEAD_SIZE];
-    int count; /* HEADS_MAX: at least so many */
+    int count; /* number of names; HEADS_MAX: there may be more */
 } learn_heads;
 
 learn_heads learn_heads_of(const char *source);
 
-/* The exercise that the text names. NULL: none or several, and *why, of `size` bytes, says so. */
+/* The exercise that the text names. NULL: it names none or several, and *why, of `size` bytes, says
+ * so. */
 const exercise *learn_exercise_of(const char *source, char *why, size_t size);
 
-/* Why the text cannot be checked, in *why: it has words that hide accesses from the simulator, or
- * no function with the name of the exercise. false: it can. Comments and strings do not count. */
+/* Whether the text cannot be checked: it has words that hide accesses from the simulator, or no
+ * function with the name of the exercise. True: *why says which. Comments and string literals do
+ * not count. */
 bool learn_source_is_refused(const exercise *e, const char *source, char *why, size_t size);
 
 #endif

@@ -41,14 +41,15 @@ bool mm_open_files(const mm_options *o, mm_files *files)
 
 /* ---- The problem ----------------------------------------------------------------------------- */
 
-/* A or B as numpy.matmul() takes it: a batch of matrices, op() applied. */
+/* A or B as numpy.matmul() sees it: a batch of matrices, after op(). */
 typedef struct mm_factor {
     const npy_header *header;
-    bool is_vector, is_batch, is_transposed; /* is_transposed: by an option */
+    bool is_vector, is_batch, is_transposed; /* is_transposed: an option requests the transpose */
     int64_t rows, columns, batch;
 } mm_factor;
 
-/* Makes a factor. A vector is a row as the first factor, and a column as the second. */
+/* Makes a factor of an array. A vector is a row if it is the first factor, and a column if it is
+ * the second one. */
 static mm_factor factor_of(const npy_header *h, bool is_transposed, bool is_first)
 {
     mm_factor x = {.header = h, .is_transposed = is_transposed, .batch = 1};
@@ -68,7 +69,8 @@ static mm_factor factor_of(const npy_header *h, bool is_transposed, bool is_firs
     return x;
 }
 
-/* The transpose flag for a stored matrix. by_columns: the problem is column-major. */
+/* The transpose flag that makes the stored matrix op(X). by_columns: whether the problem is
+ * column-major. */
 static tgl_transpose transpose_of(const mm_factor *x, bool by_columns)
 {
     const bool is_fortran = x->header->fortran_order && x->header->dimensions == 2;
@@ -82,7 +84,8 @@ static bool has_asked_type(const char *path, tgl_type type, tgl_type asked)
                           npy_type_name(asked));
 }
 
-/* Checks that op(A) and op(B) can be multiplied. false: they cannot, which is reported. */
+/* Checks that op(A) and op(B) can be multiplied. False: they cannot, and the error has been
+ * printed. */
 static bool check_factors(const mm_options *o, const mm_factor *a, const mm_factor *b)
 {
     const tgl_type type_a = a->header->type, type_b = b->header->type;
@@ -181,7 +184,7 @@ bool mm_make_product(const mm_options *o, const mm_files *files, mm_product *x)
     return check_problem(o, files, x);
 }
 
-/* Does not overflow, because the problem was checked. */
+/* The product cannot overflow, because tgl_problem_check() has checked the problem. */
 size_t mm_result_bytes(const mm_product *x)
 {
     const tgl_problem *p = &x->problem;

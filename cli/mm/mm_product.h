@@ -10,7 +10,7 @@
 
 typedef struct mm_options {
     problem_options common;
-    const char *a, *b, *c0, *output; /* paths; c0 is NULL if not given */
+    const char *a, *b, *c0, *output; /* paths; c0 is NULL if it was not given */
     double alpha, beta;
     bool has_beta;
 } mm_options;
@@ -19,21 +19,22 @@ typedef struct mm_files {
     array_file a, b, c0; /* c0 is all zeros if it was not given */
 } mm_files;
 
-/* The product: the problem, and the shape of C in NumPy. */
+/* The problem, and the type, shape and order of its result as a NumPy array. */
 typedef struct mm_product {
     tgl_problem problem;
     npy_header result;
 } mm_product;
 
-/* Whether the path is "-"; false for NULL. */
+/* Whether the path is "-", which means standard input; 0 for NULL. */
 int mm_is_stdin(const char *path);
 
-/* Opens the files. false: reported, and no file is open. */
+/* Opens the files. False: failed, the error has been printed, and no file is open. */
 bool mm_open_files(const mm_options *o, mm_files *files);
 void mm_close_files(mm_files *files);
 
-/* Makes the product of the files and options, with the rules of numpy.matmul(). false: they do not
- * match, which is reported. */
+/* mm_make_product(): makes the problem from the files and options, by the rules of numpy.matmul();
+ * false: they do not fit together, and the error has been printed. mm_result_bytes(): the size of
+ * the result in bytes. */
 bool mm_make_product(const mm_options *o, const mm_files *files, mm_product *x);
 size_t mm_result_bytes(const mm_product *x);
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 /* Columns: name; bytes of a number; bits of the fraction; exponent of the smallest normal number.
- * The exponent of the greatest number is 1 minus that of the smallest. Integer types: 0, 0.
- * has_no_inf: only the greatest code is not a number; `saturates`: greater numbers become the
- * greatest one. */
+ * The exponent of the greatest number is 1 minus that of the smallest one. Integer types have 0 and
+ * 0. has_no_inf: the type has no infinities, and only its greatest code is NaN, so its greatest
+ * exponent is 1 higher. saturates: numbers beyond the greatest one are rounded to it. */
 static const struct format {
     const char *name;
     int size, fraction, least;
@@ -30,7 +30,7 @@ static const struct format {
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-/* A double: 11 bits of exponent with a bias of 1023, 52 bits of fraction. */
+/* The format of a double: 11 bits of exponent with a bias of 1023, 52 bits of fraction. */
 enum { DOUBLE_FRACTION = 52, DOUBLE_BIAS = 1023, DOUBLE_SPECIAL = 0x7ff };
 static const uint64_t hidden_bit = UINT64_C(1) << DOUBLE_FRACTION;
 
@@ -129,7 +129,7 @@ static double double_of(uint64_t bits)
     return x;
 }
 
-/* significand * 2^-shift, rounded to nearest, ties to even. shift is at least 1. */
+/* significand * 2^-shift, rounded to the nearest integer, ties to even. shift is at least 1. */
 static uint64_t shift_rounded(uint64_t significand, int shift)
 {
     if (shift > DOUBLE_FRACTION + 1) return 0; /* less than half a unit in the last place */
@@ -138,15 +138,16 @@ static uint64_t shift_rounded(uint64_t significand, int shift)
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
 }
 
-/* The code of infinity: its exponent is one above that of the greatest number. If there is none,
- * the code of NaN. */
+/* The code of infinity, whose exponent is one above that of the greatest number; for a type without
+ * infinities, the code of NaN. */
 static uint64_t infinity_code(const struct format *f)
 {
     if (f->has_no_inf) return (UINT64_C(1) << (8 * f->size - 1)) - 1;
     return (uint64_t)(3 - 2 * f->least) << f->fraction;
 }
 
-/* The code of |x|, a finite double. A carry out of the fraction adds 1 to the exponent. */
+/* The code of |x| for a finite double x, given its bits without the sign. A carry out of the
+ * fraction correctly adds 1 to the exponent. */
 static uint64_t encode_finite(const struct format *f, uint64_t magnitude)
 {
     const int exponent = (int)(magnitude >> DOUBLE_FRACTION) - DOUBLE_BIAS;
@@ -236,7 +237,7 @@ void element_set(tgl_type type, void *elements, int64_t at, double x)
     }
 }
 
-/* Rounds to an integer of the type. A NaN becomes the least one, because fmax() ignores NaN. */
+/* Rounds x to an integer of the type. A NaN becomes the least one, because fmax() ignores NaN. */
 static double round_to_integer(tgl_type type, double x)
 {
     return nearbyint(fmin(fmax(x, -element_scale(type)), element_greatest(type)));
@@ -250,11 +251,11 @@ double element_round(tgl_type type, double x)
     return decode(&formats[type], encode(&formats[type], x));
 }
 
-enum { BLOCK_WORDS = 512 }; /* words that are searched at a time */
+enum { BLOCK_WORDS = 512 }; /* number of words that are searched at a time */
 
-/* Whether all elements of a block are finite. A word holds one element or several. The exponent of
- * an infinity or a NaN has all bits set: adding 1 to the exponent then carries into the bit of the
- * sign, which was cleared before. */
+/* Whether all elements of a block are finite. A word holds one or several elements. An infinity or
+ * NaN has an exponent of all ones, so adding 1 to the exponent carries into the sign bit, which has
+ * been cleared before. */
 static bool block_is_finite(tgl_type type, const char *block)
 {
     const uint64_t element = UINT64_MAX >> (64 - 8 * formats[type].size);
@@ -283,7 +284,8 @@ int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t cou
     return at;
 }
 
-/* A loop for each type, because tests read every row and column of a product many times. */
+/* Has a loop of its own for common types, because tests read every row and column of a product many
+ * times. */
 void element_read(tgl_type type, const void *elements, int64_t first, int64_t step, int64_t count,
                   double *out)
 {

@@ -26,59 +26,62 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether this module supports the type. The functions below need a type that it supports. */
+/* Whether this module supports the type. All functions below, except element_type_name(), need a
+ * type that it supports. */
 bool element_is_known(tgl_type type);
 
-/* The name of a type: "f32"; "?" for a type that is not supported. */
+/* The name of the type, such as "f32"; "?" if it is not supported. */
 const char *element_type_name(tgl_type type);
 
-/* *type := the type of this name; false: there is none. */
+/* *type := the type with this name. False: there is none. */
 bool element_type_of(const char *name, tgl_type *type);
 
-/* The numbers of an element: 2 if the type is complex, else 1. */
+/* The number of numbers in an element: 2 if the type is complex, else 1. */
 int element_parts(tgl_type type);
 
-/* Whether the type is an integer type. Sums and products of integers are exact modulo 2^32. */
+/* Whether this is an integer type. Its sums and products are exact modulo 2^32. */
 bool element_is_integer(tgl_type type);
 
-/* The type that sums of products are accumulated in: f64 for f64, i32 for integers, the type itself
- * if it is complex, else f32. */
+/* The type in which sums of products are accumulated: f64 for f64, i32 for integers, the type
+ * itself if it is complex, else f32. */
 tgl_type element_accumulator(tgl_type type);
 
-/* The unit roundoff: 2^-24 for f32; 0 for integers. */
+/* The unit roundoff of the type: 2^-24 for f32; 0 for integers. */
 double element_unit(tgl_type type);
 
-/* The factor by which random numbers in (-1, 1) become numbers of the type: 1 for floating point;
+/* The factor that maps random numbers in (-1, 1) to the range of the type: 1 for floating point;
  * for integers the negated least integer (128 for i8), so that all integers occur. */
 double element_scale(tgl_type type);
 
-/* The smallest positive number of a type, which is denormal; below: the smallest positive normal
- * number, and the greatest number. For integers the first two are 1. */
+/* element_smallest(): the smallest positive number of the type, which is denormal.
+ * element_least_normal(): its smallest positive normal number. element_greatest(): its greatest
+ * number. For integers the first two are 1. */
 double element_smallest(tgl_type type);
 double element_least_normal(tgl_type type);
 double element_greatest(tgl_type type);
 
-/* Half the distance between neighbouring numbers of the type around x, which is finite. This is the
+/* Half the distance between the numbers of the type around x, which must be finite. This is the
  * maximum error of rounding x to the type. */
 double element_half_ulp(tgl_type type, double x);
 
-/* Element number `at`. Every number of these types is a double. */
+/* Number `at` of the array, as a double, which represents the numbers of all these types
+ * exactly. */
 double element_get(tgl_type type, const void *elements, int64_t at);
 
-/* Stores x, rounded to nearest, ties to even. Overflow gives an infinity, in e4m3 and e5m2 the
- * largest finite number, NaN a quiet NaN. Integers
- * have neither: overflow gives the nearest integer of the type, NaN the least one. Padding is
- * filled with NaN; a kernel that reads it computes a wrong result. */
+/* Stores x as number `at`, rounded to nearest, ties to even. Overflow gives an infinity, but for
+ * e4m3 and e5m2 the greatest number; NaN gives a quiet NaN. Of integer types, overflow gives the
+ * nearest integer of the type, and NaN the least one. Tests fill padding with NaN, so that a kernel
+ * that reads it computes a wrong result. */
 void element_set(tgl_type type, void *elements, int64_t at, double x);
 
 /* x rounded to the type. */
 double element_round(tgl_type type, double x);
 
-/* The index of the first of `count` elements that is an infinity or a NaN; `count` if there is
- * none, as for integers. About as fast as memory. */
+/* The index of the first of `count` numbers that is an infinity or NaN; `count`: there is none, as
+ * always for integers. About as fast as the memory delivers the numbers. */
 int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t count);
 
-/* out[i] := element first + i*step, for 0 <= i < count. */
+/* out[i] := number (first + i*step) of the array, for 0 <= i < count. */
 void element_read(tgl_type type, const void *elements, int64_t first, int64_t step, int64_t count,
                   double *out);
 

@@ -75,8 +75,8 @@ static double special_or_symmetric(random_state *r, double probability)
     return symmetric(r);
 }
 
-/* Draws an element of a kind whose elements are independent. parameter: phi of WIDE, the scale of
- * DENORMAL, the probability of a special value in NON_FINITE. */
+/* Draws a number of a kind whose numbers are independent of each other. parameter: phi for WIDE,
+ * the scale for DENORMAL, the probability of a special value for NON_FINITE. */
 static double draw_element(random_state *r, inputs kind, double parameter)
 {
     switch (kind) {
@@ -101,11 +101,12 @@ static double draw_element(random_state *r, inputs kind, double parameter)
     return symmetric(r);
 }
 
-/* Rounds x to the type. A number beyond its range becomes the greatest number. */
+/* Rounds x to the type. A finite number beyond the range becomes the greatest number with its
+ * sign. */
 static double fit_to_type(tgl_type type, double x)
 {
     const double greatest = element_greatest(type);
-    if (element_is_integer(type)) return element_round(type, x); /* the least: -greatest - 1 */
+    if (element_is_integer(type)) return element_round(type, x); /* limits x to the range too */
     if (isfinite(x) && fabs(x) > greatest) return copysign(greatest, x);
     return element_round(type, x);
 }
@@ -117,7 +118,7 @@ static void fill(random_state *r, inputs kind, double parameter, tgl_type type, 
         X[i] = fit_to_type(type, element_scale(type) * draw_element(r, kind, parameter));
 }
 
-/* Makes the products in the second half of k nearly the negatives of those in the first half. */
+/* Makes the products of the second half of k nearly the negatives of those of the first half. */
 static void pair_up(random_state *r, tgl_type type, int64_t m, int64_t n, int64_t k, double *A,
                     double *B)
 {
@@ -131,8 +132,8 @@ static void pair_up(random_state *r, tgl_type type, int64_t m, int64_t n, int64_
     }
 }
 
-/* Draws the scales of A and B for DENORMAL: either A is denormal and the products are not, or the
- * products are denormal. Nothing overflows: the greatest f16 is just below 2^16. */
+/* Draws the scales of A and B for DENORMAL: either A is denormal but the products are not, or the
+ * products are denormal. Nothing overflows; f16, with the smallest range, ends just below 2^16. */
 static void draw_denormal_scales(random_state *r, tgl_type type, double *of_a, double *of_b)
 {
     const int least = ilogb(element_least_normal(type)), room = least == -14 ? 10 : 40;

@@ -9,9 +9,9 @@
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-enum { STRIP = 128 }; /* columns, or products, that are computed at a time */
+enum { STRIP = 128 }; /* number of columns, or of terms of a sum, that are computed at a time */
 
-/* The low 32 bits of an integer x, in two's complement. */
+/* The low 32 bits, in two's complement, of x, which must be an integer. */
 static uint32_t wrapped_bits(long double x)
 {
     return (uint32_t)(int64_t)x;
@@ -22,7 +22,8 @@ static long double wrap(long double x)
     return (int32_t)wrapped_bits(x);
 }
 
-/* alpha*sum + beta*c modulo 2^32. In long double the products are not exact on every machine. */
+/* alpha*sum + beta*c modulo 2^32. It is computed in integers, because long double does not
+ * represent such products exactly on every machine. */
 static long double finish_integers(double alpha, long double sum, double beta, double c)
 {
     return (int32_t)(wrapped_bits(alpha) * wrapped_bits(sum) +
@@ -46,7 +47,7 @@ reference_element reference_finish(tgl_type type, double alpha, reference_elemen
     return e;
 }
 
-/* Sums products in double for `width` columns, at most STRIP. */
+/* Computes `width` columns, at most STRIP, of a row of the product in double. */
 static void sum_in_double(int64_t width, int64_t k, const double *a, const double *B, int64_t ldb,
                           reference_element *out)
 {
@@ -61,8 +62,9 @@ static void sum_in_double(int64_t width, int64_t k, const double *a, const doubl
         out[j] = (reference_element){sum[j], magnitude[j]};
 }
 
-/* Lists the columns j < width for which a and column j of B contain neither Inf nor NaN; returns
- * their number. out: the sums in double; a finite magnitude shows this without a search. */
+/* Lists the columns j < width for which neither a nor column j of B contains Inf or NaN. Returns
+ * how many there are. out: the sums in double; if a magnitude is finite, its column need not be
+ * searched. */
 static int list_finite(int64_t width, int64_t k, const double *a, const double *B, int64_t ldb,
                        const reference_element *out, int64_t list[STRIP])
 {
@@ -79,8 +81,9 @@ static int list_finite(int64_t width, int64_t k, const double *a, const double *
     return count;
 }
 
-/* Sums products in long double. Columns with Inf or NaN keep their sums in double: x87 arithmetic
- * with such values takes some hundred cycles an operation on Intel processors. */
+/* Computes `width` columns of a row of the product in long double. Columns with Inf or NaN keep
+ * their sums in double, because x87 arithmetic with such values takes some hundred cycles per
+ * operation on Intel processors. */
 static void sum_in_long_double(int64_t width, int64_t k, const double *a, const double *B,
                                int64_t ldb, reference_element *out)
 {
@@ -101,7 +104,7 @@ static void sum_in_long_double(int64_t width, int64_t k, const double *a, const 
 void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const double *a,
                    const double *B, double beta, const double *c, reference_element *out)
 {
-    if (alpha == 0) k = 0; /* neither a nor B is read */
+    if (alpha == 0) k = 0; /* so that neither a nor B is read */
     for (int64_t start = 0; start < n; start += STRIP) {
         const int64_t width = n - start < STRIP ? n - start : STRIP;
         if (type != TGL_F64 && type != TGL_C128)
@@ -113,7 +116,8 @@ void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const doub
         out[j] = reference_finish(type, alpha, out[j], k, beta, beta != 0 ? c[j] : 0);
 }
 
-/* The magnitude with which a factor counts in an alignment: |x|, but at least `least` unless 0. */
+/* The size with which a factor counts when a tensor core aligns products: |x|, but at least
+ * `least`, except for 0. */
 static double aligned_size(double x, double least)
 {
     return x == 0 ? 0 : fmax(fabs(x), least);
@@ -182,7 +186,7 @@ reference_complex reference_complex_dot(int64_t k, tgl_type type, const void *a,
     };
 }
 
-/* x*y, x being a factor of the caller. */
+/* x*y, where x is a number without error. */
 static reference_element times(double x, reference_element y)
 {
     return (reference_element){x * y.value, fabs(x) * y.magnitude};
@@ -227,14 +231,14 @@ long double reference_activation(tgl_activation activation, long double x)
 
 void reference_saturate(tgl_type accumulator, reference_element *x)
 {
-    if (element_is_integer(accumulator)) return; /* sums of integers wrap, and are never infinite */
+    if (element_is_integer(accumulator)) return; /* integer sums wrap and are never infinite */
     if (fabsl(x->value) > element_greatest(accumulator)) x->value = copysignl(INFINITY, x->value);
     if (isinf(x->value)) x->magnitude = 0;
 }
 
-/* The new magnitude covers the error of the argument, which grows by less than 2, the maximum slope
- * of an activation, and the activation's own rounding errors, which are in proportion to its
- * argument and value. */
+/* The new magnitude covers two errors: that of the activation's argument, which an activation
+ * enlarges at most by its maximum slope, below 2; and the activation's own rounding errors, which
+ * are in proportion to its argument and its value. */
 void reference_epilogue(tgl_type accumulator, const tgl_epilogue *epilogue, long double bias,
                         long double residual, reference_element *x)
 {
@@ -293,8 +297,8 @@ double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k)
     return count * TERMS * 0x1p-13 / 0x1p-24;
 }
 
-/* The sum of k products of random signs is about sqrt(k) times as large as one product. A partial
- * sum more than 4 times larger than that is very rare. */
+/* A sum of k products with random signs is about sqrt(k) times as large as one product; partial
+ * sums more than 4 times as large as that are very rare. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k)
 {
     enum { ROUNDINGS = 4 };
@@ -303,15 +307,15 @@ double error_of_rounded_sums(tgl_type type_d, int64_t k)
     return ROUNDINGS * 4 / sqrt((double)k) * element_unit(type_d) / element_unit(accumulator);
 }
 
-/* The error of rounding to D's type, for a result d that should be near x. */
+/* The maximum error of rounding to D's type, for a result d that should be near x. */
 static long double rounding_error(tgl_type type_d, double d, long double x)
 {
     if (element_accumulator(type_d) == type_d) return 0;
     return element_half_ulp(type_d, fmax(fabs(d), (double)fabsl(x)));
 }
 
-/* The error e of an element. Near the end of D's range both an infinity and the greatest number are
- * right. */
+/* The error e of an element, as reference.h defines it. Near the end of the range of D's type, both
+ * an infinity and the greatest number are right. */
 static double element_error(tgl_type type_d, double d, const reference_element *r, double bound)
 {
     if (element_is_integer(type_d)) return d == (double)r->value ? 0 : INFINITY;
