@@ -273,7 +273,7 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
             code = cli_fail_plan(settings->dev, shape, status);
         contest_release(&t);
         done += cost(settings, &s->problems[i]);
-        /* With these two statuses every other shape would fail too. */
+        /* With TGL_UNKNOWN_KERNEL or TGL_DEVICE_LOST every other shape would fail too. */
         if (status == TGL_UNKNOWN_KERNEL || status == TGL_DEVICE_LOST) break;
     }
     return code;

@@ -263,8 +263,8 @@ static int multiply_planned(tgl_device *dev, const mm_product *x, const tgl_plan
     int code = status != TGL_OK ? cli_fail_status(status) : write_product(dev, x, memory.C, output);
     release_memory(dev, &memory);
     if (code != EXIT_DONE) return code;
-    /* If the product is not written to a file under a temporary name, it may go to standard output,
-     * so the report goes to standard error. */
+    /* If output->temporary is NULL, the product may go to standard output. The report then goes to
+     * standard error. */
     FILE *report = output->temporary != NULL ? stdout : stderr;
     print_report(report, dev, &x->problem, plan, seconds);
     if (fflush(report) != 0 || ferror(report)) return fail_to_report(report, o->output);

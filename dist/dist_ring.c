@@ -48,7 +48,7 @@ static chunk chunk_of(const tgl_dist_plan *plan, int owner, int64_t index)
     return c;
 }
 
-/* The size of C along the other axis than that of the ring. */
+/* The size of C along the axis that the ring does not divide. */
 static int64_t across(const tgl_dist_plan *plan)
 {
     return dist_task_extent(&plan->task, dist_ring_axis(&plan->task) == AXIS_M ? AXIS_N : AXIS_M);

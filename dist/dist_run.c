@@ -86,8 +86,8 @@ static tgl_status finish_operand(run *r, int operand, int64_t step)
                                                 step, r->matrix[operand], target));
 }
 
-/* Calls move() for those of A and B that have another panel in each step (looping), or for the
- * others, which move once before step 0. */
+/* Calls move() for A and for B if they have a new panel in each step. looping = false: calls it for
+ * those of A and B that move only once, before step 0. */
 static tgl_status move_operands(run *r, tgl_status (*move)(run *, int, int64_t), bool looping,
                                 int64_t step)
 {

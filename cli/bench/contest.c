@@ -115,8 +115,8 @@ static reference_element apply_epilogue(const contest *t, const contest_check *c
 }
 
 /* The greatest error, in the units of reference.h, that an element of this contestant's result may
- * have. A peer (another library) computes in the arithmetic of the problem's compute mode, as
- * Tegula does, and may also round partial sums to the type of the result. */
+ * have. All contestants compute in the arithmetic of the problem's compute mode. A peer (another
+ * library) may also round partial sums to the type of the result. */
 static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 {
     const tgl_problem *p = &t->problem;
@@ -287,10 +287,10 @@ static tgl_status time_all(contest *t)
     return TGL_OK;
 }
 
-/* Raises the run's best FMA rate if a new sample is higher, and copies it to t->fma. Other programs
- * can only slow the measured loop, so the best sample is the most accurate. Samples are taken
- * before and after each shape. On a GPU, which other programs seldom use, the samples before the
- * first shape suffice; one sample takes longer there than all other measurements of a shape. */
+/* Raises the run's best FMA rate (*best) if a new sample is higher, and copies it to t->fma. Other
+ * programs can only slow the measured loop, so the best sample is the most accurate one. Samples
+ * are taken before and after each shape. On a GPU only the first shape's samples are taken: other
+ * programs seldom use it, and one sample takes longer than all other measurements of a shape. */
 static void measure_ceiling(contest *t)
 {
     if (element_is_integer(t->problem.type_a)) return; /* no FMA rate of integers is measured */

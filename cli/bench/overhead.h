@@ -8,8 +8,8 @@
 #include "tegula/tegula.h"
 
 /* Prints the host time, in microseconds, of a call of tgl_plan_run() and of tgl_gemm(). On a CUDA
- * device it prints them again with the device's context current on the thread, and that of a call
- * of cuBLAS, if cuBLAS is installed. Returns an exit code. */
+ * device with cuBLAS it then makes the device's context current on the thread, and prints both
+ * again with the time of a call of cuBLAS. Returns an exit code. */
 int overhead_measure(tgl_device *dev);
 
 #endif

@@ -18,8 +18,8 @@ typedef struct stopwatch {
 tgl_status stopwatch_make(stopwatch *w, const operands *o);
 void stopwatch_release(stopwatch *w);
 
-/* After one warm-up run, runs the plan often enough to take at least about `least` seconds, and
- * sets *seconds to the mean time of a run. */
+/* Runs the plan once for warming up, then several times, for about `least` seconds or longer.
+ * *seconds := the mean time of these runs. */
 tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, double *seconds);
 
 /* *seconds := the median of `samples` results of stopwatch_run(). samples is at most 31. */

@@ -118,9 +118,9 @@ static tgl_status fill_inputs(const accuracy_run *run, trial *t)
 }
 
 /* Element (i, j) of product b, computed by a sequential loop over k of fused multiply-adds in the
- * accumulation type. For f32, a fused multiply-add is emulated: the product of two floats is exact
- * in double, so adding it in double and then rounding to float gives the same result, unless the
- * addition in double rounds to the midpoint of two floats. */
+ * accumulation type. For f32 each fused multiply-add is emulated by (float)(sum + x * y) in double,
+ * where x * y is exact. The result differs from a fused one only if the sum in double rounds to the
+ * midpoint of two floats. */
 static double sequential_sum(const trial *t, int64_t b, int64_t i, int64_t j)
 {
     const operands *o = &t->operands;

@@ -127,10 +127,9 @@ static tgl_status multiply_by_all(const class_settings *s, trial *t)
     return status;
 }
 
-/* Computes row i of FFMA's result. A fused multiply-add is emulated: the product of two floats is
- * exact in double, so adding it in double and then rounding to float gives the same result, unless
- * the addition in double rounds to the midpoint of two floats. sums: scratch memory for n
- * doubles. */
+/* Computes row i of FFMA's result. A fused multiply-add is emulated by (float)(sum + x * y) in
+ * double, where x * y is exact. The result differs from a fused one only if the sum in double
+ * rounds to the midpoint of two floats. sums: scratch memory for n doubles. */
 static void run_ffma(trial *t, int64_t i, const double *a, const double *c, double *sums)
 {
     const class_inputs *x = &t->x;

@@ -12,7 +12,7 @@
 
 enum { RUNS = 10, WORKSPACE_GUARD = 256, WORKSPACE_NOISE = 1 << 20 };
 
-/* The byte that fills the guard after a workspace and, before a run, the beginning of the
+/* The byte that fills the guard after a workspace. Before a run it also fills the beginning of the
  * workspace, because a plan must not rely on zeros there. */
 enum { GUARD_BYTE = 0xa5 };
 

@@ -72,8 +72,8 @@ static void scale_both(class_inputs *x, int exponent)
 }
 
 /* A := A*S and B := S^-1*B, where S is a diagonal matrix of powers of two from 2^-exponent to
- * 2^exponent. The products are as large as without S, but each row of A and column of B has
- * elements of very different size, which defeats fixed-point schemes. */
+ * 2^exponent. The products are as large as without S. But the elements of a row of A, or of a
+ * column of B, have very different sizes, which defeats fixed-point schemes. */
 static void scale_depth(class_inputs *x, int exponent)
 {
     for (int64_t p = 0; p < x->k; p++) {
@@ -183,8 +183,8 @@ static void identity(class_inputs *x, int unused)
         x->B[i] = i / x->n == i % x->n ? 1 : 0;
 }
 
-/* Row i of A is 0 except for a 1 in column 7*i mod k, so that row i of the product equals row 7*i
- * mod k of B. */
+/* A[i][7*i mod k] = 1, and all other elements of A are 0: row i of the product equals row 7*i mod k
+ * of B. */
 static void one_hot(class_inputs *x, int unused)
 {
     (void)unused;
@@ -283,9 +283,9 @@ enum {
     COL = 5, /* the row and the column of a panel that are changed */
 };
 
-/* In each panel, row ROW of A becomes 1 except for `count` small elements, and column COL of B
- * becomes 0 wherever that row is 1. The element of the product at their crossing is therefore the
- * sum of the products of the small elements. */
+/* In each panel, row ROW of A becomes 1 except for `count` small elements. Column COL of B becomes
+ * 0 wherever that row is 1. The element of the product at their crossing is therefore the sum of
+ * the products of the small elements. */
 static void meet_small_ones(class_inputs *x, int count)
 {
     const int64_t step = x->k / count > 1 ? x->k / count : 1;
@@ -298,9 +298,9 @@ static void meet_small_ones(class_inputs *x, int count)
     }
 }
 
-/* Like meet_small_ones(), but the elements of the columns of B are scaled by 2^SMALLER, except for
- * a 1 at k = 0, so that small elements of A meet small elements of B. The 1 meets a 0 of A, and
- * adds nothing. */
+/* Like meet_small_ones(), but the columns COL of B are scaled by 2^SMALLER, so that small elements
+ * of A meet small elements of B. At k = 0 these columns have a 1, which meets a 0 of A and adds
+ * nothing. */
 static void both_are_small(class_inputs *x, int count)
 {
     meet_small_ones(x, count);
@@ -311,11 +311,11 @@ static void both_are_small(class_inputs *x, int count)
         *a_at(x, row, 0) = 0;
 }
 
-/* Along k, the first of each 16 elements of A is 1 and the second is 0; of B the first is 0 and the
- * second is 1. All other elements are scaled by 2^exponent, within the range of two words. Tensor
- * cores align products to the largest exponent among them. If the zeros counted there, each with
- * the exponent of the 1 that it is multiplied by, the other products would be truncated to few bits
- * or to 0. */
+/* Along k, the first of each 16 elements of A is 1 and the second is 0. Of each 16 elements of B,
+ * the first is 0 and the second is 1. All other elements are scaled by 2^exponent, within the range
+ * of two words. Tensor cores align products to the largest exponent among them. If the products 1 *
+ * 0 counted with the exponent of the 1, the other products would be truncated to few bits or to
+ * 0. */
 static void zeros_beside_small(class_inputs *x, int exponent)
 {
     enum { STEP = 16 }; /* K of a wgmma instruction */

@@ -85,9 +85,9 @@ int cli_finish(int code);
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-/* Opens a device. threads: number of host threads; 0: the device's default. NULL: failed, the error
- * has been printed, and *code is EXIT_MISUSE if `name` is not the name of a device, EXIT_FAILED if
- * this machine does not have the device. */
+/* Opens a device. threads: number of host threads; 0: the device's default. NULL: failed, and the
+ * error has been printed. *code is then EXIT_MISUSE if there is no device of this name, and
+ * EXIT_FAILED if this machine does not have the device. */
 tgl_device *cli_open_device(const char *name, int threads, int *code);
 
 /* Prints a warning if the cpu device uses more threads than the machine has processors. */

@@ -54,7 +54,8 @@ bool kernel_has_option(const char *kernel, const char *options)
     const tgl_plan_options plan = {.size = sizeof plan, .kernel = string};
     if (chip == NULL) return false;
     snprintf(string, sizeof string, "%.*s:%s", (int)name_length(kernel), kernel, options);
-    /* With any other error the kernel has the options, but does not support this problem. */
+    /* TGL_BAD_ARGUMENT and TGL_UNKNOWN_KERNEL mean that the kernel lacks the options. Any other
+     * failure means that it has them, but does not support this problem. */
     const tgl_status status = tgl_chip_explain(chip, &problem, &plan, NULL, 0, NULL);
     return status != TGL_BAD_ARGUMENT && status != TGL_UNKNOWN_KERNEL;
 }

@@ -17,8 +17,8 @@ void cli_set_command(const char *name)
     command_name = name;
 }
 
-/* Prints a text on stderr with control characters replaced by '?', because those in a file name or
- * a log could be commands to the terminal. */
+/* Prints a text on stderr with control characters replaced by '?'. Control characters in a file
+ * name or a log could be commands to the terminal. */
 static void print_printable(const char *text)
 {
     for (; *text != '\0'; text++) {

@@ -65,8 +65,8 @@ static double cache_bytes(const tgl_device *dev)
     return bytes > 0 ? bytes : 256e6;
 }
 
-/* Chooses the number of sets so that, between two uses of a set, the calls with the other sets
- * access at least twice as many bytes as the L2 cache holds. */
+/* Chooses the number of sets. Between two uses of a set, calls use all other sets, which must have
+ * at least twice as many bytes as the L2 cache. */
 static int choose_sets(const operands *o)
 {
     const double set = (double)o->step_a + (double)o->step_b + (double)o->step_c;

@@ -22,7 +22,7 @@ typedef struct bench_part {
     tgl_type type;
     int64_t rows, columns; /* of this rank's part */
     char *host;            /* the elements of this rank, tight and row-major, in host memory */
-    void *memory;          /* the same in device memory; on the cpu device it is `host` */
+    void *memory;          /* a copy of `host` in device memory; on the cpu device `host` itself */
 } bench_part;
 
 typedef struct bench {
@@ -35,7 +35,7 @@ typedef struct bench {
 
 enum { ROWS = 61 }; /* A and B repeat after so many rows, so that large ones are made by copying */
 
-/* A pseudorandom element of A (salt 1) or B (salt 2), an integer from -1 to 2 that depends only on
+/* A pseudorandom element of A (salt 1) or B (salt 2): an integer from -1 to 2. It depends only on
  * its place in the whole matrix. */
 static int element_at(int64_t row, int64_t column, unsigned salt)
 {

@@ -86,9 +86,9 @@ static bool copy_elements(array_file *file, message_buffer message)
     return true;
 }
 
-/* Copies a batch in Fortran order to file->copied in C order. Element (b, i, j) of the batch has
- * the index b + B*(i + R*j), where B is the number of matrices and R their number of rows: elements
- * of one matrix are never adjacent, which no leading dimension can describe. */
+/* Copies a batch in Fortran order to file->copied in C order. With B matrices of R rows, element
+ * (b, i, j) of the batch has the index b + B*(i + R*j). No leading dimension describes this,
+ * because elements of one matrix are never adjacent. */
 static bool reorder(array_file *file, message_buffer message)
 {
     npy_header *h = &file->header;

@@ -158,8 +158,8 @@ static const char *complaint_of(const char *log, const char *file)
     return NULL;
 }
 
-/* Whether the first error in a compiler's log is not in the reader's file but in "kernel.c", the
- * code that the simulator writes to call the kernel. */
+/* Whether the first error in a compiler's log is in "kernel.c", which is code that the simulator
+ * writes to call the kernel, and not in the reader's file. */
 static bool is_of_caller(const char *log, const char *file)
 {
     const char *caller = complaint_of(log, "kernel.c"), *own = complaint_of(log, file);

@@ -253,9 +253,9 @@ double element_round(tgl_type type, double x)
 
 enum { BLOCK_WORDS = 512 }; /* number of words that are searched at a time */
 
-/* Whether all elements of a block are finite. A word holds one or several elements. An infinity or
- * NaN has an exponent of all ones, so adding 1 to the exponent carries into the sign bit, which has
- * been cleared before. */
+/* Whether all elements of a block are finite. A word holds one or several elements, whose sign bits
+ * are cleared. The exponent of an infinity or NaN is all ones, so adding 1 to it carries into the
+ * sign bit. */
 static bool block_is_finite(tgl_type type, const char *block)
 {
     const uint64_t element = UINT64_MAX >> (64 - 8 * formats[type].size);

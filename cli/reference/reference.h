@@ -114,8 +114,8 @@ typedef struct error_summary {
     long double difference_squares, reference_squares; /* ||d - ref||_F^2 and ||ref||_F^2 */
 } error_summary;
 
-/* The bound of e for a sum of k products: k + 4, which covers any order of summation, or for long
- * sums 8*sqrt(k) + 4, which rounding errors, having both signs, do not exceed in practice. */
+/* The bound of e for a sum of k products: min(k, 8*sqrt(k)) + 4. k + 4 covers any order of
+ * summation. 8*sqrt(k) + 4 is not exceeded in practice, because rounding errors have both signs. */
 double error_bound(int64_t k);
 
 /* What is added to the bound if A and B, of type f32, may first be rounded to TF32 (10 bits of
@@ -135,8 +135,8 @@ double error_of_cut_sums(tgl_type type, int64_t k);
  * FP32. */
 double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k);
 
-/* What is added to the bound for a library that rounds the partial sums of split-K to D's type, as
- * cuBLAS does if D has 16 bits: the error of four such roundings. 0 for f32 and f64. */
+/* What is added to the bound for a library that rounds the partial sums of split-K to D's type: the
+ * error of four such roundings. cuBLAS does this if D has 16 bits. 0 for f32 and f64. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k);
 
 /* Adds an element d of a result of type type_d to the summary. *error := its e, which is infinite

@@ -91,8 +91,8 @@ static tgl_run run_of_group(const tgl_shape *s, const tgl_run *run, const host_g
     return own;
 }
 
-/* Gets the plan of a group: from the cache, or a new one if the plan has an epilogue or a kernel
- * named by the caller, because the cache has no such plans. */
+/* Gets the plan of a group from the cache, or makes one if the plan has an epilogue or a kernel
+ * named by the caller. The cache has no such plans. */
 static tgl_status plan_group(const tgl_plan *plan, const tgl_shape *shape, tgl_plan **made)
 {
     const tgl_plan_options options = {

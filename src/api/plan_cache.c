@@ -97,9 +97,9 @@ static plan_table *make_table(plan_table *inherited)
     return table;
 }
 
-/* Tries to lock the table for at most ABANDONED_SECONDS. Returns false if the caller now holds the
- * lock; true if its holder seems to have left by longjmp() (it is normally held for less than 1
- * us), or if another process made the table. */
+/* Tries to lock the table for at most ABANDONED_SECONDS. False: the caller now holds the lock.
+ * True: the table is abandoned, because another process made it, or because the holder of its lock
+ * seems to have left by longjmp() (a call normally holds the lock for less than 1 us). */
 static bool is_abandoned(plan_table *table)
 {
     struct timespec until;

@@ -37,7 +37,7 @@ typedef struct measuring {
     tgl_trial *trial;
     double budget, used; /* GPU time in seconds: limit; used so far */
     double end;          /* time of tgl_clock() after which no compilation starts */
-    int ahead;           /* number of candidates that are compiled at the same time */
+    int ahead;           /* number of candidates that are compiled in parallel */
     double best;         /* seconds of the fastest candidate so far; INFINITY at first */
 } measuring;
 

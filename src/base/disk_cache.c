@@ -109,9 +109,10 @@ static bool make_folder(const char *path)
     return mkdir(path, 0700) == 0 ? chmod(path, 0700) == 0 : errno == EEXIST;
 }
 
-/* Creates the folders of the path like `mkdir -p`. Turns the cache off if a folder would have to be
- * created in another user's folder, or if another user owns one of the folders from the one that
- * the environment names on. Example: root, with the HOME of the user who called sudo. */
+/* Creates the folders of the path like `mkdir -p`. Turns the cache off in two cases: a folder would
+ * have to be created in another user's folder; or another user owns the folder that the environment
+ * names, or one of the folders below it. Example: root, with the HOME of the user who called
+ * sudo. */
 static bool make_folders(tgl_cache *cache, cache_path *path)
 {
     char *const text = path->text;

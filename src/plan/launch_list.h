@@ -288,9 +288,9 @@ int tgl_list_flag(tgl_list_builder *builder, const tgl_flag *flag);
  * set. After a failure the list is freed. */
 tgl_status tgl_list_end(tgl_list_builder *builder);
 
-/* launch_check.c: checks a list. Returns TGL_GRID_TOO_LARGE; or TGL_BAD_ARGUMENT for a mistake of a
- * family, such as a patch outside the arguments, an alignment that is not a power of two, or a flag
- * that no earlier step sets. */
+/* In launch_check.c: checks a list. Returns TGL_OK; TGL_GRID_TOO_LARGE; or TGL_BAD_ARGUMENT for a
+ * mistake of a family. Such mistakes are a patch outside the arguments, an alignment that is not a
+ * power of two, or a flag that no earlier step sets. */
 tgl_status tgl_list_check(const tgl_launch_list *list);
 
 /* ---- At a run (launch_fill.c) ---------------------------------------------------------------- */

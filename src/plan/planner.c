@@ -16,8 +16,8 @@ static const double STRIP_SECONDS = 1e-6; /* launch overhead of each strip, in s
 /* A strip that overlaps with the tiles runs partly on SMs without tiles. The rest of the strip's
  * time increases the time of the product by this fraction of it. */
 static const double STRIP_SHARE = 0.6;
-/* Factor on the time of strip candidates with one block per SM, because such a block has to wait
- * until an SM has no tiles any more. */
+/* Factor on the predicted time of a strip candidate with one block per SM. Such a block starts
+ * late, because it has to wait until an SM has no block of tiles left. */
 static const double ONE_BLOCK_PENALTY = 1.2;
 
 /* ---- One candidate --------------------------------------------------------------------------- */
@@ -119,9 +119,8 @@ static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectang
     return count;
 }
 
-/* The best candidate of all families for a strip of this shape. A candidate with one block per SM
- * must be faster by the factor ONE_BLOCK_PENALTY, because such a block has to wait for an SM
- * without tiles. */
+/* The best candidate of all families for a strip of this shape. One with a single block per SM must
+ * be faster by the factor ONE_BLOCK_PENALTY, because it starts late: see ONE_BLOCK_PENALTY. */
 static void search_for_strip(const planning *p, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
 {

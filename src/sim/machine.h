@@ -400,8 +400,8 @@ _Noreturn void tgl_machine_fault(tgl_machine *machine, const void *pc, const cha
 void tgl_machine_fault_of(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                           const char *format, ...) TGL_PRINTF(4, 5);
 
-/* Records an error of the current thread but lets the block run to its next barrier, because
- * another thread's error before that barrier may be the better explanation. Only the first deferred
+/* Records an error of the current thread, but lets the block run to its next barrier. Until then
+ * another thread may fail with an error that is the better explanation. Only the first deferred
  * error is kept. */
 void tgl_machine_defer_fault(tgl_machine *machine, const void *pc, const char *format, ...)
     TGL_PRINTF(3, 4);

@@ -89,9 +89,9 @@ bool tgl_is_at_barrier(const tgl_sim_thread *thread)
     return thread->state == TGL_THREAD_AT_BARRIER || thread->state == TGL_THREAD_AT_CLUSTER;
 }
 
-/* Whether `thread` waits at the same barrier as `other`. For a barrier of the cluster, threads of
- * different warps may be at different places of the kernel, threads of one warp may not (PTX ISA,
- * "barrier.cluster", .aligned). warp: the first thread of `thread`'s warp. */
+/* Whether `thread` waits at the same barrier as `other`. Threads of one warp must wait at the same
+ * place of the kernel. Threads of different warps need not, if it is the barrier of the cluster
+ * (PTX ISA, "barrier.cluster", .aligned). warp: the first thread of `thread`'s warp. */
 static bool waits_with(const tgl_sim_thread *thread, const tgl_sim_thread *warp,
                        const tgl_sim_thread *other)
 {

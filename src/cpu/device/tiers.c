@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* A tier that the build cannot compile (another architecture, or an older compiler) still has a
- * row, with NULL for its kernels, so that TEGULA_CPU=-NAME accepts its name. The build defines
- * TGL_CPU_X86 and similar flags as 1 or 0. */
+/* A tier that this build cannot compile (another architecture, or an older compiler) still has a
+ * row, whose kernels are NULL. So TEGULA_CPU=-NAME accepts the names of all tiers. The build
+ * defines TGL_CPU_X86 and similar flags as 1 or 0. */
 #define IF_1(x)            (&(x))
 #define IF_0(x)            NULL
 #define IF_VALUE(value, x) IF_##value(x)

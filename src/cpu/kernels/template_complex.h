@@ -319,8 +319,8 @@ INLINE V NAME(combined)(const int rows, bool masked, MASK mask, V sum, const T *
     return FMA(NAME(pairs)(-1, 1), NAME(exchanged)(crossed), sum);
 }
 
-/* y[j] := sum if `first`, else y[j] + sum, for j < n, with sum = sum over p < rows of x[p] * M[p*ld
- * + j]. `rows` and `first` are compile-time constants. */
+/* sum := x[0]*M[0][j] + ... + x[rows-1]*M[rows-1][j], with M[p][j] = M[p*ld + j]. y[j] := sum if
+ * `first`, else y[j] + sum, for j < n. `rows` and `first` are compile-time constants. */
 INLINE void NAME(combine_rows)(const int rows, const bool first, T *y, const T *M, int64_t ld,
                                int64_t n, const T *x)
 {

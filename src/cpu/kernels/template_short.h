@@ -3,8 +3,8 @@
  * Part of template.h, for f32: a matrix of f16, bf16 or int8 times a vector of f32.
  */
 
-/* dot() prefetches rows of short types by software, because hardware prefetchers stop at the end of
- * a page and a row of short elements spans only a part of a page. */
+/* dot() prefetches rows of short types by software. Hardware prefetchers stop at the end of a page,
+ * and a row of short elements spans only a part of a page. */
 #define E            uint16_t
 #define OF(x)        NAME(x##_of_f16)
 #define LOAD_E(p)    LOAD_F16(p)

@@ -134,8 +134,8 @@ INLINE void NAME(steps)(const NAME(kind) t, const int steps, int64_t rounds, MAS
     }
 }
 
-/* C := alpha*acc + beta*C. The empty asm hides each row's address from the optimiser, which would
- * otherwise compute the addresses of all rows before the loop over k and spill registers. */
+/* C := alpha*acc + beta*C. The empty asm hides each row's address from the optimiser. Otherwise gcc
+ * would compute the addresses of all rows before the loop over k, and spill registers. */
 INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK mask, T *c,
                              int64_t ldc, T alpha, T beta, V acc[MR * PARTS][SMALL_NV])
 {

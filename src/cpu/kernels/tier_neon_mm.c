@@ -67,10 +67,10 @@ static inline int64x2_t row_of(int64x2_t left, int64x2_t right, bool is_upper)
 #define ROW(sums, i, half)   ROW_OF_SQUARES(V, (sums) + (i) / 2 * 4 + 2 * (half), i)
 #include "cpu/kernels/template_neon_words.h"
 
-/* The cycles are estimates, not measured. Neoverse N2 executes 2 SMMLA (64 multiply-adds), 2 BFMMLA
- * (32) or 2 FMLA (8) a cycle, V1 twice as many (LLVM's scheduling models, after Arm's software
- * optimization guides). The table assumes half of N2's SMMLA and BFMMLA rates. 32 rows of A take 32
- * KB, half of the L1 cache. */
+/* The cycles are estimates, not measured. A cycle of Neoverse N2 executes 2 SMMLA (64
+ * multiply-adds), 2 BFMMLA (32) or 2 FMLA (8); one of V1 executes twice as many (LLVM's scheduling
+ * models, after Arm's software optimization guides). The table assumes half of N2's SMMLA and
+ * BFMMLA rates. 32 rows of A take 32 KB, half of the L1 cache. */
 const cpu_words tgl_cpu_words_neon_mm = {
     .name = "NEON MMLA",
     .steps = {[CPU_WORDS_BF16] = 512, [CPU_WORDS_I8] = 1024},

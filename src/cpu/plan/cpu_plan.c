@@ -119,16 +119,17 @@ static bool is_copy_faster(const plan_input *in)
            (min_columns > 0 && in->largest.columns >= min_columns);
 }
 
-/* Chooses whether A and B are packed. An operand is not packed if a rectangle uses it too few
- * times, or if the tiles read it contiguously and a copy would not be faster. */
+/* Chooses whether A and B are packed. An operand is not packed if a rectangle of C uses it too few
+ * times. Nor is it packed if the tiles read it contiguously and a copy would not be faster to
+ * read. */
 static void choose_packing(const plan_input *in, cpu_plan *plan)
 {
     const tgl_shape *s = in->shape;
     const int64_t rows = in->largest.rows, columns = in->largest.columns;
     const double work = multiply_adds(rows, columns, s->k);
     const bool narrow = is_narrow(in, columns);
-    /* An L1 set holds 8 to 12 cache lines. If all rows of B map to the same set, the first tile's
-     * lines of B are evicted before the second tile of the panel reads them. */
+    /* An L1 set holds 8 to 12 cache lines. If all rows of B map to the same set, the lines that the
+     * first tile reads are evicted before the second tile of the panel reads them again. */
     const bool shares_set = s->ldb * in->element % PAGE == 0;
     const int64_t in_place = shares_set ? 1 : (narrow ? 2 : 1) * TILES_IN_PLACE;
     plan->pack_b = s->trans_b || (work > MIN_WORK_B && rows > in_place * in->mr);
@@ -166,8 +167,9 @@ static int64_t steps_if_narrow(const plan_input *in)
     return in->l2 / (NARROW_B * blocks) / in->element / columns;
 }
 
-/* kc if C has few rows and B comes from memory. It is small, because long rows of B are read
- * fastest a few at a time, and loading and storing a C of few rows for each block costs little. */
+/* kc if C has few rows and B comes from memory. It is small for two reasons: long rows of B are
+ * read fastest a few at a time, and loading and storing the few rows of C for each block costs
+ * little. */
 static int64_t steps_of_few_rows(const plan_input *in)
 {
     const int64_t rows = in->shape->m, a_fits = elements_of_a(in) / rows;
@@ -257,10 +259,10 @@ static void plan_gemm(plan_input *in, cpu_plan *plan)
     size_workspace(in, plan);
 }
 
-/* Whether to prefetch the next product of a batch. It pays if the products are large enough and
- * have little unused memory between their rows, and if the batch exceeds the caches whose latency
- * hardware prefetchers hide. A B of one panel is one stream for the hardware, so that a larger
- * minimum, MIN_PANEL_KB, applies. */
+/* Whether to prefetch the next product of a batch. It pays if three conditions hold: the products
+ * are large enough; they have little unused memory between their rows; and the batch exceeds the
+ * caches whose latency hardware prefetchers hide. A B of one panel is one stream, which the
+ * hardware prefetches, so that a larger minimum applies to it: MIN_PANEL_KB. */
 static bool fetches_products(const plan_input *in)
 {
     const tgl_shape *s = in->shape;

@@ -16,7 +16,7 @@ enum {
     CPU_SMALL = 64,      /* a product is small if m, n and k are at most this */
 
     /* A product with one row or one column uses register tiles, not GEMV kernels, if k <=
-     * CPU_TILE_STEPS and m, n and m*n*k <= CPU_TILE_WORK (measured:
+     * CPU_TILE_STEPS and m, n and m*n*k are at most CPU_TILE_WORK (measured:
      * docs/notes/2026-11-26-cpu-planner.md). */
     CPU_TILE_STEPS = 16,
     CPU_TILE_WORK = 64,

@@ -88,8 +88,8 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 
 /* Cuts the rectangles of the grid in halves until each thread has several. Threads that are not
  * delayed, or run on faster cores, then compute more of them. A rectangle is cut along n if it has
- * at least as many columns as rows, or if it is WIDE and A is not transposed. The reason: each
- * rectangle packs its own panels of B, and its rows of a transposed A. */
+ * at least as many columns as rows, or if it is WIDE and A is not transposed. The reason is
+ * packing: each rectangle packs its own panels of B, and also its rows of A if A is transposed. */
 static void cut_grid(const tgl_shape *s, cpu_plan *plan)
 {
     if (plan->threads == 1 || (s->trans_b && s->k < SHORT_K)) return;

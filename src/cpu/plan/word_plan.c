@@ -55,8 +55,8 @@ static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
 }
 
 /* Steps of k in a block if k is cut into nearly equal blocks: a short last block would take as long
- * as a whole one. A block may have up to 1.5 times the usual steps, except for f32, where words and
- * digits fill the L1 cache with the usual steps. */
+ * as a whole one. A block may have up to 1.5 times the usual number of steps of k. f32 is an
+ * exception, because its words and digits fill the L1 cache with the usual steps. */
 static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
 {
     const int64_t usual = words->steps[kind];

@@ -185,9 +185,9 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
 /* ---- One block of B -------------------------------------------------------------------------- */
 
 /* If a block has at most this many tiles and B is not packed, the first tile alone prefetches the
- * next panel, one row in each step of k. Divided among so few tiles, a tile's part would be more
- * cache lines than a core can have in flight: products with few rows took 3 to 25 % longer (Zen
- * 4). */
+ * next panel of B: one row in each step of k. If so few tiles shared the prefetches, each would
+ * prefetch more cache lines than a core can have in flight, and products with few rows took 3 to 25
+ * % longer (Zen 4). */
 enum { FEW_TILES = 4 };
 
 /* A panel of a transposed B is prefetched only if its rows have at least this many steps of k: with
@@ -333,8 +333,8 @@ static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
 }
 
 /* A rectangle with at most FLAT_SIDE rows or columns and at most FLAT_STEPS steps of k is computed
- * as small products, because the blocking loops take longer than its tiles (measured for 2 to 8
- * rows and steps on Zen 3). Not if B is transposed: the blocking loops pack it faster. */
+ * as small products. Its tiles take less time than the loops over blocks (measured on Zen 3 for 2
+ * to 8 rows and steps). Not if B is transposed: the loops over blocks pack it faster. */
 enum { FLAT_SIDE = 8, FLAT_STEPS = 8 };
 
 static bool is_flat(const rectangle *x)

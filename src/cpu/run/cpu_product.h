@@ -24,8 +24,8 @@ typedef struct cpu_product {
 enum { CPU_TEAM_JOB_BYTES = 256 };
 
 /* A copy of everything that threads read beside the matrices, in front of the run's workspace. It
- * is not on the caller's stack, because workers may still compute after a signal handler has left
- * the call by longjmp(), and even after the caller has destroyed the plan. */
+ * is not on the caller's stack, because workers may use it longer than the call: a signal handler
+ * may leave the call by longjmp(), and the caller may even have destroyed the plan. */
 typedef struct cpu_team {
     tgl_shape shape;
     cpu_plan plan;

@@ -52,7 +52,7 @@ static int cut(int total, int parts, int index)
  */
 
 /* A, B and C of the next product of a batch. Each tile of the present product prefetches a part of
- * one of them, because hardware prefetchers follow a row but do not find the next matrix. */
+ * one of them: hardware prefetchers follow a row, but do not find the next matrix. */
 typedef struct next_product {
     const char *at[3], *end[3];
     int matrix;   /* index of the matrix to prefetch next; 3: all have been prefetched */
