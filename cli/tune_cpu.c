@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures blockings of the cpu device: first the K of a step; after that, with the best of these,
- * the rows of A in a block. Each round times every candidate and the planner's own blocking once,
- * so that other programs slow all of them alike. A candidate's gain is the geometric mean over the
- * shapes of the median ratio of the planner's time to the candidate's.
+ * Measures blockings of the cpu device: first the block size along k; after that, with the best of
+ * these sizes, the rows of A in a block. Each round times every candidate and the planner's own
+ * blocking once, so that other programs slow all of them alike. A candidate's gain is the geometric
+ * mean over the shapes of the median of (time of the planner's blocking / time of the candidate).
  */
 #include "tune_cpu.h"
 #include "cli.h"

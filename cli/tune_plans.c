@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures the products of a suite or trace. The library measures and remembers; a product that it
- * knows takes no time.
+ * Measures the products of a suite or trace. The library measures the candidates and stores their
+ * times in the wisdom; a product that is in the wisdom takes no time.
  */
 #include "tune_plans.h"
 #include "cli.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether all ranks gave the same arguments: they exchange them as a list of numbers.
+ * Checks that all ranks gave the same arguments: they exchange them as a list of numbers.
  */
 #include "dist_arguments.h"
 

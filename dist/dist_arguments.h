@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether all ranks gave the same arguments.
+ * Checks that all ranks gave the same arguments.
  */
 #ifndef DIST_ARGUMENTS_H
 #define DIST_ARGUMENTS_H

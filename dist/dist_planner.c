@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner: compares the divisions in which a matrix stays where it is, and all even ones.
+ * The planner: compares all divisions in which at least one matrix stays where it is, and all
+ * divisions of m, n and k into equal parts.
  */
 #include "dist_planner.h"
 

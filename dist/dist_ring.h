@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM + reduce-scatter and GEMM + all-reduce between devices whose data moves beside their
- * products: A and B stay, k is divided over all ranks, and C has a shard of rows or columns on each
- * rank. The sums over ranks are made by the products themselves, in their accumulators.
+ * GEMM + reduce-scatter and GEMM + all-reduce, between devices that can move data while they
+ * compute products. A and B stay where they are, k is divided over all ranks, and each rank gets a
+ * shard of rows or columns of C. The products themselves add up the partial sums of the ranks, in
+ * their accumulators.
  *
- * A shard is cut into chunks, which go around the ranks. The chunk of rank r begins at rank r+1;
- * each rank adds its own product to what it has received, and sends the sum to the next one:
+ * A shard is cut into chunks, which go around the ranks. The chunk of rank r begins at rank r+1.
+ * Each rank adds its own product to what it has received, and sends the sum to the next rank:
  *
  *                 rank 0            rank 1            rank 2
  *     step 1      2's chunks        0's chunks        1's chunks      product
  *     step 2      1's chunks        2's chunks        0's chunks      product + received
  *     step 3      0's chunks        1's chunks        2's chunks      activation(... + bias): C
  *
- * While a chunk is multiplied, the chunk before it moves. Few rows are not worth that, because each
- * product reads all of B: then there is one product, each rank receives the parts of the others of
- * what it sums, and adds them in the order of the ranks. An all-reduce has one exchange then: each
- * rank sums all of C.
+ * While a chunk is multiplied, the chunk before it moves. Each chunk's product reads all of B, so
+ * chunks do not pay if C has few rows. Then each rank computes a single product, receives the other
+ * ranks' parts of its shard, and adds them in the order of the ranks. An all-reduce is then a
+ * single exchange, after which each rank adds up all of C.
  */
 #ifndef DIST_RING_H
 #define DIST_RING_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs a plan, panel by panel. In step t
- *     the panels of step t+1 are sent and received,
- *     the panels of step t are multiplied,
- *     the partial sums of step t-1 are sent to the owners of C, if C does not stay.
+ * - the panels of step t+1 are sent and received;
+ * - the panels of step t are multiplied;
+ * - the partial sums of step t-1 are sent to the owners of C, unless C stays where it is.
  *
- * A rank that fails goes on to send and receive, so that no other one waits for it; at the end all
- * agree on the status.
+ * A rank that fails goes on to send and receive, so that no other rank waits for it. At the end all
+ * ranks agree on the status.
  */
 #include "dist_error.h"
 #include "dist_plan.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the caller said, checked and converted.
+ * Checks and converts the caller's arguments.
  */
 #include "dist_task.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the caller said, checked and converted: a row-major product and the distributions of its
- * three matrices. Also how the product can be divided.
+ * The caller's arguments, checked and converted: a row-major product and the distributions of its
+ * three matrices. Also the ways in which the product can be divided.
  */
 #ifndef DIST_TASK_H
 #define DIST_TASK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The part of the CUDA driver API that moves data between GPUs. It is declared here, and libcuda is
- * loaded at run time, as in src/cuda/driver.h, which belongs to another library. Types, names and
- * values follow the public documentation of the driver API.
+ * loaded at run time. src/cuda/driver.h does the same for libtegula, which is another library.
+ * Types, names and values follow the public documentation of the driver API.
  */
 #ifndef GPU_DRIVER_H
 #define GPU_DRIVER_H

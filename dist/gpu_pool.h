@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device memory that other processes can map: the receive buffers of plans. A block that is
- * released is kept for the next plan, because other processes may have mapped it. All blocks are
- * freed together, after these have unmapped them.
+ * Device memory that other processes can map: the receive buffers of plans. A block that a plan
+ * releases is kept for the next plan, because other processes may still have it mapped. All blocks
+ * are freed together, after the other processes have unmapped them.
  */
 #ifndef GPU_POOL_H
 #define GPU_POOL_H

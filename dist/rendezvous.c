@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared memory of the processes of one host: a file in /dev/shm, which is what shm_open() opens,
- * and older C libraries have that in a library of its own. An all-gather goes in rounds: a rank
- * writes its bytes and raises its counter, and waits for the counters of the others. It may
- * overwrite the bytes of round t in round t+2, because all have then read them: they have arrived
- * in round t+1.
+ * Shared memory of the processes of one host: a file in /dev/shm. shm_open() would open the same
+ * file, but in older C libraries it is in a library of its own.
+ *
+ * An all-gather goes in rounds. In a round, a rank writes its bytes, raises its counter, and waits
+ * for the counters of the other ranks. It may overwrite the bytes of round t in round t+2: all
+ * ranks have read them, because they have arrived in round t+1.
  */
 #include "rendezvous.h"
 

@@ -3,8 +3,8 @@
  * The transport between GPUs.
  *
  * Between the processes of one host, the copy engine of the sender writes into the memory of the
- * receiver. The host threads only say where (rendezvous.h); the GPUs wait for each other by flags,
- * words of device memory that streams write and wait for:
+ * receiver. The host threads only exchange the addresses (rendezvous.h). The GPUs wait for each
+ * other by flags: words of device memory that streams write and wait for.
  *
  *     receiver                                       sender
  *     announces the buffer                           takes the announcement

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds other libraries with dlopen and calls their products.
+ * Finds other libraries with dlopen() and calls their products.
  *
- * OpenBLAS, BLIS and MKL export the same names. Each is loaded with RTLD_LOCAL, so that its symbols
- * are not visible to the others, and RTLD_NOW, so that its references are resolved before the next
- * library is loaded.
+ * OpenBLAS, BLIS and MKL export the same names. Each is loaded with RTLD_LOCAL, so that the other
+ * libraries do not see its symbols. RTLD_NOW resolves its references before the next library is
+ * loaded.
  */
 #include "peers.h"
 #include "problem_options.h"

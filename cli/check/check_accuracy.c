@@ -4,12 +4,15 @@
  * of reference.h, over elements drawn from all of C. It compares the errors of Tegula, of cuBLAS in
  * the same arithmetic, and of a loop of fused multiply-adds over k.
  *
- * The part passes if no element exceeds the bound of `tegula check`, and, if cuBLAS is available,
- *   - the geometric mean over all products of the ratio of the RMS errors, Tegula's over cuBLAS's,
- *     is at most `max_mean_ratio`;
- *   - no product's RMS error is more than `max_single_ratio` times each of the two others.
+ * The part passes if no element exceeds the bound of `tegula check`. If cuBLAS is available, two
+ * more conditions must hold:
+ * - Over all products, the geometric mean of (Tegula's RMS error / cuBLAS's RMS error) is at most
+ *   `max_mean_ratio`.
+ * - No product's RMS error is more than `max_single_ratio` times the larger of the RMS errors of
+ *   cuBLAS and of the loop.
+ *
  * The margins allow for the choice of the elements, and for orders of summation that differ without
- * one being better: for sums of 16 products the sequential order alone is at times more exact than
+ * one being better. For sums of 16 products, the sequential order alone is at times more exact than
  * any other by more than these margins.
  */
 #include "check_accuracy.h"

@@ -2,11 +2,10 @@
  *
  * Fills the memory of random problems, computes their reference results, and compares results.
  *
- * The memory of each operand holds, from front to back, a guard, a few elements that misalign the
- * base, and the matrices of the batch with padding in and between them. A second guard follows for
+ * The memory of each operand begins with a guard and a few elements that misalign the base. The
+ * matrices of the batch follow, with padding in and between them. A second guard follows for
  * results and half of the inputs. In A and B everything outside the matrices is NaN (i8: -128): a
- * kernel which reads it computes a wrong result. Around C and D there is noise that must not
- * change.
+ * kernel that reads it computes a wrong result. Around C and D there is noise that must not change.
  */
 #include "check_case.h"
 #include "check_draw.h"

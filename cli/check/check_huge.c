@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Huge products. Their matrices may not fit in the host's memory, so an element is one of a few
- * million random numbers, selected by its index in memory, and samples of short row segments of C
- * are compared.
+ * Huge products. Their matrices may not fit in the host's memory. An element is therefore one of a
+ * few million random numbers, selected by its index in memory. Only short segments of rows of C are
+ * compared.
  */
 #include "check_huge.h"
 #include "cli.h"

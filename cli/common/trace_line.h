@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What libtegula_cublas.so prints for each product, as far as `tegula tune --trace` reads it. The
- * form is stable: docs/cublas.md describes it.
+ * The parts of the lines that libtegula_cublas.so prints for each product, as far as `tegula tune
+ * --trace` reads them. The form of the lines is stable: docs/cublas.md describes it.
  */
 #ifndef TGL_TRACE_LINE_H
 #define TGL_TRACE_LINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula dist bench`. The elements of A and B are small integers that follow from their places in
- * the whole matrices, so that every rank can compute any element of C exactly.
+ * `tegula dist bench`. The elements of A and B are small integers that depend only on their places
+ * in the whole matrices. So every rank can compute any element of C exactly.
  */
 #include "dist_bench.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans of readers' kernels: the launch list is that of a rung of the ladder with the geometry of
- * the exercise, and its kernel is compiled from the reader's text.
+ * Plans of readers' kernels. The launch list is that of a rung of the ladder with the geometry of
+ * the exercise. Its kernel is compiled from the reader's text.
  */
 #include "learn_plan.h"
 

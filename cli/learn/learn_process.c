@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The process of a check. It has a session of its own, so that a signal of the kernel to its own
- * process group does not reach the program, and so that the program can end the compiler with it.
- * What it has found is in memory that both processes share.
+ * The process of a check. It is the leader of its own session, for two reasons: a signal of the
+ * kernel to its process group does not reach the program, and the program can end the compiler
+ * together with the process. The results are in memory that both processes share.
  */
 #include "learn_process.h"
 #include "cli.h"

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The reference result of products, and the errors of results. The program and the tests use it.
- * The error of an element of D is
+ * The error of an element d of D, whose reference is ref, is
  *
  *     e = (|d - ref| - r) / (u * (|alpha| |A||B| + |beta||C|) + s)
  *
- * with u the unit roundoff of the accumulation type (2^-24 for f32, 2^-53 for f64) and s the
- * smallest positive number of that type, because denormal results cannot be nearer. r is the error
- * of the one rounding from the accumulation type to D's type, half a unit in the last place of D;
- * it is 0 if the two types are the same. Summing k products one after another gives e <= k + 2.
+ * - u is the unit roundoff of the accumulation type: 2^-24 for f32, 2^-53 for f64.
+ * - s is the smallest positive number of the accumulation type, because denormal results cannot be
+ *   nearer.
+ * - r is the error of the one rounding from the accumulation type to D's type: half a unit in the
+ *   last place of D, or 0 if the two types are the same.
+ *
+ * Summing k products one after another gives e <= k + 2.
  *
  * Products of integers are computed modulo 2^32, in two's complement. They are exact in any order
  * of summation: e is 0 or, if the element is wrong, infinite.

@@ -7,8 +7,8 @@
  *   - A group of a batch has one set of sizes and an array of pointers: tgl_gemm_batched().
  *   - A strided batch has one set of sizes and strides: tgl_gemm().
  *
- * The products run one after the other if Tegula does not support the batch, as with a negative
- * stride, or if each product is large enough for the GPU.
+ * The products run one after the other in two cases: Tegula does not support the batch (for example
+ * because of a negative stride), or each product is large enough for the GPU.
  */
 #include "blas_shim.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * SGEMV, DGEMV, CGEMV and ZGEMV: y := alpha*op(A)*x + beta*y. The call becomes a column-major
- * product with n = 1: B is the transpose of x as a row vector, whose leading dimension is the
+ * product with n = 1. Its B is the transpose of x as a row vector, whose leading dimension is the
  * increment of x. If the increment of y is not 1, the call becomes the product of the transposed
  * matrices,
  *
  *     y^T := alpha * x^T * op(A)^T + beta * y^T
  *
- * with m = 1 and the increment as leading dimension of y^T. Vectors with positive increments need
- * no copy. Tegula computes both without packing A. A negative increment means that the vector
- * begins at its end: such vectors are copied in chunks of a fixed size, which need no allocation.
+ * with m = 1, and the increment of y as the leading dimension of y^T. Vectors with positive
+ * increments need no copy. Tegula computes both products without packing A. A negative increment
+ * means that the vector begins at its end: such vectors are copied in chunks of a fixed size, which
+ * need no allocation.
  */
 #include "blas_shim.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs a product with legal arguments: a large product on the GPU, if the user requests that, and
- * other products by tgl_sgemm() and the like. If these functions fail, because there is no memory
- * or a matrix is not aligned to its element size, calls the function that the program would have
- * called without this library. If there is none, aligned copies of the matrices are multiplied, or
- * a plain loop runs.
+ * other products by tgl_sgemm() and the like. These functions fail if there is no memory or a
+ * matrix is not aligned to its element size. Then the BLAS function is called that the program
+ * would have called without this library. If there is none, aligned copies of the matrices are
+ * multiplied, or a plain loop runs.
  */
 #include "blas_shim.h"
 

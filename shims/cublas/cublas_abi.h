@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The declarations of cuBLAS 12 and 13 that libtegula_cublas.so needs: types, values of enums, and
- * the functions that it replaces or calls. It is built without the CUDA toolkit. Names, types and
- * values are those of NVIDIA's documentation; an enum is an int, as C compilers pass it.
- * Where NVIDIA's own headers are installed, cublas_constants.c and the tests are compiled a
- * second time with them, and compare the two.
+ * the functions that it replaces or calls. The library is built without the CUDA toolkit. Names,
+ * types and values are those of NVIDIA's documentation; an enum is an int, as C compilers pass it.
+ * Where NVIDIA's own headers are installed, cublas_constants.c and the tests are also compiled with
+ * these headers, and compare their declarations with the ones here.
  */
 #ifndef TGL_CUBLAS_ABI_H
 #define TGL_CUBLAS_ABI_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds the functions of cuBLAS. The library that the program uses is loaded already when the
- * program calls a function of it, but dlsym(RTLD_NEXT) does not see it if it was loaded with
+ * program calls a function of it. But dlsym(RTLD_NEXT) does not see it if it was loaded with
  * RTLD_LOCAL, as Python loads the libraries of a module. dlopen() with RTLD_NOLOAD finds it by its
  * SONAME. A process is expected to have one version of cuBLAS.
  *

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pdgemm_() and psgemm_() of ScaLAPACK's PBLAS, computed by libtegula_dist. The ScaLAPACK beneath
- * gets every call that is not served: those with a replicated matrix, with matrices of different
- * grids, and with illegal arguments, which it reports. All ranks of the grid decide alike, because
- * plans are made by agreement. A failure in the middle of a product ends the program, as errors of
- * BLACS do. TEGULA_SCALAPACK_TRACE=1: rank 0 prints a line for each call.
+ * pdgemm_() and psgemm_() of ScaLAPACK's PBLAS, computed by libtegula_dist. Calls that this library
+ * does not support go to the ScaLAPACK that follows in the search order: those with a replicated
+ * matrix, with matrices of different grids, and with illegal arguments, which ScaLAPACK reports.
+ * All ranks of the grid decide alike, because plans are made by agreement. A failure in the middle
+ * of a product ends the program, as errors of BLACS do. TEGULA_SCALAPACK_TRACE=1: rank 0 prints a
+ * line for each call.
  */
 #include "scalapack_grid.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tgl_gemm_host(): products of matrices in host memory. A device that works on host memory runs a
- * plan. For other devices this file divides the product into tiles and makes the plans of the
- * tiles, so that no memory is missing once the first tile has been computed. If the device fails
- * after that, the cpu device computes the tiles that are left.
+ * plan. For other devices this file divides the product into tiles. It makes the plans of all tiles
+ * before it computes one, so that memory cannot run out halfway. If the device fails after the
+ * first tile, the cpu device computes the tiles that are left.
  */
 #include "api/host_gemm.h"
 #include "api/handles.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures candidates of a product for the wisdom. First the planner's choice, then, in the order
- * of tgl_planner_promising(), the candidates that are compiled, then the others. A candidate that
- * is much slower than the best gets one sample.
+ * Measures candidates of a product for the wisdom: first the planner's choice, then the candidates
+ * whose kernels are compiled already, then the others. Within each group the order is that of
+ * tgl_planner_promising(). A candidate that is much slower than the best gets one sample.
  */
 #include "api/effort.h"
 #include "base/clock.h"

@@ -4,10 +4,10 @@
  * the folder or an entry is invalid, the kernel is compiled again.
  *
  * The folder is $TEGULA_CACHE/tegula, else $XDG_CACHE_HOME/tegula, else ~/.cache/tegula. It is
- * created with mode 0700. It is not used if it belongs to another user or others may write to it,
- * nor if the folder that the variable names belongs to neither the caller nor root. TEGULA_CACHE
- * set to "" or "off" disables the cache, and so does a relative path. The home directory and the
- * folder that contains $XDG_CACHE_HOME have to exist.
+ * created with mode 0700. It is not used if it belongs to another user or others may write to it.
+ * Nor is it used if the folder that the variable names belongs to neither the caller nor root.
+ * TEGULA_CACHE set to "" or "off" disables the cache, and so does a relative path. The home
+ * directory and the folder that contains $XDG_CACHE_HOME have to exist.
  *
  * An entry is a file whose name is its key, the SHA-256 of all inputs of the compilation. It
  * contains its key, the length and a checksum of its content. It is written to a temporary file and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The limit of the disk cache's size, and the names and the first bytes of the cache's files, by
- * which it recognises what it may remove.
+ * The limit of the disk cache's size. It deletes only files of the cache, which it recognises by
+ * their names and their first bytes.
  */
 #ifndef TGL_DISK_CACHE_LIMIT_H
 #define TGL_DISK_CACHE_LIMIT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds OpenMP runtimes. Python loads extension modules, and with them their runtimes, into local
- * scopes, which dlsym(RTLD_DEFAULT) does not see, and later than this library. All loaded libraries
- * are therefore looked through, by their file names, whenever the loader has loaded another one.
+ * Finds OpenMP runtimes among the loaded libraries, by their file names, whenever the loader has
+ * loaded another library. dlsym(RTLD_DEFAULT) does not find all of them: Python loads extension
+ * modules, and with them their runtimes, into local scopes and later than this library.
  */
 #include "base/openmp.h"
 #include "base/process_number.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * getpid() does not tell a child from its parent: in a new PID namespace both may be number 1, and
- * Linux uses the numbers of dead processes again. A number of our own is kept in a page that the
- * child finds full of zeros (MADV_WIPEONFORK, Linux 4.14), also after clone() without the C
- * library. Where the system refuses that, a handler of fork() clears the number.
+ * Linux reuses the numbers of dead processes. A number of our own is therefore kept in a page that
+ * Linux fills with zeros in a child (MADV_WIPEONFORK, Linux 4.14), also after a clone() without the
+ * C library. Where the system does not support that, a handler of fork() clears the number.
  */
 #include "base/process_number.h"
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Complex products are planned as real ones. With the parts of an element beside each other, a
- * complex product m x n x k is the real product m x 2n x 2k of A as it lies and of B', into which a
- * pre-pass (kernels/gemm/complex.cu) expands B. The families see the real product only. Their
- * launches then get the pointers to B', which is at the beginning of the block of B that
- * tgl_operand_prepare() can keep, instead of those to B. A transposed A is expanded, too.
+ * Complex products are planned as real ones. A complex matrix is read as a real one, with the real
+ * and the imaginary part of an element side by side. A complex product m x n x k is then the real
+ * product m x 2n x 2k of A and of B', a real matrix 2k x 2n into which a pre-pass
+ * (kernels/gemm/complex.cu) expands B. The kernel families see the real product only. Their
+ * launches get pointers to B' instead of B. B' is at the beginning of the block of B that
+ * tgl_operand_prepare() can keep. A transposed A is expanded, too.
  *
- * The real product has no epilogue. If alpha or beta has an imaginary part, with a bias or
- * residual, and if C is added to another matrix, it computes op(A)*op(B) only, and a last step the
- * rest.
+ * The real product has no epilogue. It computes only op(A)*op(B), and a last step the rest, in
+ * these cases: alpha or beta has an imaginary part or is in device memory; there is a bias or a
+ * residual; or D is another matrix than C and beta is not 0.
  */
 #ifndef TGL_COMPLEX_H
 #define TGL_COMPLEX_H

@@ -3,7 +3,7 @@
  * The interface of the kernel families (src/families/). A family is a kernel under kernels/ and
  * what the host knows about it: the configurations, the problems that it supports, the predicted
  * time, and the launches. The planner (planner.c) asks every family for candidates and chooses one
- * of them. The family of that candidate then adds its steps to the launch list.
+ * of them. The chosen candidate's family then adds its steps to the launch list.
  */
 #ifndef TGL_FAMILY_H
 #define TGL_FAMILY_H

@@ -7,8 +7,7 @@
  *
  * A list is a sequence of steps: pre-passes, main kernels, strips, reductions. A step has one
  * launch or several alternatives. A run takes the first alternative whose conditions hold, and
- * skips the step if none holds. A device may
- * compile an alternative when a run takes it first.
+ * skips the step if none holds. A device may compile an alternative only when a run first takes it.
  *
  * A run has memory besides its operands, in one workspace (tgl_list_workspace()):
  *   counters   zero before and after each execution of the list

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The wisdom: what was measured, on this chip and on others, by earlier processes. It is a text
- * file, a line for each product and candidate:
+ * The wisdom: times of candidates that earlier processes measured, on this chip and on others. It
+ * is a text file with a line for each product and candidate:
  *
  *     chip | driver | library | kernel source | product | kernel | us | spread | samples | mode
  *
@@ -19,12 +19,13 @@
  *
  * A line of another driver, library or kernel source is stale: it is not used, and
  * tgl_plan_explain() says so. Of two lines of one candidate the later one counts. Lines that begin
- * with '#' are comments. Nothing in the file is trusted: a line that is not understood is skipped,
- * and the planner uses a kernel string only if it is one that it could have chosen itself.
+ * with '#' are comments. Nothing in the file is trusted. A line that cannot be parsed is skipped,
+ * and the planner uses a kernel string only if it could have chosen that candidate itself.
  *
- * The file is $TEGULA_WISDOM, an absolute path; empty or "off": none. Else it is the file "wisdom"
- * in the folder of the disk cache. It is read when a device is opened, and again before something
- * is measured. line_file.h says which files are not read. In a setuid program there is none.
+ * The file is $TEGULA_WISDOM, which must be an absolute path; if the variable is empty or "off"
+ * there is none. If it is not set, the file is "wisdom" in the folder of the disk cache. The file
+ * is read when a device is opened, and again before something is measured. line_file.h says which
+ * files are not read. A setuid program uses no wisdom.
  */
 #ifndef TGL_WISDOM_H
 #define TGL_WISDOM_H

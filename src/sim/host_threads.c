@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each thread has a machine of its own, a helper: it runs clusters with its own copy of the
- * kernel's code and shared memory, its own counts, and its own copy of the shadow of global memory.
- * The helpers take clusters in the order in which one thread runs them. At the end of the launch
- * the counts are added up and the shadows are merged. Clusters whose accesses do not conflict
- * behave as if they had run one after the other. All other launches are run on one thread:
+ * Each thread has a machine of its own, a helper. It runs clusters with its own copies of the
+ * kernel's code, of shared memory, of the counts, and of the shadow of global memory. The helpers
+ * take clusters in the order in which one thread runs them. At the end of the launch the counts are
+ * added up and the shadows are merged. Clusters whose accesses do not conflict behave as if they
+ * had run one after the other. Other launches run on one thread:
  *
  *   - those of a single cluster, or whose D and scratch exceed SHADOW_WORDS_MAX, or for whose
  *     copies there is no memory;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mbarriers. A phase completes when all its arrivals have come. If it also counts TMA copies, it
- * completes as late as possible: when a thread waits for it and everything else that it needs has
- * come. What a thread did before it arrived at an mbarrier is ordered before what another thread
- * does after it has waited for that phase (clocks.c).
+ * mbarriers. A phase completes when all its arrivals have come. A phase that also counts TMA copies
+ * completes as late as possible: when a thread waits for it and all other arrivals have come. What
+ * a thread did before it arrived at an mbarrier is ordered before what another thread does after it
+ * has waited for that phase (clocks.c).
  */
 #include "sim/mbarriers.h"
 

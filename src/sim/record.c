@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records a run, and writes it as JSON. Names are those of C and of kernel files, which need no
- * escapes. Addresses become offsets: in a matrix from its first byte, rounded down to a multiple of
- * 128 so that sectors and lines of the cache begin where they do in memory; in shared memory from
- * its start.
+ * Records a run, and writes it as JSON. Names are C identifiers and names of kernel files, which
+ * need no escapes. Addresses are written as offsets. An address in a matrix is relative to the
+ * matrix's first byte, rounded down to a multiple of 128, so that sectors and cache lines begin
+ * where they do in memory. An address in shared memory is relative to its start.
  */
 #include "sim/record.h"
 

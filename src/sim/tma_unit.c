@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TMA: copies of boxes from global to shared memory (loads), which are counted by mbarriers, and
- * from shared to global memory (stores), in groups that the issuing thread waits for. Both complete
- * as late as possible: a load when a thread waits for its phase, a store when its thread waits for
- * its group or ends.
+ * TMA: copies of boxes. Copies from global to shared memory (loads) are counted by mbarriers.
+ * Copies from shared to global memory (stores) are in groups, which the issuing thread waits for.
+ * Both complete as late as possible: a load when a thread waits for its phase, a store when its
+ * thread waits for its group or ends.
  */
 #include "sim/tma_unit.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wgmma: products that the 128 threads of a warpgroup compute together, with both operands in
- * shared memory, or the left one in registers. The values are computed when all threads have
- * reached the instruction, and are stored here; each thread receives its elements when it waits
- * for their group. Until then its accumulator contains signalling NaNs and must not be accessed,
- * the operands in shared memory count as being read, and those in registers must not be written.
+ * wgmma: products that the 128 threads of a warpgroup compute together. Both operands are in shared
+ * memory, or the left one is in registers. The values are computed when all threads have reached
+ * the instruction, and are stored here. Each thread receives its elements when it waits for the
+ * group of the wgmma. Until then
+ * - its accumulator contains signalling NaNs and must not be accessed;
+ * - the operands in shared memory count as being read;
+ * - the operands in registers must not be written.
  */
 #include "sim/wgmma_groups.h"
 

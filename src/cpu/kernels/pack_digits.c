@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Packs operands of f32 as three digits of int8 (cpu_words.h) by AVX-512, in the tiles that AMX
- * multiplies: row i of a tile of A is 64 steps of row i of op(A), row q of a tile of B has four
- * steps of 16 columns of op(B), side by side for each column. In A and in B these four are steps q,
- * q + 16, q + 32 and q + 48 of the 64, so that the bytes of four vectors are combined without
- * moving them to other lanes. Compiled with -mavx512f, -mavx512bw and -mavx512vnni; called only
- * where detect.c found them.
+ * multiplies. Row i of a tile of A is 64 steps of row i of op(A). Row q of a tile of B has four
+ * steps of each of 16 columns of op(B): 4 elements of column 0, 4 of column 1, and so on. The four
+ * steps are q, q + 16, q + 32 and q + 48, in A as in B. So the bytes of four vectors are combined
+ * without moving them to other lanes.
+ *
+ * Compiled with -mavx512f, -mavx512bw and -mavx512vnni; called only where detect.c found them.
  */
 #include "cpu/kernels/word_tiles.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Part of template.h: the kernels of complex elements, two numbers of type T each, the real part
- * first. The register tiles are those of real numbers, compiled again with PARTS = 2. To them A is
- * a real matrix whose row 2*i has the real parts of row i and whose row 2*i+1 has the imaginary
- * parts; B and C are read as they lie, as real matrices with twice the columns. So a tile has two
- * rows of sums for a row of C:
+ * first. The register tiles are those of real numbers, compiled again with PARTS = 2. They read A
+ * as a real matrix whose row 2*i has the real parts of row i and whose row 2*i+1 has the imaginary
+ * parts. They read B and C as they are in memory, as real matrices with twice as many columns. So a
+ * tile has two rows of sums for each row of C:
  *
  *     x = sum of re(a) * (re(b), im(b)),   y = sum of im(a) * (re(b), im(b))
  *
- * and at the end a*b = (x.re - y.im, x.im + y.re). Conjugates change signs there only:
+ * At the end the two rows are combined:
  *
+ *     a*b = (x.re - y.im, x.im + y.re)
  *     a*conj(b) = (x.re + y.im, y.re - x.im),   conj(a)*b = (x.re + y.im, x.im - y.re)
  *
  * Macros of the tier and the type, as in template.h: COMPLEX_NAME(x), COMPLEX_MR, COMPLEX_TILES,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of words by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS multiplies two tiles, of 16
- * rows by 32 steps and of 32 steps by 16 columns, and adds the product to a tile of f32. Row i of
- * the first tile is 32 steps of row i of op(A). Row q of the second tile has steps 2q and 2q + 1 of
- * 16 columns of op(B), side by side for each column. TDPBSSD does the same for int8 and int32, with
- * 64 steps, four of them side by side. Compiled with -mamx-tile, -mamx-bf16, -mamx-int8 and
- * -mavx512f; called only where detect.c found them and Linux permits the tiles.
+ * Products of words by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS multiplies a tile of 16 rows
+ * by 32 steps of k by a tile of 32 steps by 16 columns, and adds the product to a tile of f32. Row
+ * i of the first tile is 32 steps of row i of op(A). Row q of the second tile has steps 2q and 2q +
+ * 1 of each of 16 columns of op(B), side by side. TDPBSSD does the same for int8 and int32, with 64
+ * steps, four of them side by side.
+ *
+ * Compiled with -mamx-tile, -mamx-bf16, -mamx-int8 and -mavx512f; called only where detect.c found
+ * them and Linux permits the tiles.
  */
 #include "base/integers.h"
 #include "cpu/kernels/tier_tables.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products of int8 by AVX512-VNNI. VPDPBUSD adds the products of four unsigned and four signed
- * bytes to each of 16 sums in int32, modulo 2^32. Adding 128 makes the elements of op(A) unsigned;
- * sums begin with values that make up for that (pack_i8.c). Compiled with -mavx512f and
- * -mavx512vnni; called only where detect.c found them.
+ * bytes to each of 16 sums in int32, modulo 2^32. The elements of op(A) become unsigned by adding
+ * 128. To make up for that, the sums begin with -128 times the sum of a column of op(B)
+ * (pack_i8.c).
+ *
+ * Compiled with -mavx512f and -mavx512vnni; called only where detect.c found them.
  */
 #include "cpu/kernels/tier_tables.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What differs between products by the type of A and B, as data: a row for each type.
+ * The properties of the types of A and B that plans depend on: a table with a row for each type.
  */
 #ifndef TGL_CPU_TYPES_H
 #define TGL_CPU_TYPES_H

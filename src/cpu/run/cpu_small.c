@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of at most CPU_SMALL rows, columns and steps of k, which are one register tile or a few,
- * and those of one row or column, which are as frequent.
+ * Products of at most CPU_SMALL rows, columns and steps of k, which are one register tile or a few;
+ * and products of one row or column, which are as frequent.
+ *
  * A and B are read in place, without blocks and without buffers from the pool: at 4 x 4 x 4 the
  * multiply-adds take a few nanoseconds, so that everything around them counts. Only a transposed B
  * is packed, to the stack, because a tile reads whole rows of op(B).

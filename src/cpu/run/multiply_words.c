@@ -5,21 +5,24 @@
  * tgl_cpu_digit_error() is small enough.
  *
  * AMX and AVX512-BF16 round each sum to nearest, as an FMA does. BFMMLA (NEON) rounds to odd. All
- * treat denormal numbers as zero, so that a block is multiplied by words only if no denormal number
- * can occur. Let 2^a and 2^b be the binades of the least elements other than 0 of the blocks of A
- * and B, and f the fraction bits of their type: 7 of bf16, 10 of f16, 23 of f32.
- *   - Each word is a multiple of 2^(a-f). With a-f >= -126 it is 0 or a normal number.
- *   - Each product of two words is a multiple of q = 2^(a-f+b-f), and so is each sum of products
- *     after rounding, to nearest or to odd: a sum is rounded only if its last bit is above q, and
- *     the result is a multiple of this bit. With q >= 2^-126 each sum is 0 or a normal number.
+ * of them treat denormal numbers as zero. A block is therefore multiplied by words only if no
+ * denormal number can occur in it. Let the least magnitudes other than 0 in the blocks of A and B
+ * be at least 2^a and 2^b, and let f be the number of fraction bits of their type: 7 of bf16, 10 of
+ * f16, 23 of f32.
+ * - Each word is a multiple of 2^(a-f) or 2^(b-f). If a-f and b-f are at least -126, each word is 0
+ *   or a normal number.
+ * - Each product of two words is a multiple of q = 2^(a-f+b-f). So is each sum of products after
+ *   rounding, to nearest or to odd: a sum is rounded only if its last bit is above q, and the
+ *   result is a multiple of this bit. If q >= 2^-126, each sum is 0 or a normal number.
+ *
  * The sums of several blocks are added by instructions of AVX-512 or NEON, which do not treat
  * denormal numbers as zero.
  *
  * Besides, no word may be rounded to Inf, and no sum may overflow in one order of its terms and not
  * in another. Let A's elements be below 2^(c+1) and B's below 2^(d+1). If 2^(c+1+d+1) * k * 2 <=
- * 2^127, all words, products and sums are finite; the factor 2 allows for rounded words. Blocks
- * with Inf or NaN, or with f32 of the last binade, which may be rounded to Inf, are excluded. A
- * block that is excluded is multiplied by f32 FMAs, with their Inf and NaN.
+ * 2^127, all words, products and sums are finite; the factor 2 allows for rounded words. A block is
+ * not multiplied by words if it has Inf, NaN, or an f32 of the last binade, which may be rounded to
+ * Inf. Instead, f32 FMAs compute it, with their Inf and NaN.
  */
 #include "cpu/run/multiply_words.h"
 #include "base/integers.h"
