@@ -52,8 +52,8 @@ typedef struct dist_run {
     int64_t x, y, length;
 } dist_run;
 
-/* Iterates over the elements that two windows (of axes of the same size) share, in ascending order
- * and in as few runs as possible. Call dist_overlap_next() until it returns false. */
+/* Iterates over the elements that two windows (of axes of equal size) share, in ascending order and
+ * in as few runs as possible. Call dist_overlap_next() until it returns false. */
 typedef struct dist_overlap {
     dist_window x, y;
     int64_t at;       /* next local index of x to consider */

@@ -25,8 +25,8 @@ enum { DIST_ROOM = 1024 };
 /* A copy of *given with defaults for the members that are 0. given: NULL for all defaults. */
 tgl_dist_machine dist_machine_of(const tgl_dist_machine *given);
 
-/* Collective: returns the status, and sets the error message, of the first rank whose status is not
- * TGL_OK. */
+/* Collective: if a rank's status is not TGL_OK, returns the status of the first such rank and sets
+ * the error message to its message. */
 tgl_status dist_agree(tgl_dist *dist, tgl_status status);
 
 /* Collective: an all-gather of at most DIST_ROOM bytes per rank. *all := the contributions of all

@@ -127,8 +127,8 @@ static double moving(const dist_task *task, const dist_division *division, const
            v->peers[operand] * (double)times * machine->latency_s;
 }
 
-/* Seconds of the local products, one per panel. Each product reads or writes one panel of the
- * operands that have the axis of the loop, and all of the other operands. */
+/* Seconds of the local products, one per panel. Each product reads or writes one panel of every
+ * operand that has the axis of the loop, and the whole of every other operand. */
 static double multiplying(const dist_task *task, const dist_division *division,
                           const dist_volumes *v, double panels, const tgl_dist_machine *machine)
 {
@@ -158,7 +158,8 @@ static bool has_first_panel(const dist_task *task, const dist_division *division
 }
 
 /* The predicted time and memory. The first product waits for its panel, unless the rank has it. The
- * other panels arrive during products, if these take longer. */
+ * panels of later products arrive during earlier products, if these take longer than the
+ * transfers. */
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *v,
                const tgl_dist_machine *machine, tgl_dist_figures *figures)
 {

@@ -12,7 +12,7 @@ enum { DIST_MESSAGE_SIZE = 400 };
 void dist_set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *dist_error(void);
 
-/* Sets this library's error message to that of tgl_last_error(). Returns `status`. */
+/* Sets libtegula_dist's error message to that of tgl_last_error(). Returns `status`. */
 tgl_status dist_fail_local(tgl_status status);
 
 /* Sets the error message and evaluates to `status`. */

@@ -24,8 +24,9 @@ struct tgl_dist_plan {
     void *buffer[OPERANDS][2];        /* two buffers for steps in turn; NULL: not needed */
     dist_transfer transfer[OPERANDS]; /* A and B to the panels; partial sums to the owners of C */
 
-    /* The part of C that each rank adds up: its own part, or, if each rank has all of C, some rows.
-     * `copies` then sends these rows to the other ranks. first_row: first one of this rank. */
+    /* The part of C that each rank adds up: its own part or, if each rank has all of C, some rows.
+     * `copies` then sends these rows to the other ranks. first_row: first of these rows on this
+     * rank. */
     dist_spread owned;
     int64_t first_row;
     bool has_copies;

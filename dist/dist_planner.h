@@ -30,8 +30,9 @@ tgl_status dist_options_check(const tgl_dist_options *options);
 dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *options,
                            int64_t memory_limit);
 
-/* Chooses the division with the shortest predicted time. It is the same on all ranks of a
- * homogeneous machine. Returns TGL_OK; TGL_UNSUPPORTED if no division has the parts of `limits`. */
+/* Chooses the division with the shortest predicted time. All ranks choose the same division if the
+ * machine is homogeneous. Returns TGL_OK; TGL_UNSUPPORTED if no division has the parts of
+ * `limits`. */
 tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,
                                const dist_limits *limits, dist_choice *choice);
 
@@ -42,8 +43,8 @@ dist_division dist_planner_staying(const dist_task *task, int operand);
 /* Whether a division has the parts that the limits require. */
 bool dist_planner_allows(const dist_limits *limits, const dist_division *division);
 
-/* start[rank] := the first panel of a rank, chosen so that the rank has its elements. start: array
- * of task->ranks. */
+/* start[rank] := the index of the first panel that a rank multiplies, chosen so that the rank has
+ * this panel's elements. start: array of task->ranks. */
 void dist_planner_start(const dist_task *task, const dist_division *division, int32_t *start);
 
 #endif

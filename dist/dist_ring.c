@@ -372,8 +372,8 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
     return plan->has_copies ? finish_copies(plan, call, chunks - 1, &copies[chunks - 1]) : TGL_OK;
 }
 
-/* Computes the single product into ring->made[0]: the rows of C, or one shard of columns after the
- * other. */
+/* Computes the single product into ring->made[0]. Result: the rows of C or, if shards are columns,
+ * one shard after the other. */
 static void make_whole(tgl_dist_plan *plan, dist_ring_call *call)
 {
     const size_t sum = dist_task_sum_element(&plan->task);

@@ -34,7 +34,7 @@ dist_rect dist_rect_at(const dist_spread *spread, int rank, int64_t step);
 int64_t dist_rect_lines(const dist_rect *rect);
 int64_t dist_rect_width(const dist_rect *rect);
 
-/* The number of elements that two rectangles of the same matrix share. */
+/* The number of elements in the intersection of two rectangles of a matrix. */
 int64_t dist_rect_shared(const dist_rect *x, const dist_rect *y);
 
 /* Reads a layout for a problem of this order. ranks: size of the communicator; what: "A", for the

@@ -14,8 +14,8 @@ enum { AXIS_M, AXIS_N, AXIS_K, AXES };
 enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };
 
 typedef struct dist_task {
-    tgl_problem problem; /* row-major; a column-major problem has A and B, and m and n, exchanged.
-                            Transposes are those of dist_transpose() */
+    tgl_problem problem; /* row-major; for a column-major problem A and B, and m and n, are
+                            exchanged. Transposes are those of dist_transpose() */
     bool is_exchanged;
     tgl_epilogue epilogue;    /* size 0: there is none */
     int ranks;                /* size of the communicator */

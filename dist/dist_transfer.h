@@ -23,12 +23,13 @@ typedef struct dist_transfer {
     int64_t ld_from, ld_to; /* leading dimensions of this rank's parts, before and after */
     tgl_type type;
     size_t element; /* bytes of an element */
-    bool adds; /* several ranks send the same element: they are added to the target in the order of
-                  the ranks */
+    bool adds; /* several ranks send a value for each element; they are added to the target in the
+                  order of the ranks */
     bool keeps_own;                    /* elements that a rank already has are in place and need not
                                           be copied */
     bool at_once;                      /* nothing is computed between begin and finish */
-    bool stages;                       /* other ranks cannot send directly into the target */
+    bool stages;                       /* other ranks can write only into buffers of the transport,
+                                          not into the target */
     size_t packed_bytes, staged_bytes; /* bytes of the buffers of a slot */
     dist_slot slot[2];
 } dist_transfer;

@@ -28,8 +28,8 @@ typedef struct gpu_pool {
  * TGL_OK, TGL_NO_MEMORY or TGL_DRIVER. */
 tgl_status gpu_pool_take(gpu_pool *pool, size_t bytes, void **memory);
 void gpu_pool_return(gpu_pool *pool, void *memory);
-/* Frees the pool. keeps_memory: true if other processes may still have mapped its blocks, which are
- * then not freed. */
+/* Frees the pool. keeps_memory: true: other processes may still have its blocks mapped, so the
+ * blocks are not freed. */
 void gpu_pool_free(gpu_pool *pool, bool keeps_memory);
 
 /* Describes memory of the pool for another process. False: the memory is not in the pool. */

@@ -226,7 +226,7 @@ static void unmap_peers(nccl_transport *t)
 }
 
 /* Frees memory that other ranks have mapped, after they have unmapped it. If a rank was lost, it
- * may never do so: the memory is then not freed. */
+ * may never unmap the memory: the memory is then not freed. */
 static void close_memory(nccl_transport *t)
 {
     char mine = 0, *all = malloc((size_t)t->ranks);

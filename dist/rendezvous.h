@@ -30,8 +30,8 @@ rendezvous *rendezvous_join(int rank, int ranks, double timeout_s, const char *n
 void rendezvous_unlink(const char *name);
 void rendezvous_close(rendezvous *r);
 
-/* Tells the other ranks that this one has lost a rank: what it sends from now on must not be
- * used. */
+/* Tells the other ranks that this rank has lost contact to a rank: they must not use what this rank
+ * sends from now on. */
 void rendezvous_give_up(rendezvous *r);
 
 /* Returns TGL_COMMUNICATION if a rank has given up. */

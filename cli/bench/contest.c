@@ -166,7 +166,7 @@ static tgl_status verify_contestant(contest *t, contestant *c)
     void *C = t->operands.host_c;
     char why[200];
     CLI_TRY(operands_forget_result(&t->operands, C));
-    t->calls = 0; /* so that the next call uses the first set of operands */
+    t->calls = 0; /* so that the next call uses the first set of matrices */
     CLI_TRY(run_once(t, c));
     CLI_TRY(operands_download_result(&t->operands, C));
     c->right = is_right(t, c, C, why, sizeof why);

@@ -29,7 +29,7 @@ void cublas_release(cublas_product *x);
 /* Enqueues C := op(A)*op(B) on the default stream. False: cuBLAS returned an error. */
 bool cublas_run(const cublas_product *x, operand_set set);
 
-/* Computes the product of the first set of operands with the algorithm that cuBLAS chooses, and
+/* Computes the product of the first set of matrices with the algorithm that cuBLAS chooses, and
  * waits for its end. *is_done := whether cuBLAS supports the product; if not, nothing is
  * computed. */
 tgl_status cublas_multiply(cublas *c, const operands *o, bool *is_done);

@@ -183,7 +183,8 @@ bool peer_is_name(const char *text)
     return strchr(text, '/') != NULL || index_of(text) < KNOWN;
 }
 
-/* Whether the bf16 product works on this processor; oneDNN does not support it on older ones. */
+/* Whether the bf16 product works on this processor; oneDNN does not support it on older
+ * processors. */
 static bool multiplies_bf16(void *function)
 {
     const uint16_t a = 0, b = 0;

@@ -235,8 +235,8 @@ static void *segment_address(const huge_run *run, const segment *x)
     return base_of(&run->c) + stored_place(&run->c.layout, x->b, x->i, x->j);
 }
 
-/* Fills all segments with NaN, so that the results of an earlier kernel cannot pass for those of
- * the next. */
+/* Fills all segments with NaN, so that results of an earlier kernel cannot pass for results of the
+ * next kernel. */
 static tgl_status forget_results(const huge_run *run)
 {
     float nothing[SEGMENT];

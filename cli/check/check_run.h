@@ -23,7 +23,7 @@ typedef struct check_results {
     int count;
     int64_t cases;         /* number of complete cases; below settings.count after SIGINT or
                               SIGTERM */
-    int64_t failed_case;   /* number of the first case that failed; -1: none has */
+    int64_t failed_case;   /* number of the first case that failed; -1: no case has failed */
     char failure[1024];    /* what is wrong with case failed_case, and how to reproduce it */
     char unsupported[256]; /* why one of the kernels does not support one of the cases; empty: all
                               do */

@@ -73,7 +73,7 @@ typedef struct cli_mode {
 /* The syntax of the command line of a command. */
 typedef struct cli_syntax {
     const char *help;        /* text that --help prints */
-    const cli_option *table; /* rows of the options, the first of which are OPTIONS_COMMON */
+    const cli_option *table; /* rows of the options; OPTIONS_COMMON are the first rows */
     const cli_mode *modes;   /* the modes; NULL: there are none */
     bool has_operands;       /* whether words that are not options are allowed; they are
                                 argv[optind], ... */

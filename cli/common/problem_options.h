@@ -118,7 +118,7 @@ shape_label problem_shape_label(const tgl_problem *p);
  * counts as two numbers. */
 double problem_flops(const tgl_problem *p);
 
-/* The type of the result: that of D if D is another matrix than C, else that of C. */
+/* The type of the result: the type of D if D is another matrix than C, else the type of C. */
 tgl_type problem_result_type(const tgl_problem *p);
 
 bool epilogue_is_none(const tgl_epilogue *e);

@@ -51,8 +51,8 @@ typedef struct operands {
     stored_matrix a, b, result;
     size_t size_a, size_b, size_c;  /* size in bytes of a matrix or, for a batch, of all its
                                        matrices */
-    void *host_a, *host_b;          /* A and B on the host; on a host device (cpu, sim) the same
-                                       memory as `A` and `B` */
+    void *host_a, *host_b;          /* A and B on the host; on a host device (cpu, sim) the pointers
+                                       `A` and `B` */
     void *host_c;                   /* host memory for a result; set only with kept matrices */
     bool is_kept;                   /* whether host_a, host_b and host_c belong to a kept_matrices,
                                        not to this struct */

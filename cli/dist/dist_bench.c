@@ -141,8 +141,8 @@ static tgl_status run(const bench *s)
     return tgl_dist_plan_run(s->plan, 1, s->a.memory, s->b.memory, 0, s->c.memory, NULL);
 }
 
-/* Computes on this rank alone a product as large as that of the busiest rank, without any
- * communication. */
+/* Computes, on this rank alone and without communication, a product of the size that the busiest
+ * rank computes. */
 static tgl_status run_local(const bench *s, const tgl_problem *local, const bench_part part[3])
 {
     return tgl_gemm(s->dev, local, 1, part[0].memory, part[1].memory, 0, part[2].memory, NULL);

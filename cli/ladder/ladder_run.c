@@ -167,8 +167,8 @@ static tgl_status check_rung(ladder_size *s, rung *r, void *C)
     return status != TGL_OK ? note_failure(r, status) : TGL_OK;
 }
 
-/* Checks all rungs, cuBLAS first, so that its result serves as the reference for elements that have
- * no other one. */
+/* Checks all rungs, cuBLAS first: its result serves as the reference for elements that are not
+ * computed in double precision. */
 static tgl_status check_all(ladder_size *s, void (*step)(void *, const char *), void *user)
 {
     const bool is_host = cli_device_is_host(s->settings->dev);

@@ -29,8 +29,8 @@ struct truth {
     bool is_whole;
     double seconds;
 
-    /* The rows and columns of the product that are computed in double precision: all rows and no
-     * columns if is_whole, else some of both. */
+    /* The rows and columns of the product that are computed in double precision. If is_whole: all
+     * rows and no columns; else some rows and some columns. */
     int64_t row_count, column_count;
     int64_t *rows, *columns;
     reference_element *row_elements, *column_elements; /* row_count x n and column_count x m
@@ -112,8 +112,8 @@ static bool compute_lines(truth *t)
     return ok;
 }
 
-/* Chooses LINES_MAX of `count` lines (rows or columns): the first, the last, the one where the last
- * tile starts, the one before it, and random ones. Some may be the same. */
+/* Chooses LINES_MAX of `count` lines (rows or columns): the first line, the last line, the line
+ * where the last tile starts, the line before it, and random lines. Some may be the same. */
 static int64_t choose_lines(random_state *r, int64_t count, int64_t *lines)
 {
     const int64_t last_tile = (count - 1) / TILE * TILE;

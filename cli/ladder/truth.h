@@ -29,8 +29,8 @@ void truth_free(truth *t);
 /* Whether the reference has every element of the product in double precision. */
 bool truth_is_whole(const truth *t);
 
-/* The name of the first right result, with which those elements are compared that have no value in
- * double precision. NULL: there is none yet. */
+/* The name of the first right result, with which elements are compared that have no value in double
+ * precision. NULL: there is none yet. */
 const char *truth_peer(const truth *t);
 
 /* The time in seconds, on one thread, to compute the reference. */

@@ -67,7 +67,7 @@ static double next_element(unsigned *state, bool is_exact)
     return is_exact ? (int)((*state >> 16) % 9) * 0.25 - 1 : (double)*state / 2147483648.0 - 1;
 }
 
-/* Allocates matrix `number` on the host and on the device, and fills both. is_nan: with NaN. */
+/* Allocates matrix `number` on the host and on the device, and fills it. is_nan: with NaN. */
 static tgl_status make_matrix(learner *l, int number, int64_t elements, bool is_exact, bool is_nan)
 {
     const tgl_type type = l->e->type;

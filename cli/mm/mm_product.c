@@ -48,8 +48,8 @@ typedef struct mm_factor {
     int64_t rows, columns, batch;
 } mm_factor;
 
-/* Makes a factor of an array. A vector is a row if it is the first factor, and a column if it is
- * the second one. */
+/* Makes a factor of an array. A vector becomes a row if it is the first factor, and a column if it
+ * is the second factor. */
 static mm_factor factor_of(const npy_header *h, bool is_transposed, bool is_first)
 {
     mm_factor x = {.header = h, .is_transposed = is_transposed, .batch = 1};

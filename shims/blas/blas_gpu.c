@@ -75,8 +75,9 @@ bool blas_is_for_gpu(const blas_gemm *g)
 
 /* ---- The GPU --------------------------------------------------------------------------------- */
 
-/* Runs in a child after fork(). A comparison of process ids would not suffice: in another PID
- * namespace the child may have the same id as its parent. */
+/* Runs in a child after fork(). It marks the process as a child that does not use the GPU. A
+ * comparison of process ids would not suffice: in another PID namespace the child may have the id
+ * of its parent. */
 static void disown_gpu(void)
 {
     atomic_store(&owner, -1);
@@ -109,8 +110,9 @@ static bool may_serve_others(tgl_status status)
            status == TGL_UNSUPPORTED;
 }
 
-/* Handles a failure on the GPU. If it is not limited to this product, the GPU is not used any more.
- * If C is undefined, the program is ended, because BLAS functions cannot report an error. */
+/* Handles a failure on the GPU. If the failure is not limited to this product, the GPU is not used
+ * any more. If C is undefined, the program is ended, because BLAS functions cannot report an
+ * error. */
 static void handle_failure(tgl_status status)
 {
     char reason[500];

@@ -6,7 +6,7 @@
  */
 #include "cublas_shim.h"
 
-/* The members of cublas_product that all functions set in the same way. */
+/* The members of cublas_product that every function sets in the same way. */
 #define COMMON(name)                                                                               \
     .routine = (name), .trans_a = transa, .trans_b = transb, .m = m, .n = n, .k = k,               \
     .alpha = alpha, .beta = beta, .lda = lda, .ldb = ldb, .ldc = ldc, .ldd = ldc, .A = A, .B = B,  \

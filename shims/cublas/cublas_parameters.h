@@ -52,7 +52,8 @@
     CUBLAS_BOTH_SIZES(GEMM_BATCHED, name##Batched, T, data_type, compute_type)                     \
     CUBLAS_BOTH_SIZES(GEMM_STRIDED, name##StridedBatched, T, data_type, compute_type)
 
-/* The functions for all element types. Those with 3m in the name compute the same products. */
+/* The functions for all element types. A function with 3m in its name computes the same product as
+ * the one without. */
 #define CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)                                   \
     CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, cublasSgemm, _v2, float, CUDA_R_32F,     \
                         CUBLAS_COMPUTE_32F)                                                        \

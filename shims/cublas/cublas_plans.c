@@ -252,7 +252,7 @@ static cublas_plan *find_plan(const plan_key *key)
     return plan;
 }
 
-/* The place in its set for a new plan: a free one, or that of the least recently used plan. The
+/* The slot of a set for a new plan: a free slot, or the slot of the least recently used plan. The
  * caller holds the lock. */
 static cublas_plan **place_of(const plan_key *key)
 {
@@ -330,8 +330,8 @@ static void add_plan(cublas_plan *made)
     if (replaced != NULL) cublas_release_plan(replaced);
 }
 
-/* Maximum workspace of a plan in bytes: that of the caller, or what the library may use in its
- * place, whichever is larger. */
+/* Maximum workspace of a plan in bytes: the larger of the caller's workspace and the one that the
+ * library may use in its place. */
 static int64_t workspace_limit(const cublas_workspace *space)
 {
     const int64_t given = space->memory != NULL ? (int64_t)space->bytes : 0;

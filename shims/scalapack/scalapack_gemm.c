@@ -34,8 +34,8 @@ typedef struct given_product {
 
 enum { BLOCK_CYCLIC_2D = 1, BLOCK_CYCLIC_2D_INB = 2 };
 
-/* Sets *layout from a ScaLAPACK descriptor: BLOCK_CYCLIC_2D or BLOCK_CYCLIC_2D_INB. Only the latter
- * has the sizes of the first blocks. */
+/* Sets *layout from a ScaLAPACK descriptor: BLOCK_CYCLIC_2D or BLOCK_CYCLIC_2D_INB. Only
+ * BLOCK_CYCLIC_2D_INB has the sizes of the first blocks. */
 static void read_descriptor(const int *desc, const scalapack_grid *grid, tgl_dist_layout *layout)
 {
     const bool has_first = desc[0] == BLOCK_CYCLIC_2D_INB;

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* The smallest accepted size of tgl_plan_options: that of the first version. */
+/* The smallest accepted size of tgl_plan_options: the size in its first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_plan_options, workspace_limit);
 
 const char *tgl_chip_name(int index)

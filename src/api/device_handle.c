@@ -26,7 +26,7 @@ static const tgl_backend *const backends[] = {
 };
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
-/* The smallest accepted size of tgl_device_options: that of the first version. */
+/* The smallest accepted size of tgl_device_options: the size in its first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_device_options, current_context);
 
 static tgl_status no_device(void)

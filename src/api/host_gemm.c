@@ -78,8 +78,9 @@ static tgl_status make_plan(tgl_device *dev, tgl_host_product *p, int64_t row, i
     return TGL_OK;
 }
 
-/* Makes a plan for each kind of tile: inner tiles, the last row, the last column, and the first and
- * last slab, which differ in size or type. */
+/* Makes a plan for each kind of tile: inner tiles, the last row of tiles, the last column, and the
+ * tiles of the first and of the last slab of k. The kinds differ in size or in the type of the
+ * sums. */
 static tgl_status make_plans(tgl_device *dev, tgl_host_product *p)
 {
     for (int64_t i = 0; i < tgl_min64(p->rows, 2); i++)

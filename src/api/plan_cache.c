@@ -58,7 +58,7 @@ static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
 }
 
 /* The set for a shape, by a hash. The multiplier is Knuth's, 2^64 / golden ratio. The shift mixes
- * the high bits, which are the best ones, into the low bits. */
+ * the high bits of the product, which depend on all bits of the key, into the low bits. */
 static slot *set_of(plan_table *table, const tgl_shape *s)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The smallest accepted sizes of the structs: those of their first versions. */
+/* The smallest accepted sizes of the structs: the sizes in their first versions. */
 static const size_t least_options_size = TGL_SIZE_UP_TO(tgl_plan_options, workspace_limit);
 static const size_t least_counters_size = TGL_SIZE_UP_TO(tgl_counters, needed_bytes);
 

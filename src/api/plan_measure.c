@@ -219,7 +219,7 @@ static bool measure_some(measuring *m, const tgl_candidate *candidates, int coun
     return goes_on;
 }
 
-/* Measures at the power limit: the planner's choice if wants_own, else the fastest other
+/* Measures at the power limit: the planner's choice if wants_own, else the fastest of the other
  * candidates. own: the kernel string of the planner's choice. */
 static void measure_sustained(measuring *m, const tgl_measured *lines, int count, const char *own,
                               bool wants_own)

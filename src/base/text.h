@@ -19,7 +19,7 @@ typedef struct tgl_text {
 } tgl_text;
 
 /* Parses a decimal number such as "0.25" or ".5", whatever the locale is. *value := number *
- * 10^decimals. False: it is not such a number, has more decimals, or is not below
+ * 10^decimals. False: the text is no such number, or the number has more decimals or is not below
  * 10^(15-decimals). */
 bool tgl_read_decimal(const char *text, int decimals, int64_t *value);
 

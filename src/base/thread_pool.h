@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The function of a task. It is called once for each member, thread = 0 ... team - 1. One thread
- * may run several members, one after the other. */
+/* The function of a task. It is called once for each member, thread = 0 ... team - 1. A thread may
+ * run several members, one after the other. */
 typedef void thread_pool_fn(void *context, int thread, int team);
 
 /* A task: a run of a function by a team. It and its context must be valid until the last member has

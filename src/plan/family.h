@@ -84,7 +84,8 @@ typedef struct tgl_search {
     bool has_strips;        /* strips will be added to the result */
     int64_t workspace_max;  /* workspace limit in bytes */
     tgl_candidate *best;    /* best candidate so far; its choice.family is NULL at first */
-    double limit;           /* seconds of the best candidate of the other configurations */
+    double limit;           /* predicted seconds of the best candidate among all other
+                               configurations */
 } tgl_search;
 
 /* Predicts the time of search->asked with the options [first, first + count) set to `values`, and

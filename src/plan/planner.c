@@ -39,8 +39,8 @@ typedef struct kept_strip {
     int64_t workspace_bytes;
 } kept_strip;
 
-/* The state of a search for the best candidate of a product. strips: results of search_for_strip(),
- * because tiles of different sizes often leave the same strip. */
+/* The state of a search for the best candidate of a product. strips: results of search_for_strip().
+ * They are kept because tiles of different sizes often leave the same strip. */
 enum { STRIPS_KEPT = 16 };
 typedef struct planning {
     const tgl_chip *chip;

@@ -33,7 +33,7 @@ static bool is_wide(const tgl_shape *s, int64_t elements)
 }
 
 /* Whether both shapes allow the same copy widths along M and N. Tiles for wide copies are slow with
- * single elements, and the reverse. */
+ * single elements, and tiles for single elements are slow where wide copies are possible. */
 static bool is_alike(const tgl_tuned *row, const tgl_shape *s)
 {
     const int64_t a = s->trans_a ? s->m : 0, row_a = s->trans_a ? row->m : 0;
@@ -108,8 +108,8 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s, const tgl_
     return nearest;
 }
 
-/* Whether the matrix allows the same copy width as the measured one, which was contiguous with rows
- * of `row` elements. */
+/* Whether the matrix allows the same copy width as the matrix that was measured, which was
+ * contiguous with rows of `row` elements. */
 static bool has_measured_width(const tgl_shape *s, int64_t row, int64_t lines, int64_t ld,
                                int64_t stride)
 {

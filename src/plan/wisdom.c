@@ -326,8 +326,8 @@ static bool is_replaced(const tgl_measured *found, int count, const tgl_measured
     return false;
 }
 
-/* Collects the lines of a product, the latest first. peers: true for lines of other libraries,
- * false for lines of kernels. found: the result, or NULL to count the lines only. */
+/* Collects the lines of a product, the latest first. peers: true: lines of other libraries; false:
+ * lines of kernels. found: receives the lines; NULL: they are only counted. */
 static int collect(const tgl_wisdom *w, const char *product, bool peers, tgl_measured *found)
 {
     const uint64_t hash = hash_of(product);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* The smallest accepted size of tgl_operands: that of the first version. */
+/* The smallest accepted size of tgl_operands: the size in its first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);
 
 /* What is wrong with a pointer to elements of this type; NULL: it is valid. */

@@ -38,8 +38,8 @@ typedef struct tgl_run {
                            read */
     double alpha_imag, beta_imag; /* imaginary parts, rounded; 0 for real types */
     bool has_product;             /* A and B are read; false: the host knows that alpha is 0 */
-    const void *at[TGL_OPERANDS]; /* pointers, indexed by tgl_operand; NULL if not used, such as A
-                                     without a product */
+    const void *at[TGL_OPERANDS]; /* pointers, indexed by tgl_operand; NULL if the run does not use
+                                     the operand, such as A without a product */
     void *workspace;              /* given by the caller; NULL: the device provides it */
     size_t workspace_bytes;
     void *kept[TGL_KEPT_OPERANDS]; /* results of the pre-passes (kernels that convert an operand) of

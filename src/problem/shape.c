@@ -12,7 +12,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-/* The smallest accepted size of tgl_problem: that of the first version. */
+/* The smallest accepted size of tgl_problem: the size in its first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_problem, type_scale);
 
 /* ---- Types ----------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The smallest accepted size of tgl_epilogue: that of the first version. */
+/* The smallest accepted size of tgl_epilogue: the size in its first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_epilogue, type_residual);
 
 static tgl_status check_kinds(const tgl_epilogue *e)

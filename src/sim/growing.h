@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for one more element behind the first `count` elements of an array. *room: the number
- * of allocated elements, in and out; new ones are zero. Returns the array, which may have moved;
- * NULL: out of memory, and the array is unchanged. */
+/* Makes room for one more element after the first `count` elements of an array. *room: the number
+ * of allocated elements, in and out; new elements are zero. Returns the array, which may have
+ * moved; NULL: out of memory, and the array is unchanged. */
 static inline void *tgl_grow(void *array, size_t *room, size_t count, size_t element)
 {
     if (count < *room) return array;

@@ -181,8 +181,8 @@ static void run_block(tgl_machine *machine)
 
 /* ---- Clusters -------------------------------------------------------------------------------- */
 
-/* Switches to another block: saves the shared memory of the current block, and restores the
- * other's. */
+/* Switches to another block: saves the shared memory of the current block, and restores that of the
+ * other block. */
 static void enter_block(tgl_machine *machine, tgl_sim_block *block)
 {
     const tgl_sim_module *module = machine->launch->module;
@@ -199,7 +199,7 @@ static void leave_block(tgl_machine *machine)
         memcpy(machine->now->shared, module->image->shared_begin, module->shared_size);
 }
 
-/* Reports accesses by other blocks to the shared memory of a block that has ended. */
+/* Reports an access by another block to the shared memory of a block that has ended. */
 static void check_ended(tgl_machine *machine)
 {
     for (unsigned i = 0; i < machine->cluster_size && machine->status == TGL_OK; i++) {

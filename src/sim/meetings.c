@@ -251,8 +251,8 @@ static void describe_wait(const tgl_machine *machine, const tgl_sim_block *block
     }
 }
 
-/* Appends where other threads of the block wait: for at most three further source locations, one
- * thread each. */
+/* Appends where other threads of the block wait: up to three more source locations, with one thread
+ * for each. */
 static void describe_others(const tgl_machine *machine, const tgl_sim_thread *stuck, char *text,
                             size_t size)
 {

@@ -18,7 +18,7 @@ typedef struct tgl_record {
     int lines;
 } tgl_record;
 
-/* Starts the record of a run. module: that of the main kernel. */
+/* Starts the record of a run. module: the module of the main kernel. */
 void tgl_record_begin(tgl_record *record, tgl_sim_module *module);
 
 /* Where this launch must store its trace; NULL: it is not the launch that is traced. */

@@ -58,8 +58,8 @@ static bool are_side_by_side(const tgl_sim_region *x)
            (x->batch - 1) * x->stride_bytes + x->row_bytes <= x->ld_bytes;
 }
 
-/* The index of the matrix that contains the address or precedes it; in a batch given by pointers,
- * that of the nearest matrix. */
+/* The index of the matrix that contains the address or is the last one before it. In a batch given
+ * by pointers: the index of the nearest matrix. */
 static int64_t index_in_batch(const tgl_sim_region *x, uintptr_t address)
 {
     if (x->bases != NULL) return nearest_of_pointers(x, address);

@@ -174,8 +174,8 @@ static bool takes_part(const tgl_sync_meeting *meeting, unsigned thread)
     return (meeting->threads[thread / 32] >> thread % 32 & 1) != 0;
 }
 
-/* Whether a thread of moment x and one of moment y, both in the same block, passed a named barrier
- * together between the two moments. */
+/* Whether two threads of one block passed a named barrier together, one after its moment x and the
+ * other before its moment y. */
 static bool has_meeting_between(const tgl_machine *machine, const tgl_moment *x,
                                 const tgl_moment *y)
 {

@@ -29,8 +29,8 @@ typedef enum tgl_tensor_type {
 typedef struct tgl_tensor_model {
     int fraction_bits; /* fraction bits of a term after alignment */
     int sum_bits;      /* fraction bits of a sum; 23 for FP32 */
-    int steps;         /* number of fused sums that an instruction computes along K, one after the
-                          other */
+    int steps;         /* number of fused sums, one after the other, into which an instruction
+                          divides its K */
 } tgl_tensor_model;
 
 extern const tgl_tensor_model tgl_tensor_hopper;    /* wgmma and mma.sync on sm_90 */

@@ -50,8 +50,9 @@ static inline __m256i first_lanes(const int32_t *window)
     return _mm256_loadu_si256((const __m256i *)window);
 }
 
-/* Stores the first lanes with branches, which are well predicted: `lanes` is the same for all rows
- * of a tile. VMASKMOV to memory would take 6 to 12 cycles on Zen 3 (Fog's instruction tables). */
+/* Stores the first lanes with branches. The branches are well predicted, because `lanes` is equal
+ * for all rows of a tile. VMASKMOV to memory would take 6 to 12 cycles on Zen 3 (Fog's instruction
+ * tables). */
 static inline void store_half(double *to, int lanes, __m128d v)
 {
     if (lanes == 1)

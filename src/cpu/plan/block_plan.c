@@ -118,8 +118,8 @@ static void plan_product(const tgl_shape *s, const cpu_machine *machine, const c
     if (is_converted || tgl_shape_has_blocked_scales(s)) h->product_bytes = h->sum_bytes;
 }
 
-/* Sizes the workspace of a GEMV. a_bytes: a block's part of the vector as f32. b_bytes: the same
- * part gathered from strided elements. Besides: sums, a row for the epilogue, and products. */
+/* Sizes the workspace of a GEMV. a_bytes: a block's part of the vector as f32. b_bytes: that part,
+ * gathered from strided elements. Also: sums, a row for the epilogue, and products. */
 static void plan_vector_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
 {
     const cpu_short type = cpu_short_of(s->type_a);

@@ -37,7 +37,7 @@ const cpu_model tgl_cpu_models[] = {
 
     /* Emerald Rapids: xeon-emerald-rapids/cpu.csv, cpu_random.csv */
     {"GenuineIntel 6.207", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
-    /* Sapphire Rapids, which has the same core as 6.207: copied from that row */
+    /* Sapphire Rapids has the core of 6.207, so its row is a copy of that row */
     {"GenuineIntel 6.143", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
     /* Intel's other models and tiers: copied from 6.207, but bands are not used */
     {"GenuineIntel",       ANY,    {2,  48}, NEVER, {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},

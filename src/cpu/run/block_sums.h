@@ -19,8 +19,8 @@ typedef struct cpu_block_sums {
     void *line; /* buffer for a row of the block in f32 */
 } cpu_block_sums;
 
-/* Operations on sums of one type. add: false to overwrite the sums, as the first products of a
- * block do. */
+/* Operations on sums of one type. add: whether the products are added to the sums; false: they
+ * overwrite the sums, as the first products of a block do. */
 typedef struct cpu_sum_functions {
     /* Adds n f32 products of a block to the sums, or stores them. */
     void (*add_products)(const cpu_plan *plan, void *sums, const void *products, int64_t n,

@@ -10,8 +10,8 @@
 typedef struct job_round {
     const cpu_product *product;
     cpu_cut cut;
-    int64_t problem, rectangles; /* index of the first problem; number of rectangles in all of
-                                    them */
+    int64_t problem, rectangles; /* index of the first problem; number of rectangles in all of these
+                                    problems */
     _Atomic int64_t taken;
 } job_round;
 

@@ -276,8 +276,8 @@ static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernel
     return true;
 }
 
-/* Computes one product without a plan; the result has the same bits as with one. Returns false,
- * without a result, if the product is not small. */
+/* Computes one product without a plan. The result has the same bits as one with a plan. Returns
+ * false, without a result, if the product is not small. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 {
     const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
