@@ -115,7 +115,7 @@ static inline double blas_part(tgl_type type, const void *number, int part)
 /* An illegal argument of a CBLAS function. */
 typedef struct blas_error {
     int argument; /* its number in the call, from 1 */
-    /* The number of an argument in the column-major call to which the reference CBLAS converts a
+    /* The argument's number in the column-major call to which the reference CBLAS converts a
      * row-major call. 0: the call is column-major, or the reference CBLAS has no such function. */
     int row_major_argument;
     const char *setting; /* "layout", "TransA" or "TransB" if this is the argument; else NULL */

@@ -22,9 +22,9 @@ static int threads_of(const tgl_device *dev)
     return (int)threads;
 }
 
-/* The variables of BLAS libraries have priority over OMP_NUM_THREADS, with which the device was
- * opened. A program does not know which BLAS it uses, so it may have set the variable of any of
- * them. */
+/* Sets the device's number of threads to the least number that a variable of a BLAS library gives:
+ * a program does not know which BLAS it uses, so it may have set the variable of any of them. If
+ * there is none, OMP_NUM_THREADS holds, with which the device was opened. */
 void blas_set_default_threads(tgl_device *dev)
 {
     static const char *const names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",

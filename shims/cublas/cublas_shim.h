@@ -189,8 +189,8 @@ void cublas_handles_unlock(void);
 void cublas_plans_lock(void);
 void cublas_plans_unlock(void);
 
-/* Called in a child process. If the parent has used a GPU through this library, the child
- * cannot. */
+/* Called in a child after fork(). If the parent has used a GPU through this library, the child
+ * leaves all products to cuBLAS. */
 void cublas_plans_after_fork(void);
 
 #endif

@@ -57,8 +57,8 @@ void tgl_plan_release(tgl_plan *plan)
     free_plan(plan);
 }
 
-/* Checks the workspace limit of a grouped product again: the table of groups, which is in the
- * workspace, is not counted in a candidate. */
+/* Checks the workspace limit of a grouped product again. The candidates were checked without the
+ * table of groups, which is in the workspace, too. */
 static tgl_status check_groups_workspace(const tgl_plan *plan, int64_t limit)
 {
     if (plan->shape.grouping == TGL_GROUPED_NONE || limit == TGL_WORKSPACE_DEFAULT ||

@@ -84,7 +84,7 @@ typedef struct worker {
     pthread_t handle;
 } worker;
 
-/* tgl_process() of the process that made the crew */
+/* The workers of one process. */
 struct thread_pool_crew {
     unsigned process;       /* tgl_process() of the process that made it */
     crew *inherited;        /* crew of the parent process, never used; NULL: none */

@@ -13,8 +13,9 @@
 #define L2_SHARE          (2.0 / 3)
 #define L2_RATE(sms, mhz) (64.0 * 1e6 * (mhz) * (sms)*L2_SHARE)
 
-/* Columns: the members of tgl_chip (chips.h), in order. tensor_flops are those of 16-bit types and
- * of F64, per SM and clock. */
+/* Columns: the members of tgl_chip (chips.h), in order. The two columns before the threads per SM
+ * (2048, 1536 or 1024) are the FLOPs of the tensor cores per SM and clock, of 16-bit types and of
+ * F64. */
 // clang-format off
 #define SM_80 TGL_HAS_ASYNC_COPY
 #define SM_89 (SM_80 | TGL_HAS_FP8_MMA)

@@ -239,8 +239,8 @@ static int option_of(const tgl_family *family, const char *name)
     return -1;
 }
 
-/* Adds the candidate with another value of one option. The option `whole`, a number of tiles,
- * depends on the other options: if the planner has chosen it, it is chosen again. */
+/* Adds the candidate that differs in the value of one option. If the planner had chosen the option
+ * `whole`, it chooses `whole` again, because this number of tiles depends on the other options. */
 static void add_variant(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                         const tgl_candidate *choice, const tgl_request *of, int option, int value,
                         candidate_list *list)

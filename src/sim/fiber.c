@@ -65,12 +65,9 @@ void tgl_fiber_swap_stacks(void **from, void *to);
 void tgl_fiber_start(void);
 
 #if defined(__x86_64__)
-enum {
-    SAVED = 6,
-    ENTRY = 4,
-    ARGUMENT = 3
-}; /* number of saved registers (in memory r15 r14 r13 r12 rbx rbp), and the indices of two of
-      them */
+/* SAVED: number of registers that are saved, in this order: r15 r14 r13 r12 rbx rbp. The others:
+ * the indices of two of them. */
+enum { SAVED = 6, ENTRY = 4, ARGUMENT = 3 };
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl tgl_fiber_swap_stacks\n"

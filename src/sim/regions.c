@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-enum { FAR = 1 << 30 }; /* bytes; addresses farther from every region are not described by one */
+/* Maximum distance in bytes from a region at which an address is described relative to it. */
+enum { FAR = 1 << 30 };
 
 static uintptr_t distance_to_range(uintptr_t address, uintptr_t begin, uintptr_t end)
 {

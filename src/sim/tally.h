@@ -20,8 +20,9 @@ typedef struct tgl_tally_group tgl_tally_group;
 typedef struct tgl_site {
     const void *pc; /* its return address */
     tgl_access_kind kind;
-    int target;         /* the caller's number for the memory that was accessed first */
-    uint32_t cluster;   /* the cluster of the first access */
+    int target;         /* number, given by the caller, of the memory that the first access was
+                           to */
+    uint32_t cluster;   /* cluster of the thread of the first access */
     int64_t requests;   /* executions by a warp with at least one active lane */
     int64_t bytes;      /* bytes requested, all lanes together */
     int64_t sectors;    /* sectors of global memory */

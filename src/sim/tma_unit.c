@@ -180,7 +180,7 @@ static void read_box(tgl_machine *machine, const tgl_box_store *store, size_t of
     const tgl_shared_access access = {
         machine->now->epoch, 0, (uint32_t)store->group + 1, store->site,
         (uint16_t)tgl_async_reader_of(machine, false, thread->index, pc)};
-    /* A release, because only then the clock contains the thread's own writes. */
+    /* A release operation, so that the clock contains the thread's own writes. */
     const uint32_t *clock = tgl_clock_release(machine);
     tgl_shared_read_async(machine, offset, tgl_box_bytes(&store->map), &access, clock, pc);
 }

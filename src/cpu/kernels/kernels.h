@@ -75,9 +75,9 @@ typedef void cpu_tile_fn(int64_t k, const void *a, int64_t a_stride, const void 
 
 /* How full the last vector of a row of C is. */
 typedef enum cpu_tail {
-    CPU_TAIL_WHOLE = 0,   /* all */
-    CPU_TAIL_PARTIAL = 1, /* more than half of them, but not all */
-    CPU_TAIL_HALF = 2,    /* at most half of them */
+    CPU_TAIL_WHOLE = 0,   /* all of its lanes */
+    CPU_TAIL_PARTIAL = 1, /* more than half of its lanes, but not all */
+    CPU_TAIL_HALF = 2,    /* at most half of its lanes */
 } cpu_tail;
 
 /* Multiplies all rows of op(A) of a small product by one panel of op(B), b(p, j) = b[p*ldb + j].

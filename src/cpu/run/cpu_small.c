@@ -148,7 +148,8 @@ static inline void multiply_small_panels(const cpu_kernels *kernels, const tgl_s
     }
 }
 
-/* A separate function, because the buffer on the stack would make every call slower. */
+/* Multiplies with a packed B. It is not inlined, because its buffer on the stack would slow down
+ * calls that do not pack. */
 static __attribute__((noinline)) void
 multiply_small_packed(const cpu_kernels *kernels, const tgl_small_product *x, next_product *next)
 {

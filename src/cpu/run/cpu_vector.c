@@ -144,8 +144,8 @@ void tgl_cpu_vector(const cpu_product *product)
 
 /* ---- Without a plan -------------------------------------------------------------------------- */
 
-/* SHORT_BYTES: maximum size of a vector, which is copied to the stack. FOR_ONE_THREAD: maximum
- * multiply-adds, for which a plan would use one thread. */
+/* SHORT_BYTES: maximum size in bytes of a vector that is copied to the stack. FOR_ONE_THREAD:
+ * maximum number of multiply-adds for which a plan would use one thread. */
 enum { SHORT_BYTES = 512 * sizeof(double), FOR_ONE_THREAD = 1 << 17 };
 
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product)
