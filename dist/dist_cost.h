@@ -12,7 +12,7 @@ typedef struct dist_volumes {
     double multiplications;
     double needed[OPERANDS];   /* bytes of A and B that a rank uses; bytes of its partial sums of
                                   C */
-    double received[OPERANDS]; /* bytes of needed[] that come from other ranks */
+    double received[OPERANDS]; /* number of ranks that send bytes of needed[] to a rank */
     double peers[OPERANDS];    /* number of ranks that they come from */
     bool stays[OPERANDS];
 } dist_volumes;

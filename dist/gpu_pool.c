@@ -51,10 +51,9 @@ static bool trim(gpu_pool *pool)
 
 tgl_status gpu_pool_take(gpu_pool *pool, size_t bytes, void **memory)
 {
-    enum {
-        GRAIN = 2 << 20
-    }; /* granularity of the driver's allocations in bytes, so that no
-          allocation contains two blocks */
+    /* Granularity in bytes of the driver's allocations. Blocks have a multiple of this size, so
+     * that no allocation contains two blocks. */
+    enum { GRAIN = 2 << 20 };
     *memory = NULL;
     if (bytes == 0) return TGL_OK;
     bytes = (bytes + GRAIN - 1) / GRAIN * GRAIN;

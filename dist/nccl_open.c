@@ -111,10 +111,9 @@ static void read_host(char host[40])
 /* Allocates this rank's flags, all 0. After a failure has_flags stays 0, and NCCL is used. */
 static void make_flags(nccl_transport *t, introduction *own)
 {
-    enum {
-        BYTES = 2 << 20
-    }; /* bytes of an allocation of the driver: an IPC handle gives access to
-          a whole allocation */
+    /* The size in bytes of an allocation of the driver. The flags get a whole allocation,
+     * because an IPC handle gives access to all of it. */
+    enum { BYTES = 2 << 20 };
     gpu_driver *d = &t->driver;
     CUdeviceptr flags = NULL;
     if (nccl_flag_count(t) * sizeof *t->flags > BYTES ||

@@ -125,7 +125,7 @@ static tgl_status mpi_wait(void *given, void *begun)
     return TGL_OK;
 }
 
-/* A group for an all-gather of `bytes` bytes per rank; NULL: no memory. */
+/* A group for an all-gather of `bytes` bytes per rank; NULL: out of memory. */
 static group *new_gathering(state *s, int ranks, size_t bytes)
 {
     group *g = new_group(s, 1);

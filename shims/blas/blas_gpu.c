@@ -26,7 +26,7 @@ static double threads; /* number of threads of the cpu device */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_int owner; /* process id of the process that has opened the GPU, or tried to; 0: none;
-                            -1: a parent of this one */
+                            -1: it was a parent of this process */
 static tgl_device *_Atomic gpu;
 
 /* ---- Which products -------------------------------------------------------------------------- */

@@ -26,10 +26,8 @@ tgl_status tgl_compute_of_environment(tgl_compute *compute)
 
 tgl_compute tgl_compute_for(tgl_compute asked, const tgl_chip *chip)
 {
-    enum {
-        MEASURED = 90
-    }; /* compute capability of the chips on which the accuracy of ACCURATE was
-          measured */
+    /* The compute capability of the chips on which the accuracy of ACCURATE was measured. */
+    enum { MEASURED = 90 };
     if (asked != TGL_COMPUTE_DEFAULT || chip == NULL) return asked;
     return chip->capability == MEASURED ? TGL_COMPUTE_ACCURATE : TGL_COMPUTE_IEEE;
 }
