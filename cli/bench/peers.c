@@ -36,7 +36,7 @@ typedef void mkl_half_function(int order, int trans_a, int trans_b, int m, int n
                                float beta, float *C, int ldc);
 typedef int onednn_bf16_function(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
                                  const void *A, const void *B, void *C, int result_is_f32);
-/* oneDNN's product of two i8 matrices. MKL is not used for it: it only multiplies i8 by u8. */
+/* oneDNN's product of two i8 matrices. MKL has no such product: it only multiplies i8 by u8. */
 typedef int onednn_i8_function(char trans_a, char trans_b, char offset_c, int64_t m, int64_t n,
                                int64_t k, float alpha, const int8_t *A, int64_t lda,
                                int8_t offset_a, const int8_t *B, int64_t ldb, int8_t offset_b,

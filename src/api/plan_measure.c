@@ -142,8 +142,9 @@ static tgl_status measure_plan(measuring *m, const tgl_plan *plan, tgl_measured 
     return TGL_OK;
 }
 
-/* Measures a kernel string and adds the time to the wisdom. seconds: 0 to measure in bursts; to
- * measure at the power limit, its time in bursts. Returns false if nothing more can be measured. */
+/* Measures a kernel string and adds the time to the wisdom. seconds: 0: measures in bursts; else
+ * measures at the power limit, and `seconds` is the kernel's time in bursts. Returns false if
+ * nothing more can be measured. */
 static bool measure_kernel(measuring *m, const char *kernel, double seconds)
 {
     tgl_plan *plan;
