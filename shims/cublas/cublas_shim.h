@@ -101,8 +101,9 @@ pthread_mutex_t *cublas_lock_of(cublasHandle_t handle);
 /* A plan for one kind of product (sizes, types and other arguments) on one device. */
 typedef struct cublas_plan cublas_plan;
 
-/* Finds or makes the plan for a product in the calling thread's CUDA context. epilogue: NULL for
- * none. NULL: there is no plan, and p->reason says why. Release it with cublas_release_plan(). */
+/* Finds or makes the plan for a product in the calling thread's CUDA context. epilogue: NULL: none.
+ * Returns the plan, which the caller releases with cublas_release_plan(). If there is none, returns
+ * NULL, and p->reason says why. */
 cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
                               const tgl_epilogue *epilogue);
 

@@ -27,8 +27,8 @@ typedef struct cpu_type {
     cpu_word_kind words;     /* how the kernels of words (cpu_words.h) represent an element */
     unsigned word_modes;     /* set of the tgl_compute modes in which kernels of words are
                                 permitted */
-    int64_t steps_of_vector; /* maximum k of a GEMV that adds rows of a matrix in f32; 0: there are
-                                no GEMV kernels for this type */
+    int64_t steps_of_vector; /* maximum number of terms that a GEMV adds up in f32 at once; 0: no
+                                GEMV kernels for this type */
 } cpu_type;
 
 /* The row for the type of A; NULL: the cpu device does not support this type. */
