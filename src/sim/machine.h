@@ -317,11 +317,9 @@ typedef struct tgl_global_shadow {
     tgl_event_range *ranges; /* indexed by cluster */
     size_t range_room;
     uint32_t time;
-    bool has_atomic;            /* the latest answer to "is a write ordered before a moment?": the
-                                   write `ordered` is, before `reader`; ordered.launch is 0: there
-                                   is no answer */
-    tgl_moment ordered, reader; /* cache of one answer: the write `ordered` is ordered before the
-                                   moment `reader`; ordered.launch is 0: none */
+    bool has_atomic;            /* the running cluster has executed an atomic operation */
+    tgl_moment ordered, reader; /* latest positive answer of is_ordered(): the write `ordered` is
+                                   ordered before the moment `reader`; ordered.launch is 0: none */
 } tgl_global_shadow;
 
 /* ---- The machine ----------------------------------------------------------------------------- */
