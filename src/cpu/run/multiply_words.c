@@ -51,10 +51,10 @@ bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
 }
 
-/* A bound of the error of any element of C, in units of the digits' integers, is
+/* A bound of the error of any element of C, in units of the digits' integers:
  *    error = (sum of |a| over a line of A + sum of |b| over a line of B) / 2 + k/4 + left out
- * because rounding moves each element by at most 1/2. A product that is left out is at most 2^14
- * (low*low) or 2^22 (middle of A * low of B).
+ * The first two terms hold because rounding moves each element by at most 1/2. A product that is
+ * left out is at most 2^14 (low*low) or 2^22 (middle of A * low of B).
  *
  * The result is error / (u S), with u = 2^-24 and S = sum of |a*b| (multiply_words.h). A lower
  * bound of S: the magnitude of an integer is at least the sum of the widths of the levels that its
