@@ -12,10 +12,10 @@
 struct tgl_dist {
     tgl_dist_transport transport;
     tgl_device *dev;
-    tgl_dist_machine machine; /* complete */
-    bool is_broken;           /* a rank was lost: dist can only be closed */
-    int64_t plans;            /* plans made so far, the same number on all ranks */
-    void *room;               /* DIST_ROOM bytes for each rank: what a gather gives all */
+    tgl_dist_machine machine; /* what the planner assumes; all members are set */
+    bool is_broken;           /* whether a rank was lost: the communicator can only be closed */
+    int64_t plans;            /* number of plans made so far, which is the same on all ranks */
+    void *room;               /* DIST_ROOM bytes per rank, for the results of a gather */
 };
 
 /* Bytes per rank of the buffer for agreements. It is allocated with the communicator, so that a
@@ -33,20 +33,21 @@ tgl_status dist_agree(tgl_dist *dist, tgl_status status);
  * ranks in order, in dist->room, valid until the next agreement. */
 tgl_status dist_gather(tgl_dist *dist, const void *mine, size_t bytes, const void **all);
 
-/* With what a rank begins a collective function. */
+/* What a rank tells the other ranks at the beginning of a collective function. */
 typedef struct dist_call {
-    int64_t plan;         /* the number of the plan that it runs; 0: it creates a plan */
-    int64_t status;       /* of the rank's own arguments */
+    int64_t plan;         /* number of the plan that the rank runs; 0: the rank creates a plan */
+    int64_t status;       /* a tgl_status, the result of checking the rank's own arguments */
     uint64_t alpha, beta; /* bits of the doubles; 0 while a plan is created */
 } dist_call;
 
-/* Collective, the first agreement of each collective function, and so the same exchange in all of
- * them. TGL_BAD_ARGUMENT: the ranks call different functions or run different plans; the status of
- * the first rank whose status is not TGL_OK; TGL_BAD_SCALAR: alpha or beta differ. After each of
- * these the communicator is as before. */
+/* Collective: the agreement with which every collective function begins, so that ranks notice if
+ * they call different functions. Returns TGL_OK; TGL_BAD_ARGUMENT if the ranks call different
+ * functions or run different plans; the status of the first rank whose status is not TGL_OK;
+ * TGL_BAD_SCALAR if alpha or beta differs between ranks. After these errors the communicator can
+ * still be used. */
 tgl_status dist_begin_call(tgl_dist *dist, const dist_call *mine);
 
-/* A group of messages, from its begin to its end. */
+/* Sends and receives a group of messages, and waits for all of them. */
 tgl_status dist_exchange(tgl_dist *dist, const tgl_dist_message *messages, int count);
 
 /* Marks the communicator as broken if `status`, the result of a transport operation, is a failure.

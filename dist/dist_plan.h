@@ -13,7 +13,7 @@
 
 struct tgl_dist_plan {
     tgl_dist *dist;
-    int64_t number; /* from 1; the same on all ranks */
+    int64_t number; /* number of the plan, from 1; the same on all ranks */
     dist_task task;
     dist_choice choice;
     int32_t *start; /* dist_spread.start */

@@ -184,7 +184,8 @@ static void consider_staying(search *s, int operand)
     consider_division(s, &division);
 }
 
-/* Whether the products alone take as long as the best division so far. */
+/* Whether the local products alone, without any communication, would take as long as the best
+ * division so far. */
 static bool is_hopeless(const search *s, const int parts[AXES])
 {
     dist_volumes v = {.multiplications = 1};
@@ -194,7 +195,7 @@ static bool is_hopeless(const search *s, const int parts[AXES])
            dist_cost_products(s->task, &v, s->machine) >= s->best->figures.seconds;
 }
 
-/* An even division in all orders of the ranks along the axes. */
+/* Considers an even division, with the ranks in each order along the axes. */
 static void consider_even(search *s, const int parts[AXES])
 {
     if (is_hopeless(s, parts)) return;
@@ -222,9 +223,10 @@ static void consider_grids(search *s, int ranks)
             if (ranks / m % n == 0) consider_even(s, (int[AXES]){m, n, ranks / m / n});
 }
 
-/* How many ranks may have no work: a prime number, for example, has no grids but a line of ranks.
- * Of all numbers up to 4096, with one idle rank some are predicted up to 5 % slower than the number
- * before, with four none is 2 % slower (test_dist_many_ranks without an argument). */
+/* The maximum number of ranks that may have no work. A prime number of ranks, for example, has only
+ * one-dimensional grids, so that leaving out a rank may be faster. Predictions for all numbers of
+ * ranks up to 4096 (test_dist_many_ranks without an argument): with at most one idle rank, some
+ * numbers are up to 5 % slower than the number before; with at most four, none is 2 % slower. */
 static int idle_ranks_max(int ranks)
 {
     enum { MOST = 4, OF = 32 };
@@ -244,7 +246,8 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
     const int idle_max = idle_ranks_max(task->ranks);
     for (int fewer = task->ranks - 1; fewer > 0 && (!s.has_one || fewer >= task->ranks - idle_max);
          fewer--)
-        consider_grids(&s, fewer); /* without one: of the grid that the caller wants */
+        consider_grids(&s, fewer); /* still fewer ranks, until a grid with the parts that the caller
+                                      requests is found */
     if (!s.has_one)
         return dist_fail(TGL_UNSUPPORTED,
                          "%d ranks cannot be divided into the parts of the options", task->ranks);

@@ -331,7 +331,7 @@ static tgl_status check_arguments(const run *r)
     return check_pointers(r);
 }
 
-/* Collective: all ranks run this plan, are ready, and have the same alpha and beta. */
+/* Collective: checks that all ranks run this plan, are ready, and have the same alpha and beta. */
 static tgl_status agree_to_run(const run *r)
 {
     const union {

@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* has_several_hosts: messages go over a network. given: members that are 0 get the GPU's. */
+/* The machine that the planner assumes: *given, in which members that are 0 get the values of this
+ * GPU. has_several_hosts: whether messages go over a network. */
 tgl_dist_machine gpu_machine_of(const tgl_device *dev, bool has_several_hosts,
                                 const tgl_dist_machine *given);
 

@@ -93,10 +93,10 @@ static tgl_status open_comm(nccl_transport *t, const tgl_nccl_options *o, int or
 
 /* What each rank tells the other ranks when the transport is opened. */
 typedef struct introduction {
-    char host[40]; /* the kernel's boot id; empty: unknown */
+    char host[40]; /* boot id of the kernel, which identifies the host; empty: unknown */
     CUuuid gpu;
-    char meeting[RENDEZVOUS_NAME]; /* of rank 0; empty: none */
-    int has_flags;                 /* 0: there are none, or only NCCL is wanted */
+    char meeting[RENDEZVOUS_NAME]; /* name of the shared memory that rank 0 has made; empty: none */
+    int has_flags;                 /* 0: the rank has no flags, or the caller wants NCCL only */
     CUipcMemHandle flags;
 } introduction;
 
@@ -156,7 +156,7 @@ static bool has_several_hosts(const nccl_transport *t, const introduction *all)
     return false;
 }
 
-/* Whether this rank can use the copy engines: it has the shared memory and all flags. */
+/* Whether this rank can use the copy engines: it has mapped the shared memory and all flags. */
 static bool meet(nccl_transport *t, const introduction *all)
 {
     if (t->has_several_hosts || all[0].host[0] == '\0') return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks with a GPU each. Of several processes for the GPUs of this host, CUDA begins in the
- * children only, and the unique id of NCCL comes from rank 0 through memory that all share.
+ * Ranks with a GPU each. If this program starts the processes of the ranks itself, only the
+ * children use CUDA, because CUDA does not work after fork(). Rank 0 then makes the unique id of
+ * NCCL, and passes it to the other ranks through shared memory.
  */
 #include "dist_gpus.h"
 
@@ -21,7 +22,8 @@
 
 /* ---- The rank of this process ---------------------------------------------------------------- */
 
-/* The GPU of this rank. Where a launcher shows each rank its own GPU only, that is number 0. */
+/* Opens the GPU of this rank. If a launcher shows each rank only its own GPU, this GPU has the
+ * number 0. NULL: failed, and *code is an exit code. */
 static tgl_device *open_gpu(int gpu, int *code)
 {
     char name[16];
@@ -43,7 +45,7 @@ bool dist_gpu_make_id(unsigned char *id)
 int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state,
                  dist_gpu_function *function, const void *argument)
 {
-    enum { TIMEOUT = 600 }; /* seconds; the own work of a rank counts */
+    enum { TIMEOUT = 600 }; /* seconds; time that a rank spends on its own work counts too */
     unsigned char id[TGL_NCCL_ID_BYTES];
     char text[512] = "";
     int code = EXIT_FAILED;

@@ -14,21 +14,23 @@ typedef int dist_gpu_function(tgl_dist *dist, tgl_device *dev, const void *argum
 
 typedef struct dist_gpu_rank {
     int rank, ranks;
-    int gpu; /* its number on the host */
+    int gpu; /* number of the GPU on its host */
 } dist_gpu_rank;
 
-/* id := the unique id of NCCL that rank 0 has made. false: there is none, which is reported. */
+/* Gets for a rank the unique id of NCCL, which rank 0 makes. state: the argument of dist_gpu_run().
+ * False: failed, and the error has been printed. */
 typedef bool dist_bring_id(const dist_gpu_rank *rank, void *state, unsigned char *id);
 
-/* id := a new unique id of NCCL. false: it cannot be made, which is reported. */
+/* id := a new unique id of NCCL. False: failed, and the error has been printed. */
 bool dist_gpu_make_id(unsigned char *id);
 
-/* Runs a function on the rank of this process. Returns its exit code. */
+/* Opens the GPU and the communicator of this process's rank, and runs a function with them. Returns
+ * the function's exit code, or another one after a failure. */
 int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state,
                  dist_gpu_function *function, const void *argument);
 
-/* Runs a function in a process for each GPU 0 .. gpus-1, and returns the first exit status that is
- * not EXIT_DONE. If one process fails, the others are ended. */
+/* Runs a function in one process for each of the GPUs 0, ..., gpus - 1. If one process fails, the
+ * others are terminated. Returns EXIT_DONE, or the exit code of the first process that failed. */
 int dist_gpus_run(int gpus, dist_gpu_function *function, const void *argument);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks that torchrun or srun has started: who they are is in the environment, and the unique id of
- * NCCL comes from rank 0 by TCP.
+ * Ranks that torchrun or srun has started. Environment variables tell a rank its number. Rank 0
+ * makes the unique id of NCCL and sends it to the other ranks by TCP.
  */
 #include "dist_launched.h"
 
@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns: the variables with this rank, the number of ranks, the rank among those of its host, and
- * the hosts, of which the first one is that of rank 0.
- * torchrun(1); srun(1), "OUTPUT ENVIRONMENT VARIABLES". A batch script has no SLURM_STEP_NUM_TASKS:
- * it is no rank. */
+/* Columns: the environment variables with the rank of this process, the number of ranks, the rank
+ * among those of the host, and the list of hosts, of which the first one runs rank 0. See
+ * torchrun(1), and srun(1), "OUTPUT ENVIRONMENT VARIABLES". A batch script, which is not a rank,
+ * has no SLURM_STEP_NUM_TASKS. */
 typedef struct launcher {
     const char *rank, *ranks, *local, *hosts;
 } launcher;
@@ -26,7 +26,8 @@ static const launcher launchers[] = {
     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_NODELIST"},
 };
 
-/* Variables that the launchers of MPI set: Open MPI, MPICH and srun --mpi=pmi2, and PMIx. */
+/* Environment variables that MPI launchers set: of Open MPI, of MPICH and srun --mpi=pmi2, and of
+ * PMIx. */
 static const char *const of_mpi[] = {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"};
 
 static const launcher *find_launcher(void)
@@ -47,7 +48,8 @@ bool dist_is_launched(void)
     return find_launcher() != NULL;
 }
 
-/* A number of the environment, up to `most`; -1: it is not one, which is reported. */
+/* The number in an environment variable, from 0 to `most`. -1: it has no such number, and the error
+ * has been printed. */
 static int read_number(const char *name, int most)
 {
     const char *text = getenv(name);
@@ -60,7 +62,7 @@ static int read_number(const char *name, int most)
     return -1;
 }
 
-/* The first host of a list such as "a[03-05,09]-b,c7": "a03-b". */
+/* Writes the first host of a list: for "a[03-05,09]-b,c7" it is "a03-b". */
 static void first_host(const char *list, char *host, size_t size)
 {
     size_t length = 0;
@@ -77,7 +79,7 @@ static void first_host(const char *list, char *host, size_t size)
     host[length] = '\0';
 }
 
-/* Where rank 0 listens. The port MASTER_PORT itself is that of torchrun's store. */
+/* Where rank 0 listens. The port is not MASTER_PORT itself, at which torchrun's store listens. */
 typedef struct meeting_point {
     char host[256];
     int port;
@@ -94,7 +96,8 @@ static bool find_meeting_point(const launcher *l, meeting_point *m)
         m->port = read_number("MASTER_PORT", 65534) + 1;
         return m->port > 0;
     }
-    /* Other steps of Slurm, of other jobs on the same host, too, have other ports. */
+    /* The port depends on the job and the step of Slurm, so that other steps on the same host
+     * usually have other ports. */
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
     m->port = 20000 + (int)((strtoul(job != NULL ? job : "0", NULL, 10) +
                              7 * strtoul(step != NULL ? step : "0", NULL, 10)) %

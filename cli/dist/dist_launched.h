@@ -7,10 +7,11 @@
 
 #include "dist_gpus.h"
 
-/* Whether this process is such a rank. Processes of an MPI launcher are not: they use MPI. */
+/* Whether this process is such a rank. Processes that an MPI launcher has started are not: they use
+ * MPI. */
 bool dist_is_launched(void);
 
-/* Runs a function on this rank. Returns its exit code. */
+/* Runs a function on the rank of this process. Returns its exit code. */
 int dist_launched_run(dist_gpu_function *function, const void *argument);
 
 #endif

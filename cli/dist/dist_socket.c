@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rank connects, and sends who it is; rank 0 answers with the bytes. Whoever sends something else
- * gets no answer.
+ * A rank connects to rank 0 and sends a question with its number. Rank 0 answers with the bytes. A
+ * connection that sends anything else gets no answer.
  */
 #include "dist_socket.h"
 
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a rank sends. All ranks are of one kind of machine. */
+/* What a rank sends, in the byte order of its machine: all ranks run on machines of one kind. */
 typedef struct question {
     char magic[8];
     int32_t rank, ranks;
@@ -38,7 +38,7 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Whether something can be read before the deadline. */
+/* Whether there is something to read before the deadline: data, or the end of the connection. */
 static bool wait_until(int fd, double deadline)
 {
     const double left = deadline - now();
@@ -60,12 +60,14 @@ static bool receive_all(int fd, void *data, size_t bytes, double deadline)
 
 static bool send_all(int fd, const void *data, size_t bytes)
 {
-    return send(fd, data, bytes, MSG_NOSIGNAL) == (ssize_t)bytes; /* it fits into the buffer */
+    return send(fd, data, bytes, MSG_NOSIGNAL) == (ssize_t)bytes; /* the message is so short that it
+                                                                     fits in the socket's buffer */
 }
 
 /* ---- Rank 0 ---------------------------------------------------------------------------------- */
 
-/* A socket for IPv6 that takes IPv4, too, or for IPv4 alone; -1: the port is not to be had. */
+/* Opens a socket that listens on this port: for IPv6 and IPv4, or else for IPv4 alone. -1:
+ * failed. */
 static int listen_on(int port)
 {
     const struct sockaddr_in6 six = {
@@ -87,10 +89,10 @@ static int listen_on(int port)
     return -1;
 }
 
-/* Answers one connection. Returns the rank that asked; -1: none. */
+/* Answers one connection. Returns the rank that has asked; -1: no rank has. */
 static int answer_one(int listening, int ranks, const unsigned char *bytes)
 {
-    enum { PATIENCE = 5 }; /* seconds for a question of 16 bytes */
+    enum { PATIENCE = 5 }; /* in seconds, for a question of 16 bytes */
     question asked;
     answer given = {.has_bytes = bytes != NULL};
     if (bytes != NULL) memcpy(given.bytes, bytes, sizeof given.bytes);
@@ -125,7 +127,7 @@ bool dist_socket_give(int port, int ranks, const unsigned char *bytes, double ti
 
 /* ---- The other ranks ------------------------------------------------------------------------- */
 
-/* Tries all addresses of the host once. */
+/* Tries to connect to each address of the host once. Returns the socket; -1: failed. */
 static int connect_once(const char *host, int port)
 {
     const struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -153,7 +155,7 @@ bool dist_socket_ask(const char *host, int port, int rank, int ranks,
     answer given = {.has_bytes = 0};
     bool ok = false;
     memcpy(asked.magic, magic, sizeof magic);
-    while (!ok && now() < deadline) { /* rank 0 may come later */
+    while (!ok && now() < deadline) { /* repeats, because rank 0 may start later */
         const int fd = connect_once(host, port);
         ok = fd >= 0 && send_all(fd, &asked, sizeof asked) &&
              receive_all(fd, &given, sizeof given, deadline);
