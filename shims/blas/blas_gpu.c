@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Estimates for the choice between CPU and GPU, used unless the user gives a size. FIXED_SECONDS:
- * time of a product on the GPU without copies; 0.05 to 0.1 ms on an H200. */
+ * time of a product on the GPU without copies, more than the 0.05 to 0.1 ms that an H200 takes. */
 static const double CORE_FLOPS_F32 = 64e9; /* FLOP/s of a core: 32 per clock with AVX2, at 2 GHz */
 static const double CORE_FLOPS_F64 = 32e9; /* FLOP/s of a core: 16 per clock */
 static const double LINK_BYTES = 12e9;     /* bytes/s of the link to the GPU, PCIe 3.0 x16 */
