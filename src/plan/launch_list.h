@@ -92,7 +92,7 @@ typedef struct tgl_tensor {
  * residual. The real product then has alpha = 1 and beta = 0. */
 typedef enum tgl_combining {
     TGL_COMBINES_NEVER,
-    TGL_COMBINES_IF_COMPLEX, /* if alpha or beta has an imaginary part */
+    TGL_COMBINES_IF_COMPLEX, /* as TGL_COMBINES_IF_COMPLEX, or if beta is not 0 */
     TGL_COMBINES_IF_BETA,    /* as IF_COMPLEX, and if beta is not 0 */
     TGL_COMBINES_ALWAYS,
 } tgl_combining;

@@ -181,7 +181,8 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
         multiply_small_packed(kernels, x, next);
     else
         multiply_small_panels(kernels, x, NULL, next);
-    /* With `next`, register tiles have computed the result, which multiply by alpha. */
+    /* If `next` is given, ordinary register tiles have computed the result. They multiply by alpha
+     * themselves. */
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
