@@ -434,11 +434,11 @@ static void samples_have_all_kinds(void **state)
     static const struct {
         tgl_type type;
         const char *symbol, *macro;
-    } table[] = {{TGL_I8, NULL, "SCALE_A=2"},       {TGL_I8, "gemm_wgmma", "TYPE_D=8"},
-                 {TGL_F8_E4M3, NULL, "SCALE_A=1"},  {TGL_F8_E4M3, NULL, "SCALE_A=2"},
-                 {TGL_C64, "expand", NULL},          {TGL_C64, "decompose", NULL},
-                 {TGL_C128, "gemm_dmma", NULL},            {TGL_BF16, "groups", NULL},
-                 {TGL_BF16, NULL, "GROUPED=1"},       {TGL_BF16, NULL, "GROUPED=2"}};
+    } table[] = {{TGL_I8, NULL, "SCALE_A=2"},      {TGL_I8, "gemm_wgmma", "TYPE_D=8"},
+                 {TGL_F8_E4M3, NULL, "SCALE_A=1"}, {TGL_F8_E4M3, NULL, "SCALE_A=2"},
+                 {TGL_C64, "expand", NULL},        {TGL_C64, "decompose", NULL},
+                 {TGL_C128, "gemm_dmma", NULL},    {TGL_BF16, "groups", NULL},
+                 {TGL_BF16, NULL, "GROUPED=1"},    {TGL_BF16, NULL, "GROUPED=2"}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         tgl_samples samples = {.count = 0};
         assert_status(tgl_samples_add(&samples, tgl_chip_find("h200"), table[i].type, 400, 0),

@@ -4,8 +4,8 @@
  */
 #include "api/default_compute.h"
 #include "api/effort.h"
-#include "api/settings.h"
 #include "api/plan_cache.h"
+#include "api/settings.h"
 #include "base/no_cancel.h"
 #include "base/stack.h"
 #include "problem/struct_size.h"

@@ -733,15 +733,23 @@ static int set_up(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pass_through),   cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_types),          cmocka_unit_test(test_handle_modes),
-        cmocka_unit_test(test_arithmetic),     cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_workspace),      cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_failures),       cmocka_unit_test(test_reentry),
+        cmocka_unit_test(test_pass_through),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_handle_modes),
+        cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_reentry),
         cmocka_unit_test(test_faster),
-        cmocka_unit_test(test_faster_8_bits),         cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_captured_plans), cmocka_unit_test(test_many_plans),
-        cmocka_unit_test(test_shared_handle),  cmocka_unit_test(test_device_fails_in_creation),
+        cmocka_unit_test(test_faster_8_bits),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_captured_plans),
+        cmocka_unit_test(test_many_plans),
+        cmocka_unit_test(test_shared_handle),
+        cmocka_unit_test(test_device_fails_in_creation),
         cmocka_unit_test(test_device_fails),
     };
     const struct CMUnitTest tests_no_tf32[] = {cmocka_unit_test(test_no_tf32)};
