@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/sha256.h"
 #include "cpu/plan/cpu_settings.h"
-#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
