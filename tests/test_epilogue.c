@@ -115,7 +115,7 @@ static const struct {
 } bad_epilogues[] = {
     {{.size = 8},
      TGL_BAD_ARGUMENT,
-     "epilogue.size is 8; set epilogue.size = sizeof epilogue, which is 64 in this version of the "
+     "epilogue.size is 8; set epilogue.size = sizeof epilogue, which is 72 in this version of the "
      "library"},
     {{.bias = (tgl_bias)3}, TGL_BAD_EPILOGUE, "epilogue.bias is 3, which is not a tgl_bias"},
     {{.activation = (tgl_activation)4},
@@ -232,7 +232,7 @@ static const struct {
      false,
      {.size = 7},
      TGL_BAD_ARGUMENT,
-     "operands.size is 7; set operands.size = sizeof operands, which is 200 in this version of the "
+     "operands.size is 7; set operands.size = sizeof operands, which is 208 in this version of the "
      "library"},
     {false, false, {.B = room, .C = room}, TGL_BAD_A, "A is NULL"},
     {false, false, {.A = room, .C = room}, TGL_BAD_B, "B is NULL"},

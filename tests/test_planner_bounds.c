@@ -54,10 +54,12 @@ bool __wrap_tgl_search_try(tgl_search *search, int first, int count, const int64
                            double least)
 {
     tgl_choice choice = search->asked;
-    for (int i = 0; i < count; i++)
-        choice.option[first + i] = values[i];
-    watched.tried++;
-    if (watched.checks_bounds) check_least(search, &choice, least);
+    if (count > 0) { /* a family calls it; the planner tries the default options */
+        for (int i = 0; i < count; i++)
+            choice.option[first + i] = values[i];
+        watched.tried++;
+        if (watched.checks_bounds) check_least(search, &choice, least);
+    }
     watched.has_asked = false;
     return __real_tgl_search_try(search, first, count, values, watched.ignores_bounds ? 0 : least);
 }
