@@ -74,8 +74,10 @@ static double rounded(double x, int is_tf32)
 static double complex get(tgl_type type, const void *x, int64_t at, int is_tf32)
 {
     const int parts = element_parts(type);
-    const double re = rounded(element_get(type, x, parts * at), is_tf32);
-    return parts == 1 ? re : CMPLX(re, rounded(element_get(type, x, 2 * at + 1), is_tf32));
+    double complex value = rounded(element_get(type, x, parts * at), is_tf32);
+    /* CMPLX() is not there with clang 14. */
+    if (parts == 2) ((double *)&value)[1] = rounded(element_get(type, x, 2 * at + 1), is_tf32);
+    return value;
 }
 
 static void set(tgl_type type, void *x, int64_t at, double complex value)

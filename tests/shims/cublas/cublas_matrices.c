@@ -48,9 +48,10 @@ double complex matrices_at(const batch *x, int64_t index, cublasOperation_t tran
 {
     const int64_t at = trans == CUBLAS_OP_N ? row + col * x->ld : col + row * x->ld;
     if (element_parts(x->type) == 1) return element_get(x->type, x->pointers[index], at);
-    const double re = element_get(x->type, x->pointers[index], 2 * at);
+    double complex value = element_get(x->type, x->pointers[index], 2 * at);
     const double im = element_get(x->type, x->pointers[index], 2 * at + 1);
-    return CMPLX(re, trans == CUBLAS_OP_C ? -im : im);
+    ((double *)&value)[1] = trans == CUBLAS_OP_C ? -im : im; /* clang 14 has no CMPLX() */
+    return value;
 }
 
 void matrices_set(const batch *x, int64_t index, int64_t row, int64_t col, double complex value)
