@@ -23,7 +23,7 @@ static const struct row {
     {"mma_64x64x128_s2:splits=2", -1, false, false},
     {"wgmma_128x128", 1, false, false},
     {"mma_128x128x64", 7, false, false},
-    {"wgmma_256x128:cluster=2", 0, true, false},
+    {"wgmma_256x128:cluster=2", 4, true, false},
     {"wgmma_64x32:exchanged=1", 4, false, true},
     {"mma_16x64x256_s2", 1, false, false},
     {"wgmma_64x64:splits=2", -1, false, false},
@@ -85,6 +85,22 @@ static void special_factors(void **state)
         check_special_factors(*state, some[i]);
 }
 
+/* A tile of 192 columns that begins at column 80, and so has columns of three blocks. */
+static void three_blocks(void **state)
+{
+    static const int64_t size[] = {40, 270, 140};
+    const scaled_case c = block_scale_case(0, size, "wgmma_128x192", PROMOTED);
+    check(*state, &c, TGL_OK);
+}
+
+/* Products with factors of blocks have no strips, whose factors would begin at any line. */
+static void no_strips(void **state)
+{
+    static const int64_t size[] = {40, 130, 140};
+    const scaled_case c = block_scale_case(0, size, "mma_64x64x128:strips=1", IN_FP32);
+    check(*state, &c, TGL_UNSUPPORTED);
+}
+
 /* FAST does not leave out the factors. */
 static void fast(void **state)
 {
@@ -99,10 +115,9 @@ int main(int argc, char **argv)
 {
     takes_all = argc > 1 && strcmp(argv[1], "all") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind),
-        cmocka_unit_test(planned),
-        cmocka_unit_test(special_factors),
-        cmocka_unit_test(fast),
+        cmocka_unit_test(every_kind),      cmocka_unit_test(planned),
+        cmocka_unit_test(special_factors), cmocka_unit_test(three_blocks),
+        cmocka_unit_test(no_strips),       cmocka_unit_test(fast),
     };
     return cmocka_run_group_tests(tests, setup_test_device, teardown_device);
 }
