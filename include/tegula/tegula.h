@@ -793,8 +793,8 @@ TGL_API size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size);
  * own time, which MEASURE has measured. tgl_plan_set_peer() remembers it in the wisdom, beside the
  * plan's time; tgl_plan_peer() returns it, also in later processes. ratio: above 1 if the plan is
  * faster; measure both in turn. Returns TGL_OK; TGL_BAD_ARGUMENT (NULL; a ratio that is not a
- * finite number above 0); TGL_UNSUPPORTED (the plan's kernel was not measured; tgl_plan_peer(): no
- * such time is known). */
+ * finite number above 0); TGL_UNSUPPORTED (the plan's kernel was not measured; the device is cpu;
+ * tgl_plan_peer(): no such time is known). */
 TGL_API tgl_status tgl_plan_set_peer(const tgl_plan *plan, double ratio);
 TGL_API tgl_status tgl_plan_peer(const tgl_plan *plan, double *ratio);
 
