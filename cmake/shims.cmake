@@ -70,7 +70,7 @@ endif()
 
 set(cublas ${PROJECT_SOURCE_DIR}/shims/cublas)
 tgl_shim(tegula_cublas ${cublas}/cublas_exports.map libtegula-cublas
-  ${cublas}/cublas_gemm.c ${cublas}/cublas_handles.c ${cublas}/cublas_lt.c ${cublas}/cublas_plans.c
+  ${cublas}/cublas_fork.c ${cublas}/cublas_gemm.c ${cublas}/cublas_handles.c ${cublas}/cublas_lt.c ${cublas}/cublas_plans.c
   ${cublas}/cublas_real.c ${cublas}/cublas_serve.c ${cublas}/cublas_settings.c)
 
 # libtegula_scalapack.so, for LD_PRELOAD in programs that use ScaLAPACK. It needs MPI, but no ScaLAPACK to build.

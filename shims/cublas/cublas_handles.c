@@ -34,11 +34,12 @@ __attribute__((constructor)) static void make_locks(void)
         pthread_mutex_init(&locks[i], NULL);
 }
 
-/* The multiplier is Knuth's for multiplicative hashing, 2^64 / golden ratio. */
-pthread_mutex_t *cublas_lock_of(cublasHandle_t handle)
+/* The lock of a handle; several handles may share one. The multiplier is Knuth's for multiplicative
+ * hashing, 2^64 / golden ratio. */
+static pthread_mutex_t *lock_of(cublasHandle_t handle)
 {
     const uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u;
-    return handle != NULL ? &locks[hash >> 32 & (LOCKS - 1)] : NULL;
+    return &locks[hash >> 32 & (LOCKS - 1)];
 }
 
 void cublas_handles_lock(void)
@@ -153,7 +154,7 @@ bool cublas_read_handle(cublasHandle_t handle, cublas_product *p)
     if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
         return cublas_refuse(p, "pointer mode %d", mode);
     p->has_device_scalars = mode == CUBLAS_POINTER_MODE_DEVICE;
-    p->handle = handle;
+    p->lock = lock_of(handle);
     p->workspace = workspace_of(handle);
     return true;
 }

@@ -375,7 +375,7 @@ bool cublas_run_plan(cublas_plan *plan, cublas_product *p, tgl_operands *operand
         operands->workspace_bytes = p->workspace.bytes;
     }
     if (is_captured(p->stream)) atomic_store(&plan->is_captured, true);
-    pthread_mutex_t *shared = operands->workspace != NULL ? cublas_lock_of(p->handle) : NULL;
+    pthread_mutex_t *shared = operands->workspace != NULL ? p->lock : NULL;
     tgl_timer *timer = cublas_start_timer(p);
     if (shared != NULL) pthread_mutex_lock(shared);
     const tgl_status status = tgl_plan_run_operands(plan->plan, operands, p->stream);

@@ -9,7 +9,8 @@
  *   cublas_serve.c    decides whether Tegula computes a product, and runs it
  *   cublas_plans.c    devices and plans
  *   cublas_real.c     finds the functions of cuBLAS; calls from within them
- *   cublas_settings.c the environment, tracing, and fork()
+ *   cublas_settings.c the environment, and tracing
+ *   cublas_fork.c     handlers for fork()
  */
 #ifndef TGL_CUBLAS_SHIM_H
 #define TGL_CUBLAS_SHIM_H
@@ -56,8 +57,11 @@ typedef struct cublas_product {
     bool needs_proof;    /* Tegula computes it only if it was measured to be faster than cuBLAS */
     bool has_separate_c; /* set by cublas_serve(): C and D are different matrices */
     cudaStream_t stream;
-    cublasHandle_t handle; /* NULL: a call of cuBLASLt, which passes the workspace itself */
     cublas_workspace workspace;
+    /* The handle's lock. It must be held while a product that uses the handle's workspace is
+     * enqueued, because several threads may use the handle. NULL: a call of cuBLASLt, which passes
+     * the workspace itself. */
+    pthread_mutex_t *lock;
     double seconds;     /* time on the GPU in seconds, if the trace has times; else 0 */
     const char *reason; /* why Tegula does not compute it; NULL: it does, or cuBLAS itself made the
                            call */
@@ -87,14 +91,9 @@ bool cublas_refuse(cublas_product *p, const char *format, ...)
 
 /* ---- Handles --------------------------------------------------------------------------------- */
 
-/* Sets the stream, the modes and the workspace of *p from the handle. Returns false and sets
- * p->reason if they are unknown or not supported. */
+/* Sets the stream, the modes, the workspace and the lock of *p from the handle. Returns false and
+ * sets p->reason if they are unknown or not supported. */
 bool cublas_read_handle(cublasHandle_t handle, cublas_product *p);
-
-/* The lock of a handle; several handles may share one. It must be held while a product that uses
- * the handle's workspace is enqueued, because several threads may use the handle. NULL for a NULL
- * handle. */
-pthread_mutex_t *cublas_lock_of(cublasHandle_t handle);
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
