@@ -35,7 +35,8 @@ endfunction()
 set(blas ${PROJECT_SOURCE_DIR}/shims/blas)
 tgl_shim(tegula_blas ${blas}/blas_exports.map libtegula-blas
   ${blas}/blas_batch.c ${blas}/blas_device.c ${blas}/blas_gemm.c ${blas}/blas_gemv.c ${blas}/blas_gpu.c
-  ${blas}/blas_multiply.c ${blas}/blas_report.c ${blas}/blas_threads.c ${blas}/blas_unaligned.c)
+  ${blas}/blas_multiply.c ${blas}/blas_report.c ${blas}/blas_thread_calls.c ${blas}/blas_threads.c
+  ${blas}/blas_trace.c ${blas}/blas_unaligned.c)
 
 # The functions by which threadpoolctl finds tegula_blas; openblas_names.c says why they are a library of
 # their own. It calls tegula_blas, which is loaded with it.

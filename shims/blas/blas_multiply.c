@@ -212,6 +212,19 @@ static tgl_status multiply_by_tegula(tgl_device *dev, const blas_gemm *g)
                      g->lda, g->B, g->ldb, beta, g->C, g->ldc, NULL);
 }
 
+/* Computes a product with copies of its unaligned matrices. False: there are none, or there is no
+ * memory for the copies; C is unchanged. Not inlined: small products need no room for the copies.
+ */
+static __attribute__((noinline)) bool multiply_unaligned(const blas_gemm *g, blas_server *server)
+{
+    blas_gemm aligned;
+    blas_copies copies;
+    const bool is_done = blas_align(g, &aligned, &copies);
+    if (is_done) *server = blas_multiply(&aligned);
+    blas_free_copies(g, &copies, is_done);
+    return is_done;
+}
+
 blas_server blas_multiply(const blas_gemm *g)
 {
     tgl_device *dev = blas_device();
@@ -220,7 +233,7 @@ blas_server blas_multiply(const blas_gemm *g)
     if (multiply_by_tegula(dev, g) == TGL_OK) return BLAS_SERVER_TEGULA;
     if (multiply_by_next(g)) return BLAS_SERVER_NEXT;
     blas_server server;
-    if (blas_multiply_unaligned(g, &server)) return server;
+    if (multiply_unaligned(g, &server)) return server;
     multiply_by_loop(g);
     return BLAS_SERVER_LOOP;
 }

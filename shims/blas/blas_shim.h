@@ -8,8 +8,10 @@
  *   blas_multiply.c                          runs a product: by Tegula, the next BLAS, or a loop
  *   blas_unaligned.c                         matrices that are not aligned
  *   blas_gpu.c                               large products on a GPU
- *   blas_device.c                            the device of the process; tracing
- *   blas_threads.c, openblas_names.c         the number of threads
+ *   blas_device.c                            the device of the process
+ *   blas_threads.c                           the number of threads of the environment
+ *   blas_thread_calls.c, openblas_names.c    the number of threads that programs set by calls
+ *   blas_trace.c                             a line for each call
  *   blas_report.c                            calls xerbla_() and cblas_xerbla()
  *
  * BLAS exists with 32-bit and with 64-bit integers. A function with 64-bit integers has a suffix in
@@ -152,9 +154,18 @@ bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas
 /* Computes a product with legal arguments. */
 blas_server blas_multiply(const blas_gemm *g);
 
-/* Computes a product with aligned copies of those matrices that are not aligned to their element
- * size. False: all are aligned, or there is no memory; C is unchanged. */
-bool blas_multiply_unaligned(const blas_gemm *g, blas_server *server);
+/* Copies of matrices; NULL: of this one there is none. */
+typedef struct blas_copies {
+    char *a, *b, *c;
+} blas_copies;
+
+/* *aligned := the product with aligned copies of the matrices that are not aligned to their element
+ * size. Call blas_free_copies() in any case, with is_done = true after the product. Returns false
+ * if all are aligned, or if there is no memory for the copies. */
+bool blas_align(const blas_gemm *g, blas_gemm *aligned, blas_copies *copies);
+
+/* Copies the result to C of *g if is_done is set, and frees the copies. */
+void blas_free_copies(const blas_gemm *g, const blas_copies *copies, bool is_done);
 
 /* The product as a tgl_problem. */
 static inline tgl_problem blas_problem_of(const blas_gemm *g)
@@ -221,6 +232,9 @@ static inline bool blas_wants_gpu(const blas_gemm *g)
 {
     return blas_this_process.has_gpu && blas_is_for_gpu(g);
 }
+
+/* The number of threads of the device. */
+int blas_threads_of(const tgl_device *dev);
 
 /* Sets the device's number of threads as the environment variables of BLAS libraries request. */
 void blas_set_default_threads(tgl_device *dev);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The number of threads, as programs set it for the BLAS that this library stands for: by the
- * variables of OpenBLAS, MKL and BLIS, and by calls (openblas_names.c).
+ * The number of threads that the environment requests, by the variables of OpenBLAS, MKL and BLIS:
+ * programs set it for the BLAS that this library stands for.
  */
 #include "blas_shim.h"
 
@@ -15,7 +15,7 @@ static int number_of(const char *variable)
     return number > 0 && number < INT32_MAX ? (int)number : 0;
 }
 
-static int threads_of(const tgl_device *dev)
+int blas_threads_of(const tgl_device *dev)
 {
     double threads = 1;
     tgl_device_number(dev, TGL_NUMBER_THREADS, &threads);
@@ -36,22 +36,5 @@ void blas_set_default_threads(tgl_device *dev)
     }
     tgl_set_threads(dev, least);
     const int limit = number_of("OMP_THREAD_LIMIT");
-    if (limit > 0 && limit < threads_of(dev)) tgl_set_threads(dev, limit);
-}
-
-BLAS_FUNCTION(tegula_blas_set_num_threads, (int threads))
-{
-    tgl_device *dev = blas_device();
-    if (dev == NULL) return;
-    if (threads > 0)
-        tgl_set_threads(dev, threads);
-    else
-        blas_set_default_threads(dev);
-}
-
-__attribute__((visibility("default"))) int tegula_blas_get_num_threads(void);
-int tegula_blas_get_num_threads(void)
-{
-    const tgl_device *dev = blas_device();
-    return dev != NULL ? threads_of(dev) : 1;
+    if (limit > 0 && limit < blas_threads_of(dev)) tgl_set_threads(dev, limit);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Matrices that are not aligned to their element size, as in records of packed structs and mapped
- * files: computes the product with aligned copies of them.
+ * files: aligned copies of them.
  */
 #include "blas_shim.h"
 
@@ -45,40 +45,36 @@ static bool align(const void **operand, int64_t *ld, int64_t rows, int64_t colum
     return true;
 }
 
-static void copy_back(const blas_gemm *g, const char *copy, size_t element)
-{
-    const size_t rows = (size_t)g->m;
-    for (size_t j = 0; j < (size_t)g->n; j++)
-        memcpy((char *)g->C + j * (size_t)g->ldc * element, copy + j * rows * element,
-               rows * element);
-}
-
-bool blas_multiply_unaligned(const blas_gemm *g, blas_server *server)
+bool blas_align(const blas_gemm *g, blas_gemm *aligned, blas_copies *copies)
 {
     const size_t element = tgl_type_size(g->type);
     const size_t number = blas_is_single(g->type) ? sizeof(float) : sizeof(double);
     const bool is_read = !blas_has_no_alpha(g) && g->k > 0; /* otherwise A and B may be invalid
                                                                pointers */
     const bool flip_a = blas_is_transposed(g->trans_a), flip_b = blas_is_transposed(g->trans_b);
-    char *a = NULL, *b = NULL, *c = NULL;
-    blas_gemm aligned = *g;
     const void *C = g->C;
+    *aligned = *g;
+    *copies = (blas_copies){NULL, NULL, NULL};
     bool is_done =
         !is_aligned(g->A, number) || !is_aligned(g->B, number) || !is_aligned(g->C, number);
     if (is_read)
         is_done = is_done &&
-                  align(&aligned.A, &aligned.lda, flip_a ? g->k : g->m, flip_a ? g->m : g->k,
-                        element, number, &a) &&
-                  align(&aligned.B, &aligned.ldb, flip_b ? g->n : g->k, flip_b ? g->k : g->n,
-                        element, number, &b);
+                  align(&aligned->A, &aligned->lda, flip_a ? g->k : g->m, flip_a ? g->m : g->k,
+                        element, number, &copies->a) &&
+                  align(&aligned->B, &aligned->ldb, flip_b ? g->n : g->k, flip_b ? g->k : g->n,
+                        element, number, &copies->b);
     else
-        aligned.A = aligned.B = NULL, aligned.k = 0;
-    is_done = is_done && align(&C, &aligned.ldc, g->m, g->n, element, number, &c);
-    if (is_done) {
-        if (c != NULL) aligned.C = c;
-        *server = blas_multiply(&aligned);
-        if (c != NULL) copy_back(g, c, element);
-    }
-    free(a), free(b), free(c);
+        aligned->A = aligned->B = NULL, aligned->k = 0;
+    is_done = is_done && align(&C, &aligned->ldc, g->m, g->n, element, number, &copies->c);
+    if (copies->c != NULL) aligned->C = copies->c;
     return is_done;
+}
+
+void blas_free_copies(const blas_gemm *g, const blas_copies *copies, bool is_done)
+{
+    const size_t element = tgl_type_size(g->type), rows = (size_t)g->m;
+    for (size_t j = 0; is_done && copies->c != NULL && j < (size_t)g->n; j++)
+        memcpy((char *)g->C + j * (size_t)g->ldc * element, copies->c + j * rows * element,
+               rows * element);
+    free(copies->a), free(copies->b), free(copies->c);
 }
