@@ -5,7 +5,7 @@
 #include "dist_comm.h"
 #include "dist_cost.h"
 #include "dist_error.h"
-#include "dist_ring.h"
+#include "dist_ring_choose.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -8,8 +8,18 @@
 #include "dist_comm.h"
 #include "dist_planner.h"
 #include "dist_product.h"
-#include "dist_ring.h"
 #include "dist_transfer.h"
+
+/* The buffers of a ring (dist_ring.h): partial sums, in the accumulation type. */
+typedef struct dist_ring {
+    int slots;       /* number of buffers in `received` */
+    void **received; /* partial sums from other ranks */
+    void *made[2];   /* ring: chunks for which this rank makes the first product; single product:
+                        [0] is all of C */
+    void *scratch;   /* a chunk of beta*C */
+    void **staged;   /* ring, if each rank has all of C: chunks of C of all ranks; else NULL */
+    tgl_dist_message *messages;
+} dist_ring;
 
 struct tgl_dist_plan {
     tgl_dist *dist;

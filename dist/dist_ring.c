@@ -6,7 +6,7 @@
 
 #include "dist_copy.h"
 #include "dist_error.h"
-#include "dist_plan.h"
+#include "dist_ring_choose.h"
 
 #include <stdlib.h>
 

@@ -21,19 +21,7 @@
 #ifndef DIST_RING_H
 #define DIST_RING_H
 
-#include "dist_planner.h"
-#include "dist_product.h"
-
-struct tgl_dist_plan;
-
-enum {
-    RING_CHUNKS_MOST = 8,   /* maximum number of chunks of a shard */
-    RING_CHUNK_GRAIN = 128, /* longer chunks are a multiple of this, the size of a kernel's tile */
-};
-
-/* The axis of C (AXIS_M or AXIS_N) along which each rank has one block, its shard; AXES: there is
- * none. If each rank has all of C, it is AXIS_M. */
-int dist_ring_axis(const dist_task *task);
+#include "dist_plan.h"
 
 /* The arguments of a run. A, B, bias: exchanged if dist_task.is_exchanged. */
 typedef struct dist_ring_call {
@@ -43,28 +31,12 @@ typedef struct dist_ring_call {
     tgl_status product; /* status of this rank's products */
 } dist_ring_call;
 
-/* Buffers of partial sums, in the accumulation type. */
-typedef struct dist_ring {
-    int slots;       /* number of buffers in `received` */
-    void **received; /* partial sums from other ranks */
-    void *made[2];   /* ring: chunks for which this rank makes the first product; single product:
-                        [0] is all of C */
-    void *scratch;   /* a chunk of beta*C */
-    void **staged;   /* ring, if each rank has all of C: chunks of C of all ranks; else NULL */
-    tgl_dist_message *messages;
-} dist_ring;
-
-/* Chooses the faster one of dist_planner_choose() and a ring. A ring is considered only if the
- * caller limits neither the panels nor the memory. Returns the status of dist_planner_choose(). */
-tgl_status dist_choose(const dist_task *task, const tgl_dist_machine *machine,
-                       const dist_limits *limits, dist_choice *choice);
-
 /* Allocates plan->ring. plan->owned and plan->has_copies must be set. */
-tgl_status dist_ring_allocate(struct tgl_dist_plan *plan);
-void dist_ring_free(struct tgl_dist_plan *plan);
+tgl_status dist_ring_allocate(tgl_dist_plan *plan);
+void dist_ring_free(tgl_dist_plan *plan);
 
 /* Runs a product in a ring. call->product := the status of this rank's products. Returns the status
  * of the communication. */
-tgl_status dist_ring_run(struct tgl_dist_plan *plan, dist_ring_call *call);
+tgl_status dist_ring_run(tgl_dist_plan *plan, dist_ring_call *call);
 
 #endif

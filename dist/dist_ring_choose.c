@@ -2,9 +2,9 @@
  *
  * Whether GEMM + reduce-scatter and GEMM + all-reduce go in a ring, and in how many chunks.
  */
+#include "dist_ring_choose.h"
 #include "dist_cost.h"
 #include "dist_error.h"
-#include "dist_ring.h"
 
 int dist_ring_axis(const dist_task *task)
 {

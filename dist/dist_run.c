@@ -9,7 +9,7 @@
  * ranks agree on the status.
  */
 #include "dist_error.h"
-#include "dist_plan.h"
+#include "dist_ring.h"
 
 #include <math.h>
 
