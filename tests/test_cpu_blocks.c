@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The blocks that the cpu device chooses (src/cpu/plan/cpu_plan.c).
+ * The blocks that the cpu device chooses (src/cpu/plan/cpu_planner.c).
  */
 #include "cpu_plan_case.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the cpu device packs, copies and prefetches (src/cpu/plan/cpu_plan.c).
+ * What the cpu device packs, copies and prefetches (src/cpu/plan/cpu_planner.c).
  */
 #include "cpu_plan_case.h"
 

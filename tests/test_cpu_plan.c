@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Paths of the cpu device's plans, and what holds for all of them (src/cpu/plan/cpu_plan.c).
+ * Paths of the cpu device's plans, and what holds for all of them (src/cpu/plan/cpu_planner.c).
  */
 #include "cpu_plan_case.h"
 

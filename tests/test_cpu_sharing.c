@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How threads share a product on the cpu device (src/cpu/plan/cpu_sharing.c, block_plan.c).
+ * How threads share a product on the cpu device (src/cpu/plan/cpu_sharing.c, block_planner.c).
  */
 #include "cpu_plan_case.h"
 

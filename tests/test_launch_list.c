@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launch lists (src/plan/launch_list.c): building and checking.
+ * Launch lists (src/plan/list_builder.c): building and checking.
  */
 #include "small_launch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launch lists (src/plan/launch_list.c): the choice between alternatives, and the arguments of a
+ * Launch lists (src/plan/launch_fill.c): the choice between alternatives, and the arguments of a
  * run.
  */
 #include "small_launch.h"

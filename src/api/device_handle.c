@@ -6,8 +6,8 @@
 #include "api/effort.h"
 #include "api/plan_cache.h"
 #include "api/settings.h"
+#include "backend/backend_stack.h"
 #include "base/no_cancel.h"
-#include "base/stack.h"
 #include "problem/struct_size.h"
 
 #include <limits.h>
@@ -35,16 +35,6 @@ static tgl_status no_device(void)
 }
 
 /* ---- Open and close -------------------------------------------------------------------------- */
-
-tgl_status tgl_check_stack(const tgl_backend *backend)
-{
-    const size_t left = backend->stack > 0 ? tgl_stack_left() : SIZE_MAX;
-    if (left >= backend->stack) return TGL_OK;
-    return tgl_fail(TGL_NO_MEMORY,
-                    "the thread has %zu KB of stack left, and the device %s needs %zu KB: create "
-                    "the thread with a larger stack",
-                    left >> 10, backend->name, backend->stack >> 10);
-}
 
 /* Splits a device name such as "cuda:1". Returns the index of the backend in `backends`, -1 if none
  * has this name; *index := the number behind the colon. */

@@ -17,9 +17,6 @@ typedef struct tgl_plan_variants {
                                    (tgl_list_takes()) */
 } tgl_plan_variants;
 
-/* Returns an error if the calling thread has too little stack to open a device or make a plan. */
-tgl_status tgl_check_stack(const tgl_backend *backend);
-
 /* tgl_shape_make(), with TGL_COMPUTE_DEFAULT replaced by its meaning on this device. */
 tgl_status tgl_device_shape(const tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
                             tgl_shape *shape);

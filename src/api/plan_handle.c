@@ -8,6 +8,7 @@
 #include "api/prepared.h"
 #include "api/settings.h"
 #include "api/small_calls.h"
+#include "backend/backend_stack.h"
 #include "plan/plan_text.h"
 #include "problem/struct_size.h"
 

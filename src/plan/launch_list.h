@@ -237,7 +237,7 @@ static inline size_t tgl_list_workspace(const tgl_launch_list *list)
 /* Frees everything that the list owns, but not the struct. */
 void tgl_list_free(tgl_launch_list *list);
 
-/* ---- Building -------------------------------------------------------------------------------- */
+/* ---- Building (list_builder.c) --------------------------------------------------------------- */
 
 /* Builds a launch list. After a failure (out of memory, or a bad argument) later calls do nothing,
  * and tgl_list_end() returns the failure. */

@@ -30,8 +30,8 @@ typedef struct cpu_block_plan {
     size_t thread_bytes; /* bytes of all buffers of a thread and of the workspace of `product` */
 } cpu_block_plan;
 
-/* Plans a product in blocks: fills *h, and *plan, which then points to *h. words: the result of
- * tgl_cpu_words_for(). blocking: as for tgl_cpu_plan(). */
+/* block_planner.c. Plans a product in blocks: fills *h, and *plan, which then points to *h. words:
+ * the result of tgl_cpu_words_for(). blocking: as for tgl_cpu_plan(). */
 void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, const cpu_words *words,
                          cpu_blocking blocking, const cpu_machine *machine, cpu_block_plan *h,
                          cpu_plan *plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The blocking of a product, where cpu_plan.c does not compute it: asked for by a kernel string,
+ * The blocking of a product, where cpu_planner.c does not compute it: asked for by a kernel string,
  * "cpu/avx2:kc=256,mc=96", or measured by `tegula tune` (cpu_models.c). "cpu/avx2:row=3" asks for
  * the values of another row of the table of processor models.
  */

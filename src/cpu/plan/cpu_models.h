@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of values that cpu_plan.c uses and that differ by the processor's model.
+ * The table of values that cpu_planner.c uses and that differ by the processor's model.
  */
 #ifndef TGL_CPU_MODELS_H
 #define TGL_CPU_MODELS_H
@@ -34,7 +34,7 @@ typedef struct cpu_model {
         int each_row, min;
     } few_row_steps;
     cpu_beyond bands; /* cache that C must exceed to be computed in bands of rows if k is short
-                         (cpu_plan.c) */
+                         (cpu_planner.c) */
 
     cpu_fraction a_block;     /* size of a block of A as a fraction of L2, if A has several
                                  blocks */
@@ -47,7 +47,8 @@ typedef struct cpu_model {
     int copy_min_columns; /* rows of A are copied if C has at least this many columns; 0: never */
     cpu_beyond batches;   /* a batch of small products is prefetched if it exceeds this cache */
     int batch_min_kb;     /* least KB of each product of a batch that is prefetched */
-    cpu_block_size f32, f64; /* what `tegula tune` found to be faster; 0: cpu_plan.c computes it */
+    cpu_block_size f32,
+        f64; /* what `tegula tune` found to be faster; 0: cpu_planner.c computes it */
 } cpu_model;
 
 /* The table. Its last row matches every model and tier. */

@@ -70,19 +70,13 @@ typedef struct cpu_plan {
     struct cpu_block_plan *blocks; /* CPU_PATH_BLOCKS: the plan of the blocks; else NULL */
 } cpu_plan;
 
-/* Fills *plan: path, threads, packing, and the block sizes that `blocking` leaves 0. */
+/* cpu_planner.c. Fills *plan: path, threads, packing, and the block sizes that `blocking` leaves 0.
+ */
 void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
                   const cpu_machine *machine, cpu_plan *plan);
 
 /* Whether two plans of the same product compute it in the same way. */
 bool tgl_cpu_plan_is_same(const cpu_plan *x, const cpu_plan *y);
-
-/* The time of a multiply-add divided by the time of one of f32. One of f64 takes twice as long,
- * because a vector has half as many lanes. A complex one consists of four real ones. */
-static inline double tgl_cpu_weight(const cpu_kernels *kernels)
-{
-    return (double)kernels->element / sizeof(float) * kernels->parts;
-}
 
 /* bytes, rounded up to CPU_ALIGNMENT. */
 size_t tgl_cpu_aligned(size_t bytes);

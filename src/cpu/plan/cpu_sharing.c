@@ -7,7 +7,7 @@
 #include "cpu/kernels/shares.h"
 
 /* F: from a formula. M: measured. C: chosen by judgment, without a measurement of its own. See
- * cpu_plan.c. */
+ * cpu_planner.c. */
 enum {
     LARGE_PRODUCT = 256, /* C: in a batch, all threads share one product if it has work for this
                             many threads */
@@ -22,7 +22,8 @@ enum {
 
 /* Amounts of work, in multiply-adds of f32. */
 static const double WORK_PER_THREAD = 1e5; /* M: work that pays for one more thread, 1 to 2 us */
-static const double MIN_WORK = 2e6;   /* F: minimum work of a rectangle: MIN_WORK_B of cpu_plan.c */
+static const double MIN_WORK =
+    2e6; /* F: minimum work of a rectangle: MIN_WORK_B of cpu_planner.c */
 static const double LARGE_WORK = 6e7; /* M: minimum work of a rectangle that packs a transposed A */
 
 /* Costs in cost(). Unit: the time to multiply a tile of rows by one vector of columns. */
@@ -40,10 +41,17 @@ int tgl_cpu_threads_for(double work, int max)
     return threads < 2 ? 1 : threads < max ? (int)threads : max;
 }
 
+/* The time of a multiply-add divided by the time of one of f32. One of f64 takes twice as long,
+ * because a vector has half as many lanes. A complex one consists of four real ones. */
+static double weight_of(const cpu_kernels *kernels)
+{
+    return (double)kernels->element / sizeof(float) * kernels->parts;
+}
+
 static void choose_sharing(const tgl_shape *s, int max, cpu_plan *plan)
 {
     const double products = (double)s->m * (double)s->n * (double)s->k;
-    const double weight = tgl_cpu_weight(plan->kernels);
+    const double weight = weight_of(plan->kernels);
     plan->threads = tgl_cpu_threads_for(weight * products * (double)s->batch, max);
     plan->sharing = CPU_SHARE_C;
     if (plan->threads == 1) return;

@@ -2,8 +2,8 @@
  *
  * Plans products of f16, bf16 and int8, and of f32 by words (run/cpu_blocks.c).
  */
-#include "cpu/plan/block_plan.h"
 #include "cpu/kernels/shares.h"
+#include "cpu/plan/block_plan.h"
 #include "cpu/plan/cpu_sharing.h"
 #include "cpu/plan/word_plan.h"
 #include "problem/scales.h"

@@ -3,10 +3,10 @@
  * Chooses how a product is computed: path, packing, blocks. cpu_sharing.c chooses the threads. What
  * differs by model of processor is in the table of cpu_models.c.
  */
-#include "cpu/plan/cpu_plan.h"
 #include "cpu/kernels/shares.h"
 #include "cpu/plan/block_plan.h"
 #include "cpu/plan/cpu_models.h"
+#include "cpu/plan/cpu_plan.h"
 #include "cpu/plan/cpu_sharing.h"
 
 /* A product, and everything else that its plan depends on. */
