@@ -40,7 +40,7 @@ cppcheck --std=c11 --language=c --enable=warning,performance,portability --inlin
   --suppress=missingIncludeSystem src dist cli shims examples python ||
   failed="$failed cppcheck"
 
-for rule in families_named_once folder_order unique_names system_headers commit_subjects; do
+for rule in families_named_once file_order folder_order unique_names system_headers commit_subjects; do
   sh "tests/$rule.sh" || [ $? -eq 77 ] || failed="$failed $rule" # 77: it needs the history of git
 done
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blockings that are asked for by a kernel string (src/cpu/plan/cpu_blocking.c).
+ * Blockings that are asked for by a kernel string (src/cpu/plan/blocking_options.c).
  */
 #include "cpu_plan_case.h"
 

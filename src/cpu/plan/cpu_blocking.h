@@ -16,9 +16,9 @@ typedef struct cpu_blocking {
     int row; /* the row of tgl_cpu_models, from 1; 0: the row for the processor */
 } cpu_blocking;
 
-/* Reads the options of a kernel string, which begin with a colon; "": none. TGL_BAD_ARGUMENT: the
- * kernel has no such option, or the value is no number from 1 to 65536, or to the number of
- * rows. */
+/* blocking_options.c: reads the options of a kernel string, which begin with a colon; "": none.
+ * TGL_BAD_ARGUMENT: the kernel has no such option, or the value is no number from 1 to 65536, or to
+ * the number of rows. */
 tgl_status tgl_cpu_blocking_read(const char *options, cpu_blocking *blocking);
 
 #endif

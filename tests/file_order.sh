@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# file_order.sh [ROOT]: no files of src/, cli/, dist/ or shims/ include each other in a circle. A header and the .c
+# file of its name count as one. An exception: shape.c leaves a part of its check to scales.c, which computes with
+# shapes.
+set -eu
+cd "${1:-$(dirname "$0")/..}"
+command -v tsort >/dev/null || exit 77
+
+# An edge a line, FILE INCLUDED, without suffixes. Names are unique (unique_names.sh), so the folder is left out.
+edges() {
+  find src cli dist shims -name '*.[ch]' | sort | xargs grep '^ *#include "' |
+    sed -E 's,^(.*/)?([^/]*)\.[ch]: *#include "(.*/)?([^/"]*)\.h".*,\2 \4,' | awk 'NF == 2 && $1 != $2 && $0 != "shape scales"'
+}
+found=$(edges | tsort 2>&1 >/dev/null) && exit 0
+echo "files include each other in a circle:"
+echo "$found"
+exit 1
