@@ -2,8 +2,8 @@
  *
  * Builds launch lists and frees them.
  */
-#include "plan/launch_list.h"
 #include "base/integers.h"
+#include "plan/launch_list.h"
 #include "plan/limits.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
  *
  * The options of kernel strings.
  */
-#include "cpu/plan/cpu_blocking.h"
 #include "base/error.h"
+#include "cpu/plan/cpu_blocking.h"
 #include "cpu/plan/cpu_models.h"
 
 #include <stdlib.h>
