@@ -50,14 +50,15 @@ int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state
     char text[512] = "";
     int code = EXIT_FAILED;
     tgl_device *dev = open_gpu(rank->gpu, &code);
-    if (dev == NULL) return code;
     tgl_dist *dist = NULL;
     const tgl_nccl_options options = {.size = sizeof options,
                                       .id = id,
                                       .rank = rank->rank,
                                       .ranks = rank->ranks,
                                       .timeout_s = TIMEOUT};
-    if (!bring_id(rank, state, id)) {
+    const bool has_id = bring_id(rank, state, dev != NULL, id);
+    if (dev == NULL) return code;
+    if (!has_id) {
         code = EXIT_FAILED;
     } else if (tgl_dist_open_nccl(&options, dev, &dist) == TGL_OK) {
         code = function(dist, dev, argument);
@@ -77,9 +78,11 @@ typedef struct shared_id {
     unsigned char bytes[TGL_NCCL_ID_BYTES];
 } shared_id;
 
-static bool share_id(const dist_gpu_rank *rank, void *state, unsigned char *id)
+/* If a rank is not ready, the parent ends the others. */
+static bool share_id(const dist_gpu_rank *rank, void *state, bool is_ready, unsigned char *id)
 {
     shared_id *shared = state;
+    if (!is_ready) return false;
     if (rank->rank == 0) shared->is_ready = dist_gpu_make_id(shared->bytes) ? 1 : -1;
     while (shared->is_ready == 0)
         sched_yield();

@@ -17,9 +17,10 @@ typedef struct dist_gpu_rank {
     int gpu; /* number of the GPU on its host */
 } dist_gpu_rank;
 
-/* Gets for a rank the unique id of NCCL, which rank 0 makes. state: the argument of dist_gpu_run().
- * False: failed, and the error has been printed. */
-typedef bool dist_bring_id(const dist_gpu_rank *rank, void *state, unsigned char *id);
+/* id := the unique id of NCCL, which rank 0 makes if all ranks are ready. state: the argument of
+ * dist_gpu_run(). False: there is no id; the rank that failed has printed the error. */
+typedef bool dist_bring_id(const dist_gpu_rank *rank, void *state, bool is_ready,
+                           unsigned char *id);
 
 /* id := a new unique id of NCCL. False: failed, and the error has been printed. */
 bool dist_gpu_make_id(unsigned char *id);

@@ -105,13 +105,14 @@ static bool find_meeting_point(const launcher *l, meeting_point *m)
     return true;
 }
 
-static bool bring_id(const dist_gpu_rank *r, void *where, unsigned char *id)
+static bool bring_id(const dist_gpu_rank *r, void *where, bool is_ready, unsigned char *id)
 {
     enum { PATIENCE = 120 }; /* seconds, for ranks that start late */
     const meeting_point *m = where;
-    if (r->rank > 0) return dist_socket_ask(m->host, m->port, r->rank, r->ranks, id, PATIENCE);
-    const bool has_id = dist_gpu_make_id(id);
-    return dist_socket_give(m->port, r->ranks, has_id ? id : NULL, PATIENCE) && has_id;
+    if (r->rank > 0)
+        return dist_socket_ask(m->host, m->port, r->rank, r->ranks, is_ready, id, PATIENCE);
+    const bool has_id = is_ready && dist_gpu_make_id(id);
+    return dist_socket_give(m->port, r->ranks, has_id ? id : NULL, PATIENCE);
 }
 
 int dist_launched_run(dist_gpu_function *function, const void *argument)

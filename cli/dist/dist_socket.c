@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rank connects to rank 0 and sends a question with its number. Rank 0 answers with the bytes. A
- * connection that sends anything else gets no answer.
+ * A rank connects to rank 0 and sends a question with its number. When all ranks have asked, rank 0
+ * answers all of them. A connection that sends anything else gets no answer.
  */
 #include "dist_socket.h"
 
@@ -21,7 +21,7 @@
 /* What a rank sends, in the byte order of its machine: all ranks run on machines of one kind. */
 typedef struct question {
     char magic[8];
-    int32_t rank, ranks;
+    int32_t rank, ranks, is_ready;
 } question;
 
 typedef struct answer {
@@ -29,7 +29,7 @@ typedef struct answer {
     unsigned char bytes[DIST_SOCKET_BYTES];
 } answer;
 
-static const char magic[8] = "tegula1";
+static const char magic[8] = "tegula2";
 
 static double now(void)
 {
@@ -89,40 +89,65 @@ static int listen_on(int port)
     return -1;
 }
 
-/* Answers one connection. Returns the rank that has asked; -1: no rank has. */
-static int answer_one(int listening, int ranks, const unsigned char *bytes)
+/* The ranks that have asked so far. */
+typedef struct meeting {
+    int ranks, missing;
+    bool are_ready;
+    int *sockets; /* [ranks]; -1: the rank has not asked */
+} meeting;
+
+/* Takes one connection, which stays open if it is that of a rank. */
+static void welcome(meeting *m, int listening)
 {
-    enum { PATIENCE = 5 }; /* in seconds, for a question of 16 bytes */
+    enum { PATIENCE = 5 }; /* seconds for a question of 20 bytes */
     question asked;
+    const int fd = accept(listening, NULL, NULL);
+    if (fd < 0) return;
+    if (!receive_all(fd, &asked, sizeof asked, now() + PATIENCE) ||
+        memcmp(asked.magic, magic, sizeof magic) != 0 || asked.ranks != m->ranks ||
+        asked.rank < 1 || asked.rank >= m->ranks) {
+        close(fd);
+        return;
+    }
+    if (m->sockets[asked.rank] >= 0)
+        close(m->sockets[asked.rank]); /* the rank lost it and asks again */
+    else
+        m->missing--;
+    m->sockets[asked.rank] = fd;
+    m->are_ready = m->are_ready && asked.is_ready != 0;
+}
+
+/* bytes: NULL: there are none. */
+static void answer_all(const meeting *m, const unsigned char *bytes)
+{
     answer given = {.has_bytes = bytes != NULL};
     if (bytes != NULL) memcpy(given.bytes, bytes, sizeof given.bytes);
-    const int fd = accept(listening, NULL, NULL);
-    if (fd < 0) return -1;
-    const bool ok = receive_all(fd, &asked, sizeof asked, now() + PATIENCE) &&
-                    memcmp(asked.magic, magic, sizeof magic) == 0 && asked.ranks == ranks &&
-                    asked.rank > 0 && asked.rank < ranks && send_all(fd, &given, sizeof given);
-    close(fd);
-    return ok ? asked.rank : -1;
+    for (int rank = 1; rank < m->ranks; rank++) {
+        if (m->sockets[rank] < 0) continue;
+        (void)send_all(m->sockets[rank], &given, sizeof given);
+        close(m->sockets[rank]);
+    }
 }
 
 bool dist_socket_give(int port, int ranks, const unsigned char *bytes, double timeout_s)
 {
     const double deadline = now() + timeout_s;
-    bool *has_come = calloc((size_t)ranks, sizeof *has_come);
-    const int fd = has_come != NULL ? listen_on(port) : -1;
-    int missing = ranks - 1;
-    while (fd >= 0 && missing > 0 && wait_until(fd, deadline)) {
-        const int rank = answer_one(fd, ranks, bytes);
-        if (rank < 0 || has_come[rank]) continue;
-        has_come[rank] = true;
-        missing--;
-    }
-    free(has_come);
+    meeting m = {ranks, ranks - 1, true, malloc(sizeof(int) * (size_t)ranks)};
+    if (m.sockets == NULL) return cli_fail_false("no memory for %d ranks", ranks);
+    for (int rank = 0; rank < ranks; rank++)
+        m.sockets[rank] = -1;
+    const int fd = listen_on(port);
+    while (fd >= 0 && m.missing > 0 && wait_until(fd, deadline))
+        welcome(&m, fd);
+    const bool has_all = m.missing == 0 && m.are_ready && bytes != NULL;
+    answer_all(&m, has_all ? bytes : NULL);
+    free(m.sockets);
     if (fd < 0) return cli_fail_false("rank 0 cannot listen on port %d", port);
     close(fd);
-    if (missing == 0) return true;
-    return cli_fail_false("%d of %d ranks have not come to port %d of rank 0 within %.0f seconds",
-                          missing, ranks, port, timeout_s);
+    if (m.missing > 0)
+        cli_fail("%d of %d ranks have not come to port %d of rank 0 within %.0f seconds", m.missing,
+                 ranks, port, timeout_s);
+    return has_all;
 }
 
 /* ---- The other ranks ------------------------------------------------------------------------- */
@@ -147,11 +172,11 @@ static int connect_once(const char *host, int port)
     return fd;
 }
 
-bool dist_socket_ask(const char *host, int port, int rank, int ranks,
+bool dist_socket_ask(const char *host, int port, int rank, int ranks, bool is_ready,
                      unsigned char bytes[DIST_SOCKET_BYTES], double timeout_s)
 {
     const double deadline = now() + timeout_s;
-    question asked = {.rank = rank, .ranks = ranks};
+    question asked = {.rank = rank, .ranks = ranks, .is_ready = is_ready};
     answer given = {.has_bytes = 0};
     bool ok = false;
     memcpy(asked.magic, magic, sizeof magic);

@@ -9,14 +9,13 @@
 
 enum { DIST_SOCKET_BYTES = 128 };
 
-/* For rank 0: waits until each other rank has asked on this port, and gives it the bytes. bytes:
- * NULL: tells all ranks that there are none. False: failed, for example because a rank has not
- * asked within the timeout, and the error has been printed. */
+/* For rank 0: waits until each other rank has asked on this port, and gives them the bytes. No rank
+ * gets them if `bytes` is NULL or a rank is not ready; then, and if a rank has not asked within the
+ * timeout, it returns false. The rank that failed prints the error. */
 bool dist_socket_give(int port, int ranks, const unsigned char *bytes, double timeout_s);
 
-/* The other ranks: asks rank 0 on this host and port. false: no bytes, which this
- * rank or rank 0 reports. */
-bool dist_socket_ask(const char *host, int port, int rank, int ranks,
+/* The other ranks: asks rank 0 on this host and port. false: no bytes. */
+bool dist_socket_ask(const char *host, int port, int rank, int ranks, bool is_ready,
                      unsigned char bytes[DIST_SOCKET_BYTES], double timeout_s);
 
 #endif

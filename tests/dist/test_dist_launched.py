@@ -70,15 +70,17 @@ only_rank_0_reports(finish(processes))
 processes = [start({**srun(rank, 2, job + 1), "SLURM_STEP_NODELIST": "local[host,1-7],x"}) for rank in range(2)]
 only_rank_0_reports(finish(processes))
 
-# One GPU for two ranks; no NCCL on the first one: both ranks fail at once.
+# One GPU for two ranks; no NCCL on rank 0; no GPU on one rank: both ranks fail at once.
 port = free_port()
 for text in finish([start({**torchrun(rank, 2, port), "FAKE_CUDA_DEVICES": 1}) for rank in range(2)], 1):
     assert "ranks 0 and 1 have the same GPU" in text, text
-port = free_port()
-begun = time.monotonic()
-finish([start({**torchrun(rank, 2, port), **({} if rank else {"TEGULA_LIBNCCL": "/nonexistent/libnccl.so"})})
-        for rank in range(2)], 1)
-assert time.monotonic() - begun < 30
+for without, library, message in ((0, "TEGULA_LIBNCCL", "NCCL was not found"), (0, "TEGULA_LIBCUDA", "cannot open"),
+                                  (1, "TEGULA_LIBCUDA", "cannot open the device \"cuda:1\"")):
+    port = free_port()
+    begun = time.monotonic()
+    texts = finish([start({**torchrun(rank, 2, port), **({library: "/nonexistent.so"} if rank == without else {})})
+                    for rank in range(2)], 1)
+    assert time.monotonic() - begun < 30 and message in texts[without], texts
 
 for wrong in ({"WORLD_SIZE": "two"}, {"RANK": 2}, {"MASTER_PORT": 70000}):
     assert "--help" in finish([start({**torchrun(0, 2, port), **wrong})], 2)[0]
