@@ -17,29 +17,30 @@ void cli_set_command(const char *name)
     command_name = name;
 }
 
-/* Prints a text on stderr with control characters replaced by '?'. Control characters in a file
- * name or a log could be commands to the terminal. */
-static void print_printable(const char *text)
+/* Replaces control characters by '?'. In a file name or a log they could be commands to the
+ * terminal. */
+static void make_printable(char *text)
 {
     for (; *text != '\0'; text++) {
         const unsigned char c = (unsigned char)*text;
-        fputc((c < ' ' && c != '\n' && c != '\t') || c == 127 ? '?' : c, stderr);
+        if ((c < ' ' && c != '\n' && c != '\t') || c == 127) *text = '?';
     }
 }
 
-static void print_error(const char *format, va_list args)
+/* Prints the error and `end` as one line by one call: lines of several processes, such as ranks, do
+ * not mix. */
+static void print_error(const char *end, const char *format, va_list args)
 {
-    char *text;
+    const char *space = command_name != NULL ? " " : "", *name = command_name;
+    char *text, *line;
     fflush(stdout);
-    if (command_name != NULL)
-        fprintf(stderr, "tegula %s: ", command_name);
-    else
-        fputs("tegula: ", stderr);
-    if (vasprintf(&text, format, args) < 0) {
-        fputs("no memory for the error's text", stderr);
-        return;
-    }
-    print_printable(text);
+    if (name == NULL) name = "";
+    if (vasprintf(&text, format, args) < 0) text = NULL;
+    if (text != NULL) make_printable(text);
+    if (text == NULL || asprintf(&line, "tegula%s%s: %s%s\n", space, name, text, end) < 0)
+        line = NULL;
+    fputs(line != NULL ? line : "tegula: no memory for the error's text\n", stderr);
+    free(line);
     free(text);
 }
 
@@ -47,22 +48,19 @@ int cli_fail(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_error(format, args);
+    print_error("", format, args);
     va_end(args);
-    fputc('\n', stderr);
     return EXIT_FAILED;
 }
 
 int cli_misuse(const char *format, ...)
 {
+    char end[64] = "; see `tegula --help`";
     va_list args;
+    if (command_name != NULL) snprintf(end, sizeof end, "; see `tegula %s --help`", command_name);
     va_start(args, format);
-    print_error(format, args);
+    print_error(end, format, args);
     va_end(args);
-    if (command_name != NULL)
-        fprintf(stderr, "; see `tegula %s --help`\n", command_name);
-    else
-        fputs("; see `tegula --help`\n", stderr);
     return EXIT_MISUSE;
 }
 
