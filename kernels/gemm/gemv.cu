@@ -178,7 +178,9 @@ static __device__ __forceinline__ void clear_vector(accumulate_t *to)
         to[e] = 0;
 }
 
-/* The data of a step: packs of the matrix, and the vectors' elements for TURN of these packs. */
+/* What a thread loads in a step: UNROLL packs of each of its LINES lines of the matrix, all at
+ * once, and the elements of the vectors for TURN packs at a time. Elements for all UNROLL packs may
+ * take too many registers. */
 struct step {
     pack_t matrix[UNROLL][LINES];
     accumulate_t vector[TURN][COUNT][ALONG_K ? PACK : 1];

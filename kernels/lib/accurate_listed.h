@@ -85,8 +85,9 @@ add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tg
     }
 }
 
-/* sum += the products of the listed elements of op(B) in a panel. add_listed_of_left() has already
- * added their products with elements of op(A) that are listed themselves. */
+/* For each element of op(B) in the panel's list (two words cannot represent it): sum += its
+ * products with op(A). Listed elements of op(A) are left out, because add_listed_of_left() has
+ * added their products with all of op(B). */
 static __device__ __forceinline__ void
 add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
                     const int *left_exponents, int first_column, const struct unit *u, int group,

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Factors of blocks of A and B: the sum of each 128 of K is multiplied by a factor of A and one of
- * B before it is added to the sums of D, sum[row][col] = sum over q of fa(row, q) * fb(q, col) *
- * sum[q][row][col] A line is a row of op(A) or a column of op(B). The factor of a line for block q
- * of K is SCALE_LINE_128     scale[q * ld + line] SCALE_BLOCK        scale[line / 128 * ld + q] The
- * product of two factors is rounded, and multiplied and added by one FMA.
+ * Factors of blocks of A and B. The sum of each 128 of K is multiplied by a factor of A and one of
+ * B before it is added to the sums of D:
+ *
+ *     sum[row][col] = sum over q of fa(row, q) * fb(q, col) * sum[q][row][col]
+ *
+ * A line is a row of op(A) or a column of op(B). The factor of a line for block q of K is
+ *
+ * - with SCALE_LINE_128: scale[q * ld + line]
+ * - with SCALE_BLOCK: scale[line / 128 * ld + q]
+ *
+ * The product of the two factors is rounded; one FMA multiplies by it and adds.
  */
 #ifndef TGL_BLOCK_SCALES_H
 #define TGL_BLOCK_SCALES_H

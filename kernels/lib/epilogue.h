@@ -227,7 +227,8 @@ static __device__ __forceinline__ value_t scaled_sum(const struct tgl_gemm_args 
     return value;
 }
 
-/* `value`, the result for D[row][col], times the factor of D. */
+/* Returns `value`, the result for D[row][col], times the factor of D. With AMAX it first raises
+ * *with->amax to |value|. */
 static __device__ __forceinline__ value_t scaled_result(const struct tgl_gemm_args *args,
                                                         const struct epilogue_operands *with,
                                                         value_t value, int row, int col)

@@ -67,8 +67,9 @@ struct tgl_gemm_args {
     const void *residual; /* m x n elements; NULL if the epilogue has no residual */
     long long ld_residual, stride_residual, stride_bias; /* strides: 0 is legal */
 
-    const float *scale_a, *scale_b, *scale_d; /* factors of A, B and D, by SCALE_A, SCALE_B and
-                                                 SCALE_D; scale_a and scale_b: NULL if alpha is 0 */
+    /* Scale factors of A, B and D. The macros SCALE_A, SCALE_B and SCALE_D say how many there are
+     * (lib/element.h). scale_a and scale_b are NULL if alpha is 0. */
+    const float *scale_a, *scale_b, *scale_d;
     unsigned *amax; /* with AMAX: the bits of the largest magnitude of D so far, an F32 */
     long long ld_scale_a, ld_scale_b; /* of factors of blocks (lib/block_scales.h) */
 };

@@ -255,7 +255,7 @@ static __device__ __forceinline__ uint4 load_elements(const char *from, int vali
  * are multiples of 8 lines, or of 32 bytes in a line, apart. One offset and one mask therefore
  * serve all of them. */
 struct mma_lane_source {
-    unsigned at;  /* bytes from the beginning of a tile */
+    unsigned at;  /* offset in the tile, in bytes, of the lane's first line and 128-byte part */
     unsigned mix; /* XORed with the last 7 bits of an offset in a line: the swizzle, and the lane's
                      own offset */
 };

@@ -108,8 +108,9 @@ static __device__ __forceinline__ void convert_small(accumulate_t *small, int de
 
 #else
 
-/* Copies `depth` of K from `first` on, of all rows, and zeros up to whole steps. Neighbouring lanes
- * copy neighbours in memory, 16 bytes at a time if the operand is K-major and aligned. */
+/* Copies k = first to first + depth - 1 of all rows of the small operand, and fills with zeros up
+ * to PADDED(depth). Neighbouring lanes copy neighbours in memory, 16 bytes at a time if the operand
+ * is K-major and aligned. */
 static __device__ __forceinline__ void copy_small(accumulate_t *small, const struct operands *o,
                                                   int first, int depth)
 {

@@ -35,7 +35,7 @@
 
 /* The factors of a thread for one stage. */
 struct stage_factors {
-    float left[2]; /* of rows of the 64 that are being multiplied */
+    float left[2]; /* of the thread's two rows in the 64 rows of the current wgmma */
     float
         right[RIGHT_FACTORS]; /* of blocks of columns, or of the thread's columns in their order */
     int in_block;             /* columns of the first block before the tile */

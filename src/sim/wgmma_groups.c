@@ -44,7 +44,7 @@ typedef struct tile {
 
 typedef struct tgl_sim_warpgroup {
     tile tiles[TGL_WGMMA_ACCUMULATORS];
-    uint32_t *known;  /* element-by-element minimum of the clocks of its threads */
+    uint32_t *known;  /* minimum of its threads' vector clocks (clocks.h), entry by entry */
     uint32_t version; /* machine->clock_version for which `known` was computed; 0: none */
     uint32_t left[M * TGL_TENSOR_K_MAX], right[TGL_TENSOR_K_MAX * N_MAX];
     int registers; /* registers per thread that setmaxnreg has set; 0: as compiled */

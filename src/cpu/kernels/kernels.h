@@ -47,9 +47,9 @@ typedef enum cpu_layout {
     CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or A itself if it is transposed */
 } cpu_layout;
 
-/* What a register tile does with its panel of b, in addition to multiplying. */
+/* What a register tile does with its panel of b beside multiplying by it. */
 typedef enum cpu_use {
-    CPU_B_READ = 0,  /* reads it */
+    CPU_B_READ = 0,  /* nothing */
     CPU_B_FETCH = 1, /* prefetches row p of the next panel to L2 in step p. Only with CPU_A_ROWS,
                         whole vectors and if there is a next panel */
     CPU_B_COPY = 2,  /* copies the panel to cpu_beside.copy, packed */
@@ -135,8 +135,9 @@ typedef struct cpu_kernels {
     void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
 
     /* Only in the table of f32: `dot` and `combine` for M of a short type, indexed by cpu_short;
-     * NULL for 8-bit floating-point types. x and y are f32. For int8, short_dot writes int32 to y
-     * and takes k <= CPU_VECTOR_STEPS, and short_combine is exact for k <= 1024. */
+     * NULL for 8-bit floating-point types. x and y are f32, with one exception: short_dot of int8
+     * writes int32 to y. It takes k <= CPU_VECTOR_STEPS. The f32 sums of short_combine of int8 are
+     * exact for k <= 1024. */
     cpu_dot_fn *short_dot[CPU_SHORTS];
     void (*short_combine[CPU_SHORTS])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,
                                       const void *x);

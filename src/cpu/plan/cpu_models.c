@@ -22,7 +22,6 @@ enum { ANY = 0, AVX2 = 32, AVX512 = 64 };
  * with its measurements, or the row that it was copied from. */
 // clang-format off
 const cpu_model tgl_cpu_models[] = {
-    /* model, tier, {each, least}, bands, share, KB, one, rows, sets, columns, batches, KB, f32, f64 */
 
     /* Zen 3: epyc-zen3/cpu.csv, cpu_random.csv */
     {"AuthenticAMD 25.1",  AVX2,   {6, 128}, L3,    {2, 7}, 160, {3, 5}, 512, false,   0, L2,  8, {0, 0}, {0, 0}},
