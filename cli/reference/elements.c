@@ -17,16 +17,16 @@ static const struct format {
     int size, fraction, least;
     bool has_no_inf, saturates;
 } formats[] = {
-    [TGL_F32] = {"f32", 4, 23, -126},
-    [TGL_F64] = {"f64", 8, 52, -1022},
-    [TGL_F16] = {"f16", 2, 10, -14},
-    [TGL_BF16] = {"bf16", 2, 7, -126},
+    [TGL_F32] = {"f32", 4, 23, -126, false, false},
+    [TGL_F64] = {"f64", 8, 52, -1022, false, false},
+    [TGL_F16] = {"f16", 2, 10, -14, false, false},
+    [TGL_BF16] = {"bf16", 2, 7, -126, false, false},
     [TGL_F8_E4M3] = {"e4m3", 1, 3, -6, true, true},
     [TGL_F8_E5M2] = {"e5m2", 1, 2, -14, false, true},
-    [TGL_I8] = {"i8", 1, 0, 0},
-    [TGL_I32] = {"i32", 4, 0, 0},
-    [TGL_C64] = {"c64", 4, 23, -126},
-    [TGL_C128] = {"c128", 8, 52, -1022},
+    [TGL_I8] = {"i8", 1, 0, 0, false, false},
+    [TGL_I32] = {"i32", 4, 0, 0, false, false},
+    [TGL_C64] = {"c64", 4, 23, -126, false, false},
+    [TGL_C128] = {"c128", 8, 52, -1022, false, false},
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 

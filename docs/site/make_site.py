@@ -96,8 +96,9 @@ def rung_numbers():
     """The number of each rung, from the names of the kernels."""
     found = {}
     for file in os.listdir(f"{ROOT}/kernels/ladder"):
-        number, name = re.fullmatch(r"(\d+)_(\w+)\.cu?", file).groups()
-        found[name] = int(number)
+        kernel = re.fullmatch(r"(\d+)_(\w+)\.cu?", file)
+        if kernel:  # else a header
+            found[kernel[2]] = int(kernel[1])
     found["words_three"] = found["words"]
     return found
 
