@@ -8,6 +8,8 @@
 #include "backend/backend.h"
 #include "cpu/run/cpu_state.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -155,9 +157,46 @@ static void workers_finish_and_later_products_are_right(void **state)
     assert_true(left >= ROUNDS * LEFT / 10);
 }
 
+/* A product that measures is left while its candidates run. Later ones of new shapes, of this
+ * thread and of others, are computed. */
+static void *multiply_once(void *dev)
+{
+    const tgl_problem problem = problem_of(TGL_F32, N - 2, N, N);
+    assert_status(tgl_gemm(dev, &problem, 1, A, B, 0, C, NULL), TGL_OK);
+    return NULL;
+}
+
+static void measuring_is_left(void **state)
+{
+    (void)state;
+    if (!can_leave) skip();
+    const struct sigaction action = {.sa_handler = leave};
+    struct sigaction before;
+    pthread_t other;
+    const tgl_problem next = problem_of(TGL_F32, N - 1, N, N);
+    setenv("TEGULA_WISDOM", "off", 1);
+    setenv("TEGULA_EFFORT", "measure:0.1", 1);
+    tgl_device *dev = open_cpu(TEAM);
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_true(is_left(dev, NULL, 50000));
+    sigaction(SIGALRM, &before, NULL);
+    assert_int_equal(pthread_mutex_trylock(&dev->measuring), EBUSY);
+    alarm(30);
+    assert_int_equal(pthread_create(&other, NULL, multiply_once, dev), 0);
+    pthread_join(other, NULL);
+    assert_status(tgl_gemm(dev, &next, 1, A, B, 0, C, NULL), TGL_OK);
+    assert_int_equal(pthread_mutex_trylock(&dev->measuring), 0);
+    alarm(0);
+    pthread_mutex_unlock(&dev->measuring);
+    tgl_device_close(dev);
+    unsetenv("TEGULA_EFFORT");
+    unsetenv("TEGULA_WISDOM");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measuring_is_left),
         cmocka_unit_test(workers_finish_and_later_products_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,17 @@ static tgl_status check_options(const tgl_device_options *options)
     return TGL_OK;
 }
 
+/* A thread that tries to lock it twice gets an error: its signal handler has left a product by
+ * longjmp() (settings_measure.c). */
+static void make_measuring_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
 /* Opens the wisdom (the file of measured kernel times, plan/wisdom.h) if plans of this device can
  * be measured. If memory is exhausted, the device works without wisdom. */
 static void open_wisdom(tgl_device *dev)
@@ -111,7 +122,7 @@ static void open_wisdom(tgl_device *dev)
     dev->backend->trials->describe(dev, chip, driver);
     dev->wisdom = tgl_wisdom_open(chip, driver);
     if (dev->wisdom == NULL) return;
-    pthread_mutex_init(&dev->measuring, NULL);
+    make_measuring_lock(&dev->measuring);
     tgl_usual_settings_find(dev);
 }
 

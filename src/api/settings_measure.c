@@ -7,9 +7,11 @@
 #include "api/effort.h"
 #include "api/settings.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { ROUNDS = 9, RUNS_MAX = 256 };
 
@@ -188,6 +190,19 @@ static void measure(measuring *m)
         tgl_plan_release(m->candidates[i].plan);
 }
 
+/* Locks dev->measuring. False: another thread measures for longer than it should, or it has left
+ * its product by longjmp(), or it was not copied by fork(). If this thread has left a product, it
+ * still holds the lock. */
+static bool lock_measuring(tgl_device *dev, double budget)
+{
+    enum { LONGEST = 3600 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1 + (time_t)fmin(2 * budget, LONGEST);
+    const int error = pthread_mutex_timedlock(&dev->measuring, &until);
+    return error == 0 || error == EDEADLK;
+}
+
 /* Another thread may have measured the product before the caller got the lock. */
 void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options)
 {
@@ -196,7 +211,7 @@ void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_pla
         !tgl_effort_measures(dev, shape, options, &budget))
         return;
     measuring *m = calloc(1, sizeof *m);
-    if (m == NULL || !tgl_wisdom_lock(dev->wisdom, &dev->measuring)) {
+    if (m == NULL || !lock_measuring(dev, budget)) {
         free(m);
         return;
     }
