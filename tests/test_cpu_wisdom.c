@@ -5,8 +5,10 @@
  */
 #include "support.h"
 
+#include "api/settings.h"
 #include "backend/backend.h"
 
+#include <fenv.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -144,6 +146,9 @@ static void noise_changes_nothing(void **state)
     add(&rare, OWN, 100, 9);
     add(&rare, ROW, 50, 2);
     expect(&rare, settings[OWN].kernel, "measured    100.00 us");
+    add(&rare, OWN, 100, 2); /* the first run of two may have read from memory */
+    add(&rare, ROW, 50, 9);
+    expect(&rare, settings[OWN].kernel, "measured    100.00 us");
 }
 
 /* Strings that are no settings, settings of other tiers or values, and hostile blockings. */
@@ -200,6 +205,54 @@ static void the_mean_serves_other_products(void **state)
     expect(&double_precision, settings[OWN].kernel, "24 lines of this chip");
 }
 
+/* A time of one product is no mean, however many products were measured with other settings. */
+static void the_mean_is_of_products_of_the_setting(void **state)
+{
+    (void)state;
+    const tgl_problem unknown = square(TGL_F32, 500);
+    for (int i = 0; i < 8; i++) {
+        const tgl_problem problem = square(TGL_F32, 300 + i);
+        add(&problem, OWN, 100, 9);
+        if (i == 0) add(&problem, ROW, 50, 9);
+    }
+    expect(&unknown, settings[OWN].kernel, "9 lines of this chip");
+    for (int i = 1; i < 8; i++) { /* without enough samples of the planner's own choice */
+        const tgl_problem problem = square(TGL_F32, 300 + i);
+        add(&problem, OWN, 100, 1);
+        add(&problem, ROW, 50, 9);
+    }
+    expect(&unknown, settings[OWN].kernel, "23 lines of this chip");
+    for (int i = 1; i < 8; i++) {
+        const tgl_problem problem = square(TGL_F32, 300 + i);
+        add(&problem, OWN, 100, 9);
+    }
+    expect(&unknown, settings[ROW].kernel, "2.000 of the planner's speed in the mean over 8");
+}
+
+/* explain says why the plan has its kernel, not what a plan would have now. */
+static void later_times_do_not_explain_a_plan(void **state)
+{
+    (void)state;
+    char text[4096];
+    tgl_shape shape;
+    const tgl_problem problem = square(TGL_F32, 300);
+    tgl_measured line = {.kernel = settings[ROW].kernel, .seconds = 1e-6, .samples = 9};
+    memcpy(line.source, settings[ROW].source, sizeof line.source);
+    tgl_device *dev = open_cpu(2);
+    tgl_plan *plan = plan_with(dev, &problem, TGL_EFFORT_ESTIMATE);
+    assert_status(tgl_shape_make(&problem, true, &shape), TGL_OK);
+    tgl_wisdom_add(dev->wisdom, &shape, &line);
+    tgl_plan_explain(plan, text, sizeof text);
+    assert_null(strstr(text, "choice "));
+    assert_null(strstr(text, "measured  "));
+    tgl_plan_destroy(plan);
+    plan = plan_with(dev, &problem, TGL_EFFORT_ESTIMATE);
+    tgl_plan_explain(plan, text, sizeof text);
+    assert_non_null(strstr(text, "choice "));
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* ---- What MEASURE writes --------------------------------------------------------------------- */
 
 static void measure_writes_settings_once(void **state)
@@ -242,7 +295,83 @@ static void measure_leaves_the_file(void **state)
     tgl_device_close(dev);
 }
 
-/* The budget is exceeded by one run at most, and the planner's own choice runs in any case. */
+/* Nothing is measured for the parts of a grouped product, whose sizes are new in each run. */
+static void groups_are_not_measured(void **state)
+{
+    (void)state;
+    enum { SIZE = 130 };
+    static float A[2 * SIZE * SIZE], B[2 * SIZE * SIZE], C[2 * SIZE * SIZE];
+    const int32_t ends[] = {SIZE - 1, 2 * SIZE};
+    tgl_problem problem = problem_of(TGL_F32, 2 * SIZE, SIZE, SIZE);
+    problem.grouping = TGL_GROUPED_ROWS;
+    problem.batch = 2;
+    problem.stride_b = SIZE * SIZE;
+    const tgl_operands o = {.size = sizeof o, .alpha = 1, .A = A, .B = B, .C = C, .groups = ends};
+    setenv("TEGULA_EFFORT", "measure:0.02", 1);
+    tgl_device *dev = open_cpu(2);
+    tgl_plan *plan = plan_with(dev, &problem, TGL_EFFORT_DEFAULT);
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
+    assert_int_equal(lines_of_file(), 0);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+    unsetenv("TEGULA_EFFORT");
+}
+
+/* Sets of more than 256 MiB, or with large gaps, are not made. */
+static void large_sets_are_not_measured(void **state)
+{
+    (void)state;
+    tgl_problem gaps = square(TGL_F32, 130);
+    const tgl_problem large = problem_of(TGL_F32, 8192, 8192, 130);
+    gaps.ldc = 3000;
+    tgl_device *dev = open_cpu(2);
+    tgl_plan_destroy(plan_with(dev, &gaps, TGL_EFFORT_MEASURE));
+    tgl_plan_destroy(plan_with(dev, &large, TGL_EFFORT_MEASURE));
+    assert_int_equal(lines_of_file(), 0);
+    gaps.ldc = 400;
+    tgl_plan_destroy(plan_with(dev, &gaps, TGL_EFFORT_MEASURE));
+    assert_in_range(lines_of_file(), 1, setting_count);
+    tgl_device_close(dev);
+}
+
+/* Too few samples are known only as long as the budget does not suffice for more. */
+static void few_samples_are_measured_again(void **state)
+{
+    (void)state;
+    const tgl_problem problem = square(TGL_F32, 130);
+    tgl_device *dev = open_cpu(2);
+    add(&problem, OWN, 10000, 1); /* the budget is 20 ms */
+    tgl_plan_destroy(plan_with(dev, &problem, TGL_EFFORT_MEASURE));
+    assert_int_equal(lines_of_file(), 1);
+    add(&problem, OWN, 100, 1);
+    tgl_plan_destroy(plan_with(dev, &problem, TGL_EFFORT_MEASURE));
+    const int lines = lines_of_file();
+    assert_in_range(lines, 3, 2 + setting_count);
+    tgl_plan_destroy(plan_with(dev, &problem, TGL_EFFORT_MEASURE));
+    assert_int_equal(lines_of_file(), lines); /* its own choice has enough samples now */
+    tgl_device_close(dev);
+}
+
+/* The caller's floating-point exceptions stay as they are. */
+static void measuring_raises_no_exceptions(void **state)
+{
+    (void)state;
+    const tgl_problem problem = square(TGL_F32, 130);
+    const tgl_plan_options options = {
+        .size = sizeof options, .effort = TGL_EFFORT_MEASURE, .measure_seconds = 0.02};
+    tgl_shape shape;
+    tgl_device *dev = open_cpu(2);
+    assert_status(tgl_device_shape(dev, &problem, true, &shape), TGL_OK);
+    feclearexcept(FE_ALL_EXCEPT);
+    feraiseexcept(FE_DIVBYZERO);
+    tgl_settings_measure(dev, &shape, &options);
+    assert_int_equal(fetestexcept(FE_ALL_EXCEPT), FE_DIVBYZERO);
+    feclearexcept(FE_ALL_EXCEPT);
+    assert_in_range(lines_of_file(), 1, setting_count);
+    tgl_device_close(dev);
+}
+
+/* The budget is exceeded by three runs at most, and the planner's own choice runs in any case. */
 static void the_budget_is_kept(void **state)
 {
     (void)state;
@@ -337,8 +466,14 @@ int main(void)
         cmocka_unit_test_teardown(other_lines_are_not_taken, forget),
         cmocka_unit_test_teardown(a_named_kernel_is_kept, forget),
         cmocka_unit_test_teardown(the_mean_serves_other_products, forget),
+        cmocka_unit_test_teardown(the_mean_is_of_products_of_the_setting, forget),
+        cmocka_unit_test_teardown(later_times_do_not_explain_a_plan, forget),
         cmocka_unit_test_teardown(measure_writes_settings_once, forget),
         cmocka_unit_test_teardown(measure_leaves_the_file, forget),
+        cmocka_unit_test_teardown(groups_are_not_measured, forget),
+        cmocka_unit_test_teardown(large_sets_are_not_measured, forget),
+        cmocka_unit_test_teardown(few_samples_are_measured_again, forget),
+        cmocka_unit_test_teardown(measuring_raises_no_exceptions, forget),
         cmocka_unit_test_teardown(the_budget_is_kept, forget),
         cmocka_unit_test_teardown(opening_creates_no_folder, forget),
         cmocka_unit_test_teardown(a_child_waits_for_no_thread, forget),

@@ -620,15 +620,16 @@ typedef struct tgl_plan_options {
      */
     int64_t workspace_limit;
     /* MEASURE runs candidates on matrices of its own, never on the caller's: at most a quarter of
-     * the free memory, which is freed again. It changes neither the arithmetic nor the compute
-     * mode; another kernel may round differently. It measures nothing, and is ESTIMATE, if `kernel`
-     * is not NULL, for TGL_POINTERS, while a stream is captured that tgl_gemm() or the default
-     * stream names, without memory, and if the file of the wisdom is read-only. */
+     * the free memory (cpu: 256 MiB), which is freed again. It changes neither the arithmetic nor
+     * the compute mode; another kernel may round differently. It measures nothing, and is ESTIMATE,
+     * if `kernel` is not NULL, for TGL_POINTERS, for grouped products and those with scale factors,
+     * while a stream is captured that tgl_gemm() or the default stream names, without memory, and
+     * if the file of the wisdom is read-only. */
     tgl_effort effort;
     /* MEASURE: the maximum time in seconds that candidates run on the device, exceeded by at most
-     * one run; 0: what TEGULA_EFFORT says, else 0.2. The call takes longer. cuda: it also compiles
-     * candidates, and begins no compilation after ten times this time; from 2 seconds on the
-     * fastest are also measured at the power limit. */
+     * one run (cpu: three); 0: what TEGULA_EFFORT says, else 0.2. The call takes longer. cuda: it
+     * also compiles candidates, and begins no compilation after ten times this time; from 2 seconds
+     * on the fastest are also measured at the power limit. */
     double measure_seconds;
 } tgl_plan_options;
 

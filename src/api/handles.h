@@ -36,6 +36,9 @@ void tgl_plan_release(tgl_plan *plan);
  * failure. */
 tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, tgl_plan **plan);
 
+/* The same, but measures nothing: for parts of a product, whose sizes may differ in each run. */
+tgl_status tgl_plan_find_estimate(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan);
+
 /* Returns an error for features that only plans support: scalars in device memory, D other than
  * C. */
 tgl_status tgl_check_one_shot(const tgl_shape *shape);

@@ -92,13 +92,16 @@ static tgl_run run_of_group(const tgl_shape *s, const tgl_run *run, const host_g
 }
 
 /* Gets the plan of a group from the cache, or makes one if the plan has an epilogue or a kernel
- * named by the caller. The cache has no such plans. */
+ * named by the caller. The cache has no such plans. Nothing is measured: every run may have groups
+ * of other sizes. */
 static tgl_status plan_group(const tgl_plan *plan, const tgl_shape *shape, tgl_plan **made)
 {
-    const tgl_plan_options options = {
-        .size = sizeof options, .kernel = plan->asked, .workspace_limit = plan->workspace_limit};
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = plan->asked,
+                                      .workspace_limit = plan->workspace_limit,
+                                      .effort = TGL_EFFORT_ESTIMATE};
     if (plan->asked == NULL && tgl_epilogue_is_none(&shape->epilogue))
-        return tgl_plan_find(plan->dev, shape, NULL, made);
+        return tgl_plan_find_estimate(plan->dev, shape, made);
     return tgl_plan_make(plan->dev, shape, &options, made);
 }
 

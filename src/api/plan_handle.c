@@ -52,6 +52,15 @@ tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, 
     return TGL_OK;
 }
 
+tgl_status tgl_plan_find_estimate(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan)
+{
+    *plan = tgl_plan_cache_find(dev->plans, shape);
+    if (*plan != NULL) return TGL_OK;
+    TGL_TRY(make_plan(dev, shape, &estimate, plan));
+    tgl_plan_cache_keep(dev->plans, *plan);
+    return TGL_OK;
+}
+
 tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
                            const tgl_plan_options *options, tgl_plan **plan)
 {
@@ -224,7 +233,7 @@ static void explain_launches(const tgl_plan *plan, tgl_text *out)
 static void explain_alone(const tgl_plan *plan, tgl_text *out)
 {
     plan->dev->backend->explain(plan, out);
-    if (plan->asked == NULL) tgl_settings_explain(plan->dev, &plan->shape, out);
+    if (plan->asked == NULL) tgl_settings_explain(plan, out);
 }
 
 size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPES = TGL_C128 + 1, MIN_PRODUCTS = 8, MIN_SAMPLES = 3 };
+enum { TYPES = TGL_C128 + 1, MIN_PRODUCTS = 8 };
 
-/* Another setting than the planner's own choice must have MIN_SAMPLES samples and be faster by this
- * factor: less may be noise of the machine. For one product, and in the mean over MIN_PRODUCTS or
- * more. */
+/* Another setting than the planner's own choice must be faster by this factor, and both must have
+ * TGL_SETTING_SAMPLES samples: less may be noise of the machine. For one product, and in the mean
+ * over MIN_PRODUCTS or more. */
 static const double MIN_GAIN = 1.02, MIN_MEAN_GAIN = 1.01;
 
 /* The settings of a device. */
@@ -59,8 +59,9 @@ static int find_setting(const setting_list *list, const tgl_measured *line, cons
 /* Whether a line replaces the chosen one, which is faster. */
 static bool is_better(const consulted *said, int setting, const tgl_measured *line)
 {
-    if (setting != 0) return said->chosen == NONE && line->samples >= MIN_SAMPLES;
-    return said->chosen == NONE || line->seconds <= MIN_GAIN * said->line.seconds;
+    const bool is_sure = line->samples >= TGL_SETTING_SAMPLES;
+    if (setting != 0) return said->chosen == NONE && is_sure;
+    return said->chosen == NONE || !is_sure || line->seconds <= MIN_GAIN * said->line.seconds;
 }
 
 /* Lines are in the order of their times. The planner's own choice is setting 0. */
@@ -92,7 +93,7 @@ static void consult(const tgl_device *dev, const tgl_shape *shape, consulted *sa
 typedef struct means {
     setting_list list;
     double log_gain[TGL_SETTINGS_MAX]; /* sums of log(time of the planner's choice / time) */
-    int products;
+    int products[TGL_SETTINGS_MAX];    /* terms of the sums */
 } means;
 
 static void add_product(const tgl_measured *lines, int count, void *context)
@@ -101,12 +102,14 @@ static void add_product(const tgl_measured *lines, int count, void *context)
     const char *why;
     double own = 0;
     for (int i = 0; i < count; i++)
-        if (find_setting(&m->list, &lines[i], &why) == 0) own = lines[i].seconds;
+        if (find_setting(&m->list, &lines[i], &why) == 0 && lines[i].samples >= TGL_SETTING_SAMPLES)
+            own = lines[i].seconds;
     if (own == 0) return;
-    m->products++;
     for (int i = 0; i < count; i++) {
         const int setting = find_setting(&m->list, &lines[i], &why);
-        if (setting == NONE || (lines[i].seconds < own && lines[i].samples < MIN_SAMPLES)) continue;
+        const bool is_sure = lines[i].samples >= TGL_SETTING_SAMPLES || lines[i].seconds >= own;
+        if (setting == NONE || !is_sure) continue;
+        m->products[setting]++;
         m->log_gain[setting] += log(own / lines[i].seconds);
     }
 }
@@ -117,14 +120,14 @@ static void find_usual(tgl_device *dev, means *m, tgl_type type)
     int best = 0;
     tgl_usual_setting *usual = &dev->usual[type];
     snprintf(types, sizeof types, "%s,", tgl_type_name(type));
-    m->products = 0;
+    memset(m->products, 0, sizeof m->products);
     memset(m->log_gain, 0, sizeof m->log_gain);
     tgl_wisdom_each(dev->wisdom, types, add_product, m);
-    if (m->products < MIN_PRODUCTS) return;
     for (int i = 1; i < m->list.count; i++)
-        if (m->log_gain[i] > m->log_gain[best]) best = i;
-    usual->products = m->products;
-    usual->gain = exp(m->log_gain[best] / m->products);
+        if (m->products[i] >= MIN_PRODUCTS && m->log_gain[i] > m->log_gain[best]) best = i;
+    if (best == 0) return;
+    usual->products = m->products[best];
+    usual->gain = exp(m->log_gain[best] / usual->products);
     if (usual->gain >= MIN_MEAN_GAIN)
         snprintf(usual->kernel, sizeof usual->kernel, "%s", m->list.items[best].kernel);
 }
@@ -166,21 +169,23 @@ const char *tgl_settings_choose(const tgl_plan *plan, const tgl_plan_options *op
     return kernel;
 }
 
-void tgl_settings_explain(const tgl_device *dev, const tgl_shape *shape, tgl_text *out)
+void tgl_settings_explain(const tgl_plan *plan, tgl_text *out)
 {
     consulted said;
+    const tgl_device *dev = plan->dev;
     if (dev->backend->settings == NULL || tgl_wisdom_is_empty(dev->wisdom)) return;
-    consult(dev, shape, &said);
-    const tgl_usual_setting *usual = usual_of(dev, shape);
-    if (said.chosen != NONE)
+    consult(dev, &plan->shape, &said);
+    const tgl_usual_setting *usual = usual_of(dev, &plan->shape);
+    const bool has_chosen = said.chosen != NONE && strcmp(said.line.kernel, plan->kernel) == 0;
+    if (has_chosen)
         tgl_text_add(out, "choice      %s, measured to be fastest\n", said.line.kernel);
-    else if (usual != NULL)
+    else if (usual != NULL && strcmp(usual->kernel, plan->kernel) == 0)
         tgl_text_add(out,
                      "choice      %s: %.3f of the planner's speed in the mean over %d measured "
                      "products\n",
                      usual->kernel, usual->gain, usual->products);
     tgl_text_add(out, "wisdom      %s\n", tgl_wisdom_describe(dev->wisdom));
-    if (said.measured > 0)
+    if (has_chosen)
         tgl_text_add(
             out, "measured    %.2f us, %d samples, spread %.1f %%; settings measured: %d\n",
             1e6 * said.line.seconds, said.line.samples, 100 * said.line.spread, said.measured);

@@ -11,6 +11,10 @@
 
 #include "api/handles.h"
 
+/* The least number of samples of a time that decides between the planner's own choice and another
+ * setting. */
+enum { TGL_SETTING_SAMPLES = 3 };
+
 /* Sets dev->usual from the wisdom: for each type of A the setting that is fastest in the mean. On a
  * device without settings it stays NULL. */
 void tgl_usual_settings_find(tgl_device *dev);
@@ -24,7 +28,8 @@ const char *tgl_settings_choose(const tgl_plan *plan, const tgl_plan_options *op
  * it, unless they are known. A failure is no error. */
 void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options);
 
-/* Writes what the wisdom says about a product; nothing if it is empty. */
-void tgl_settings_explain(const tgl_device *dev, const tgl_shape *shape, tgl_text *out);
+/* Writes what the wisdom says about the product of a plan; nothing if it is empty. It may say more
+ * than when the plan was made: what it would choose now is written only if the plan has it. */
+void tgl_settings_explain(const tgl_plan *plan, tgl_text *out);
 
 #endif

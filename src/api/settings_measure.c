@@ -8,6 +8,7 @@
 #include "api/settings.h"
 
 #include <errno.h>
+#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,32 @@ static void keep_sample(measuring *m, candidate *c, double seconds)
     m->best = fmin(m->best, seconds);
 }
 
+/* Whether these samples of the planner's own choice decide, or need not: with this budget more may
+ * not fit. seconds: their time. */
+static bool suffices(int samples, double seconds, double budget)
+{
+    return samples >= TGL_SETTING_SAMPLES || 2 * TGL_SETTING_SAMPLES * seconds > budget;
+}
+
+/* Whether a candidate is the planner's own choice and must have another sample, even if the budget
+ * is used up: without enough samples it would be measured again for every later plan. */
+static bool needs_sample(const measuring *m, const candidate *c)
+{
+    double least = c->samples[0];
+    if (c != &m->candidates[0]) return false;
+    for (int i = 1; i < c->count; i++)
+        least = fmin(least, c->samples[i]);
+    return c->count == 0 || !suffices(c->count, least, m->budget);
+}
+
+/* Whether a sample of a candidate would end in time. One that has not run yet is expected to take
+ * as long as the planner's own choice. */
+static bool has_time(const measuring *m, const candidate *c)
+{
+    const double expected = c->each > 0 ? c->each : m->candidates[0].each;
+    return needs_sample(m, c) || m->used + expected < m->budget;
+}
+
 /* Takes a sample, unless it would exceed the budget. The first run of a plan, which touches its
  * memory for the first time, is a sample only if it is long, or if the planner's own choice has
  * used up the budget by it. */
@@ -100,25 +127,17 @@ static bool take_sample(measuring *m, candidate *c)
     double seconds;
     if (is_first && !run(m, c, 1, &c->each)) return false;
     const double possible = floor((m->budget - m->used) / c->each);
-    const int runs = (int)fmin(fmin(ceil(SAMPLE_SECONDS / c->each), RUNS_MAX), possible);
+    int runs = (int)fmin(fmin(ceil(SAMPLE_SECONDS / c->each), RUNS_MAX), possible);
     if (is_first && (c->each >= SAMPLE_SECONDS || (runs < 1 && c == &m->candidates[0]))) {
         keep_sample(m, c, c->each);
         return true;
     }
-    if (runs < 1) return true;
+    if (runs < 1 && !needs_sample(m, c)) return true;
+    if (runs < 1) runs = 1;
     if (!run(m, c, runs, &seconds)) return false;
     c->each = seconds / runs;
     keep_sample(m, c, c->each);
     return true;
-}
-
-/* Whether a candidate that has not run yet would end within the budget if it took as long as the
- * planner's own choice, which runs in any case. */
-static bool has_time(const measuring *m, const candidate *c)
-{
-    const double expected = c->each > 0 ? c->each : m->candidates[0].each;
-    return c == &m->candidates[0] ? c->count == 0 || m->used < m->budget
-                                  : m->used + expected < m->budget;
 }
 
 static bool take_samples(measuring *m)
@@ -149,7 +168,7 @@ static void add_line(measuring *m, const tgl_setting *setting, candidate *c)
     tgl_measured line = {.kernel = setting->kernel, .samples = c->count};
     if (c->count == 0) return;
     qsort(samples, (size_t)c->count, sizeof samples[0], by_value);
-    line.seconds = samples[c->count / 2];
+    line.seconds = samples[(c->count - 1) / 2]; /* of two: not the first one in cold caches */
     line.spread = (samples[c->count - 1] - samples[0]) / line.seconds;
     memcpy(line.source, setting->source, sizeof line.source);
     tgl_wisdom_add(m->dev->wisdom, m->shape, &line);
@@ -165,7 +184,7 @@ static void add_lines(measuring *m)
 
 /* ---- Whether to measure ---------------------------------------------------------------------- */
 
-/* Whether the wisdom has a usable time of the planner's own choice, setting 0. */
+/* Whether the wisdom has enough samples of the planner's own choice, setting 0. */
 static bool is_known(const measuring *m)
 {
     tgl_measured *lines;
@@ -173,7 +192,8 @@ static bool is_known(const measuring *m)
     const int count = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
     for (int i = 0; i < count && !is; i++)
         is = lines[i].stale == NULL && strcmp(lines[i].kernel, m->settings[0].kernel) == 0 &&
-             strcmp(lines[i].source, m->settings[0].source) == 0;
+             strcmp(lines[i].source, m->settings[0].source) == 0 &&
+             suffices(lines[i].samples, lines[i].seconds, m->budget);
     free(lines);
     return is;
 }
@@ -204,12 +224,9 @@ static bool lock_measuring(tgl_device *dev, double budget)
 }
 
 /* Another thread may have measured the product before the caller got the lock. */
-void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options)
+static void lock_and_measure(tgl_device *dev, const tgl_shape *shape,
+                             const tgl_plan_options *options, double budget)
 {
-    double budget;
-    if (dev->backend->settings == NULL || shape->k == 0 ||
-        !tgl_effort_measures(dev, shape, options, &budget))
-        return;
     measuring *m = calloc(1, sizeof *m);
     if (m == NULL || !lock_measuring(dev, budget)) {
         free(m);
@@ -224,4 +241,17 @@ void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_pla
     if (!tgl_wisdom_is_fixed(dev->wisdom)) measure(m);
     pthread_mutex_unlock(&dev->measuring);
     free(m);
+}
+
+/* The caller's exception flags and traps stay as they are. */
+void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options)
+{
+    double budget;
+    fenv_t environment;
+    if (dev->backend->settings == NULL || shape->k == 0 ||
+        !tgl_effort_measures(dev, shape, options, &budget))
+        return;
+    feholdexcept(&environment);
+    lock_and_measure(dev, shape, options, budget);
+    fesetenv(&environment);
 }

@@ -27,6 +27,16 @@ static int64_t extent(const tgl_shape *s, int64_t lines, int64_t length, int64_t
     return tgl_extent(lines, length, ld) + (s->batch - 1) * stride;
 }
 
+/* Adds a batch of matrices. */
+static void add_matrices(const tgl_shape *s, tgl_trial_set *set, tgl_operand which, tgl_type type,
+                         int64_t lines, int64_t length, int64_t ld, int64_t stride)
+{
+    const int64_t all = extent(s, lines, length, ld, stride);
+    const double used = (double)lines * (double)length * (double)(stride != 0 ? s->batch : 1);
+    add_operand(set, which, type, all);
+    if (used < (double)all) set->gaps += (size_t)((double)all - used) * tgl_type_size(type);
+}
+
 static void add_epilogue(const tgl_shape *s, tgl_trial_set *set)
 {
     const tgl_shape_epilogue *e = &s->epilogue;
@@ -51,12 +61,11 @@ void tgl_trial_set_make(const tgl_shape *s, tgl_trial_set *set)
     const int64_t a_lines = s->trans_a ? s->k : s->m, a_length = s->trans_a ? s->m : s->k;
     const int64_t b_lines = s->trans_b ? s->n : s->k, b_length = s->trans_b ? s->k : s->n;
     *set = (tgl_trial_set){.bytes = 0};
-    add_operand(set, TGL_AT_A, s->type_a, extent(s, a_lines, a_length, s->lda, s->stride_a));
-    add_operand(set, TGL_AT_B, s->type_b, extent(s, b_lines, b_length, s->ldb, s->stride_b));
-    add_operand(set, TGL_AT_D, s->type_d, extent(s, s->m, s->n, s->ldd, s->stride_d));
+    add_matrices(s, set, TGL_AT_A, s->type_a, a_lines, a_length, s->lda, s->stride_a);
+    add_matrices(s, set, TGL_AT_B, s->type_b, b_lines, b_length, s->ldb, s->stride_b);
+    add_matrices(s, set, TGL_AT_D, s->type_d, s->m, s->n, s->ldd, s->stride_d);
     set->operands[TGL_AT_C] = set->operands[TGL_AT_D];
-    if (!s->in_place)
-        add_operand(set, TGL_AT_C, s->type_c, extent(s, s->m, s->n, s->ldc, s->stride_c));
+    if (!s->in_place) add_matrices(s, set, TGL_AT_C, s->type_c, s->m, s->n, s->ldc, s->stride_c);
     add_scale(s, set, TGL_AT_SCALE_A);
     add_scale(s, set, TGL_AT_SCALE_B);
     add_scale(s, set, TGL_AT_SCALE_D);

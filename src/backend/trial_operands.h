@@ -20,6 +20,7 @@ typedef struct tgl_trial_operand {
 typedef struct tgl_trial_set {
     tgl_trial_operand operands[TGL_OPERANDS]; /* by tgl_operand */
     size_t bytes;                             /* of the whole set */
+    size_t gaps; /* bytes between the rows and between the matrices of A, B, C and D */
 } tgl_trial_set;
 
 /* Places the operands of a product with k > 0, of one matrix or strided ones. */

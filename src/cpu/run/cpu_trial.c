@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { MEMORY_SHARE = 4 };
+/* The largest set of matrices. Limits of containers make it hard to say how much memory is free. */
+enum { SET_BYTES_MAX = 256 << 20 };
 
 struct tgl_trial {
     tgl_shape shape;
@@ -35,17 +35,16 @@ static void fill_operand(const tgl_trial_operand *x, char *at)
     }
 }
 
-/* Whether a set fits in a part of the free memory. */
-static bool fits(size_t bytes)
+/* Whether a set is small, and at most three quarters of it are gaps. */
+static bool is_small(const tgl_trial_set *set)
 {
-    const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 && bytes / (size_t)page < (size_t)pages / MEMORY_SHARE;
+    return set->bytes <= SET_BYTES_MAX && set->gaps / 3 <= (set->bytes - set->gaps);
 }
 
-/* *memory := a set of operands. NULL: no memory. */
+/* *memory := a set of operands. NULL: no memory, or the set is too large. */
 static char *make_set(const tgl_trial_set *set)
 {
-    char *memory = fits(set->bytes) ? aligned_alloc(CPU_ALIGNMENT, set->bytes) : NULL;
+    char *memory = is_small(set) ? aligned_alloc(CPU_ALIGNMENT, set->bytes) : NULL;
     for (int i = 0; i < TGL_OPERANDS && memory != NULL; i++) {
         const tgl_trial_operand *x = &set->operands[i];
         if (x->bytes > 0 && tgl_trial_reads(i)) fill_operand(x, memory + x->offset);
