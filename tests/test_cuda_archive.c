@@ -389,6 +389,11 @@ static void warm_writes_an_archive(void **state)
     options.kernel = "dmma";
     assert_status(tgl_warm(&options), TGL_BAD_ARGUMENT);
     options.kernel = NULL;
+    options.type = TGL_F8_E5M2;
+    assert_status(tgl_warm(&options), TGL_UNSUPPORTED);
+    assert_last_error("no kernels of e5m2 for compute capability 9.0");
+    assert_last_error("of bf16, f16, f32, f64, i8, e4m3, c64, c128");
+    options.type = TGL_F64;
     options.archive = "/dev/null/file";
     assert_status(tgl_warm(&options), TGL_DRIVER);
     options.archive = path;
@@ -438,7 +443,8 @@ static void samples_have_all_kinds(void **state)
                  {TGL_F8_E4M3, NULL, "SCALE_A=1"}, {TGL_F8_E4M3, NULL, "SCALE_A=2"},
                  {TGL_C64, "expand", NULL},        {TGL_C64, "decompose", NULL},
                  {TGL_C128, "gemm_dmma", NULL},    {TGL_BF16, "groups", NULL},
-                 {TGL_BF16, NULL, "GROUPED=1"},    {TGL_BF16, NULL, "GROUPED=2"}};
+                 {TGL_BF16, NULL, "GROUPED=1"},    {TGL_BF16, NULL, "GROUPED=2"},
+                 {TGL_F8_E4M3, NULL, "SCALE_A=3"}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         tgl_samples samples = {.count = 0};
         assert_status(tgl_samples_add(&samples, tgl_chip_find("h200"), table[i].type, 400, 0),

@@ -52,6 +52,17 @@ static tgl_status find_samples(tgl_samples *samples, tgl_type type, int capabili
     return TGL_OK;
 }
 
+static tgl_status no_samples(tgl_type type, int capability)
+{
+    char types[120];
+    tgl_text text = {types, sizeof types, 0};
+    tgl_samples_types(&text);
+    return tgl_fail(TGL_UNSUPPORTED,
+                    "archives have no kernels of %s for compute capability %d.%d; they have those "
+                    "that this supports of %s",
+                    tgl_type_name(type), capability / 10, capability % 10, types);
+}
+
 /* ---- Compiling, on several threads ----------------------------------------------------------- */
 
 /* The number of the next sample to compile; -1: none is left. */
@@ -171,8 +182,7 @@ tgl_status tgl_archive_build(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
 {
     tgl_samples samples = {.count = 0};
     tgl_status status = find_samples(&samples, options->type, capability);
-    if (status == TGL_OK && samples.count == 0)
-        status = tgl_fail(TGL_UNSUPPORTED, "archives have kernels for f32, f64, f16 and bf16 only");
+    if (status == TGL_OK && samples.count == 0) status = no_samples(options->type, capability);
     if (status == TGL_OK) {
         const int64_t most = options->archive_kernels;
         build of = {.nvrtc = nvrtc,

@@ -238,6 +238,18 @@ tgl_status tgl_samples_add(tgl_samples *samples, const tgl_chip *chip, tgl_type 
     return status;
 }
 
+void tgl_samples_types(tgl_text *out)
+{
+    tgl_type last = 0; /* the kinds of a type are one behind the other */
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const tgl_type type = kinds[i].type;
+        const bool is_whole = kinds[i].grouping == TGL_GROUPED_NONE;
+        if (type == last || !is_whole) continue;
+        tgl_text_add(out, "%s%s", last != 0 ? ", " : "", tgl_type_name(type));
+        last = type;
+    }
+}
+
 void tgl_samples_sort(tgl_samples *samples)
 {
     if (samples->count > 0)

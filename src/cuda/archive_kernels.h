@@ -29,6 +29,9 @@ tgl_status tgl_samples_add(tgl_samples *samples, const tgl_chip *chip, tgl_type 
                            unsigned seed);
 void tgl_samples_free(tgl_samples *samples);
 
+/* Lists the types of A that sample products have, as "bf16, f16". */
+void tgl_samples_types(tgl_text *out);
+
 /* Sorts the kernels by `products`, the largest first. */
 void tgl_samples_sort(tgl_samples *samples);
 
