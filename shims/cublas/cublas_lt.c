@@ -170,6 +170,12 @@ static bool read_layout(cublas_product *p, cublasLtMatrixLayout_t layout, matrix
            cublas_refuse(p, "a layout has an attribute that is not served");
 }
 
+/* The type of a bias whose type the descriptor does not tell. */
+static cudaDataType usual_bias(const cublas_product *p)
+{
+    return cublas_is_f8(p->type_a) && p->type_d == CUDA_R_32F ? CUDA_R_16BF : p->type_d;
+}
+
 static bool read_bias(cublas_product *p, cublasLtMatmulDesc_t desc)
 {
     int32_t type;
@@ -178,7 +184,7 @@ static bool read_bias(cublas_product *p, cublasLtMatmulDesc_t desc)
         !READ_DESC(desc, BIAS_BATCH_STRIDE, &p->stride_bias) ||
         !READ_DESC(desc, BIAS_DATA_TYPE, &type))
         return cublas_refuse(p, "the bias cannot be read");
-    p->type_bias = type == -1 ? p->type_d : type;
+    p->type_bias = type != -1 ? (cudaDataType)type : usual_bias(p);
     return true;
 }
 

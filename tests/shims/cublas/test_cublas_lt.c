@@ -246,6 +246,7 @@ static void set_factors(cublasLtMatmulDesc_t desc, const batch *factors, int poi
 static cublasLtMatmulDesc_t desc_of(const lt_case *p)
 {
     const int8_t is_fast = p->is_fast;
+    const cudaDataType usual_bias = is_f8(p->a) && p->d == CUDA_R_32F ? CUDA_R_16BF : p->d;
     cublasLtMatmulDesc_t desc = make_desc(is_double(p->a)     ? CUBLAS_COMPUTE_64F
                                           : p->a == CUDA_R_8I ? CUBLAS_COMPUTE_32I
                                                               : CUBLAS_COMPUTE_32F,
@@ -256,7 +257,7 @@ static cublasLtMatmulDesc_t desc_of(const lt_case *p)
     set_int(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, p->epilogue);
     set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias.memory, sizeof p->bias.memory);
     set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &p->bias_stride, sizeof p->bias_stride);
-    if (p->bias_type != p->d)
+    if (p->bias_type != usual_bias)
         set_int(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, (int32_t)p->bias_type);
     if (is_fast) set_desc(desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &is_fast, sizeof is_fast);
     set_factors(desc, &p->scale_a, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
