@@ -8,6 +8,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 /* ---- The ways to compute one product --------------------------------------------------------- */
@@ -322,6 +323,8 @@ static void each_member_is_looked_at(void **state)
     EXPECT_STATUS(scaling_b, TGL_SCALING_TENSOR, TGL_UNSUPPORTED);
     EXPECT_STATUS(scaling_d, TGL_SCALING_TENSOR, TGL_UNSUPPORTED);
     EXPECT_STATUS(type_scale, TGL_F64, TGL_BAD_TYPE);
+    EXPECT_STATUS(ld_scale_a, 4, TGL_BAD_SCALE);
+    EXPECT_STATUS(ld_scale_b, 4, TGL_BAD_SCALE);
     for (int i = 0; i < 4; i++)
         assert_true(c[i] == 7);
     EXPECT_STATUS(type_accumulate, TGL_F32, TGL_OK);
@@ -363,8 +366,42 @@ static void unusual_products_are_left_alone(void **state)
     o.D = d;
     assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_BAD_D);
     o.D = NULL;
+    o.amax_d = bias;
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_BAD_SCALE);
+    o.amax_d = NULL;
     assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
     assert_true(d[0] == 2 && d[3] == 2);
+    tgl_plan_destroy(plan);
+}
+
+/* Structs of callers of earlier headers: what lies behind them is not read. */
+static void structs_of_earlier_headers(void **state)
+{
+    static const size_t problems[] = {offsetof(tgl_problem, grouping),
+                                      offsetof(tgl_problem, ld_scale_a), sizeof(tgl_problem)};
+    static const size_t operands[] = {offsetof(tgl_operands, alpha_imag),
+                                      offsetof(tgl_operands, groups),
+                                      offsetof(tgl_operands, amax_d), sizeof(tgl_operands)};
+    const float a[4] = {1, 1, 1, 1};
+    tgl_problem p = problem_of(TGL_F32, 2, 2, 2);
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(*state, &p, NULL, &plan), TGL_OK);
+    for (size_t i = 0; i < COUNT_OF(problems); i++) {
+        float c[4] = {0};
+        tgl_problem behind = p;
+        memset((char *)&behind + problems[i], 1, sizeof behind - problems[i]);
+        behind.size = problems[i];
+        assert_status(tgl_gemm(*state, &behind, 1, a, a, 0, c, NULL), TGL_OK);
+        assert_true(c[0] == 2 && c[3] == 2);
+    }
+    for (size_t i = 0; i < COUNT_OF(operands); i++) {
+        float c[4] = {0};
+        tgl_operands o = {.alpha = 1, .A = a, .B = a, .C = c};
+        memset((char *)&o + operands[i], 1, sizeof o - operands[i]);
+        o.size = operands[i];
+        assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
+        assert_true(c[0] == 2 && c[3] == 2);
+    }
     tgl_plan_destroy(plan);
 }
 
@@ -379,6 +416,7 @@ int main(void)
         cmocka_unit_test(wrong_arguments_are_found),
         cmocka_unit_test(each_member_is_looked_at),
         cmocka_unit_test(unusual_products_are_left_alone),
+        cmocka_unit_test(structs_of_earlier_headers),
     };
     return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
 }

@@ -97,15 +97,25 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
     return call(dev, order, trans_a, trans_b, false, x);
 }
 
-/* Whether all optional members have their default values. SIZE_WITHOUT_GROUPS: the size of the
- * struct in earlier versions, without the members for grouped products. */
-enum { SIZE_WITHOUT_GROUPS = offsetof(tgl_problem, grouping) };
+/* Whether the size of *p is that of an earlier version, and the members that the version has and
+ * the first one has not are 0. */
+static __attribute__((noinline)) bool is_plain_of_earlier(const tgl_problem *p)
+{
+    if (p->size == offsetof(tgl_problem, grouping)) return true;
+    return p->size == offsetof(tgl_problem, ld_scale_a) &&
+           (p->grouping | (unsigned)p->group_form) == 0;
+}
 
+/* Whether all optional members have their default values. */
 static bool is_plain(const tgl_problem *p)
 {
-    const bool is_known = (p->size == SIZE_WITHOUT_GROUPS) | (p->size == sizeof *p);
-    if (!is_known || !is_multiplied(p->type_a)) return false;
-    if (p->size == sizeof *p && (p->grouping | (unsigned)p->group_form) != 0) return false;
+    if (p->size == sizeof *p) {
+        const unsigned groups = p->grouping | (unsigned)p->group_form;
+        if ((groups | p->ld_scale_a | p->ld_scale_b) != 0) return false;
+    } else if (!is_plain_of_earlier(p)) {
+        return false;
+    }
+    if (!is_multiplied(p->type_a)) return false;
     const unsigned types = (p->type_b ^ p->type_a) | (p->type_c ^ p->type_a) | p->type_d |
                            p->type_accumulate | p->type_scale;
     const unsigned modes = (p->compute ^ TGL_COMPUTE_DEFAULT) | (p->scalars ^ TGL_SCALARS_HOST) |
@@ -156,12 +166,25 @@ void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
     plan->small = tgl_small_product_of(s);
 }
 
-/* Sizes of tgl_operands in programs that were compiled with versions without complex types, or
- * without grouped products. */
+/* Sizes of tgl_operands in earlier versions: the offset of the first member that came next. */
 enum {
-    SIZE_WITHOUT_IMAG = offsetof(tgl_operands, alpha_imag),
+    SIZE_BEFORE_IMAG = offsetof(tgl_operands, alpha_imag),
     SIZE_BEFORE_GROUPS = offsetof(tgl_operands, groups),
+    SIZE_BEFORE_AMAX = offsetof(tgl_operands, amax_d),
 };
+
+/* As is_plain_of_earlier(). */
+static __attribute__((noinline)) bool has_plain_end_of_earlier(const tgl_operands *o)
+{
+    return o->size == SIZE_BEFORE_IMAG || o->size == SIZE_BEFORE_GROUPS ||
+           (o->size == SIZE_BEFORE_AMAX && o->groups == NULL);
+}
+
+static inline bool has_plain_end(const tgl_operands *o)
+{
+    if (o->size == sizeof *o) return o->groups == NULL && o->amax_d == NULL;
+    return has_plain_end_of_earlier(o);
+}
 
 /* Whether a run has only A, B, C and host scalars. */
 static inline bool has_matrices_only(const tgl_operands *o)
@@ -214,10 +237,8 @@ bool tgl_small_plan(const tgl_plan *plan, double alpha, const void *A, const voi
 bool tgl_small_plan_operands(const tgl_plan *plan, const tgl_operands *o)
 {
     if (plan == NULL || plan->small.m == 0 || o == NULL) return false;
-    const bool has_groups = o->size == sizeof *o;
-    const bool has_imag = has_groups | (o->size == SIZE_BEFORE_GROUPS);
-    if (!has_imag && o->size != SIZE_WITHOUT_IMAG) return false;
-    if ((has_groups && o->groups != NULL) || !has_matrices_only(o)) return false;
+    if (!has_plain_end(o) || !has_matrices_only(o)) return false;
+    const bool has_imag = o->size != SIZE_BEFORE_IMAG;
     if (tgl_type_is_complex(plan->small.type))
         return run_complex(plan, o->alpha, has_imag ? o->alpha_imag : 0, o->A, o->B, o->beta,
                            has_imag ? o->beta_imag : 0, o->C);
