@@ -92,7 +92,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optiona
     scheme = lay_out(x.form, y.form, _form(addend), _form(target), _form(vector), type_d, by_rows)
     d = target
     if target is not None and (not scheme.out_is_usable or
-                               any(overlap(target, p) for p in (x, y, addend, vector) if p)):
+                               any(overlap(target, p) for p in (x, y, addend, vector) + scales if p)):
         d = None  # the result is computed elsewhere and copied to out
         if addend is None and beta != 0:
             addend = target

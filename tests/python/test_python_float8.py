@@ -42,6 +42,14 @@ class Float8(unittest.TestCase):
             tegula.matmul(a, b, out, scale_a=np.float32([3]), scale_b=columns)
             self.check(out, a, b, 3 * columns, 2**-17)
 
+    def test_out_that_overlaps_factors(self):
+        a, b = floats((8, 16), ml_dtypes.float8_e4m3fn), floats((16, 8), ml_dtypes.float8_e4m3fn)
+        for name, line in ("scale_a", (slice(None), slice(1))), ("scale_b", (slice(1), slice(None))):
+            out = generator.uniform(1, 2, (8, 8)).astype(np.float32)
+            before = out[line].copy()
+            tegula.matmul(a, b, out, **{name: out[line]})
+            self.check(out, a, b, before, 2**-17)
+
     def test_transposed_and_8_bit_results(self):
         a, b = floats((30, 16), ml_dtypes.float8_e4m3fn).T, floats((8, 30), ml_dtypes.float8_e4m3fn).T
         out = np.empty((16, 8), ml_dtypes.float8_e5m2)
