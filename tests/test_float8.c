@@ -182,12 +182,38 @@ static void amax_operand(void **state)
     }
 }
 
+/* A run that fails leaves amax_d. */
+static void amax_of_a_failed_run(void **state)
+{
+    static unsigned char A[64], B[64];
+    static float D[64];
+    const void *const none[] = {NULL}, *const b[] = {B};
+    void *const d[] = {D};
+    tgl_problem p = scaled_problem(E4M3, E4M3, TGL_F32, 8, 8, 8);
+    p.batching = TGL_POINTERS;
+    const tgl_epilogue epilogue = {.size = sizeof epilogue, .amax = 1};
+    const tgl_plan_options options = {.size = sizeof options, .epilogue = &epilogue};
+    float amax = 5;
+    tgl_operands o = {
+        .size = sizeof o, .alpha = 1, .A_array = none, .B_array = b, .C_array = d, .amax_d = &amax};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_OK);
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_BAD_A);
+    assert_true(amax == 5);
+    const void *const a[] = {A};
+    o.A_array = a;
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
+    assert_true(amax == 0);
+    tgl_plan_destroy(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout), cmocka_unit_test(values),   cmocka_unit_test(problems),
-        cmocka_unit_test(unsupported),  cmocka_unit_test(operands), cmocka_unit_test(amax),
-        cmocka_unit_test(amax_operand),
+        cmocka_unit_test(every_layout), cmocka_unit_test(values),
+        cmocka_unit_test(problems),     cmocka_unit_test(unsupported),
+        cmocka_unit_test(operands),     cmocka_unit_test(amax),
+        cmocka_unit_test(amax_operand), cmocka_unit_test(amax_of_a_failed_run),
     };
     return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
 }

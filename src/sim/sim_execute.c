@@ -288,9 +288,9 @@ tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
     (void)stream;
     tgl_sim *sim = plan->dev->state;
     TGL_TRY(tgl_run_check_pointers(&plan->shape, run));
-    tgl_run_clear_amax(run);
     tgl_sim_runner *runner = tgl_sim_lock(sim);
     if (runner == NULL) return TGL_NO_MEMORY;
+    tgl_run_clear_amax(run);
     const tgl_status status = run_locked(runner, plan, run);
     tgl_sim_unlock(runner);
     return status;

@@ -297,6 +297,7 @@ static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
         if (buffer.memory == NULL)
             return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", bytes);
     }
+    tgl_run_clear_amax(run); /* not before: a run that fails leaves it */
     if (!in_blocks) copy_c(&plan->shape, run, (int64_t)p->kernels->element);
     const cpu_product product = {&plan->shape, p, run, buffer.memory, NULL};
     const bool has_team = bytes > 0 && p->threads > 1;
@@ -309,7 +310,6 @@ static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
 static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     (void)stream;
-    tgl_run_clear_amax(run);
     if (!plan->shape.device_scalars) return run_host_scalars(plan, run);
     const tgl_run host = with_host_scalars(&plan->shape, run);
     return run_host_scalars(plan, &host);
