@@ -31,6 +31,7 @@ scaled_case block_scale_case(unsigned number, const int64_t size[3], const char 
         .activation = number % 4 == 0 ? TGL_ACTIVATION_RELU : TGL_ACTIVATION_NONE,
         .kernel = kernel,
         .error = error,
+        .has_amax = number % 4 == 0,
         .seed = number + 1,
     };
     tgl_problem *p = &c.problem;
