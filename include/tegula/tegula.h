@@ -311,7 +311,7 @@ typedef enum tgl_compute {
                                  type; an F32 value may be split into several 16-bit values */
     TGL_COMPUTE_TF32 = 3,     /* F32 inputs may be rounded to TF32 (10 bits of mantissa) */
     TGL_COMPUTE_FAST = 4,     /* products of F8 may be accumulated in the reduced precision of the
-                                 tensor     cores, 13 bits of fraction; else only those of 128 of k */
+                                 tensor cores, 13 bits of fraction; else only those of 128 of k */
 } tgl_compute;
 
 /* The values are those of CBLAS and its extensions, so that its enums may be cast to these. Real

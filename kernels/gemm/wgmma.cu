@@ -25,7 +25,8 @@
  *                 With PROMOTE a wgmma sum covers one stage only, 128 of K, and the consumer adds
  *                 it to its accumulators in FP32, times the factors of the stage if A and B have
  *                 factors of blocks (lib/wgmma_scales.h). Meanwhile the other consumers' wgmmas
- * run. layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
+ *                 run.
+ *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
  *                 and 8-bit operands are K-major. A left TF32 operand may also be MN-major:
  *                 consumers then load it into registers (lib/wgmma_left.h). Operands of any other
  *                 layout or alignment are first copied into one of these by gemm/repack.cu.
