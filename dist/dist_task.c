@@ -6,6 +6,8 @@
 
 #include "dist_error.h"
 
+#include <string.h>
+
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
 /* Whether products of this type of A are supported. The type of B then follows from the checks of
@@ -16,13 +18,34 @@ static bool is_served(tgl_type type)
            type == TGL_I8;
 }
 
-static tgl_status check_problem(const tgl_problem *p)
+/* copy := a struct of a caller that may have been compiled with another header, of which this
+ * library knows `known` bytes, beginning with the size. Members that the caller's struct lacks are
+ * 0. */
+static void copy_struct(void *copy, size_t known, const void *given, size_t size)
 {
-    const tgl_status status = tgl_problem_check(p);
+    memset(copy, 0, known);
+    memcpy(copy, given, size < known ? size : known);
+    memcpy(copy, &known, sizeof known);
+}
+
+/* Whether the bytes of a struct that this library does not know are 0. */
+static bool is_known(const void *given, size_t size, size_t known)
+{
+    for (size_t i = known; i < size; i++)
+        if (((const unsigned char *)given)[i] != 0) return false;
+    return true;
+}
+
+static tgl_status read_problem(const tgl_problem *given, tgl_problem *p)
+{
+    const tgl_status status = tgl_problem_check(given);
     if (status != TGL_OK) return dist_fail_local(status);
+    copy_struct(p, sizeof *p, given, given->size);
     if (!is_served(p->type_a))
         return dist_fail(TGL_UNSUPPORTED,
                          "distributed products of complex types or of floats of 8 bits");
+    if (p->grouping != TGL_GROUPED_NONE)
+        return dist_fail(TGL_UNSUPPORTED, "distributed products have no grouping");
     if (p->batch != 1) return dist_fail(TGL_UNSUPPORTED, "batches of distributed matrices");
     if (p->lda != 0 || p->ldb != 0 || p->ldc != 0)
         return dist_fail(TGL_BAD_ARGUMENT,
@@ -34,12 +57,19 @@ static tgl_status check_problem(const tgl_problem *p)
     return TGL_OK;
 }
 
-static tgl_status check_epilogue(const tgl_epilogue *e)
+static tgl_status read_epilogue(const tgl_epilogue *given, tgl_epilogue *e)
 {
-    if (e->size < sizeof *e)
+    enum { SIZE_MAX_OF_EPILOGUE = 4096 }; /* a larger size is one that the caller has not set */
+    const size_t least = offsetof(tgl_epilogue, amax); /* its size in the first version */
+    if (given->size < least || given->size > SIZE_MAX_OF_EPILOGUE ||
+        !is_known(given, given->size, sizeof *e))
         return dist_fail(TGL_BAD_EPILOGUE, "the size of the epilogue is wrong");
+    copy_struct(e, sizeof *e, given, given->size);
     if (e->residual != 0 || e->expression != NULL)
         return dist_fail(TGL_UNSUPPORTED, "a residual or an expression of a distributed product");
+    if (e->amax != 0)
+        return dist_fail(TGL_UNSUPPORTED,
+                         "distributed products do not find the largest magnitude (epilogue.amax)");
     if (e->bias < TGL_BIAS_NONE || e->bias > TGL_BIAS_COLUMN ||
         e->activation < TGL_ACTIVATION_NONE || e->activation > TGL_ACTIVATION_SILU)
         return dist_fail(TGL_BAD_EPILOGUE, "the epilogue's bias or activation is not of its enum");
@@ -127,14 +157,12 @@ tgl_status dist_task_read(const tgl_problem *problem,
                           const tgl_dist_layout *const layouts[OPERANDS],
                           const tgl_dist_options *options, int rank, int ranks, dist_task *task)
 {
-    DIST_TRY(check_problem(problem));
-    *task = (dist_task){.problem = *problem, .ranks = ranks};
+    *task = (dist_task){.ranks = ranks};
+    DIST_TRY(read_problem(problem, &task->problem));
     task->problem.trans_a = dist_transpose(problem->trans_a);
     task->problem.trans_b = dist_transpose(problem->trans_b);
-    if (options != NULL && options->epilogue != NULL) {
-        DIST_TRY(check_epilogue(options->epilogue));
-        task->epilogue = *options->epilogue;
-    }
+    if (options != NULL && options->epilogue != NULL)
+        DIST_TRY(read_epilogue(options->epilogue, &task->epilogue));
     task->is_exchanged = problem->order == TGL_COL_MAJOR;
     if (task->is_exchanged) exchange(task);
     set_axes(task);

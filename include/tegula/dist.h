@@ -205,8 +205,8 @@ typedef struct tgl_dist_plan tgl_dist_plan;
 typedef struct tgl_dist_options {
     size_t size; /* sizeof(tgl_dist_options) */
     /* D := activation(alpha*op(A)*op(B) + beta*C + bias), which is stored in C. The bias is added
-     * once. A rank gives the part of the bias that belongs to its rows or columns of C. No residual
-     * and no expression. NULL: none. */
+     * once. A rank gives the part of the bias that belongs to its rows or columns of C. No
+     * residual, no expression and no amax. NULL: none. */
     const tgl_epilogue *epilogue;
     int64_t memory_limit; /* bytes that a rank takes beside its matrices; 0: no limit */
     int64_t panel;        /* length of a panel along the axis of the loop; 0: the planner's */
@@ -218,7 +218,7 @@ typedef struct tgl_dist_options {
  * Owns the memory that a run needs. Collective.
  *
  * problem: sizes, types, order, transposes and compute mode of the whole product. batch is 1, lda,
- *   ldb and ldc are 0, there is no D, scalars are on the host.
+ *   ldb and ldc are 0, there are no D and no grouping, scalars are on the host.
  *   A and B are F32, F64, F16, BF16 or I8: other types give TGL_UNSUPPORTED.
  * a, b, c: the layouts of the stored matrices A (m x k, or k x m if it is transposed), B and C.
  * If the memory limit is too small, or a rank has less memory, panels are shorter.

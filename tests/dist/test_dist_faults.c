@@ -22,6 +22,10 @@ typedef struct given {
     tgl_problem problem;
     tgl_dist_layout a, b, c;
     tgl_dist_options options;
+    struct newer_epilogue { /* of a later header */
+        tgl_epilogue known;
+        int64_t later;
+    } epilogue;
     double alpha;
     const double *A;
     double A_memory[M * K], B[K * N], C[M * N]; /* large enough for any rank */
@@ -117,6 +121,36 @@ static void no_memory(given *g)
     g->options.memory_limit = 1;
 }
 
+static void grouping(given *g)
+{
+    g->problem.grouping = TGL_GROUPED_ROWS;
+}
+static void block_scales(given *g)
+{
+    g->problem.ld_scale_a = K;
+}
+static void any_epilogue(given *g)
+{
+    g->epilogue.known = (tgl_epilogue){.size = sizeof g->epilogue.known};
+    g->options.epilogue = &g->epilogue.known;
+}
+static void amax(given *g)
+{
+    any_epilogue(g);
+    g->epilogue.known.amax = 1;
+}
+static void short_epilogue(given *g)
+{
+    any_epilogue(g);
+    g->epilogue.known.size = offsetof(tgl_epilogue, type_bias);
+}
+static void newer_epilogue(given *g)
+{
+    any_epilogue(g);
+    g->epilogue.known.size = sizeof g->epilogue;
+    g->epilogue.later = 1;
+}
+
 static const fault faults[] = {
     {"m", other_m, TGL_BAD_M, "m of the problem is 24 on rank 0, and 23 on rank 1"},
     {"trans", other_trans, TGL_BAD_TRANS_B, "trans_b"},
@@ -134,6 +168,11 @@ static const fault faults[] = {
     {"alpha", other_alpha, TGL_BAD_SCALAR, "rank 1"},
     {"A", null_a, TGL_BAD_A, "rank 1: A is NULL"},
     {"memory", no_memory, TGL_NO_MEMORY, "the limit is 1"},
+    {"grouping", grouping, TGL_UNSUPPORTED, "rank 1: distributed products have no grouping"},
+    {"block scales", block_scales, TGL_BAD_SCALE, "rank 1: ld_scale_a is 60"},
+    {"amax", amax, TGL_UNSUPPORTED, "rank 1: distributed products do not find the largest"},
+    {"short epilogue", short_epilogue, TGL_BAD_EPILOGUE, "rank 1: the size of the epilogue"},
+    {"newer epilogue", newer_epilogue, TGL_BAD_EPILOGUE, "rank 1: the size of the epilogue"},
 };
 enum { FAULTS = sizeof faults / sizeof faults[0] };
 
@@ -201,6 +240,38 @@ static void conjugates(void **state)
     for (int i = 0; i < 2; i++) {
         bool transposed = i == 1;
         thread_run(RANKS, 60, other_words, &transposed);
+        for (int rank = 0; rank < RANKS; rank++)
+            assert_int_equal(results[rank], TGL_OK);
+    }
+}
+
+/* Rank ODD was compiled with the first header, or with a later one whose new members are 0. After
+ * its older structs there is other memory, which is not read. */
+static void other_header(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
+{
+    (void)dev;
+    given *g = &inputs[rank];
+    const bool is_later = *(const bool *)argument;
+    correct(g);
+    any_epilogue(g);
+    g->epilogue.known.activation = TGL_ACTIVATION_RELU;
+    if (rank == ODD && is_later) g->epilogue.known.size = sizeof g->epilogue;
+    if (rank == ODD && !is_later) {
+        g->problem.size = offsetof(tgl_problem, type_scale) + sizeof g->problem.type_scale;
+        g->problem.grouping = TGL_GROUPED_ROWS;
+        g->epilogue.known.size = offsetof(tgl_epilogue, amax);
+        g->epilogue.known.amax = 1;
+    }
+    results[rank] = multiply(dist, g);
+    if (results[rank] == TGL_OK && g->C[0] != 0) results[rank] = TGL_BAD_C;
+}
+
+static void other_headers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        bool is_later = i == 1;
+        thread_run(RANKS, 60, other_header, &is_later);
         for (int rank = 0; rank < RANKS; rank++)
             assert_int_equal(results[rank], TGL_OK);
     }
@@ -403,6 +474,6 @@ int main(void)
         cmocka_unit_test(same_status),     cmocka_unit_test(conjugates),
         cmocka_unit_test(different_calls), cmocka_unit_test(shorter_panels),
         cmocka_unit_test(whole_numbers),   cmocka_unit_test(no_malloc),
-        cmocka_unit_test(lost_rank)};
+        cmocka_unit_test(lost_rank),       cmocka_unit_test(other_headers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
