@@ -22,15 +22,25 @@
 
 /* ---- The rank of this process ---------------------------------------------------------------- */
 
-/* Opens the GPU of this rank. If a launcher shows each rank only its own GPU, this GPU has the
- * number 0. NULL: failed, and *code is an exit code. */
-static tgl_device *open_gpu(int gpu, int *code)
+/* Whether this process sees no second GPU. */
+static bool sees_one_gpu(void)
+{
+    tgl_device *second;
+    const tgl_status status = tgl_device_open("cuda:1", NULL, &second);
+    tgl_device_close(second);
+    return status == TGL_NO_DEVICE;
+}
+
+/* Opens the GPU of this rank. NULL: failed, and *code is an exit code. */
+static tgl_device *open_gpu(const dist_gpu_rank *rank, int *code)
 {
     char name[16];
     tgl_device *dev;
-    snprintf(name, sizeof name, "cuda:%d", gpu);
+    snprintf(name, sizeof name, "cuda:%d", rank->gpu);
     if (tgl_device_open(name, NULL, &dev) == TGL_OK) return dev;
-    if (gpu > 0 && tgl_device_open("cuda:0", NULL, &dev) == TGL_OK) return dev;
+    if (rank->may_see_one && rank->gpu > 0 && sees_one_gpu() &&
+        tgl_device_open("cuda:0", NULL, &dev) == TGL_OK)
+        return dev;
     return cli_open_device(name, 0, code);
 }
 
@@ -49,7 +59,7 @@ int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state
     unsigned char id[TGL_NCCL_ID_BYTES];
     char text[512] = "";
     int code = EXIT_FAILED;
-    tgl_device *dev = open_gpu(rank->gpu, &code);
+    tgl_device *dev = open_gpu(rank, &code);
     tgl_dist *dist = NULL;
     const tgl_nccl_options options = {.size = sizeof options,
                                       .id = id,

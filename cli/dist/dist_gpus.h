@@ -14,11 +14,13 @@ typedef int dist_gpu_function(tgl_dist *dist, tgl_device *dev, const void *argum
 
 typedef struct dist_gpu_rank {
     int rank, ranks;
-    int gpu; /* number of the GPU on its host */
+    int gpu;          /* number of the GPU on its host */
+    bool may_see_one; /* a launcher may show each rank only its own GPU, which has the number 0 */
 } dist_gpu_rank;
 
-/* id := the unique id of NCCL, which rank 0 makes if all ranks are ready. state: the argument of
- * dist_gpu_run(). False: there is no id; the rank that failed has printed the error. */
+/* id := the unique id of NCCL, which rank 0 makes. is_ready: whether this rank has opened its GPU.
+ * state: the argument of dist_gpu_run(). False: there is no id; the rank that failed has printed
+ * the error. */
 typedef bool dist_bring_id(const dist_gpu_rank *rank, void *state, bool is_ready,
                            unsigned char *id);
 

@@ -16,31 +16,33 @@
 /* Columns: the environment variables with the rank of this process, the number of ranks, the rank
  * among those of the host, and the list of hosts, of which the first one runs rank 0. See
  * torchrun(1), and srun(1), "OUTPUT ENVIRONMENT VARIABLES". A batch script, which is not a rank,
- * has no SLURM_STEP_NUM_TASKS. */
+ * has no SLURM_STEP_NUM_TASKS; a shell that srun has started has 1. */
 typedef struct launcher {
     const char *rank, *ranks, *local, *hosts;
 } launcher;
 
-static const launcher launchers[] = {
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR"},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_NODELIST"},
-};
+static const launcher torchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR"};
+static const launcher srun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
+                              "SLURM_STEP_NODELIST"};
 
 /* Environment variables that MPI launchers set: of Open MPI, of MPICH and srun --mpi=pmi2, and of
  * PMIx. */
 static const char *const of_mpi[] = {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"};
 
+static bool has_set(const launcher *l)
+{
+    return getenv(l->rank) != NULL && getenv(l->ranks) != NULL && getenv(l->local) != NULL &&
+           getenv(l->hosts) != NULL;
+}
+
+/* A torchrun that srun has started passes the variables of Slurm and MPI on to its ranks, so those
+ * of torchrun come first. */
 static const launcher *find_launcher(void)
 {
+    if (has_set(&torchrun)) return &torchrun;
     for (size_t i = 0; i < sizeof of_mpi / sizeof of_mpi[0]; i++)
         if (getenv(of_mpi[i]) != NULL) return NULL;
-    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
-        const launcher *l = &launchers[i];
-        if (getenv(l->rank) != NULL && getenv(l->ranks) != NULL && getenv(l->local) != NULL &&
-            getenv(l->hosts) != NULL)
-            return l;
-    }
-    return NULL;
+    return has_set(&srun) && strcmp(getenv(srun.ranks), "1") != 0 ? &srun : NULL;
 }
 
 bool dist_is_launched(void)
@@ -125,6 +127,6 @@ int dist_launched_run(dist_gpu_function *function, const void *argument)
     const int rank = ranks > 0 ? read_number(l->rank, ranks - 1) : -1;
     const int local = rank >= 0 ? read_number(l->local, rank) : -1;
     if (local < 0) return EXIT_MISUSE;
-    const dist_gpu_rank r = {.rank = rank, .ranks = ranks, .gpu = local};
+    const dist_gpu_rank r = {.rank = rank, .ranks = ranks, .gpu = local, .may_see_one = true};
     return dist_gpu_run(&r, bring_id, &m, function, argument);
 }

@@ -7,6 +7,7 @@
 
 #include "cli.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,6 +91,15 @@ static int listen_on(int port)
     return -1;
 }
 
+/* Lets this process have as many sockets as it may: rank 0 has one for each other rank. */
+static void raise_file_limit(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* The ranks that have asked so far. */
 typedef struct meeting {
     int ranks, missing;
@@ -96,18 +107,22 @@ typedef struct meeting {
     int *sockets; /* [ranks]; -1: the rank has not asked */
 } meeting;
 
-/* Takes one connection, which stays open if it is that of a rank. */
-static void welcome(meeting *m, int listening)
+/* Takes one connection, which stays open if it is that of a rank. False: this process cannot have
+ * more sockets, and the error has been printed. */
+static bool welcome(meeting *m, int listening)
 {
     enum { PATIENCE = 5 }; /* seconds for a question of 20 bytes */
     question asked;
     const int fd = accept(listening, NULL, NULL);
-    if (fd < 0) return;
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        return cli_fail_false("rank 0 cannot take the connections of %d ranks: %s", m->ranks - 1,
+                              strerror(errno));
+    if (fd < 0) return true;
     if (!receive_all(fd, &asked, sizeof asked, now() + PATIENCE) ||
         memcmp(asked.magic, magic, sizeof magic) != 0 || asked.ranks != m->ranks ||
         asked.rank < 1 || asked.rank >= m->ranks) {
         close(fd);
-        return;
+        return true;
     }
     if (m->sockets[asked.rank] >= 0)
         close(m->sockets[asked.rank]); /* the rank lost it and asks again */
@@ -115,6 +130,7 @@ static void welcome(meeting *m, int listening)
         m->missing--;
     m->sockets[asked.rank] = fd;
     m->are_ready = m->are_ready && asked.is_ready != 0;
+    return true;
 }
 
 /* bytes: NULL: there are none. */
@@ -136,15 +152,17 @@ bool dist_socket_give(int port, int ranks, const unsigned char *bytes, double ti
     if (m.sockets == NULL) return cli_fail_false("no memory for %d ranks", ranks);
     for (int rank = 0; rank < ranks; rank++)
         m.sockets[rank] = -1;
+    raise_file_limit();
     const int fd = listen_on(port);
-    while (fd >= 0 && m.missing > 0 && wait_until(fd, deadline))
-        welcome(&m, fd);
+    bool has_room = true;
+    while (fd >= 0 && m.missing > 0 && has_room && wait_until(fd, deadline))
+        has_room = welcome(&m, fd);
     const bool has_all = m.missing == 0 && m.are_ready && bytes != NULL;
     answer_all(&m, has_all ? bytes : NULL);
     free(m.sockets);
     if (fd < 0) return cli_fail_false("rank 0 cannot listen on port %d", port);
     close(fd);
-    if (m.missing > 0)
+    if (m.missing > 0 && has_room)
         cli_fail("%d of %d ranks have not come to port %d of rank 0 within %.0f seconds", m.missing,
                  ranks, port, timeout_s);
     return has_all;

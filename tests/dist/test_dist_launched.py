@@ -2,7 +2,9 @@
 """test_dist_launched.py TEGULA: `tegula dist bench` on ranks with the environment of torchrun or srun, on
 the replacements of the CUDA driver and of NCCL. The ranks are processes that cannot map each other's memory."""
 import os
+import resource
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,10 +33,11 @@ def srun(rank, ranks, job):
             "SLURM_STEP_ID": 3, "SLURM_STEP_NODELIST": "local[host,1-7]-,x"}
 
 
-def start(variables, command=COMMAND):
+def start(variables, command=COMMAND, limits=None):
+    """limits: the soft and the hard limit of open files."""
     environment = {**common, **{name: str(value) for name, value in variables.items()}}
     return subprocess.Popen([tegula, *command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
+                            text=True, preexec_fn=limits and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits)))
 
 
 def finish(processes, status=0):
@@ -69,6 +72,49 @@ processes = [start({**srun(rank, 2, job), "MASTER_ADDR": "127.0.0.1"}) for rank 
 only_rank_0_reports(finish(processes))
 processes = [start({**srun(rank, 2, job + 1), "SLURM_STEP_NODELIST": "local[host,1-7],x"}) for rank in range(2)]
 only_rank_0_reports(finish(processes))
+
+# torchrun that srun has started passes on the variables of MPI and Slurm.
+port = free_port()
+only_rank_0_reports(finish([start({**srun(0, 1, job), "PMI_RANK": 0, "PMIX_RANK": 0, **torchrun(rank, 2, port)})
+                            for rank in range(2)]))
+# Without torchrun they mean MPI, which `mm` takes; so does a shell that is alone in its step of Slurm.
+MM = ["dist", "mm", "A.npy"]
+assert "mpirun only" in finish([start(srun(0, 2, job), MM)], 2)[0]
+for variables in (srun(0, 1, job), {**srun(0, 2, job), "PMI_RANK": 0}):
+    assert "give two files" in finish([start(variables, MM)], 2)[0]
+
+# A rank takes no other GPU than its own where there are several, or where no launcher hides them.
+port = free_port()
+texts = finish([start({**torchrun(rank, 3, port), "FAKE_CUDA_DEVICES": 2}) for rank in range(3)], 1)
+assert "cannot open the device \"cuda:2\"" in texts[2], texts
+texts = finish([start({"FAKE_CUDA_DEVICES": 1}, [*COMMAND, "--gpus", "2"])], 1)
+assert "cannot open the device \"cuda:1\"" in texts[0], texts
+
+# Rank 0 has a socket for each rank: it raises the soft limit of open files. If the hard one is too low, it fails at
+# once. The other ranks are sockets of this test.
+OTHERS = 60
+for hard in (4096, 32):
+    port = free_port()
+    begun = time.monotonic()
+    first = start(torchrun(0, OTHERS + 1, port), limits=(32, hard))
+    others = []
+    while len(others) < OTHERS and time.monotonic() - begun < 30 and (first.poll() is None or not others):
+        try:
+            others.append(socket.create_connection(("127.0.0.1", port)))
+            others[-1].sendall(struct.pack("8s3i", b"tegula2", len(others), OTHERS + 1, 1))
+        except OSError:
+            time.sleep(0.02)
+    if hard > OTHERS:
+        answers = [struct.unpack("i", other.recv(4))[0] for other in others]
+        assert answers == [1] * OTHERS, answers
+        first.kill()
+        first.communicate()
+    else:
+        text = finish([first], 1)[0]
+        assert f"cannot take the connections of {OTHERS} ranks: Too many open files" in text, text
+        assert "have not come" not in text and time.monotonic() - begun < 30, text
+    for other in others:
+        other.close()
 
 # One GPU for two ranks; no NCCL on rank 0; no GPU on one rank: both ranks fail at once.
 port = free_port()
