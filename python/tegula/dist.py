@@ -368,12 +368,15 @@ class Communicator:
         try:
             self._run(call, self._plans.get(call.recipe), alpha, beta)
         except ArgumentError as error:
-            if error.status != "TGL_BAD_ARGUMENT":
+            # Where this rank has a plan, only the beginning of its run is tried again: a later failure
+            # may have changed out.
+            if error.status != "TGL_BAD_ARGUMENT" or (call.recipe in self._plans and
+                                                      " while rank " not in str(error)):
                 raise
             # The ranks have not found the same plan, as where a leading dimension changed on one of
-            # them: all create one.
+            # them: all create one. A plan that a CUDA graph has stays as it is.
             self._forget(call.recipe)
-            self._run(call, None, alpha, beta)
+            self._run(call._replace(plan=None), None, alpha, beta)
         return call.out
 
     def all_gather_matmul(self, a: Any, b: Any, **options: Any) -> Any:

@@ -195,6 +195,45 @@ class Dist(unittest.TestCase):
             product(24)
         self.on_ranks(differ)
 
+    def test_failures_of_runs(self):
+        """A run that fails after its beginning is not tried again. Plans of CUDA graphs are not used again."""
+        import tegula.dist
+        a, b = numbers(64, 32, 1), numbers(32, 48, 2)
+        library = tegula.dist._dist
+        run = library.tgl_dist_plan_run
+        failures = {rank: [] for rank in range(RANKS)}  # texts that the next runs of a rank fail with
+
+        def fake_run(*arguments):
+            left = failures[threading.current_thread().rank]
+            if not left:
+                return run(*arguments)
+            library.tgl_dist_set_error(left.pop(0))
+            return 1  # TGL_BAD_ARGUMENT
+
+        def products(comm, rank):
+            threading.current_thread().rank = rank
+
+            def product():
+                out = np.zeros((64, 24), np.float32)
+                comm.all_gather_matmul(Part(rows_of(a, rank), rank), Part(columns_of(b, rank), rank),
+                                       out=Part(out, rank))
+                comm.synchronize()
+                np.testing.assert_array_equal(out, columns_of(a @ b, rank))
+                return comm._plans[list(comm._plans)[-1]]
+            for _ in ("a new plan", "one that is there"):
+                failures[rank].append(b"rank 0: the launch failed")
+                with self.assertRaisesRegex(tegula.ArgumentError, "launch failed"):
+                    product()
+                self.assertEqual((failures[rank], comm._captured, len(comm._plans)), ([], [], 1))
+            old = product()
+            failures[rank].append(b"rank 0 runs plan 1, while rank 1 creates a plan")
+            new = product()
+            self.assertEqual(comm._captured, [old])
+            self.assertIsNot(new, old)
+        with mock.patch.object(library, "tgl_dist_plan_run", fake_run), \
+                mock.patch.object(tegula.dist.Communicator, "_is_capturing", return_value=True):
+            self.on_ranks(products)
+
     def test_killed_rank(self):
         """Between processes that cannot map each other's memory. The other rank gets an error within the
         timeout, and its device works."""
