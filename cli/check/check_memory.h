@@ -15,7 +15,8 @@ typedef struct case_memory {
                                     none */
     void *scalars;               /* alpha and beta in device memory; NULL: they are in host
                                     memory */
-    unsigned char *back, *first; /* host memory: the latest result; the first of ten results */
+    unsigned char *back, *first; /* host memory: the latest result; the result of the first run, to
+                                    which those of later runs must be equal */
 } case_memory;
 
 /* Allocates and fills the device memory of a case. *memory must be all zeros. The caller must

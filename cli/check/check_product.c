@@ -18,11 +18,12 @@ enum { GUARD_BYTE = 0xa5 };
 
 /* A plan for a case, and the workspace that it runs in. */
 typedef struct case_plan {
-    tgl_plan *plan;  /* NULL: tgl_gemm() is called instead */
-    bool has_strips; /* whether the kernel string has strips=1 (check_case.strips) */
-    size_t needs;    /* number of bytes of workspace that the plan requires */
-    void *workspace; /* the caller's workspace, followed by a guard; NULL: the plan uses the
-                        device's workspace */
+    tgl_plan *plan;    /* NULL: tgl_gemm() is called instead */
+    bool has_strips;   /* whether the kernel string has strips=1 (check_case.strips) */
+    size_t needs;      /* number of bytes of workspace that the plan requires */
+    bool has_prepared; /* whether the plan had a use for a prepared operand */
+    void *workspace;   /* the caller's workspace, followed by a guard; NULL: the plan uses the
+                          device's workspace */
 } case_plan;
 
 /* ---- The caller's workspace ------------------------------------------------------------------ */
@@ -111,7 +112,7 @@ static tgl_status repeat_product(tgl_device *dev, const check_case *c, const cas
 }
 
 /* Runs the product with its prepared operands, which must give the bits of the first run. */
-static tgl_status run_prepared(tgl_device *dev, const check_case *c, const case_plan *plan,
+static tgl_status run_prepared(tgl_device *dev, const check_case *c, case_plan *plan,
                                const case_memory *memory, check_verdict *verdict)
 {
     const tgl_operands o = case_operands(c, memory);
@@ -123,13 +124,14 @@ static tgl_status run_prepared(tgl_device *dev, const check_case *c, const case_
         status = tgl_operand_prepare(plan->plan, TGL_SIDE_B, o.B, NULL, &b);
     if (status == TGL_OK) status = multiply_with(dev, c, plan, memory, a, b);
     if (status == TGL_OK) compare_bits(c, memory, "a run with prepared operands", verdict);
+    plan->has_prepared = tgl_prepared_size(a) > 0 || tgl_prepared_size(b) > 0;
     tgl_prepared_destroy(a);
     tgl_prepared_destroy(b);
     return status;
 }
 
 /* Runs one kernel and judges it. */
-static tgl_status judge_kernel(tgl_device *dev, const check_case *c, const case_plan *plan,
+static tgl_status judge_kernel(tgl_device *dev, const check_case *c, case_plan *plan,
                                const case_memory *memory, check_tally *tally,
                                check_verdict *verdict)
 {
@@ -190,6 +192,18 @@ static tgl_status make_plan(tgl_device *dev, const check_case *c, const check_su
     return status;
 }
 
+/* A plan that exists must run: only planning may say that a kernel is not for a case. Keeps what an
+ * earlier run has done wrong. */
+static tgl_status blame_run(check_verdict *verdict)
+{
+    char detail[200] = "";
+    tgl_last_error(detail, sizeof detail);
+    if (verdict->text[0] == '\0')
+        snprintf(verdict->text, sizeof verdict->text, "a run of the plan: %s, %s",
+                 tgl_status_name(TGL_UNSUPPORTED), detail);
+    return TGL_OK;
+}
+
 tgl_status check_product(tgl_device *dev, const check_case *c, const case_memory *memory,
                          const check_subject *s, check_tally *tally, check_verdict *verdict)
 {
@@ -197,8 +211,9 @@ tgl_status check_product(tgl_device *dev, const check_case *c, const case_memory
     verdict->text[0] = '\0';
     tgl_status status = make_plan(dev, c, s, &plan);
     if (status == TGL_OK) status = judge_kernel(dev, c, &plan, memory, tally, verdict);
+    if (status == TGL_UNSUPPORTED && plan.plan != NULL) status = blame_run(verdict);
     if (status != TGL_UNSUPPORTED)
-        check_tally_case(tally, s, c, plan.has_strips, plan.workspace != NULL);
+        check_tally_case(tally, s, c, plan.has_strips, plan.workspace != NULL, plan.has_prepared);
     tgl_free(dev, plan.workspace);
     tgl_plan_destroy(plan.plan);
     return status;

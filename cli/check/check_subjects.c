@@ -106,7 +106,7 @@ static int cell_of(const check_case *c)
 }
 
 void check_tally_case(check_tally *tally, const check_subject *s, const check_case *c,
-                      bool has_strips, bool has_workspace)
+                      bool has_strips, bool has_workspace, bool has_prepared)
 {
     const tgl_problem *p = &c->problem;
     const bool is_product =
@@ -123,7 +123,7 @@ void check_tally_case(check_tally *tally, const check_subject *s, const check_ca
         [COUNT_SEPARATE] = c->d.size > 0,
         [COUNT_SCALARS] = p->scalars == TGL_SCALARS_DEVICE,
         [COUNT_WORKSPACE] = has_workspace,
-        [COUNT_PREPARED] = c->prepared_a || c->prepared_b,
+        [COUNT_PREPARED] = has_prepared,
     };
     for (int i = 0; i < CHECK_COUNTS; i++)
         tally->counts[i] += seen[i];

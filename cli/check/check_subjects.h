@@ -56,9 +56,10 @@ void check_kernel_string(const check_subject *s, const check_case *c, bool strip
 
 /* Records the layout, alignments and properties that a case has covered; does nothing if the case
  * computes no product. has_strips: the plan may compute the last rows and columns by separate
- * launches. has_workspace: the plan ran in a workspace of the caller. */
+ * launches. has_workspace: the plan ran in a workspace of the caller. has_prepared: it
+ * had a use for a prepared operand. */
 void check_tally_case(check_tally *tally, const check_subject *s, const check_case *c,
-                      bool has_strips, bool has_workspace);
+                      bool has_strips, bool has_workspace, bool has_prepared);
 
 void check_tally_add(check_tally *into, const check_tally *from);
 int check_cells_seen(const check_tally *tally);
