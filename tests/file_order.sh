@@ -13,7 +13,12 @@ edges() {
   find src cli dist shims -name '*.[ch]' | sort | xargs grep '^ *#include "' |
     sed -E 's,^(.*/)?([^/]*)\.[ch]: *#include "(.*/)?([^/"]*)\.h".*,\2 \4,' | awk 'NF == 2 && $1 != $2 && $0 != "shape scales"'
 }
-found=$(edges | tsort 2>&1 >/dev/null) && exit 0
+all=$(edges)
+if [ -z "$all" ]; then
+  echo "no file includes another: the search for includes is wrong"
+  exit 1
+fi
+found=$(echo "$all" | tsort 2>&1 >/dev/null) && exit 0
 echo "files include each other in a circle:"
 echo "$found"
 exit 1
