@@ -42,7 +42,9 @@ static const launcher *find_launcher(void)
     if (has_set(&torchrun)) return &torchrun;
     for (size_t i = 0; i < sizeof of_mpi / sizeof of_mpi[0]; i++)
         if (getenv(of_mpi[i]) != NULL) return NULL;
-    return has_set(&srun) && strcmp(getenv(srun.ranks), "1") != 0 ? &srun : NULL;
+    const char *tasks = getenv(srun.ranks);
+    const bool is_alone = tasks != NULL && strcmp(tasks, "1") == 0;
+    return has_set(&srun) && !is_alone ? &srun : NULL;
 }
 
 bool dist_is_launched(void)
