@@ -3,7 +3,7 @@
  * A text file of lines that several processes read, and to which they append.
  *
  * The file is trusted only if it is a regular file, not a symbolic link, that belongs to the caller
- * or to root, and that nobody else may write. A file of more than TGL_LINES_BYTES_MAX bytes is not
+ * or to root, and that only its owner can write. A file of more than TGL_LINES_BYTES_MAX bytes is not
  * read. A line is appended by one write() in O_APPEND mode, so lines of several processes do not
  * mix. If a full disk or a killed process has cut a line short, the line is ended before the next
  * one is appended; the reader of the lines must recognise it as incomplete.
