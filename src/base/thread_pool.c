@@ -63,7 +63,9 @@ enum {
     CLAIMED = 1, /* a caller is about to hand over a task */
     TASK = 2,    /* the worker has a task that it has not begun */
     RUNNING = 4, /* the worker has begun its task */
-    SLEEPS = 8,  /* flag: the worker sleeps and must be woken */
+    SLEEPS = 8,  /* flag: the worker sleeps and must be woken. It clears the flag itself when it
+                    begins a task: a caller may be left before it has woken the worker, and the next
+                    caller then does. */
     STOP = 16,   /* flag: the pool is closed, the worker must end */
     NUMBER = 32, /* lowest bit of the number of the task */
     STATES = CLAIMED | TASK | RUNNING,
@@ -151,12 +153,19 @@ static bool begin_task(worker *w, bool spins)
     for (;;) {
         if (word & STOP) return false;
         const bool has_task = (word & TASK) != 0;
-        const uint32_t next = has_task ? word - TASK + RUNNING : word | SLEEPS;
+        const uint32_t next =
+            has_task ? (word & ~(uint32_t)(TASK | SLEEPS)) | RUNNING : word | SLEEPS;
         if (!atomic_compare_exchange_strong(&w->word, &word, next)) continue;
         if (has_task) return true;
         sleep_on(&w->word, next);
         word = atomic_load(&w->word);
     }
+}
+
+/* word: a value of w->word. */
+static void wake_for_task(worker *w, uint32_t word)
+{
+    if ((word & TASK) && (word & SLEEPS)) wake(&w->word);
 }
 
 /* Records that a member has finished. After the last one, the task must not be accessed any more:
@@ -258,9 +267,12 @@ static crew *own_crew(thread_pool *pool)
 
 /* ---- Teams ----------------------------------------------------------------------------------- */
 
+/* Wakes a worker that sleeps although it has a task, and says whether the worker is idle. */
 static bool is_idle(worker *w)
 {
-    return (atomic_load_explicit(&w->word, memory_order_relaxed) & (STATES | STOP)) == 0;
+    const uint32_t word = atomic_load_explicit(&w->word, memory_order_relaxed);
+    wake_for_task(w, word);
+    return (word & (STATES | STOP)) == 0;
 }
 
 /* The size of a team: the caller and the idle workers, at most `threads`. */
@@ -283,8 +295,7 @@ static bool hand_over(worker *w, thread_pool_task *task, int thread)
     } while (!atomic_compare_exchange_weak(&w->word, &word, word | CLAIMED));
     atomic_store_explicit(&w->task, task, memory_order_relaxed);
     atomic_store_explicit(&w->thread, thread, memory_order_relaxed);
-    const uint32_t handed = (word & ~(uint32_t)SLEEPS) + NUMBER + TASK;
-    if (atomic_exchange(&w->word, handed) & SLEEPS) wake(&w->word);
+    if (atomic_fetch_add(&w->word, NUMBER + TASK - CLAIMED) & SLEEPS) wake(&w->word);
     return true;
 }
 
@@ -371,11 +382,13 @@ void tgl_thread_pool_settle(thread_pool *pool)
     crew *c = atomic_load(&pool->crew);
     const int size = is_own(c) ? atomic_load(&c->size) : 0;
     for (int i = 0; i < size; i++) {
-        _Atomic uint32_t *word = &c->workers[i].word;
-        const uint32_t number = atomic_load(word) / NUMBER;
+        worker *w = &c->workers[i];
+        const uint32_t number = atomic_load(&w->word) / NUMBER;
         for (uint32_t now;
-             ((now = atomic_load(word)) & (TASK | RUNNING)) && now / NUMBER == number;)
+             ((now = atomic_load(&w->word)) & (TASK | RUNNING)) && now / NUMBER == number;) {
+            wake_for_task(w, now);
             usleep(50);
+        }
     }
 }
 
