@@ -274,8 +274,16 @@ class Check(Folder):
                             cwd=self.folder)
             self.assertEqual((result.code, result.err), (0, ""))
             (row,) = self.rows("check.csv")
-            for column in "separate_d", "device_scalars", "prepared":
+            for column in "separate_d", "device_scalars":
                 self.assertGreater(int(row[column]), 0, column)
+
+    def test_prepared_operands(self):
+        # Only the accurate kernels have a use for them.
+        result = tegula("check", "--cases", 200, "--device", "sim", "--kernel", "accurate_128x64", "--csv", "check.csv",
+                        cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        (row,) = self.rows("check.csv")
+        self.assertGreater(int(row["prepared"]), 0)
 
     def test_one_kernel_of_one_type(self):
         names = re.findall(r"^(\S+) +\d+ ", tegula("check", "--cases", 5, "--device", "cpu").out, re.M)
