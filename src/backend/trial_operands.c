@@ -3,7 +3,6 @@
  * Places and fills the operands of a trial.
  */
 #include "backend/trial_operands.h"
-#include "problem/scales.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -3,11 +3,42 @@
  * Checks the operands of a run and converts them to the normalised shape.
  */
 #include "base/error.h"
+#include "base/integers.h"
 #include "problem/run.h"
 #include "problem/struct_size.h"
 
 #include <math.h>
 #include <stddef.h>
+
+/* ---- Scale factors --------------------------------------------------------------------------- */
+
+static int64_t scale_blocks(int64_t size)
+{
+    return tgl_ceil_div(size, TGL_SCALE_BLOCK);
+}
+
+int64_t tgl_scales_count(const tgl_shape *s, tgl_operand operand)
+{
+    const bool is_a = operand == TGL_AT_SCALE_A, is_d = operand == TGL_AT_SCALE_D;
+    const tgl_scaling scaling = is_a ? s->scaling_a : is_d ? s->scaling_d : s->scaling_b;
+    const int64_t lines = is_a || (is_d && !s->swapped) ? s->m : s->n;
+    const int64_t ld = is_a ? s->ld_scale_a : s->ld_scale_b;
+    switch (scaling) {
+    case TGL_SCALING_NONE:
+        return 0;
+    case TGL_SCALING_TENSOR:
+        return 1;
+    case TGL_SCALING_LINE:
+        return lines;
+    case TGL_SCALING_BLOCK:
+        return tgl_extent(scale_blocks(lines), scale_blocks(s->k), ld);
+    case TGL_SCALING_LINE_128:
+        return tgl_extent(scale_blocks(s->k), lines, ld);
+    }
+    return 0;
+}
+
+/* ---- Pointers -------------------------------------------------------------------------------- */
 
 /* The smallest accepted size of tgl_operands: the size in its first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);

@@ -62,6 +62,10 @@ static inline void tgl_run_clear_amax(const tgl_run *run)
     if (run->at[TGL_AT_AMAX] != NULL) *(float *)run->at[TGL_AT_AMAX] = 0;
 }
 
+/* The number of factors of A, B or D (TGL_AT_SCALE_A, ..._B, ..._D) in memory, from the first to
+ * the last one that is read. */
+int64_t tgl_scales_count(const tgl_shape *shape, tgl_operand operand);
+
 /* Whether alpha or beta in memory, of this accumulation type, is 0. */
 bool tgl_scalar_is_zero(const void *scalar, tgl_type type);
 

@@ -1,10 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Scale factors: the check of a problem's, and how many there are.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "problem/scales.h"
 #include "base/error.h"
 #include "base/integers.h"
+#include "problem/extent.h"
+#include "problem/type_names.h"
 
 #include <stddef.h>
 
@@ -87,25 +86,4 @@ tgl_status tgl_scales_check(const tgl_problem *p)
     if (why != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", why);
     TGL_TRY(check_ld("ld_scale_a", p->ld_scale_a, p->scaling_a, p->m, p->k));
     return check_ld("ld_scale_b", p->ld_scale_b, p->scaling_b, p->n, p->k);
-}
-
-int64_t tgl_scales_count(const tgl_shape *s, tgl_operand operand)
-{
-    const bool is_a = operand == TGL_AT_SCALE_A, is_d = operand == TGL_AT_SCALE_D;
-    const tgl_scaling scaling = is_a ? s->scaling_a : is_d ? s->scaling_d : s->scaling_b;
-    const int64_t lines = is_a || (is_d && !s->swapped) ? s->m : s->n;
-    const int64_t ld = is_a ? s->ld_scale_a : s->ld_scale_b;
-    switch (scaling) {
-    case TGL_SCALING_NONE:
-        return 0;
-    case TGL_SCALING_TENSOR:
-        return 1;
-    case TGL_SCALING_LINE:
-        return lines;
-    case TGL_SCALING_BLOCK:
-        return tgl_extent(blocks_of(lines), blocks_of(s->k), ld);
-    case TGL_SCALING_LINE_128:
-        return tgl_extent(blocks_of(s->k), lines, ld);
-    }
-    return 0;
 }

@@ -8,6 +8,8 @@
 #ifndef TGL_SHAPE_H
 #define TGL_SHAPE_H
 
+#include "problem/extent.h"
+#include "problem/scales.h"
 #include "problem/type_names.h"
 #include "tegula/tegula.h"
 
@@ -83,13 +85,7 @@ static inline bool tgl_shape_has_scales(const tgl_shape *s)
            s->scaling_d != TGL_SCALING_NONE;
 }
 
-/* Whether factors are for blocks: BLOCK or LINE_128. A shape has them for both A and B, or for
- * none. */
-static inline bool tgl_scaling_is_blocked(tgl_scaling scaling)
-{
-    return scaling == TGL_SCALING_BLOCK || scaling == TGL_SCALING_LINE_128;
-}
-
+/* A shape has factors of blocks for both A and B, or for none. */
 static inline bool tgl_shape_has_blocked_scales(const tgl_shape *s)
 {
     return tgl_scaling_is_blocked(s->scaling_a);
@@ -106,13 +102,6 @@ static inline bool tgl_shape_is_all(const tgl_shape *s, tgl_type type)
 {
     return s->type_a == type && s->type_b == type && s->type_c == type && s->type_d == type;
 }
-
-/* Elements of a matrix from its first to its last one, including padding; -1 if they exceed
- * int64_t. lines: number of its lines; length: elements per line. */
-int64_t tgl_extent(int64_t lines, int64_t length, int64_t ld);
-
-/* Whether the bytes of a batch of matrices fit in int64_t. extent: a result of tgl_extent(). */
-bool tgl_is_addressable(int64_t extent, int64_t batch, int64_t stride, tgl_type type);
 
 /* Checks `problem`, in the order of its members, and normalises it to *shape, without an epilogue.
  * zero_is_tight: a leading dimension of 0 means no padding. */

@@ -3,7 +3,6 @@
  * Finds the partitions of the operands, and the reasons why an operand must not be read.
  */
 #include "sim/launch_regions.h"
-#include "problem/scales.h"
 
 #include <string.h>
 
