@@ -3,13 +3,9 @@
  * The disk cache: what is stored comes back, whatever is damaged does not, no folder is used that
  * others could write to, and no file is removed that the cache has not written.
  */
-#include "support.h"
+#include "cache_case.h"
 
-#include "base/disk_cache.h"
-
-#include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -17,91 +13,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-/* ---- A folder for each test ------------------------------------------------------------------ */
-
-/* The folder that TEGULA_CACHE names; the state of a test is the folder of the entries in it. */
-static char base[] = "/tmp/tegula-test-XXXXXX";
-
-static int make_folder(void **state)
-{
-    char *folder;
-    strcpy(strrchr(base, '-'), "-XXXXXX");
-    assert_non_null(mkdtemp(base));
-    assert_true(asprintf(&folder, "%s/tegula", base) > 0);
-    assert_int_equal(mkdir(folder, 0700), 0);
-    setenv("TEGULA_CACHE", base, 1);
-    *state = folder;
-    return 0;
-}
-
-/* The names in a folder but "." and "..", one for each call; NULL at the end, where it is closed.
- */
-static const char *next_name(DIR *folder)
-{
-    const struct dirent *entry;
-    while ((entry = readdir(folder)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            return entry->d_name;
-    closedir(folder);
-    return NULL;
-}
-
-static DIR *open_folder(const char *path)
-{
-    DIR *folder = opendir(path);
-    assert_non_null(folder);
-    return folder;
-}
-
-static int remove_path(const char *path, const struct stat *info, int type, struct FTW *place)
-{
-    (void)info, (void)type, (void)place;
-    return remove(path);
-}
-
-static int remove_folder(void **state)
-{
-    free(*state);
-    return nftw(base, remove_path, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-/* The path of the only entry. */
-static void find_entry(const char *folder_path, char *path, size_t size)
-{
-    int entries = 0;
-    DIR *folder = open_folder(folder_path);
-    for (const char *name; (name = next_name(folder)) != NULL; entries++)
-        snprintf(path, size, "%s/%s", folder_path, name);
-    assert_int_equal(entries, 1);
-}
-
-static tgl_cache_key key_of(const char *text)
-{
-    tgl_cache_key key;
-    tgl_cache_key_start(&key, "test");
-    tgl_cache_key_add_text(&key, text);
-    return key;
-}
-
-static bool store(const tgl_cache *cache, const char *key_text, const char *data)
-{
-    const tgl_cache_key key = key_of(key_text);
-    return tgl_cache_store(cache, &key, data, strlen(data));
-}
-
-/* Whether the cache has an entry; fails the test if it holds anything but `data`. */
-static bool has(const tgl_cache *cache, const char *key_text, const char *data)
-{
-    const tgl_cache_key key = key_of(key_text);
-    void *loaded;
-    size_t size;
-    if (!tgl_cache_load(cache, &key, &loaded, &size)) return false;
-    assert_int_equal(size, strlen(data));
-    assert_string_equal(loaded, data);
-    free(loaded);
-    return true;
-}
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
@@ -243,230 +154,6 @@ static void many_writers_leave_one_whole_entry(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     find_entry(*state, path, sizeof path);
-    tgl_cache_close(cache);
-}
-
-/* ---- The bound on its size ------------------------------------------------------------------- */
-
-enum { ENTRIES = 12, ENTRY_BYTES = 100 << 10 };
-
-/* Sets the time of a file's last change. */
-static void set_age(const char *path, time_t seconds_ago)
-{
-    const struct timespec times[2] = {{.tv_sec = time(NULL) - seconds_ago},
-                                      {.tv_sec = time(NULL) - seconds_ago}};
-    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
-/* Makes a file of `size` bytes that begins with `text`, and does not occupy as much of the disk. */
-static void make_file(const char *path, const char *text, off_t size, time_t seconds_ago)
-{
-    const int file = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
-    assert_int_equal(write(file, text, strlen(text)), strlen(text));
-    assert_int_equal(ftruncate(file, size), 0);
-    close(file);
-    set_age(path, seconds_ago);
-}
-
-/* Makes all entries older, the first stored the oldest. */
-static void age_entries(const char *folder_path)
-{
-    char path[512];
-    struct stat info;
-    DIR *folder = open_folder(folder_path);
-    for (const char *name; (name = next_name(folder)) != NULL;) {
-        snprintf(path, sizeof path, "%s/%s", folder_path, name);
-        assert_int_equal(stat(path, &info), 0);
-        set_age(path, time(NULL) - info.st_mtime + 1000);
-    }
-}
-
-static long folder_bytes(const char *folder_path)
-{
-    char path[512];
-    struct stat info;
-    long bytes = 0;
-    DIR *folder = open_folder(folder_path);
-    for (const char *name; (name = next_name(folder)) != NULL;) {
-        snprintf(path, sizeof path, "%s/%s", folder_path, name);
-        if (stat(path, &info) == 0) bytes += (long)info.st_size;
-    }
-    return bytes;
-}
-
-/* Stores ENTRIES of ENTRY_BYTES, which must not be kept all, and returns how many are. The latest
- * are, and what is kept fits. */
-static int entries_kept(const char *folder_path)
-{
-    char name[16], *data = malloc(ENTRY_BYTES + 1);
-    int kept = 0;
-    tgl_cache *cache = tgl_cache_open();
-    assert_non_null(data);
-    memset(data, 'x', ENTRY_BYTES);
-    data[ENTRY_BYTES] = '\0';
-    for (int i = 0; i < ENTRIES; i++) {
-        snprintf(name, sizeof name, "%d", i);
-        assert_true(store(cache, name, data));
-        age_entries(folder_path);
-        assert_true(has(cache, name, data)); /* never the one just stored */
-    }
-    tgl_cache_close(cache);
-    cache = tgl_cache_open(); /* which may look at the folder again */
-    bool is_gap = false;
-    for (int i = ENTRIES - 1; i >= 0; i--) {
-        snprintf(name, sizeof name, "%d", i);
-        const bool is_kept = has(cache, name, data);
-        assert_false(is_kept && is_gap); /* an older one has gone before */
-        is_gap = !is_kept;
-        kept += is_kept;
-    }
-    tgl_cache_close(cache);
-    free(data);
-    return kept;
-}
-
-static void the_oldest_entries_give_way(void **state)
-{
-    setenv("TEGULA_CACHE_SIZE", "1M", 1);
-    const int kept = entries_kept(*state);
-    assert_in_range(kept, 4, 10);
-    assert_true(folder_bytes(*state) <= 1 << 20);
-    unsetenv("TEGULA_CACHE_SIZE");
-}
-
-/* Whether an entry that was used before another of `rest` bytes stays when a small one is added. */
-static bool stays_beside(const char *folder, off_t rest)
-{
-    char oldest[512], other[512];
-    struct stat info;
-    snprintf(oldest, sizeof oldest, "%s/%064d", folder, 1);
-    snprintf(other, sizeof other, "%s/%064d", folder, 2);
-    make_file(oldest, "tegula2", sizeof "tegula2", 1000);
-    make_file(other, "tegula2", rest, 0);
-    tgl_cache *cache = tgl_cache_open();
-    assert_true(store(cache, "x", "one"));
-    tgl_cache_close(cache);
-    unlink(other);
-    return stat(oldest, &info) == 0;
-}
-
-static void the_usual_bound_is_256_mib(void **state)
-{
-    unsetenv("TEGULA_CACHE_SIZE");
-    assert_int_equal(entries_kept(*state), ENTRIES);
-    assert_true(stays_beside(*state, 250 << 20));
-    assert_false(stays_beside(*state, 256 << 20));
-}
-
-/* An entry that is used is not old. */
-static void used_entries_stay(void **state)
-{
-    char name[16], *data = malloc(ENTRY_BYTES + 1);
-    setenv("TEGULA_CACHE_SIZE", "1M", 1);
-    tgl_cache *cache = tgl_cache_open();
-    assert_non_null(data);
-    memset(data, 'x', ENTRY_BYTES);
-    data[ENTRY_BYTES] = '\0';
-    for (int i = 0; i < 3 * ENTRIES; i++) {
-        snprintf(name, sizeof name, "%d", i);
-        assert_true(store(cache, name, data));
-        age_entries(*state);
-        assert_true(has(cache, "0", data));
-    }
-    tgl_cache_close(cache);
-    unsetenv("TEGULA_CACHE_SIZE");
-    free(data);
-}
-
-/* What the user has in the folder that TEGULA_CACHE names, and whatever else lies in the folder of
- * the entries, is not the cache's: it is neither removed nor counted. */
-static void foreign_files_are_left_alone(void **state)
-{
-    static const struct {
-        const char *name, *text;
-    } files[] = {
-        {"notes.txt", "a note"},
-        {"0123456789abcdef", "tegula2"},
-        {"new-thesis-chapter.txt", "a chapter"},
-        {"new-thesis-chapter.txt", "tegula2"},
-        {"new-0123456789abcdef", "a chapter"},
-        {"new-0123456789abcdef0", "tegula2"},
-        {"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "a blob"},
-        {"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde", "tegula2"},
-    };
-    const char *const folders[] = {base, *state};
-    setenv("TEGULA_CACHE_SIZE", "1M", 1);
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        char path[COUNT_OF(folders)][512];
-        for (size_t j = 0; j < COUNT_OF(folders); j++) {
-            snprintf(path[j], sizeof path[j], "%s/%s", folders[j], files[i].name);
-            make_file(path[j], files[i].text, 2 << 20, 1000000);
-        }
-        const int kept = entries_kept(*state);
-        assert_in_range(kept, 4, 10);
-        for (size_t j = 0; j < COUNT_OF(folders); j++) {
-            struct stat info;
-            if (stat(path[j], &info) != 0) fail_msg("%s is gone", path[j]);
-            assert_int_equal(info.st_size, 2 << 20);
-            unlink(path[j]);
-        }
-    }
-    unsetenv("TEGULA_CACHE_SIZE");
-}
-
-static void the_bound_is_read(void **state)
-{
-    static const struct {
-        const char *size;
-        bool is_understood, is_bound; /* to less than all entries */
-    } sizes[] = {{"0", true, true},
-                 {"1", true, true},
-                 {"1048576", true, true},
-                 {"1024k", true, true},
-                 {"1024K", true, true},
-                 {"1G", true, false},
-                 {"", false, false},
-                 {"-1", false, false},
-                 {"1MB", false, false},
-                 {"much", false, false},
-                 {" 1M", false, false},
-                 {"1.5M", false, false},
-                 {"99999999999999999999G", false, false}};
-    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        setenv("TEGULA_CACHE_SIZE", sizes[i].size, 1);
-        tgl_cache *cache = tgl_cache_open();
-        const bool has_remark = strstr(tgl_cache_describe(cache), "not understood") != NULL;
-        assert_int_equal(has_remark, !sizes[i].is_understood);
-        assert_int_equal(tgl_cache_state_of(cache), TGL_CACHE_ON);
-        tgl_cache_close(cache);
-        assert_int_equal(entries_kept(*state) < ENTRIES, sizes[i].is_bound);
-    }
-    unsetenv("TEGULA_CACHE_SIZE");
-}
-
-/* Temporary files of killed writers are removed; those of running writers are kept. */
-static void forgotten_temporary_files_are_removed(void **state)
-{
-    static const struct {
-        const char *name, *text;
-        time_t age;
-        bool stays;
-    } files[] = {{"new-0123456789abcdef", "tegula2", 2 * 24 * 60 * 60, false},
-                 {"new-1123456789abcdef", "", 2 * 24 * 60 * 60, false},
-                 {"new-2123456789abcdef", "teg", 2 * 24 * 60 * 60, false},
-                 {"new-fedcba9876543210", "tegula2", 60, true}};
-    char path[512];
-    tgl_cache *cache = tgl_cache_open();
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        snprintf(path, sizeof path, "%s/%s", (char *)*state, files[i].name);
-        make_file(path, files[i].text, (off_t)strlen(files[i].text), files[i].age);
-    }
-    assert_true(store(cache, "x", "one"));
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        struct stat info;
-        snprintf(path, sizeof path, "%s/%s", (char *)*state, files[i].name);
-        assert_int_equal(stat(path, &info), files[i].stays ? 0 : -1);
-    }
     tgl_cache_close(cache);
 }
 
@@ -642,7 +329,7 @@ static void folders_that_do_not_serve(void **state)
     setenv("TEGULA_CACHE", longest, 1);
     assert_off("too long");
     free(longest);
-    setenv("TEGULA_CACHE", base, 1);
+    setenv("TEGULA_CACHE", cache_base, 1);
     chmod(*state, 0770);
     assert_off("chmod 700");
     chmod(*state, 0702);
@@ -666,9 +353,9 @@ static void nothing_is_created_in_a_home_of_another_user(void **state)
     struct stat info;
     (void)state;
     if (geteuid() != 0) skip(); /* only root can give it away */
-    snprintf(home, sizeof home, "%s/home", base);
-    snprintf(inner, sizeof inner, "%s/home/inner", base);
-    snprintf(link, sizeof link, "%s/link", base);
+    snprintf(home, sizeof home, "%s/home", cache_base);
+    snprintf(inner, sizeof inner, "%s/home/inner", cache_base);
+    snprintf(link, sizeof link, "%s/link", cache_base);
     assert_int_equal(mkdir(home, 0700), 0);
     assert_int_equal(symlink(*state, link), 0);
     assert_int_equal(lchown(link, 12345, (gid_t)-1), 0);
@@ -696,8 +383,6 @@ static void a_folder_that_vanishes_costs_only_time(void **state)
     tgl_cache_close(cache);
 }
 
-#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -708,12 +393,6 @@ int main(void)
         IN_FOLDER(an_entry_under_another_s_name_is_not_loaded),
         IN_FOLDER(an_entry_of_another_user_is_not_loaded),
         IN_FOLDER(many_writers_leave_one_whole_entry),
-        IN_FOLDER(the_oldest_entries_give_way),
-        IN_FOLDER(the_usual_bound_is_256_mib),
-        IN_FOLDER(used_entries_stay),
-        IN_FOLDER(foreign_files_are_left_alone),
-        IN_FOLDER(the_bound_is_read),
-        IN_FOLDER(forgotten_temporary_files_are_removed),
         IN_FOLDER(the_umask_does_not_matter),
         IN_FOLDER(the_limit_of_file_sizes_ends_no_process),
         IN_FOLDER(the_environment_chooses_the_folder),
