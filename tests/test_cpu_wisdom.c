@@ -229,6 +229,20 @@ static void the_mean_is_of_products_of_the_setting(void **state)
     expect(&unknown, settings[ROW].kernel, "2.000 of the planner's speed in the mean over 8");
 }
 
+/* The mean decides, not the sum over more products. */
+static void a_better_mean_of_fewer_products(void **state)
+{
+    (void)state;
+    const tgl_problem unknown = square(TGL_F32, 500);
+    for (int i = 0; i < 20; i++) {
+        const tgl_problem problem = square(TGL_F32, 300 + i);
+        add(&problem, OWN, 100, 9);
+        add(&problem, blocking, 95, 9);
+        if (i < 8) add(&problem, ROW, 92, 9);
+    }
+    expect(&unknown, settings[ROW].kernel, "1.087 of the planner's speed in the mean over 8");
+}
+
 /* explain says why the plan has its kernel, not what a plan would have now. */
 static void later_times_do_not_explain_a_plan(void **state)
 {
@@ -467,6 +481,7 @@ int main(void)
         cmocka_unit_test_teardown(a_named_kernel_is_kept, forget),
         cmocka_unit_test_teardown(the_mean_serves_other_products, forget),
         cmocka_unit_test_teardown(the_mean_is_of_products_of_the_setting, forget),
+        cmocka_unit_test_teardown(a_better_mean_of_fewer_products, forget),
         cmocka_unit_test_teardown(later_times_do_not_explain_a_plan, forget),
         cmocka_unit_test_teardown(measure_writes_settings_once, forget),
         cmocka_unit_test_teardown(measure_leaves_the_file, forget),

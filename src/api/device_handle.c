@@ -103,7 +103,7 @@ static tgl_status check_options(const tgl_device_options *options)
 }
 
 /* A thread that tries to lock it twice gets an error: its signal handler has left a product by
- * longjmp() (settings_measure.c). */
+ * longjmp() (effort.h). */
 static void make_measuring_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t attributes;

@@ -5,9 +5,11 @@
 #include "api/effort.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const double seconds_default = 0.2;
 
@@ -58,4 +60,28 @@ bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan
     return effort == TGL_EFFORT_MEASURE && dev->wisdom != NULL && options->kernel == NULL &&
            !shape->pointers && shape->grouping == TGL_GROUPED_NONE &&
            !tgl_shape_has_scales(shape) && !dev->backend->trials->is_captured(dev, NULL);
+}
+
+bool tgl_effort_lock(tgl_device *dev, double seconds)
+{
+    enum { LONGEST = 3600 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1 + (time_t)fmin(seconds, LONGEST);
+    const int error = pthread_mutex_timedlock(&dev->measuring, &until);
+    return error == 0 || error == EDEADLK;
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+void tgl_effort_summarise(double *samples, int count, tgl_measured *line)
+{
+    qsort(samples, (size_t)count, sizeof samples[0], by_value);
+    line->samples = count;
+    line->seconds = samples[(count - 1) / 2];
+    line->spread = (samples[count - 1] - samples[0]) / line->seconds;
 }

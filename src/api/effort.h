@@ -6,6 +6,7 @@
 #define TGL_EFFORT_H
 
 #include "api/handles.h"
+#include "plan/wisdom.h"
 
 /* Sets dev->effort and dev->measure_seconds from TEGULA_EFFORT. Returns TGL_OK or
  * TGL_BAD_SETTING. */
@@ -19,6 +20,17 @@ tgl_status tgl_effort_check(const tgl_plan_options *options);
  * seconds for it. */
 bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,
                          double *budget);
+
+/* Locks dev->measuring, which a thread holds while it measures a product. Waits for at most
+ * `seconds` and one more. False: another thread measures for longer, or it has left its product by
+ * longjmp(), or it was not copied by fork(). If the calling thread itself has left a product, it
+ * still holds the lock, and the result is true. */
+bool tgl_effort_lock(tgl_device *dev, double seconds);
+
+/* Sets the samples, the seconds and the spread of a line from `count` samples in seconds, at least
+ * one; sorts them. The time is the median, of an even number the lower one of the two in the
+ * middle: of two samples not the first one in cold caches. */
+void tgl_effort_summarise(double *samples, int count, tgl_measured *line);
 
 /* On a device with a chip: measures candidates for the product and adds their times to dev->wisdom
  * (plan/wisdom.h), if the effort is TGL_EFFORT_MEASURE, the planner's choice is not among the

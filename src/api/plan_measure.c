@@ -57,12 +57,6 @@ static int runs_of_sample(const measuring *m, double each)
     return (int)fmax(0, fmin(wanted, possible));
 }
 
-static int by_value(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 /* Runs the plan once, which loads the code and allocates workspace. For the first candidate,
  * repeats this for WARM_UP_SECONDS to raise the GPU's clock. *seconds := the time of the last
  * run. */
@@ -96,10 +90,7 @@ static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured 
         }
     }
     if (count == 0) count = 1;
-    line->samples = count;
-    qsort(samples, (size_t)count, sizeof samples[0], by_value);
-    line->seconds = samples[count / 2];
-    line->spread = (samples[count - 1] - samples[0]) / line->seconds;
+    tgl_effort_summarise(samples, count, line);
     return TGL_OK;
 }
 
@@ -338,7 +329,7 @@ void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request
                    .budget = budget,
                    .ahead = (int)fmin(tgl_processors(), AHEAD_MAX),
                    .best = INFINITY};
-    if (!tgl_wisdom_lock(dev->wisdom, &dev->measuring)) return;
+    if (!tgl_effort_lock(dev, HOST_SECONDS * budget)) return;
     m.end = tgl_clock() + HOST_SECONDS * budget; /* counted after the wait for other threads */
     measure_product(&m);
     pthread_mutex_unlock(&dev->measuring);

@@ -123,11 +123,14 @@ static void find_usual(tgl_device *dev, means *m, tgl_type type)
     memset(m->products, 0, sizeof m->products);
     memset(m->log_gain, 0, sizeof m->log_gain);
     tgl_wisdom_each(dev->wisdom, types, add_product, m);
-    for (int i = 1; i < m->list.count; i++)
-        if (m->products[i] >= MIN_PRODUCTS && m->log_gain[i] > m->log_gain[best]) best = i;
-    if (best == 0) return;
-    usual->products = m->products[best];
-    usual->gain = exp(m->log_gain[best] / usual->products);
+    for (int i = 1; i < m->list.count; i++) {
+        const double gain =
+            m->products[i] < MIN_PRODUCTS ? 0 : exp(m->log_gain[i] / m->products[i]);
+        if (gain <= usual->gain) continue;
+        usual->gain = gain;
+        usual->products = m->products[i];
+        best = i;
+    }
     if (usual->gain >= MIN_MEAN_GAIN)
         snprintf(usual->kernel, sizeof usual->kernel, "%s", m->list.items[best].kernel);
 }

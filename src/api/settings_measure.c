@@ -7,12 +7,10 @@
 #include "api/effort.h"
 #include "api/settings.h"
 
-#include <errno.h>
 #include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS = 9, RUNS_MAX = 256 };
 
@@ -155,21 +153,12 @@ static bool take_samples(measuring *m)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static int by_value(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 /* Remembers the time of a setting. c: the candidate that has its plan. */
 static void add_line(measuring *m, const tgl_setting *setting, candidate *c)
 {
-    double *samples = c->samples;
-    tgl_measured line = {.kernel = setting->kernel, .samples = c->count};
+    tgl_measured line = {.kernel = setting->kernel};
     if (c->count == 0) return;
-    qsort(samples, (size_t)c->count, sizeof samples[0], by_value);
-    line.seconds = samples[(c->count - 1) / 2]; /* of two: not the first one in cold caches */
-    line.spread = (samples[c->count - 1] - samples[0]) / line.seconds;
+    tgl_effort_summarise(c->samples, c->count, &line);
     memcpy(line.source, setting->source, sizeof line.source);
     tgl_wisdom_add(m->dev->wisdom, m->shape, &line);
 }
@@ -210,25 +199,12 @@ static void measure(measuring *m)
         tgl_plan_release(m->candidates[i].plan);
 }
 
-/* Locks dev->measuring. False: another thread measures for longer than it should, or it has left
- * its product by longjmp(), or it was not copied by fork(). If this thread has left a product, it
- * still holds the lock. */
-static bool lock_measuring(tgl_device *dev, double budget)
-{
-    enum { LONGEST = 3600 };
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 1 + (time_t)fmin(2 * budget, LONGEST);
-    const int error = pthread_mutex_timedlock(&dev->measuring, &until);
-    return error == 0 || error == EDEADLK;
-}
-
 /* Another thread may have measured the product before the caller got the lock. */
 static void lock_and_measure(tgl_device *dev, const tgl_shape *shape,
                              const tgl_plan_options *options, double budget)
 {
     measuring *m = calloc(1, sizeof *m);
-    if (m == NULL || !lock_measuring(dev, budget)) {
+    if (m == NULL || !tgl_effort_lock(dev, 2 * budget)) {
         free(m);
         return;
     }

@@ -258,8 +258,7 @@ static entry_name name_of(const tgl_cache_key *key)
     entry_name name;
     tgl_sha256 hash = key->hash;
     tgl_sha256_finish(&hash, name.digest);
-    for (int i = 0; i < TGL_SHA256_BYTES; i++)
-        snprintf(name.text + 2 * i, 3, "%02x", name.digest[i]);
+    tgl_sha256_text(name.digest, TGL_SHA256_BYTES, name.text);
     return name;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "base/sha256.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Section 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64
@@ -85,4 +86,10 @@ void tgl_sha256_finish(tgl_sha256 *hash, unsigned char digest[TGL_SHA256_BYTES])
     tgl_sha256_add(hash, length, sizeof length);
     for (int i = 0; i < TGL_SHA256_BYTES; i++)
         digest[i] = (unsigned char)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void tgl_sha256_text(const unsigned char *digest, int bytes, char *text)
+{
+    for (int i = 0; i < bytes; i++)
+        snprintf(text + 2 * i, 3, "%02x", digest[i]);
 }

@@ -20,4 +20,7 @@ void tgl_sha256_start(tgl_sha256 *hash);
 void tgl_sha256_add(tgl_sha256 *hash, const void *data, size_t size);
 void tgl_sha256_finish(tgl_sha256 *hash, unsigned char digest[TGL_SHA256_BYTES]);
 
+/* text := the first `bytes` bytes of a digest in hexadecimal, 2*bytes digits and the final 0. */
+void tgl_sha256_text(const unsigned char *digest, int bytes, char *text);
+
 #endif

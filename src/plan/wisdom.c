@@ -56,19 +56,14 @@ struct tgl_wisdom {
 };
 
 /* After fork() a thread that only the parent has may hold the lock. No thread holds it for long. */
-bool tgl_wisdom_lock(tgl_wisdom *w, pthread_mutex_t *lock)
-{
-    struct timespec until;
-    if (pthread_mutex_trylock(lock) == 0) return true;
-    if (w->process == getpid()) return pthread_mutex_lock(lock) == 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
-    return pthread_mutex_timedlock(lock, &until) == 0;
-}
-
 static bool take_lock(tgl_wisdom *w)
 {
-    return tgl_wisdom_lock(w, &w->lock);
+    struct timespec until;
+    if (pthread_mutex_trylock(&w->lock) == 0) return true;
+    if (w->process == getpid()) return pthread_mutex_lock(&w->lock) == 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    return pthread_mutex_timedlock(&w->lock, &until) == 0;
 }
 
 /* ---- Reading a line -------------------------------------------------------------------------- */
@@ -466,6 +461,5 @@ void tgl_wisdom_source(const tgl_launch_list *list, char source[TGL_SOURCE_SIZE]
         add_text(&hash, kernel->macros);
     }
     tgl_sha256_finish(&hash, digest);
-    for (int i = 0; i < (TGL_SOURCE_SIZE - 1) / 2; i++)
-        snprintf(source + 2 * i, 3, "%02x", digest[i]);
+    tgl_sha256_text(digest, (TGL_SOURCE_SIZE - 1) / 2, source);
 }

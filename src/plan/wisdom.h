@@ -77,10 +77,6 @@ int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **f
 typedef void tgl_wisdom_visit(const tgl_measured *lines, int count, void *context);
 void tgl_wisdom_each(tgl_wisdom *wisdom, const char *types, tgl_wisdom_visit *visit, void *context);
 
-/* Takes a lock that was made together with the wisdom. False: in a child process of fork(), where
- * no thread may be left to release it. */
-bool tgl_wisdom_lock(tgl_wisdom *wisdom, pthread_mutex_t *lock);
-
 /* Whether nothing is known about this chip. Takes no lock. */
 bool tgl_wisdom_is_empty(tgl_wisdom *wisdom);
 

@@ -24,14 +24,15 @@ static void add_layout(tgl_text *out, const tgl_shape *s)
 
 static void add_expression(tgl_text *out, const char *expression)
 {
+    enum { BYTES = 8 };
     unsigned char digest[TGL_SHA256_BYTES];
+    char text[2 * BYTES + 1];
     tgl_sha256 hash;
     tgl_sha256_start(&hash);
     tgl_sha256_add(&hash, expression, strlen(expression));
     tgl_sha256_finish(&hash, digest);
-    tgl_text_add(out, " expression=");
-    for (int i = 0; i < 8; i++)
-        tgl_text_add(out, "%02x", digest[i]);
+    tgl_sha256_text(digest, BYTES, text);
+    tgl_text_add(out, " expression=%s", text);
 }
 
 static void add_epilogue(tgl_text *out, const tgl_shape_epilogue *e)

@@ -134,8 +134,7 @@ static void hash_setting(const cpu_tier *tier, const cpu_model *row, char source
     add_kernels(&hash, tier->f32);
     add_kernels(&hash, tier->f64);
     tgl_sha256_finish(&hash, digest);
-    for (int i = 0; i < (TGL_SOURCE_SIZE - 1) / 2; i++)
-        snprintf(source + 2 * i, 3, "%02x", digest[i]);
+    tgl_sha256_text(digest, (TGL_SOURCE_SIZE - 1) / 2, source);
 }
 
 static int settings_list(const tgl_device *dev, tgl_setting list[TGL_SETTINGS_MAX])
