@@ -5,7 +5,7 @@
 # cppcheck, the scripts with shellcheck, the types of the Python package with mypy, that
 # docs/performance.md is that of the results, and the rules of this project with its own scripts. Runs
 # all checks and fails at the end if one of them has failed. ANALYZED=I/N, for .ci/run: clang-tidy's analyzer reads
-# the files of part I of N only, and those of the last 40 commits.
+# the files of part I of N only, and those of the last 10 commits.
 set -u
 build=$1 sources=$2 scripts=$3
 failed=""
@@ -27,7 +27,7 @@ analyzed=$(echo "$compiled" | grep -v "/tests/")
 case ${ANALYZED:-} in
 ?*/?*)
   in_turn=$(echo "$analyzed" | awk "NR % ${ANALYZED#*/} == ${ANALYZED%/*}")
-  changed=$(git log -n 40 --name-only --pretty=format: | sort -u | sed -n "s|..*|$(pwd -P)/&|p")
+  changed=$(git log -n 10 --name-only --pretty=format: | sort -u | sed -n "s|..*|$(pwd -P)/&|p")
   analyzed=$(echo "$analyzed" | grep -Fx -e "$in_turn" -e "$changed")
   ;;
 esac

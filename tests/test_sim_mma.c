@@ -503,8 +503,10 @@ static void try_ragged_products(tgl_device *dev, const char *name, int number)
     int bm, bn;
     tile_of(name, &bm, &bn);
     snprintf(kernel, sizeof kernel, "%s:blocks=2", name);
+    /* Kernels of F64 and those with the smallest tiles take products of one tile only. */
+    const bool takes_several_tiles = bm + bn >= 128 && strstr(name, "_f64") == NULL;
     for (int i = 0; i < 4; i++) {
-        const bool is_cut = bm + bn >= 128 && (i / 2 + number / 2) % 2 == 0;
+        const bool is_cut = takes_several_tiles && (i / 2 + number / 2) % 2 == 0;
         if (has_large_tiles(bm, bn) && (i + number) % 2 != 0) continue;
         const int64_t m = is_cut ? bm + 3 : bm - 5, n = is_cut && i < 2 ? bn + 19 : bn - 3 - 2 * i;
         const int64_t k = i == 3 ? 5 : i == 2 ? 69 : 47;
