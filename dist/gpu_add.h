@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of matrices in device memory, by products without k: target := 1*target + source, where the
- * source is the residual of the epilogue.
+ * Adds matrices in device memory. An addition is a product with k = 0 and beta = 1, whose residual
+ * (a matrix that the epilogue adds) is the source: target := 1*target + source.
  */
 #ifndef GPU_ADD_H
 #define GPU_ADD_H
@@ -10,7 +10,7 @@
 
 typedef struct gpu_sum gpu_sum;
 
-/* The plans of the sums that have run, on this device. */
+/* The plans of the additions that have run on this device, one for each shape and type. */
 typedef struct gpu_sums {
     tgl_device *dev;
     void *stream;
