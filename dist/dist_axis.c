@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Block-cyclic axes: converts between local and global indices, and finds the elements that two
- * distributions share.
+ * Block-cyclic axes (dist_axis.h explains part, local index and window): converts between local and
+ * global indices, and finds the elements that two distributions share.
  */
 #include "dist_axis.h"
 

@@ -51,8 +51,8 @@ tgl_status tgl_dist_replicated(tgl_dist_layout *layout, size_t size, int64_t row
     return TGL_OK;
 }
 
-/* Gives an axis with one part a single block. The caller's block size then has no effect, and axes
- * with the same elements must compare equal in dist_cost.c. */
+/* An axis with one part becomes a single block, whatever the caller's block size is: dist_cost.c
+ * compares axes member by member, and axes with the same elements must be equal. */
 static dist_axis simplified(dist_axis axis)
 {
     return axis.parts == 1 ? dist_axis_even(axis.size, 1, 1) : axis;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The panels of a plan, and its memory.
+ * The panels of a plan (dist_plan.h), and its memory.
  */
 #include "dist_plan.h"
 

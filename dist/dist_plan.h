@@ -21,8 +21,8 @@ typedef struct dist_ring {
     void *made[2];   /* ring: chunks whose first product is that of this rank; single product: [0]
                         holds it */
     void *scratch;   /* a chunk of beta*C */
-    void **staged;   /* ring, if each rank has all of C: received chunks of C, in the type of C, or
-                        chunks without padding to send; else NULL */
+    void **staged;   /* chunks of C, in its type, that are received, or sent without padding; NULL:
+                        not every rank has all of C, or there is a single product */
     tgl_dist_message *messages;
 } dist_ring;
 

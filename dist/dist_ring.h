@@ -30,7 +30,7 @@ typedef struct dist_ring_call {
     double alpha, beta;
     const void *A, *B, *bias;
     void *C;
-    tgl_status product; /* status of this rank's products */
+    tgl_status product; /* first failure of this rank's products, else TGL_OK */
 } dist_ring_call;
 
 /* Allocates plan->ring. plan->owned and plan->has_copies must be set. */

@@ -32,7 +32,7 @@ typedef struct dist_rect {
     dist_window window[2];
 } dist_rect;
 
-/* step: ignored if there are no panels. */
+/* The part of a rank, or its panel in a step. step: ignored if there are no panels. */
 dist_rect dist_rect_at(const dist_spread *spread, int rank, int64_t step);
 int64_t dist_rect_lines(const dist_rect *rect);
 int64_t dist_rect_width(const dist_rect *rect);

@@ -15,7 +15,7 @@ enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };
 
 typedef struct dist_task {
     tgl_problem problem; /* row-major: for a column-major problem A and B, and m and n, are
-                            exchanged. Transposes are those of dist_transpose() */
+                            exchanged. trans_a and trans_b are results of dist_transpose() */
     bool is_exchanged;
     tgl_epilogue epilogue;    /* size 0: there is none */
     int ranks;                /* size of the communicator */

@@ -21,7 +21,7 @@ typedef struct dist_slot {
 
 typedef struct dist_transfer {
     const dist_spread *from, *to;
-    int64_t ld_from, ld_to; /* leading dimensions of this rank's parts, before and after */
+    int64_t ld_from, ld_to; /* leading dimensions of this rank's parts in `from` and `to` */
     tgl_type type;
     size_t element; /* bytes of an element */
     bool adds; /* several ranks send a value for each element; they are added to the target in the

@@ -18,7 +18,8 @@ typedef struct gpu_sums {
     int count, room;
 } gpu_sums;
 
-/* As tgl_dist_transport.add. */
+/* Enqueues target += source in sums->stream, for `lines` lines of `count` elements. Strides:
+ * elements from one line to the next. Returns the statuses of tgl_dist_transport.add. */
 tgl_status gpu_add(gpu_sums *sums, tgl_type type, void *target, int64_t target_stride,
                    const void *source, int64_t source_stride, int64_t lines, int64_t count);
 void gpu_sums_free(gpu_sums *sums);

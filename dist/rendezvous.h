@@ -11,7 +11,7 @@
 enum {
     RENDEZVOUS_NAME = 64,  /* bytes of a name */
     RENDEZVOUS_SLOTS = 16, /* maximum number of receive buffers that a rank has announced to a
-                              sender, and the sender has not taken */
+                              sender and that the sender has not taken yet */
 };
 
 typedef struct rendezvous rendezvous;

@@ -68,7 +68,8 @@ void nccl_lose(nccl_transport *t)
     if (t->is_lost) return;
     t->is_lost = true;
     if (t->meeting != NULL)
-        rendezvous_give_up(t->meeting); /* first: the streams then continue with invalid data */
+        rendezvous_give_up(t->meeting); /* first, so that no rank uses the invalid data with which
+                                           the streams continue */
     if (t->comm != NULL) t->nccl.ncclCommAbort(t->comm);
     t->comm = NULL;
     const double deadline = now() + SECONDS;

@@ -26,7 +26,7 @@ typedef struct nccl_received {
 
 typedef struct nccl_group {
     bool is_used;
-    CUevent sent; /* after the last message in the stream `sending` */
+    CUevent sent; /* recorded in `sending` after the group's messages */
     int count, room;
     nccl_received *received;
 } nccl_group;

@@ -72,7 +72,7 @@ static float *load(const char *name, long rows, long columns)
     return matrix;
 }
 
-/* y := X*x, or |X|*x. */
+/* y := X*x or, if `absolute` is not 0, |X|*x. */
 static void apply(const float *X, long rows, long columns, const double *x, int absolute, double *y)
 {
     for (long i = 0; i < rows; i++) {
