@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks that all ranks gave the same arguments: they exchange them as a list of numbers.
+ * Checks that all ranks gave the same arguments. Each rank writes its arguments into a list of
+ * numbers; the ranks exchange the lists and compare them.
  */
 #include "dist_arguments.h"
 
@@ -11,7 +12,8 @@
 
 enum { NUMBERS = 64 };
 
-/* The numbers of this rank, each with a name and a status, in the order of the calls of add(). */
+/* This rank's arguments as numbers, in the order of the calls of add(). name, of, status: the
+ * failure that a difference causes, for example "m", "the problem" and TGL_BAD_M. */
 typedef struct list {
     int64_t number[NUMBERS];
     const char *name[NUMBERS], *of[NUMBERS];

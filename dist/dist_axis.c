@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Block-cyclic axes: local and global indices, and what two distributions share.
+ * Block-cyclic axes (dist_axis.h explains part, local index and window): converts between local and
+ * global indices, and finds the elements that two distributions share.
  */
 #include "dist_axis.h"
 
@@ -27,8 +28,7 @@ static int64_t block_begin(const dist_axis *axis, int64_t block)
     return block == 0 ? 0 : axis->first + (block - 1) * axis->block;
 }
 
-/* The number of a part's first block. Its further blocks are axis->parts, 2*axis->parts, ...
- * later. */
+/* The number of a part's first block. The part also has every axis->parts-th block after it. */
 static int64_t first_block(const dist_axis *axis, int part)
 {
     return (part - axis->source + axis->parts) % axis->parts;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One axis of a distributed matrix or of a distributed product: indices 0 .. size-1 in blocks that
- * are dealt out to parts in turn.
+ * One axis of a distributed matrix (rows or columns) or of a distributed product (m, n or k). Its
+ * indices 0 .. size-1 are cut into blocks, which are dealt out to parts in turn. A part is the set
+ * of indices that a rank has; several ranks may have the same part.
  *
- *     block i: [0, first), then [first + (i-1)*block, first + i*block), the last one cut off
+ *     block 0: [0, first)
+ *     block i > 0: [first + (i-1)*block, first + i*block); the last block ends at size
  *     part of block i: (source + i) mod parts
  *     part of a rank: (rank / stride) mod parts
  *
- * The local index of an element counts the elements of its part before it.
+ * The local index of an element is the number of elements of its part before it.
  */
 #ifndef DIST_AXIS_H
 #define DIST_AXIS_H
@@ -32,8 +34,8 @@ int64_t dist_axis_length(const dist_axis *axis, int part);
 /* The number of elements of a part whose index in the axis is below `index`. */
 int64_t dist_axis_before(const dist_axis *axis, int part, int64_t index);
 
-/* The index in the axis of element `local` of a part. *rest := number of elements from it to the
- * end of its block. */
+/* The index in the axis of element `local` of a part. *rest := number of elements from this one to
+ * the end of its block, even if the last block is cut off before that. */
 int64_t dist_axis_index(const dist_axis *axis, int part, int64_t local, int64_t *rest);
 
 /* A range [begin, end) of local indices of a part of an axis. */
@@ -43,11 +45,11 @@ typedef struct dist_window {
     int64_t begin, end;
 } dist_window;
 
-/* All of a part. */
+/* The window of all elements of a part. */
 dist_window dist_window_whole(const dist_axis *axis, int part);
 
-/* A run of `length` consecutive elements that two windows share. x, y: its offset in each
- * window. */
+/* A run: `length` elements that two windows share, with consecutive local indices in both. x, y:
+ * local index of the first one, minus `begin` of each window. */
 typedef struct dist_run {
     int64_t x, y, length;
 } dist_run;
@@ -57,17 +59,17 @@ typedef struct dist_run {
 typedef struct dist_overlap {
     dist_window x, y;
     int64_t at;       /* next local index of x to consider */
-    dist_run waiting; /* run that is not returned yet; length 0: none */
+    dist_run waiting; /* run that was found but may still grow; length 0: none */
 } dist_overlap;
 
 dist_overlap dist_overlap_start(dist_window x, dist_window y);
 bool dist_overlap_next(dist_overlap *overlap, dist_run *run);
 
-/* The number of shared elements. */
+/* The number of elements that two windows share. */
 int64_t dist_overlap_count(dist_window x, dist_window y);
 
-/* Whether window y contains all of window x as one run; *offset := offset of x in y. True if x is
- * empty. */
+/* Whether window y contains all of window x as one run. *offset := local index in y's part of the
+ * first element of x. True, with *offset = 0, if x is empty. */
 bool dist_overlap_is_whole(dist_window x, dist_window y, int64_t *offset);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The machine that is assumed by default: each rank is one core of a server processor, and the
- * ranks share its memory. */
+ * ranks share its memory. The numbers are modelled, not measured. */
 static const tgl_dist_machine default_machine = {.flops_per_s = 50e9,
                                                  .f32_rate = 2,
                                                  .half_rate = 4,
@@ -142,8 +142,8 @@ typedef struct verdict {
     char message[DIST_MESSAGE_SIZE];
 } verdict;
 
-/* Moves 4 bytes per rank in the common case. Only after a failure the error messages are gathered,
- * too. */
+/* Moves 4 bytes per rank in the common case. The error messages are gathered only after a
+ * failure. */
 tgl_status dist_agree(tgl_dist *dist, tgl_status status)
 {
     const int ranks = dist->transport.ranks, mine = (int)status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The communicator, and agreements between its ranks.
+ * The communicator, and agreements between its ranks. In an agreement, each rank tells the others a
+ * few bytes by an all-gather, so that all ranks come to the same decision.
  */
 #ifndef DIST_COMM_H
 #define DIST_COMM_H
@@ -12,14 +13,14 @@
 struct tgl_dist {
     tgl_dist_transport transport;
     tgl_device *dev;
-    tgl_dist_machine machine; /* what the planner assumes; all members are set */
+    tgl_dist_machine machine; /* speeds that the planner assumes; all members are set */
     bool is_broken;           /* whether a rank was lost: the communicator can only be closed */
     int64_t plans;            /* number of plans made so far, which is the same on all ranks */
-    void *room;               /* DIST_ROOM bytes per rank, for the results of a gather */
+    void *room;               /* DIST_ROOM bytes per rank, for the results of dist_gather() */
 };
 
 /* Bytes per rank of the buffer for agreements. It is allocated with the communicator, so that a
- * rank without free memory can still take part and report this. */
+ * rank without free memory can still tell the others that it has none. */
 enum { DIST_ROOM = 1024 };
 
 /* A copy of *given with defaults for the members that are 0. given: NULL for all defaults. */
@@ -44,7 +45,7 @@ typedef struct dist_call {
  * they call different functions. Returns TGL_OK; TGL_BAD_ARGUMENT if the ranks call different
  * functions or run different plans; the status of the first rank whose status is not TGL_OK;
  * TGL_BAD_SCALAR if alpha or beta differs between ranks. After these errors the communicator can
- * still be used. */
+ * still be used. After TGL_COMMUNICATION it can only be closed. */
 tgl_status dist_begin_call(tgl_dist *dist, const dist_call *mine);
 
 /* Sends and receives a group of messages, and waits for all of them. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies and sums of rectangles.
+ * Copies and adds rectangles of matrices.
  */
 #include "dist_copy.h"
 
@@ -24,7 +24,8 @@ tgl_status dist_copy(const tgl_dist_transport *transport, void *target, size_t t
     return TGL_OK;
 }
 
-/* Adds lines of elements of type T: target += source. Sums of integers wrap around. */
+/* Adds lines of elements of type T: target += source. For int32 T is uint32_t, whose overflow wraps
+ * around. */
 #define ADD_LINES(T)                                                                               \
     do {                                                                                           \
         T *to = target;                                                                            \

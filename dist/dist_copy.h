@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies and sums of rectangles in the memory of a rank's device: by the transport, or in host
- * memory by loops.
+ * Copies and adds rectangles of matrices in the memory of a rank's device. A rectangle consists of
+ * `lines` lines, each contiguous in memory. If the transport has functions for this, as that for
+ * GPUs does, they are called; else the memory is host memory, and plain loops run.
  */
 #ifndef DIST_COPY_H
 #define DIST_COPY_H
 
 #include "tegula/dist.h"
 
-/* Copies a rectangle: target := source. Arguments as in tgl_dist_transport.copy. */
+/* target := source, for lines of `bytes` bytes. Strides: bytes from one line to the next. */
 tgl_status dist_copy(const tgl_dist_transport *transport, void *target, size_t target_stride,
                      const void *source, size_t source_stride, int64_t lines, size_t bytes);
 
-/* Adds a rectangle: target += source. Arguments as in tgl_dist_transport.add. */
+/* target += source, for lines of `count` elements of type F32, F64 or I32. Strides: elements from
+ * one line to the next. Returns TGL_OK; TGL_UNSUPPORTED (another type); the failures of
+ * tgl_dist_transport.add. */
 tgl_status dist_add(const tgl_dist_transport *transport, tgl_type type, void *target,
                     int64_t target_stride, const void *source, int64_t source_stride, int64_t lines,
                     int64_t count);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The predicted cost of a division: the local products, the bytes that the busiest rank receives,
- * messages and copies. It depends on the arguments of the plan and on constants only.
+ * The predicted cost of a division (dist_task.h): the local products, the bytes that the busiest
+ * rank receives, messages and copies. The product runs in steps: in each step a rank multiplies one
+ * panel, a range of the axis division->loop. The cost depends on the arguments of the plan and on
+ * constants only.
  */
 #include "dist_cost.h"
 
@@ -71,14 +73,14 @@ static void add_rank(const dist_task *task, const dist_spread needed[OPERANDS], 
     keep_larger(&v->multiplications, elements(&rect[OPERAND_C]) * (double)(k->end - k->begin));
 }
 
-/* Evaluates all ranks if they are few, else SAMPLES ranks at equal distances. */
+/* Evaluates all of at most ALL_UP_TO ranks, else SAMPLES evenly spaced ranks. */
 dist_volumes dist_volumes_of(const dist_task *task, const dist_division *division)
 {
     enum { ALL_UP_TO = 16, SAMPLES = 8 };
     dist_volumes v = {0};
     dist_spread needed[OPERANDS];
     dist_division whole = *division;
-    whole.loop = AXES; /* none */
+    whole.loop = AXES; /* no axis is cut into panels */
     for (int x = 0; x < OPERANDS; x++) {
         needed[x] = dist_division_spread(task, &whole, x, NULL);
         v.stays[x] = stays(task, division, x);
@@ -105,8 +107,8 @@ double dist_cost_products(const dist_task *task, const dist_volumes *volumes,
     return 2 * volumes->multiplications / (rate * machine->flops_per_s);
 }
 
-/* Whether an operand is sent and received without packing: the parts consist of whole lines, and
- * the lines of a rank are contiguous in memory. */
+/* Whether an operand is sent and received without packing: each rank has complete rows of the
+ * stored matrix, and they are consecutive rows. */
 static bool is_contiguous(const dist_task *task, const dist_division *division, int operand)
 {
     const dist_axis *outer = &task->spread[operand].axis[DIST_OUTER];
@@ -116,7 +118,8 @@ static bool is_contiguous(const dist_task *task, const dist_division *division, 
            outer->block * outer->parts >= outer->size;
 }
 
-/* Seconds for the messages and copies of an operand that moves in `times` steps. */
+/* Seconds for the messages of an operand that moves in `times` steps, and for packing and unpacking
+ * them. */
 static double moving(const dist_task *task, const dist_division *division, const dist_volumes *v,
                      int operand, int64_t times, const tgl_dist_machine *machine)
 {
@@ -127,8 +130,8 @@ static double moving(const dist_task *task, const dist_division *division, const
            v->peers[operand] * (double)times * machine->latency_s;
 }
 
-/* Seconds of the local products, one per panel. Each product reads or writes one panel of every
- * operand that has the axis of the loop, and the whole of every other operand. */
+/* Seconds of the local products, one per panel. A product reads or writes one panel of each operand
+ * that has the axis of the loop, and all of the other operand. */
 static double multiplying(const dist_task *task, const dist_division *division,
                           const dist_volumes *v, double panels, const tgl_dist_machine *machine)
 {
@@ -144,8 +147,8 @@ static double multiplying(const dist_task *task, const dist_division *division,
     return panels * (machine->product_s + (reading > computing ? reading : computing));
 }
 
-/* Whether a rank can begin with a panel of its own: an operand that moves is divided along the axis
- * of the loop. */
+/* Whether a rank has the panel of its first step already. This requires that the operand which
+ * moves along the axis of the loop is divided along that axis. */
 static bool has_first_panel(const dist_task *task, const dist_division *division,
                             const dist_volumes *v)
 {
@@ -157,17 +160,18 @@ static bool has_first_panel(const dist_task *task, const dist_division *division
     return false;
 }
 
-/* The predicted time and memory. The first product waits for its panel, unless the rank has it. The
- * panels of later products arrive during earlier products, if these take longer than the
- * transfers. */
+/* The first product waits for its panel, unless the rank has it. The panels of later products
+ * arrive during earlier products, so that only the time by which the transfers exceed these
+ * products is added. */
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *v,
                const tgl_dist_machine *machine, tgl_dist_figures *figures)
 {
     const double panels = division->panels > 0 ? (double)division->panels : 1;
-    /* panel length at which a processor computes at half speed; 0 for GPUs */
+    /* panel length at which a processor core computes at half speed; 0: the speed of a GPU does not
+     * depend on it */
     const double short_panel = machine->moves_alone ? 0 : 16;
-    /* fraction of the time of overlapped messages by which products slow down, because both use the
-     * memory */
+    /* GPUs: messages that overlap with products slow them down by this fraction of the time of the
+     * messages, because both use the memory */
     const double interference = machine->moves_alone ? 0.1 : 0;
     const double slowdown = 1 + short_panel / (division->panel > 0 ? (double)division->panel : 1);
     double in_loop = 0, outside = 0, memory = 0;
@@ -181,8 +185,8 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
         memory += (v->needed[x] + 2 * v->received[x]) * share;
     }
     const double products = multiplying(task, division, v, panels, machine);
-    /* Partial sums of C on a GPU take additional kernels (fill, add, round). Together they read or
-     * write the sums about four times. */
+    /* On a GPU, partial sums of C take additional kernels (fill, add, round). Together these
+     * kernels read or write the sums about four times. */
     if (machine->moves_alone && !v->stays[OPERAND_C])
         outside +=
             (3 + panels) * machine->product_s + 4 * v->needed[OPERAND_C] / machine->memory_per_s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The error message of each thread's latest failure in this library: libtegula does not export the
- * function that stores its own.
+ * The error message of each thread's latest failure in libtegula_dist. It is not that of libtegula,
+ * which does not export the function that stores its message.
  */
 #include "dist_error.h"
 

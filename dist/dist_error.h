@@ -7,7 +7,7 @@
 
 #include "tegula/dist.h"
 
-enum { DIST_MESSAGE_SIZE = 400 };
+enum { DIST_MESSAGE_SIZE = 400 }; /* bytes of a message with its terminating 0 */
 
 void dist_set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *dist_error(void);

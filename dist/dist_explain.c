@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan of a product in words, for ranks that need not exist.
+ * tgl_dist_explain(): describes the plan of a product in words. It does not communicate, so the
+ * ranks need not exist.
  */
 #include "dist_comm.h"
 #include "dist_cost.h"
@@ -28,7 +29,8 @@ static void print(output *o, const char *format, ...)
     if (length > 0) o->length += (size_t)length;
 }
 
-/* The caller's letter (m, n or k) for an axis. */
+/* The caller's letter (m, n or k) for an axis. If task->is_exchanged, the caller's m is the
+ * planner's n. */
 static char loop_name(const dist_task *task, int axis)
 {
     return task->is_exchanged ? "nmk"[axis] : "mnk"[axis];
@@ -39,7 +41,8 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 100;
 }
 
-/* Seconds of the product if its multiplications were divided evenly, and nothing moved. */
+/* Seconds that the product would take if its multiplications were divided evenly and nothing
+ * moved. */
 static double ideal_seconds(const dist_task *task, const tgl_dist_machine *machine)
 {
     dist_volumes even = {.multiplications = 1.0 / task->ranks};

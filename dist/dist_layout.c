@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The public layouts: shards, copies, parts, and the checks of a caller's layout.
+ * Layouts of tegula/dist.h, which say how a matrix is distributed over the ranks: makes layouts of
+ * shards, copies and submatrices, and checks the layouts that callers give.
  */
 #include "dist_error.h"
 #include "dist_spread.h"
@@ -50,7 +51,8 @@ tgl_status tgl_dist_replicated(tgl_dist_layout *layout, size_t size, int64_t row
     return TGL_OK;
 }
 
-/* An axis with one part gets a single block, because its block size has no meaning. */
+/* An axis with one part becomes a single block, whatever the caller's block size is: dist_cost.c
+ * compares axes member by member, and axes with the same elements must be equal. */
 static dist_axis simplified(dist_axis axis)
 {
     return axis.parts == 1 ? dist_axis_even(axis.size, 1, 1) : axis;
@@ -58,7 +60,7 @@ static dist_axis simplified(dist_axis axis)
 
 /* ---- Reading layouts ------------------------------------------------------------------------- */
 
-/* What is wrong with a layout, as a sentence; NULL: it is valid. */
+/* Returns a sentence that says what is wrong with a layout; NULL: the layout is valid. */
 static const char *layout_error(const tgl_dist_layout *layout)
 {
     if (layout->rows < 0 || layout->columns < 0) return "a size is negative";
@@ -121,7 +123,7 @@ tgl_status dist_spread_read(const tgl_dist_layout *layout, tgl_order order, int 
     return TGL_OK;
 }
 
-/* ---- Parts ----------------------------------------------------------------------------------- */
+/* ---- Parts and submatrices ------------------------------------------------------------------- */
 
 tgl_status tgl_dist_local(const tgl_dist_layout *layout, int rank, int64_t *rows, int64_t *columns)
 {
@@ -150,8 +152,8 @@ tgl_status tgl_dist_index(const tgl_dist_layout *layout, int rank, int64_t local
     return TGL_OK;
 }
 
-/* The section of an axis from `index` on, `size` long. *offset := number of elements of the rank's
- * part before the section. */
+/* The axis of a submatrix: the indices [index, index + size) of `axis`. *offset := number of
+ * elements of the rank's part before them. */
 static dist_axis axis_from(const dist_axis *axis, int64_t index, int64_t size, int rank,
                            int64_t *offset)
 {

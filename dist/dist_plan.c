@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan of a distributed product moves, and its memory.
+ * The panels of a plan (dist_plan.h), and its memory.
  */
 #include "dist_plan.h"
 
 #include "dist_error.h"
 
-/* ---- What moves ------------------------------------------------------------------------------ */
+/* ---- Panels ---------------------------------------------------------------------------------- */
 
 bool dist_plan_loops(const tgl_dist_plan *plan, int operand)
 {

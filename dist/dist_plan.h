@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan of a distributed product: the division, the transfers, and the memory of a run.
+ * The plan of a distributed product: the division, the transfers, and the memory of a run. A run
+ * goes in steps. In each step a rank multiplies one panel, a range of the division's axis `loop`
+ * (dist_task.h); operands that do not have this axis move once.
  */
 #ifndef DIST_PLAN_H
 #define DIST_PLAN_H
@@ -10,14 +12,17 @@
 #include "dist_product.h"
 #include "dist_transfer.h"
 
-/* The buffers of a ring (dist_ring.h): partial sums, in the accumulation type. */
+/* The buffers of a ring (dist_ring.h), in which the ranks pass on partial sums of chunks of C. They
+ * hold elements of the accumulation type, except `staged`. In place of a ring of chunks, each rank
+ * can compute one product for all of C, called the single product. */
 typedef struct dist_ring {
     int slots;       /* number of buffers in `received` */
     void **received; /* partial sums from other ranks */
-    void *made[2];   /* ring: chunks for which this rank makes the first product; single product:
-                        [0] is all of C */
+    void *made[2];   /* ring: chunks whose first product is that of this rank; single product: [0]
+                        holds it */
     void *scratch;   /* a chunk of beta*C */
-    void **staged;   /* ring, if each rank has all of C: chunks of C of all ranks; else NULL */
+    void **staged;   /* chunks of C, in its type, that are received, or sent without padding; NULL:
+                        not every rank has all of C, or there is a single product */
     tgl_dist_message *messages;
 } dist_ring;
 
@@ -26,45 +31,48 @@ struct tgl_dist_plan {
     int64_t number; /* number of the plan, from 1; the same on all ranks */
     dist_task task;
     dist_choice choice;
-    int32_t *start; /* dist_spread.start */
+    int32_t *start; /* for each rank, the panel of its step 0 (dist_spread.start) */
 
-    dist_spread needed[OPERANDS];     /* what this rank works with: panels of A and B, partial sums
-                                         of C */
+    dist_spread needed[OPERANDS];     /* elements that ranks need in each step: panels of A and B,
+                                         partial sums of C */
     int64_t ld[OPERANDS];             /* leading dimensions of buffer[] */
-    void *buffer[OPERANDS][2];        /* two buffers for steps in turn; NULL: not needed */
-    dist_transfer transfer[OPERANDS]; /* A and B to the panels; partial sums to the owners of C */
+    void *buffer[OPERANDS][2];        /* for even and for odd steps; NULL: not needed */
+    dist_transfer transfer[OPERANDS]; /* A and B: from the caller's layout to the panels; C: from
+                                         the partial sums to the ranks that own C */
 
-    /* The part of C that each rank adds up: its own part or, if each rank has all of C, some rows.
-     * `copies` then sends these rows to the other ranks. first_row: first of these rows on this
-     * rank. */
+    /* The part of C that each rank adds up: its own part or, if each rank has all of C, some rows,
+     * which `copies` then sends to the other ranks. first_row: the first of these rows of this
+     * rank; 0 if the rank has only its own part. */
     dist_spread owned;
     int64_t first_row;
     bool has_copies;
     dist_transfer copies;
 
-    /* Sums for this rank's part of C. They are needed if C cannot hold them: its elements have 16
-     * bits, or an epilogue follows. */
+    /* Memory for the sums of this rank's part of C, in the accumulation type. It is needed if C
+     * cannot hold the sums: its elements have 16 bits, or an epilogue follows. */
     bool has_sums;
     void *sums;
     int64_t ld_sums;
 
-    dist_ring ring; /* used in place of panels and transfers if choice.ring is not RING_NONE */
+    dist_ring ring; /* used instead of panels and transfers if choice.ring is not RING_NONE */
 
     double memory_bytes; /* memory of this rank in bytes, without the matrices */
     dist_products products;
 };
 
-/* Allocates and frees memory of the plan. Other ranks may send messages to it. */
+/* Allocates or frees device memory of the plan, to which other ranks can send. memory may be NULL
+ * in dist_plan_release(). */
 tgl_status dist_plan_allocate(tgl_dist_plan *plan, size_t bytes, void **memory);
 void dist_plan_release(tgl_dist_plan *plan, void *memory);
 
-/* Whether A, B or the partial sums of C (`operand`) have another panel in each step. */
+/* Whether an operand (A, B, or the partial sums of C) has another panel in each step. */
 bool dist_plan_loops(const tgl_dist_plan *plan, int operand);
 
 /* The number of steps in which an operand moves: one per panel, or 1. */
 int64_t dist_plan_steps(const tgl_dist_plan *plan, int operand);
 
-/* Whether the step's panel of A or B is in this rank's own part; *offset := its first element. */
+/* Whether all of the step's panel of A or B is in this rank's own part, so that it needs no copy.
+ * *offset := the panel's first element, in elements from the beginning of the part. */
 bool dist_plan_in_place(const tgl_dist_plan *plan, int operand, int64_t step, int64_t *offset);
 
 #endif

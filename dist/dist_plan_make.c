@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes plans of distributed products: agreement on the arguments, the choice of a division, and
- * memory.
+ * Makes plans of distributed products: agrees on the arguments, chooses how the product is divided
+ * over the ranks, and allocates memory. A plan runs in steps, with one panel of A and B in each
+ * (dist_plan.h).
  */
 #include "dist_arguments.h"
 #include "dist_error.h"
@@ -182,8 +183,8 @@ static tgl_status least_limit(tgl_dist *dist, int64_t mine, int64_t *least)
     return TGL_OK;
 }
 
-/* Chooses a division. All ranks use rank 0's choice, because floating-point results may differ
- * between ranks. */
+/* Chooses a division. All ranks use rank 0's choice: the predicted times are floating-point
+ * numbers, which may differ in the last bit between processors. */
 static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
 {
     tgl_dist *dist = plan->dist;
@@ -218,7 +219,7 @@ static tgl_status choose_and_allocate(tgl_dist_plan *plan, const tgl_dist_option
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* Allocates a plan and reads its task. NULL: *status says why. */
+/* Allocates a plan and reads its task. Returns NULL after a failure, with the reason in *status. */
 static tgl_dist_plan *begin_plan(tgl_dist *dist, const tgl_problem *problem,
                                  const tgl_dist_layout *const layouts[OPERANDS],
                                  const tgl_dist_options *options, tgl_status *status)

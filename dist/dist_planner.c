@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The planner: compares all divisions in which at least one matrix stays where it is, and all
- * divisions of m, n and k into equal parts.
+ * divisions of m, n and k into equal parts. One axis of a division, its loop, is cut into panels.
  */
 #include "dist_planner.h"
 
@@ -16,7 +16,7 @@ typedef struct search {
     const tgl_dist_machine *machine;
     const dist_limits *limits;
     dist_choice *best;
-    bool has_one, fits; /* a division was found; the best one is within the memory limit */
+    bool has_one, fits; /* `best` is set; it is within the memory limit */
 } search;
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
@@ -125,8 +125,9 @@ static void consider_panel(search *s, dist_division *division, const dist_volume
     consider(s, division, v);
 }
 
-/* Considers several panel lengths: even fractions of the loop's axis, and fractions of the blocks
- * of a matrix that moves along this axis, because these are contiguous in memory. */
+/* Considers several panel lengths: even fractions of the loop's axis, and fractions of the
+ * blocks of a matrix that moves along this axis, because a block is contiguous in the memory of one
+ * rank. */
 static void consider_panels(search *s, dist_division *division, const dist_volumes *v)
 {
     enum { SHORTEST = 64, MOST = 64 };
@@ -195,7 +196,8 @@ static bool is_hopeless(const search *s, const int parts[AXES])
            dist_cost_products(s->task, &v, s->machine) >= s->best->figures.seconds;
 }
 
-/* Considers an even division, with the ranks in each order along the axes. */
+/* Considers the division into parts[] equal parts. Tries each order in which ranks can be numbered
+ * along the axes: the order decides which elements a rank has already. */
 static void consider_even(search *s, const int parts[AXES])
 {
     if (is_hopeless(s, parts)) return;
@@ -224,9 +226,10 @@ static void consider_grids(search *s, int ranks)
 }
 
 /* The maximum number of ranks that may have no work. A prime number of ranks, for example, has only
- * one-dimensional grids, so that leaving out a rank may be faster. Predictions for all numbers of
- * ranks up to 4096 (test_dist_many_ranks without an argument): with at most one idle rank, some
- * numbers are up to 5 % slower than the number before; with at most four, none is 2 % slower. */
+ * one-dimensional grids, so that a grid without one of the ranks may be faster. The limits come
+ * from predictions for all numbers of ranks up to 4096 (test_dist_many_ranks without an argument).
+ * If one rank may be idle, some numbers of ranks are up to 5 % slower than one rank fewer; if four
+ * may be idle, none is 2 % slower. */
 static int idle_ranks_max(int ranks)
 {
     enum { MOST = 4, OF = 32 };
@@ -246,13 +249,13 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
     const int idle_max = idle_ranks_max(task->ranks);
     for (int fewer = task->ranks - 1; fewer > 0 && (!s.has_one || fewer >= task->ranks - idle_max);
          fewer--)
-        consider_grids(&s, fewer); /* still fewer ranks, until a grid with the parts that the caller
-                                      requests is found */
+        consider_grids(&s, fewer); /* more ranks than idle_max stay idle only if no grid has the
+                                      parts that the caller requests */
     if (!s.has_one)
         return dist_fail(TGL_UNSUPPORTED,
                          "%d ranks cannot be divided into the parts of the options", task->ranks);
     tgl_dist_figures *f = &choice->figures;
-    if (task->is_exchanged) { /* converts to the caller's order of A and B */
+    if (task->is_exchanged) { /* the planner's m is the caller's n */
         const int parts_m = f->parts_m;
         f->parts_m = f->parts_n, f->parts_n = parts_m;
     }
@@ -262,7 +265,8 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
 
 /* ---- The order of the panels ----------------------------------------------------------------- */
 
-/* The operand that moves most along the axis of the loop; OPERANDS: none does. */
+/* Of the operands that have the axis of the loop and are divided along it, the one that moves the
+ * most bytes; OPERANDS: none moves. */
 static int leading_operand(const dist_task *task, const dist_division *division)
 {
     const dist_volumes v = dist_volumes_of(task, division);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses how a product is divided, by a model of its communication.
+ * Chooses how a product is divided over the ranks, by a model of its communication (dist_cost.h). A
+ * matrix stays if each rank uses, or computes, exactly its own part of the matrix. One axis of the
+ * product, the loop, is cut into panels, which arrive one after the other.
  */
 #ifndef DIST_PLANNER_H
 #define DIST_PLANNER_H
@@ -15,18 +17,20 @@ typedef struct dist_choice {
     tgl_dist_figures figures;
     char stays[8];  /* letters of the matrices that stay, such as "AC" */
     int candidates; /* number of divisions that were compared */
-    int ring;       /* dist_ring.h: number of chunks per shard of C; 0: one product; RING_NONE: no
-                       ring */
+    int ring; /* dist_ring.h: number of chunks into which a rank's part of C is cut; 0: a single
+                 product per rank; RING_NONE: no ring */
 } dist_choice;
 
-/* What the options of the caller fix or limit. */
+/* Limits of the choice, from the options of the caller. */
 typedef struct dist_limits {
     double memory_bytes;      /* maximum memory of a rank in bytes; 0: no limit */
-    int64_t panel, panel_max; /* panel length: fixed; maximum. 0: not set */
+    int64_t panel, panel_max; /* length of a panel: exact; maximum. 0: not set */
     int parts[AXES];          /* number of parts of each axis; 0: not set */
 } dist_limits;
 
+/* Checks the options of a caller. NULL is valid. */
 tgl_status dist_options_check(const tgl_dist_options *options);
+/* options: may be NULL. memory_limit: bytes, the smallest limit of all ranks; 0: no limit. */
 dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *options,
                            int64_t memory_limit);
 
@@ -36,15 +40,15 @@ dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *option
 tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,
                                const dist_limits *limits, dist_choice *choice);
 
-/* The division in which an operand stays: its two axes are divided as the operand's distribution
- * is. */
+/* The division in which an operand stays: the two axes of the operand are divided as the operand is
+ * distributed, and the third axis is not divided. */
 dist_division dist_planner_staying(const dist_task *task, int operand);
 
 /* Whether a division has the parts that the limits require. */
 bool dist_planner_allows(const dist_limits *limits, const dist_division *division);
 
-/* start[rank] := the index of the first panel that a rank multiplies, chosen so that the rank has
- * this panel's elements. start: array of task->ranks. */
+/* start[rank] := the index of the panel that the rank multiplies first: the first one with elements
+ * that the rank itself has, or 0. start: array of task->ranks. */
 void dist_planner_start(const dist_task *task, const dist_division *division, int32_t *start);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The products that a rank computes with its device. The panels of a product have few different
- * sizes, so a short list of plans serves all.
+ * The products that a rank computes on its own device. The panels of a distributed product have
+ * only a few different sizes, so that a short list of plans serves all of them.
  */
 #include "dist_product.h"
 

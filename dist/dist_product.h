@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The products that a rank computes with its device, and the list of their plans.
+ * The products that a rank computes on its own device, and the list of their tgl_plans.
  */
 #ifndef DIST_PRODUCT_H
 #define DIST_PRODUCT_H
@@ -20,9 +20,9 @@ typedef struct dist_products {
     int count, room;
 } dist_products;
 
-/* A local product: C := alpha*op(A)*op(B) + beta*C, or D := ... if the problem has a D. With
- * has_epilogue also bias and activation. residual: a matrix with C's type and leading dimension,
- * which is added last; NULL: none. */
+/* A local product: C := alpha*op(A)*op(B) + beta*C or, if problem.type_d is not 0, D := the same.
+ * With has_epilogue, bias and activation follow. residual: a matrix with C's type and leading
+ * dimension, which is added last; NULL: none. */
 typedef struct dist_product {
     tgl_problem problem;
     bool has_epilogue;
@@ -31,6 +31,8 @@ typedef struct dist_product {
     void *C, *D;
 } dist_product;
 
+/* Enqueues a product in products->stream. A product with new sizes or strides first creates its
+ * plan. */
 tgl_status dist_multiply(dist_products *products, const dist_product *product);
 void dist_products_free(dist_products *products);
 

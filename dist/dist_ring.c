@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM + reduce-scatter and GEMM + all-reduce in a ring.
+ * GEMM + reduce-scatter and GEMM + all-reduce in a ring; dist_ring.h describes the algorithm. A
+ * shard is the block of rows (or columns) of C that one rank owns, its owner. A chunk is a part of
+ * a shard. The axis of the ring is the axis of C that the shards divide.
  */
 #include "dist_ring.h"
 
@@ -12,10 +14,10 @@
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
-/* A part of C: `length` rows (or columns) from `first` on, along the axis of the ring. */
+/* A part of a shard: `length` rows (or columns) from `first` on. */
 typedef struct chunk {
     int64_t first, length; /* position in the whole matrix */
-    int64_t at;            /* position in the owner's shard */
+    int64_t at;            /* position in the shard */
 } chunk;
 
 static const dist_axis *shards_of(const tgl_dist_plan *plan)
@@ -24,8 +26,8 @@ static const dist_axis *shards_of(const tgl_dist_plan *plan)
     return &plan->owned.axis[plan->task.axis_of[OPERAND_C][0] == axis ? 0 : 1];
 }
 
-/* The length of a chunk: a shard divided into choice.ring chunks. If it exceeds RING_CHUNK_GRAIN,
- * it is rounded up to a multiple of it. */
+/* The length of a chunk: a shard divided into choice.ring chunks. Lengths above RING_CHUNK_GRAIN
+ * are rounded up to a multiple of RING_CHUNK_GRAIN. */
 static int64_t chunk_length(const tgl_dist_plan *plan)
 {
     const int64_t shard = shards_of(plan)->block;
@@ -54,7 +56,7 @@ static int64_t across(const tgl_dist_plan *plan)
     return dist_task_extent(&plan->task, dist_ring_axis(&plan->task) == AXIS_M ? AXIS_N : AXIS_M);
 }
 
-/* Whether the rows of this rank's C are padded. The answer may differ between ranks. */
+/* Whether the rows of this rank's C are padded (ldc > n). Each rank may have another ldc. */
 static bool is_padded(const tgl_dist_plan *plan)
 {
     return plan->task.ld[OPERAND_C] != across(plan);
@@ -135,7 +137,8 @@ static void multiply(tgl_dist_plan *plan, dist_ring_call *call, const dist_produ
     if (call->product == TGL_OK) call->product = status;
 }
 
-/* The product alpha*A*B for a range of C along the axis of the ring. The caller sets C and D. */
+/* This rank's product alpha*A*B for the rows (or columns) [first, first + length) of C. The caller
+ * sets C and D. */
 static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *call, int64_t first,
                                int64_t length)
 {
@@ -159,14 +162,14 @@ static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *
     return p;
 }
 
-/* First row of this rank's shard in its memory of C. It is not 0 if each rank has all of C, except
- * with a single product, after which each rank sums all of C. */
+/* The row in this rank's memory of C at which its shard begins. It is not 0 if the rank has all of
+ * C and sums only its shard. After a single product, such a rank sums all of C, from row 0 on. */
 static int64_t first_row(const tgl_dist_plan *plan)
 {
     return plan->choice.ring > 0 ? plan->first_row : 0;
 }
 
-/* Address in C of a chunk of this rank's shard. */
+/* Address of a chunk of this rank's shard in C. */
 static void *own_chunk(const tgl_dist_plan *plan, const dist_ring_call *call, const chunk *c)
 {
     const dist_task *task = &plan->task;
@@ -208,7 +211,7 @@ static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chu
                     p.problem.m, p.problem.n);
 }
 
-/* C := activation(product + received + bias) + residual, for a chunk of this rank's shard.
+/* C := activation(product + received + beta*C + bias) + residual, for a chunk of this rank's shard.
  * multiplies: false if `received` contains the product already. residual: has the layout of
  * `received`; NULL: none. */
 static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
@@ -258,7 +261,8 @@ static void add_message(tgl_dist_plan *plan, int *count, int rank, const void *s
 
 /* ---- Copies of C for all ranks --------------------------------------------------------------- */
 
-/* *found := this rank's chunk of C with contiguous rows: in C itself, or a copy if C is padded. */
+/* *found := address of this rank's chunk of C with contiguous rows: in C itself or, if C is padded,
+ * in a copy. */
 static tgl_status find_tight_chunk(tgl_dist_plan *plan, const dist_ring_call *call,
                                    const chunk *own, int64_t index, const void **found)
 {
@@ -314,8 +318,8 @@ static tgl_status finish_copies(tgl_dist_plan *plan, const dist_ring_call *call,
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* Starts to send chunk t of the ring to the next rank, and to receive one from the previous
- * rank. */
+/* Starts to send chunk t to the next rank, and to receive the previous rank's chunk t. t counts the
+ * chunks that a rank computes. made: address of the chunk. */
 static tgl_status begin_chunk(tgl_dist_plan *plan, int64_t t, const void *made, void **group)
 {
     const tgl_dist_transport *transport = &plan->dist->transport;
@@ -333,8 +337,8 @@ static tgl_status begin_chunk(tgl_dist_plan *plan, int64_t t, const void *made, 
     return begin(plan, count, group);
 }
 
-/* Computes chunk t, which will be sent on: this rank's product, plus what it has received. Returns
- * the address of the sum. */
+/* Computes chunk t, which will be sent to the next rank: this rank's product plus the partial sum
+ * that it has received. Returns the address of the sum. */
 static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, const chunk *c)
 {
     const dist_ring *ring = &plan->ring;
@@ -346,7 +350,9 @@ static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, co
     return p.C;
 }
 
-/* Runs the ring, in chunks. Buffers are reused two chunks later. */
+/* Runs the ring. Before chunk t, waits for the messages of chunk t-2, whose buffers are then
+ * reused. With one chunk per shard, it waits for those of chunk t-1, which bring the sum that chunk
+ * t needs. */
 static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
 {
     const int ranks = plan->task.ranks, rank = plan->dist->transport.rank;
@@ -372,8 +378,8 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
     return plan->has_copies ? finish_copies(plan, call, chunks - 1, &copies[chunks - 1]) : TGL_OK;
 }
 
-/* Computes the single product into ring->made[0]. Result: the rows of C or, if shards are columns,
- * one shard after the other. */
+/* Computes the single product into ring->made[0]. It is stored like a row-major C without padding
+ * or, if shards are columns, as one such matrix per shard. */
 static void make_whole(tgl_dist_plan *plan, dist_ring_call *call)
 {
     const size_t sum = dist_task_sum_element(&plan->task);
@@ -394,7 +400,8 @@ static chunk summed_by(const tgl_dist_plan *plan, int rank)
     return plan->has_copies ? all : chunk_of(plan, rank, 0);
 }
 
-/* Sends to each rank its part of this rank's product, and receives this rank's part of theirs. */
+/* Sends to each rank its part of this rank's product, and receives this rank's part of the other
+ * ranks' products. */
 static tgl_status exchange_parts(tgl_dist_plan *plan)
 {
     const tgl_dist_transport *t = &plan->dist->transport;
@@ -412,8 +419,8 @@ static tgl_status exchange_parts(tgl_dist_plan *plan)
     return count > 0 ? dist_exchange(plan->dist, plan->ring.messages, count) : TGL_OK;
 }
 
-/* Computes one product and exchanges its parts once. Parts are added in the order of the ranks, so
- * that all copies of C are equal. */
+/* Computes the single product and exchanges its parts. They are added in the order of the ranks, so
+ * that all copies of C are equal to the last bit. */
 static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
 {
     const tgl_dist_transport *t = &plan->dist->transport;
@@ -426,8 +433,9 @@ static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
     const int64_t width = by_rows ? across(plan) : own.length;
     const int64_t lines = by_rows ? own.length : across(plan);
     const bool has_activation = task->epilogue.size > 0 && task->epilogue.activation != 0;
-    const void *residual = NULL; /* the last part, if it can be added as a residual because there is
-                                    no activation */
+    /* The last part, which finish_chunk() adds. NULL if there is an activation, before
+     * which all parts must be added. */
+    const void *residual = NULL;
     void *sum = NULL;
     for (int rank = 0; rank < t->ranks; rank++) {
         void *part = rank == t->rank ? at(plan->ring.made[0], own.first * across(plan),

@@ -6,37 +6,39 @@
  * their accumulators.
  *
  * A shard is cut into chunks, which go around the ranks. The chunk of rank r begins at rank r+1.
- * Each rank adds its own product to what it has received, and sends the sum to the next rank:
+ * Each rank adds its own product to the chunk that it has received, and sends the sum to the next
+ * rank:
  *
  *                 rank 0            rank 1            rank 2
  *     step 1      2's chunks        0's chunks        1's chunks      product
  *     step 2      1's chunks        2's chunks        0's chunks      product + received
  *     step 3      0's chunks        1's chunks        2's chunks      activation(... + bias): C
  *
- * While a chunk is multiplied, the chunk before it moves. Each chunk's product reads all of B, so
- * chunks do not pay if C has few rows. Then each rank computes a single product, receives the other
- * ranks' parts of its shard, and adds them in the order of the ranks. An all-reduce is then a
- * single exchange, after which each rank adds up all of C.
+ * While a chunk is multiplied, the chunk before it moves. Each chunk's product reads all of B,
+ * which takes longer than overlap saves if C has few rows. Then there are no chunks: each rank
+ * computes a single product for all of C, receives the other ranks' parts of its shard, and adds
+ * them in the order of the ranks. In an all-reduce, it receives the whole products and adds up all
+ * of C.
  */
 #ifndef DIST_RING_H
 #define DIST_RING_H
 
 #include "dist_plan.h"
 
-/* The arguments of a run. A, B, bias: exchanged if dist_task.is_exchanged. */
+/* The arguments of a run. A and B are exchanged if dist_task.is_exchanged. */
 typedef struct dist_ring_call {
     double alpha, beta;
     const void *A, *B, *bias;
     void *C;
-    tgl_status product; /* status of this rank's products */
+    tgl_status product; /* first failure of this rank's products, else TGL_OK */
 } dist_ring_call;
 
 /* Allocates plan->ring. plan->owned and plan->has_copies must be set. */
 tgl_status dist_ring_allocate(tgl_dist_plan *plan);
 void dist_ring_free(tgl_dist_plan *plan);
 
-/* Runs a product in a ring. call->product := the status of this rank's products. Returns the status
- * of the communication. */
+/* Runs a product in a ring. If a product of this rank fails, sets call->product to its status and
+ * goes on to send and receive. Returns the status of the communication. */
 tgl_status dist_ring_run(tgl_dist_plan *plan, dist_ring_call *call);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether GEMM + reduce-scatter and GEMM + all-reduce go in a ring, and in how many chunks.
+ * Decides whether GEMM + reduce-scatter and GEMM + all-reduce go in a ring (dist_ring.h), and in
+ * how many chunks per shard. A shard is the block of rows or columns of C that a rank owns.
  */
 #include "dist_ring_choose.h"
 #include "dist_cost.h"
@@ -28,7 +29,8 @@ static bool ring_serves(const dist_task *task, const dist_division *division)
            !task->spread[OPERAND_B].replicated && dist_ring_axis(task) != AXES;
 }
 
-/* Predicted seconds of a ring with `chunks` chunks per shard; 0: of a single product. */
+/* Predicted seconds of a ring with `chunks` chunks per shard; chunks = 0: of a single product per
+ * rank. axis: that of dist_ring_axis(). */
 static double ring_seconds(const dist_task *task, const tgl_dist_machine *machine, int axis,
                            int chunks)
 {
@@ -48,15 +50,16 @@ static double ring_seconds(const dist_task *task, const tgl_dist_machine *machin
                                : 0;
     const double computing = dist_cost_products(task, &v, machine) / products;
     const double each = (reading > computing ? reading : computing) + machine->product_s;
-    const double parts = task->spread[OPERAND_C].replicated ? ranks : 1; /* number of parts of C
-                                                                            that a rank sums */
+    /* number of shards that a rank sums */
+    const double parts = task->spread[OPERAND_C].replicated ? ranks : 1;
     if (chunks == 0)
         return each + parts * moved + machine->latency_s + machine->product_s * ranks +
                2 * mn / ranks * parts * (ranks - 1) * sum / machine->memory_per_s;
     const double move = moved / (products - chunks) + machine->latency_s;
-    const double copying = /* copies of the last chunk, which nothing hides */
-        task->spread[OPERAND_C].replicated ? 2 * moved / chunks / ranks + 2 * machine->latency_s
-                                           : 0;
+    /* time of the copies of the last chunk to all ranks: no product overlaps with them */
+    const double copying = task->spread[OPERAND_C].replicated
+                               ? 2 * moved / chunks / ranks + 2 * machine->latency_s
+                               : 0;
     const double multiplying =
         products * each + (chunks == 1 ? (products - 1) * move : 0) + copying;
     const double moving = (products - chunks) * move + 2 * each + copying;

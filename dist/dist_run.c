@@ -19,8 +19,8 @@ typedef struct run {
     const void *matrix[2]; /* A, B */
     void *C;
     const void *bias;
-    void *sums;         /* the plan's sums, or C */
-    tgl_status product; /* of this rank's products */
+    void *sums;         /* plan->sums, or this rank's part of C if C can hold the sums */
+    tgl_status product; /* first failure of this rank's products, else TGL_OK */
 } run;
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -43,7 +43,8 @@ static void *own_c(const run *r)
               dist_task_element(&plan->task, OPERAND_C));
 }
 
-/* The buffer of an operand for a step. Operands that do not loop have only one buffer. */
+/* The buffer of an operand for a step. An operand that is not cut into panels has only one
+ * buffer. */
 static void *buffer_of(const run *r, int operand, int64_t step)
 {
     return r->plan->buffer[operand][dist_plan_loops(r->plan, operand) ? step & 1 : 0];
@@ -86,8 +87,8 @@ static tgl_status finish_operand(run *r, int operand, int64_t step)
                                                 step, r->matrix[operand], target));
 }
 
-/* Calls move() for A and for B if they have a new panel in each step. looping = false: calls it for
- * those of A and B that move only once, before step 0. */
+/* Calls move() for those of A and B that have a new panel in each step (looping = true), or for
+ * those that move only once, before step 0 (looping = false). */
 static tgl_status move_operands(run *r, tgl_status (*move)(run *, int, int64_t), bool looping,
                                 int64_t step)
 {
@@ -111,7 +112,7 @@ static tgl_status finish_delivery(run *r, int64_t step)
                                                 buffer_of(r, OPERAND_C, step), r->sums));
 }
 
-/* If each rank has a copy of C: sends the rows that this rank has added up to all ranks. */
+/* If each rank has a copy of C: sends to all ranks the rows that this rank has added up. */
 static tgl_status copy_result(run *r)
 {
     tgl_dist *dist = r->plan->dist;
@@ -178,7 +179,7 @@ static void multiply_panels(run *r, int64_t step)
     multiply(r, &p);
 }
 
-/* A product with k = 0: C := beta*C in this rank's part of C. */
+/* A product with k = 0: C := beta*C in the part that this rank has in `spread`. C: its address. */
 static dist_product scaling(const run *r, const dist_spread *spread, void *C, double beta)
 {
     const dist_task *task = &r->plan->task;
@@ -192,7 +193,7 @@ static dist_product scaling(const run *r, const dist_spread *spread, void *C, do
     return p;
 }
 
-/* sums := beta*C, or C := beta*C if C holds the sums; partial sums are added later. */
+/* sums := beta*C, or C := beta*C if C holds the sums. The partial sums are added to it later. */
 static void begin_sums(run *r)
 {
     dist_product p = scaling(r, &r->plan->owned, own_c(r), r->beta);
@@ -274,8 +275,8 @@ static tgl_status run_ring(run *r)
                            .product = r->product};
     const tgl_status status = dist_ring_run(r->plan, &call);
     r->product = call.product;
-    return dist_check_link(r->plan->dist, status); /* the statuses of the ranks differ until the
-                                                      last agreement */
+    /* After a failure this rank sends no more messages, so the communicator is marked as broken. */
+    return dist_check_link(r->plan->dist, status);
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of a distributed matrix, whole or by panels.
+ * The parts that ranks have of a distributed matrix, whole or by panels.
  */
 #include "dist_spread.h"
 

@@ -18,9 +18,9 @@ static bool is_served(tgl_type type)
            type == TGL_I8;
 }
 
-/* copy := a struct of a caller that may have been compiled with another header, of which this
- * library knows `known` bytes, beginning with the size. Members that the caller's struct lacks are
- * 0. */
+/* copy := *given, a struct of `size` bytes from a caller that may have been compiled with another
+ * version of the header. This library's version of the struct has `known` bytes, and its first
+ * member is the size. Members that the caller's struct lacks become 0. */
 static void copy_struct(void *copy, size_t known, const void *given, size_t size)
 {
     memset(copy, 0, known);
@@ -28,7 +28,8 @@ static void copy_struct(void *copy, size_t known, const void *given, size_t size
     memcpy(copy, &known, sizeof known);
 }
 
-/* Whether the bytes of a struct that this library does not know are 0. */
+/* Whether the bytes of a caller's struct after the first `known` bytes are 0. This library does not
+ * know the members there. */
 static bool is_known(const void *given, size_t size, size_t known)
 {
     for (size_t i = known; i < size; i++)
@@ -59,8 +60,9 @@ static tgl_status read_problem(const tgl_problem *given, tgl_problem *p)
 
 static tgl_status read_epilogue(const tgl_epilogue *given, tgl_epilogue *e)
 {
-    enum { SIZE_MAX_OF_EPILOGUE = 4096 }; /* a larger size is one that the caller has not set */
-    const size_t least = offsetof(tgl_epilogue, amax); /* its size in the first version */
+    /* bytes; a caller with a larger given->size has not set this member */
+    enum { SIZE_MAX_OF_EPILOGUE = 4096 };
+    const size_t least = offsetof(tgl_epilogue, amax); /* size of the first version */
     if (given->size < least || given->size > SIZE_MAX_OF_EPILOGUE ||
         !is_known(given, given->size, sizeof *e))
         return dist_fail(TGL_BAD_EPILOGUE, "the size of the epilogue is wrong");
@@ -137,7 +139,8 @@ static void set_types(dist_task *task)
     task->type_sum = p->type_a == TGL_F64 ? TGL_F64 : p->type_a == TGL_I8 ? TGL_I32 : TGL_F32;
 }
 
-/* Reads the layout of an operand of the converted product. name: the caller's letter for it. */
+/* Reads the layout of an operand of the converted product. order: that of the caller's problem.
+ * name: the caller's letter for the operand, such as 'A'. */
 static tgl_status read_layout(dist_task *task, int operand, const tgl_dist_layout *layout,
                               tgl_order order, int rank, char name)
 {

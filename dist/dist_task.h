@@ -14,8 +14,8 @@ enum { AXIS_M, AXIS_N, AXIS_K, AXES };
 enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };
 
 typedef struct dist_task {
-    tgl_problem problem; /* row-major; for a column-major problem A and B, and m and n, are
-                            exchanged. Transposes are those of dist_transpose() */
+    tgl_problem problem; /* row-major: for a column-major problem A and B, and m and n, are
+                            exchanged. trans_a and trans_b are results of dist_transpose() */
     bool is_exchanged;
     tgl_epilogue epilogue;    /* size 0: there is none */
     int ranks;                /* size of the communicator */
@@ -26,14 +26,16 @@ typedef struct dist_task {
     tgl_type type[OPERANDS], type_sum;
 } dist_task;
 
-/* How a product is divided over the ranks. Part p of an axis belongs to the ranks r < ranks with
- * dist_axis_part(axis, r) == p. */
+/* A division: how a product is divided over the ranks. Part p of an axis belongs to each rank r
+ * below `ranks` with dist_axis_part(axis, r) == p. A rank computes the product of its parts of m, n
+ * and k. */
 typedef struct dist_division {
     dist_axis axis[AXES];
     int ranks;
     bool c_stays; /* each rank computes exactly its own part of C: no partial sums move */
-    int loop;     /* the axis that is cut into panels: AXIS_M, AXIS_N or AXIS_K */
-    int64_t panel, panels;
+    int loop; /* the axis that is cut into panels, which are multiplied one after the other: AXIS_M,
+                 AXIS_N or AXIS_K */
+    int64_t panel, panels; /* length of a panel; number of panels */
 } dist_division;
 
 /* Checks and converts the arguments of a plan. Returns the statuses of tgl_dist_plan_create(). */
@@ -52,8 +54,8 @@ int64_t dist_task_extent(const dist_task *task, int axis);
 size_t dist_task_element(const dist_task *task, int operand);
 size_t dist_task_sum_element(const dist_task *task);
 
-/* How the elements of A or B that a division needs, or of C that it computes, lie on the ranks.
- * start: for dist_spread.start. */
+/* The distribution of the elements of an operand that ranks use (A, B) or compute (C) in this
+ * division. start: the result's dist_spread.start, which is not copied. */
 dist_spread dist_division_spread(const dist_task *task, const dist_division *division, int operand,
                                  const int32_t *start);
 

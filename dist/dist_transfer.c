@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moves a matrix from one distribution to another.
+ * Moves a matrix from one distribution to another. A piece is the set of elements that one rank
+ * sends to another in a step.
  *
- * Rectangles that are contiguous in memory are sent and received where they are. All others are
- * packed one behind the other, in the order of their rows.
+ * Pieces that are contiguous in memory are sent and received where they are. The rectangles of all
+ * other pieces are packed one after the other, in the order of their rows.
  */
 #include "dist_transfer.h"
 
 #include "dist_copy.h"
 #include "dist_error.h"
 
-enum { PIECE_ALIGNMENT = 64 }; /* alignment in bytes of the packed data for a rank */
+enum { PIECE_ALIGNMENT = 64 }; /* alignment of packed pieces in bytes */
 
 /* ---- Shared rectangles ----------------------------------------------------------------------- */
 
-/* Iterates over the rectangles that the parts x and y share. */
+/* Iterates over the rectangles of elements that two parts x and y of the same matrix share. */
 typedef struct shared_rects {
     const dist_rect *x, *y;
     dist_overlap outer, inner;
@@ -40,8 +41,8 @@ static bool shared_next(shared_rects *s)
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-/* The elements that one rank sends to another in a step. `mine` is this rank's part, as the sender
- * or as the receiver. */
+/* The elements that one rank sends to another in a step. mine: the part of this rank, as the sender
+ * or as the receiver; other: the part of the other rank. */
 typedef struct piece {
     dist_rect mine, other;
     int64_t count;  /* number of elements; 0: nothing is sent */
@@ -69,7 +70,8 @@ static piece piece_of(const dist_spread *mine, int rank, int64_t ld, const dist_
     return p;
 }
 
-/* What a rank sends. A replicated matrix is never sent, because each rank has it. */
+/* The piece that this rank sends to rank `other`. A replicated matrix is never sent, because each
+ * rank has it. */
 static piece piece_sent(const dist_transfer *t, int rank, int other, int64_t step)
 {
     if (t->from->replicated) return (piece){.count = 0};
@@ -90,7 +92,7 @@ static size_t piece_bytes(const dist_transfer *t, const piece *p)
     return (bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
 }
 
-/* Packs the elements of a piece, from this rank's part. */
+/* Packs the elements of a piece. base: address of this rank's part. */
 static tgl_status pack(const dist_transfer *t, const tgl_dist_transport *transport, const piece *p,
                        const char *base, char *packed)
 {
@@ -125,7 +127,8 @@ static tgl_status unpack(const dist_transfer *t, const tgl_dist_transport *trans
     return TGL_OK;
 }
 
-/* Copies the elements that this rank has itself from its part `source` to its part `target`. */
+/* Copies or adds the elements that this rank has itself from its part `source` to its part
+ * `target`. */
 static tgl_status move_own(const dist_transfer *t, const tgl_dist_transport *transport,
                            int64_t step, const char *source, char *target)
 {

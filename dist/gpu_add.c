@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of matrices in device memory.
+ * Adds matrices in device memory, by products with k = 0.
  */
 #include "gpu_add.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads libcuda.
+ * Loads libcuda at run time.
  */
 #include "gpu_driver.h"
 
@@ -39,7 +39,7 @@ static const library_entry table[] = {
     ENTRY(cuStreamQuery, "cuStreamQuery"),
     ENTRY(cuStreamIsCapturing, "cuStreamIsCapturing"),
     ENTRY(cuStreamWaitEvent, "cuStreamWaitEvent"),
-    ENTRY(cuStreamBatchMemOp, "cuStreamBatchMemOp_v2"), /* since 11.7 */
+    ENTRY(cuStreamBatchMemOp, "cuStreamBatchMemOp_v2"), /* exported since CUDA 11.7 */
     ENTRY(cuStreamWriteValue32, "cuStreamWriteValue32_v2"),
     ENTRY(cuEventCreate, "cuEventCreate"),
     ENTRY(cuEventDestroy, "cuEventDestroy_v2"),
@@ -60,7 +60,7 @@ const char *library_find(void *library, const library_entry *entries, void *func
     return NULL;
 }
 
-/* The library is never closed, because libcuda has started threads. */
+/* The library is never closed, because libcuda has started threads that run its code. */
 tgl_status gpu_driver_open(gpu_driver *driver)
 {
     const char *own = secure_getenv("TEGULA_LIBCUDA");

@@ -13,7 +13,7 @@
 
 typedef int CUresult;
 typedef int CUdevice;
-typedef void *CUdeviceptr; /* in the documentation an integer of 64 bits */
+typedef void *CUdeviceptr; /* a 64-bit integer in the documentation */
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
@@ -52,7 +52,7 @@ typedef union CUmemoryOperation {
     struct {
         int kind;
         CUdeviceptr address;
-        uint64_t value; /* of which 32 bits count */
+        uint64_t value; /* only the low 32 bits are compared or written */
         unsigned flags;
     };
     uint64_t pad[6];
@@ -97,18 +97,20 @@ typedef struct gpu_driver {
  * TGL_NO_DEVICE. */
 tgl_status gpu_driver_open(gpu_driver *driver);
 
-/* Converts a result of the driver: TGL_OK; or TGL_NO_MEMORY or TGL_DRIVER, with a message about
- * `what`. */
+/* Converts a result of the driver to TGL_OK, TGL_NO_MEMORY or TGL_DRIVER. what: the call that gave
+ * the result, for the error message. */
 tgl_status gpu_driver_check(const gpu_driver *driver, CUresult result, const char *what);
 
-/* An entry of a table of functions: offset in a struct of pointers; name in the library. */
+/* An entry of a table of functions: where the address of the function is stored in a struct, and
+ * its name in the library. */
 typedef struct library_entry {
     size_t offset;
     const char *name;
 } library_entry;
 
-/* Looks up the functions of a table, which ends with a NULL name. Returns NULL, or the name that is
- * missing in the library. */
+/* Looks up the functions of a table, which ends with a NULL name, in a library of dlopen(), and
+ * stores their addresses in the struct `functions`. Returns NULL, or the first name that is missing
+ * in the library. */
 const char *library_find(void *library, const library_entry *entries, void *functions);
 
 #endif

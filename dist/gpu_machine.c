@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the planner assumes of a GPU.
+ * The speeds of a GPU and of its links that the planner assumes.
  */
 #include "gpu_machine.h"
 

@@ -34,8 +34,8 @@ static tgl_status extend(gpu_pool *pool)
     return TGL_OK;
 }
 
-/* Frees unused blocks that no process has mapped. Other blocks keep their numbers. Returns whether
- * any was freed. */
+/* Frees unused blocks that were never described to another process. The other blocks keep their
+ * numbers. Returns whether any block was freed. */
 static bool trim(gpu_pool *pool)
 {
     bool has_freed = false;
@@ -51,8 +51,9 @@ static bool trim(gpu_pool *pool)
 
 tgl_status gpu_pool_take(gpu_pool *pool, size_t bytes, void **memory)
 {
-    /* Granularity in bytes of the driver's allocations. Blocks have a multiple of this size, so
-     * that no allocation contains two blocks. */
+    /* Granularity in bytes of the driver's allocations. Blocks have a multiple of this size,
+     * because an IPC handle gives access to a whole allocation of the driver, which must not
+     * contain two blocks. */
     enum { GRAIN = 2 << 20 };
     *memory = NULL;
     if (bytes == 0) return TGL_OK;

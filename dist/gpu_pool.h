@@ -24,15 +24,16 @@ typedef struct gpu_pool {
     int count, room;
 } gpu_pool;
 
-/* Takes a block of at least `bytes` bytes; NULL for 0 bytes. The context must be current. Returns
- * TGL_OK, TGL_NO_MEMORY or TGL_DRIVER. */
+/* *memory := a block of at least `bytes` bytes; NULL for 0 bytes. The GPU's context must be
+ * current. Returns TGL_OK, TGL_NO_MEMORY or TGL_DRIVER. */
 tgl_status gpu_pool_take(gpu_pool *pool, size_t bytes, void **memory);
 void gpu_pool_return(gpu_pool *pool, void *memory);
-/* Frees the pool. keeps_memory: true: other processes may still have its blocks mapped, so the
- * blocks are not freed. */
+/* Frees the pool. keeps_memory: other processes may still have its blocks mapped, so the blocks are
+ * not freed. */
 void gpu_pool_free(gpu_pool *pool, bool keeps_memory);
 
-/* Describes memory of the pool for another process. False: the memory is not in the pool. */
+/* Describes memory of the pool for another process, which can map it then. False: the memory is not
+ * in the pool, or the driver gives no IPC handle for it. */
 bool gpu_pool_describe(gpu_pool *pool, const void *memory, size_t bytes, rendezvous_buffer *buffer);
 
 #endif

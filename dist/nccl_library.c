@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads NCCL.
+ * Loads NCCL at run time.
  */
 #include "nccl_library.h"
 
@@ -33,7 +33,7 @@ static const library_entry table[] = {
     {0, NULL},
 };
 
-/* The library is never closed, because NCCL has started threads. */
+/* The library is never closed, because NCCL has started threads that run its code. */
 tgl_status nccl_library_open(nccl_library *nccl)
 {
     const char *own = secure_getenv("TEGULA_LIBNCCL");

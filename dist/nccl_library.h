@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of NCCL that the library uses, declared here and loaded at run time: no header of NCCL
- * is needed, and without NCCL everything else works. Types, names and values follow NCCL's public
- * documentation.
+ * The part of NCCL that libtegula_dist uses. It is declared here and loaded at run time: no header
+ * of NCCL is needed, and without NCCL everything else works. Types, names and values follow NCCL's
+ * public documentation.
  */
 #ifndef NCCL_LIBRARY_H
 #define NCCL_LIBRARY_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opens and closes the transport between GPUs. The ranks introduce themselves by an all-gather of
- * NCCL; if all are processes of one host, they then share memory, and map each other's flags.
+ * NCCL. If all are processes of one host, they then share memory (rendezvous.h) and map each
+ * other's flags: words of device memory by which their GPUs wait for each other (transport_nccl.c).
  */
 #include "dist_error.h"
 #include "gpu_machine.h"
@@ -28,7 +29,8 @@ static tgl_status open_context(nccl_transport *t, int ordinal)
 static tgl_status open_streams(nccl_transport *t)
 {
     gpu_driver *d = &t->driver;
-    enum { HIGHEST = -5 }; /* stream priority: above products, which wait for what is sent */
+    /* the highest stream priority: products wait for the messages in these streams */
+    enum { HIGHEST = -5 };
     CUstream *const streams[] = {&t->sending, &t->rescuing};
     for (int i = 0; i < 2; i++)
         DIST_TRY(gpu_driver_check(
@@ -44,7 +46,8 @@ static tgl_status open_streams(nccl_transport *t)
     return TGL_OK;
 }
 
-/* Uses a communicator of the caller. Gets its rank, its size and its GPU, and checks the latter. */
+/* Uses a communicator of the caller. Gets its rank and size, and checks that it is on GPU
+ * `ordinal`. */
 static tgl_status take_comm(nccl_transport *t, ncclComm_t comm, int ordinal)
 {
     int device = -1;
@@ -93,7 +96,7 @@ static tgl_status open_comm(nccl_transport *t, const tgl_nccl_options *o, int or
 
 /* What each rank tells the other ranks when the transport is opened. */
 typedef struct introduction {
-    char host[40]; /* boot id of the kernel, which identifies the host; empty: unknown */
+    char host[40]; /* boot id of the Linux kernel, which identifies the host; empty: unknown */
     CUuuid gpu;
     char meeting[RENDEZVOUS_NAME]; /* name of the shared memory that rank 0 has made; empty: none */
     int has_flags;                 /* 0: the rank has no flags, or the caller wants NCCL only */
@@ -111,8 +114,8 @@ static void read_host(char host[40])
 /* Allocates this rank's flags, all 0. After a failure has_flags stays 0, and NCCL is used. */
 static void make_flags(nccl_transport *t, introduction *own)
 {
-    /* The size in bytes of an allocation of the driver. The flags get a whole allocation,
-     * because an IPC handle gives access to all of it. */
+    /* Bytes of an allocation of the driver, which allocates multiples of 2 MiB. The flags get a
+     * whole allocation, because an IPC handle gives other processes access to all of it. */
     enum { BYTES = 2 << 20 };
     gpu_driver *d = &t->driver;
     CUdeviceptr flags = NULL;
@@ -156,7 +159,8 @@ static bool has_several_hosts(const nccl_transport *t, const introduction *all)
     return false;
 }
 
-/* Whether this rank can use the copy engines: it has mapped the shared memory and all flags. */
+/* Whether this rank can use the copy engines: all ranks are on one host, and it has mapped the
+ * shared memory and the flags of all ranks. */
 static bool meet(nccl_transport *t, const introduction *all)
 {
     if (t->has_several_hosts || all[0].host[0] == '\0') return false;
@@ -202,7 +206,7 @@ static tgl_status introduce_all(nccl_transport *t, bool uses_nccl)
     if (status == TGL_OK && all != NULL) status = check_gpus(t, all);
     if (status == TGL_OK && all != NULL) status = choose_engine(t, meet(t, all));
     if (own.meeting[0] != '\0') rendezvous_unlink(own.meeting);
-    if (status != TGL_OK) { /* so that no rank waits for this one */
+    if (status != TGL_OK) { /* so that close_memory() does not wait for the other ranks */
         rendezvous_close(t->meeting);
         t->meeting = NULL;
     }
@@ -272,7 +276,7 @@ void nccl_transport_close(nccl_transport *t)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* The number N of the device "cuda:N"; -1: it is another device. */
+/* The N of a device named "cuda:N"; -1: the device has another name. */
 static int ordinal_of(const tgl_device *dev)
 {
     int ordinal = -1, end = 0;
@@ -295,8 +299,8 @@ static const char *argument_error(const tgl_nccl_options *o, const tgl_device *d
     return NULL;
 }
 
-/* Opens the transport. If t->context is set afterwards, the context is current, also after a
- * failure. */
+/* Opens the transport. The context is current only during the call. After a failure the caller
+ * calls nccl_transport_close(). */
 static tgl_status open_transport(nccl_transport *t, const tgl_nccl_options *o, int ordinal)
 {
     DIST_TRY(open_context(t, ordinal));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Shared memory of the processes of one host: a file in /dev/shm. shm_open() would open the same
- * file, but in older C libraries it is in a library of its own.
+ * file, but older C libraries have this function in librt, which would have to be linked.
  *
- * An all-gather goes in rounds. In a round, a rank writes its bytes, raises its counter, and waits
- * for the counters of the other ranks. It may overwrite the bytes of round t in round t+2: all
- * ranks have read them, because they have arrived in round t+1.
+ * An all-gather goes in rounds. In round t, a rank writes its bytes, sets its counter to t, and
+ * waits until the counters of the other ranks are at least t. It may overwrite the bytes in round
+ * t+2: once all ranks have arrived in round t+1, all have read them.
  */
 #include "rendezvous.h"
 
@@ -25,7 +25,7 @@
 
 enum { ROUND_BYTES = 1024 };
 
-/* The shared memory of one rank, on cache lines of its own. */
+/* The shared memory that one rank writes, on cache lines of its own. */
 typedef struct place {
     _Alignas(64) _Atomic uint64_t round;
     _Atomic bool has_given_up;
@@ -33,7 +33,8 @@ typedef struct place {
     _Alignas(64) char bytes[2][ROUND_BYTES];
 } place;
 
-/* A ring buffer with the receive buffers that one rank has announced to another. */
+/* A ring buffer of the receive buffers that one rank has announced to another. Slot: an index in
+ * `list`. */
 typedef struct mailbox {
     _Alignas(64) _Atomic uint64_t posted;
     _Alignas(64) _Atomic uint64_t taken;
@@ -127,8 +128,8 @@ tgl_status rendezvous_check(const rendezvous *r)
     return TGL_OK;
 }
 
-/* Waits until the counter is at least `value`. Between many attempts it checks the time, and yields
- * to other processes. */
+/* Waits until the counter is at least `value`. After each ATTEMPTS attempts it checks the time, and
+ * yields to other processes. rank: the rank that raises the counter, for the error message. */
 static tgl_status wait_for(const rendezvous *r, const _Atomic uint64_t *counter, uint64_t value,
                            int rank)
 {

@@ -12,16 +12,17 @@
 #include <time.h>
 
 enum {
-    MESSAGE_MOST = 1 << 30, /* bytes: MPI counts in int */
+    MESSAGE_MOST = 1 << 30, /* bytes of one MPI message: MPI counts in int */
     TAG = 1,
-    GROUPS = 8, /* maximum number of groups at the same time: A, B and C, in two steps */
+    GROUPS = 8, /* groups of messages under way at the same time, at most: those of A, B and C in
+                   two steps are six */
 };
 
 typedef struct group {
     MPI_Request *requests; /* NULL: the group is unused */
     int count;
-    char *copies; /* all-gather: buffers for the data of all ranks, then for the data of this
-                     rank */
+    char *copies; /* all-gather: memory for the data of all ranks, then for the data of this rank;
+                     else NULL */
 } group;
 
 typedef struct state {
@@ -82,7 +83,8 @@ static bool begin_message(state *s, const tgl_dist_message *m, group *g)
     return true;
 }
 
-/* Finds an unused group and allocates `requests` requests; NULL: none, or no memory. */
+/* Finds an unused group and allocates `requests` requests. NULL: all groups are in use, or out of
+ * memory; the transport can then only be closed. */
 static group *new_group(state *s, size_t requests)
 {
     group *g = s->groups;
@@ -195,8 +197,8 @@ static void mpi_close(void *given)
 /* Makes the transport for the ranks of a communicator, which is duplicated. */
 static tgl_status make_transport(MPI_Comm comm, double timeout_s, tgl_dist_transport *transport)
 {
-    MPI_Comm own; /* duplicated first, because this is collective and the rest may fail on one rank
-                     only */
+    MPI_Comm own; /* duplicated first: MPI_Comm_dup() is collective, and a later failure may be on
+                     one rank only */
     if (MPI_Comm_dup(comm, &own) != MPI_SUCCESS)
         return tgl_dist_set_error("MPI_Comm_dup() failed"), TGL_COMMUNICATION;
     state *s = calloc(1, sizeof *s);
@@ -220,7 +222,7 @@ static tgl_status make_transport(MPI_Comm comm, double timeout_s, tgl_dist_trans
     return TGL_OK;
 }
 
-/* What is wrong with the arguments; NULL: nothing. */
+/* Returns what is wrong with the arguments, for the error message; NULL: they are valid. */
 static const char *argument_error(MPI_Comm comm, const tgl_device *dev,
                                   const tgl_mpi_options *options, tgl_dist **dist)
 {

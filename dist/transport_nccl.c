@@ -3,8 +3,10 @@
  * The transport between GPUs.
  *
  * Between the processes of one host, the copy engine of the sender writes into the memory of the
- * receiver. The host threads only exchange the addresses (rendezvous.h). The GPUs wait for each
- * other by flags: words of device memory that streams write and wait for.
+ * receiver. The host threads only exchange the addresses (rendezvous.h): a receiver announces its
+ * buffer in a slot, one of RENDEZVOUS_SLOTS for each pair of ranks. The GPUs wait for each other by
+ * flags: words of device memory that streams write and wait for. Each slot has two, `ready` and
+ * `arrived`.
  *
  *     receiver                                       sender
  *     announces the buffer                           takes the announcement
@@ -12,8 +14,7 @@
  *                                                    copies
  *     waits for arrived == 1, arrived := 0       <-- arrived := 1
  *
- * Each wait takes its flag back to 0, so that a captured run can be repeated. A message has the
- * flags of its slot in the mailbox of its two ranks.
+ * Each wait resets its flag to 0, so that a run that is captured in a CUDA graph can be repeated.
  *
  * Between hosts, NCCL sends and receives.
  */
@@ -58,16 +59,17 @@ static bool is_idle(nccl_transport *t)
            t->driver.cuStreamQuery(t->sending) != CUDA_ERROR_NOT_READY;
 }
 
-/* After a rank was lost: ends everything that waits for it on this GPU. ncclCommAbort() ends NCCL's
- * kernels. Streams continue when all flags are set, repeatedly until they are idle. */
+/* After a rank was lost: ends all work on this GPU that waits for it. ncclCommAbort() ends NCCL's
+ * kernels. A stream continues when the flag for which it waits is 1; as it may wait for another
+ * flag then, all flags are set until the streams are idle. */
 void nccl_lose(nccl_transport *t)
 {
     enum { SECONDS = 10 };
     if (t->is_lost) return;
     t->is_lost = true;
     if (t->meeting != NULL)
-        rendezvous_give_up(t->meeting); /* before the streams continue with
-                                           invalid data */
+        rendezvous_give_up(t->meeting); /* first, so that no rank uses the invalid data with which
+                                           the streams continue */
     if (t->comm != NULL) t->nccl.ncclCommAbort(t->comm);
     t->comm = NULL;
     const double deadline = now() + SECONDS;
@@ -102,7 +104,8 @@ tgl_status nccl_settle(nccl_transport *t, ncclResult_t result)
                                             : t->nccl.ncclGetErrorString(result));
 }
 
-/* Until a stream is empty. */
+/* Waits until a stream is idle. Fails after the timeout, after an error of NCCL, and if a rank has
+ * given up. */
 static tgl_status wait_for_stream(nccl_transport *t, CUstream stream)
 {
     const double deadline = now() + t->timeout_s;
@@ -133,7 +136,8 @@ void nccl_wait_for_work(nccl_transport *t)
 
 /* ---- Agreements ------------------------------------------------------------------------------ */
 
-/* One round of an all-gather, at most NCCL_ROUND_BYTES per rank, through device memory. */
+/* One round of an all-gather of at most NCCL_ROUND_BYTES per rank, through device memory. stride:
+ * bytes from rank to rank in `all`. */
 static tgl_status gather_round(nccl_transport *t, const char *mine, char *all, size_t stride,
                                size_t bytes)
 {
@@ -172,8 +176,8 @@ static tgl_status transport_gather(void *state, const void *mine, void *all, siz
 
 /* ---- Copy engines ---------------------------------------------------------------------------- */
 
-/* The address of a flag: for each other rank and each slot there is one `ready` and one
- * `arrived`. */
+/* The address of a flag among the flags of one rank: for each other rank and each slot there is one
+ * `ready` (arrived = false) and one `arrived`. */
 static uint32_t *flag(uint32_t *flags, int rank, int slot, bool arrived)
 {
     return flags + ((size_t)rank * RENDEZVOUS_SLOTS + (size_t)slot) * 2 + (arrived ? 1 : 0);
@@ -198,7 +202,8 @@ static tgl_status await_flag(nccl_transport *t, CUstream stream, int rank, int s
     return TGL_OK;
 }
 
-/* Maps a receive buffer of another rank. *at := its address in this process. */
+/* *at := address in this process of a receive buffer of another rank. Maps the block that contains
+ * the buffer at its first use. */
 static tgl_status map_buffer(nccl_transport *t, int rank, const rendezvous_buffer *buffer,
                              char **at)
 {
@@ -246,8 +251,9 @@ static tgl_status send(nccl_transport *t, const tgl_dist_message *m, CUstream st
     return raise_flag(t, stream, m->rank, slot, true);
 }
 
-/* Sends and receives by copy engines, in this stream. All announcements come before the first wait,
- * on the host and on the GPU: otherwise two ranks could wait for each other. */
+/* Announces all receive buffers, then sends in `stream`, by copy engines. All announcements come
+ * before the first wait, on the host and on the GPU: otherwise two ranks could wait for each
+ * other. */
 static tgl_status begin_copies(nccl_transport *t, const tgl_dist_message *messages, int count,
                                nccl_group *g, CUstream stream)
 {
@@ -345,8 +351,8 @@ static tgl_status transport_wait(void *state, void *group)
     return leave(t, wait(t, group));
 }
 
-/* Sends, receives and waits in the stream of the products. Nothing could overlap with it, and
- * synchronising several streams takes time. */
+/* Sends, receives and waits in the stream of the products. There is no product with which the
+ * messages could overlap, and events between two streams would take time. */
 static tgl_status exchange(nccl_transport *t, const tgl_dist_message *messages, int count)
 {
     nccl_group *g = NULL;

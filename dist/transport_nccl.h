@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of a rank of the transport between GPUs.
+ * The state of a rank of the transport between GPUs (transport_nccl.c). Flags are words of device
+ * memory by which the GPUs of one host wait for each other.
  */
 #ifndef TRANSPORT_NCCL_H
 #define TRANSPORT_NCCL_H
@@ -13,25 +14,26 @@
 
 enum {
     NCCL_ROUND_BYTES = 1024,
-    NCCL_GROUPS = 8, /* maximum number of groups at the same time: A, B and C, in two steps */
+    NCCL_GROUPS = 8, /* groups of messages under way at the same time, at most: those of A, B and C
+                        in two steps are six */
 };
 
-/* A message that a copy engine of another rank writes. */
+/* A message that a copy engine of another rank writes. slot: that of its announcement
+ * (rendezvous_post()). */
 typedef struct nccl_received {
     int rank, slot;
 } nccl_received;
 
 typedef struct nccl_group {
     bool is_used;
-    CUevent sent;
+    CUevent sent; /* recorded in `sending` after the group's messages */
     int count, room;
     nccl_received *received;
 } nccl_group;
 
-/* Another process of the host. */
+/* A rank of the same host, as this process sees it. */
 typedef struct nccl_peer {
-    uint32_t *flags;     /* the flags of that rank, mapped into this process; for this rank its
-                            own */
+    uint32_t *flags;     /* its flags, mapped into this process */
     CUdeviceptr *mapped; /* mapped blocks of that rank's pool, by number; NULL: not mapped yet */
     int room;
 } nccl_peer;
@@ -48,14 +50,16 @@ typedef struct nccl_transport {
     bool has_several_hosts;
 
     CUstream stream; /* of the products */
+    /* sending: for messages. rescuing: for setting flags after a rank was lost. */
     CUstream sending, rescuing;
     CUevent before; /* marks the work in `stream` at begin() */
     nccl_group groups[NCCL_GROUPS];
 
-    char *round_host, *round_device; /* buffers of a gather by NCCL */
-    rendezvous *meeting;             /* shared memory of the ranks; NULL: NCCL moves the data */
-    uint32_t *flags;                 /* this rank's flags; NULL: none */
-    nccl_peer *peers;                /* [ranks] */
+    /* buffers of gather_round() */
+    char *round_host, *round_device;
+    rendezvous *meeting; /* shared memory of the ranks; NULL: NCCL moves the data */
+    uint32_t *flags;     /* this rank's flags; NULL: none */
+    nccl_peer *peers;    /* [ranks] */
     gpu_pool pool;
     gpu_sums sums;
 } nccl_transport;
@@ -68,10 +72,10 @@ static inline size_t nccl_flag_count(const nccl_transport *t)
 tgl_dist_transport nccl_transport_table(nccl_transport *t);
 
 /* These functions need the context to be current.
- *   nccl_gather  an all-gather by NCCL
- *   nccl_finish, nccl_settle  wait for an NCCL call that may continue in the background; the result
- *   as NCCL's or as a status
- *   nccl_lose    after a rank was lost: ends what waits for it on this GPU */
+ *   nccl_gather  an all-gather by NCCL; all[r*bytes]: the bytes of rank r
+ *   nccl_finish  waits for a call that returned ncclInProgress; returns NCCL's result
+ *   nccl_settle  as nccl_finish, but calls nccl_lose() after a failure, and returns a status
+ *   nccl_lose    after a rank was lost: ends all work on this GPU that waits for the rank */
 tgl_status nccl_gather(nccl_transport *t, const void *mine, void *all, size_t bytes);
 ncclResult_t nccl_finish(nccl_transport *t, ncclResult_t result);
 tgl_status nccl_settle(nccl_transport *t, ncclResult_t result);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A layer of a mixture of experts in bf16: Y := silu(X*Up[e]) * Down[e], where e is the expert of
- * the token, a row of X. The tokens are sorted by expert. Where each expert's tokens end is in
- * memory of the device, and may be different in each run of the two plans; the host never reads it.
- * An argument names the device.
+ * A layer of a mixture of experts in bf16: Y := silu(X*Up[e]) * Down[e]. A row of X is a token, and
+ * e is the expert of that token. The tokens are sorted by expert; the array `ends` says after which
+ * row the tokens of each expert end. It is in device memory and may change between runs of the two
+ * plans, and the host never reads it. The argument of the program names the device; without it, the
+ * device is "auto".
  */
 #include <tegula/tegula.h>
 
@@ -15,7 +16,7 @@ enum { TOKENS = 8, EXPERTS = 4, WIDTH = 16, HIDDEN = 32 };
 
 typedef uint16_t bf16;
 
-/* Small numbers keep 8 significant bits exactly. */
+/* Cuts off the low 16 bits, which are 0 for the numbers of this example. */
 static bf16 to_bf16(float x)
 {
     uint32_t bits;
@@ -36,7 +37,8 @@ typedef struct layer {
     void *x, *up, *hidden, *down, *y, *ends;
 } layer;
 
-/* Tokens x (rows x k) times the matrices w (EXPERTS of k x n) of their experts. */
+/* A plan of d := activation(x*w[e]), where e is the expert of the row. x: TOKENS x k; w: EXPERTS
+ * matrices of k x n. */
 static tgl_status make_plan(tgl_device *dev, int64_t n, int64_t k, tgl_activation activation,
                             tgl_plan **plan)
 {

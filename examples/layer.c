@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A layer of a neural network in one kernel, Y := gelu(X*W + bias) + X, by a plan that is kept: it
- * is made and compiled once, and run as often as there is input. With an argument, which names a
- * device with a compiler (cuda, sim), the activation is an expression of our own instead.
+ * A layer of a neural network in one kernel, Y := gelu(X*W + bias) + X, by a plan. A plan is made
+ * and compiled once, and can run for any number of inputs. The argument of the program names a
+ * device with a compiler (cuda, sim). With it, an expression of this program replaces gelu(X*W +
+ * bias).
  */
 #include <tegula/tegula.h>
 
@@ -10,7 +11,7 @@
 
 enum { ROWS = 3, WIDTH = 4 }; /* X and Y: ROWS x WIDTH, W: WIDTH x WIDTH, bias: WIDTH */
 
-/* A copy on the device; NULL if there is no memory. */
+/* Returns a copy in memory of the device, which the caller frees; NULL: it failed. */
 static void *copy_of(tgl_device *dev, const float *host, size_t bytes)
 {
     void *memory;

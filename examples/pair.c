@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes a pair of matrices as NumPy files, and checks their product without multiplying them:
+ *
  *     pair make  M N K A.npy B.npy
  *     pair check M N K A.npy B.npy C.npy
- * For a vector x of random signs, C*x must be A*(B*x) but for rounding: a wrong C passes one such x
- * with probability 1/2 at most, all ROUNDS of them with 2^-ROUNDS (R. Freivalds, 1977). Knows
- * nothing of the library.
+ *
+ * For a vector x of random signs, C*x must equal A*(B*x) up to rounding. A wrong C passes this test
+ * with a probability of at most 1/2, and ROUNDS such tests with at most 2^-ROUNDS (R. Freivalds,
+ * 1977). This program does not use Tegula.
  */
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +50,7 @@ static void make(const char *name, long rows, long columns)
     if (file == NULL) fail("cannot be written", name);
     int ok = fwrite(header, 1, HEADER, file) == HEADER;
     for (long i = 0; i < rows * columns && ok; i++) {
-        const float value = (float)next_random() / 1073741824.0f - 1; /* (-1, 1) */
+        const float value = (float)next_random() / 1073741824.0f - 1; /* in [-1, 1] */
         ok = fwrite(&value, sizeof value, 1, file) == 1;
     }
     if (fclose(file) != 0 || !ok) fail("cannot be written", name);
@@ -70,7 +72,7 @@ static float *load(const char *name, long rows, long columns)
     return matrix;
 }
 
-/* y := X*x, or |X|*x. */
+/* y := X*x or, if `absolute` is not 0, |X|*x. */
 static void apply(const float *X, long rows, long columns, const double *x, int absolute, double *y)
 {
     for (long i = 0; i < rows; i++) {
@@ -83,8 +85,9 @@ static void apply(const float *X, long rows, long columns, const double *x, int 
     }
 }
 
-/* The largest |C*x - A*(B*x)|, as a share of what may be expected of rounding: u = 2^-24 times the
- * mean of |A||B| along the row, times the root of the k*n roundings, which are of either sign. */
+/* The largest |C*x - A*(B*x)|, divided by the error that rounding may cause: 2^-24, half the
+ * spacing of floats at 1, times the mean of the row of |A||B|, times sqrt(k*n), because the k*n
+ * rounding errors have random signs. */
 static double largest_error(long m, long n, long k, const float *A, const float *B, const float *C)
 {
     const size_t bytes = (size_t)(m + n + k) * sizeof(double);
@@ -104,7 +107,8 @@ static double largest_error(long m, long n, long k, const float *A, const float 
         for (long i = 0; i < m; i++) {
             const double rounding = ldexp(sqrt((double)k * (double)n), -24) * mean[i];
             const double error = fabs(cx[i] - abx[i]) / rounding;
-            if (error > worst || isnan(error)) worst = error; /* nothing is above a NaN */
+            /* A NaN stays, because no error compares greater. */
+            if (error > worst || isnan(error)) worst = error;
         }
     }
     free(x), free(bx), free(abx), free(cx), free(mean);

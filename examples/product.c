@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The smallest whole use of the library: C := A * B for two small matrices, on whatever device
- * there is. Build it against an installed Tegula with cc product.c -o product $(pkg-config --cflags
- * --libs tegula)
+ * The smallest complete program: C := A * B for two small matrices, on the device that "auto"
+ * chooses. To build it against an installed Tegula:
+ *
+ *     cc product.c -o product $(pkg-config --cflags --libs tegula)
  */
 #include <tegula/tegula.h>
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Batches of products: cblas_sgemm_batch() and cblas_sgemm_batch_strided() with the arguments that
- * MKL and OpenBLAS give them. All arguments are checked before the first product runs. The number
- * of an illegal argument is its place in the call.
+ * MKL and OpenBLAS give them. All arguments are checked before the first product runs. Of an
+ * illegal argument, the handler gets its position in the call, from 1.
  *
- *   - A group of a batch has one set of sizes and an array of pointers: tgl_gemm_batched().
- *   - A strided batch has one set of sizes and strides: tgl_gemm().
+ *   - A batch consists of groups. A group has one set of sizes and an array of pointers to its
+ *     matrices, and is computed by tgl_gemm_batched().
+ *   - A strided batch has one set of sizes, and constant distances between its matrices. It is
+ *     computed by tgl_gemm().
  *
  * The products run one after the other in two cases: Tegula does not support the batch (for example
  * because of a negative stride), or each product is large enough for the GPU.
@@ -21,8 +23,8 @@ static bool runs_together(const tgl_device *dev, const blas_gemm *g, int64_t bat
     return dev != NULL && batch > 1 && !blas_wants_gpu(g);
 }
 
-/* Computes a batch of column-major products. A, B, C: arrays of `batch` pointers to the
- * matrices. */
+/* Computes `batch` column-major products. g: all arguments except the matrices. A, B, C: arrays of
+ * `batch` pointers to the matrices. */
 static blas_server multiply_pointers(const blas_gemm *g, const void *const *A, const void *const *B,
                                      void *const *C, int64_t batch)
 {
@@ -74,8 +76,8 @@ static blas_server multiply_strided(const blas_gemm *g, const strides *stride, i
 
 /* ---- cblas_xgemm_batch_strided --------------------------------------------------------------- */
 
-/* Converts the number of an argument of cblas_xgemm() to that in cblas_xgemm_batch_strided(), which
- * has the strides in addition. */
+/* Converts the number of an argument of cblas_xgemm() to its number in cblas_xgemm_batch_strided(),
+ * which has a stride after each leading dimension. */
 static int strided_argument(int argument)
 {
     if (argument >= 13) return argument + 2; /* the argument comes after stride_a and stride_b */
@@ -132,7 +134,7 @@ typedef struct groups {
     int layout;
     const int *trans_a, *trans_b;
     const void *m, *n, *k, *lda, *ldb, *ldc, *size; /* int32_t or int64_t */
-    const void *alpha, *beta;                       /* of `type` */
+    const void *alpha, *beta;                       /* arrays of elements of `type` */
     const void *const *A, *const *B;
     void *const *C;
     int64_t count;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The device of the process, opened by the first call and never closed, and the environment:
+ * The device of the process, opened by the first call of a BLAS function and never closed.
+ * Environment variables:
+ *
  *   TEGULA_BLAS_DEVICE     cpu (the default); cuda or cuda:N: large products run on a GPU
  *   TEGULA_BLAS_GPU_SIZE   which products are large (blas_gpu.c)
  *   TEGULA_BLAS_TRACE      1: a line on stderr for each call
  *   OPENBLAS_NUM_THREADS and the like: the number of threads (blas_threads.c)
  *
- * The cpu device works in a child after fork(). A child that is forked while another thread opens
- * the device opens it anew: pthread_once() runs again in that child.
+ * The cpu device also works in a child after fork(). If the fork interrupts the opening of the
+ * device by another thread, pthread_once() runs again in the child, and the child opens the device
+ * anew.
  */
 #include "../../cli/common/unknown_settings.h"
 #include "blas_shim.h"
@@ -30,7 +33,8 @@ static bool is_cuda(const char *name)
     return *number != '\0' && number[strspn(number, "0123456789")] == '\0';
 }
 
-/* Prints TEGULA_BLAS_ variables that do not exist. They may be misspelt, and have no effect. */
+/* Prints the environment variables that begin with TEGULA_BLAS_ and that this library does not
+ * know. They may be misspelt. */
 static void report_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_BLAS_DEVICE", "TEGULA_BLAS_GPU_SIZE",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SGEMM, DGEMM, CGEMM and ZGEMM: sgemm_(), cblas_sgemm() and so on. CGEMM3M and ZGEMM3M, which may
- * multiply with three real products instead of four, are the same here. Translates
+ * SGEMM, DGEMM, CGEMM and ZGEMM: sgemm_(), cblas_sgemm() and so on. CGEMM3M and ZGEMM3M may compute
+ * with three real products instead of four; here they are other names of CGEMM and ZGEMM.
+ * Translates
  *
  *   - letters and CBLAS numbers to tgl_transpose;
  *   - a row-major CBLAS call to the column-major product of the transposed matrices;
@@ -40,8 +41,8 @@ static void exchange(blas_gemm *g)
     g->B = row_major.A, g->ldb = row_major.lda;
 }
 
-/* The number, in the row-major call, of argument `argument` of the column-major call that
- * exchange() has made. */
+/* Converts the number of an argument of the column-major call that exchange() makes to its number
+ * in the row-major call. */
 static int exchanged_argument(int argument)
 {
     const bool is_size = argument == 4 || argument == 5; /* m and n */
@@ -95,8 +96,9 @@ static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, in
 
 /* ---- Exported functions ---------------------------------------------------------------------- */
 
-/* Defines a Fortran function. Everything is passed by address. The lengths of the strings follow
- * the arguments and are not read. T: the element type; I: the integer type. */
+/* Defines a Fortran function. Everything is passed by address. Fortran compilers also pass the
+ * lengths of the strings, after all other arguments; they are not read. T: the element type; I: the
+ * integer type. */
 #define FORTRAN_GEMM(function, name, padded_name, T, I)                                            \
     BLAS_FUNCTION(function, (const char *trans_a, const char *trans_b, const I *m, const I *n,     \
                              const I *k, const T *alpha, const T *A, const I *lda, const T *B,     \
@@ -108,8 +110,8 @@ static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, in
         fortran_gemm(name, padded_name, sizeof(I) == 8, &g);                                       \
     }
 
-/* Defines a CBLAS function. T: the element type; I: the integer type; scalar: the type of alpha and
- * beta, T or const T *; at: as in BLAS_SCALARS(). */
+/* Defines a CBLAS function. T: the element type; I: the integer type; scalar: the type of the
+ * parameters alpha and beta, T or const T *; at: as in BLAS_SCALARS(). */
 #define CBLAS_GEMM(function, name, T, I, scalar, at)                                               \
     BLAS_FUNCTION(function, (int layout, int trans_a, int trans_b, I m, I n, I k, scalar alpha,    \
                              const T *A, I lda, const T *B, I ldb, scalar beta, T *C, I ldc))      \

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * SGEMV, DGEMV, CGEMV and ZGEMV: y := alpha*op(A)*x + beta*y. The call becomes a column-major
- * product with n = 1. Its B is the transpose of x as a row vector, whose leading dimension is the
- * increment of x. If the increment of y is not 1, the call becomes the product of the transposed
- * matrices,
+ * product with n = 1. The vector x is stored like a row vector whose leading dimension is the
+ * increment of x, so the B of the product is the transpose of that row vector. If the increment of
+ * y is not 1, the call becomes the product of the transposed matrices,
  *
  *     y^T := alpha * x^T * op(A)^T + beta * y^T
  *
  * with m = 1, and the increment of y as the leading dimension of y^T. Vectors with positive
- * increments need no copy. Tegula computes both products without packing A. A negative increment
- * means that the vector begins at its end: such vectors are copied in chunks of a fixed size, which
- * need no allocation.
+ * increments need no copy. Tegula computes both products without packing A. With a negative
+ * increment, the first element of a vector is the last one in memory: such vectors are copied in
+ * chunks of a fixed size, which are on the stack.
  */
 #include "blas_shim.h"
 
@@ -44,7 +44,7 @@ static int check(const blas_gemv *v)
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* The operation op' for which op'(X^T) = op(X). */
+/* Returns the operation op' for which op'(X^T) = op(X). */
 static tgl_transpose turned(tgl_transpose trans)
 {
     return trans == TGL_NO_TRANS     ? TGL_TRANS
@@ -53,8 +53,8 @@ static tgl_transpose turned(tgl_transpose trans)
                                      : TGL_CONJ_TRANS;
 }
 
-/* The product for `rows` elements of y and `columns` elements of x. A: the first element of this
- * part of the matrix. */
+/* The product of a part of A for `rows` elements of y and `columns` elements of x. A: address of
+ * the first element of this part. */
 static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, const char *A)
 {
     if (v->incy == 1)
@@ -119,8 +119,8 @@ static void scatter(const vector *to, const void *from, int64_t begin, int64_t c
                to->element);
 }
 
-/* Bytes of a vector that are copied at once. The copies of x and of y take this much on the stack,
- * which may be small. */
+/* Bytes of a chunk. The copies of a chunk of x and of y are on the stack of the caller, which may
+ * be small. */
 enum { CHUNK_BYTES = 2048 };
 
 static int64_t part_of(int64_t length, int64_t begin, size_t element)
@@ -129,7 +129,8 @@ static int64_t part_of(int64_t length, int64_t begin, size_t element)
     return length - begin < chunk ? length - begin : chunk;
 }
 
-/* Computes y[begin] to y[begin + count - 1] with copies of x and y. x is not read if alpha is 0. */
+/* Computes y[begin] to y[begin + count - 1] with copies of a chunk of y and of each chunk of x.
+ * columns: length of x, or 0 if alpha is 0, in which case x is not read. */
 static blas_server multiply_chunk(const blas_gemv *v, const vector *x, int64_t columns,
                                   const vector *y, int64_t begin, int64_t count)
 {
@@ -179,13 +180,14 @@ static __attribute__((noinline)) blas_server multiply_any(const blas_gemv *v, in
     return blas_multiply(&g);
 }
 
-/* Computes a product, usually without copying its arguments to memory, which saves a tenth of the
- * time at 2 x 2. */
+/* Computes a GEMV. Most calls take the inlined path of real types, in which the compiler need not
+ * store the members of *v to memory. This saves a tenth of the time at 2 x 2. */
 static inline blas_server multiply(const blas_gemv *v)
 {
-    /* As in the reference BLAS, y stays unchanged, even if it is not empty and beta is not 1. */
+    /* As in the reference BLAS, y stays unchanged if A is empty, even if y is not empty and beta is
+     * not 1. */
     if (v->m == 0 || v->n == 0) {
-        blas_device(); /* reads whether calls are traced */
+        blas_device(); /* the first call reads TEGULA_BLAS_TRACE */
         return BLAS_SERVER_NONE;
     }
     const bool transposed = blas_is_transposed(v->trans);
@@ -207,8 +209,8 @@ static __attribute__((noinline)) void trace(blas_server server, const char *rout
                (long long)v->lda, (long long)v->incx, v->beta, (long long)v->incy);
 }
 
-/* Inlined into each exported function: a call would store the arguments once more, which takes a
- * sixth of the time of a product of 4 x 4. */
+/* Inlined into each exported function: a call would store the arguments to memory once more, which
+ * takes a sixth of the time of a product of 4 x 4. */
 static inline __attribute__((always_inline)) void multiply_and_trace(const char *routine,
                                                                      const blas_gemv *v)
 {
@@ -228,7 +230,7 @@ static inline void fortran_gemv(const char *name, const char *padded_name, bool 
         multiply_and_trace(name, v);
 }
 
-/* Converts a CBLAS call to a column-major one: a row-major matrix is the transpose of a
+/* Converts a CBLAS call to a column-major one. A row-major matrix is the transpose of a
  * column-major matrix. Returns false and sets *error to the first illegal argument. */
 static bool turn_column_major(int layout, int trans, blas_gemv *v, blas_error *error)
 {
@@ -249,7 +251,7 @@ static bool turn_column_major(int layout, int trans, blas_gemv *v, blas_error *e
     }
     const int argument = check(v);
     if (argument == 0) return true;
-    const int number = argument + 1;                                   /* the layout comes first */
+    const int number = argument + 1; /* CBLAS has the layout as an additional first argument */
     const bool is_size = is_row_major && (number == 3 || number == 4); /* m and n are exchanged */
     *error = (blas_error){is_size ? 7 - number : number, is_row_major ? number : 0, NULL, 0};
     return false;
@@ -266,7 +268,8 @@ static void cblas_gemv(const char *name, bool is_64, int layout, int trans, blas
 
 /* ---- Exported functions ---------------------------------------------------------------------- */
 
-/* The members of blas_gemv. T: the element type; of: as in BLAS_GEMM_ARGUMENTS(). */
+/* Initialises members of a blas_gemv from function arguments of the same names. T: the element
+ * type; of: as in BLAS_GEMM_ARGUMENTS(). */
 #define GEMV_ARGUMENTS(T, of)                                                                      \
     .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .A = (const char *)A, .x = (const char *)x,     \
     .y = (char *)y, .lda = of lda, .incx = of incx, .incy = of incy
@@ -281,7 +284,7 @@ static void cblas_gemv(const char *name, bool is_64, int layout, int trans, blas
         fortran_gemv(name, padded_name, sizeof(I) == 8, &v);                                       \
     }
 
-/* scalar, at: as for CBLAS_GEMM(). */
+/* T, I, scalar, at: as for CBLAS_GEMM() in blas_gemm.c. */
 #define CBLAS_GEMV(function, name, T, I, scalar, at)                                               \
     BLAS_FUNCTION(function, (int layout, int trans, I m, I n, scalar alpha, const T *A, I lda,     \
                              const T *x, I incx, scalar beta, T *y, I incy))                       \

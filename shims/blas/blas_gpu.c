@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Large products on a GPU, with TEGULA_BLAS_DEVICE=cuda: tgl_gemm_host(). The GPU is opened by the
- * first large product and never closed.
+ * Large products on a GPU, with TEGULA_BLAS_DEVICE=cuda. Their matrices are in host memory:
+ * tgl_gemm_host() copies them. The GPU is opened by the first large product and never closed.
  *
  * A child process does not use the GPU of its parent, because CUDA does not work after fork(). It
- * computes on the CPU, also if it is forked while another thread opens the GPU.
+ * computes on the CPU, even if the fork happens while another thread opens the GPU.
  */
 #include "blas_shim.h"
 
@@ -13,20 +13,22 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Estimates for the choice between CPU and GPU, used unless the user gives a size. FIXED_SECONDS:
- * time of a product on the GPU without copies, more than the 0.05 to 0.1 ms that an H200 takes. */
+/* Estimates for the choice between CPU and GPU, used unless TEGULA_BLAS_GPU_SIZE is set.
+ * FIXED_SECONDS: the time of a small product on the GPU without copies. It is more than the 0.05 to
+ * 0.1 ms that an H200 takes. */
 static const double CORE_FLOPS_F32 = 64e9; /* FLOP/s of a core: 32 per clock with AVX2, at 2 GHz */
 static const double CORE_FLOPS_F64 = 32e9; /* FLOP/s of a core: 16 per clock */
 static const double LINK_BYTES = 12e9;     /* bytes/s of the link to the GPU, PCIe 3.0 x16 */
 static const double FIXED_SECONDS = 2e-4;
 
-static char name[32];  /* name of the cuda device */
-static double least;   /* products with at least this m*n*k run on the GPU; 0: use the estimate */
+static char name[32]; /* name of the cuda device */
+/* Products with at least this m*n*k run on the GPU. 0: is_worth_copying() decides. */
+static double least;
 static double threads; /* number of threads of the cpu device */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_int owner; /* process id of the process that has opened the GPU, or tried to; 0: none;
-                            -1: it was a parent of this process */
+static atomic_int owner; /* id of the process that has opened the GPU, or tried to; 0: none; -1:
+                            this process is a child of that process */
 static tgl_device *_Atomic gpu;
 
 /* ---- Which products -------------------------------------------------------------------------- */
@@ -52,7 +54,7 @@ void blas_gpu_configure(const char *device, const tgl_device *cpu)
     if (tgl_device_number(cpu, TGL_NUMBER_THREADS, &threads) != TGL_OK) threads = 1;
 }
 
-/* Whether the CPU would take longer than the GPU including the copies to it and back. */
+/* Whether the CPU would take longer than the GPU and the copies to and from it. */
 static bool is_worth_copying(const blas_gemm *g)
 {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
@@ -75,9 +77,9 @@ bool blas_is_for_gpu(const blas_gemm *g)
 
 /* ---- The GPU --------------------------------------------------------------------------------- */
 
-/* Runs in a child after fork(). It marks the process as a child that does not use the GPU. A
- * comparison of process ids would not suffice: in another PID namespace the child may have the id
- * of its parent. */
+/* Runs in a child after fork(), and marks it as a process that does not use the GPU. A comparison
+ * of process ids would not suffice: in another PID namespace the child may have the id of its
+ * parent. */
 static void disown_gpu(void)
 {
     atomic_store(&owner, -1);
@@ -101,8 +103,8 @@ static void open_gpu(void)
             reason);
 }
 
-/* Whether a failure concerns only this product. The next product may find free memory, and have
- * aligned matrices. */
+/* Whether a failure concerns only this product. For the next product there may be enough memory, or
+ * its matrices may be aligned. */
 static bool may_serve_others(tgl_status status)
 {
     return status == TGL_NO_MEMORY || status == TGL_BAD_A || status == TGL_BAD_B ||

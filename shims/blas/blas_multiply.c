@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a product with legal arguments: a large product on the GPU, if the user requests that, and
- * other products by tgl_sgemm() and the like. These functions fail if there is no memory or a
- * matrix is not aligned to its element size. Then the BLAS function is called that the program
- * would have called without this library. If there is none, aligned copies of the matrices are
+ * Runs a product with legal arguments. A large product runs on the GPU, if the user requests that;
+ * other products are computed by tgl_sgemm() and the like. These functions fail if there is no
+ * memory or a matrix is not aligned. Then the next BLAS computes the product: the one that the
+ * program would use without this library. If there is none, aligned copies of the matrices are
  * multiplied, or a plain loop runs.
  */
 #include "blas_shim.h"
@@ -94,7 +94,8 @@ static bool fits_32_bits(const blas_gemm *g)
     return true;
 }
 
-/* Calls the BLAS behind this library in the search order of the loader (RTLD_NEXT). */
+/* Calls the BLAS that follows this library in the search order of the loader (RTLD_NEXT). Returns
+ * false if there is none. */
 static bool multiply_by_next(const blas_gemm *g)
 {
     for (size_t i = 0; i < BLAS_COUNT_OF(functions); i++) {
@@ -109,8 +110,8 @@ static bool multiply_by_next(const blas_gemm *g)
 
 /* ---- The loop -------------------------------------------------------------------------------- */
 
-/* Loads a part (0 real, 1 imaginary) of element `index` of a matrix. Uses memcpy(), because the
- * matrix may be unaligned. */
+/* Loads the real part (part = 0) or the imaginary part (part = 1) of element `index` of a matrix.
+ * Uses memcpy(), because the matrix may be unaligned. */
 static double load(const blas_gemm *g, const void *matrix, int64_t index, int part)
 {
     const size_t size = tgl_type_size(g->type);
@@ -191,7 +192,7 @@ static void multiply_by_loop(const blas_gemm *g)
 
 /* ---- The product ----------------------------------------------------------------------------- */
 
-/* Whether C does not change. The reference BLAS then returns before it accesses a matrix. */
+/* Whether C stays as it is. The reference BLAS then returns before it accesses a matrix. */
 static bool is_nothing_to_do(const blas_gemm *g)
 {
     return g->m == 0 || g->n == 0 ||
@@ -212,9 +213,9 @@ static tgl_status multiply_by_tegula(tgl_device *dev, const blas_gemm *g)
                      g->lda, g->B, g->ldb, beta, g->C, g->ldc, NULL);
 }
 
-/* Computes a product with copies of its unaligned matrices. False: there are none, or there is no
- * memory for the copies; C is unchanged. Not inlined: small products need no room for the copies.
- */
+/* Computes a product with copies of its unaligned matrices. Returns false, with C unchanged, if all
+ * matrices are aligned or there is no memory for the copies. Not inlined, so that other products
+ * reserve no stack for `aligned`. */
 static __attribute__((noinline)) bool multiply_unaligned(const blas_gemm *g, blas_server *server)
 {
     blas_gemm aligned;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Illegal arguments. The handlers xerbla_() and cblas_xerbla() belong to the program or to the BLAS
- * that it uses. They are looked up when they are needed, because a program may load its BLAS later
- * than this library. Without a handler the message of the reference BLAS goes to stderr and the
- * call returns; the reference's own handlers end the program.
+ * Reports illegal arguments. The handlers xerbla_() and cblas_xerbla() belong to the program or to
+ * the BLAS that it uses. They are looked up at each illegal argument, because a program may load
+ * its BLAS later than this library. Without a handler, the message of the reference BLAS goes to
+ * stderr and the call returns, whereas the handlers of the reference BLAS end the program.
  */
 #include "blas_shim.h"
 
@@ -73,9 +73,9 @@ static void call_cblas_handler(const char *routine, int argument, const blas_err
 }
 
 /* Calls the CBLAS error handler. The reference CBLAS converts a row-major call to a column-major
- * one and passes the argument's number in the latter. Its handler converts the number back if the
- * global variable RowMajorStrg is not 0. In a process without this variable, the handler gets the
- * number in the original call. */
+ * one, and passes the argument's number in the column-major call to the handler. The handler
+ * converts the number back if the global variable RowMajorStrg is not 0. In a process without this
+ * variable, the handler gets the number in the original call. */
 void blas_report_cblas(const char *routine, const blas_error *error, bool is_64)
 {
     int *is_row_major = dlsym(RTLD_DEFAULT, "RowMajorStrg");

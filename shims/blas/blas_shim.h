@@ -6,16 +6,18 @@
  *   blas_gemm.c, blas_gemv.c, blas_batch.c   the exported functions: check the arguments and
  *                                            translate them to column-major products
  *   blas_multiply.c                          runs a product: by Tegula, the next BLAS, or a loop
- *   blas_unaligned.c                         matrices that are not aligned
+ *   blas_unaligned.c                         copies matrices that are not aligned
  *   blas_gpu.c                               large products on a GPU
- *   blas_device.c                            the device of the process
- *   blas_threads.c                           the number of threads of the environment
+ *   blas_device.c                            opens the device of the process at the first call
+ *   blas_threads.c                           the number of threads from environment variables
  *   blas_thread_calls.c, openblas_names.c    the number of threads that programs set by calls
- *   blas_trace.c                             a line for each call
+ *   blas_trace.c                             prints a line for each call (TEGULA_BLAS_TRACE=1)
  *   blas_report.c                            calls xerbla_() and cblas_xerbla()
  *
  * BLAS exists with 32-bit and with 64-bit integers. A function with 64-bit integers has a suffix in
- * its name, and so do the xerbla functions that belong to it; is_64 tells which are meant.
+ * its name, such as sgemm_64_(), and reports errors to a handler that also has a suffix. is_64: the
+ * caller called a function with 64-bit integers. A matrix is aligned if its address is a multiple
+ * of the size of a real number of its type: 4 bytes for TGL_F32 and TGL_C64, else 8.
  */
 #ifndef TGL_BLAS_SHIM_H
 #define TGL_BLAS_SHIM_H
@@ -70,7 +72,7 @@ static inline bool blas_is_transposed(tgl_transpose trans)
     return trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
 }
 
-/* Whether alpha is 0, so that A and B are not read. */
+/* Whether alpha is 0. A and B are not read then. */
 static inline bool blas_has_no_alpha(const blas_gemm *g)
 {
     return g->alpha == 0 && g->alpha_imag == 0;
@@ -81,7 +83,7 @@ static inline bool blas_has_beta(const blas_gemm *g)
     return g->beta != 0 || g->beta_imag != 0;
 }
 
-/* Elements of complex types. */
+/* Elements of TGL_C64 and TGL_C128. */
 typedef struct blas_c64 {
     float re, im;
 } blas_c64;
@@ -89,7 +91,8 @@ typedef struct blas_c128 {
     double re, im;
 } blas_c128;
 
-/* The real part (part 0) or the imaginary part (part 1) of a number. */
+/* The real part (part = 0) or the imaginary part (part = 1) of the number at an address. type: that
+ * of the number. */
 static inline double blas_part(tgl_type type, const void *number, int part)
 {
     if (part > 0 && (type == TGL_F32 || type == TGL_F64)) return 0;
@@ -97,7 +100,7 @@ static inline double blas_part(tgl_type type, const void *number, int part)
                                               : ((const double *)number)[part];
 }
 
-/* Initialise the members of a blas_gemm from the arguments of a function with the same names.
+/* These macros initialise members of a blas_gemm from function arguments of the same names.
  *   T    the element type
  *   of   the operator that reads an argument: nothing for a value, * for an address
  *   at   the operator that gives the address of alpha and beta: & for a value, nothing for an
@@ -124,22 +127,22 @@ typedef struct blas_error {
     int value;
 } blas_error;
 
-/* What computed a product. For a batch, the largest value of its products. */
+/* What computed a product. A batch reports the largest value of its products. */
 typedef enum blas_server {
     BLAS_SERVER_NONE = 0, /* nothing: C does not change */
     BLAS_SERVER_TEGULA = 1,
     BLAS_SERVER_GPU = 2,  /* Tegula on the GPU */
     BLAS_SERVER_NEXT = 3, /* the BLAS that the program would use without this library */
-    BLAS_SERVER_LOOP = 4, /* the loop in blas_multiply.c */
+    BLAS_SERVER_LOOP = 4, /* the plain loop in blas_multiply.c */
 } blas_server;
 
-/* Converts the argument for op(X) of Fortran's BLAS ('N', 'T', 'C', also lower case) or of CBLAS;
- * 0: it is illegal. Complex types also accept OpenBLAS's 'R' and 114: conjugated, not
+/* Converts the argument that selects op(X), of Fortran's BLAS ('N', 'T', 'C', also lower case) or
+ * of CBLAS; 0: it is illegal. Complex types also accept OpenBLAS's 'R' and 114: conjugated, not
  * transposed. */
 tgl_transpose blas_transpose_of_letter(tgl_type type, char letter);
 tgl_transpose blas_transpose_of_cblas(tgl_type type, int value);
 
-/* The letter of a transpose, for messages. */
+/* The letter of a transpose in Fortran's BLAS, with OpenBLAS's 'R'. */
 char blas_letter_of(tgl_transpose trans);
 
 /* The number of the first illegal argument of xGEMM, in the order in which the reference BLAS
@@ -154,17 +157,17 @@ bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas
 /* Computes a product with legal arguments. */
 blas_server blas_multiply(const blas_gemm *g);
 
-/* Copies of matrices; NULL: of this one there is none. */
+/* Copies of the matrices of a product; NULL: the matrix has no copy. */
 typedef struct blas_copies {
     char *a, *b, *c;
 } blas_copies;
 
-/* *aligned := the product with aligned copies of the matrices that are not aligned to their element
- * size. Call blas_free_copies() in any case, with is_done = true after the product. Returns false
- * if all are aligned, or if there is no memory for the copies. */
+/* *aligned := the product with aligned copies of the matrices that are not aligned. Returns false
+ * if all matrices are aligned, or if there is no memory for the copies. In both cases, and after
+ * the product, call blas_free_copies(). */
 bool blas_align(const blas_gemm *g, blas_gemm *aligned, blas_copies *copies);
 
-/* Copies the result to C of *g if is_done is set, and frees the copies. */
+/* Frees the copies. is_done: the product has run, and its result is first copied to C of *g. */
 void blas_free_copies(const blas_gemm *g, const blas_copies *copies, bool is_done);
 
 /* The product as a tgl_problem. */
@@ -180,24 +183,24 @@ static inline tgl_problem blas_problem_of(const blas_gemm *g)
 
 /* ---- The GPU --------------------------------------------------------------------------------- */
 
-/* Allows large products to run on this cuda device. cpu: the device for other products; NULL:
- * none. */
+/* Allows large products to run on this cuda device. device: its name, such as "cuda:0". cpu: the
+ * device for other products; NULL: it could not be opened. */
 void blas_gpu_configure(const char *device, const tgl_device *cpu);
 
 /* Whether a product should run on the GPU that blas_gpu_configure() has allowed. */
 bool blas_is_for_gpu(const blas_gemm *g);
 
-/* Computes a product on the GPU. False: it failed, and C is unchanged. Ends the program if C is
- * undefined after a failure. */
+/* Computes a product on the GPU. Returns false if it failed and C is unchanged. Ends the program if
+ * C is undefined after a failure. */
 bool blas_multiply_by_gpu(const blas_gemm *g);
 
 /* ---- Device and tracing ---------------------------------------------------------------------- */
 
-/* State that the first call sets. It is read without a function call, because every call needs it
- * and the smallest products take 30 ns. */
+/* State that the first call sets. The inline functions below read it without a function call: every
+ * product needs it, and the smallest take 30 ns. */
 typedef struct blas_process {
     tgl_device *_Atomic device; /* NULL: not opened yet, or it cannot be opened */
-    bool is_traced, has_gpu;    /* written before `device` */
+    bool is_traced, has_gpu;    /* written before the release store to `device` */
 } blas_process;
 extern blas_process blas_this_process;
 
@@ -216,7 +219,8 @@ static inline bool blas_is_traced(void)
     return blas_this_process.is_traced;
 }
 
-/* Computes a real product on the device. Inlined, so that the members of *g stay in registers. */
+/* Computes a product of TGL_F32 or TGL_F64 on the device. Inlined, so that the members of *g stay
+ * in registers. */
 static inline tgl_status blas_multiply_real(tgl_device *dev, const blas_gemm *g)
 {
     if (g->type == TGL_F32)
@@ -233,24 +237,27 @@ static inline bool blas_wants_gpu(const blas_gemm *g)
     return blas_this_process.has_gpu && blas_is_for_gpu(g);
 }
 
-/* The number of threads of the device. */
 int blas_threads_of(const tgl_device *dev);
 
-/* Sets the device's number of threads as the environment variables of BLAS libraries request. */
+/* Sets the device's number of threads from the environment variables of BLAS libraries, such as
+ * OPENBLAS_NUM_THREADS. */
 void blas_set_default_threads(tgl_device *dev);
 
-/* Prints a line for a call of xGEMM if tracing is on. batch: number of products; 0: not a batch. */
+/* Prints a line for a call of xGEMM if TEGULA_BLAS_TRACE is set. batch: number of products; 0: not
+ * a batch. */
 void blas_trace_gemm(blas_server server, const char *routine, const blas_gemm *g, int64_t batch);
 
-/* Prints a line for a call: a text, and what computed the product. */
+/* Prints a line for a call, even if TEGULA_BLAS_TRACE is not set: the formatted text, then the name
+ * of `server`. */
 void blas_trace(blas_server server, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- Illegal arguments ----------------------------------------------------------------------- */
 
-/* Calls xerbla_(). routine: in capitals, padded to 6 characters: "SGEMM ". */
+/* Reports an illegal argument to xerbla_(). routine: in capitals, padded to 6 characters: "SGEMM ".
+ * argument: its number, from 1. */
 void blas_report(const char *routine, int argument, bool is_64);
 
-/* Calls cblas_xerbla(). */
+/* Reports an illegal argument to cblas_xerbla(). routine: the name of the CBLAS function. */
 void blas_report_cblas(const char *routine, const blas_error *error, bool is_64);
 
 #endif

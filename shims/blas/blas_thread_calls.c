@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The number of threads that a program sets by calls, for itself or through openblas_names.c.
+ * The functions by which a program sets the number of threads. It calls them itself, or through
+ * OpenBLAS's names in openblas_names.c.
  */
 #include "blas_shim.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The number of threads that the environment requests, by the variables of OpenBLAS, MKL and BLIS:
- * programs set it for the BLAS that this library stands for.
+ * programs set them for the BLAS that this library replaces.
  */
 #include "blas_shim.h"
 
@@ -22,9 +22,10 @@ int blas_threads_of(const tgl_device *dev)
     return (int)threads;
 }
 
-/* Sets the device's number of threads to the least number that a variable of a BLAS library gives:
- * a program does not know which BLAS it uses, so it may have set the variable of any of them. If
- * there is none, OMP_NUM_THREADS holds, with which the device was opened. */
+/* Sets the device's number of threads to the smallest number in the variables of BLAS libraries. A
+ * program may not know which BLAS it uses, and may have set the variable of any of them. If none is
+ * set (least = 0), the device gets back the number with which it was opened, that of
+ * OMP_NUM_THREADS. */
 void blas_set_default_threads(tgl_device *dev)
 {
     static const char *const names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",

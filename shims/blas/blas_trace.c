@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines of TEGULA_BLAS_TRACE.
+ * Prints a line for each call if TEGULA_BLAS_TRACE=1.
  */
 #include "blas_shim.h"
 

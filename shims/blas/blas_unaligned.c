@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrices that are not aligned to their element size, as in records of packed structs and mapped
- * files: aligned copies of them.
+ * Makes aligned copies of matrices whose addresses are not multiples of the size of a float or
+ * double, as in packed structs and mapped files.
  */
 #include "blas_shim.h"
 
@@ -19,7 +19,7 @@ static bool is_aligned(const void *memory, size_t number)
     return (uintptr_t)memory % number == 0;
 }
 
-/* A copy of the matrix without padding, which the caller frees; NULL: out of memory. */
+/* Returns a copy of the matrix without padding, which the caller frees; NULL: out of memory. */
 static char *copy_of(const matrix *x, size_t element)
 {
     if (x->columns > 0 && x->rows > SIZE_MAX / element / x->columns) return NULL;
@@ -29,9 +29,10 @@ static char *copy_of(const matrix *x, size_t element)
     return copy;
 }
 
-/* Replaces an operand that is not aligned by a copy. element: bytes of an element. number: required
- * alignment in bytes, that of a real part. *copy: the copy, which the caller frees; NULL: none was
- * needed. False: out of memory. */
+/* Replaces an operand that is not aligned by a copy, without padding, and sets *ld for it.
+ * element: bytes of an element. number: required alignment in bytes, the size of a real number
+ * of the type. *copy: the copy, which the caller frees; NULL: none was needed. Returns false if
+ * out of memory. */
 static bool align(const void **operand, int64_t *ld, int64_t rows, int64_t columns, size_t element,
                   size_t number, char **copy)
 {
@@ -49,8 +50,8 @@ bool blas_align(const blas_gemm *g, blas_gemm *aligned, blas_copies *copies)
 {
     const size_t element = tgl_type_size(g->type);
     const size_t number = blas_is_single(g->type) ? sizeof(float) : sizeof(double);
-    const bool is_read = !blas_has_no_alpha(g) && g->k > 0; /* otherwise A and B may be invalid
-                                                               pointers */
+    /* If A and B are not read, they may be invalid pointers. */
+    const bool is_read = !blas_has_no_alpha(g) && g->k > 0;
     const bool flip_a = blas_is_transposed(g->trans_a), flip_b = blas_is_transposed(g->trans_b);
     const void *C = g->C;
     *aligned = *g;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libopenblas_tegula.so: OpenBLAS's calls for the number of threads. threadpoolctl recognises an
- * OpenBLAS by the name of its file and by these functions. This is therefore a library of its own,
- * which libtegula_blas.so needs, and whose name begins as OpenBLAS's does. Programs that call the
- * functions themselves find these first. They pass the number of threads on to the OpenBLAS that
- * follows in the search order, which computes the products that Tegula does not.
+ * libopenblas_tegula.so: OpenBLAS's functions for the number of threads. The Python package
+ * threadpoolctl recognises an OpenBLAS by these functions and by the beginning of its file name.
+ * They are therefore in a library of their own, which libtegula_blas.so loads as a dependency.
+ * Programs that call the functions themselves find these first. The functions also pass the number
+ * of threads on to the OpenBLAS that follows in the search order: it computes the products that
+ * Tegula does not.
  */
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* libtegula_blas.so has these. */
+/* defined in blas_thread_calls.c, in libtegula_blas.so */
 void tegula_blas_set_num_threads(int threads);
 int tegula_blas_get_num_threads(void);
 

@@ -4,15 +4,15 @@
  *
  *     cc program.c $(pkg-config --cflags --libs tegula_blas) -lblas
  *
- * The library has only a part of BLAS. It therefore stands before a whole BLAS in the link order,
- * which has the other functions. A program that includes the cblas.h of that BLAS does not need
- * this header: the functions are the same. If that header comes first, this one declares nothing.
+ * The library has only a part of BLAS, so a complete BLAS with the other functions stands after it
+ * in the link order. A program that includes the cblas.h of that BLAS does not need this header,
+ * which declares the same functions. If cblas.h is included first, this header declares nothing.
  *
  * The functions are those of BLAS and CBLAS: C := alpha*op(A)*op(B) + beta*C, and y :=
  * alpha*op(A)*x + beta*y. Leading dimensions, strides and increments are in elements. If beta is 0,
- * C and y are not read. The suffix _64 means 64-bit integers. The length of Fortran's strings need
+ * C and y are not read. The suffix _64 means 64-bit integers. The lengths of Fortran's strings need
  * not be passed. Illegal arguments are reported to xerbla_() or cblas_xerbla() of the process. Any
- * number of threads may call.
+ * number of threads may call the functions at the same time.
  */
 #ifndef TEGULA_BLAS_H
 #define TEGULA_BLAS_H
@@ -24,12 +24,12 @@
 extern "C" {
 #endif
 
-/* `layout` and `trans...` of CBLAS. */
+/* Values of the parameters `layout` and `trans...` of CBLAS functions. */
 enum { CblasRowMajor = 101, CblasColMajor = 102 };
 enum { CblasNoTrans = 111, CblasTrans = 112, CblasConjTrans = 113, CblasConjNoTrans = 114 };
 
-/* Declares all functions. x: s or d. T: float or double. F, C_: the suffixes of Fortran's and
- * CBLAS's names. I: the type of integers. */
+/* Declares the functions of one type. x: s or d. T: float or double. F, C_: suffixes of the Fortran
+ * and of the CBLAS names. I: the integer type. */
 #define TGL_BLAS_FUNCTIONS(x, T, F, C_, I)                                                         \
     void x##gemm##F(const char *trans_a, const char *trans_b, const I *m, const I *n, const I *k,  \
                     const T *alpha, const T *A, const I *lda, const T *B, const I *ldb,            \

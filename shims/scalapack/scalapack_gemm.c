@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pdgemm_() and psgemm_() of ScaLAPACK's PBLAS, computed by libtegula_dist. Calls that this library
- * does not support go to the ScaLAPACK that follows in the search order: those with a replicated
- * matrix, with matrices of different grids, and with illegal arguments, which ScaLAPACK reports.
- * All ranks of the grid decide alike, because plans are made by agreement. A failure in the middle
- * of a product ends the program, as errors of BLACS do. TEGULA_SCALAPACK_TRACE=1: rank 0 prints a
- * line for each call.
+ * pdgemm_() and psgemm_() of ScaLAPACK's PBLAS, computed by libtegula_dist. Some calls go to the
+ * ScaLAPACK that follows in the search order: those with a replicated matrix, with matrices of
+ * different grids, and with illegal arguments, which ScaLAPACK reports. All ranks of a grid make
+ * the same choice, because tgl_dist_plan_create() returns the same status on all of them. A failure
+ * in the middle of a product ends the program, as errors of BLACS do. With
+ * TEGULA_SCALAPACK_TRACE=1, rank 0 prints a line for each call.
  */
 #include "scalapack_grid.h"
 
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A matrix argument of PBLAS: the part of the matrix with descriptor `desc` from row i and column j
- * on, counted from 1. */
+/* A matrix argument of PBLAS: the submatrix that begins at row i and column j, counted from 1, of
+ * the matrix with descriptor `desc`. */
 typedef struct given_matrix {
     const int *desc;
     int64_t i, j;
@@ -55,8 +55,9 @@ static void read_descriptor(const int *desc, const scalapack_grid *grid, tgl_dis
                                 .ld = blocks[4]};
 }
 
-/* The layout of a part of a matrix. Returns the address where the part begins in this rank's
- * memory. An invalid part gets the layout size 0, so that the plan is refused on all ranks. */
+/* *layout := the layout of a submatrix of rows x columns elements. Returns the address where the
+ * submatrix begins in this rank's memory. If it is outside the matrix, sets layout->size to 0, so
+ * that tgl_dist_plan_create() fails on all ranks. */
 static const void *read_part(const given_matrix *x, const scalapack_grid *grid, tgl_type type,
                              int64_t rows, int64_t columns, tgl_dist_layout *layout)
 {
@@ -84,8 +85,8 @@ static bool is_replicated(const int *desc)
     return source[0] < 0 || source[1] < 0;
 }
 
-/* Converts a letter for real elements to a transpose. 0: PBLAS has no such letter, and the problem
- * becomes invalid. */
+/* Converts a letter of PBLAS to a transpose; for real elements 'C' is 'T'. An illegal letter gives
+ * 0, with which tgl_dist_plan_create() fails. */
 static tgl_transpose transpose_of(char letter)
 {
     switch (letter) {
@@ -123,7 +124,7 @@ static void end_program(const char *name, tgl_status status)
     abort();
 }
 
-/* Whether all ranks have refused the product. C is then unchanged. */
+/* Whether a run failed on all ranks before it changed C: TGL_BAD_*. */
 static bool is_refused(tgl_status status)
 {
     return strncmp(tgl_status_name(status), "TGL_BAD_", strlen("TGL_BAD_")) == 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The process grids of BLACS. The communicator of a grid is an attribute of the grid's own MPI
- * communicator: blacs_gridexit() frees this, and MPI then closes ours.
+ * The process grids of BLACS. BLACS keeps an MPI communicator for each grid. The libtegula_dist
+ * communicator of the grid is stored as an attribute of that MPI communicator: when
+ * blacs_gridexit() frees it, MPI calls close_dist(), which closes ours.
  *
- * BLACS is looked up at run time: it belongs to the program.
+ * The functions of BLACS are looked up at run time, because BLACS belongs to the program.
  */
 #include "scalapack_grid.h"
 
@@ -17,7 +18,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct {
     tgl_device *dev; /* never closed; NULL: it could not be opened */
     bool has_blacs;
-    int key; /* key of the attribute of BLACS's MPI communicator */
+    int key; /* of the attribute, from MPI_Comm_create_keyval() */
     void (*get)(const int *context, const int *what, int *value);
     void (*grid_info)(const int *context, int *rows, int *columns, int *row, int *column);
 } process;
@@ -41,10 +42,12 @@ static void start(void)
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_dist, &process.key, NULL);
 }
 
-/* A communicator of the grid's ranks, in row-major order of the grid as BLACS arranges them. */
+/* The MPI communicator that BLACS keeps for the grid. MPI_COMM_NULL: there is none, or its ranks
+ * are not those of the grid in row-major order. */
 static MPI_Comm communicator_of(int context, const scalapack_grid *grid)
 {
-    const int context_of_grid = 10; /* SGET_BLACSCONTXT */
+    /* With this value, SGET_BLACSCONTXT, blacs_get() returns the communicator of a grid. */
+    const int context_of_grid = 10;
     int handle, rank, ranks;
     process.get(&context, &context_of_grid, &handle);
     const MPI_Comm comm = MPI_Comm_f2c(handle);
@@ -54,14 +57,14 @@ static MPI_Comm communicator_of(int context, const scalapack_grid *grid)
     return rank == grid->rank && ranks == grid->rows * grid->columns ? comm : MPI_COMM_NULL;
 }
 
-/* Whether all ranks say yes. */
+/* Collective: whether `mine` is true on all ranks. */
 static bool all_of(MPI_Comm comm, bool mine)
 {
     int own = mine, all = 0;
     return MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all != 0;
 }
 
-/* Collective: opens a communicator of libtegula_dist on all ranks; NULL on all ranks if one has no
+/* Collective: opens a libtegula_dist communicator on all ranks; NULL on all ranks if one has no
  * device or no memory. There is no timeout, as in ScaLAPACK: a rank may come late. */
 static tgl_dist *open_dist(MPI_Comm comm)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The process grids of BLACS, and a communicator of libtegula_dist for each.
+ * The process grids of BLACS (the communication library of ScaLAPACK), and a libtegula_dist
+ * communicator for each.
  */
 #ifndef SCALAPACK_GRID_H
 #define SCALAPACK_GRID_H
@@ -14,8 +15,9 @@ typedef struct scalapack_grid {
     tgl_dist *dist;
 } scalapack_grid;
 
-/* The grid of a BLACS context. The first call for a context is collective over the grid. False:
- * this process is not in the grid, or Tegula cannot use the grid. */
+/* *grid := the grid of a BLACS context. The first call for a context is collective over the grid.
+ * grid->dist is closed with the grid, by MPI. Returns false if this process is not in the grid, or
+ * if Tegula cannot use the grid. */
 bool scalapack_grid_of(int context, scalapack_grid *grid);
 
 #endif
