@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the table of a family says about a choice.
- */
+ * Reads the row of a choice in its family's table of configurations. */
 #include "plan/family.h"
 
 const void *tgl_choice_row(const tgl_choice *choice)

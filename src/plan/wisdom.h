@@ -25,8 +25,7 @@
  * The file is $TEGULA_WISDOM, which must be an absolute path; if the variable is empty or "off"
  * there is none. If it is not set, the file is "wisdom" in the folder of the disk cache. The file
  * is read when a device is opened, and again before something is measured. line_file.h says which
- * files are not read. A setuid program uses no wisdom.
- */
+ * files are not read. A setuid program uses no wisdom. */
 #ifndef TGL_WISDOM_H
 #define TGL_WISDOM_H
 
@@ -68,7 +67,7 @@ bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
 /* Lists the lines of kernels for a product on this chip; the caller frees *found. Order: usable
  * lines first; of these, sustained ones (measured at the power limit) before bursts, then faster
  * ones before slower ones. Kernel strings are valid until the wisdom is closed. Returns the number
- * of lines; 0 if memory is exhausted, too. */
+ * of lines; also 0 if memory is exhausted. */
 int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
 
 /* Calls visit() for each product on this chip whose key (tgl_shape_key()) begins with `types`, with
