@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The effort of a plan decides whether candidates are measured before one is chosen.
- * tgl_plan_options.effort sets it, or else the environment variable TEGULA_EFFORT. */
+ * tgl_plan_options.effort sets it, or else the environment variable TEGULA_EFFORT.
+ */
 #ifndef TGL_EFFORT_H
 #define TGL_EFFORT_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions that make plans, find them in the device's cache, and count the references to them. */
+ * Functions that make plans, find them in the device's cache, and count the references to them.
+ */
 #ifndef TGL_HANDLES_H
 #define TGL_HANDLES_H
 

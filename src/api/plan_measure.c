@@ -5,7 +5,8 @@
  * each group the order is that of tgl_planner_promising(). A candidate that is much slower than the
  * best gets one sample. The measurements are bursts: a few milliseconds at the boost clock. With a
  * large budget the fastest candidates, the finalists, are measured again at the power limit
- * ("sustained"), where the clock is lower. */
+ * ("sustained"), where the clock is lower.
+ */
 #include "api/effort.h"
 #include "base/clock.h"
 #include "base/processors.h"
@@ -23,8 +24,8 @@ static const double WARM_UP_SECONDS = 5e-3; /* runs of this duration raise the c
                                                GPU */
 static const double HOPELESS = 1.3;         /* no further samples of a candidate slower than
                                                HOPELESS * the best */
-static const double HOST_SECONDS =
-    10; /* the host may spend up to this many times the budget of GPU time, mostly on compilation */
+/* The host may spend up to this many times the budget of GPU time, mostly on compilation. */
+static const double HOST_SECONDS = 10;
 static const double SUSTAINED_BUDGET = 2;     /* minimum budget, in seconds, to measure at the power
                                                  limit, too */
 static const double SUSTAINED_SECONDS = 0.25; /* time after which the power limit determines the

@@ -15,13 +15,13 @@
 enum { ROUNDS = 9, RUNS_MAX = 256 };
 
 static const double SAMPLE_SECONDS = 2e-3; /* a sample has enough runs to take this long */
-static const double HOPELESS =
-    1.3; /* no further samples of a setting slower than HOPELESS * the best */
+/* No further samples of a setting slower than HOPELESS * the best. */
+static const double HOPELESS = 1.3;
 
 /* A setting, and its plan if no earlier setting has the same plan. */
 typedef struct candidate {
-    tgl_plan
-        *plan;   /* NULL: an earlier candidate has the same plan, or the plan could not be made */
+    /* NULL: an earlier candidate has the same plan, or the plan could not be made. */
+    tgl_plan *plan;
     int first;   /* the index of the first candidate with the same plan; NONE: there is no plan */
     double each; /* seconds of a run; 0: it has not run yet */
     double samples[ROUNDS];

@@ -51,8 +51,8 @@ static __attribute__((noinline)) bool take_conjugates(tgl_order order, tgl_trans
     for (int i = 0; i < 2; i++)
         if (trans[i] < TGL_NO_TRANS || trans[i] > TGL_CONJ_NO_TRANS) return false;
     if (complex == NULL) return true;
-    complex->conj_a =
-        trans[order == TGL_COL_MAJOR] >= TGL_CONJ_TRANS; /* column-major: A and B are exchanged */
+    /* Column-major: A and B are exchanged. */
+    complex->conj_a = trans[order == TGL_COL_MAJOR] >= TGL_CONJ_TRANS;
     complex->conj_b = trans[order != TGL_COL_MAJOR] >= TGL_CONJ_TRANS;
     return true;
 }
@@ -177,8 +177,8 @@ enum {
     SIZE_BEFORE_AMAX = offsetof(tgl_operands, amax_d),
 };
 
-/* Whether the size of *o is that of an earlier version, and the members that this version has added
- * to the first one are 0 or read elsewhere. */
+/* Whether *o has the size of an earlier version, and its member `groups`, if it has one, is NULL.
+ */
 static __attribute__((noinline)) bool has_plain_end_of_earlier(const tgl_operands *o)
 {
     return o->size == SIZE_BEFORE_IMAG || o->size == SIZE_BEFORE_GROUPS ||

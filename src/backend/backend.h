@@ -4,7 +4,8 @@
  * functions) and the backend's state. Two kinds of backends differ in who plans: cuda and sim have
  * a chip (plan/chips.h), for which src/plan/ makes the launch list of a product; the cpu backend
  * has no chip and plans by itself. Functions that several files share have the prefix tgl_ like the
- * public ones, but are hidden in the shared library. */
+ * public ones, but are hidden in the shared library.
+ */
 #ifndef TGL_BACKEND_H
 #define TGL_BACKEND_H
 

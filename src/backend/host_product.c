@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds the address of each tile of a product of matrices in host memory, and the plan that
- * computes the tile. */
+ * computes the tile.
+ */
 #include "backend/host_product.h"
 #include "base/integers.h"
 

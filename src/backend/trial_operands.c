@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Places the operands of a trial in one block of memory (the set), and fills them with random
- * elements. */
+ * elements.
+ */
 #include "backend/trial_operands.h"
 
 #include <math.h>

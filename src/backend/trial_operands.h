@@ -2,7 +2,8 @@
  *
  * The operands on which a trial (backend.h) runs the plans of a product. The set is one block of
  * memory that holds all of them. These functions compute the offset of each operand in the set, and
- * its random elements. */
+ * its random elements.
+ */
 #ifndef TGL_TRIAL_OPERANDS_H
 #define TGL_TRIAL_OPERANDS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps that a complex product adds before and after its real product: see complex.h. */
+ * The steps that a complex product adds before and after its real product: see complex.h.
+ */
 #include "plan/complex.h"
 #include "base/integers.h"
 #include "plan/limits.h"
@@ -20,8 +21,7 @@ enum { THREADS = 256, PER_BLOCK = 4 * THREADS }; /* constants of gemm/complex.cu
 typedef struct expansion {
     tgl_operand operand, array; /* TGL_AT_A and TGL_AT_A_ARRAY, or TGL_AT_B and TGL_AT_B_ARRAY */
     const char *what;
-    int parts; /* macro PARTS of kernels/gemm/complex.cu: how real and imaginary parts are arranged
-                */
+    int parts; /* macro PARTS of kernels/gemm/complex.cu: order of real and imaginary parts */
     bool conj, conj_other;
     int64_t lines, elements; /* complex matrix: number of lines, elements per line */
     int64_t ld, stride;      /* complex matrix: leading dimension and stride, in elements */
@@ -178,8 +178,8 @@ tgl_shape tgl_pairs_shape(const tgl_shape *s)
 static tgl_launch launch_of(const tgl_shape *s, const tgl_kernel *kernel, int64_t blocks,
                             bool has_overlap)
 {
-    const int64_t most = (int64_t)TGL_GRID_X_MAX +
-                         1; /* too many blocks for a grid; tgl_list_check() rejects such a launch */
+    /* Too many blocks for a grid; tgl_list_check() rejects such a launch. */
+    const int64_t most = (int64_t)TGL_GRID_X_MAX + 1;
     return (tgl_launch){
         .kernel = kernel,
         .grid = {(unsigned)tgl_min64(blocks, most), 1, 1},

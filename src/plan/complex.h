@@ -12,7 +12,8 @@
  * The real product has no epilogue. In the following cases it computes only op(A)*op(B), and a last
  * step (the kernel `combine`) applies alpha, beta*C and the epilogue: alpha or beta has an
  * imaginary part or is in device memory; there is a bias or a residual; or D is another matrix than
- * C and beta is not 0. */
+ * C and beta is not 0.
+ */
 #ifndef TGL_COMPLEX_H
 #define TGL_COMPLEX_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the row of a choice in its family's table of configurations. */
+ * Reads the row of a choice in its family's table of configurations.
+ */
 #include "plan/family.h"
 
 const void *tgl_choice_row(const tgl_choice *choice)

@@ -4,7 +4,8 @@
  * together with its host code: the table of configurations (tile sizes and the like), the problems
  * that it supports, the predicted time, and the launches. The planner (planner.c) asks every family
  * for candidates and chooses one of them. The chosen candidate's family then adds its steps to the
- * launch list. */
+ * launch list.
+ */
 #ifndef TGL_FAMILY_H
 #define TGL_FAMILY_H
 
@@ -58,8 +59,8 @@ typedef struct tgl_candidate {
     int64_t workspace_bytes;    /* bytes of workspace, including repacked operands */
     int64_t repacked_bytes;     /* part of workspace_bytes for repacked operands */
     int64_t launches;           /* number of launches for the whole batch */
-    double compute, memory,
-        l2; /* seconds that arithmetic, memory traffic and L2 traffic take, if each ran alone */
+    /* Seconds that arithmetic, memory traffic and L2 traffic take, if each ran alone. */
+    double compute, memory, l2;
     bool is_predicted; /* false: the family does not predict the time of this choice */
 
     double waves;    /* blocks / (blocks that the chip holds at the same time) */

@@ -12,9 +12,9 @@
 /* What a kernel string asks for. */
 typedef struct tgl_request {
     bool is_named; /* choice.family and choice.configuration are set */
-    tgl_choice
-        choice; /* the named configuration with the given options; not used if no kernel is named */
-    int strips; /* -1: the planner chooses; 0: none; 1: required */
+    /* The named configuration with the given options; not used if no kernel is named. */
+    tgl_choice choice;
+    int strips;            /* -1: the planner chooses; 0: none; 1: required */
     int64_t workspace_max; /* in bytes, or TGL_WORKSPACE_DEFAULT */
     tgl_wisdom *wisdom;    /* measured times, which determine the choice unless a kernel is named;
                               NULL: none */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Prepares the launches of a run: chooses the alternative of each step, and copies its arguments
- * with the run's pointers and scalars filled in. */
+ * with the run's pointers and scalars filled in.
+ */
 #include "base/integers.h"
 #include "plan/launch_list.h"
 #include "plan/limits.h"
@@ -224,8 +225,8 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             break;
         case TGL_VALUE_TENSOR_MAP: {
             const tgl_tensor *map = &list->maps[p->index];
-            if (map->is_optional && !begins_aligned(map, run))
-                break; /* the map's bytes stay 0, which tells the kernel that it has no map */
+            /* Without a map its bytes stay 0. The kernel itself tests whether D is aligned. */
+            if (map->is_optional && !begins_aligned(map, run)) break;
             TGL_TRY(encode(context, map, p->index, tensor_address(list, map, run, scratch), to));
             break;
         }

@@ -17,7 +17,8 @@
  * The results of a pre-pass for A or B can be kept for later runs (tgl_operand_prepare()). A run
  * without kept results computes them in a block of memory behind the scratch. A run with kept
  * results needs no such block and skips the pre-pass. A run that prepares an operand takes only
- * launches with the condition TGL_IF_NOT_KEPT. */
+ * launches with the condition TGL_IF_NOT_KEPT.
+ */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
 

@@ -4,7 +4,8 @@
  * measured times are in the wisdom (wisdom.h), a file in which a line has the time of one kernel
  * for one product. A measurement replaces the planner's choice only by a candidate that the planner
  * could have chosen: a kernel string is parsed and checked like one of a caller, and the arithmetic
- * stays the same. */
+ * stays the same.
+ */
 #include "plan/measured_choice.h"
 #include "plan/complex.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Chooses the kernel of a product by measured times, which are stored in the wisdom (wisdom.h),
- * instead of predicted ones. Also lists the candidates that are worth measuring. */
+ * instead of predicted ones. Also lists the candidates that are worth measuring.
+ */
 #ifndef TGL_MEASURED_CHOICE_H
 #define TGL_MEASURED_CHOICE_H
 

@@ -2,7 +2,8 @@
  *
  * Enumerates candidates and chooses one. A candidate is a configuration of a kernel family with its
  * options and its predicted time. Strips are the last rows or columns of D beyond the whole tiles,
- * if launches of their own compute them (family.h). */
+ * if launches of their own compute them (family.h).
+ */
 #include "plan/planner.h"
 #include "base/integers.h"
 #include "plan/complex.h"
@@ -344,8 +345,8 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
 static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
-    bool is_streamed =
-        false; /* a configuration that is made for this few rows or columns supports the product */
+    /* A configuration that is made for this few rows or columns supports the product. */
+    bool is_streamed = false;
     ranking r;
     int best_index = 0;
     tgl_choice choice;

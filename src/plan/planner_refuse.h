@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The error messages of products for which the planner finds no kernel. */
+ * The error messages of products for which the planner finds no kernel.
+ */
 #ifndef TGL_PLANNER_REFUSE_H
 #define TGL_PLANNER_REFUSE_H
 

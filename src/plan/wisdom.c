@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Keeps the lines of the wisdom in memory, in a hash table by product. The file's text is split in
- * place, and stays allocated until the wisdom is closed. */
+ * place, and stays allocated until the wisdom is closed.
+ */
 #include "plan/wisdom.h"
 #include "base/disk_cache.h"
 #include "base/line_file.h"

@@ -25,7 +25,8 @@
  * The file is $TEGULA_WISDOM, which must be an absolute path; if the variable is empty or "off"
  * there is none. If it is not set, the file is "wisdom" in the folder of the disk cache. The file
  * is read when a device is opened, and again before something is measured. line_file.h says which
- * files are not read. A setuid program uses no wisdom. */
+ * files are not read. A setuid program uses no wisdom.
+ */
 #ifndef TGL_WISDOM_H
 #define TGL_WISDOM_H
 

@@ -29,10 +29,9 @@ typedef enum tgl_operand {
     TGL_OPERANDS
 } tgl_operand;
 
-enum {
-    TGL_KEPT_OPERANDS = 2
-}; /* A and B: the operands whose pre-pass, a kernel that converts the operand,
-      tgl_operand_prepare() can run in advance */
+/* A and B: the operands whose pre-pass, a kernel that converts the operand, tgl_operand_prepare()
+ * can run in advance. */
+enum { TGL_KEPT_OPERANDS = 2 };
 
 /* The operands of one run, exchanged as the normalised shape requires. */
 typedef struct tgl_run {

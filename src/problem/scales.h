@@ -2,7 +2,8 @@
  *
  * The scale factors of a problem. A line is a row of op(A) or a column of op(B). Factors per block
  * are for 128 x 128 blocks (TGL_SCALING_BLOCK) or for 128 elements of a line
- * (TGL_SCALING_LINE_128). */
+ * (TGL_SCALING_LINE_128).
+ */
 #ifndef TGL_SCALES_H
 #define TGL_SCALES_H
 
@@ -10,10 +11,8 @@
 
 #include <stdbool.h>
 
-enum {
-    TGL_SCALE_BLOCK = 128 /* size of a block along K, and of a square block along its rows or
-                             columns, in elements */
-};
+/* The size of a block along K, and of a square block along its rows or columns, in elements. */
+enum { TGL_SCALE_BLOCK = 128 };
 
 /* Whether factors are per block. */
 static inline bool tgl_scaling_is_blocked(tgl_scaling scaling)

@@ -58,8 +58,8 @@ typedef struct tgl_shape {
     tgl_scaling scaling_a, scaling_b;
     tgl_scaling scaling_d; /* TGL_SCALING_LINE: a factor per row of D, or per column if `swapped` */
     tgl_type type_scale;
-    int64_t ld_scale_a,
-        ld_scale_b;        /* leading dimensions of scale factors per block, in factors; else 0 */
+    /* Leading dimensions of scale factors per block, in factors; else 0. */
+    int64_t ld_scale_a, ld_scale_b;
     tgl_grouping grouping; /* TGL_GROUPED_ROWS and TGL_GROUPED_MASKED: groups are rows of D, and
                               `swapped` is false */
     tgl_group_form group_form;
