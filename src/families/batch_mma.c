@@ -43,8 +43,9 @@ static const batch_mma_row batch_mma_rows[] = {
 
 enum {
     LINE_BYTES = 128, /* bytes of a line of a K-major operand in shared memory */
-    LARGE = 64,       /* rows, columns: tiles with more are for products with more */
-    SPILL_MAX = 400,  /* bytes of a thread for spilled addresses; the main loop loads few */
+    /* A tile with more rows or columns is only for products with more rows or columns. */
+    LARGE = 64,
+    SPILL_MAX = 400, /* bytes of a thread for spilled addresses; the main loop loads few */
 };
 
 /* blocks: the maximum number of blocks, which share the batch. By default there is one block for
@@ -68,8 +69,9 @@ static int bk_of(const batch_mma_geometry *g)
     return (int)tgl_min64(g->row->bk, LINE_BYTES / g->size);
 }
 
-/* Whether an operand is aligned to 2 bytes only, so that it needs raw lines
- * (kernels/lib/raw_copies.h): cp.async copies at least 4 bytes. */
+/* Whether an operand is aligned to 2 bytes only, so that cp.async, which copies at least 4 bytes,
+ * cannot copy its lines exactly. The kernel then copies raw lines (kernels/lib/raw_copies.h): a
+ * line with the bytes around it. */
 static bool is_odd(const batch_mma_geometry *g, int vec_a, int vec_b)
 {
     return g->size * tgl_min64(vec_a, vec_b) < 4;
@@ -140,9 +142,10 @@ enum {
     TILE_CYCLES = 1000,       /* minimum cycles of a tile of K */
     WARP_CYCLES = 100,        /* cycles of an SM per warp and tile of K, if m or n is above 64 */
     ODD_WARP_CYCLES = 320,    /* WARP_CYCLES with odd operands, for all D */
-    COPY_4_BYTES_A_CLOCK = 12 /* operands that are copied by 4 bytes, and their fragments */
+    COPY_4_BYTES_A_CLOCK = 12 /* bytes per clock of an SM: operands that are copied 4 bytes at a
+                                 time, with the reads of their fragments */
 };
-/* Cycles of an SM per result and per byte of an element. Results of a tile that are outside of D
+/* Cycles of an SM per result of a tile, for each byte of an element of A. Results outside of D
  * count half. */
 static const double RESULT_CYCLES = 0.13;
 /* Factors on RESULT_CYCLES if rows of D are unaligned, for 16-bit results and for others. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a production family describes its launch: what gemm_launch.h predicts and adds to the list.
+ * tgl_gemm_step, with which a production family (any but the ladder) describes its launch. From it
+ * gemm_launch.c predicts the occupancy and makes the step of the launch list.
  */
 #ifndef TGL_GEMM_STEP_H
 #define TGL_GEMM_STEP_H
@@ -42,8 +43,9 @@ typedef struct tgl_gemm_step {
     const tgl_tensor *maps;
     int map_count; /* 0, 2 or 3 */
     bool keeps_operands;
-    /* NULL, or the two operands whose panels args.left_tables and right_tables point to. An earlier
-     * step computes the panels. scratch_bytes and counter_bytes are then 0. */
+    /* For the family accurate: the two operands whose tables (panels, decompose.h) args.left_tables
+     * and right_tables point to. An earlier step computes the tables. NULL for other families.
+     * scratch_bytes and counter_bytes are then 0. */
     const struct tgl_decompose *tables;
 
     int group_tile; /* grouped products (groups.h): rows of D of a tile */

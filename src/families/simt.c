@@ -52,7 +52,7 @@ static const simt_row simt_rows[] = {
 };
 // clang-format on
 
-/* When the main loop issues copies and loads: see simt_schedules.inc. */
+/* A schedule determines when the main loop issues copies and loads: see simt_schedules.inc. */
 typedef struct simt_schedule {
     const char *name, *layout;
     int width;

@@ -13,7 +13,8 @@
 enum {
     LOOP_INSTRUCTIONS = 33, /* instructions of a thread per tile: barriers, stages, addresses */
     COPY_INSTRUCTIONS = 8,  /* a copy takes as long as this many instructions */
-    LATENCY_CYCLES = 4,     /* cycles of a shared load until its use, for other FFMAs to hide */
+    /* Cycles from a load from shared memory to its use, which other FFMAs must hide. */
+    LATENCY_CYCLES = 4,
     TILE_CYCLES = 4000, /* cycles of a tile before its first and after its last FFMA, no stores */
     STORE_BYTES_A_CLOCK = 32, /* rate of stores of D as float4 */
     LINE_BYTES_A_CLOCK = 11,  /* rate of stores of D in unaligned rows */
@@ -26,7 +27,8 @@ enum {
     CLUSTER_CYCLES = 165,      /* cycles for each slice of each block of the cluster */
 };
 static const double SHARED_COST = 0.18; /* issue cycles per wavefront of a shared load */
-static const double TILES_SHARE = 0.85; /* fraction of the copy rate that blocks of tiles reach */
+/* Fraction of the copy rate that the loads of A and B reach. */
+static const double TILES_SHARE = 0.85;
 
 /* The fraction of issue slots that are FFMAs in the main loop. */
 static double issue_share(const simt_geometry *g)

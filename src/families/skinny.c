@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/skinny.cu: products with at most 16 rows or columns. Their time is the time to read the big
- * operand, A or B, once. A block takes units of work: tiles of D, or splits of tiles over K.
+ * operand, A or B, once. A block takes units of work: tiles of D, or splits of tiles over K. Its
+ * main loop advances in steps along K. In each step a thread multiplies UNROLL groups of K: 16
+ * bytes of a K-major big operand, or 4 rows of an MN-major one.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -90,7 +92,7 @@ static int skinny_pack_of(const skinny_geometry *g)
     return 16 / g->size;
 }
 
-/* K of a group: what a thread multiplies at once. */
+/* K of a group, in elements. */
 static int group_of(const skinny_geometry *g)
 {
     return g->k_major ? skinny_pack_of(g) : 4;

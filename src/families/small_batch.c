@@ -134,7 +134,8 @@ static void small_batch_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const double active = c->blocks < slots ? c->blocks : slots;
     const double busy = active < chip->sms ? active / chip->sms : 1;
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    const int64_t turns = tgl_ceil_div(s->batch, g->step.blocks * t->per_block); /* of a block */
+    /* Products that a block computes one after the other. */
+    const int64_t turns = tgl_ceil_div(s->batch, g->step.blocks * t->per_block);
     const int64_t tiles = tgl_ceil_div(s->k, t->bk), quads = tgl_ceil_div(s->k, 4);
     const double depth = (double)(tiles * t->bk);
     const double ffmas = (double)(t->bm * t->bn) * 4 * (double)quads;
