@@ -71,7 +71,7 @@ typedef struct accurate_geometry {
     int64_t units;         /* tiles of all problems of the batch */
     int64_t chunk, chunks; /* columns of D in a chunk; number of chunks */
     tgl_decompose operands[2];
-    tgl_gemm_step step; /* without tensor maps */
+    tgl_gemm_step step; /* accurate_launch() adds the tensor maps */
 } accurate_geometry;
 
 enum {
@@ -188,7 +188,7 @@ enum {
         3100, /* cycles of a tile before its first wgmma and after its last one, without stores */
     STORE_BYTES_A_CLOCK = 7, /* bytes of sums that an SM unscales and stores per clock */
 };
-static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate */
+static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate that the kernel reaches */
 
 /* Factor on the time of the main loops: long kernels reach the power limit, which lowers the clock.
  * seconds: time of the main loops at full clock. */
@@ -217,7 +217,8 @@ static void accurate_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const double tail = UNIT_CYCLES + 4.0 * t->bm * t->bn / STORE_BYTES_A_CLOCK;
     const double least = depth * least_cycles(chip, t) / t->share;
     const double all = tgl_larger(units, chip->sms);
-    const double busy = all / chip->sms * depth * least_cycles(chip, t) / clock; /* seconds */
+    /* Seconds of arithmetic per SM at full clock. */
+    const double busy = all / chip->sms * depth * least_cycles(chip, t) / clock;
     const double cycles = waves * (least * accurate_slowed(busy) + tail);
     const double start = tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_BOTH) +
                          (chunks - 1) * tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_B);

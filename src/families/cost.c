@@ -14,8 +14,9 @@ enum {
     SHARED_RESERVED = 1024, /* bytes of shared memory that the system takes for each block: CUDA
                                programming guide, compute capability 8.0 and later */
 };
-static const double MEMORY_LATENCY = 1000e-9; /* seconds that loads in flight must cover */
-static const double STREAM_SHARE = 1.10;      /* rate of only reading memory / rate of a copy */
+/* Latency of memory in seconds, which loads in flight must cover. */
+static const double MEMORY_LATENCY = 1000e-9;
+static const double STREAM_SHARE = 1.10; /* rate of only reading memory / rate of a copy */
 
 const char tgl_grid_too_large[] = "its grid would be too large";
 

@@ -13,7 +13,7 @@
 typedef struct tgl_decompose {
     tgl_operand operand;   /* TGL_AT_A or TGL_AT_B */
     bool transposes;       /* lines are columns in memory */
-    int pairs;             /* as in tgl_shape */
+    int pairs;             /* pairs_b of tgl_shape; 0 for A */
     int64_t offset;        /* elements from the operand's beginning to its part */
     int64_t lines, length; /* lines of one matrix; elements of a line */
     int64_t ld, stride;    /* strides of the operand, in elements */

@@ -24,8 +24,9 @@ typedef struct dmma_row {
                        the constants below */
 } dmma_row;
 
-/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Rows with slices (_s2) are
- * for one block per SM: the slices give each warp scheduler one or two warps. */
+/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Configurations with slices
+ * (_s2) are for launches with one block per SM: the slices give each warp scheduler one or two
+ * warps. */
 // clang-format off
 static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},

@@ -34,7 +34,8 @@ typedef struct tgl_gemm_step {
     bool has_whole_grid;   /* it is persistent, but a device must not reduce gridDim.x */
     int64_t scratch_bytes; /* bytes of workspace for partial sums */
     int64_t counter_bytes; /* bytes of workspace for the counters of split tiles */
-    struct tgl_gemm_args args; /* raster, tiles_whole, splits, cluster, k_chunk, small_k_major */
+    /* The family sets raster, tiles_whole, splits, cluster, k_chunk and small_k_major. */
+    struct tgl_gemm_args args;
 
     /* Tensor maps of A and B, and of D if the kernel stores by TMA. They are passed to the kernel
      * after args. A map whose base is TGL_VALUE_SCRATCH describes a copy of the operand in the
@@ -54,7 +55,7 @@ typedef struct tgl_gemm_step {
     int64_t groups_at; /* offset of the table of groups in the scratch */
     const tgl_partition *of;
     const tgl_kernel *aligned, *unaligned; /* unaligned NULL: `aligned` takes all matrices */
-    int64_t scratch_at, counters_at;       /* offsets in the workspace */
+    int64_t scratch_at, counters_at;       /* offsets in the scratch and in the counters */
 } tgl_gemm_step;
 
 #endif

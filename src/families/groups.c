@@ -14,7 +14,7 @@ _Static_assert((int)TGL_GROUPS_ROWS == (int)TGL_GROUPED_ROWS &&
                    (int)TGL_GROUPS_MASKED == (int)TGL_GROUPED_MASKED,
                "the kernels have the values of tgl_grouping");
 
-enum { THREADS = 256 /* of gemm/groups.cu */ };
+enum { THREADS = 256 /* block size of gemm/groups.cu */ };
 
 tgl_shape tgl_groups_part_shape(const tgl_partition *of)
 {

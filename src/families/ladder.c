@@ -124,7 +124,7 @@ static void ladder_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candida
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-/* All rungs accept untransposed operands. */
+/* Rungs accept only untransposed operands. */
 static bool ladder_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     const ladder_chapter own = ladder_rows[index].chapter;

@@ -15,8 +15,8 @@
  *
  * Warp tiles of 64 x 64 (f64: 64 x 32) need the fewest loads per mma.sync. Smaller ones leave room
  * for more warps. Stages of up to 96 KB fit the chips with 100 KB of shared memory. A name has the
- * tile with BK in bytes. _w4: 4 warps, if two rows have the same tile. _s2: 2 slices. f64: for
- * f64. */
+ * tile with BK in bytes. _w4: 4 warps, if two rows have the same tile. _s2: 2 slices, which are
+ * groups of warps that share the K of a tile. f64: for f64. */
 // clang-format off
 static const mma_row mma_rows[] = {
     {"mma_128x256x64",          128, 256,  64, 64, 64, 4, 1, 2, false, 255},
@@ -170,7 +170,7 @@ static double mma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const 
     enum { ANY_RESIDENT = 1 };
     mma_geometry g;
     mma_bound bound;
-    if (mma_make_geometry(s, choice, &g) != NULL) return 0; /* predict() says why */
+    if (mma_make_geometry(s, choice, &g) != NULL) return 0; /* predict() gives the reason */
     tgl_mma_bound_start(chip, s, &g, ANY_RESIDENT, &bound);
     return tgl_mma_least_of_all(&bound);
 }

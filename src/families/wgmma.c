@@ -151,8 +151,8 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int
     };
 }
 
-/* The macro D_WORD of the kernel: the largest word (16, 8 or 4 bytes) at whose multiples all rows
- * of D begin if D itself does. It matters only for 16-bit results. */
+/* The macro D_WORD of the kernel: 16, 8 or 4 bytes. If D begins at a multiple of this size, so do
+ * all its rows. It matters only for 16-bit results. */
 static int word_of_d(const tgl_shape *s)
 {
     const int64_t stride = s->batch > 1 ? s->stride_d : 0;

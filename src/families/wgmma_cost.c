@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { SECTOR_BYTES = 32 /* of L2 */ };
+enum { SECTOR_BYTES = 32 /* a sector is the unit of reads from L2 */ };
 
 /* Constants of the cost model, fitted to 8,600 times on an H200: 290 products of bf16, f16 and TF32
  * with about 25 kernels each, and the shapes of bench/suites. In geometric mean, the kernels that
@@ -38,7 +38,8 @@ enum {
     LEFT_START_CYCLES = 615,     /* additional cycles if left tiles go through registers */
     LEFT_CYCLES = 44,            /* additional cycles of a step of K with such left tiles */
 };
-/* Factor on the cycles of a tile (main loop + tail) if consumers alternate. */
+/* Factor on the cycles of a tile (main loop + tail) if consumers alternate: each has tiles of its
+ * own, and one multiplies while another stores. */
 static const double TURN = 1.10;
 static const double EXCHANGED_STORES = 0.85; /* factor on the rates of stores in tiles of D^T */
 /* Additional time to copy a line of 64 bytes instead of 128. */
@@ -149,7 +150,7 @@ static double all_steps(const wgmma_geometry *g)
 }
 
 /* Factor on the time of arithmetic: long kernels reach the power limit, which lowers the clock.
- * busy: fraction of the SMs that work; cycles: of each of them. */
+ * busy: fraction of the SMs that work; cycles: arithmetic of each of these SMs at full clock. */
 static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
 {
     static const double MOST = 0.21; /* maximum additional time; half of it after HALF_SECONDS */
@@ -403,11 +404,11 @@ double tgl_wgmma_least_of_splits(wgmma_bound *b, int splits)
                       b->tiles * (double)g->depth);
 }
 
-/* ---- Lower bounds ---------------------------------------------------------------------------- */
+/* ---- The bound of all choices ---------------------------------------------------------------- */
 
 /* The smaller of two bounds. Whole tiles: a block has all of K. Split tiles: at best all SMs have
  * the same number of steps, and clusters of two blocks add the sums of each tile. In both cases
- * clusters share the requests of copies. */
+ * requests to L2 are not counted, because clusters may share them. */
 double tgl_wgmma_least_of_all(const wgmma_bound *b)
 {
     const wgmma_geometry *g = &b->g;

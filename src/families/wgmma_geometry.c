@@ -16,7 +16,10 @@
  * With OTHERS 40 instead of 56 NVRTC 13.0 spilled some. */
 bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
 {
-    enum { LOADED = 2 * 16 /* two stages, 64 rows */, OTHERS = 56 };
+    enum {
+        LOADED = 2 * 16, /* registers of the left fragments: two stages, 64 rows */
+        OTHERS = 56
+    };
     static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* as in gemm/wgmma.cu */
     const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
     const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : t->registers;
@@ -56,7 +59,7 @@ static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
     const int64_t lines_of_x = x->along_k ? x->edge : x->k;
     if (wgmma_is_k_major_only(s) && !x->along_k && !in_registers) return x->k == 0;
-    if (x->k == 0) return true; /* it is not read */
+    if (x->k == 0) return true; /* the kernel does not read it */
     if (s->unaligned) return false;
     return (lines_of_x == 1 || x->ld * size % TGL_MAP_ALIGNMENT == 0) &&
            (x->count == 1 || x->stride * size % TGL_MAP_ALIGNMENT == 0);
@@ -69,7 +72,7 @@ static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers
 static bool should_be_k_major(const wgmma_side *x, int64_t other_edge)
 {
     enum {
-        SHORT = 16,     /* elements: a sector of L2 */
+        SHORT = 16,     /* elements of 16 bits in a sector of L2 (32 bytes) */
         LARGE = 1 << 26 /* elements of the other operand */
     };
     const bool is_large = (double)x->k * (double)other_edge >= LARGE;
@@ -156,7 +159,7 @@ static int results_bytes(const wgmma_geometry *g)
 /* Bytes of struct wgmma_shared of the kernel. */
 static int wgmma_shared_bytes(const wgmma_geometry *g)
 {
-    enum { BARRIER = 8 }; /* bytes */
+    enum { BARRIER = 8 }; /* bytes of an mbarrier */
     const wgmma_row *t = g->row;
     return g->stages * ((t->bm + t->bn) * WGMMA_LINE_BYTES + 2 * BARRIER) +
            t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
@@ -184,8 +187,9 @@ static void wgmma_split(const tgl_choice *choice, wgmma_geometry *g)
 static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
                                  const wgmma_geometry *g)
 {
-    enum { PART_MIN = 16, PART = 32 }; /* columns that each block stores, if they share a tile */
-    enum { SWIZZLE_LINES = 8 };        /* the swizzle of a tile repeats after 8 lines */
+    /* Columns that each block stores, if the blocks of a cluster share a tile. */
+    enum { PART_MIN = 16, PART = 32 };
+    enum { SWIZZLE_LINES = 8 }; /* the swizzle of a tile repeats after 8 lines */
     const wgmma_row *t = g->row;
     const int64_t splits = tgl_option(choice, WGMMA_SPLITS, 1);
     if (g->cluster_rows < 1 || g->cluster_rows > WGMMA_CLUSTER_MAX || g->cluster_columns < 1 ||

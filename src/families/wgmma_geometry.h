@@ -51,7 +51,7 @@ typedef struct wgmma_side {
     bool along_k;       /* K-major in memory */
     int64_t edge, k;    /* rows or columns of the part of D; K */
     int64_t ld, stride; /* strides between lines and between matrices, in elements */
-    int64_t offset;     /* elements from the beginning to the part */
+    int64_t offset;     /* elements from the operand's beginning to the part */
     int64_t count;      /* matrices of the batch; 1 if all problems share one */
     bool is_direct;     /* TMA reads it as it lies; else it is repacked */
     bool is_k_major;    /* K-major in shared memory */
@@ -76,7 +76,7 @@ typedef struct wgmma_geometry {
     tgl_repack repacks[2];
     int repack_count;
     int64_t repacked_bytes;
-    tgl_gemm_step step; /* without tensor maps */
+    tgl_gemm_step step; /* wgmma_launch() adds the tensor maps */
 } wgmma_geometry;
 
 static inline bool wgmma_is_tf32(const tgl_shape *s)
@@ -190,7 +190,7 @@ typedef struct wgmma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
     wgmma_geometry g;   /* geometry with the options of the last choice */
-    bool stores_by_tma; /* unless blocks of a cluster share a tile */
+    bool stores_by_tma; /* D is stored by TMA, unless the blocks of a cluster share a tile */
     wgmma_copies left, right;
     wgmma_traffic traffic;
     double tiles;   /* tiles of D or D^T in the batch */
