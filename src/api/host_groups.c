@@ -83,7 +83,7 @@ static tgl_run run_of_group(const tgl_shape *s, const tgl_run *run, const host_g
          g->index * e->stride_residual + row * e->ld_residual);
     own.at[TGL_AT_GROUPS] = NULL;
     own.workspace = NULL;
-    if (is_of_depth(s) && g->size == 0) { /* D := beta*C */
+    if (is_of_depth(s) && g->size == 0) { /* a group without product: D := beta*C */
         own.has_product = false;
         own.alpha = own.alpha_imag = 0;
         own.at[TGL_AT_A] = own.at[TGL_AT_B] = NULL;

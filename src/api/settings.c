@@ -24,7 +24,7 @@ typedef struct setting_list {
     int count;
 } setting_list;
 
-/* What the wisdom says about a product. */
+/* The usable lines of the wisdom for one product, and the setting that they suggest. */
 typedef struct consulted {
     int chosen;          /* the index of the chosen setting; NONE: no usable line */
     tgl_measured line;   /* the line of the chosen setting */
@@ -94,7 +94,7 @@ static void consult(const tgl_device *dev, const tgl_shape *shape, consulted *sa
 typedef struct means {
     setting_list list;
     double log_gain[TGL_SETTINGS_MAX]; /* sums of log(time of the planner's choice / time) */
-    int products[TGL_SETTINGS_MAX];    /* terms of the sums */
+    int products[TGL_SETTINGS_MAX];    /* number of terms of each sum */
 } means;
 
 static void add_product(const tgl_measured *lines, int count, void *context)

@@ -35,7 +35,7 @@ typedef struct measuring {
     const tgl_shape *shape;
     const tgl_plan_options *options;
     tgl_trial *trial;
-    double budget, used; /* seconds */
+    double budget, used; /* limit of the measuring time, and time used so far, in seconds */
     double best;         /* the least sample so far; INFINITY: none */
     tgl_setting settings[TGL_SETTINGS_MAX];
     candidate candidates[TGL_SETTINGS_MAX];

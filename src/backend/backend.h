@@ -124,8 +124,8 @@ typedef struct tgl_backend {
     /* Computes a product without a plan, if it is so small that finding a plan would take longer.
      * False: nothing was computed. NULL: not supported. */
     bool (*run_small)(const tgl_device *dev, const tgl_small_product *product);
-    tgl_status (*counters)(const tgl_plan *plan,
-                           tgl_counters *counters); /* NULL: the device does not count */
+    /* NULL: the device does not count memory accesses. */
+    tgl_status (*counters)(const tgl_plan *plan, tgl_counters *counters);
 
     /* Writes text of tgl_plan_explain(). Without a chip it writes the whole text; with a chip only
      * the part about the device. */

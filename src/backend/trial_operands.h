@@ -14,12 +14,12 @@ enum { TGL_TRIAL_DRAWN_BYTES = 4 << 20 };
 
 /* The place of an operand in the set. */
 typedef struct tgl_trial_operand {
-    size_t offset, bytes; /* bytes 0: the product does not have it */
+    size_t offset, bytes; /* bytes is 0 if the product does not have the operand */
     tgl_type type;
 } tgl_trial_operand;
 
 typedef struct tgl_trial_set {
-    tgl_trial_operand operands[TGL_OPERANDS]; /* by tgl_operand */
+    tgl_trial_operand operands[TGL_OPERANDS]; /* indexed by tgl_operand */
     size_t bytes;                             /* size of the whole set */
     size_t gaps; /* bytes between the rows and between the matrices of A, B, C and D */
 } tgl_trial_set;

@@ -42,10 +42,10 @@ typedef enum tgl_value {
                                 product, this and the other scalars are those of the real product
                                 (complex.h) */
     TGL_VALUE_BETA_F32,      /* float: beta */
-    TGL_VALUE_ALPHA_F64,     /* double */
-    TGL_VALUE_BETA_F64,      /* double */
-    TGL_VALUE_ALPHA_I32,     /* int32_t */
-    TGL_VALUE_BETA_I32,      /* int32_t */
+    TGL_VALUE_ALPHA_F64,     /* double: alpha */
+    TGL_VALUE_BETA_F64,      /* double: beta */
+    TGL_VALUE_ALPHA_I32,     /* int32_t: alpha */
+    TGL_VALUE_BETA_I32,      /* int32_t: beta */
     TGL_VALUE_COMPLEX_ALPHA, /* two doubles: run.alpha, run.alpha_imag */
     TGL_VALUE_COMPLEX_BETA,  /* two doubles: run.beta, run.beta_imag */
     TGL_VALUE_SAVED_C,       /* pointer: copy of C in the run's scratch; NULL if the run makes
@@ -122,11 +122,11 @@ typedef enum tgl_condition_kind {
 typedef struct tgl_condition {
     tgl_condition_kind kind;
     tgl_operand operand;
-    int alignment;    /* bytes */
+    int alignment;    /* in bytes */
     int64_t offset;   /* byte offset from the operand's address */
     bool is_in_block; /* ALIGNED, MISALIGNED: the launch reads the result of the operand's pre-pass,
                          which is always aligned (TGL_VALUE_KEPT) */
-    tgl_combining combining; /* COMBINED */
+    tgl_combining combining; /* for TGL_IF_COMBINED */
 } tgl_condition;
 
 enum { TGL_CONDITIONS_MAX = 4 };
@@ -169,8 +169,8 @@ typedef struct tgl_launch {
     bool is_persistent;
     bool may_overlap; /* its blocks may start early in any number: tgl_family.may_overlap */
     tgl_ordering order;
-    int flag; /* index in list.flags; the kernel returns at once if the flag is not set, but still
-                 waits for earlier launches (TGL_WAITS). -1: it always runs */
+    int flag; /* index in list.flags (tgl_flag); the kernel returns at once if the flag is not set,
+                 but still waits for earlier launches (TGL_WAITS). -1: it always runs */
     tgl_rectangle part; /* the part of D that it writes; m == 0: it writes only workspace */
 
     /* For a batch larger than a grid, the launch is repeated `repeats` times, with `count` products

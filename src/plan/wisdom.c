@@ -42,7 +42,7 @@ typedef struct chunk {
 
 struct tgl_wisdom {
     pid_t process;         /* the process that has opened the wisdom */
-    atomic_int line_count; /* count, for readers without the lock */
+    atomic_int line_count; /* copy of `count` for readers that do not hold the lock */
     pthread_mutex_t lock;  /* protects all members below */
     tgl_line_file file;
     const char *off; /* why there is no file, a static text; NULL: there may be one */

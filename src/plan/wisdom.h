@@ -13,6 +13,7 @@
  *   product        tgl_shape_key()
  *   kernel         a kernel string
  *   us, spread     the median of the samples in microseconds; (largest - smallest)/median in %
+ *   samples        number of samples
  *   mode           burst: at the clock of a few milliseconds of work; sustained: at the power limit
  *
  * A line whose kernel is "peer" has the time of another library, such as cuBLAS.
