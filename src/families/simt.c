@@ -125,7 +125,8 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
     const simt_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const int vec_d = is_unaligned ? 1 : tgl_store_width(s);
-    /* The kernel's macro INSIDE changes only narrow copies of operands that are not K-major. */
+    /* The macro INSIDE says that D is at least as large as a tile. It changes only narrow copies of
+     * MN-major operands. */
     const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
