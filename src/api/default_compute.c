@@ -26,7 +26,8 @@ tgl_status tgl_compute_of_environment(tgl_compute *compute)
 
 tgl_compute tgl_compute_for(tgl_compute asked, const tgl_chip *chip)
 {
-    /* The compute capability of the chips on which the accuracy of ACCURATE was measured. */
+    /* The compute capability, times 10, of the chips on which the accuracy of ACCURATE was
+     * measured. */
     enum { MEASURED = 90 };
     if (asked != TGL_COMPUTE_DEFAULT || chip == NULL) return asked;
     return chip->capability == MEASURED ? TGL_COMPUTE_ACCURATE : TGL_COMPUTE_IEEE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The effort of a plan: an option, or what the environment says. Measuring candidates.
+ * The effort of a plan decides whether candidates are measured before one is chosen.
+ * tgl_plan_options.effort sets it, or else the environment variable TEGULA_EFFORT.
  */
 #ifndef TGL_EFFORT_H
 #define TGL_EFFORT_H
@@ -16,27 +17,26 @@ tgl_status tgl_effort_of_environment(tgl_device *dev);
 tgl_status tgl_effort_check(const tgl_plan_options *options);
 
 /* Whether a plan with these options measures the product: the effort is TGL_EFFORT_MEASURE, the
- * kernel is not chosen by the caller, and the device can measure such products now. *budget := the
- * seconds for it. */
+ * caller names no kernel, and the device can measure such products now. *budget := the limit of the
+ * measuring time in seconds. */
 bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,
                          double *budget);
 
 /* Locks dev->measuring, which a thread holds while it measures a product. Waits for at most
- * `seconds` and one more. False: another thread measures for longer, or it has left its product by
- * longjmp(), or it was not copied by fork(). If the calling thread itself has left a product, it
- * still holds the lock, and the result is true. */
+ * `seconds` + 1. False: another thread holds the lock for longer. It measures for so long, or a
+ * signal handler has left its measurement by longjmp(), or it exists only in the parent of a
+ * fork(). If the calling thread itself has left a measurement, it still holds the lock, and the
+ * result is true. */
 bool tgl_effort_lock(tgl_device *dev, double seconds);
 
 /* Sets the samples, the seconds and the spread of a line from `count` samples in seconds, at least
- * one; sorts them. The time is the median, of an even number the lower one of the two in the
- * middle: of two samples not the first one in cold caches. */
+ * one; sorts them. The time is the median. Of an even number it is the lower one of the two in the
+ * middle, because the first of two samples is slow from cold caches. */
 void tgl_effort_summarise(double *samples, int count, tgl_measured *line);
 
 /* On a device with a chip: measures candidates for the product and adds their times to dev->wisdom
- * (plan/wisdom.h), if the effort is TGL_EFFORT_MEASURE, the planner's choice is not among the
- * measured candidates yet, and nothing prevents it. A failure is no error: the planner then chooses
- * without these measurements.
- */
+ * (plan/wisdom.h), if tgl_effort_measures(), and the planner's choice was not measured before. A
+ * failure is no error: the planner then chooses without these measurements. */
 void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
                       const tgl_plan_options *options);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making plans, and the references that keep them.
+ * Functions that make plans, find them in the device's cache, and count the references to them.
  */
 #ifndef TGL_HANDLES_H
 #define TGL_HANDLES_H
@@ -36,7 +36,8 @@ void tgl_plan_release(tgl_plan *plan);
  * failure. */
 tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, tgl_plan **plan);
 
-/* The same, but measures nothing: for parts of a product, whose sizes may differ in each run. */
+/* As tgl_plan_find(), but measures nothing. For parts of a product whose sizes may differ in each
+ * run, such as groups. */
 tgl_status tgl_plan_find_estimate(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan);
 
 /* Returns an error for features that only plans support: scalars in device memory, D other than

@@ -66,7 +66,7 @@ static void move(tgl_run *run, tgl_operand operand, tgl_type type, int64_t eleme
     if (at != NULL) run->at[operand] = at + elements * (int64_t)tgl_type_size(type);
 }
 
-/* The run of a group. */
+/* The operands of the run that computes one group. */
 static tgl_run run_of_group(const tgl_shape *s, const tgl_run *run, const host_group *g)
 {
     const tgl_shape_epilogue *e = &s->epilogue;
@@ -83,7 +83,7 @@ static tgl_run run_of_group(const tgl_shape *s, const tgl_run *run, const host_g
          g->index * e->stride_residual + row * e->ld_residual);
     own.at[TGL_AT_GROUPS] = NULL;
     own.workspace = NULL;
-    if (is_of_depth(s) && g->size == 0) { /* D := beta*C */
+    if (is_of_depth(s) && g->size == 0) { /* a group without product: D := beta*C */
         own.has_product = false;
         own.alpha = own.alpha_imag = 0;
         own.at[TGL_AT_A] = own.at[TGL_AT_B] = NULL;

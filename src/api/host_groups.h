@@ -15,10 +15,12 @@ static inline bool tgl_host_has_groups(const tgl_plan *plan)
            !tgl_shape_is_empty(&plan->shape);
 }
 
-/* Completes the plan. Returns an error if the device cannot compute the products of the groups. */
+/* Sets plan->kernel to the kernel for a group of average size. Returns an error if the device
+ * cannot compute the products of the groups. */
 tgl_status tgl_host_groups_prepare(tgl_plan *plan);
 
-/* Returns TGL_BAD_GROUPS, with nothing computed, if a group's size is impossible. */
+/* Runs the product of each group and waits. Returns TGL_BAD_GROUPS, with nothing computed, if a
+ * group has a negative size or exceeds m or k. */
 tgl_status tgl_host_groups_run(const tgl_plan *plan, const tgl_run *run);
 
 #endif

@@ -181,7 +181,7 @@ tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const
     return tgl_plan_run_operands(plan, &operands, stream);
 }
 
-/* ---- What a plan says of itself -------------------------------------------------------------- */
+/* ---- Descriptions of a plan ------------------------------------------------------------------ */
 
 size_t tgl_plan_workspace_size(const tgl_plan *plan)
 {
@@ -193,8 +193,8 @@ const char *tgl_plan_kernel(const tgl_plan *plan)
     return plan != NULL ? plan->kernel : "";
 }
 
-/* Sets *request to what the planner was asked for. False: the caller named a kernel, or nothing is
- * computed. */
+/* Sets *request to the request from which the planner made the plan. False: the caller named a
+ * kernel, or D is empty. */
 static bool request_of(const tgl_plan *plan, tgl_request *request)
 {
     if (plan->asked != NULL || plan->choice.choice.family == NULL ||
@@ -252,8 +252,8 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     return out.length;
 }
 
-/* Finds the time of the plan's kernel in the wisdom (the file of measured kernel times). It need
- * not be the fastest line any more. */
+/* Finds the time of the plan's kernel in the wisdom (the file of measured kernel times). The plan's
+ * kernel need not be the fastest any more, because others may have been measured since. */
 static tgl_status find_measured(const tgl_plan *plan, tgl_measured *measured)
 {
     char source[TGL_SOURCE_SIZE];

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures candidates of a product for the wisdom: first the planner's choice, then the candidates
- * whose kernels are compiled already, then the others. Within each group the order is that of
- * tgl_planner_promising(). A candidate that is much slower than the best gets one sample.
+ * Measures candidates of a product and adds their times to the wisdom (plan/wisdom.h): first the
+ * planner's choice, then the candidates whose kernels are compiled already, then the others. Within
+ * each group the order is that of tgl_planner_promising(). A candidate that is much slower than the
+ * best gets one sample. The measurements are bursts: a few milliseconds at the boost clock. With a
+ * large budget the fastest candidates, the finalists, are measured again at the power limit
+ * ("sustained"), where the clock is lower.
  */
 #include "api/effort.h"
 #include "base/clock.h"
@@ -15,14 +18,14 @@
 
 enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3, AHEAD_MAX = 16 };
 
-static const double SAMPLE_SECONDS = 1e-3;    /* minimum duration of a sample, reached by repeated
-                                                 runs */
-static const double WARM_UP_SECONDS = 5e-3;   /* runs of this duration raise the clock of an idle
-                                                 GPU */
-static const double HOPELESS = 1.3;           /* no further samples of a candidate slower than
-                                                 HOPELESS * the best */
-static const double HOST_SECONDS = 10;        /* limit of the host's time / the budget of GPU
-                                                 time */
+static const double SAMPLE_SECONDS = 1e-3;  /* minimum duration of a sample, reached by repeated
+                                               runs */
+static const double WARM_UP_SECONDS = 5e-3; /* runs of this duration raise the clock of an idle
+                                               GPU */
+static const double HOPELESS = 1.3;         /* no further samples of a candidate slower than
+                                               HOPELESS * the best */
+/* The host may spend up to this many times the budget of GPU time, mostly on compilation. */
+static const double HOST_SECONDS = 10;
 static const double SUSTAINED_BUDGET = 2;     /* minimum budget, in seconds, to measure at the power
                                                  limit, too */
 static const double SUSTAINED_SECONDS = 0.25; /* time after which the power limit determines the
@@ -70,7 +73,7 @@ static tgl_status warm_up(measuring *m, const tgl_plan *plan, double *seconds)
 }
 
 /* Takes samples of a plan. *line := their median and spread. If the warm-up uses up the budget, its
- * last run is the only sample: otherwise every later plan of a large product would be measured
+ * last run is the only sample: without a sample, every later plan of a large product would measure
  * again. Returns TGL_OK with line->samples = 0 if the budget was used up before. */
 static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured *line)
 {
@@ -133,9 +136,9 @@ static tgl_status measure_plan(measuring *m, const tgl_plan *plan, tgl_measured 
     return TGL_OK;
 }
 
-/* Measures a kernel string and adds the time to the wisdom. seconds: 0: measures in bursts; else
- * measures at the power limit, and `seconds` is the kernel's time in bursts. Returns false if
- * nothing more can be measured. */
+/* Measures the candidate with this kernel string and adds its time to the wisdom. seconds: 0 to
+ * measure in bursts; to measure at the power limit, the candidate's time in bursts. Returns false
+ * if nothing more can be measured. */
 static bool measure_kernel(measuring *m, const char *kernel, double seconds)
 {
     tgl_plan *plan;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses a setting from the wisdom. A line counts only if its kernel string is one of the settings
- * that the device lists now, with the same source.
+ * Chooses a setting (settings.h) by the measured times in the wisdom (plan/wisdom.h). A line of the
+ * wisdom counts only if the device still lists a setting with the line's kernel string and source.
  */
 #include "api/settings.h"
 #include "plan/wisdom.h"
@@ -13,9 +13,9 @@
 
 enum { TYPES = TGL_C128 + 1, MIN_PRODUCTS = 8 };
 
-/* Another setting than the planner's own choice must be faster by this factor, and both must have
- * TGL_SETTING_SAMPLES samples: less may be noise of the machine. For one product, and in the mean
- * over MIN_PRODUCTS or more. */
+/* Minimum speedup over the planner's own choice that another setting must have: for one product,
+ * and in the mean over MIN_PRODUCTS or more. A smaller difference may be noise of the machine. Both
+ * times must have TGL_SETTING_SAMPLES samples. */
 static const double MIN_GAIN = 1.02, MIN_MEAN_GAIN = 1.01;
 
 /* The settings of a device. */
@@ -24,11 +24,11 @@ typedef struct setting_list {
     int count;
 } setting_list;
 
-/* What the wisdom says about a product. */
+/* The usable lines of the wisdom for one product, and the setting that they suggest. */
 typedef struct consulted {
-    int chosen;          /* the index of the setting; NONE: no usable line */
-    tgl_measured line;   /* of the chosen one */
-    int measured, stale; /* lines that are used, and lines that are not */
+    int chosen;          /* the index of the chosen setting; NONE: no usable line */
+    tgl_measured line;   /* the line of the chosen setting */
+    int measured, stale; /* number of usable lines, and of unusable ones */
     const char *why_stale;
 } consulted;
 
@@ -39,8 +39,8 @@ static void list_settings(const tgl_device *dev, setting_list *list)
     list->count = dev->backend->settings->list(dev, list->items);
 }
 
-/* The index of the setting that a line has measured; NONE: the line may not be used, *why says why.
- */
+/* The index of the setting whose time a line has. NONE: the line must not be used, and *why is the
+ * reason. */
 static int find_setting(const setting_list *list, const tgl_measured *line, const char **why)
 {
     *why = line->stale;
@@ -56,7 +56,7 @@ static int find_setting(const setting_list *list, const tgl_measured *line, cons
 
 /* ---- One product ----------------------------------------------------------------------------- */
 
-/* Whether a line replaces the chosen one, which is faster. */
+/* Whether a line replaces the chosen one, although its time is longer. */
 static bool is_better(const consulted *said, int setting, const tgl_measured *line)
 {
     const bool is_sure = line->samples >= TGL_SETTING_SAMPLES;
@@ -64,7 +64,8 @@ static bool is_better(const consulted *said, int setting, const tgl_measured *li
     return said->chosen == NONE || !is_sure || line->seconds <= MIN_GAIN * said->line.seconds;
 }
 
-/* Lines are in the order of their times. The planner's own choice is setting 0. */
+/* Chooses the setting for a product. tgl_wisdom_find() sorts the lines by time. Setting 0 is the
+ * planner's own choice. */
 static void consult(const tgl_device *dev, const tgl_shape *shape, consulted *said)
 {
     setting_list list;
@@ -93,7 +94,7 @@ static void consult(const tgl_device *dev, const tgl_shape *shape, consulted *sa
 typedef struct means {
     setting_list list;
     double log_gain[TGL_SETTINGS_MAX]; /* sums of log(time of the planner's choice / time) */
-    int products[TGL_SETTINGS_MAX];    /* terms of the sums */
+    int products[TGL_SETTINGS_MAX];    /* number of terms of each sum */
 } means;
 
 static void add_product(const tgl_measured *lines, int count, void *context)

@@ -15,15 +15,17 @@
 enum { ROUNDS = 9, RUNS_MAX = 256 };
 
 static const double SAMPLE_SECONDS = 2e-3; /* a sample has enough runs to take this long */
-static const double HOPELESS = 1.3;        /* slower than this * the best: no further samples */
+/* No further samples of a setting slower than HOPELESS * the best. */
+static const double HOPELESS = 1.3;
 
 /* A setting, and its plan if no earlier setting has the same plan. */
 typedef struct candidate {
-    tgl_plan *plan; /* NULL: as the earlier one, or there is none */
+    /* NULL: an earlier candidate has the same plan, or the plan could not be made. */
+    tgl_plan *plan;
     int first;   /* the index of the first candidate with the same plan; NONE: there is no plan */
     double each; /* seconds of a run; 0: it has not run yet */
     double samples[ROUNDS];
-    int count; /* of samples */
+    int count; /* number of samples */
 } candidate;
 
 enum { NONE = -1 };
@@ -33,7 +35,7 @@ typedef struct measuring {
     const tgl_shape *shape;
     const tgl_plan_options *options;
     tgl_trial *trial;
-    double budget, used; /* seconds */
+    double budget, used; /* limit of the measuring time, and time used so far, in seconds */
     double best;         /* the least sample so far; INFINITY: none */
     tgl_setting settings[TGL_SETTINGS_MAX];
     candidate candidates[TGL_SETTINGS_MAX];
@@ -42,7 +44,7 @@ typedef struct measuring {
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The first of the candidates before number `index` that has this plan; else `index`. */
+/* The index of the first candidate before `index` with the same plan; `index` if there is none. */
 static int find_same(const measuring *m, int index, const tgl_plan *plan)
 {
     for (int i = 0; i < index; i++) {
@@ -52,7 +54,7 @@ static int find_same(const measuring *m, int index, const tgl_plan *plan)
     return index;
 }
 
-/* Makes the plan of each setting. Returns the number of different ones. */
+/* Makes the plan of each setting. Returns the number of different plans. */
 static int make_plans(measuring *m)
 {
     int different = 0;
@@ -90,8 +92,9 @@ static void keep_sample(measuring *m, candidate *c, double seconds)
     m->best = fmin(m->best, seconds);
 }
 
-/* Whether these samples of the planner's own choice decide, or need not: with this budget more may
- * not fit. seconds: their time. */
+/* Whether this number of samples of the planner's own choice is enough. Any number is enough if
+ * twice the required number would not fit in the budget. seconds: time of a run; budget: seconds.
+ */
 static bool suffices(int samples, double seconds, double budget)
 {
     return samples >= TGL_SETTING_SAMPLES || 2 * TGL_SETTING_SAMPLES * seconds > budget;
@@ -108,8 +111,8 @@ static bool needs_sample(const measuring *m, const candidate *c)
     return c->count == 0 || !suffices(c->count, least, m->budget);
 }
 
-/* Whether a sample of a candidate would end in time. One that has not run yet is expected to take
- * as long as the planner's own choice. */
+/* Whether a sample of a candidate would end within the budget. A candidate that has not run yet is
+ * expected to take as long as the planner's own choice. */
 static bool has_time(const measuring *m, const candidate *c)
 {
     const double expected = c->each > 0 ? c->each : m->candidates[0].each;
@@ -117,8 +120,8 @@ static bool has_time(const measuring *m, const candidate *c)
 }
 
 /* Takes a sample, unless it would exceed the budget. The first run of a plan, which touches its
- * memory for the first time, is a sample only if it is long, or if the planner's own choice has
- * used up the budget by it. */
+ * memory for the first time, counts as a sample only if it takes SAMPLE_SECONDS, or if it is of the
+ * planner's own choice and has used up the budget. */
 static bool take_sample(measuring *m, candidate *c)
 {
     const bool is_first = c->each == 0;
@@ -153,7 +156,7 @@ static bool take_samples(measuring *m)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* Remembers the time of a setting. c: the candidate that has its plan. */
+/* Adds the time of a setting to the wisdom. c: the candidate that has the setting's plan. */
 static void add_line(measuring *m, const tgl_setting *setting, candidate *c)
 {
     tgl_measured line = {.kernel = setting->kernel};
@@ -199,7 +202,8 @@ static void measure(measuring *m)
         tgl_plan_release(m->candidates[i].plan);
 }
 
-/* Another thread may have measured the product before the caller got the lock. */
+/* Measures the product while it holds dev->measuring. Before that it reads the wisdom again,
+ * because another thread may have measured the product in the meantime. */
 static void lock_and_measure(tgl_device *dev, const tgl_shape *shape,
                              const tgl_plan_options *options, double budget)
 {
@@ -219,7 +223,7 @@ static void lock_and_measure(tgl_device *dev, const tgl_shape *shape,
     free(m);
 }
 
-/* The caller's exception flags and traps stay as they are. */
+/* The caller's floating-point exception flags and traps stay as they are. */
 void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options)
 {
     double budget;

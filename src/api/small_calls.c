@@ -8,8 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Conditions that nearly always hold are combined with | into one test. With && and || each would
- * be a branch; together these take about as long as a product of 4 x 4 x 4. */
+/* Conditions that nearly always hold are combined with | into one test. With && and || each
+ * condition would be a branch, and all these branches take about as long as a product of 4 x 4 x 4.
+ */
 
 /* Whether a device may compute products of this type without a plan: f32, f64, c64, c128. */
 static inline bool is_multiplied(tgl_type type)
@@ -50,7 +51,8 @@ static __attribute__((noinline)) bool take_conjugates(tgl_order order, tgl_trans
     for (int i = 0; i < 2; i++)
         if (trans[i] < TGL_NO_TRANS || trans[i] > TGL_CONJ_NO_TRANS) return false;
     if (complex == NULL) return true;
-    complex->conj_a = trans[order == TGL_COL_MAJOR] >= TGL_CONJ_TRANS; /* of exchanged matrices */
+    /* Column-major: A and B are exchanged. */
+    complex->conj_a = trans[order == TGL_COL_MAJOR] >= TGL_CONJ_TRANS;
     complex->conj_b = trans[order != TGL_COL_MAJOR] >= TGL_CONJ_TRANS;
     return true;
 }
@@ -62,7 +64,8 @@ static inline bool call(const tgl_device *dev, tgl_order order, tgl_transpose tr
                         tgl_transpose trans_b, bool zero_is_tight, tgl_small_product *x)
 {
     if (dev == NULL || dev->backend->run_small == NULL) return false;
-    /* 0: none, 1: transpose, 2: conjugate transpose, 3: conjugate; greater: invalid. */
+    /* kind_a, kind_b: 0: none, 1: transpose, 2: conjugate transpose, 3: conjugate; greater:
+     * invalid. */
     _Static_assert(TGL_TRANS == TGL_NO_TRANS + 1 && TGL_CONJ_TRANS == TGL_NO_TRANS + 2, "order");
     const unsigned kind_a = (unsigned)trans_a - TGL_NO_TRANS;
     const unsigned kind_b = (unsigned)trans_b - TGL_NO_TRANS;
@@ -97,8 +100,8 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
     return call(dev, order, trans_a, trans_b, false, x);
 }
 
-/* Whether the size of *p is that of an earlier version, and the members that the version has and
- * the first one has not are 0. */
+/* Whether the size of *p is that of an earlier version, and the members that this version has added
+ * to the first one are 0. */
 static __attribute__((noinline)) bool is_plain_of_earlier(const tgl_problem *p)
 {
     if (p->size == offsetof(tgl_problem, grouping)) return true;
@@ -166,14 +169,16 @@ void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options)
     plan->small = tgl_small_product_of(s);
 }
 
-/* Sizes of tgl_operands in earlier versions: the offset of the first member that came next. */
+/* Sizes of tgl_operands in earlier versions: the offset of the first member that the next version
+ * added. */
 enum {
     SIZE_BEFORE_IMAG = offsetof(tgl_operands, alpha_imag),
     SIZE_BEFORE_GROUPS = offsetof(tgl_operands, groups),
     SIZE_BEFORE_AMAX = offsetof(tgl_operands, amax_d),
 };
 
-/* As is_plain_of_earlier(). */
+/* Whether *o has the size of an earlier version, and its member `groups`, if it has one, is NULL.
+ */
 static __attribute__((noinline)) bool has_plain_end_of_earlier(const tgl_operands *o)
 {
     return o->size == SIZE_BEFORE_IMAG || o->size == SIZE_BEFORE_GROUPS ||

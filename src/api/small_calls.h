@@ -22,7 +22,7 @@ bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *problem, double al
 /* Sets plan->small if run_small() of the device can compute runs of the plan. */
 void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options);
 
-/* Runs of a plan, with the arguments of tgl_plan_run() and tgl_plan_run_operands(). */
+/* Run a plan, with the arguments of tgl_plan_run() and of tgl_plan_run_operands(). */
 bool tgl_small_plan(const tgl_plan *plan, double alpha, const void *A, const void *B, double beta,
                     void *C);
 bool tgl_small_plan_operands(const tgl_plan *plan, const tgl_operands *operands);

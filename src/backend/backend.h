@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The definitions behind the public handles. A device is a backend (one const table of functions)
- * and the backend's state. Functions that several files share have the prefix tgl_ like the public
- * ones, but are hidden in the shared library.
+ * The structs behind the public handles. A device consists of a backend (one const table of
+ * functions) and the backend's state. Two kinds of backends differ in who plans: cuda and sim have
+ * a chip (plan/chips.h), for which src/plan/ makes the launch list of a product; the cpu backend
+ * has no chip and plans by itself. Functions that several files share have the prefix tgl_ like the
+ * public ones, but are hidden in the shared library.
  */
 #ifndef TGL_BACKEND_H
 #define TGL_BACKEND_H
@@ -17,15 +19,17 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* A status that only run() of a backend returns; the caller of the library gets TGL_NO_MEMORY. */
+/* An internal status, which only a backend's run() returns. src/api/ then runs a plan without
+ * workspace, or returns TGL_NO_MEMORY. */
 static const tgl_status TGL_NO_WORKSPACE = (tgl_status)-1;
 
 struct tgl_host_product;
 
 enum { TGL_NAME_SIZE = 160 };
 
-/* Measures plans on a device. A trial has its own matrices for one product, with random elements,
- * and its own stream. It uses no memory of the caller. */
+/* The functions of a backend that measure plans. A trial is the setting of one measurement: its own
+ * matrices for one product, with random elements, and its own stream. It uses no memory of the
+ * caller. */
 typedef struct tgl_trial tgl_trial;
 typedef struct tgl_trials {
     /* Describes the device for the file of measured times (plan/wisdom.h): its chip, and the
@@ -36,11 +40,11 @@ typedef struct tgl_trials {
      * default stream waits for, is being captured into a graph. */
     bool (*is_captured)(tgl_device *dev, void *stream);
 
-    /* With a chip: whether the kernels that a run with aligned operands launches are compiled:
-     * loaded, in the archive, or in the disk cache. */
+    /* Whether no kernel of the list must be compiled before a run with aligned operands: each is
+     * loaded, in the archive of compiled kernels, or in the disk cache. NULL without a chip. */
     bool (*is_compiled)(tgl_device *dev, const tgl_launch_list *list);
 
-    /* With a chip: compiles the kernels of several launch lists at the same time. */
+    /* Compiles the kernels of several launch lists at the same time. NULL without a chip. */
     void (*load_ahead)(tgl_device *dev, const tgl_launch_list *lists, int count);
 
     /* Makes a trial. TGL_NO_MEMORY: the matrices would take more than a quarter of the free
@@ -52,8 +56,9 @@ typedef struct tgl_trials {
     tgl_status (*time)(tgl_trial *trial, const tgl_plan *plan, int runs, double *seconds);
 } tgl_trials;
 
-/* What a device without a chip can be told about a plan: a kernel string, and a hash of all that
- * such plans depend on beside the product and the machine. */
+/* A setting: one way for a device without a chip to compute a product. kernel: the kernel string
+ * that selects it. source: a hash of everything else that its speed depends on, except the product
+ * and the machine; a measurement with another hash is out of date. */
 typedef struct tgl_setting {
     char kernel[TGL_KERNEL_STRING_SIZE];
     char source[TGL_SOURCE_SIZE];
@@ -70,7 +75,7 @@ typedef struct tgl_settings {
     bool (*is_same)(const tgl_plan *x, const tgl_plan *y);
 } tgl_settings;
 
-/* A setting that is used for products which were not measured. */
+/* The setting for products that were not measured themselves. */
 typedef struct tgl_usual_setting {
     char kernel[TGL_KERNEL_STRING_SIZE]; /* "": the planner's own choice */
     double gain;                         /* its speed divided by that of the planner's choice */
@@ -82,7 +87,7 @@ typedef struct tgl_usual_setting {
  * error message with tgl_fail(). */
 typedef struct tgl_backend {
     const char *name; /* name of the device, such as "cpu"; opened as "NAME" or "NAME:INDEX" */
-    size_t stack;     /* bytes of stack that opening and planning need; 0: only a few KB */
+    size_t stack;     /* bytes of stack that open() and prepare() need; 0: only a few KB */
 
     /* Opens a device: sets dev->state and completes dev->name. On failure everything is released.
      * index: the number behind the colon of the device's name, or 0. */
@@ -113,25 +118,25 @@ typedef struct tgl_backend {
     void (*unprepare)(tgl_plan *plan);
     /* Runs a plan. TGL_NO_WORKSPACE: no memory for the workspace, and nothing was launched. */
     tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
-    /* Computes a product of matrices in host memory (host_product.h) and waits for it. NULL: the
-     * device itself works on host memory. */
+    /* Computes a product of matrices in host memory (host_product.h) and waits for it. NULL: run()
+     * takes host memory. */
     tgl_status (*run_host)(tgl_device *dev, struct tgl_host_product *product);
     /* Computes a product without a plan, if it is so small that finding a plan would take longer.
      * False: nothing was computed. NULL: not supported. */
     bool (*run_small)(const tgl_device *dev, const tgl_small_product *product);
-    tgl_status (*counters)(const tgl_plan *plan,
-                           tgl_counters *counters); /* NULL: the device does not count */
+    /* NULL: the device does not count memory accesses. */
+    tgl_status (*counters)(const tgl_plan *plan, tgl_counters *counters);
 
-    /* Writes the text of tgl_plan_explain(): all of it without a chip, the device's part with
-     * one. */
+    /* Writes text of tgl_plan_explain(). Without a chip it writes the whole text; with a chip only
+     * the part about the device. */
     void (*explain)(const tgl_plan *plan, tgl_text *out);
 
     /* Writes the text of tgl_plan_trace(), which is empty before the first run. NULL: not
      * supported. */
     void (*trace)(const tgl_plan *plan, tgl_text *out);
 
-    /* The name of kernel `index`; NULL beyond the last one. If the member itself is NULL, the
-     * kernels are the configurations of all families (plan/family.h). */
+    /* Returns the name of kernel `index`; NULL beyond the last one. A backend with a chip sets this
+     * member to NULL: its kernels are the configurations of all kernel families (plan/family.h). */
     const char *(*kernel_name)(const tgl_device *dev, int index);
     /* Returns the number of properties. If index is below it, sets *key and *value. */
     int (*property)(const tgl_device *dev, int index, const char **key, const char **value);
@@ -156,15 +161,17 @@ struct tgl_device {
     const tgl_backend *backend;
     void *state; /* of the backend */
     char name[32];
-    bool is_numbered;             /* it was opened by a name with a number, such as "cuda:0" */
-    tgl_compute f32_compute;      /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
+    bool is_numbered;        /* the caller opened it by a name with a number, such as "cuda:0" */
+    tgl_compute f32_compute; /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
     struct tgl_plan_cache *plans; /* cached plans of tgl_gemm() and tgl_gemm_host() */
     tgl_wisdom *wisdom;           /* measured times; NULL: plans are not measured */
     pthread_mutex_t measuring;    /* held while plans are measured; initialised if wisdom is not
                                      NULL */
     tgl_effort effort;            /* from TEGULA_EFFORT; never TGL_EFFORT_DEFAULT */
-    double measure_seconds;       /* the same */
-    tgl_usual_setting *usual;     /* by the type of A (api/settings.h); NULL: none is used */
+    double measure_seconds;       /* from TEGULA_EFFORT: limit of the time that a plan may spend on
+                                     measurements, in seconds */
+    tgl_usual_setting *usual;     /* array indexed by the type of A (api/settings.h); NULL: products
+                                     that were not measured use the planner's choice */
 };
 
 /* A plan. Runs do not change it, so that several threads can run the same plan at the same time. */

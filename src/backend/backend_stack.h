@@ -7,7 +7,8 @@
 
 #include "backend/backend.h"
 
-/* Returns an error if the calling thread has too little stack to open a device or make a plan. */
+/* Returns TGL_NO_MEMORY if the calling thread has less than backend->stack bytes of stack left,
+ * which opening a device and making a plan need. */
 tgl_status tgl_check_stack(const tgl_backend *backend);
 
 #endif

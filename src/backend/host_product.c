@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the tiles of a product of matrices in host memory lie, and which plan computes each tile.
+ * Finds the address of each tile of a product of matrices in host memory, and the plan that
+ * computes the tile.
  */
 #include "backend/host_product.h"
 #include "base/integers.h"
@@ -36,8 +37,9 @@ tgl_tile_place tgl_tile_at(const tgl_host_product *p, int64_t index)
     return at;
 }
 
-/* The address of an element of matrix `product` of the batch. one: the operand that points to the
- * first matrix of a strided batch; array: the operand that points to an array of pointers. */
+/* The address of element number `element` in matrix `product` of the batch. one: the operand that
+ * points to the first matrix of a strided batch; array: the operand that points to an array of
+ * pointers. */
 static void *element_at(const tgl_host_product *p, tgl_operand one, tgl_operand array,
                         int64_t stride, tgl_type type, int64_t product, int64_t element)
 {

@@ -10,7 +10,9 @@
 
 #include "backend/backend.h"
 
-/* Kinds of slabs, which have different plans. A single slab is a TGL_SLAB_LAST. */
+/* Kinds of slabs. Their plans differ because they read and write different types: the first slab
+ * reads C, the last one writes D, and between slabs a tile has the accumulation type. If there is
+ * one slab, its kind is TGL_SLAB_LAST. */
 enum { TGL_SLAB_FIRST, TGL_SLAB_INNER, TGL_SLAB_LAST, TGL_SLABS };
 
 typedef struct tgl_host_product {
@@ -30,8 +32,9 @@ typedef struct tgl_tile_place {
     int64_t product, row, column;
 } tgl_tile_place;
 
-/* The tiles of D in the order of computation: row by row, odd rows from right to left. Each row
- * thus begins with the tiles of B that the previous row used last. */
+/* The tiles of D in the order of computation: row by row, odd rows from right to left. Each row of
+ * tiles thus begins with the tiles of B that the previous row used last, which are still in device
+ * memory. */
 static inline int64_t tgl_tile_count(const tgl_host_product *p)
 {
     return p->shape->batch * p->rows * p->columns;
@@ -43,7 +46,8 @@ tgl_tile_place tgl_tile_at(const tgl_host_product *p, int64_t index);
 void *tgl_tile_address(const tgl_host_product *p, tgl_operand operand, const tgl_tile_place *at,
                        int64_t slab);
 
-/* The size of tile `index` in one dimension: `tile`, or the rest of `total` for the last tile. */
+/* The size of tile `index` in one dimension: `tile`, or less for the last tile. total: size of the
+ * matrix in this dimension. */
 static inline int64_t tgl_tile_size(int64_t total, int64_t tile, int64_t index)
 {
     const int64_t left = total - index * tile;
@@ -68,8 +72,8 @@ static inline bool tgl_slab_has_input(const tgl_host_product *p, int64_t slab)
     return slab > 0 || p->run->beta != 0;
 }
 
-/* Elements from row to row of a tile in device memory: a multiple of 16 bytes, so that all kernels
- * can be used. */
+/* Leading dimension of a tile in device memory, in elements. Rows are multiples of 16 bytes apart,
+ * so that every kernel can use its widest loads. */
 int64_t tgl_tile_pitch(tgl_type type, int64_t columns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timers. A backend without timers of its own has runs that are complete when their calls return:
- * then it is the host's clock.
+ * Timers of the public header. A backend without timers of its own completes each run before the
+ * call returns, so that its timers read the host's clock.
  */
 #include "backend/backend.h"
 #include "base/clock.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places and fills the operands of a trial.
+ * Places the operands of a trial in one block of memory (the set), and fills them with random
+ * elements.
  */
 #include "backend/trial_operands.h"
 
@@ -20,13 +21,14 @@ static void add_operand(tgl_trial_set *set, tgl_operand which, tgl_type type, in
     set->bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Elements from the first of a batch of matrices to the last. */
+/* Elements from the beginning of a batch of matrices to its end. lines, length: rows and row length
+ * of one matrix as it is stored; ld: elements from line to line. */
 static int64_t extent(const tgl_shape *s, int64_t lines, int64_t length, int64_t ld, int64_t stride)
 {
     return tgl_extent(lines, length, ld) + (s->batch - 1) * stride;
 }
 
-/* Adds a batch of matrices. */
+/* Adds a batch of matrices to the set. Parameters as of extent(). */
 static void add_matrices(const tgl_shape *s, tgl_trial_set *set, tgl_operand which, tgl_type type,
                          int64_t lines, int64_t length, int64_t ld, int64_t stride)
 {
@@ -90,8 +92,8 @@ static uint64_t draw(uint64_t *state)
     return *state * 0x2545f4914f6cdd1du;
 }
 
-/* Writes a random element: a number in (-1, 1), or any value of an integer type. 8-bit floating
- * point: any sign and fraction, and some exponents below 1. */
+/* Writes a random element. F32, F64, BF16 and complex parts are in [-1, 1]. Integers have any
+ * value. F16 and 8-bit floats have any sign and fraction, and an exponent below that of 1. */
 static void draw_element(tgl_type type, uint64_t *state, void *element)
 {
     const uint64_t bits = draw(state) >> 11; /* 53 bits */
@@ -102,7 +104,7 @@ static void draw_element(tgl_type type, uint64_t *state, void *element)
     uint32_t word;
     memcpy(&word, &single, sizeof word);
     const uint16_t brain = (uint16_t)(word >> 16);
-    /* The upper byte of such an F16 is an E5M2. E4M3: any sign and fraction, exponent 2^-4. */
+    /* E5M2 is the upper byte of an F16. E4M3: any sign and fraction, exponent 2^-4. */
     const uint8_t quarter =
         type == TGL_F8_E5M2 ? (uint8_t)(half >> 8) : (uint8_t)((bits & 0x9f) | 0x18);
     const double pair[2] = {value, (double)(bits % 1000003) / 1000003};
@@ -120,7 +122,8 @@ static void draw_element(tgl_type type, uint64_t *state, void *element)
            size);
 }
 
-/* At most PERIOD elements, a prime, so that neighbouring rows differ. */
+/* The caller repeats these elements to fill larger operands. PERIOD is a prime, so that
+ * neighbouring rows do not begin at the same element of the period. */
 size_t tgl_trial_draw(const tgl_trial_operand *x, char *memory)
 {
     enum { PERIOD = 262139 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/accurate.cu: FP32 products on Hopper's f16 tensor cores, within the error bound of FP32 sums
- * (docs/accuracy.md). A pre-pass writes each element as two words of f16.
+ * (docs/accuracy.md). A pre-pass (decompose.h) writes each element as two words of f16, hi and lo,
+ * and the kernel adds three products of words. It also writes tables: a panel lists the elements of
+ * 64 rows of op(A), or columns of op(B), that two words cannot represent.
  */
 #include "families/decompose.h"
 #include "families/gemm_arguments.h"
@@ -69,7 +71,7 @@ typedef struct accurate_geometry {
     int64_t units;         /* tiles of all problems of the batch */
     int64_t chunk, chunks; /* columns of D in a chunk; number of chunks */
     tgl_decompose operands[2];
-    tgl_gemm_step step; /* without tensor maps */
+    tgl_gemm_step step; /* accurate_launch() adds the tensor maps */
 } accurate_geometry;
 
 enum {
@@ -78,7 +80,7 @@ enum {
     CHUNKS_MAX = 256, /* maximum number of chunks: each takes two launches of the list */
 };
 
-/* Bytes of struct accurate_shared of the kernel. */
+/* Bytes of struct accurate_shared in gemm/accurate.cu. */
 static int accurate_shared_bytes(const accurate_row *t)
 {
     enum { BARRIER = 8, CHUNK = 16 * 40 /* sums of a warp */, ORDER = 128 * (int)sizeof(int) };
@@ -164,7 +166,8 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
     place_operands(s, &chunk, g);
     g->tile_rows = tgl_ceil_div(part->m, t->bm);
     g->tile_columns = tgl_ceil_div(g->chunk, t->bn);
-    /* The kernel counts tiles in an int, up to gridDim.x behind the last one. */
+    /* The kernel counts tiles in an int. A block adds gridDim.x to its tile's number even after the
+     * last tile. */
     if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch > TGL_GRID_X_MAX / 2.0)
         return tgl_grid_too_large;
     const char *why = tgl_decompose_fault(chip, g->operands);
@@ -185,7 +188,7 @@ enum {
         3100, /* cycles of a tile before its first wgmma and after its last one, without stores */
     STORE_BYTES_A_CLOCK = 7, /* bytes of sums that an SM unscales and stores per clock */
 };
-static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate */
+static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate that the kernel reaches */
 
 /* Factor on the time of the main loops: long kernels reach the power limit, which lowers the clock.
  * seconds: time of the main loops at full clock. */
@@ -214,7 +217,8 @@ static void accurate_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const double tail = UNIT_CYCLES + 4.0 * t->bm * t->bn / STORE_BYTES_A_CLOCK;
     const double least = depth * least_cycles(chip, t) / t->share;
     const double all = tgl_larger(units, chip->sms);
-    const double busy = all / chip->sms * depth * least_cycles(chip, t) / clock; /* seconds */
+    /* Seconds of arithmetic per SM at full clock. */
+    const double busy = all / chip->sms * depth * least_cycles(chip, t) / clock;
     const double cycles = waves * (least * accurate_slowed(busy) + tail);
     const double start = tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_BOTH) +
                          (chunks - 1) * tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_B);
@@ -232,7 +236,8 @@ static void accurate_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candi
     const char *why = accurate_make_geometry(chip, s, &all, &c->choice, &g);
     if (!tgl_gemm_predict(chip, s, why, &g.step, c)) return;
     c->workspace_bytes = workspace_of(&g);
-    c->repacked_bytes = g.operands[0].panels + g.operands[1].panels; /* the words */
+    /* The panels follow the words: their offset is the bytes of the words. */
+    c->repacked_bytes = g.operands[0].panels + g.operands[1].panels;
     c->launches = 2 * g.chunks;
     accurate_predict_time(chip, s, &g, c);
 }
@@ -272,7 +277,7 @@ static void accurate_add_macros(const void *geometry, const tgl_shape *s, bool i
     if (s->pairs_b != 0) tgl_list_macro(builder, "PAIRS", s->pairs_b);
 }
 
-/* Reserves the words and tables of both operands. */
+/* Reserves memory for the words and tables of both operands. */
 static void add_scratch(accurate_geometry *g, tgl_list_builder *builder)
 {
     for (int i = 0; i < 2; i++) {

@@ -16,9 +16,9 @@ typedef struct batch_mma_row {
     int bm, bn;     /* a tile of D */
     int bk;         /* elements of K in a tile; fewer if a line of K exceeds LINE_BYTES */
     int wm, wn;     /* the part of the tile that a warp computes */
-    int stages;     /* tiles of K in shared memory */
+    int stages;     /* number of tiles of A and B, bk deep, in shared memory */
     int tiles;      /* maximum number of tiles along the rows and along the columns of a product */
-    bool is_f64;    /* the row is for F64, else for other types */
+    bool is_f64;    /* the configuration is for F64, else for other types */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* per thread, as compiled for sm_90a: the maximum of all types and layouts */
 } batch_mma_row;
@@ -43,8 +43,9 @@ static const batch_mma_row batch_mma_rows[] = {
 
 enum {
     LINE_BYTES = 128, /* bytes of a line of a K-major operand in shared memory */
-    LARGE = 64,       /* rows, columns: tiles with more are for products with more */
-    SPILL_MAX = 400,  /* bytes of a thread for spilled addresses; the main loop loads few */
+    /* A tile with more rows or columns is only for products with more rows or columns. */
+    LARGE = 64,
+    SPILL_MAX = 400, /* bytes of a thread for spilled addresses; the main loop loads few */
 };
 
 /* blocks: the maximum number of blocks, which share the batch. By default there is one block for
@@ -68,8 +69,9 @@ static int bk_of(const batch_mma_geometry *g)
     return (int)tgl_min64(g->row->bk, LINE_BYTES / g->size);
 }
 
-/* Whether an operand is aligned to 2 bytes only, so that it needs raw lines
- * (kernels/lib/raw_copies.h): cp.async copies at least 4 bytes. */
+/* Whether an operand is aligned to 2 bytes only, so that cp.async, which copies at least 4 bytes,
+ * cannot copy its lines exactly. The kernel then copies raw lines (kernels/lib/raw_copies.h): a
+ * line with the bytes around it. */
 static bool is_odd(const batch_mma_geometry *g, int vec_a, int vec_b)
 {
     return g->size * tgl_min64(vec_a, vec_b) < 4;
@@ -137,22 +139,22 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
  * f64, and 30 batches of odd sizes up to 175. Odd operands: see is_odd(). */
 enum {
     BLOCK_CYCLES = 2200,      /* cycles of a block before its first tile and after its last one */
-    TILE_CYCLES = 1000,       /* minimum cycles of a tile of K */
-    WARP_CYCLES = 100,        /* cycles of an SM per warp and tile of K, if m or n is above 64 */
-    ODD_WARP_CYCLES = 320,    /* WARP_CYCLES with odd operands, for all D */
-    COPY_4_BYTES_A_CLOCK = 12 /* operands that are copied by 4 bytes, and their fragments */
+    TILE_CYCLES = 1000,       /* minimum cycles for bk of K */
+    WARP_CYCLES = 100,        /* cycles of an SM per warp and bk of K, if m or n is above 64 */
+    ODD_WARP_CYCLES = 320,    /* the same with odd operands, for any m and n */
+    COPY_4_BYTES_A_CLOCK = 12 /* bytes per clock of an SM: operands that are copied 4 bytes at a
+                                 time, with the reads of their fragments */
 };
-/* Cycles of an SM per result and per byte of an element. Results of a tile that are outside of D
+/* Cycles of an SM per result of a tile, for each byte of an element of A. Results outside of D
  * count half. */
 static const double RESULT_CYCLES = 0.13;
 /* Factors on RESULT_CYCLES if rows of D are unaligned, for 16-bit results and for others. */
 static const double UNALIGNED_16 = 2.5, UNALIGNED = 1.2;
-/* With odd operands, cycles of an SM: ODD_CYCLES per element of A and B; LINE_CYCLES per result
- * that is stored as part of a line; ROW_CYCLES per result of an unaligned row and per row of a warp
- * tile. */
+/* With odd operands, cycles of an SM: ODD_CYCLES per element of A and B; LINE_CYCLES per result if
+ * rows of D are aligned or contiguous; else ROW_CYCLES per result and per row of a warp tile. */
 static const double ODD_CYCLES = 0.1, LINE_CYCLES = 0.28, ROW_CYCLES = 0.02;
 static const double STREAM_SHARE =
-    0.91; /* fraction of the read-only rate that loads reach while D is stored */
+    0.91; /* fraction of tgl_stream_rate() that loads reach while D is stored */
 static const double OVERLAP =
     3; /* p of (x^p + y^p)^(1/p), the time of loads and work that overlap */
 

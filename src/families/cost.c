@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of the cost model that all families share. A product takes as long as the longest of
- * three times, plus the overhead of its launches: the SMs' arithmetic; memory, which is read and
- * written once; and what the blocks read through L2.
+ * three times, plus the overhead of its launches: the SMs' arithmetic; the traffic of memory, where
+ * each matrix is read or written once; and the traffic of L2, from which each block reads its
+ * tiles.
  */
 #include "families/cost.h"
 
@@ -13,8 +14,9 @@ enum {
     SHARED_RESERVED = 1024, /* bytes of shared memory that the system takes for each block: CUDA
                                programming guide, compute capability 8.0 and later */
 };
-static const double MEMORY_LATENCY = 1000e-9; /* seconds that loads in flight must cover */
-static const double STREAM_SHARE = 1.10;      /* rate of only reading memory / rate of a copy */
+/* Latency of memory in seconds, which loads in flight must cover. */
+static const double MEMORY_LATENCY = 1000e-9;
+static const double STREAM_SHARE = 1.10; /* rate of only reading memory / rate of a copy */
 
 const char tgl_grid_too_large[] = "its grid would be too large";
 
@@ -65,7 +67,8 @@ int tgl_copy_width(const tgl_shape *s, int64_t edge, int64_t ld, int64_t stride)
     const int64_t distance = s->pointers    ? (promised > 0 ? promised : 1)
                              : s->batch > 1 ? stride
                                             : 0;
-    const int64_t all = edge | ld | distance; /* a power of two divides `all` if it divides each */
+    /* A power of two divides `all` if it divides each of the three. */
+    const int64_t all = edge | ld | distance;
     int64_t width = COPY_BYTES_MAX / size;
     while (all % width != 0)
         width /= 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the families share to describe and predict a launch: options, widths of copies, occupancy,
- * and memory rate. Constants that are not properties of a chip are fitted to measurements on an
- * H200.
+ * Functions with which all families describe and predict a launch: options, widths of copies,
+ * occupancy, and memory rate. Constants that are not properties of a chip are fitted to
+ * measurements on an H200.
  */
 #ifndef TGL_COST_H
 #define TGL_COST_H
@@ -50,9 +50,10 @@ enum { TGL_EXAMPLE_SIDE = 4096 };
 tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, bool trans_b);
 
 /* The number of elements of A or B that one copy can move, at most 16 bytes: the largest power of
- * two that divides the edge (0: any), the leading dimension, and the stride of the batch. For
- * arrays of pointers, the alignment that the caller guarantees replaces the stride. The matrices
- * must also begin at a multiple of the copy's width. */
+ * two that divides edge, ld, and the stride of the batch. edge: rows or columns of the matrix along
+ * its contiguous dimension; 0: they need not be divisible. For arrays of pointers, the alignment
+ * that the caller guarantees replaces the stride. The matrices must also begin at a multiple of the
+ * copy's width. */
 int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t stride);
 
 /* The number of elements of D that one store can write: 16 bytes of elements, or 1 element if ldd
@@ -106,8 +107,9 @@ int tgl_sms_for_clusters(const tgl_chip *chip, int cluster);
  * resident at once. resident: blocks per SM. */
 int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks);
 
-/* Rows of clusters in a band of the raster (gemm_args.h), at most `rows`. They are chosen so that
- * the tiles of bm x bn that run at once cover about as many rows as columns of D. */
+/* The member `raster` of gemm_args.h: blocks compute D in bands of this many rows of clusters of
+ * tiles, at most `rows`. It is chosen so that the tiles of bm x bn that run at once cover about as
+ * many rows as columns of D. */
 int tgl_square_raster(const tgl_chip *chip, int bm, int bn, int cluster, int64_t rows);
 
 #endif

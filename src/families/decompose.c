@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The launch of gemm/decompose.cu: see decompose.h. Both operands share a launch. Their blocks
- * therefore have the same number of threads and clusters of the same size.
+ * The launch of gemm/decompose.cu: see decompose.h. A line is a row of op(A) or a column of op(B).
+ * A block converts one or more lines; if a line is too long for a block, the blocks of a cluster
+ * convert a part of it each. Both operands share a launch. Their blocks therefore have the same
+ * number of threads and clusters of the same size. both[0] is A, both[1] is B; number: an index in
+ * both[].
  */
 #include "families/decompose.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pre-pass gemm/decompose.cu. For an FP32 operand it writes two words of f16 for each element,
- * the exponents by which lines are scaled, and a table of panels (kernels/lib/decompose_args.h).
+ * the exponents by which lines are scaled, and a table of panels. A panel lists the elements of 64
+ * lines that two words cannot represent (kernels/lib/decompose_args.h).
  */
 #ifndef TGL_DECOMPOSE_H
 #define TGL_DECOMPOSE_H
@@ -12,12 +13,12 @@
 typedef struct tgl_decompose {
     tgl_operand operand;   /* TGL_AT_A or TGL_AT_B */
     bool transposes;       /* lines are columns in memory */
-    int pairs;             /* as in tgl_shape */
+    int pairs;             /* pairs_b of tgl_shape; 0 for A */
     int64_t offset;        /* elements from the operand's beginning to its part */
     int64_t lines, length; /* lines of one matrix; elements of a line */
     int64_t ld, stride;    /* strides of the operand, in elements */
     int64_t count;         /* matrices of the batch; 1 if all problems share one matrix */
-    int64_t counters;      /* offset of its counters among those of the launch list */
+    int64_t counters;      /* byte offset of its counters in the counters of the launch list */
     /* Where the results are. is_kept: in the memory of the prepared operand (TGL_VALUE_KEPT); else
      * in the scratch, from byte offset `at` on. */
     bool is_kept;

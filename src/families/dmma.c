@@ -15,7 +15,7 @@ typedef struct dmma_row {
     const char *name;
     int bm, bn;     /* the tile of D that a block computes */
     int wm;         /* rows of D that a warp computes, with WARP_COLUMNS columns */
-    int slices;     /* groups of warps that share the stages of a tile */
+    int slices;     /* groups of warps, which take the stages of a tile in turn */
     int ahead;      /* groups of 16 rows whose fragments a warp loads in advance */
     int stages;     /* stages in shared memory, each of bm + bn lines of 128 bytes */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
@@ -24,8 +24,9 @@ typedef struct dmma_row {
                        the constants below */
 } dmma_row;
 
-/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Rows with slices (_s2) are
- * for one block per SM: the slices give each warp scheduler one or two warps. */
+/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Configurations with slices
+ * (_s2) are for launches with one block per SM: the slices give each warp scheduler one or two
+ * warps. */
 // clang-format off
 static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
@@ -92,7 +93,7 @@ typedef struct dmma_geometry {
     int warps;
     int64_t tile_rows, tile_columns;
     int64_t whole; /* tiles of the batch that are not split */
-    int64_t units; /* number of units of work, as gemm/dmma.cu defines them */
+    int64_t units; /* units of work: tiles that are not split, and splits of the others */
     tgl_gemm_step step;
 } dmma_geometry;
 
@@ -130,7 +131,8 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .file = "gemm/dmma.cu",
                  .symbol = "gemm_dmma",
                  .needs = TGL_HAS_TMA,
-                 /* Warps of 64 rows need a warpgroup as producer, which gives them registers. */
+                 /* Warps of 64 rows need a whole warpgroup as producer, because only a warpgroup
+                  * can give them its registers (setmaxnreg). */
                  .threads = warps * 32 + (t->wm == 64 ? 128 : 32),
                  .registers = t->registers,
                  .local_bytes = spill_limit(t),
@@ -170,7 +172,8 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * mean. A cycle is one of the clock in the table of chips. ..._A_CLOCK: bytes per clock of an
  * SM. */
 enum {
-    TILE_CYCLES = 1000,         /* cycles of a unit outside its loop, without slices, stores */
+    /* Cycles of a unit outside of its main loop, without adding slices and storing. */
+    TILE_CYCLES = 1000,
     SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
     STORE_BYTES_A_CLOCK = 29,   /* stores of D */
     REDUCE_CYCLES = 1440,       /* cycles of a split tile: fences, counter; without copies */
@@ -206,7 +209,8 @@ static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int
         longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
 
-/* Cycles from the end of a unit's main loop to the next unit. splits: units of its tile. */
+/* Cycles from the end of a unit's main loop to the next unit. splits: number of units into which
+ * the unit's tile is split. */
 static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int splits)
 {
     const double elements = (double)g->row->bm * g->row->bn;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments and patches of the production kernels: see gemm_arguments.h.
+ * The arguments and patches of the production kernels (those in kernels/gemm/): see
+ * gemm_arguments.h.
  */
 #include "families/gemm_arguments.h"
 #include "families/decompose.h"
@@ -78,9 +79,9 @@ gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
 
 #define AT(member) offsetof(gemm_args, member)
 
-/* Bytes that a pointer moves for each repetition of a launch, if it is `stride` bytes from one
- * problem to the next. Groups along K are in the order of the table: the pointer to the table
- * moves, and a span has the number of the group, which counts from the beginning of the matrices.
+/* The bytes by which a pointer advances at each repetition of a launch. stride: bytes from one
+ * problem to the next. It is 0 for groups along K: there the pointer to the table of groups
+ * advances (table_step()), and each entry of the table has the place of its group in the matrices.
  */
 static int64_t repeat_step(const tgl_gemm_step *step, int64_t stride)
 {
@@ -176,8 +177,8 @@ static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, 
 }
 
 /* Patches the pointer to the scale factors of an operand. at: offset of the pointer in the
- * arguments. line: the part's first row or column, where the factors of a TGL_SCALING_LINE
- * begin. It is 0 if factors are of blocks, because such products have no strips. */
+ * arguments. line: the part's first row or column, where the factors of a TGL_SCALING_LINE begin.
+ * Factors per block need no offset, because such products have no strips. */
 static void patch_scale(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
                         size_t at, tgl_scaling scaling, int64_t line)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The argument bytes of a step (gemm_step.h). Some are known when the plan is made. Patches say
- * which others a run fills in.
+ * The argument bytes of a step (gemm_step.h). Some are known when the plan is made. Patches
+ * (launch_list.h) describe the others, which a run fills in.
  */
 #ifndef TGL_GEMM_ARGUMENTS_H
 #define TGL_GEMM_ARGUMENTS_H

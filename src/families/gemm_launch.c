@@ -61,7 +61,7 @@ static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
     const tgl_shape_epilogue *e = &s->epilogue;
     const struct {
         const char *name;
-        int value, otherwise; /* the macro's default value in the kernel */
+        int value, otherwise; /* otherwise: the macro's default value in the kernel */
     } macros[] = {{"BIAS", (int)e->bias, 0},
                   {"ACTIVATION", (int)e->activation, 0},
                   {"RESIDUAL", e->residual, 0},

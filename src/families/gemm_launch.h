@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the launches of the production families have in common. Their kernels take a struct
- * tgl_gemm_args, and differ in grid, macros and a few members of that struct. A family describes
- * its launch by a tgl_gemm_step (gemm_step.h), from which the prediction and the launch list
- * follow.
+ * The common part of the launches of the production families, which are all families but the
+ * ladder. Their kernels take a struct tgl_gemm_args, and differ in grid, macros and a few members
+ * of that struct. A family describes its launch by a tgl_gemm_step (gemm_step.h), from which the
+ * prediction and the launch list follow.
  */
 #ifndef TGL_GEMM_LAUNCH_H
 #define TGL_GEMM_LAUNCH_H
@@ -11,8 +11,8 @@
 #include "families/cost.h"
 #include "families/gemm_step.h"
 
-/* Sets batch_step, tiles and args.raster for a grid of all tiles of bm x bn. is_split: some of them
- * may be split. Returns NULL, or why the grid is impossible. */
+/* Sets batch_step, tiles and args.raster for a grid of all tiles of bm x bn. is_split: some tiles
+ * may be split over K. Returns NULL, or why the grid is impossible. */
 const char *tgl_gemm_cut_tiles(const tgl_shape *shape, int bm, int bn, bool is_split,
                                tgl_gemm_step *step);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a production family describes its launch: what gemm_launch.h predicts and adds to the list.
+ * tgl_gemm_step, with which a production family (any but the ladder) describes its launch. From it
+ * gemm_launch.c predicts the occupancy and makes the step of the launch list.
  */
 #ifndef TGL_GEMM_STEP_H
 #define TGL_GEMM_STEP_H
@@ -33,7 +34,8 @@ typedef struct tgl_gemm_step {
     bool has_whole_grid;   /* it is persistent, but a device must not reduce gridDim.x */
     int64_t scratch_bytes; /* bytes of workspace for partial sums */
     int64_t counter_bytes; /* bytes of workspace for the counters of split tiles */
-    struct tgl_gemm_args args; /* raster, tiles_whole, splits, cluster, k_chunk, small_k_major */
+    /* The family sets raster, tiles_whole, splits, cluster, k_chunk and small_k_major. */
+    struct tgl_gemm_args args;
 
     /* Tensor maps of A and B, and of D if the kernel stores by TMA. They are passed to the kernel
      * after args. A map whose base is TGL_VALUE_SCRATCH describes a copy of the operand in the
@@ -42,8 +44,9 @@ typedef struct tgl_gemm_step {
     const tgl_tensor *maps;
     int map_count; /* 0, 2 or 3 */
     bool keeps_operands;
-    /* NULL, or the two operands whose panels args.left_tables and right_tables point to. An earlier
-     * step computes the panels. scratch_bytes and counter_bytes are then 0. */
+    /* For the family accurate: the two operands whose tables (panels, decompose.h) args.left_tables
+     * and right_tables point to. An earlier step computes the tables. NULL for other families.
+     * scratch_bytes and counter_bytes are then 0. */
     const struct tgl_decompose *tables;
 
     int group_tile; /* grouped products (groups.h): rows of D of a tile */
@@ -52,7 +55,7 @@ typedef struct tgl_gemm_step {
     int64_t groups_at; /* offset of the table of groups in the scratch */
     const tgl_partition *of;
     const tgl_kernel *aligned, *unaligned; /* unaligned NULL: `aligned` takes all matrices */
-    int64_t scratch_at, counters_at;       /* offsets in the workspace */
+    int64_t scratch_at, counters_at;       /* offsets in the scratch and in the counters */
 } tgl_gemm_step;
 
 #endif

@@ -46,7 +46,7 @@ typedef struct gemv_geometry {
     bool big_a;      /* A is the matrix, B the vectors; else A the vectors, B the matrix */
     bool k_major;    /* the matrix is K-major */
     bool is_strided; /* the single vector is strided, and the matrix is K-major */
-    int64_t length;  /* rows or columns of the matrix in D */
+    int64_t length;  /* extent of the matrix in D: m or n */
     int threads;     /* threads of a block */
     int lanes_k;     /* threads that share K */
     tgl_gemm_step step;
@@ -110,10 +110,10 @@ static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
     }
 }
 
-/* Sets the threads for an MN-major matrix: as many share K as the chip has room for, as long as a
- * step is not longer than K. Long matrices, and launches of many matrices, keep the chip busy with
- * blocks of any shape. 512 threads per SM are enough to keep the memory busy. More would only
- * divide the matrix into narrower columns. */
+/* Sets the threads for an MN-major matrix: as many threads share K as the chip has room for, as
+ * long as a step is not longer than K. Long matrices, and launches of many matrices, keep the chip
+ * busy with blocks of any shape. 512 threads per SM are enough to keep the memory busy. More would
+ * only divide the matrix into narrower columns. */
 static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
 {
     enum { ENOUGH_THREADS = 512 };
@@ -305,7 +305,8 @@ static void gemv_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl
         tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
-/* The vectors are rows of A. If A is transposed they are strided, which only "gemv" supports. */
+/* In this example the vectors are rows of A. If A is transposed they are strided, which only "gemv"
+ * supports. */
 static bool gemv_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     *shape = tgl_example_shape(type, gemv_rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);

@@ -14,7 +14,7 @@ _Static_assert((int)TGL_GROUPS_ROWS == (int)TGL_GROUPED_ROWS &&
                    (int)TGL_GROUPS_MASKED == (int)TGL_GROUPED_MASKED,
                "the kernels have the values of tgl_grouping");
 
-enum { THREADS = 256 /* of gemm/groups.cu */ };
+enum { THREADS = 256 /* block size of gemm/groups.cu */ };
 
 tgl_shape tgl_groups_part_shape(const tgl_partition *of)
 {
@@ -24,7 +24,8 @@ tgl_shape tgl_groups_part_shape(const tgl_partition *of)
 
 int64_t tgl_group_spans_max(const tgl_shape *s, int tile)
 {
-    if (s->grouping == TGL_GROUPED_ROWS) return s->m / tile + s->batch; /* each ends in a tile */
+    /* Each group may end in a partial tile. */
+    if (s->grouping == TGL_GROUPED_ROWS) return s->m / tile + s->batch;
     return s->grouping == TGL_GROUPED_MASKED ? s->batch * tgl_ceil_div(s->m, tile) : s->batch;
 }
 
@@ -60,7 +61,8 @@ int64_t tgl_groups_add_step(const tgl_partition *of, int tile, tgl_list_builder 
                                .symbol = "groups",
                                .parameters = "struct tgl_groups_args"};
     tgl_launch launch = tgl_prepass_launch(of, tgl_list_kernel(builder, &kernel), 1, THREADS);
-    launch.condition_count = 0; /* without a product, too: D := beta*C of the groups' rows */
+    launch.condition_count = 0; /* runs without a product need the table, too: they compute D :=
+                                   beta*C of the groups' rows */
     tgl_list_step(builder, "groups");
     tgl_list_launch(builder, &launch, &args, sizeof args);
     tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_GROUPS,

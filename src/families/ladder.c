@@ -13,10 +13,10 @@
 
 enum { HOPPER = TGL_HAS_WGMMA | TGL_HAS_TMA };
 
-/* The rungs in their order. The kernels are compiled with the default tile macros of their files,
- * and block_m, block_n and threads must agree with these. Rungs 27 to 29 and 34 to 36 do not use
- * cp.async. For them TGL_HAS_ASYNC_COPY means compute capability 8.0, which their mma.sync shapes
- * need (m16n8k16; m16n8k8 of TF32). */
+/* The rungs in their order. Columns: the members of ladder_row (ladder_geometry.h). The kernels are
+ * compiled with the default tile macros of their files, and block_m, block_n and threads must agree
+ * with these. Rungs 27 to 29 and 34 to 36 do not use cp.async. For them TGL_HAS_ASYNC_COPY means
+ * compute capability 8.0, which their mma.sync shapes need (m16n8k16; m16n8k8 of TF32). */
 // clang-format off
 static const ladder_row ladder_rows[] = {
     {"ladder/naive",             "ladder/01_naive.cu",             "sgemm_naive",             FP32,  32,   8,  256, 0, TILES_XY, 0, 0, 1, 0, 0},
@@ -124,7 +124,7 @@ static void ladder_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candida
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-/* All rungs accept untransposed operands. */
+/* Rungs accept only untransposed operands. */
 static bool ladder_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     const ladder_chapter own = ladder_rows[index].chapter;

@@ -15,8 +15,8 @@
  *
  * Warp tiles of 64 x 64 (f64: 64 x 32) need the fewest loads per mma.sync. Smaller ones leave room
  * for more warps. Stages of up to 96 KB fit the chips with 100 KB of shared memory. A name has the
- * tile with BK in bytes. _w4: 4 warps, if two rows have the same tile. _s2: 2 slices. f64: for
- * f64. */
+ * tile with BK in bytes. _w4: 4 warps, if two rows have the same tile. _s2: 2 slices, which are
+ * groups of warps that share the K of a tile. f64: for f64. */
 // clang-format off
 static const mma_row mma_rows[] = {
     {"mma_128x256x64",          128, 256,  64, 64, 64, 4, 1, 2, false, 255},
@@ -101,7 +101,8 @@ static void mma_split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_ge
     g->step.scratch_bytes = split_tile_count * splits * g->row->bm * g->row->bn * sum_bytes(g);
 }
 
-/* Registers of a thread. With factors of blocks it also has the sums of a block of K. */
+/* Registers of a thread. With scale factors per block a thread also holds the sums of a block of K.
+ */
 static int mma_registers(const tgl_shape *s, const mma_row *t)
 {
     return t->registers + (tgl_shape_has_blocked_scales(s) ? t->wm * t->wn / 32 : 0);
@@ -126,7 +127,8 @@ static int mma_copy_width(const tgl_shape *s, bool is_mn_major, int64_t ld, int6
 /* Returns NULL, or why the choice cannot compute the product. */
 static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
 {
-    enum { BLOCK_SUMS_MAX = 64 * 32 }; /* of a warp: with more a thread would spill registers */
+    /* Results of a warp tile; with more a thread would spill registers. */
+    enum { BLOCK_SUMS_MAX = 64 * 32 };
     const mma_row *t = tgl_choice_row(choice);
     const bool is_split = tgl_option(choice, SPLITS, 1) > 1;
     *g = (mma_geometry){.row = t,
@@ -168,7 +170,7 @@ static double mma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const 
     enum { ANY_RESIDENT = 1 };
     mma_geometry g;
     mma_bound bound;
-    if (mma_make_geometry(s, choice, &g) != NULL) return 0; /* predict() says why */
+    if (mma_make_geometry(s, choice, &g) != NULL) return 0; /* predict() gives the reason */
     tgl_mma_bound_start(chip, s, &g, ANY_RESIDENT, &bound);
     return tgl_mma_least_of_all(&bound);
 }
@@ -222,7 +224,7 @@ static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_una
     const mma_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const int fragments = is_crowded(s, g, vec_a, vec_b) ? 0 : t->fragments;
-    /* Where a group ends, the rows of A or K are cut off at any element. */
+    /* A group may end at any row of A or at any k, which may be in the middle of a copy. */
     const bool is_cut = s->trans_a && vec_a > 1 && tgl_has_groups_of_rows(s);
     const bool is_k_cut = s->grouping == TGL_GROUPED_DEPTH;
     const tgl_macro macros[] = {{"BM", t->bm},

@@ -65,7 +65,7 @@ static double mma_busy_cycles(const tgl_chip *chip, const tgl_shape *s, const mm
 {
     enum {
         FP32_A_CLOCK = 128,
-        SCALED = 3 /* instructions for a sum of a block of K: an estimate */
+        SCALED = 3 /* instructions per result for the factor of a block of K: an estimate */
     };
     const mma_row *t = g->row;
     const double bk = (double)t->bk_bytes / g->size;

@@ -17,7 +17,7 @@ typedef struct mma_row {
     int stages;    /* tiles of A and B in shared memory */
     int slices;    /* groups of warps that share the K of a tile */
     int fragments; /* FRAGMENTS of mma.cu: how many fragments the registers of a thread hold */
-    bool is_f64;   /* the row is for F64, else for other types */
+    bool is_f64;   /* the configuration is for F64, else for other types */
     int registers; /* per thread, as compiled for sm_90a: the maximum of all types and layouts */
 } mma_row;
 
@@ -52,7 +52,7 @@ typedef struct mma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
     const mma_geometry *g; /* geometry with default options */
-    int resident;          /* blocks of an SM */
+    int resident;          /* resident blocks per SM */
     double tiles;          /* tiles of the batch */
     double busy;           /* cycles of an SM to multiply a tile of K of a block */
 } mma_bound;

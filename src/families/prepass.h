@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the pre-passes repack and decompose have in common.
+ * The launch that the pre-passes repack, decompose and groups have in common.
  */
 #ifndef TGL_PREPASS_H
 #define TGL_PREPASS_H

@@ -69,7 +69,7 @@ const char *tgl_repack_fault(const tgl_repack *repacks, int count)
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Warps that copy lines: one for each line and block along it. 0 for transposed matrices, which
+/* Warps that copy lines: one for each BYTES_OF_BLOCK of a line. 0 for transposed matrices, which
  * whole blocks copy. */
 static double warps_of(const tgl_repack *r)
 {
@@ -80,7 +80,7 @@ static double warps_of(const tgl_repack *r)
 double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int count)
 {
     static const double LAUNCH = 3e-6; /* seconds by which the launch delays the next launch */
-    static const double SHARE = 0.85;  /* fraction of the copy rate that is reached */
+    static const double SHARE = 0.85;  /* fraction of the copy rate that the pre-pass reaches */
     /* Cycles of an SM per warp, fitted to 8 batches of small matrices and 3 deep ones on an
      * H200. */
     static const double WARP_CYCLES = 123;

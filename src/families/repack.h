@@ -25,7 +25,7 @@ typedef struct tgl_repack {
 int64_t tgl_repack_pitch(const tgl_repack *repack);
 int64_t tgl_repack_stride(const tgl_repack *repack);
 
-/* Bytes of all copies. */
+/* Bytes of the copies of all matrices of the batch. */
 int64_t tgl_repack_bytes(const tgl_repack *repack);
 
 /* Predicted seconds of the pre-pass, the launch that makes the copies; 0 if count is 0. */

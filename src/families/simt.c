@@ -13,9 +13,9 @@
 
 /* From the largest tile to the smallest. Columns: name, BM, BN, BK, WM, WN, TM, TN, STAGES, SLICES,
  * MIN_BLOCKS, registers of a thread. Thread tiles of 16 x 8 have the most FFMAs per load. Smaller
- * thread tiles leave room for more warps, and slices give a small block tile more warps. A name has
- * the block tile; the thread tile, if two rows have the same block tile; and _s with the number of
- * slices. */
+ * thread tiles leave room for more warps, and slices (groups of warps that share the K of a tile)
+ * give a small block tile more warps. A name has the block tile; the thread tile, if two rows have
+ * the same block tile; and _s with the number of slices. */
 // clang-format off
 static const simt_row simt_rows[] = {
     {"simt_128x256x8",      128, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255},
@@ -52,7 +52,7 @@ static const simt_row simt_rows[] = {
 };
 // clang-format on
 
-/* When the main loop issues copies and loads: see simt_schedules.inc. */
+/* A schedule determines when the main loop issues copies and loads: see simt_schedules.inc. */
 typedef struct simt_schedule {
     const char *name, *layout;
     int width;
@@ -125,7 +125,8 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
     const simt_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const int vec_d = is_unaligned ? 1 : tgl_store_width(s);
-    /* The kernel's macro INSIDE changes only narrow copies of operands that are not K-major. */
+    /* The macro INSIDE says that D is at least as large as a tile. It changes only narrow copies of
+     * MN-major operands. */
     const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Predicts the time of the family simt, and lower bounds of it. SMs compute full waves of tiles,
- * and then the splits of the other tiles. A configuration is slow where other instructions or
- * latencies delay the FFMAs.
+ * and then the splits of the other tiles. Slices are groups of warps of a block that share the K of
+ * a tile. A configuration is slow where other instructions or latencies delay the FFMAs.
  */
 #include "families/simt_geometry.h"
 
@@ -13,7 +13,8 @@
 enum {
     LOOP_INSTRUCTIONS = 33, /* instructions of a thread per tile: barriers, stages, addresses */
     COPY_INSTRUCTIONS = 8,  /* a copy takes as long as this many instructions */
-    LATENCY_CYCLES = 4,     /* cycles of a shared load until its use, for other FFMAs to hide */
+    /* Cycles from a load from shared memory to its use, which other FFMAs must hide. */
+    LATENCY_CYCLES = 4,
     TILE_CYCLES = 4000, /* cycles of a tile before its first and after its last FFMA, no stores */
     STORE_BYTES_A_CLOCK = 32, /* rate of stores of D as float4 */
     LINE_BYTES_A_CLOCK = 11,  /* rate of stores of D in unaligned rows */
@@ -25,8 +26,10 @@ enum {
     CLUSTER_BYTES_A_CLOCK = 7, /* sums that a block reads from shared memory of its cluster */
     CLUSTER_CYCLES = 165,      /* cycles for each slice of each block of the cluster */
 };
-static const double SHARED_COST = 0.18; /* issue cycles per wavefront of a shared load */
-static const double TILES_SHARE = 0.85; /* fraction of the copy rate that blocks of tiles reach */
+/* Issue cycles per wavefront of a load from shared memory. */
+static const double SHARED_COST = 0.18;
+/* Fraction of the copy rate that the loads of A and B reach. */
+static const double TILES_SHARE = 0.85;
 
 /* The fraction of issue slots that are FFMAs in the main loop. */
 static double issue_share(const simt_geometry *g)
@@ -317,7 +320,7 @@ double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tg
     simt_bound b;
     tgl_candidate c = {.choice = *choice};
     const char *why = tgl_simt_make_geometry(chip, s, choice, &g);
-    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() says why */
+    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() gives the reason */
     tgl_simt_bound_start(chip, s, &g, c.resident, &b);
     return tgl_simt_least_of_all(&b);
 }

@@ -23,7 +23,8 @@ typedef struct simt_row {
 
 /* splits: number of blocks that share the K of a tile. whole: the first `whole` tiles are not
  * split. depth: K of each split but the first, which takes the rest; by default all splits have the
- * same depth. SIMT_SCHEDULE: the first of five options that replace a schedule's macros. */
+ * same depth. SIMT_SCHEDULE: the first of five options that replace the macros of a schedule
+ * (simt_schedules.inc). */
 enum { SIMT_SPLITS, SIMT_WHOLE, SIMT_DEPTH, SIMT_SCHEDULE };
 
 /* How a choice computes a product. */
@@ -69,8 +70,8 @@ typedef struct simt_bound {
     int resident;           /* blocks per SM with default options; other options may allow fewer */
     double tiles;           /* tiles of the batch */
     double store, slices;   /* cycles of an SM to store a tile, and to add the sums of its slices */
-    /* of_k[b]: cycles of an SM per k of a block, at least: the minimum over 1 to b resident
-     * blocks. */
+    /* of_k[b]: a lower bound of the cycles of an SM to multiply one k of a block, with 1 to b
+     * resident blocks. */
     double of_k[TGL_BLOCKS_PER_SM_MAX + 1];
 } simt_bound;
 

@@ -30,7 +30,8 @@ static void search_uneven(tgl_search *search, const simt_bound *bound, int64_t w
     const simt_geometry *g = bound->g;
     const int resident = bound->resident;
     const int64_t rest = g->step.tiles - whole, slots = (int64_t)search->chip->sms * resident;
-    const int64_t early = slots * tgl_ceil_div(rest, slots) - rest; /* slots without a large one */
+    /* Slots that get no large split. */
+    const int64_t early = slots * tgl_ceil_div(rest, slots) - rest;
     const double overhead = tgl_simt_split_overhead(search->chip, g, resident);
     const double share = 1 - (search->has_strips ? STRIP_EARLY_SHARE : EARLY_SHARE);
     const int step = simt_depth_of_step(g->row);

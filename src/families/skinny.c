@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/skinny.cu: products with at most 16 rows or columns. Their time is the time to read the big
- * operand, A or B, once. A block takes units of work: tiles of D, or splits of tiles over K.
+ * operand, A or B, once. A block takes units of work: tiles of D, or splits of tiles over K. Its
+ * main loop advances in steps along K. In each step a thread multiplies UNROLL groups of K: 16
+ * bytes of a K-major big operand, or 4 rows of an MN-major one.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -90,7 +92,7 @@ static int skinny_pack_of(const skinny_geometry *g)
     return 16 / g->size;
 }
 
-/* K of a group: what a thread multiplies at once. */
+/* K of a group, in elements. */
 static int group_of(const skinny_geometry *g)
 {
     return g->k_major ? skinny_pack_of(g) : 4;
@@ -177,7 +179,7 @@ static int64_t tiles_of(const skinny_geometry *g)
     return tgl_ceil_div(g->length, g->tile);
 }
 
-/* Units of a tile. */
+/* The number of units of a tile. */
 static int64_t units_of_tile(const tgl_shape *s, const skinny_geometry *g)
 {
     const int chunk = g->step.args.k_chunk;
@@ -265,8 +267,8 @@ static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const 
     const double most = (double)tgl_ceil_div(units, g->step.blocks);
     const double balance = batch * (double)units / (rounds * active * most);
     const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
-    const int per_sm = (int)((active + chip->sms - 1) / chip->sms); /* blocks of an SM */
-    const double busy = active / ((double)per_sm * chip->sms);      /* fraction of the SMs */
+    const int per_sm = (int)((active + chip->sms - 1) / chip->sms); /* blocks of the busiest SM */
+    const double busy = active / ((double)per_sm * chip->sms); /* fraction of the SMs that work */
     /* The conversion of a 16-bit element takes as long as an FFMA. */
     const double ffmas = batch * (g->row->count + (g->size == 2)) * (double)(tiles * g->tile) * k;
     const bool is_split = g->step.args.splits > 1;
@@ -338,7 +340,7 @@ static double skinny_least_seconds(const tgl_chip *chip, const tgl_shape *s,
     skinny_geometry g;
     tgl_candidate c = {.choice = *choice};
     const char *why = skinny_make_geometry(s, choice, &g);
-    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() says why */
+    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() gives the reason */
     const skinny_bound b = skinny_bound_of(chip, s, &g, c.resident);
     return skinny_least_of_all(&b);
 }

@@ -14,7 +14,7 @@ typedef struct small_batch_row {
     const char *name;
     int bm, bn, bk; /* maximum m and n of the product; depth of a tile in K */
     int tm, tn;     /* the part of the tile that a thread computes */
-    int stages;     /* tiles of K in shared memory */
+    int stages;     /* number of tiles of A and B, bk deep, in shared memory */
     int per_block;  /* products that a block computes at once */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* per thread, as compiled for sm_90a */
@@ -110,11 +110,11 @@ static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choic
 
 /* Fitted to measurements on an H200. */
 enum {
-    LAUNCH_CYCLES = 2000,    /* cycles of a launch */
-    BLOCK_CYCLES = 1500,     /* cycles of a block before its first tile arrives */
-    TILE_CYCLES = 1000,      /* minimum cycles of a tile of K */
-    COPY_CYCLES = 6,         /* cycles of a warp in which each thread copies 16 bytes */
-    NARROW_COPY_CYCLES = 13, /* cycles of a warp in which each thread copies fewer bytes */
+    LAUNCH_CYCLES = 2000, /* cycles of a launch */
+    BLOCK_CYCLES = 1500,  /* cycles of a block before its first tile arrives */
+    TILE_CYCLES = 1000,   /* minimum cycles for bk of K */
+    COPY_CYCLES = 6,      /* cycles of an SM for a warp's copy instruction of 16 bytes per thread */
+    NARROW_COPY_CYCLES = 13, /* cycles of an SM for a warp's copy instruction of fewer bytes */
 };
 static const double FFMA_SHARE = 0.6; /* fraction of the time of FFMAs that loads do not hide */
 
@@ -134,7 +134,8 @@ static void small_batch_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const double active = c->blocks < slots ? c->blocks : slots;
     const double busy = active < chip->sms ? active / chip->sms : 1;
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    const int64_t turns = tgl_ceil_div(s->batch, g->step.blocks * t->per_block); /* of a block */
+    /* Products that a block computes one after the other. */
+    const int64_t turns = tgl_ceil_div(s->batch, g->step.blocks * t->per_block);
     const int64_t tiles = tgl_ceil_div(s->k, t->bk), quads = tgl_ceil_div(s->k, 4);
     const double depth = (double)(tiles * t->bk);
     const double ffmas = (double)(t->bm * t->bn) * 4 * (double)quads;

@@ -4,7 +4,8 @@
  */
 #include "families/unsupported.h"
 
-/* Whether kernels convert this type to and from the type of values (kernels/lib/element.h). */
+/* Whether kernels convert this type to and from value_t, the type in which the epilogue computes
+ * (kernels/lib/element.h). */
 static bool is_converted(tgl_type type)
 {
     return type == TGL_F32 || type == TGL_F64 || type == TGL_F16 || type == TGL_BF16;

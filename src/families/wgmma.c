@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/wgmma.cu: products of f16, bf16, e4m3, e5m2, TF32 and int8 on Hopper's tensor cores. A
- * pre-pass copies operands that TMA cannot read into a layout that it can.
+ * pre-pass (repack.h) copies operands that TMA cannot read into a layout that it can. A consumer is
+ * a warpgroup that multiplies; a producer issues the copies by TMA. The left operand is A and the
+ * right one B, or the other way around if the kernel computes tiles of D^T.
  */
 #include "families/gemm_arguments.h"
 #include "families/groups.h"
@@ -51,7 +53,7 @@ static const wgmma_row wgmma_rows[] = {
 };
 // clang-format on
 
-/* See wgmma_geometry.h. */
+/* Names of the options, in the order of the enum in wgmma_geometry.h, which explains them. */
 static const char *const wgmma_options[] = {"splits",     "exchanged",      "cluster", "whole",
                                             "in_cluster", "left_registers", "columns", NULL};
 
@@ -93,8 +95,9 @@ static void wgmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidat
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* The tensor map of an operand. parts: blocks of a cluster that each load a part of the tile. A
- * K-major box has at most as many lines as the operand has: copied_lines() of the kernel. */
+/* The tensor map of an operand. edge: rows or columns of the operand in a tile. parts: number of
+ * blocks of a cluster that load a part of the tile each. A K-major box has at most as many lines as
+ * the operand has: copied_lines() of the kernel. */
 static tgl_tensor wgmma_tensor_of(const tgl_shape *s, const wgmma_geometry *g, const wgmma_side *x,
                                   int edge, int parts)
 {
@@ -148,8 +151,8 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int
     };
 }
 
-/* The macro D_WORD of the kernel: the largest word (16, 8 or 4 bytes) at whose multiples all rows
- * of D begin if D itself does. It matters only for 16-bit results. */
+/* The macro D_WORD of the kernel: 16, 8 or 4 bytes. If D begins at a multiple of this size, so do
+ * all its rows. It matters only for 16-bit results. */
 static int word_of_d(const tgl_shape *s)
 {
     const int64_t stride = s->batch > 1 ? s->stride_d : 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Predicts the time of the family wgmma, and lower bounds of it.
+ * Predicts the time of the family wgmma, and lower bounds of it. A unit of work is a tile (or the
+ * tiles of a cluster), or one split of it over K. A step of K is 128 bytes of K. A line is up to
+ * 128 contiguous bytes of a tile, as TMA copies them.
  */
 #include "families/cost.h"
 #include "families/wgmma_geometry.h"
@@ -8,7 +10,7 @@
 
 #include <math.h>
 
-enum { SECTOR_BYTES = 32 /* of L2 */ };
+enum { SECTOR_BYTES = 32 /* a sector is the unit of reads from L2 */ };
 
 /* Constants of the cost model, fitted to 8,600 times on an H200: 290 products of bf16, f16 and TF32
  * with about 25 kernels each, and the shapes of bench/suites. In geometric mean, the kernels that
@@ -20,8 +22,10 @@ enum {
     L2_BYTES_A_CLOCK = 82,      /* tiles that an SM requests from L2 */
     LATENCY_CYCLES = 1410, /* cycles from the release of a stage until its next tile has arrived */
     TILE_CYCLES = 1470,    /* cycles of a tile outside of its main loop, without stores */
-    STORE_BYTES_A_CLOCK = 12, /* rate of stores of sums in FP32, if D's rows are on 16 bytes */
-    /* Else rows are stored 4 bytes at a time: 26 products of TF32 (bench/fit/predictions.py). */
+    /* Rate of stores of sums in FP32, if rows of D begin at multiples of 16 bytes. */
+    STORE_BYTES_A_CLOCK = 12,
+    /* The same rate for other rows of D, which are stored 4 bytes at a time; fitted to 26 products
+     * of TF32 (bench/fit/predictions.py). */
     SCALAR_STORE_BYTES_A_CLOCK = 8,
     PACKED_STORE_BYTES_A_CLOCK = 25, /* rate of stores of 16-bit results */
     TMA_STORE_BYTES_A_CLOCK = 30,    /* rate of stores of 16-bit results by TMA */
@@ -34,16 +38,18 @@ enum {
     LEFT_START_CYCLES = 615,     /* additional cycles if left tiles go through registers */
     LEFT_CYCLES = 44,            /* additional cycles of a step of K with such left tiles */
 };
-/* Factor on the cycles of a tile (main loop + tail) if consumers alternate. */
+/* Factor on the cycles of a tile (main loop + tail) if consumers alternate: each has tiles of its
+ * own, and one multiplies while another stores. */
 static const double TURN = 1.10;
 static const double EXCHANGED_STORES = 0.85; /* factor on the rates of stores in tiles of D^T */
-static const double NARROW_LINES = 0.52;     /* additional time of a line of 32 elements, not 64 */
+/* Additional time to copy a line of 64 bytes instead of 128. */
+static const double NARROW_LINES = 0.52;
 /* Factor on the time to copy a line of 16 elements, if a tile has several boxes of such lines. */
 static const double LINES_OF_16 = 3.4;
 static const double OVERLAP = 7.2;        /* exponent of overlapped() within an SM */
 static const double MEMORY_OVERLAP = 3.0; /* exponent of overlapped() for SMs and memory */
-/* An operand's requests take 1 + LARGER_OPERAND * share times as long, where share is its fraction
- * of the bytes of A and B. Reason: the larger operand misses L2 more often. */
+/* The requests of an operand take 1 + LARGER_OPERAND * share times as long, where share is the
+ * operand's fraction of the bytes of A and B: the larger operand misses L2 more often. */
 static const double LARGER_OPERAND = 0.17;
 /* A line of an operand that lies in two lines of L2 takes 1 + TWO_LINES times as long to
  * request. */
@@ -92,7 +98,8 @@ static wgmma_copies copies_of(const tgl_shape *s, const wgmma_side *x, int lines
     const bool is_narrow = !has_lines_of_k && box == 16 && lines > box;
     const double narrow =
         is_narrow ? LINES_OF_16 : 1 + NARROW_LINES * ((double)WGMMA_LINE_BYTES / bytes - 1);
-    const bool is_whole = has_lines_of_k && is_shared; /* parts have a fixed number of lines */
+    /* Each block of a cluster copies a fixed number of lines. */
+    const bool is_whole = has_lines_of_k && is_shared;
     const int64_t copied = is_whole ? lines : tgl_min64(lines, tgl_round_up(x->edge, box));
     const double again = 1 + TWO_LINES * straddling(s, x, bytes) + LARGER_OPERAND * share;
     return (wgmma_copies){(double)copied * narrow, (double)copied * narrow * again};
@@ -143,7 +150,7 @@ static double all_steps(const wgmma_geometry *g)
 }
 
 /* Factor on the time of arithmetic: long kernels reach the power limit, which lowers the clock.
- * busy: fraction of the SMs that work; cycles: of each of them. */
+ * busy: fraction of the SMs that work; cycles: arithmetic of each of these SMs at full clock. */
 static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
 {
     static const double MOST = 0.21; /* maximum additional time; half of it after HALF_SECONDS */
@@ -172,17 +179,17 @@ static double stages_in_flight(const wgmma_geometry *g)
 /* The parts of the time of a step of K of a tile that overlap, in cycles of an SM. */
 typedef struct step_parts {
     double multiply, copy;
-    double stages; /* that are being copied, of each resident block */
+    double stages; /* number of stages of a block whose copies are under way */
 } step_parts;
 
-/* Cycles of a step of K for the factors of the right operand: those of columns are another
- * multiplication for each sum; of blocks of 128 columns, they are selected for the columns of a
- * tile that such a block cuts. Those of several consumers overlap with each other's wgmmas.
- * Estimated from the instructions of the main loop, not measured. */
+/* Cycles of a step of K to apply the scale factors of the right operand. Factors per column take
+ * one more multiplication for each sum. Factors per block of 128 columns must be selected for each
+ * column if the columns of a tile can lie in two blocks. Several consumers overlap this work with
+ * each other's wgmmas. Estimated from the instructions of the main loop, not measured. */
 static double factor_cycles(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { FP32_A_CLOCK = 128 /* of an SM: CUDA programming guide, arithmetic instructions */ };
-    const double selected = 0.6; /* instructions for a sum */
+    const double selected = 0.6; /* instructions per sum */
     const wgmma_row *t = g->row;
     if (!tgl_shape_has_blocked_scales(s)) return 0;
     const double each = wgmma_has_column_factors(s, g) ? 1
@@ -212,7 +219,7 @@ static double wgmma_step_cycles(const step_parts *p, double resident)
 static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
 {
     if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
-    /* ROWS_ARE_ON_16_BYTES() is false. */
+    /* The macro ROWS_ARE_ON_16_BYTES() of the kernel is false. */
     const bool is_scalar = tgl_type_size(s->type_d) == 4 && s->ldd % 4 != 0;
     return (wgmma_packs_results(s) ? PACKED_STORE_BYTES_A_CLOCK
             : is_scalar            ? SCALAR_STORE_BYTES_A_CLOCK
@@ -247,7 +254,8 @@ static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const 
     if (units == 0) return 0;
     const double waves =
         ceil((double)(units * g->cluster_blocks) / tgl_sms_for_clusters(chip, g->cluster_blocks));
-    const bool overlaps = t->min_blocks > 1 && waves > 1; /* a tail with another block's loop */
+    /* The tail of one block overlaps with the main loop of another. */
+    const bool overlaps = t->min_blocks > 1 && waves > 1;
     const double loop = (double)depth * step(parts, overlaps ? t->min_blocks : 1);
     const double tail = wgmma_tail_cycles(s, g, is_split);
     if (t->alternates) return waves * TURN * (loop + tail) + tail;
@@ -396,11 +404,11 @@ double tgl_wgmma_least_of_splits(wgmma_bound *b, int splits)
                       b->tiles * (double)g->depth);
 }
 
-/* ---- Lower bounds ---------------------------------------------------------------------------- */
+/* ---- The bound of all choices ---------------------------------------------------------------- */
 
 /* The smaller of two bounds. Whole tiles: a block has all of K. Split tiles: at best all SMs have
  * the same number of steps, and clusters of two blocks add the sums of each tile. In both cases
- * clusters share the requests of copies. */
+ * requests to L2 are not counted, because clusters may share them. */
 double tgl_wgmma_least_of_all(const wgmma_bound *b)
 {
     const wgmma_geometry *g = &b->g;

@@ -16,18 +16,23 @@
  * With OTHERS 40 instead of 56 NVRTC 13.0 spilled some. */
 bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
 {
-    enum { LOADED = 2 * 16 /* two stages, 64 rows */, OTHERS = 56 };
+    enum {
+        LOADED = 2 * 16, /* registers of the left fragments: two stages, 64 rows */
+        OTHERS = 56
+    };
     static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* as in gemm/wgmma.cu */
     const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
     const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : t->registers;
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
-/* Registers that a consumer has beyond those for its sums, for the sums of a stage, and for the
- * factors of its columns. */
+/* Registers of a consumer's thread beyond those for its sums, for the sums of a stage, and for the
+ * scale factors of its columns. Only for kernels that add the sums of each stage in FP32
+ * (wgmma_promotes()). */
 static int room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 {
-    enum { MAX = 255, MAX_OF_TWO_BLOCKS = 168 }; /* of a consumer alone: by its launch bounds */
+    /* Registers of a single consumer, by its launch bounds. */
+    enum { MAX = 255, MAX_OF_TWO_BLOCKS = 168 };
     static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* as in gemm/wgmma.cu */
     const wgmma_row *t = g->row;
     const int bound = t->min_blocks > 1 ? MAX_OF_TWO_BLOCKS : MAX;
@@ -37,8 +42,8 @@ static int room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
     return registers - sums - t->bn / 2 - (wgmma_has_column_factors(s, g) ? t->bn / 4 : 0);
 }
 
-/* Whether that is enough: with 52 and factors of columns NVRTC 13.0 spills some. Consumers that
- * alternate would not overlap the additions with wgmmas. */
+/* Whether room_to_promote() is enough. With 52 registers and factors per column NVRTC 13.0 spills
+ * some. Consumers that alternate would not overlap the additions with wgmmas. */
 static bool has_room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { OTHERS = 40, OTHERS_WITH_COLUMNS = 64 };
@@ -54,7 +59,7 @@ static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
     const int64_t lines_of_x = x->along_k ? x->edge : x->k;
     if (wgmma_is_k_major_only(s) && !x->along_k && !in_registers) return x->k == 0;
-    if (x->k == 0) return true; /* it is not read */
+    if (x->k == 0) return true; /* the kernel does not read it */
     if (s->unaligned) return false;
     return (lines_of_x == 1 || x->ld * size % TGL_MAP_ALIGNMENT == 0) &&
            (x->count == 1 || x->stride * size % TGL_MAP_ALIGNMENT == 0);
@@ -66,7 +71,10 @@ static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers
  * columns, so its lines in memory are short. */
 static bool should_be_k_major(const wgmma_side *x, int64_t other_edge)
 {
-    enum { SHORT = 16 /* elements: a sector of L2 */, LARGE = 1 << 26 /* elements of the other */ };
+    enum {
+        SHORT = 16,     /* elements of 16 bits in a sector of L2 (32 bytes) */
+        LARGE = 1 << 26 /* elements of the other operand */
+    };
     const bool is_large = (double)x->k * (double)other_edge >= LARGE;
     return !x->along_k && x->edge < SHORT && (!x->is_direct || is_large);
 }
@@ -126,7 +134,8 @@ static void add_repacks(const tgl_shape *s, wgmma_geometry *g)
 
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
-/* The length of a row of D must be a multiple of 16 bytes: lib/tma.h says why. */
+/* The length of a row of D must be a multiple of 16 bytes, because TMA writes up to the next such
+ * multiple (lib/tma.h). */
 bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
 {
     const int64_t most = tgl_map_stride_max(s->type_d);
@@ -150,7 +159,7 @@ static int results_bytes(const wgmma_geometry *g)
 /* Bytes of struct wgmma_shared of the kernel. */
 static int wgmma_shared_bytes(const wgmma_geometry *g)
 {
-    enum { BARRIER = 8 }; /* bytes */
+    enum { BARRIER = 8 }; /* bytes of an mbarrier */
     const wgmma_row *t = g->row;
     return g->stages * ((t->bm + t->bn) * WGMMA_LINE_BYTES + 2 * BARRIER) +
            t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
@@ -178,8 +187,9 @@ static void wgmma_split(const tgl_choice *choice, wgmma_geometry *g)
 static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
                                  const wgmma_geometry *g)
 {
-    enum { PART_MIN = 16, PART = 32 }; /* columns that each block stores, if they share a tile */
-    enum { SWIZZLE_LINES = 8 };        /* the swizzle of a tile repeats after 8 lines */
+    /* Columns that each block stores, if the blocks of a cluster share a tile. */
+    enum { PART_MIN = 16, PART = 32 };
+    enum { SWIZZLE_LINES = 8 }; /* the swizzle of a tile repeats after 8 lines */
     const wgmma_row *t = g->row;
     const int64_t splits = tgl_option(choice, WGMMA_SPLITS, 1);
     if (g->cluster_rows < 1 || g->cluster_rows > WGMMA_CLUSTER_MAX || g->cluster_columns < 1 ||
@@ -344,7 +354,7 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->stores_by_tma = tgl_wgmma_stores_by_tma(s, g);
     const int most = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
     while (g->stages > 1 && wgmma_shared_bytes(g) > most)
-        g->stages--; /* boxes of results may leave room for fewer */
+        g->stages--; /* the boxes of results that TMA stores may leave room for fewer stages */
     describe_step(chip, s, g);
     return tgl_repack_fault(g->repacks, g->repack_count);
 }

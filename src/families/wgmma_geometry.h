@@ -49,10 +49,10 @@ typedef struct wgmma_row {
 typedef struct wgmma_side {
     tgl_operand operand;
     bool along_k;       /* K-major in memory */
-    int64_t edge, k;    /* extents */
-    int64_t ld, stride; /* elements */
-    int64_t offset;     /* elements from the beginning to the part */
-    int64_t count;      /* matrices */
+    int64_t edge, k;    /* rows or columns of the part of D; K */
+    int64_t ld, stride; /* strides between lines and between matrices, in elements */
+    int64_t offset;     /* elements from the operand's beginning to the part */
+    int64_t count;      /* matrices of the batch; 1 if all problems share one */
     bool is_direct;     /* TMA reads it as it lies; else it is repacked */
     bool is_k_major;    /* K-major in shared memory */
 } wgmma_side;
@@ -67,7 +67,7 @@ typedef struct wgmma_geometry {
     int cluster_rows, cluster_columns; /* tiles of a cluster; 1 x 1 if its blocks share a tile */
     int cluster_blocks;                /* cluster_rows * cluster_columns */
     bool in_cluster;
-    bool stores_by_tma; /* TMA_STORES of the kernel */
+    bool stores_by_tma; /* the kernel stores D by TMA (macro TMA_STORES) */
     int stages;
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* D is tile_rows x tile_columns clusters of tiles */
@@ -76,7 +76,7 @@ typedef struct wgmma_geometry {
     tgl_repack repacks[2];
     int repack_count;
     int64_t repacked_bytes;
-    tgl_gemm_step step; /* without tensor maps */
+    tgl_gemm_step step; /* wgmma_launch() adds the tensor maps */
 } wgmma_geometry;
 
 static inline bool wgmma_is_tf32(const tgl_shape *s)
@@ -172,7 +172,8 @@ double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const t
 /* How TMA copies a tile of an operand for one step of K, counted in lines of 128 bytes. */
 typedef struct wgmma_copies {
     double received;
-    double requested; /* lines read from L2; one that lies in two lines of L2 counts more */
+    double requested; /* lines read from L2; a line of the tile that lies in two lines of L2 counts
+                         more */
 } wgmma_copies;
 
 /* Bytes that a product moves from and to memory. */
@@ -189,7 +190,7 @@ typedef struct wgmma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
     wgmma_geometry g;   /* geometry with the options of the last choice */
-    bool stores_by_tma; /* unless blocks of a cluster share a tile */
+    bool stores_by_tma; /* D is stored by TMA, unless the blocks of a cluster share a tile */
     wgmma_copies left, right;
     wgmma_traffic traffic;
     double tiles;   /* tiles of D or D^T in the batch */

@@ -19,8 +19,9 @@ typedef struct wgmma_values {
     int64_t splits, rows, columns, whole, in_cluster;
 } wgmma_values;
 
-/* The search for the tiles of D, or of D^T. If the left operand may go through registers, all other
- * options are tried with and without that (two ways). */
+/* The search for the tiles of D, or of D^T. A way is how the left operand reaches wgmma: from
+ * shared memory, or through registers. If both are possible, all other options are tried with each
+ * way. */
 typedef struct orientation {
     tgl_search *in;
     int64_t exchanged;
@@ -129,7 +130,7 @@ static void search_orientation(tgl_search *in, bool exchanged)
     o.tiles = o.bounds[0].tiles;
     o.most = (int)tgl_min64(s->k / (WGMMA_SPLIT_DEPTH_MIN * o.bounds[0].g.bk), TGL_SPLITS_MAX);
     try_clusters(&o);
-    if (t->alternates) return; /* they split no tiles */
+    if (t->alternates) return; /* consumers that alternate split no tiles */
     wgmma_try_splits(&o);
     try_tail(&o);
 }

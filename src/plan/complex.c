@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps before and after the real product of a complex one: see complex.h.
+ * The steps that a complex product adds before and after its real product: see complex.h.
  */
 #include "plan/complex.h"
 #include "base/integers.h"
@@ -16,19 +16,19 @@ typedef struct tgl_combine_args combine_args;
 
 enum { THREADS = 256, PER_BLOCK = 4 * THREADS }; /* constants of gemm/complex.cu */
 
-/* An operand that a pre-pass expands to a real matrix: each of its `lines` lines in memory becomes
- * two lines of `length` real numbers. */
+/* An operand that a pre-pass expands to a real matrix. A line is a contiguous row of the stored
+ * matrix. Each complex line becomes two lines of `length` real numbers. */
 typedef struct expansion {
     tgl_operand operand, array; /* TGL_AT_A and TGL_AT_A_ARRAY, or TGL_AT_B and TGL_AT_B_ARRAY */
     const char *what;
-    int parts; /* macro PARTS of kernels/gemm/complex.cu: how the parts are arranged */
+    int parts; /* macro PARTS of kernels/gemm/complex.cu: order of real and imaginary parts */
     bool conj, conj_other;
     int64_t lines, elements; /* complex matrix: number of lines, elements per line */
     int64_t ld, stride;      /* complex matrix: leading dimension and stride, in elements */
-    int64_t length, pitch;   /* real matrix: numbers per line, and from line to line */
+    int64_t length, pitch;   /* real matrix: numbers per line; numbers from line to line */
     int64_t count;           /* number of matrices; 1 if all problems of the batch share one */
     int64_t array_at, bytes; /* byte offset of the array of pointers to the real matrices; bytes of
-                                everything */
+                                the matrices and this array */
 } expansion;
 
 /* ---- Layout ---------------------------------------------------------------------------------- */
@@ -132,8 +132,8 @@ int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, bool reads_pairs
     return rest >= 0 ? rest : TGL_WORKSPACE_EXCEEDED;
 }
 
-/* In which runs the last step `combine` (kernels/gemm/complex.cu) is needed, as far as the plan
- * knows. */
+/* In which runs the last step `combine` (kernels/gemm/complex.cu) is needed, as far as it is known
+ * when the plan is made. */
 static tgl_combining combining_of(const tgl_shape *s)
 {
     if (s->device_scalars || s->epilogue.bias != TGL_BIAS_NONE || s->epilogue.residual)
@@ -178,7 +178,8 @@ tgl_shape tgl_pairs_shape(const tgl_shape *s)
 static tgl_launch launch_of(const tgl_shape *s, const tgl_kernel *kernel, int64_t blocks,
                             bool has_overlap)
 {
-    const int64_t most = (int64_t)TGL_GRID_X_MAX + 1; /* tgl_list_check() rejects it */
+    /* Too many blocks for a grid; tgl_list_check() rejects such a launch. */
+    const int64_t most = (int64_t)TGL_GRID_X_MAX + 1;
     return (tgl_launch){
         .kernel = kernel,
         .grid = {(unsigned)tgl_min64(blocks, most), 1, 1},
@@ -192,7 +193,7 @@ static tgl_launch launch_of(const tgl_shape *s, const tgl_kernel *kernel, int64_
     };
 }
 
-/* name: of the kernel's function. */
+/* name: name of the __global__ function in gemm/complex.cu. */
 static const tgl_kernel *kernel_of(const tgl_shape *s, const char *name, const char *parameters,
                                    tgl_list_builder *builder)
 {
@@ -239,7 +240,8 @@ static void add_expansion(const tgl_shape *s, const expansion *e, bool has_overl
 }
 
 /* The values that a run fills into the arguments of `save` and `combine`. Columns: value; operand;
- * offset in the arguments; used only with scalars in device memory; used only if D is not C. */
+ * offset in the arguments; whether the value is filled in only with scalars in device memory;
+ * whether only if D is not C. */
 static const struct combine_patch {
     tgl_value value;
     int operand;

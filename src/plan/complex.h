@@ -3,13 +3,16 @@
  * Complex products are planned as real ones. A complex matrix is read as a real one, with the real
  * and the imaginary part of an element side by side. A complex product m x n x k is then the real
  * product m x 2n x 2k of A and of B', a real matrix 2k x 2n into which a pre-pass
- * (kernels/gemm/complex.cu) expands B. The kernel families see the real product only. Their
- * launches get pointers to B' instead of B. B' is at the beginning of the block of B that
- * tgl_operand_prepare() can keep. A transposed A is expanded, too.
+ * (kernels/gemm/complex.cu) expands B: each element x + iy becomes the 2 x 2 block (x, y; -y, x).
+ * The kernel families see the real product only. Their launches get pointers to B' instead of B. B'
+ * is at the beginning of the memory in which tgl_operand_prepare() can keep the pre-pass results of
+ * B. A transposed A is expanded, too, because the two parts of its elements are side by side along
+ * M instead of K.
  *
- * The real product has no epilogue. It computes only op(A)*op(B), and a last step the rest, in
- * these cases: alpha or beta has an imaginary part or is in device memory; there is a bias or a
- * residual; or D is another matrix than C and beta is not 0.
+ * The real product has no epilogue. In the following cases it computes only op(A)*op(B), and a last
+ * step (the kernel `combine`) applies alpha, beta*C and the epilogue: alpha or beta has an
+ * imaginary part or is in device memory; there is a bias or a residual; or D is another matrix than
+ * C and beta is not 0.
  */
 #ifndef TGL_COMPLEX_H
 #define TGL_COMPLEX_H
@@ -27,12 +30,13 @@ tgl_shape tgl_pairs_shape(const tgl_shape *shape);
  * scalars; 0 for a real shape. reads_pairs: B is not expanded. */
 int64_t tgl_complex_workspace(const tgl_shape *shape, bool reads_pairs);
 
-/* What a limit of the workspace leaves for the real product: TGL_WORKSPACE_DEFAULT if that is the
- * limit, TGL_WORKSPACE_EXCEEDED if the limit is too low. */
+/* The bytes of a workspace limit that remain for the real product: `limit` minus
+ * tgl_complex_workspace(). TGL_WORKSPACE_DEFAULT if that is the limit, TGL_WORKSPACE_EXCEEDED if
+ * the limit is too low. */
 int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, bool reads_pairs);
 
-/* Adds the pre-passes of a complex product; the steps of the real product follow. reads_pairs: true
- * if B is not expanded. */
+/* Adds the pre-passes of a complex product, after which the caller adds the steps of the real
+ * product. reads_pairs: B is not expanded. has_overlap: the chip has TGL_HAS_OVERLAP. */
 void tgl_complex_begin(const tgl_shape *shape, bool reads_pairs, bool has_overlap,
                        tgl_list_builder *builder);
 

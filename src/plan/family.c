@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the table of a family says about a choice.
+ * Reads the row of a choice in its family's table of configurations.
  */
 #include "plan/family.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface of the kernel families (src/families/). A family is a kernel under kernels/ and
- * what the host knows about it: the configurations, the problems that it supports, the predicted
- * time, and the launches. The planner (planner.c) asks every family for candidates and chooses one
- * of them. The chosen candidate's family then adds its steps to the launch list.
+ * The interface of the kernel families (src/families/). A family is a kernel under kernels/
+ * together with its host code: the table of configurations (tile sizes and the like), the problems
+ * that it supports, the predicted time, and the launches. The planner (planner.c) asks every family
+ * for candidates and chooses one of them. The chosen candidate's family then adds its steps to the
+ * launch list.
  */
 #ifndef TGL_FAMILY_H
 #define TGL_FAMILY_H
@@ -42,8 +43,8 @@ typedef struct tgl_strip {
 static const double TGL_LAUNCH_SECONDS = 1e-6; /* overhead of each of several launches that follow
                                                   each other, in seconds */
 
-/* A choice and its predicted time. predict() of the family fills in the members of the first
- * group. */
+/* A choice and its predicted time. The family's predict() fills in the members up to is_predicted.
+ * A repacked operand is a copy in another layout, which a pre-pass makes in the workspace. */
 typedef struct tgl_candidate {
     tgl_choice choice;
     const char *rejected;       /* why it cannot compute the product, a static text; NULL: it can */
@@ -58,8 +59,9 @@ typedef struct tgl_candidate {
     int64_t workspace_bytes;    /* bytes of workspace, including repacked operands */
     int64_t repacked_bytes;     /* part of workspace_bytes for repacked operands */
     int64_t launches;           /* number of launches for the whole batch */
-    double compute, memory, l2; /* seconds that arithmetic, memory and L2 take; they overlap */
-    bool is_predicted;          /* false: the family does not predict the time of this choice */
+    /* Seconds that arithmetic, memory traffic and L2 traffic take, if each ran alone. */
+    double compute, memory, l2;
+    bool is_predicted; /* false: the family does not predict the time of this choice */
 
     double waves;    /* blocks / (blocks that the chip holds at the same time) */
     double overhead; /* launch overhead, in seconds */
@@ -98,7 +100,7 @@ bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *val
  * trying options that get slower and slower. */
 bool tgl_search_excludes(const tgl_search *search, double seconds);
 
-/* ---- What a choice is launched for ----------------------------------------------------------- */
+/* ---- Partitions of D ------------------------------------------------------------------------- */
 
 /* A rectangle of D and the choice that computes it: all of D, D without its strips, or a strip. */
 typedef struct tgl_partition {
@@ -132,9 +134,9 @@ struct tgl_family {
     size_t row_bytes;
     int row_count;
 
-    /* The number of rows or columns of D that a configuration is made for; NULL: any number. If a
-     * configuration for few of them supports the product, the planner skips those made for at least
-     * twice as many as the product has. */
+    /* The maximum of min(m, n) that a configuration is made for; NULL: any number. If such a
+     * configuration supports the product, the planner skips the others whose maximum is at least
+     * twice min(m, n). */
     int (*lines)(int configuration);
 
     /* The tile size of a configuration, which determines the strips; NULL: the family has no
@@ -146,15 +148,15 @@ struct tgl_family {
     const char *(*unsupported_reason)(const tgl_shape *shape, const tgl_chip *chip);
 
     /* Calls tgl_search_try() for the options that are worth trying with
-     * search->asked.configuration. search->best is the candidate with default options, not
-     * rejected. NULL: the family has no such options. */
+     * search->asked.configuration. On entry, search->best is the candidate with default options,
+     * which is not rejected. NULL: the family has no such options. */
     void (*search)(tgl_search *search);
 
     /* Calls tgl_search_try() for options that need less workspace, if the default options exceed
      * the limit. NULL: there are no such options. */
     void (*shrink)(tgl_search *search);
 
-    /* Fills in the members of the first group of *c for c->choice, or sets c->rejected. */
+    /* Fills in the members of *c up to is_predicted for c->choice, or sets c->rejected. */
     void (*predict)(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *c);
 
     /* A lower bound of the time of a configuration, in seconds, over all options that search()
@@ -198,7 +200,8 @@ int tgl_choice_lines(const tgl_choice *choice);
 
 /* ---- families/families.c --------------------------------------------------------------------- */
 
-/* Index 0, 1, ... until NULL. Of candidates with equal predictions the first one is chosen. */
+/* Family `index`; NULL beyond the last one. The planner prefers the first of candidates with equal
+ * predictions. */
 const tgl_family *tgl_family_at(int index);
 
 /* Configuration `index`, counted over all families, with default options. False: beyond the last

@@ -11,11 +11,13 @@
 
 /* What a kernel string asks for. */
 typedef struct tgl_request {
-    bool is_named;         /* choice.family and choice.configuration are set */
-    tgl_choice choice;     /* with the given options; all TGL_UNSET if no kernel is named */
+    bool is_named; /* choice.family and choice.configuration are set */
+    /* The named configuration with the given options; not used if no kernel is named. */
+    tgl_choice choice;
     int strips;            /* -1: the planner chooses; 0: none; 1: required */
-    int64_t workspace_max; /* bytes */
-    tgl_wisdom *wisdom;    /* is asked unless a kernel is named; NULL: none */
+    int64_t workspace_max; /* in bytes, or TGL_WORKSPACE_DEFAULT */
+    tgl_wisdom *wisdom;    /* measured times, which determine the choice unless a kernel is named;
+                              NULL: none */
 } tgl_request;
 
 /* Parses a kernel string, "simt_128x256x8:splits=4,strips=0"; NULL: the planner chooses all.

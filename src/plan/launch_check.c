@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks a complete launch list: mistakes of a family, and grids that no chip can launch.
+ * Checks a complete launch list: it detects mistakes in the code of a kernel family, and grids that
+ * no chip can launch.
  */
 #include "plan/launch_list.h"
 #include "plan/limits.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run takes from a launch list: the alternative of each step, and its arguments with the
- * values of the run filled in.
+ * Prepares the launches of a run: chooses the alternative of each step, and copies its arguments
+ * with the run's pointers and scalars filled in.
  */
 #include "base/integers.h"
 #include "plan/launch_list.h"
@@ -57,8 +57,8 @@ const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run)
 
 const tgl_launch *tgl_step_choose_aligned(const tgl_step *step)
 {
-    /* Operands of NULL count as aligned. alpha_imag: so that the list of a complex product takes
-     * all its steps. */
+    /* NULL operands count as aligned. alpha_imag is not 0, so that a complex product takes its last
+     * step. */
     const tgl_run run = {.alpha = 1, .alpha_imag = 1, .beta = 1, .has_product = true};
     return tgl_step_choose(step, &run);
 }
@@ -225,7 +225,8 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             break;
         case TGL_VALUE_TENSOR_MAP: {
             const tgl_tensor *map = &list->maps[p->index];
-            if (map->is_optional && !begins_aligned(map, run)) break; /* zeros */
+            /* Without a map its bytes stay 0. The kernel itself tests whether D is aligned. */
+            if (map->is_optional && !begins_aligned(map, run)) break;
             TGL_TRY(encode(context, map, p->index, tensor_address(list, map, run, scratch), to));
             break;
         }

@@ -5,17 +5,19 @@
  * The executors (cuda/cuda_execute.c, sim/sim_execute.c) contain no code of a particular kernel
  * family and no planning.
  *
- * A list is a sequence of steps: pre-passes, main kernels, strips, reductions. A step has one
- * launch or several alternatives. A run takes the first alternative whose conditions hold, and
- * skips the step if none holds. A device may compile an alternative only when a run first takes it.
+ * A list is a sequence of steps: pre-passes (kernels that convert an operand), main kernels, strips
+ * (the last rows or columns of D, family.h), and reductions of split-K. A step has one launch or
+ * several alternatives. A run takes the first alternative whose conditions hold, and skips the step
+ * if none holds. A device may compile an alternative only when a run first takes it.
  *
  * A run has memory besides its operands, in one workspace (tgl_list_workspace()):
  *   counters   zero before and after each execution of the list
  *   scratch    undefined when the list starts
  *
- * The results of a pre-pass for A or B can be kept for later runs (tgl_operand_prepare()). They are
- * a block at the end of the scratch. A run with kept results needs no block and skips the pre-pass.
- * A run that prepares an operand takes only launches with the condition TGL_IF_NOT_KEPT.
+ * The results of a pre-pass for A or B can be kept for later runs (tgl_operand_prepare()). A run
+ * without kept results computes them in a block of memory behind the scratch. A run with kept
+ * results needs no such block and skips the pre-pass. A run that prepares an operand takes only
+ * launches with the condition TGL_IF_NOT_KEPT.
  */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
@@ -40,10 +42,10 @@ typedef enum tgl_value {
                                 product, this and the other scalars are those of the real product
                                 (complex.h) */
     TGL_VALUE_BETA_F32,      /* float: beta */
-    TGL_VALUE_ALPHA_F64,     /* double */
-    TGL_VALUE_BETA_F64,      /* double */
-    TGL_VALUE_ALPHA_I32,     /* int32_t */
-    TGL_VALUE_BETA_I32,      /* int32_t */
+    TGL_VALUE_ALPHA_F64,     /* double: alpha */
+    TGL_VALUE_BETA_F64,      /* double: beta */
+    TGL_VALUE_ALPHA_I32,     /* int32_t: alpha */
+    TGL_VALUE_BETA_I32,      /* int32_t: beta */
     TGL_VALUE_COMPLEX_ALPHA, /* two doubles: run.alpha, run.alpha_imag */
     TGL_VALUE_COMPLEX_BETA,  /* two doubles: run.beta, run.beta_imag */
     TGL_VALUE_SAVED_C,       /* pointer: copy of C in the run's scratch; NULL if the run makes
@@ -92,8 +94,8 @@ typedef struct tgl_tensor {
  * residual. The real product then has alpha = 1 and beta = 0. */
 typedef enum tgl_combining {
     TGL_COMBINES_NEVER,
-    TGL_COMBINES_IF_COMPLEX, /* as TGL_COMBINES_IF_COMPLEX, or if beta is not 0 */
-    TGL_COMBINES_IF_BETA,    /* as IF_COMPLEX, and if beta is not 0 */
+    TGL_COMBINES_IF_COMPLEX, /* if alpha or beta has an imaginary part */
+    TGL_COMBINES_IF_BETA,    /* if alpha or beta has an imaginary part, or beta is not 0 */
     TGL_COMBINES_ALWAYS,
 } tgl_combining;
 
@@ -120,11 +122,11 @@ typedef enum tgl_condition_kind {
 typedef struct tgl_condition {
     tgl_condition_kind kind;
     tgl_operand operand;
-    int alignment;    /* bytes */
+    int alignment;    /* in bytes */
     int64_t offset;   /* byte offset from the operand's address */
     bool is_in_block; /* ALIGNED, MISALIGNED: the launch reads the result of the operand's pre-pass,
                          which is always aligned (TGL_VALUE_KEPT) */
-    tgl_combining combining; /* COMBINED */
+    tgl_combining combining; /* for TGL_IF_COMBINED */
 } tgl_condition;
 
 enum { TGL_CONDITIONS_MAX = 4 };
@@ -167,8 +169,8 @@ typedef struct tgl_launch {
     bool is_persistent;
     bool may_overlap; /* its blocks may start early in any number: tgl_family.may_overlap */
     tgl_ordering order;
-    int flag; /* index in list.flags; the kernel returns at once if the flag is not set, but still
-                 waits for earlier launches (TGL_WAITS). -1: it always runs */
+    int flag; /* index in list.flags (tgl_flag); the kernel returns at once if the flag is not set,
+                 but still waits for earlier launches (TGL_WAITS). -1: it always runs */
     tgl_rectangle part; /* the part of D that it writes; m == 0: it writes only workspace */
 
     /* For a batch larger than a grid, the launch is repeated `repeats` times, with `count` products
@@ -191,8 +193,8 @@ typedef struct tgl_step {
     int launch_count;
 } tgl_step;
 
-/* A word in the counters that one step may set, later steps test and another one clears. set_by,
- * cleared_by: indices of steps. */
+/* A 32-bit word in the counters that step set_by may set. Later steps test its bits in `mask`, and
+ * step cleared_by sets it to 0. set_by, cleared_by: indices of steps. */
 typedef struct tgl_flag {
     int64_t offset; /* byte offset in the counters */
     unsigned mask;
@@ -304,8 +306,9 @@ const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run);
 /* The alternative of a step that a run takes if it has a product and all operands are aligned. */
 const tgl_launch *tgl_step_choose_aligned(const tgl_step *step);
 
-/* Writes the arguments of repetition `repeat` to `bytes`, launch->argument_bytes long. encode:
- * writes the 128 bytes of a tensor map; may be NULL if the list has no maps. */
+/* Writes the arguments of repetition `repeat` to `bytes`, launch->argument_bytes long. counters,
+ * scratch: the two parts of the run's workspace. encode: writes the 128 bytes of tensor map
+ * list.maps[map]; may be NULL if the list has no maps. context: passed to encode. */
 typedef tgl_status tgl_encode_fn(void *context, const tgl_tensor *tensor, int map,
                                  const void *address, void *to);
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,

@@ -11,8 +11,8 @@ enum {
     TGL_GRID_X_MAX = INT_MAX, /* maximum blocks of a grid in x (CUDA programming guide, table of
                                  compute capabilities) */
     TGL_GRID_YZ_MAX = 65535,  /* maximum blocks of a grid in y and z */
-    TGL_EXTENT_MAX = INT_MAX - 1024, /* maximum of m, n, k: int indices may exceed them by a cluster
-                                        of tiles */
+    TGL_EXTENT_MAX = INT_MAX - 1024, /* maximum of m, n, k: an int index inside the tiles of a
+                                        cluster may exceed the matrix, but not INT_MAX */
     TGL_SPLITS_MAX = 256, /* split-K: maximum number of blocks that compute one tile of D */
     TGL_CLUSTER_MAX = 8,  /* maximum number of blocks of a cluster on every chip with clusters */
     TGL_BLOCKS_PER_SM_MAX = 32,   /* maximum number of resident blocks per SM */

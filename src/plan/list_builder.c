@@ -101,7 +101,8 @@ const tgl_kernel *tgl_list_kernel(tgl_list_builder *b, const tgl_kernel *kernel)
     return *place;
 }
 
-/* Reserves bytes at the end of a region of the workspace. Returns their offset in the region. */
+/* Reserves bytes at the end of a region of the workspace (scratch or counters). region: bytes
+ * reserved so far. Returns the offset of the new bytes in the region. */
 static int64_t reserve(tgl_list_builder *b, size_t *region, int64_t bytes)
 {
     const int64_t at = (int64_t)*region;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the wisdom says about a product, and which candidates are worth measuring. A measurement
- * replaces the planner's choice only by a candidate that the planner could have chosen: a kernel
- * string is parsed and checked like one of a caller, and the arithmetic stays the same.
+ * Chooses a candidate by measured times, and lists the candidates that are worth measuring. The
+ * measured times are in the wisdom (wisdom.h), a file in which a line has the time of one kernel
+ * for one product. A measurement replaces the planner's choice only by a candidate that the planner
+ * could have chosen: a kernel string is parsed and checked like one of a caller, and the arithmetic
+ * stays the same.
  */
 #include "plan/measured_choice.h"
 #include "plan/complex.h"
@@ -44,8 +46,8 @@ bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape, const tgl_
     return true;
 }
 
-/* Makes the candidate that a line of the wisdom was measured with. False: the planner could not
- * have chosen it for this request. */
+/* Makes the candidate whose time a line of the wisdom has. choice: the planner's choice without
+ * wisdom. False: the planner could not have chosen it for this request. */
 static bool make_candidate(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                            const tgl_candidate *choice, const tgl_measured *line, tgl_candidate *c)
 {
@@ -239,8 +241,9 @@ static int option_of(const tgl_family *family, const char *name)
     return -1;
 }
 
-/* Adds the candidate that differs in the value of one option. If the planner had chosen the option
- * `whole`, it chooses `whole` again, because this number of tiles depends on the other options. */
+/* Adds the candidate that differs from `of` in one option, which gets this value; a negative value
+ * adds none. The planner chooses the option `whole` anew, because the best number of tiles that are
+ * computed without split-K depends on the other options. */
 static void add_variant(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                         const tgl_candidate *choice, const tgl_request *of, int option, int value,
                         candidate_list *list)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The choice with measured times: what the wisdom (wisdom.h) says replaces what the planner
- * predicts. Also which candidates are worth measuring.
+ * Chooses the kernel of a product by measured times, which are stored in the wisdom (wisdom.h),
+ * instead of predicted ones. Also lists the candidates that are worth measuring.
  */
 #ifndef TGL_MEASURED_CHOICE_H
 #define TGL_MEASURED_CHOICE_H
 
 #include "plan/planner.h"
 
-/* The best candidate for a request: tgl_planner_estimate(), then the wisdom of the request. */
+/* The best candidate for a request: that of tgl_planner_estimate(), or the one that was measured to
+ * be fastest according to request->wisdom. */
 tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
                               const tgl_request *request, tgl_candidate *choice);
 
@@ -16,7 +17,8 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
 typedef struct tgl_consulted {
     tgl_measured chosen;   /* the line that determined the choice; chosen.kernel NULL: none */
     int measured;          /* candidates with a line that may be used */
-    int stale, unusable;   /* lines that are stale; lines of kernels that cannot be chosen */
+    int stale, unusable;   /* lines of another driver, library or kernel source; lines of kernels
+                              that this request cannot use */
     const char *why_stale; /* why one of the stale lines is stale */
     bool has_choice;       /* the choice without the wisdom is among the measured candidates */
     bool has_sustained;    /* the choice without the wisdom was also measured at the power limit */

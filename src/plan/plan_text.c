@@ -82,7 +82,7 @@ static int list_candidates(const tgl_chip *chip, const tgl_shape *shape, tgl_can
     return count;
 }
 
-/* Sorted by predicted time. */
+/* Writes the table of candidates, sorted by predicted time. */
 static void add_candidates(tgl_text *out, const tgl_chip *chip, const tgl_shape *shape)
 {
     tgl_choice choice;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Enumerates candidates and chooses one.
+ * Enumerates candidates and chooses one. A candidate is a configuration of a kernel family with its
+ * options and its predicted time. Strips are the last rows or columns of D beyond the whole tiles,
+ * if launches of their own compute them (family.h).
  */
 #include "plan/planner.h"
 #include "base/integers.h"
@@ -13,8 +15,8 @@
 #include <math.h>
 
 static const double STRIP_SECONDS = 1e-6; /* launch overhead of each strip, in seconds */
-/* A strip that overlaps with the tiles runs partly on SMs without tiles. The rest of the strip's
- * time increases the time of the product by this fraction of it. */
+/* A strip that overlaps with the tiles first uses the SMs that have no tiles left. The rest of the
+ * strip's time, multiplied by this factor, is added to the time of the product. */
 static const double STRIP_SHARE = 0.6;
 /* Factor on the predicted time of a strip candidate with one block per SM. Such a block starts
  * late, because it has to wait until an SM has no block of tiles left. */
@@ -44,8 +46,10 @@ typedef struct kept_strip {
 enum { STRIPS_KEPT = 16 };
 typedef struct planning {
     const tgl_chip *chip;
-    int64_t workspace_max;       /* for the real product of a complex one, with B expanded */
-    int64_t workspace_max_pairs; /* the same for families that read B as it lies */
+    int64_t workspace_max; /* workspace limit in bytes; for a complex product, of its real product
+                              with B expanded (complex.h) */
+    int64_t workspace_max_pairs; /* the same for families that read the complex B directly
+                                    (tgl_family.reads_pairs) */
     double limit; /* seconds of the best candidate so far: slower ones need not be found */
     kept_strip strips[STRIPS_KEPT];
     int strip_count;
@@ -119,8 +123,8 @@ static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectang
     return count;
 }
 
-/* The best candidate of all families for a strip of this shape. One with a single block per SM must
- * be faster by the factor ONE_BLOCK_PENALTY, because it starts late: see ONE_BLOCK_PENALTY. */
+/* The best candidate of all families for a strip of this shape. A candidate with a single block per
+ * SM must be faster by the factor ONE_BLOCK_PENALTY. */
 static void search_for_strip(const planning *p, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
 {
@@ -214,7 +218,7 @@ static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_ch
     }
 }
 
-/* The planning of a product within a limit of its workspace. */
+/* A new search for a product. workspace_max: limit of the workspace of the whole product. */
 static planning planning_of(const tgl_chip *chip, const tgl_shape *asked, int64_t workspace_max)
 {
     return (planning){.chip = chip,
@@ -256,8 +260,8 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
 /* ---- The choice ------------------------------------------------------------------------------ */
 
 /* Compares the best candidate of configuration `index` with *best. Of equal predictions the one
- * with the lowest index wins, whatever the order of comparison. *best_index: the configuration of
- * *best. */
+ * with the lowest index wins, whatever the order of comparison. c: memory for the new candidate.
+ * *best_index: the configuration of *best. */
 static void compare(planning *p, const tgl_shape *shape, int index, tgl_candidate *c,
                     tgl_candidate *best, int *best_index)
 {
@@ -341,7 +345,8 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
 static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
-    bool is_streamed = false; /* a configuration for this number of rows or columns supports it */
+    /* A configuration that is made for this few rows or columns supports the product. */
+    bool is_streamed = false;
     ranking r;
     int best_index = 0;
     tgl_choice choice;

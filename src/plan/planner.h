@@ -11,7 +11,8 @@
 #include "plan/kernel_string.h"
 
 /* The best candidate for a request, without the measured times of the wisdom: tgl_planner_choose()
- * (measured_choice.h) uses these, too. Returns TGL_OK, TGL_GRID_TOO_LARGE or TGL_UNSUPPORTED. */
+ * (measured_choice.h) uses those times, too. Returns TGL_OK, TGL_GRID_TOO_LARGE or TGL_UNSUPPORTED.
+ */
 tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
                                 const tgl_request *request, tgl_candidate *choice);
 
@@ -22,8 +23,8 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
 /* The part of D that the candidate's own family computes: D without the strips. */
 tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *candidate);
 
-/* Makes the launch list of a candidate that is not rejected. The caller frees it. Returns TGL_OK,
- * TGL_NO_MEMORY or TGL_GRID_TOO_LARGE. */
+/* Makes the launch list of a candidate that is not rejected. asked: the shape of the caller, which
+ * may be complex. The caller frees it. Returns TGL_OK, TGL_NO_MEMORY or TGL_GRID_TOO_LARGE. */
 tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked,
                             const tgl_candidate *candidate, tgl_launch_list *list);
 

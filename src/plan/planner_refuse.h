@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why the planner refuses a product, in a sentence.
+ * The error messages of products for which the planner finds no kernel.
  */
 #ifndef TGL_PLANNER_REFUSE_H
 #define TGL_PLANNER_REFUSE_H

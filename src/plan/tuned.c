@@ -81,7 +81,7 @@ static bool is_of_type(const tgl_tuned *row, const tgl_shape *s)
            (row->layout[0] == 'T') == s->trans_a && (row->layout[1] == 'T') == s->trans_b;
 }
 
-/* The chip whose table rows are used for a chip. The rows of H200 are used as advice for H100,
+/* The chip in the table whose rows serve `chip`. The rows of H200 are used as advice for H100,
  * which has the same tensor cores, but a slower memory and less L2 (tgl_tuned_is_for()). */
 static const char *measured_chip(const char *chip)
 {

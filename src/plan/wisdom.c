@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines of the wisdom in memory: a hash table of the products. Texts of the file are split in
- * place and kept until the wisdom is closed.
+ * Keeps the lines of the wisdom in memory, in a hash table by product. The file's text is split in
+ * place, and stays allocated until the wisdom is closed.
  */
 #include "plan/wisdom.h"
 #include "base/disk_cache.h"
@@ -41,8 +41,8 @@ typedef struct chunk {
 } chunk;
 
 struct tgl_wisdom {
-    pid_t process;         /* that has opened it */
-    atomic_int line_count; /* count, for readers without the lock */
+    pid_t process;         /* the process that has opened the wisdom */
+    atomic_int line_count; /* copy of `count` for readers that do not hold the lock */
     pthread_mutex_t lock;  /* protects all members below */
     tgl_line_file file;
     const char *off; /* why there is no file, a static text; NULL: there may be one */
@@ -55,7 +55,8 @@ struct tgl_wisdom {
     int bucket[BUCKETS];
 };
 
-/* After fork() a thread that only the parent has may hold the lock. No thread holds it for long. */
+/* Locks the wisdom. After fork() the lock may be held by a thread that exists only in the parent.
+ * Hence a child waits for at most a second, which is longer than any thread holds the lock. */
 static bool take_lock(tgl_wisdom *w)
 {
     struct timespec until;
@@ -120,7 +121,7 @@ static bool read_measured(char *const fields[FIELDS], tgl_measured *m)
     return true;
 }
 
-/* ---- The table: under the lock --------------------------------------------------------------- */
+/* ---- The table, whose lock the caller holds -------------------------------------------------- */
 
 /* FNV-1a */
 static uint64_t hash_of(const char *product)
@@ -158,7 +159,7 @@ static const char *why_stale(const tgl_wisdom *w, char *const fields[FIELDS])
     return strcmp(fields[DRIVER], w->driver) != 0 ? "of another driver or NVRTC" : NULL;
 }
 
-/* Reads a line, in place. */
+/* Parses a line in place. Keeps the line if it is for this chip, and skips comments. */
 static void take_line(tgl_wisdom *w, char *line)
 {
     char *fields[FIELDS];

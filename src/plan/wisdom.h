@@ -13,6 +13,7 @@
  *   product        tgl_shape_key()
  *   kernel         a kernel string
  *   us, spread     the median of the samples in microseconds; (largest - smallest)/median in %
+ *   samples        number of samples
  *   mode           burst: at the clock of a few milliseconds of work; sustained: at the power limit
  *
  * A line whose kernel is "peer" has the time of another library, such as cuBLAS.
@@ -68,7 +69,7 @@ bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
 /* Lists the lines of kernels for a product on this chip; the caller frees *found. Order: usable
  * lines first; of these, sustained ones (measured at the power limit) before bursts, then faster
  * ones before slower ones. Kernel strings are valid until the wisdom is closed. Returns the number
- * of lines; 0 if memory is exhausted, too. */
+ * of lines; also 0 if memory is exhausted. */
 int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
 
 /* Calls visit() for each product on this chip whose key (tgl_shape_key()) begins with `types`, with

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks the operands of a run and converts them to the normalised shape.
+ * Checks the operands of a run, and exchanges A and B if the normalised shape has them exchanged.
  */
 #include "base/error.h"
 #include "base/integers.h"
@@ -43,7 +43,8 @@ int64_t tgl_scales_count(const tgl_shape *s, tgl_operand operand)
 /* The smallest accepted size of tgl_operands: the size in its first version. */
 static const size_t least_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);
 
-/* What is wrong with a pointer to elements of this type; NULL: it is valid. */
+/* The fault of a pointer to elements of this type, a static text for the message; NULL: it is
+ * valid. */
 static const char *pointer_fault(const void *pointer, tgl_type type)
 {
     if (pointer == NULL) return "is NULL";
@@ -155,8 +156,9 @@ static tgl_status check_kinds(const tgl_shape *s, const tgl_operands *o)
     return TGL_OK;
 }
 
-/* Checks the pointer to a scale, which must be NULL if the problem has no such scale. It may be
- * NULL if k is 0 and factors are of blocks of k. name: the pointer's name in tgl_operands. */
+/* Checks the pointer to a scale, which must be NULL if the problem has no such scale. Factors per
+ * block of K may be NULL if k is 0, because then there is no block. name: the pointer's name in
+ * tgl_operands. */
 static tgl_status check_scale(const char *name, const void *scale, tgl_scaling scaling,
                               const tgl_shape *s)
 {

@@ -29,7 +29,9 @@ typedef enum tgl_operand {
     TGL_OPERANDS
 } tgl_operand;
 
-enum { TGL_KEPT_OPERANDS = 2 }; /* A and B: tgl_operand_prepare() runs their pre-passes */
+/* A and B: the operands whose pre-pass, a kernel that converts the operand, tgl_operand_prepare()
+ * can run in advance. */
+enum { TGL_KEPT_OPERANDS = 2 };
 
 /* The operands of one run, exchanged as the normalised shape requires. */
 typedef struct tgl_run {
@@ -42,28 +44,28 @@ typedef struct tgl_run {
                                      the operand, such as A without a product */
     void *workspace;              /* given by the caller; NULL: the device provides it */
     size_t workspace_bytes;
-    void *kept[TGL_KEPT_OPERANDS]; /* results of the pre-passes (kernels that convert an operand) of
-                                      A and B from an earlier run; NULL: this run executes the
-                                      pre-pass */
+    void *kept[TGL_KEPT_OPERANDS]; /* results of the pre-passes of A and B from an earlier run;
+                                      NULL: this run executes the pre-pass */
     bool is_preparation;           /* the run only executes the pre-pass of one operand and writes
                                       kept[prepares] */
     tgl_operand prepares;          /* TGL_AT_A or TGL_AT_B */
 } tgl_run;
 
-/* Whether C is read, as far as the host knows the scalars. */
+/* Whether the run reads C. A beta in device memory counts as not 0. */
 static inline bool tgl_run_has_beta(const tgl_run *run)
 {
     return run->beta != 0 || run->beta_imag != 0; /* true for a NaN beta */
 }
 
-/* *amax_d := 0, if the run has it in memory of the host: devices then raise it. */
+/* Sets amax_d to 0 if the run has one. Only for devices that work on host memory: their kernels
+ * then raise it to the largest magnitude. */
 static inline void tgl_run_clear_amax(const tgl_run *run)
 {
     if (run->at[TGL_AT_AMAX] != NULL) *(float *)run->at[TGL_AT_AMAX] = 0;
 }
 
-/* The number of factors of A, B or D (TGL_AT_SCALE_A, ..._B, ..._D) in memory, from the first to
- * the last one that is read. */
+/* The number of scale factors of A, B or D (TGL_AT_SCALE_A, ..._B, ..._D) in memory, from the first
+ * to the last one that is read. */
 int64_t tgl_scales_count(const tgl_shape *shape, tgl_operand operand);
 
 /* Whether alpha or beta in memory, of this accumulation type, is 0. */

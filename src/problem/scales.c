@@ -12,7 +12,8 @@ static int64_t blocks_of(int64_t size)
     return tgl_ceil_div(size, TGL_SCALE_BLOCK);
 }
 
-/* The least ld_scale of factors of blocks. lines: rows of op(A) or columns of op(B). */
+/* The minimum of ld_scale_a or ld_scale_b; 0 unless the factors are per block. lines: rows of op(A)
+ * or columns of op(B). */
 static int64_t least_ld(tgl_scaling scaling, int64_t lines, int64_t k)
 {
     return !tgl_scaling_is_blocked(scaling) ? 0
@@ -44,7 +45,8 @@ static tgl_status check_kinds(const tgl_problem *p)
     return TGL_OK;
 }
 
-/* Why no device has this combination of factors of blocks; NULL: some have. */
+/* Why no device supports this combination of scale factors per block, a static text; NULL: a device
+ * supports it. */
 static const char *unsupported_blocks(const tgl_problem *p)
 {
     const bool a = tgl_scaling_is_blocked(p->scaling_a), b = tgl_scaling_is_blocked(p->scaling_b);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scale factors of a problem.
+ * The scale factors of a problem. A line is a row of op(A) or a column of op(B). Factors per block
+ * are for 128 x 128 blocks (TGL_SCALING_BLOCK) or for 128 elements of a line
+ * (TGL_SCALING_LINE_128).
  */
 #ifndef TGL_SCALES_H
 #define TGL_SCALES_H
@@ -9,9 +11,10 @@
 
 #include <stdbool.h>
 
-enum { TGL_SCALE_BLOCK = 128 /* k, rows or columns of a block that has a factor */ };
+/* The size of a block along K, and of a square block along its rows or columns, in elements. */
+enum { TGL_SCALE_BLOCK = 128 };
 
-/* Whether factors are for blocks: BLOCK or LINE_128. */
+/* Whether factors are per block. */
 static inline bool tgl_scaling_is_blocked(tgl_scaling scaling)
 {
     return scaling == TGL_SCALING_BLOCK || scaling == TGL_SCALING_LINE_128;
@@ -20,7 +23,8 @@ static inline bool tgl_scaling_is_blocked(tgl_scaling scaling)
 /* Checks scaling_*, type_scale and ld_scale_* of a problem whose sizes and types are valid. */
 tgl_status tgl_scales_check(const tgl_problem *p);
 
-/* ld_scale of A, or of B: what the problem says, or the minimum; 0 without factors of blocks. */
+/* The leading dimension of the scale factors of A (of_b: of B), in factors. If the problem leaves
+ * it 0, it is the minimum. 0 if the factors are not per block. */
 int64_t tgl_scales_ld(const tgl_problem *p, bool of_b);
 
 #endif

@@ -227,7 +227,7 @@ static const char *grouping_fault(const tgl_problem *p)
     return NULL;
 }
 
-/* Checks the grouping; matrices that contain all groups must have no stride. */
+/* Checks the grouping. A matrix that contains all groups must have the stride 0. */
 static tgl_status check_grouping(const tgl_problem *p)
 {
     const char *fault = grouping_fault(p);
@@ -252,8 +252,8 @@ static tgl_status check_grouping(const tgl_problem *p)
 
 tgl_shape tgl_shape_of_even_groups(const tgl_shape *s)
 {
-    /* Odd strides tell the planner that groups may begin at any element of a contiguous
-     * dimension. */
+    /* If groups are along a contiguous dimension, a group may begin at any element. An odd stride
+     * makes the planner treat the groups as unaligned. */
     tgl_shape even = *s;
     if (s->batch < 1) return even;
     if (s->grouping == TGL_GROUPED_ROWS) {

@@ -40,8 +40,9 @@ typedef struct tgl_shape_epilogue {
 typedef struct tgl_shape {
     int64_t m, n, k;
     bool swapped, trans_a, trans_b, conj_a, conj_b;
-    int pairs_b;   /* PAIRS of kernels/lib/complex_pairs.h: if not 0, B is a complex matrix, and k
-                      and n count real numbers. Only plan/complex.c sets it */
+    int pairs_b; /* not 0: this is the real product that computes a complex one. k and n count real
+                    numbers, and kernels read the complex B directly. The value is the macro PAIRS
+                    of kernels/lib/complex_pairs.h. Only plan/complex.c sets it */
     bool in_place; /* D is C */
     tgl_type type_a, type_b, type_c, type_d, type_accumulate;
     tgl_compute compute;
@@ -57,8 +58,10 @@ typedef struct tgl_shape {
     tgl_scaling scaling_a, scaling_b;
     tgl_scaling scaling_d; /* TGL_SCALING_LINE: a factor per row of D, or per column if `swapped` */
     tgl_type type_scale;
-    int64_t ld_scale_a, ld_scale_b; /* of factors of blocks; else 0 */
-    tgl_grouping grouping;          /* ROWS, MASKED: of the rows of D, never swapped */
+    /* Leading dimensions of scale factors per block, in factors; else 0. */
+    int64_t ld_scale_a, ld_scale_b;
+    tgl_grouping grouping; /* TGL_GROUPED_ROWS and TGL_GROUPED_MASKED: groups are rows of D, and
+                              `swapped` is false */
     tgl_group_form group_form;
     tgl_shape_epilogue epilogue;
 } tgl_shape;
@@ -85,13 +88,14 @@ static inline bool tgl_shape_has_scales(const tgl_shape *s)
            s->scaling_d != TGL_SCALING_NONE;
 }
 
-/* A shape has factors of blocks for both A and B, or for none. */
+/* Whether A and B have scale factors per block. Either both have them or none. */
 static inline bool tgl_shape_has_blocked_scales(const tgl_shape *s)
 {
     return tgl_scaling_is_blocked(s->scaling_a);
 }
 
-/* The type of alpha, beta and the epilogue: sums of int32 are scaled in FP32. */
+/* The type of alpha, beta and the epilogue's arithmetic: the accumulation type, but F32 for int32
+ * sums with scale factors. */
 static inline tgl_type tgl_shape_scalar_type(const tgl_shape *s)
 {
     return s->type_accumulate == TGL_I32 && tgl_shape_has_scales(s) ? TGL_F32 : s->type_accumulate;

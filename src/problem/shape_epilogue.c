@@ -56,7 +56,8 @@ static tgl_status check_complex(const tgl_epilogue *e, const tgl_shape *s)
     return TGL_OK;
 }
 
-/* The largest magnitude is that of results in F32 of products of 8-bit types. */
+/* Checks amax, the request for the largest magnitude of D. It is supported for products of 8-bit
+ * types whose epilogue computes in FP32. */
 static tgl_status check_amax(const tgl_epilogue *e, const tgl_shape *s)
 {
     const bool has_8_bits = tgl_type_is_f8(s->type_a) || s->type_a == TGL_I8;

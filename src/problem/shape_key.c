@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the key of a product.
+ * Writes the key of a product, under which its measurements are stored: see shape_key.h.
  */
 #include "problem/shape_key.h"
 #include "base/sha256.h"

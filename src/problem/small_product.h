@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* The additional members of a product of complex elements. */
+/* The members that only a product of complex elements has. */
 typedef struct tgl_complex_part {
     double alpha_imag, beta_imag;
     bool conj_a, conj_b;

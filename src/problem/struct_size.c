@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* No version has a larger struct: a larger size means that the caller has not set it. */
+/* No version of the library has a larger struct. A larger size means that the caller has left the
+ * member `size` uninitialised. */
 enum { SIZE_MAX_OF_STRUCT = 4096 };
 
 static bool is_zero(const unsigned char *bytes, size_t count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The names of types and compute modes, and what elements of a type are.
+ * The names of types and compute modes, and the size, alignment and kind of a type's elements.
  */
 #ifndef TGL_TYPE_NAMES_H
 #define TGL_TYPE_NAMES_H
