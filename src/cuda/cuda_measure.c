@@ -164,8 +164,8 @@ static tgl_status measure_copy(trial *copy, double *value)
     return status;
 }
 
-/* Measures one bound. A launch takes a few milliseconds: FP64 has fewer iterations, because most
- * chips have few FP64 lanes. */
+/* Measures one bound. FP64 has fewer iterations, because most chips have few FP64 lanes; either
+ * launch then takes a few milliseconds. */
 static tgl_status measure(trial *t, tgl_ceiling ceiling, double *value)
 {
     t->is_f64 = ceiling == TGL_CEILING_FMA_F64;
