@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each thread has a machine of its own, a helper. It runs clusters with its own copies of the
- * kernel's code, of shared memory, of the counts, and of the shadow of global memory. The helpers
- * take clusters in the order in which one thread runs them. At the end of the launch the counts are
- * added up and the shadows are merged. Clusters whose accesses do not conflict behave as if they
- * had run one after the other. Other launches run on one thread:
+ * Runs a launch on several host threads. Each thread has a machine of its own, a helper. The helper
+ * runs clusters with its own copies of the kernel's code, of shared memory, of the counts, and of
+ * the shadow of global memory. The helpers take clusters in the order in which a single thread
+ * would run them. At the end of the launch the counts are added up and the shadows are merged.
+ * Clusters whose accesses do not conflict behave as if they had run one after the other. Other
+ * launches run on one thread:
  *
  *   - those of a single cluster, or whose D and scratch exceed SHADOW_WORDS_MAX, or for whose
  *     copies there is no memory;
@@ -33,7 +34,7 @@ static const size_t SHADOW_WORDS_MAX = (size_t)1 << 21;
 typedef struct job {
     tgl_host_threads *threads;
     tgl_machine *machine; /* machine of the plan's run, which has started the launch */
-    int team;
+    int team;             /* number of helpers that run the launch */
     uint32_t clusters;
     char *memory;          /* contents of D and the scratch before the launch, to restore them */
     int traced;            /* index of the helper that ran cluster 0, whose trace is kept */

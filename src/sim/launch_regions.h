@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The global memory that a launch of a plan may access: the partitions of the operands that it
- * needs, the workspace, and prepared operands.
+ * The global memory that a launch of a plan may access: the partitions (rectangles) of the operands
+ * that it needs, the workspace, and prepared operands.
  */
 #ifndef TGL_SIM_LAUNCH_REGIONS_H
 #define TGL_SIM_LAUNCH_REGIONS_H

@@ -148,7 +148,7 @@ static void deliver_tma(tgl_machine *machine, const tgl_mbarrier *b, const tgl_t
                       tgl_box_bytes(&copy->map), &access);
 }
 
-/* Completes a phase whose arrivals and bytes are all there. A phase that counts TMA copies is
+/* Completes a phase for which all arrivals and bytes have come. A phase that counts TMA copies is
  * completed only while its block runs, because their data is written to shared memory now. */
 static void complete_phase(tgl_machine *machine, const tgl_sim_block *block, tgl_mbarrier *b)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 128 /* bytes of the cache */ };
+enum { LINE = 128 /* bytes of a cache line */ };
 
 /* ---- Recording ------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The global memory that a launch may access: matrices, batches of matrices, and vectors. Functions
- * of addresses only.
+ * The regions of global memory that a launch may access: matrices, batches of matrices, and
+ * vectors. The functions compute with addresses only, and access no region.
  */
 #ifndef TGL_SIM_REGIONS_H
 #define TGL_SIM_REGIONS_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* A batch of matrices as they are stored, or of vectors (matrices of one row). A launch may access
- * the same partition of each matrix. */
+ * the same partition (a rectangle of elements) of each matrix. */
 typedef struct tgl_sim_region {
     const char *name;                  /* name in error messages: "A", "the scratch" */
     const char *label;                 /* name in the table by source line: "A", "workspace" */

@@ -8,7 +8,9 @@
  *   writer   the write; a fence; an atomic on a counter
  *   reader   a later atomic on the same counter; a fence; the access
  * Each of these steps must be ordered before the next: by the same thread, or by a barrier between
- * them. A later launch sees what an earlier one wrote, unless the two may run concurrently.
+ * them. A later launch sees the writes of an earlier one, unless the two may run concurrently. The
+ * shadow records moments (tgl_moment): which thread did something, and when. `which` is the index
+ * of a shadow: 0 of D, 1 of the counters, 2 of the scratch.
  */
 #include "sim/shadow_global.h"
 

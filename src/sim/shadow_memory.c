@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Checks and counts every access of every thread before it happens: whether the thread may access
- * the address, how the access counts, and which shadow records it.
+ * the address, how the access counts, and which shadow (shadow_shared.h, shadow_global.h) records
+ * it.
  */
 #include "sim/shadow_memory.h"
 

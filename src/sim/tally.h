@@ -11,14 +11,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A lane may execute an instruction this many times before its warp's accesses must be flushed. */
+/* A lane may execute an instruction this many times before its warp's accesses must be counted
+ * (tgl_tally_flush()). */
 enum { TGL_TALLY_WINDOW = 256 };
 
 typedef struct tgl_tally_group tgl_tally_group;
 
 /* An instruction that accesses memory, and its counts. */
 typedef struct tgl_site {
-    const void *pc; /* its return address */
+    const void *pc; /* return address of the instruction's call of a hook */
     tgl_access_kind kind;
     int target;         /* number, given by the caller, of the memory that the first access was
                            to */
@@ -76,8 +77,8 @@ bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int 
  * not traced, because only the first TGL_TRACE_EACH executions by one warp are. */
 tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
 
-/* Adds the counts of another tally. moved: the distance from our code to its copy of the code, in
- * bytes. False: out of memory. */
+/* Adds the counts of another tally, of a copy of the kernel's code. moved: the copy is this many
+ * bytes higher in memory than the code of this tally. False: out of memory. */
 bool tgl_tally_add(tgl_tally *tally, const tgl_tally *other, uintptr_t moved);
 
 /* Counts the accesses of the running warp since the last flush. */

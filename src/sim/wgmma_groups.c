@@ -2,8 +2,8 @@
  *
  * wgmma: products that the 128 threads of a warpgroup compute together. Both operands are in shared
  * memory, or the left one is in registers. The values are computed when all threads have reached
- * the instruction, and are stored here. Each thread receives its elements when it waits for the
- * group of the wgmma. Until then
+ * the instruction, and are stored in a `tile`. Each thread receives its elements when it waits for
+ * the group of the wgmma. Until then
  * - its accumulator contains signalling NaNs and must not be accessed;
  * - the operands in shared memory count as being read;
  * - the operands in registers must not be written.
@@ -38,7 +38,7 @@ typedef struct tile {
     const void *pc;            /* source location of the latest wgmma */
     union {
         float sums[M * N_MAX];
-        uint32_t integers[M * N_MAX]; /* of I8 */
+        uint32_t integers[M * N_MAX]; /* sums of I8 */
     };
 } tile;
 

@@ -32,13 +32,14 @@ unsigned long long tgl_wgmma_tile(tgl_machine *machine, const void *shared, int 
 tgl_wgmma_matrix tgl_wgmma_decode(unsigned long long descriptor, unsigned element, bool is_k_major,
                                   int edge);
 
-/* Reports a matrix that does not begin where its swizzle pattern begins. name: "left" or
- * "right". */
+/* Reports a matrix that has no swizzle, that does not begin in the first line of its swizzle
+ * pattern, or (K-major) that crosses the end of this line. name: "left" or "right". */
 void tgl_wgmma_check_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x, const char *name,
                             const void *pc);
 
-/* Reads a matrix: to[edge*edge_step + k*k_step] := element (edge, k). Records an asynchronous read,
- * which lasts until its group has been waited for. */
+/* Reads a matrix: to[edge*edge_step + k*k_step] := element (edge, k), where edge is the index in M
+ * or N. Records an asynchronous read, which lasts until its group has been waited for. access: the
+ * read, as it is recorded. known: the minimum of the vector clocks of the warpgroup's threads. */
 void tgl_wgmma_read_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x,
                            const tgl_shared_access *access, const uint32_t *known, uint32_t *to,
                            int edge_step, int k_step, const void *pc);
