@@ -15,7 +15,7 @@
 
 enum { THREADS_MAX = 256 };
 
-/* State of one call, shared by its threads. The members behind `lock` are protected by it. */
+/* State of one call, shared by its threads. `lock` protects the members behind it. */
 typedef struct build {
     const tgl_nvrtc *nvrtc;
     const tgl_cache *cache;

@@ -253,7 +253,8 @@ static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it
     return result;
 }
 
-/* The size to which a memory grows: at least by half, because each growth waits for the stream. */
+/* The size to which a memory grows. It grows at least by half, so that it grows rarely: each growth
+ * waits for the stream. */
 static size_t grown(const memory *it, size_t wanted, int64_t unit)
 {
     if (wanted <= it->bytes) return it->bytes;
@@ -261,8 +262,8 @@ static size_t grown(const memory *it, size_t wanted, int64_t unit)
     return (size_t)tgl_round_up((int64_t)(wanted > half_more ? wanted : half_more), unit);
 }
 
-/* Replaces the memories for counters and scratch whose sizes change. Their new bytes are already
- * reserved. */
+/* Replaces the memories for counters and scratch whose sizes change. The caller has reserved their
+ * additional bytes (reserve()). */
 static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t counters,
                              size_t scratch, CUstream stream)
 {

@@ -43,7 +43,7 @@ enum {
     TGL_STREAMS_BYTES = 64 << 20,
 };
 
-/* NULL: no memory. */
+/* Creates the table of arenas, which have no memory yet. NULL: out of memory. */
 struct tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda);
 
 /* Frees all arenas. No work that uses them may be running. cuda->arenas may be NULL. */

@@ -68,8 +68,8 @@ static unsigned usable_features(const tgl_cuda *cuda, int code)
     return features;
 }
 
-/* Sets cuda->chip. If the chip is in the table of chips, its rates there are used: they are closer
- * to measurements than rates computed from clocks. */
+/* Sets cuda->chip. If the chip is in the table of plan/chips.c, takes its rates from the table,
+ * because they are closer to measurements than rates computed from clocks. */
 static void make_chip(tgl_cuda *cuda, int code)
 {
     const cuda_facts *facts = &cuda->facts;

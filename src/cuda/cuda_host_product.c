@@ -44,7 +44,7 @@ typedef struct tile_slot {
 typedef struct tile_result {
     char *sum, *other;
     tgl_host_tile to; /* the tile of the host's D */
-    bool is_pending;  /* it is being computed or copied */
+    bool is_pending;  /* the tile is being computed or copied */
 } tile_result;
 
 typedef struct tiled_product {
@@ -55,9 +55,9 @@ typedef struct tiled_product {
     size_t sum_bytes, other_bytes, slot_bytes; /* GPU memory of a tile: `sum`, `other`, a slot */
     int slot_count;
     char *workspace, *slots_at;
-    tile_slot *slots; /* slot_count */
+    tile_slot *slots; /* slot_count of them */
     uint64_t clock;   /* counts the uses of slots */
-    bool has_loaded;  /* copies were enqueued since `work` waited for them */
+    bool has_loaded;  /* `in` has copies for which `work` does not wait yet */
     tile_result results[TGL_RESULTS];
     int next_result;
 } tiled_product;

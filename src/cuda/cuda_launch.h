@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { PARAMETERS_MAX = 24 }; /* parameters of a kernel that takes tensor maps */
+enum { PARAMETERS_MAX = 24 }; /* maximum number of parameters of a kernel that takes tensor maps */
 
 /* One alternative of a step, ready to be launched. */
 typedef struct cuda_launch {

@@ -43,10 +43,12 @@ typedef struct tgl_module {
     tgl_kernel *kernel;      /* a copy */
     int users;               /* plans and threads that hold a reference */
     uint64_t latest_use;     /* value of tgl_modules.clock (cuda_modules.c) at the latest use */
-    bool is_ready;           /* false: a thread is still loading it; members below undefined */
+    bool is_ready; /* false: a thread is still loading the module, and the members below are
+                      undefined */
     CUmodule module;
     CUfunction function;
-    int registers, shared_bytes, local_bytes; /* per thread; static per block; per thread */
+    int registers, shared_bytes, local_bytes; /* registers per thread; static shared memory per
+                                                 block; local memory per thread */
     int dynamic_shared; /* bytes that launches may use; 0: the driver's default limit */
     const char *origin; /* how it was obtained, such as "by NVRTC"; static text */
     double seconds;     /* time to compile and load it */
@@ -130,7 +132,7 @@ double tgl_cuda_number(const tgl_device *dev, tgl_number number);
 
 /* ---- cuda_modules.c -------------------------------------------------------------------------- */
 
-/* NULL: no memory. */
+/* Creates an empty table of modules. NULL: out of memory. */
 struct tgl_modules *tgl_modules_create(void);
 
 /* Unloads all modules. No work that uses them may be running. cuda->modules may be NULL. */

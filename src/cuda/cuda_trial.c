@@ -24,7 +24,7 @@ struct tgl_trial {
     char *memory;
     tgl_trial_set set;
     int sets;
-    int64_t runs; /* so far */
+    int64_t runs; /* number of runs so far */
 };
 
 /* ---- Matrices -------------------------------------------------------------------------------- */

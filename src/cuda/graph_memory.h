@@ -26,7 +26,7 @@
 
 #include "cuda/cuda_state.h"
 
-/* NULL: no memory. */
+/* Creates an empty list of memories. NULL: out of memory. */
 struct tgl_graph_memories *tgl_graph_memories_create(const tgl_cuda *cuda);
 
 /* Frees all memories, also those of existing graphs, which may not be launched again.

@@ -33,8 +33,8 @@ tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                             const tgl_kernel *kernel, const char *arch, bool look,
                             tgl_binary *binary);
 
-/* As tgl_cuda_compile() with `look`, but the image has no source line numbers, which profilers show
- * and which take two thirds of an image. */
+/* Like tgl_cuda_compile() with look = true, but the image has no source line numbers, which
+ * profilers show and which take two thirds of an image. */
 tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                                   const tgl_kernel *kernel, const char *arch, tgl_binary *binary);
 

@@ -50,9 +50,10 @@ typedef struct tgl_staging {
     bool has_pool;
     thread_pool pool;            /* host threads that copy */
     CUstream in, work, out;      /* copies to the GPU, products, copies from the GPU */
-    CUevent loaded;              /* the latest copy in `in` */
-    CUevent computed;            /* the latest product in `work` */
-    CUevent used[TGL_SLOTS_MAX]; /* the latest product that reads a slot; created when needed */
+    CUevent loaded;              /* recorded after the latest copy in `in` */
+    CUevent computed;            /* recorded after the latest product in `work` */
+    CUevent used[TGL_SLOTS_MAX]; /* one for each slot, recorded after the latest product that reads
+                                    the slot; created when needed */
     tgl_chunk chunks[TGL_CHUNKS];
     int next_chunk;
     tgl_pinned_result results[TGL_RESULTS];
@@ -60,7 +61,7 @@ typedef struct tgl_staging {
     size_t bytes;
 } tgl_staging;
 
-/* NULL: no memory. */
+/* Creates a staging without buffers, which tgl_staging_open() adds. NULL: out of memory. */
 tgl_staging *tgl_staging_create(void);
 
 /* Frees the staging. No work that uses it may be running. cuda->staging may be NULL. */

@@ -23,8 +23,8 @@ size_t tgl_clock_column(const tgl_machine *machine, const tgl_sim_block *block, 
 /* to := max(to, from), element by element. */
 void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *from);
 
-/* A release operation of the current thread (clocks.c): records in its clock everything that it has
- * done, and advances its time. Returns its clock. */
+/* A release operation (clocks.c) of the current thread: stores the thread's time in the thread's
+ * own column of its clock, and advances the time. Returns the clock. */
 uint32_t *tgl_clock_release(tgl_machine *machine);
 
 /* These threads of the running block pass a barrier together: each is then ordered after everything

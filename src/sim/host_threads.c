@@ -13,7 +13,8 @@
  *     which is the last, and those that store the largest magnitude of D by atomics;
  *   - those that fail on several threads: with an error in any cluster, with an atomic, or with two
  *     helpers that access the same word of D or of the scratch, one of them for writing. Memory is
- *     restored, and the launch is repeated, so that its error is that of one thread.
+ * restored, and the launch is repeated on one thread, so that the error message does not depend on
+ * the number of threads.
  */
 #include "sim/host_threads.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * mbarriers. A phase completes when all its arrivals have come. A phase that also counts TMA copies
- * completes as late as possible: when a thread waits for it and all other arrivals have come. What
- * a thread did before it arrived at an mbarrier is ordered before what another thread does after it
- * has waited for that phase (clocks.c).
+ * completes as late as possible: when a thread waits for it and all other arrivals have come. The
+ * accesses of a thread before it arrives at an mbarrier are ordered before the accesses of another
+ * thread after that thread has waited for the phase (clocks.c).
  */
 #include "sim/mbarriers.h"
 

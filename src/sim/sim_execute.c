@@ -221,8 +221,8 @@ static tgl_status run_steps(job *j)
     return TGL_OK;
 }
 
-/* Makes the operand's kept memory the scratch of a run that prepares an operand: its kernels write
- * to no other memory. */
+/* For a run that prepares an operand: uses the memory for the prepared operand as the run's
+ * scratch, because the run's kernels write to no other memory. */
 static void use_kept(job *j)
 {
     const tgl_operand operand = j->run->prepares;

@@ -14,7 +14,7 @@ enum { TGL_TRACE_EACH = 8 }; /* maximum number of traced executions of one instr
 
 /* A step of the trace: one instruction executed by a warp. */
 typedef struct tgl_trace_step {
-    uint64_t order; /* position in time: number of the warp access */
+    uint64_t order; /* position in time: the step's number among all warp accesses */
     const void *pc;
     tgl_access_kind kind;
     int target, warp;               /* target: as in tgl_site */

@@ -98,8 +98,8 @@ static tgl_sim_warpgroup *warpgroup_of(tgl_machine *machine)
     return &block->warpgroups[machine->current->index / TGL_WARPGROUP];
 }
 
-/* The element-by-element minimum of the clocks of the warpgroup's threads: what all of them are
- * ordered after. */
+/* The element-by-element minimum of the clocks of the warpgroup's threads. Accesses up to the times
+ * in it are ordered before the next access of every thread of the warpgroup. */
 static const uint32_t *known_by(tgl_machine *machine, tgl_sim_warpgroup *group)
 {
     const unsigned first = first_of(machine->current);

@@ -14,10 +14,12 @@ enum {
 
 /* A matrix in shared memory, decoded from a descriptor (PTX ISA, "Matrix Descriptor Format").
  * Addresses are relative to tgl_wgmma_window(), which is a multiple of 1024 bytes, as the start of
- * shared memory is on a GPU. */
+ * shared memory is on a GPU. K-major: group_bytes is the stride from 8 rows (in M or N) to the
+ * next 8. MN-major: atom_bytes is the stride in M or N from one swizzle pattern to the next,
+ * group_bytes the stride from 8 steps of K to the next 8. */
 typedef struct tgl_wgmma_matrix {
     unsigned start, atom_bytes, group_bytes, swizzle;
-    unsigned element; /* bytes */
+    unsigned element; /* bytes per element */
     bool is_k_major;
     int edge; /* size in M or N, in elements */
 } tgl_wgmma_matrix;
