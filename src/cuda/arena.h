@@ -4,8 +4,8 @@
  * keeps for each stream. Runs in one stream are ordered, so all plans share the stream's arena. An
  * arena grows when a plan needs more. The shared arena is for runs that need more than
  * TGL_STREAM_BYTES or find no room for an arena of their stream, and for drivers that cannot
- * identify streams. A run in the shared arena waits, on the GPU, for the previous run in
- * this arena, whatever its stream.
+ * identify streams. A run in the shared arena waits, on the GPU, for the previous run in this
+ * arena, whatever its stream.
  *
  * Arenas are not allocated by cuMemAllocAsync() because of a problem of driver 580. In a process
  * with memory from that function, a thread never ends if its default stream (CU_STREAM_PER_THREAD)

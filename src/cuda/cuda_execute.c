@@ -334,8 +334,8 @@ static tgl_status clear_amax(const tgl_plan *plan, const tgl_run *run, CUstream 
 }
 
 /* Launches all steps of the list. A TGL_BESIDE launch may overlap only with the launch of the step
- * before it. If that step was skipped, the previous launch may be one that this launch depends on.
- * It then does not start early. */
+ * before it. If the run skips that step, the previous launch belongs to an earlier step, on which
+ * the TGL_BESIDE launch may depend. The TGL_BESIDE launch then does not start early. */
 static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_workspace *space,
                            CUstream stream)
 {

@@ -9,9 +9,10 @@
  * Stream captures. While any thread captures a stream in global mode, other threads may allocate,
  * free, wait or unload only in relaxed mode (cuThreadExchangeStreamCaptureMode). Otherwise such
  * calls fail and invalidate the capture. cuCtxSynchronize() invalidates the capture even in relaxed
- * mode. So does a call on the default stream if the captured stream is a blocking one. The library
- * therefore makes all such calls in relaxed mode and does not use the default stream itself. It
- * waits for the device with tgl_cuda_wait_for_work(), except in tgl_device_sync().
+ * mode. A call on the default stream invalidates the capture, too, if the captured stream is a
+ * blocking stream. The library therefore makes all such calls in relaxed mode and does not use the
+ * default stream itself. It waits for the device with tgl_cuda_wait_for_work(), except in
+ * tgl_device_sync().
  */
 #ifndef TGL_CUDA_STATE_H
 #define TGL_CUDA_STATE_H

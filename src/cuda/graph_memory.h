@@ -18,8 +18,8 @@
  * without a lock. Unused memory is given to the next graph. It is freed if no unused memory has a
  * size that suits that graph, by tgl_device_trim(), and if the device's memory is exhausted.
  *
- * All memories together are at most an eighth of the device's memory. A run gets none if there is
- * no room, or if the driver is older than CUDA 11.3 and lacks one of the functions.
+ * All memories together are at most an eighth of the device's memory. A run gets no memory if there
+ * is no room, or if the driver is older than CUDA 11.3 and lacks one of the functions.
  */
 #ifndef TGL_CUDA_GRAPH_MEMORY_H
 #define TGL_CUDA_GRAPH_MEMORY_H

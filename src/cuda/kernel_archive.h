@@ -10,8 +10,8 @@
  * header has a checksum of the header and the index. Each entry has a checksum of its code.
  *
  * $TEGULA_ARCHIVE is the absolute path of the file; if the variable is empty or "off", there is no
- * archive. Without the variable it is tegula/ARCH.kernels in one of four folders, whichever has it
- * first: the folder of the library (of the program, if that contains the library), ../lib from
+ * archive. Without the variable the file is tegula/ARCH.kernels in the first of four folders that
+ * has it: the folder of the library (of the program, if that contains the library), ../lib from
  * there, /usr/local/lib, /usr/lib.
  *
  * The file must be a regular file that belongs to the caller or to root and that nobody else may

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Switches fibers: saves the callee-saved registers on the stack and switches to the other stack. A
- * few instructions on x86-64 and aarch64, ucontext (one system call per switch) elsewhere.
+ * switch takes a few instructions on x86-64 and aarch64. Other processors use ucontext, with one
+ * system call per switch.
  */
 #include "sim/fiber.h"
 

@@ -7,14 +7,14 @@
  * Clusters whose accesses do not conflict behave as if they had run one after the other. Other
  * launches run on one thread:
  *
- *   - those of a single cluster, or whose D and scratch exceed SHADOW_WORDS_MAX, or for whose
+ *   - launches of a single cluster, or whose D and scratch exceed SHADOW_WORDS_MAX, or for whose
  *     copies there is no memory;
- *   - those with counters in the workspace, through which blocks wait for each other or find out
- *     which is the last, and those that store the largest magnitude of D by atomics;
- *   - those that fail on several threads: with an error in any cluster, with an atomic, or with two
- *     helpers that access the same word of D or of the scratch, one of them for writing. Memory is
- * restored, and the launch is repeated on one thread, so that the error message does not depend on
- * the number of threads.
+ *   - launches with counters in the workspace, through which blocks wait for each other or find out
+ *     which block is the last, and launches that store the largest magnitude of D by atomics;
+ *   - launches that fail on several threads: with an error in any cluster, with an atomic, or with
+ *     two helpers that access the same word of D or of the scratch, one of them for writing. Memory
+ *     is restored, and the launch is repeated on one thread, so that the error message does not
+ *     depend on the number of threads.
  */
 #include "sim/host_threads.h"
 

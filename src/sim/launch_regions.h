@@ -9,7 +9,8 @@
 #include "backend/backend.h"
 #include "sim/machine.h"
 
-/* What a launch computes: a partition of D, in the products [first, first + count) of the batch. */
+/* The extent of a launch: it computes a partition of D, in the products [first, first + count) of
+ * the batch. */
 typedef struct tgl_launch_extent {
     tgl_rectangle part;
     int64_t first, count;

@@ -392,8 +392,8 @@ uint64_t tgl_machine_block_number(const tgl_sim_launch *launch, const unsigned a
 void tgl_machine_block_at(const tgl_sim_launch *launch, uint32_t cluster, unsigned rank,
                           unsigned at[3]);
 
-/* Whether an address is on the current thread's stack. The stack holds what a GPU keeps in
- * registers. */
+/* Whether an address is on the current thread's stack. The stack holds the variables that a GPU
+ * keeps in registers. */
 bool tgl_machine_is_register(const tgl_machine *machine, const void *address);
 
 /* Restarts the count of loop iterations of a thread, because it has reached a barrier (ROUNDS_MAX

@@ -37,7 +37,7 @@ typedef struct tgl_where {
 } tgl_where;
 
 /* Whether all bytes are elements of the region: within its extent, and within one row. Rows are not
- * checked if the matrices of the batch overlap, as those of A and B may. */
+ * checked if the matrices of the batch overlap, as the matrices of A or of B may. */
 bool tgl_region_has(const tgl_sim_region *x, uintptr_t address, unsigned bytes);
 
 /* Whether all bytes lie between the region's first and last element, in a row or between rows. */

@@ -37,7 +37,8 @@ void tgl_report_begin(tgl_report *report, const tgl_sim_module *module, unsigned
 void tgl_report_add(tgl_report *report, const tgl_machine *machine);
 
 /* The minimum traffic of a product in bytes: each matrix once, C twice if it is read and
- * overwritten, and the operands of the epilogue. regions: those of the whole product. */
+ * overwritten, and the operands of the epilogue. regions: the regions of a launch that computes the
+ * whole product. */
 int64_t tgl_report_needed_bytes(const tgl_sim_region regions[TGL_SIM_REGIONS]);
 
 /* Writes the totals and the table. */

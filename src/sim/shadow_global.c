@@ -3,14 +3,15 @@
  * The shadow of global memory that kernels write: the result, and the workspace through which
  * blocks and launches exchange data.
  *
- * Within a launch, a block may read or overwrite what another block has written only if both
- * synchronise:
+ * Within a launch, a block may read or overwrite data that another block has written only if both
+ * blocks synchronise:
  *   writer   the write; a fence; an atomic on a counter
  *   reader   a later atomic on the same counter; a fence; the access
  * Each of these steps must be ordered before the next: by the same thread, or by a barrier between
- * them. A later launch sees the writes of an earlier one, unless the two may run concurrently. The
- * shadow records moments (tgl_moment): which thread did something, and when. `which` is the index
- * of a shadow: 0 of D, 1 of the counters, 2 of the scratch.
+ * them. A later launch sees the writes of an earlier one, unless the two may run concurrently.
+ *
+ * The shadow records moments (tgl_moment): which thread did something, and when. `which` is the
+ * index of a shadow: 0 of D, 1 of the counters, 2 of the scratch.
  */
 #include "sim/shadow_global.h"
 

@@ -184,10 +184,10 @@ static tgl_shared_access access_now(const tgl_machine *machine, uint32_t site)
                                (uint16_t)thread->index};
 }
 
-/* Records a read. Two readers are kept: the earliest that is not ordered before a later one, and
- * the latest. If they are different threads, a race with any writer is detected, because at least
- * one of them is not the writer. clock: the vector clock of an asynchronous read; NULL: the current
- * thread's clock. */
+/* Records a read. Two readers are kept: the earliest reader that is not ordered before a later
+ * reader, and the latest reader. If the two are different threads, a race with any writer is
+ * detected, because at least one of them is not the writer. clock: the vector clock of an
+ * asynchronous read; NULL: the current thread's clock. */
 static void keep_reader(const tgl_machine *machine, tgl_shared_word *word, uint8_t mask,
                         const tgl_shared_access *now, const uint32_t *clock)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making and removing the private folder, and the process that removes it if this one cannot.
+ * Makes and removes the private folder, and starts the keeper, the process that removes the folder
+ * if this process cannot.
  */
 #include "sim/temp_folder.h"
 #include "base/file_write.h"

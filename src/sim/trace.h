@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trace of a block: what the lanes of its warps access, step by step. Of each instruction the
- * first executions by one warp are kept, so that a short trace contains all instructions.
+ * The trace of a block: the addresses that the lanes of its warps access, step by step. Of each
+ * instruction the first executions by one warp are kept, so that a short trace contains all
+ * instructions.
  */
 #ifndef TGL_SIM_TRACE_H
 #define TGL_SIM_TRACE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wgmma: products that the 128 threads of a warpgroup compute together. Both operands are in shared
- * memory, or the left one is in registers. The values are computed when all threads have reached
- * the instruction, and are stored in a `tile`. Each thread receives its elements when it waits for
- * the group of the wgmma. Until then
+ * wgmma: products that the 128 threads of a warpgroup compute together. The right operand is in
+ * shared memory, and the left one is in shared memory or in registers. The values are computed when
+ * all threads have reached the instruction, and are stored in a `tile`. Each thread receives its
+ * elements when it waits for the group of the wgmma. Until then
  * - its accumulator contains signalling NaNs and must not be accessed;
  * - the operands in shared memory count as being read;
  * - the operands in registers must not be written.
