@@ -15,7 +15,7 @@
 
 enum { THREADS_MAX = 256 };
 
-/* State of one call, shared by its threads. The members behind `lock` are protected by it. */
+/* State of one call, shared by its threads. `lock` protects the members behind it. */
 typedef struct build {
     const tgl_nvrtc *nvrtc;
     const tgl_cache *cache;
@@ -25,19 +25,19 @@ typedef struct build {
     int wanted; /* kernels */
     tgl_archived *kernels;
     pthread_mutex_t lock;
-    int next;     /* sample to compile */
-    int count;    /* compiled kernels */
+    int next;     /* index in `samples` of the next kernel to compile */
+    int count;    /* number of kernels compiled so far */
     size_t bytes; /* bytes of the archive so far */
-    bool is_full; /* the next kernel would make it too large */
+    bool is_full; /* the latest kernel would have made the archive too large */
     tgl_status status;
     char *message; /* error message if status is a failure */
 } build;
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Finds the kernels that plans for this capability launch. All its chips run the same code, so
- * their plans are counted together. If the table has no chip of the capability, plans are made for
- * a chip of unlimited sizes. */
+/* Finds the kernels that plans for chips of this compute capability launch. All chips of one
+ * capability run the same code, so their plans are counted together. If the table of chips has none
+ * of the capability, plans are made for a chip without limits (tgl_chip_of_capability()). */
 static tgl_status find_samples(tgl_samples *samples, tgl_type type, int capability)
 {
     const tgl_chip *chip, own = tgl_chip_of_capability(capability);
@@ -65,7 +65,7 @@ static tgl_status no_samples(tgl_type type, int capability)
 
 /* ---- Compiling, on several threads ----------------------------------------------------------- */
 
-/* The number of the next sample to compile; -1: none is left. */
+/* The index of the next kernel to compile; -1: none is left. */
 static int take_next(build *of)
 {
     pthread_mutex_lock(&of->lock);
@@ -142,8 +142,8 @@ static void *work(void *data)
     return NULL;
 }
 
-/* Compiles all samples. The calling thread compiles, too: if no other thread can be created, the
- * work only takes longer. */
+/* Compiles all wanted kernels. The calling thread compiles, too: if no other thread can be created,
+ * the work only takes longer. */
 static void compile_all(build *of)
 {
     pthread_t threads[THREADS_MAX];

@@ -37,20 +37,21 @@ static const struct {
     int64_t step;
 } classes[] = {
     {22, {4, 13}, {7, 14}, {7, 14}, {0, 0}, 64}, /* layers of networks */
-    {20, {5, 13}, {5, 13}, {5, 13}, {0, 0}, 8},  /* rows of 16 bytes */
+    {20, {5, 13}, {5, 13}, {5, 13}, {0, 0}, 8},  /* rows of whole 16 bytes */
     {16, {4, 12}, {4, 12}, {4, 12}, {0, 0}, 1},  /* any size */
     {12, {0, 6}, {8, 15}, {8, 14}, {0, 0}, 8},   /* few rows */
-    {4, {0, 6}, {8, 15}, {8, 14}, {0, 0}, 1},    /* the same, odd */
+    {4, {0, 6}, {8, 15}, {8, 14}, {0, 0}, 1},    /* few rows, any size */
     {4, {8, 15}, {0, 6}, {8, 14}, {0, 0}, 8},    /* few columns */
-    {6, {4, 8}, {4, 8}, {12, 16}, {0, 0}, 1},    /* deep */
+    {6, {4, 8}, {4, 8}, {12, 16}, {0, 0}, 1},    /* small D, large K */
     {8, {3, 9}, {3, 9}, {3, 9}, {2, 12}, 8},     /* batches */
-    {8, {3, 8}, {3, 8}, {3, 8}, {4, 12}, 1},     /* ragged batches */
+    {8, {3, 8}, {3, 8}, {3, 8}, {4, 12}, 1},     /* batches, any size */
 };
 
 /* Kinds of products. Columns: the types of A (and B), C and D (0: D is C), the compute mode, the
  * scaling of A, of B and of D, the grouping, and the number of sample products in % of that of
- * BF16. The last column keeps the common kernels in an archive of 1400: with 20 for the new kinds,
- * it had the kernels of 74 instead of 76 % of the uses in plans of F16. */
+ * BF16. The last column is small for rare kinds, so that an archive of 1400 kernels has room for
+ * the common ones: with 20 in place of 5 and 10, the archive had the kernels of 74 instead of 76 %
+ * of the launches in plans of F16. */
 typedef struct product_kind {
     tgl_type type, type_c, type_d;
     tgl_compute compute;
@@ -75,25 +76,27 @@ static const product_kind kinds[] = {
     {TGL_F32,     TGL_F32,  0,        TGL_COMPUTE_TF32,     NO,    NO,    NO, WHOLE,              100},
     {TGL_F32,     TGL_F32,  0,        TGL_COMPUTE_ACCURATE, NO,    NO,    NO, WHOLE,              100},
     {TGL_F64,     TGL_F64,  0,        DEFAULT,              NO,    NO,    NO, WHOLE,              100},
-    /* int8: sums, and results with a factor of each line, as layers of networks have them. */
+    /* int8: int32 sums; and bf16 results with a scale factor for each row of A and column of B, as
+     * in layers of networks. */
     {TGL_I8,      TGL_I32,  0,        DEFAULT,              NO,    NO,    NO, WHOLE,               10},
     {TGL_I8,      TGL_BF16, 0,        DEFAULT,              LINE,  LINE,  NO, WHOLE,               10},
-    /* FP8: a factor of each matrix, of each line, of each block, where kernels have these. */
+    /* FP8: a scale factor for each matrix; for each row of A and column of B; for each block of
+     * 128 x 128 elements. */
     {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,              ONE,   ONE,   NO, WHOLE,               10},
     {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,              LINE,  LINE,  NO, WHOLE,               10},
     {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,              BLOCK, BLOCK, NO, WHOLE,               10},
     {TGL_C64,     TGL_C64,  0,        IEEE,                 NO,    NO,    NO, WHOLE,                5},
     {TGL_C64,     TGL_C64,  0,        TGL_COMPUTE_ACCURATE, NO,    NO,    NO, WHOLE,                5},
     {TGL_C128,    TGL_C128, 0,        DEFAULT,              NO,    NO,    NO, WHOLE,                5},
-    /* Experts: groups of rows, and the gradients of their weights. */
+    /* Mixtures of experts: groups of rows, and the gradients of the experts' weights. */
     {TGL_BF16,    TGL_BF16, 0,        DEFAULT,              NO,    NO,    NO, TGL_GROUPED_ROWS,    10},
     {TGL_BF16,    TGL_BF16, 0,        DEFAULT,              NO,    NO,    NO, TGL_GROUPED_MASKED,   5},
     {TGL_BF16,    TGL_BF16, TGL_F32,  DEFAULT,              NO,    NO,    NO, TGL_GROUPED_DEPTH,    5},
 };
 // clang-format on
 
-/* Makes groups of a product: as many as a quarter of the rows or of the steps of K that all groups
- * have together, at most 64. */
+/* Divides a product into groups, about a quarter as many as it has rows (if the rows are grouped)
+ * or as its K is long (if K is grouped), and at most 64. */
 static void make_groups(tgl_problem *p, const product_kind *kind)
 {
     enum { GROUPS_MAX = 64 };
@@ -162,13 +165,14 @@ static int compare_use(const void *x, const void *y)
     return compare_kernels(x, y);
 }
 
-/* Adds 1 to the number of products that launch this kernel. Returns false if there is no memory. */
+/* Counts one launch of this kernel. Returns false if there is no memory. */
 static bool count_kernel(tgl_samples *samples, void **tree, const tgl_kernel *kernel)
 {
     enum { ROOM = 1 << 14 };
     if (samples->kernels == NULL) samples->kernels = calloc(ROOM, sizeof *samples->kernels);
     if (samples->kernels == NULL) return false;
-    if (samples->count == ROOM) return true; /* no limit in practice: there are some thousands */
+    /* This does not happen: there are only some thousands of kernels. */
+    if (samples->count == ROOM) return true;
     tgl_sampled *last = &samples->kernels[samples->count];
     last->kernel = (tgl_kernel *)kernel;
     tgl_sampled **found = tsearch(last, tree, compare_kernels);
@@ -192,8 +196,8 @@ static bool count_list(tgl_samples *samples, void **tree, const tgl_launch_list 
     return true;
 }
 
-/* Plans one product, and counts the kernels of its plan. A product that the chip cannot compute
- * counts for none. */
+/* Plans one product, and counts the kernels of its plan. Skips a product that the chip cannot
+ * compute. */
 static tgl_status add_product(tgl_samples *samples, void **tree, const tgl_chip *chip,
                               const tgl_problem *problem)
 {
@@ -215,7 +219,7 @@ static tgl_status add_product(tgl_samples *samples, void **tree, const tgl_chip 
 
 static void keep(void *node)
 {
-    (void)node; /* the kernels are in the array */
+    (void)node; /* the nodes point into samples->kernels, which the caller frees */
 }
 
 tgl_status tgl_samples_add(tgl_samples *samples, const tgl_chip *chip, tgl_type type, int products,
@@ -240,7 +244,7 @@ tgl_status tgl_samples_add(tgl_samples *samples, const tgl_chip *chip, tgl_type 
 
 void tgl_samples_types(tgl_text *out)
 {
-    tgl_type last = 0; /* the kinds of a type are one behind the other */
+    tgl_type last = 0; /* kinds of the same type are adjacent in the table */
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const tgl_type type = kinds[i].type;
         const bool is_whole = kinds[i].grouping == TGL_GROUPED_NONE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which kernels an archive has. The planner may choose among some thousands of kernels, because
- * macros depend on sizes, alignments and clusters. A third of them serves 90 % of all products. The
- * kernels of an archive are therefore taken from the plans of sample products, which are always the
- * same ones. Kernels that serve more sample products come first.
+ * Chooses the kernels of an archive (kernel_archive.h). The planner may choose among some thousands
+ * of kernels, because their macros depend on sizes, alignments and clusters. A third of them serves
+ * 90 % of all products. The kernels of an archive are therefore taken from the plans of sample
+ * products, which are always the same ones. Kernels that serve more sample products come first.
  */
 #ifndef TGL_ARCHIVE_KERNELS_H
 #define TGL_ARCHIVE_KERNELS_H
@@ -13,17 +13,18 @@
 
 typedef struct tgl_sampled {
     tgl_kernel *kernel;
-    int products; /* sample products whose plans launch it first */
+    int products; /* number of launches of the kernel in the plans of all sample products */
 } tgl_sampled;
 
 typedef struct tgl_samples {
     tgl_sampled *kernels; /* ordered by `products`, the largest first */
     int count;
-    int products; /* that were planned */
+    int products; /* number of sample products that were planned */
 } tgl_samples;
 
-/* Plans `products` sample products for each type (type: 0 for all) and compute mode on a chip, and
- * adds their kernels. `samples` is empty or comes from earlier calls. seed: 0 for the samples of
+/* Plans sample products on a chip, and adds the kernels of their plans. type: the type of A; 0: all
+ * types. products: the number for each kind of product (`kinds` in archive_kernels.c); rare kinds
+ * get a share of it. `samples` is empty or comes from earlier calls. seed: 0 for the samples of
  * archives, other numbers for other products. Error: TGL_NO_MEMORY. */
 tgl_status tgl_samples_add(tgl_samples *samples, const tgl_chip *chip, tgl_type type, int products,
                            unsigned seed);
@@ -35,6 +36,7 @@ void tgl_samples_types(tgl_text *out);
 /* Sorts the kernels by `products`, the largest first. */
 void tgl_samples_sort(tgl_samples *samples);
 
-enum { TGL_SAMPLE_PRODUCTS = 6000 }; /* samples per type for an archive */
+/* The argument `products` of tgl_samples_add() for an archive. */
+enum { TGL_SAMPLE_PRODUCTS = 6000 };
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arenas: see arena.h. There are two kinds of locks. The table's lock is held only briefly. An
- * arena's lock is held from the first launch of a list to the last, because two host threads may
- * use one stream. A thread that waits for an arena's lock is already counted as a user, so no other
- * thread evicts the arena. Lock order: an arena's lock, then the table's. A thread that holds an
- * arena's lock locks another arena only with trylock.
+ * Arenas: see arena.h. The arenas are the rows of a table, tgl_arenas. There are two kinds of
+ * locks. The table's lock is held only briefly. An arena's lock is held from the first launch of a
+ * list to the last, because two host threads may use one stream. A thread that waits for an arena's
+ * lock is already counted as a user, so no other thread evicts the arena. Lock order: an arena's
+ * lock, then the table's. A thread that holds an arena's lock locks another arena only with
+ * trylock.
  */
 #include "cuda/arena.h"
 
@@ -13,9 +14,11 @@
 
 #include <stdlib.h>
 
-/* Memory is allocated in multiples of these sizes, so that it grows less often. */
+/* Counters and scratch are allocated in multiples of these sizes in bytes, so that they grow less
+ * often. */
 enum { COUNTER_UNIT = 64 << 10, SCRATCH_UNIT = 2 << 20 };
 
+/* Index of the shared arena in the table; number of rows of the table. */
 enum { SHARED = 0, ROWS = 1 + TGL_ARENAS_MAX };
 
 typedef struct memory {
@@ -26,9 +29,10 @@ typedef struct memory {
 typedef struct tgl_arena {
     /* Protected by the table's lock: */
     bool is_taken;       /* false: the row is free, and the other members are undefined */
-    uint64_t stream;     /* shared arena: stream of its latest run (under its own lock) */
+    uint64_t stream;     /* cuStreamGetId() of its stream; in the shared arena: of the stream of its
+                            latest run, protected by the arena's lock */
     int users;           /* threads that use, wait for or evict it */
-    uint64_t latest_use; /* value of the table's clock */
+    uint64_t latest_use; /* tgl_arenas.clock at the latest use */
 
     pthread_mutex_t lock; /* protects the members below */
     memory counters, scratch;
@@ -118,8 +122,8 @@ static tgl_arena *pin_oldest(tgl_arenas *arenas, uint64_t age)
     return oldest;
 }
 
-/* Adds `more` bytes of an arena to the sums, and subtracts `less` bytes. Called with the table's
- * lock. */
+/* Adds `more` bytes of an arena to the table's sums, and subtracts `less` bytes. Called with the
+ * table's lock. */
 static void count(tgl_arenas *arenas, const tgl_arena *arena, size_t more, size_t less)
 {
     arenas->bytes += more - less;
@@ -134,7 +138,7 @@ static bool evict_one(const tgl_cuda *cuda, uint64_t age)
     tgl_arenas *arenas = cuda->arenas;
     tgl_arena *arena = pin_oldest(arenas, age);
     if (arena == NULL) return false;
-    if (pthread_mutex_trylock(&arena->lock) != 0) { /* another thread is about to release it */
+    if (pthread_mutex_trylock(&arena->lock) != 0) { /* another thread is about to unlock it */
         unpin(arenas, arena);
         return false;
     }
@@ -220,8 +224,8 @@ static void unreserve(tgl_arenas *arenas, const tgl_arena *arena, size_t bytes)
 
 /* ---- Growing: the arena's lock is held, the capture mode relaxed ----------------------------- */
 
-/* Waits for the work that uses `old` and frees it. The work is that of the stream or, in the shared
- * arena, its latest run. */
+/* Waits for the work that uses the memory `old`, and frees it. In an arena of a stream, waits for
+ * the stream; in the shared arena, for the arena's latest run. */
 static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdeviceptr old,
                          CUstream stream)
 {
@@ -232,9 +236,9 @@ static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdevicep
     return result == CUDA_SUCCESS ? driver->cuMemFree(old) : result;
 }
 
-/* Replaces the memory *it by a larger one, after the work that uses it. If memory is exhausted,
- * evicts other arenas and frees the memory of graphs that no longer exist. After a failure *it is
- * empty. */
+/* Waits for the work that uses the memory *it, and replaces *it by a larger one. If memory is
+ * exhausted, evicts other arenas and frees the memory of graphs that no longer exist. After a
+ * failure *it is empty. */
 static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it, size_t bytes,
                         CUstream stream)
 {
@@ -249,7 +253,8 @@ static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it
     return result;
 }
 
-/* The size to which a memory grows: at least by half, because each growth waits for the stream. */
+/* The size to which a memory grows. It grows at least by half, so that it grows rarely: each growth
+ * waits for the stream. */
 static size_t grown(const memory *it, size_t wanted, int64_t unit)
 {
     if (wanted <= it->bytes) return it->bytes;
@@ -257,8 +262,8 @@ static size_t grown(const memory *it, size_t wanted, int64_t unit)
     return (size_t)tgl_round_up((int64_t)(wanted > half_more ? wanted : half_more), unit);
 }
 
-/* Replaces the memories for counters and scratch whose sizes change. Their new bytes are already
- * reserved. */
+/* Replaces the memories for counters and scratch whose sizes change. The caller has reserved their
+ * additional bytes (reserve()). */
 static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t counters,
                              size_t scratch, CUstream stream)
 {
@@ -272,8 +277,8 @@ static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t coun
     return result;
 }
 
-/* Grows the arena for a run of the list. *fits: false if the limit would be exceeded; the arena is
- * then unchanged. */
+/* Grows the arena for a run of the list. *fits: false if a limit of arena.h would be exceeded; the
+ * arena is then unchanged. */
 static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
                        const tgl_run *run, CUstream stream, bool *fits)
 {
@@ -344,8 +349,8 @@ static tgl_status find_arena(tgl_device *dev, size_t bytes, CUstream stream, tgl
     return TGL_OK;
 }
 
-/* Takes memory of an arena that the caller has pinned. space->arena stays NULL if the limit would
- * be exceeded. */
+/* Takes memory of an arena that the caller has pinned. space->arena stays NULL if a limit of
+ * arena.h would be exceeded. */
 static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
                             const tgl_run *run, CUstream stream, tgl_arena_space *space)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arenas: the workspace that a device keeps for each stream. Runs in one stream are ordered, so all
- * plans share its arena. It grows when a plan needs more. The shared arena is for runs that need
- * more than TGL_STREAM_BYTES or find no room for an arena of their stream, and for drivers that
- * cannot identify streams. A run in it waits, on the GPU, for the previous run in it, whatever its
- * stream.
+ * Arenas: the workspace (counters and scratch of a launch list, plan/launch_list.h) that a device
+ * keeps for each stream. Runs in one stream are ordered, so all plans share the stream's arena. An
+ * arena grows when a plan needs more. The shared arena is for runs that need more than
+ * TGL_STREAM_BYTES or find no room for an arena of their stream, and for drivers that cannot
+ * identify streams. A run in the shared arena waits, on the GPU, for the previous run in this
+ * arena, whatever its stream.
  *
  * Arenas are not allocated by cuMemAllocAsync() because of a problem of driver 580. In a process
  * with memory from that function, a thread never ends if its default stream (CU_STREAM_PER_THREAD)
@@ -14,15 +15,17 @@
  * An arena has two memories. The counters are zero before and after each list, and are cleared if a
  * launch fails. The content of the scratch is undefined.
  *
- * There are limits, so that the device keeps what the largest product needs once, not once for each
- * stream. Number: at most TGL_ARENAS_MAX arenas of streams. Bytes of all arenas of streams: at most
- * TGL_STREAMS_BYTES and at most an eighth of the device's memory. Bytes of all arenas with the
- * shared one: at most a quarter of the device's memory. If a stream needs room, arenas of streams
- * that were not used in the latest TGL_ARENA_AGE runs are evicted. Such a stream may no longer
- * exist, so its memory is freed after all work of the context.
+ * Without limits the device would keep the workspace of its largest product once for each stream.
+ * There are at most TGL_ARENAS_MAX arenas of streams. Together they have at most TGL_STREAMS_BYTES
+ * bytes and at most an eighth of the device's memory. With the shared arena they have at most a
+ * quarter of the device's memory. If a stream needs room, arenas of streams that were not used in
+ * the latest TGL_ARENA_AGE runs are evicted. The stream of an evicted arena may no longer exist, so
+ * that the library cannot wait for this stream: it waits for all work of the context before it
+ * frees the arena.
  *
  * Memory is not freed after a run: cuMemFree() waits for all streams, which the caller has not
- * asked for. It is freed by tgl_device_trim(), and if an allocation of the device fails.
+ * asked for. tgl_device_trim() frees the arenas, and so does an allocation of the device that finds
+ * no memory.
  */
 #ifndef TGL_CUDA_ARENA_H
 #define TGL_CUDA_ARENA_H
@@ -32,12 +35,15 @@
 
 enum {
     TGL_ARENAS_MAX = 64,
+    /* an arena of a stream may be evicted if the latest 256 runs in arenas did not use it */
     TGL_ARENA_AGE = 256,
-    TGL_STREAM_BYTES = 32 << 20, /* limit of one arena: what cuBLAS keeps per stream on Hopper */
+    TGL_STREAM_BYTES = 32 << 20, /* bytes, limit of one stream's arena: as much as cuBLAS keeps per
+                                    stream on Hopper */
+    /* bytes, limit of the arenas of all streams together */
     TGL_STREAMS_BYTES = 64 << 20,
 };
 
-/* NULL: no memory. */
+/* Creates the table of arenas, which have no memory yet. NULL: out of memory. */
 struct tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda);
 
 /* Frees all arenas. No work that uses them may be running. cuda->arenas may be NULL. */
@@ -59,7 +65,9 @@ typedef struct tgl_arena_space {
 tgl_status tgl_arena_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                           CUstream stream, tgl_arena_space *space);
 
-/* Call this function after the list's last launch. has_failed: a launch failed. */
+/* Ends the use of an arena that tgl_arena_take() returned. Call this function after the list's last
+ * launch. has_failed: a launch failed, so that the counters must be cleared before the next run.
+ * Returns the driver's result of recording the end of a run in the shared arena. */
 CUresult tgl_arena_give_back(const tgl_cuda *cuda, struct tgl_arena *arena, CUstream stream,
                              bool has_failed);
 

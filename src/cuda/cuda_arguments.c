@@ -17,10 +17,11 @@ static tgl_status refuse_arguments(const tgl_launch *of, int bytes)
                     of->kernel->name, bytes, of->argument_bytes);
 }
 
-/* Finds the offset of each parameter in the arguments, a C struct, from the offsets in the kernel's
- * parameter space that the driver reports. The two differ only behind tensor maps. Maps are aligned
- * to 64 bytes, but the parameter space starts at an address that is not: with sm_90 and NVRTC 13.0
- * it starts at 0x210, so that the first map is at offset 48. */
+/* Finds the offset of each parameter in the arguments, which are a C struct. The driver reports the
+ * parameter's offset in the kernel's parameter space. The offsets in the struct and in the
+ * parameter space differ only from the first tensor map on: a map's address is a multiple of 64,
+ * but the address at which the parameter space starts is not. With sm_90 and NVRTC 13.0 the space
+ * starts at 0x210, so that a map in front of all other parameters has offset 48. */
 static tgl_status find_parameters(const tgl_driver *driver, cuda_launch *launch)
 {
     enum { MAP_ALIGNMENT = 64 };
@@ -55,7 +56,7 @@ static size_t count_parameters(const char *types)
 
 /* Checks the size of the arguments against the kernel's parameters. The driver reports surplus
  * arguments at the launch, but not missing ones. Drivers before CUDA 12.4 do not report the
- * parameters, so there is no check. */
+ * parameters; with them nothing is checked. */
 static tgl_status check_arguments(const tgl_driver *driver, const cuda_launch *launch,
                                   const char *types)
 {

@@ -57,7 +57,7 @@ tgl_status tgl_cuda_read_facts(tgl_device *dev)
 }
 
 /* The features that the chip, the driver, and the code that NVRTC can compile for it all support.
- * code: the capability that the code is compiled for. */
+ * code: the compute capability that kernels are compiled for, 90 for 9.0. */
 static unsigned usable_features(const tgl_cuda *cuda, int code)
 {
     const unsigned extended = TGL_HAS_CLUSTERS | TGL_HAS_OVERLAP;
@@ -68,8 +68,8 @@ static unsigned usable_features(const tgl_cuda *cuda, int code)
     return features;
 }
 
-/* Sets cuda->chip. If the chip is in the table of chips, its rates there are used: they are closer
- * to measurements than rates computed from clocks. */
+/* Sets cuda->chip. If the chip is in the table of plan/chips.c, takes its rates from the table,
+ * because they are closer to measurements than rates computed from clocks. */
 static void make_chip(tgl_cuda *cuda, int code)
 {
     const cuda_facts *facts = &cuda->facts;
@@ -104,7 +104,8 @@ static void make_chip(tgl_cuda *cuda, int code)
 
 void tgl_cuda_make_chip(tgl_cuda *cuda)
 {
-    enum { EXTENDED_LAUNCH_VERSION = 12030 }; /* first driver that captures clusters */
+    /* The CUDA version of the first driver that can capture launches with clusters. */
+    enum { EXTENDED_LAUNCH_VERSION = 12030 };
     const char *digits = strchr(cuda->arch.name, '_');
     const int code = digits != NULL ? atoi(digits + 1) : 0;
     cuda->has_extended_launch = code >= 90 && cuda->driver.cuLaunchKernelEx != NULL &&

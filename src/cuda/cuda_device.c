@@ -53,15 +53,15 @@ static tgl_status use_current_context(tgl_device *dev, int *index)
                     *index, given);
 }
 
-/* Opens NVRTC and the archive of kernels, and chooses the architecture of the code. NVRTC or an
- * archive is enough. */
+/* Opens NVRTC and the archive of kernels, and chooses the architecture of the code. Fails only if
+ * there is neither a usable NVRTC nor an archive with kernels. */
 static tgl_status find_code(tgl_cuda *cuda)
 {
     const int capability = cuda->facts.capability, driver = cuda->facts.driver_version;
     tgl_status found = tgl_nvrtc_open(&cuda->nvrtc);
     if (found == TGL_OK) found = tgl_nvrtc_choose_arch(&cuda->nvrtc, capability, &cuda->arch);
     if (found != TGL_OK) {
-        tgl_nvrtc_close(&cuda->nvrtc); /* this NVRTC does not know the chip */
+        tgl_nvrtc_close(&cuda->nvrtc); /* there is no NVRTC, or it does not know the chip */
         cuda->arch = tgl_nvrtc_arch_name(NULL, capability);
     }
     cuda->archive = tgl_archive_open(cuda->arch.name, driver);
@@ -156,8 +156,8 @@ static void trim(tgl_device *dev)
     tgl_staging_trim(dev->state);
 }
 
-/* Allocates memory. If memory is exhausted, frees what the device keeps for later and tries
- * again. */
+/* Allocates memory. If memory is exhausted, frees the modules and workspaces that are not in use,
+ * and tries again. */
 static tgl_status cuda_alloc(tgl_device *dev, size_t bytes, void **memory)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -184,13 +184,14 @@ static void cuda_free(tgl_device *dev, void *memory)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
     tgl_cuda_scope scope;
-    if (tgl_cuda_enter_relaxed(dev, &scope) != TGL_OK) return; /* a lost context has freed it */
+    /* If the context is lost, its memory is gone, too. */
+    if (tgl_cuda_enter_relaxed(dev, &scope) != TGL_OK) return;
     tgl_cuda_check(dev, driver->cuMemFree(memory), "freeing memory");
     tgl_cuda_leave(&scope);
 }
 
-/* Returns an error if the stream is being captured, because copies of host memory must not be
- * enqueued then. */
+/* Returns an error if the stream is being captured: the graph would access the host memory at each
+ * launch, when the caller may have freed it. */
 static tgl_status check_copy(tgl_device *dev, CUstream stream)
 {
     bool captured;
@@ -354,7 +355,8 @@ static tgl_status cuda_timer_passed(const tgl_timer *timer, int *passed)
 
 const tgl_backend tgl_cuda_backend = {
     .name = "cuda",
-    .stack = 256 << 10, /* bytes; a guess: the driver and NVRTC do not document it */
+    .stack = 256 << 10, /* bytes of stack for opening and planning; a guess, because the driver and
+                           NVRTC do not document what they need */
     .open = cuda_open,
     .close = cuda_close,
     .alloc = cuda_alloc,

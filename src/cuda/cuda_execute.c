@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Executes launch lists. prepare() does everything that does not depend on the pointers of a run:
- * it loads functions, and sets grids of persistent kernels and launch attributes. It prepares the
- * alternatives that a run with aligned operands takes. Other alternatives are prepared by the first
- * run that takes them. run() chooses alternatives, fills in the arguments on its stack, and
- * launches.
+ * Executes launch lists (plan/launch_list.h). A list is a sequence of steps. Each step has one or
+ * more alternative launches, of which a run takes one or none, depending on the alignment of its
+ * operands and the like. tgl_cuda_prepare() does everything that does not depend on the pointers of
+ * a run: it loads functions, and sets grids of persistent kernels and launch attributes. It
+ * prepares the alternatives that a run with aligned operands takes. Other alternatives are prepared
+ * by the first run that takes them. tgl_cuda_run() chooses alternatives, fills in the arguments on
+ * its stack, and launches.
  */
 #include "base/integers.h"
 #include "base/no_cancel.h"
@@ -72,8 +74,7 @@ static tgl_status make_attributes(const tgl_cuda *cuda, cuda_launch *launch)
     return TGL_OK;
 }
 
-/* *blocks := the blocks of the launch that are resident at once: per SM, or with clusters on the
- * whole device. */
+/* *blocks := the number of blocks of the launch that are resident at once on the whole device. */
 static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64_t *blocks)
 {
     const tgl_launch *of = launch->of;
@@ -96,8 +97,8 @@ static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64
     return result;
 }
 
-/* Sets gridDim.x. For a persistent kernel it is at most the number of blocks, in whole clusters,
- * that are resident at once. */
+/* Sets gridDim.x. For a persistent kernel, reduces it so that all blocks of the grid are resident
+ * at once, in whole clusters. */
 static tgl_status choose_grid(tgl_device *dev, cuda_launch *launch)
 {
     const tgl_launch *of = launch->of;
@@ -242,7 +243,7 @@ static cuda_plan *make_plan(tgl_device *dev, const tgl_launch_list *list)
 
 tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *kernel)
 {
-    (void)kernel; /* the list has it */
+    (void)kernel; /* plan->list contains the kernel */
     tgl_device *dev = plan->dev;
     tgl_cuda_scope scope;
     cuda_plan *made = make_plan(dev, &plan->list);
@@ -269,7 +270,7 @@ void tgl_cuda_unprepare(tgl_plan *plan)
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* Launches once, with `parameters` or `extra` as in cuLaunchKernel(). may_overlap: the launch may
- * start before the previous one has ended, if its order allows it. */
+ * start before the previous one has ended, if it->of->order allows that. */
 static CUresult launch(const tgl_driver *driver, cuda_launch *it, const unsigned grid[3],
                        bool may_overlap, void **parameters, void **extra, CUstream stream)
 {
@@ -320,7 +321,8 @@ static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_ove
     return TGL_OK;
 }
 
-/* Kernels only raise the largest magnitude of D. */
+/* Sets amax_d, the largest magnitude of D, to 0 before the launches: kernels only replace it by
+ * larger values. */
 static tgl_status clear_amax(const tgl_plan *plan, const tgl_run *run, CUstream stream)
 {
     const tgl_driver *driver = &((tgl_cuda *)plan->dev->state)->driver;
@@ -332,8 +334,8 @@ static tgl_status clear_amax(const tgl_plan *plan, const tgl_run *run, CUstream 
 }
 
 /* Launches all steps of the list. A TGL_BESIDE launch may overlap only with the launch of the step
- * before it. If that step was skipped, the previous launch may be one that this launch depends on.
- * It then does not start early. */
+ * before it. If the run skips that step, the previous launch belongs to an earlier step, on which
+ * the TGL_BESIDE launch may depend. The TGL_BESIDE launch then does not start early. */
 static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_workspace *space,
                            CUstream stream)
 {
@@ -415,7 +417,7 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
 /* Describes the first alternative of each step. If there are several steps, also names them. */
 void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out)
 {
-    TGL_NO_CANCEL; /* it may compile */
+    TGL_NO_CANCEL; /* tgl_cuda_explain() may compile */
     const tgl_cuda *cuda = plan->dev->state;
     const cuda_plan *made = plan->state;
     const tgl_launch_list *list = &plan->list;

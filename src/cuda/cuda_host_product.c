@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of matrices in host memory. The simplest form would be, for each tile of D: copy the
- * tiles of A and B to the GPU, multiply, copy the result back. Two things are added.
+ * Products of matrices in host memory. D is divided into tiles, and K into slabs
+ * (backend/host_product.h): a tile of D is the sum over all slabs of a tile of A times a tile of B.
+ * The simplest form would be, for each tile of D: copy the tiles of A and B to the GPU, multiply,
+ * copy the result back. Two things are added.
  *
  * 1. Copies and arithmetic overlap. There are three streams: `in` copies tiles of A, B and C to the
  * GPU, `work` multiplies, `out` copies results back. Events order them:
@@ -15,8 +17,8 @@
  * 2. Tiles of A and B stay on the GPU in slots, as many as there is memory for. A new tile replaces
  * the least recently used one.
  *
- * There are two buffers for tiles of D. The host has waited for the copy from a buffer before it
- * enqueues other work on it.
+ * There are two buffers for tiles of D. The host waits for the copy from a buffer to end before it
+ * enqueues the next work that writes to the buffer.
  */
 #include "backend/host_product.h"
 #include "base/integers.h"
@@ -27,7 +29,8 @@
 
 enum { ALIGNMENT = TGL_WORKSPACE_ALIGNMENT }; /* bytes: alignment of all buffers in GPU memory */
 
-/* The least number of slots: a tile of A and one of B are read while the next two arrive. */
+/* The minimum number of slots: the GPU reads a tile of A and one of B while the next two tiles
+ * arrive. */
 enum { SLOTS_LEAST = 4 };
 
 /* A tile of A or B on the GPU. */
@@ -41,7 +44,7 @@ typedef struct tile_slot {
 typedef struct tile_result {
     char *sum, *other;
     tgl_host_tile to; /* the tile of the host's D */
-    bool is_pending;  /* it is being computed or copied */
+    bool is_pending;  /* the tile is being computed or copied */
 } tile_result;
 
 typedef struct tiled_product {
@@ -52,9 +55,9 @@ typedef struct tiled_product {
     size_t sum_bytes, other_bytes, slot_bytes; /* GPU memory of a tile: `sum`, `other`, a slot */
     int slot_count;
     char *workspace, *slots_at;
-    tile_slot *slots; /* slot_count */
+    tile_slot *slots; /* slot_count of them */
     uint64_t clock;   /* counts the uses of slots */
-    bool has_loaded;  /* copies were enqueued since `work` waited for them */
+    bool has_loaded;  /* `in` has copies for which `work` does not wait yet */
     tile_result results[TGL_RESULTS];
     int next_result;
 } tiled_product;
@@ -67,7 +70,7 @@ static tgl_status check(const tiled_product *p, CUresult result)
 /* ---- Tiles of the host's matrices ------------------------------------------------------------ */
 
 /* The tile of A, B, C or D (TGL_AT_A to TGL_AT_D) at this place, as it is stored in host memory.
- * slab: the tile's number along K. */
+ * slab: the number of the tile along K; ignored for C and D. */
 static tgl_host_tile tile_of(const tgl_host_product *of, tgl_operand operand,
                              const tgl_tile_place *at, int64_t slab)
 {
@@ -238,15 +241,14 @@ static tgl_status wait_for_tiles(tiled_product *p)
 
 /* ---- A tile of D ----------------------------------------------------------------------------- */
 
-/* The address of a tile of D on the GPU, in its version of this type: the accumulation type or
- * another. */
+/* The buffer that holds a tile of D with elements of this type: `sum` for the accumulation type,
+ * else `other`. */
 static char *result_at(const tiled_product *p, const tile_result *result, tgl_type type)
 {
     return type == p->of->shape->type_accumulate ? result->sum : result->other;
 }
 
-/* The run that multiplies a slab, a range of k (backend/host_product.h), with all operands but A
- * and B. */
+/* The run that computes the product of one slab. The caller sets its operands A and B. */
 static tgl_run run_of_slab(const tiled_product *p, const tile_result *result, int64_t slab)
 {
     const tgl_host_product *of = p->of;
@@ -345,8 +347,8 @@ static tgl_status compute(tiled_product *p)
     return deliver(p, (p->next_result + 1) % TGL_RESULTS);
 }
 
-/* Ends the product. Keeps the GPU memory for the next product only if it is at most an eighth of
- * the GPU's memory. */
+/* Ends the product. Keeps the staging's GPU memory for the next product only if that is at most an
+ * eighth of the GPU's memory. */
 static void finish(const tiled_product *p, tgl_status status)
 {
     const tgl_cuda *cuda = p->dev->state;

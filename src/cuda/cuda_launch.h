@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One launch of a plan, prepared for the driver.
+ * The alternatives of a plan's launch list, prepared for the driver. A list is a sequence of steps.
+ * Each step has one or more alternative launches, of which a run takes one or none
+ * (plan/launch_list.h).
  */
 #ifndef TGL_CUDA_LAUNCH_H
 #define TGL_CUDA_LAUNCH_H
@@ -11,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { PARAMETERS_MAX = 24 }; /* parameters of a kernel that takes tensor maps */
+enum { PARAMETERS_MAX = 24 }; /* maximum number of parameters of a kernel that takes tensor maps */
 
 /* One alternative of a step, ready to be launched. */
 typedef struct cuda_launch {
@@ -25,14 +27,14 @@ typedef struct cuda_launch {
     CUlaunchAttribute attributes[2];
     unsigned attribute_count;
     bool is_early; /* attributes[0] is programmatic stream serialization */
-    /* For a kernel that takes tensor maps: offset of each parameter in the arguments. */
+    /* For a kernel that takes tensor maps: byte offset of each parameter in of->arguments. */
     int parameter_at[PARAMETERS_MAX];
     int parameter_count; /* 0: the arguments are passed as one block of bytes */
 } cuda_launch;
 
-/* Finds the offset of each parameter of a kernel that takes tensor maps. For other kernels, checks
- * the size of the arguments. Returns TGL_OK; TGL_UNSUPPORTED (the driver is too old for tensor
- * maps); TGL_BAD_ARGUMENT (the arguments do not fit the kernel). */
+/* Fills in parameter_at and parameter_count for a kernel that takes tensor maps. For other kernels,
+ * checks the size of the arguments. Returns TGL_OK; TGL_UNSUPPORTED (the driver is too old for
+ * tensor maps); TGL_BAD_ARGUMENT (the arguments do not fit the kernel). */
 tgl_status tgl_cuda_find_arguments(const tgl_driver *driver, cuda_launch *launch);
 
 #endif

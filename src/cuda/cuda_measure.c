@@ -14,7 +14,7 @@ enum { REPEATS = 21, WARM_UP_MS = 150 };
 /* These numbers must match the kernels in kernels/measure. */
 enum { FMA_THREADS = 256, FMA_CHAINS = 8, COPY_THREADS = 512, COPY_BLOCKS_PER_SM = 16 };
 
-/* One thing to time. `work` enqueues it in `stream`. */
+/* A kernel or a copy to time. `work` enqueues it in `stream`. */
 typedef struct trial {
     tgl_device *dev;
     CUstream stream;
@@ -164,8 +164,8 @@ static tgl_status measure_copy(trial *copy, double *value)
     return status;
 }
 
-/* Measures one bound. A launch takes a few milliseconds: FP64 has fewer iterations, because most
- * chips have few FP64 lanes. */
+/* Measures one bound. FP64 has fewer iterations, because most chips have few FP64 lanes; either
+ * launch then takes a few milliseconds. */
 static tgl_status measure(trial *t, tgl_ceiling ceiling, double *value)
 {
     t->is_f64 = ceiling == TGL_CEILING_FMA_F64;

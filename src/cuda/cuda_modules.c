@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of loaded kernels (modules), a hash table by the texts that determine their code. The
- * first thread that needs a kernel loads it from the archive, the disk cache or the compiler, and
- * other threads that need the same kernel wait. Different kernels are compiled concurrently. Plans
- * hold references to their modules. Modules without references stay loaded for later plans, up to a
- * limit. Beyond it, the least recently used ones are unloaded, many at a time, because unloading
- * has to wait for the GPU.
+ * The table of loaded kernels (modules): a hash table whose keys are the texts that determine a
+ * kernel's code. The first thread that needs a kernel loads it from the archive, the disk cache or
+ * the compiler, and other threads that need the same kernel wait. Different kernels are compiled
+ * concurrently. Plans hold references to their modules. Modules without references stay loaded for
+ * later plans, up to a limit. Beyond it, the least recently used ones are unloaded, many at a time,
+ * because unloading has to wait for the GPU.
  */
 #include "base/clock.h"
 #include "cuda/cuda_state.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* bytes of shared memory per block; a kernel that uses more must set an attribute */
+/* bytes of shared memory per block; for a kernel that uses more, the host must set an attribute */
 enum { SHARED_WITHOUT_ASKING = 48 * 1024 };
 /* if more than UNUSED_MAX modules have no users, they are unloaded until UNUSED_KEPT are left */
 enum { UNUSED_MAX = 256, UNUSED_KEPT = 192 };
@@ -30,8 +30,8 @@ typedef struct tgl_modules {
 
 /* ---- Compiling and loading: without the lock ------------------------------------------------- */
 
-/* Converts the result of loading a kernel. The driver loads code from NVRTC of its own or an
- * earlier major version, but not of a later one. */
+/* Converts the driver's result of loading a kernel to a status. A driver loads code from an NVRTC
+ * of its own or an earlier major CUDA version, but not of a later one. */
 static tgl_status check_load(tgl_device *dev, CUresult result)
 {
     const tgl_cuda *cuda = dev->state;
@@ -93,8 +93,8 @@ static tgl_status load_image(tgl_device *dev, tgl_module *module)
     return check_load(dev, result);
 }
 
-/* Finds the kernel's function, loads it, and gets its resource usage. If it were not loaded here,
- * the driver would load it at the first launch, perhaps during a graph capture. */
+/* Finds the kernel's function, loads it, and gets its resource usage. If the function were not
+ * loaded here, the driver would load it at the first launch, perhaps during a graph capture. */
 static tgl_status find_function(tgl_device *dev, tgl_module *module)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;

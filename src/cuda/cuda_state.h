@@ -3,14 +3,16 @@
  * An open CUDA device, and the declarations that the files of this backend share.
  *
  * Several threads may use a device. Once it is open, all members are constant except `is_lost` and
- * those with their own locks: the modules, the arenas, the memories of graphs, and the staging.
+ * those with their own locks: the modules (cuda_modules.c), the arenas (arena.h), the memories of
+ * graphs (graph_memory.h), and the staging buffers (staging.h).
  *
  * Stream captures. While any thread captures a stream in global mode, other threads may allocate,
  * free, wait or unload only in relaxed mode (cuThreadExchangeStreamCaptureMode). Otherwise such
  * calls fail and invalidate the capture. cuCtxSynchronize() invalidates the capture even in relaxed
- * mode. So does a call on the default stream if the captured stream is a blocking one. The library
- * therefore makes all such calls in relaxed mode, does not use the default stream itself, and waits
- * for the device with tgl_cuda_wait_for_work().
+ * mode. A call on the default stream invalidates the capture, too, if the captured stream is a
+ * blocking stream. The library therefore makes all such calls in relaxed mode and does not use the
+ * default stream itself. It waits for the device with tgl_cuda_wait_for_work(), except in
+ * tgl_device_sync().
  */
 #ifndef TGL_CUDA_STATE_H
 #define TGL_CUDA_STATE_H
@@ -41,13 +43,15 @@ typedef struct tgl_module {
     struct tgl_module *next; /* next module of the hash bucket */
     tgl_kernel *kernel;      /* a copy */
     int users;               /* plans and threads that hold a reference */
-    uint64_t latest_use;     /* value of the table's clock */
-    bool is_ready;           /* false: a thread is still loading it; members below undefined */
+    uint64_t latest_use;     /* value of tgl_modules.clock (cuda_modules.c) at the latest use */
+    bool is_ready; /* false: a thread is still loading the module, and the members below are
+                      undefined */
     CUmodule module;
     CUfunction function;
-    int registers, shared_bytes, local_bytes; /* per thread; static per block; per thread */
+    int registers, shared_bytes, local_bytes; /* registers per thread; static shared memory per
+                                                 block; local memory per thread */
     int dynamic_shared; /* bytes that launches may use; 0: the driver's default limit */
-    const char *origin; /* "by NVRTC", static text */
+    const char *origin; /* how it was obtained, such as "by NVRTC"; static text */
     double seconds;     /* time to compile and load it */
 } tgl_module;
 
@@ -69,7 +73,8 @@ typedef struct tgl_cuda {
     bool owns_context; /* the device has retained the primary context, and releases it */
     cuda_facts facts;
     tgl_chip chip;            /* the GPU's properties in the form that the planner uses */
-    bool has_extended_launch; /* launches with clusters or overlap, also in graphs */
+    bool has_extended_launch; /* launches with clusters or programmatic dependent launch are
+                                 possible, also in graphs */
     bool has_async_alloc;     /* cuMemAllocAsync() */
     tgl_arch arch;
     atomic_bool is_lost;
@@ -119,24 +124,25 @@ tgl_status tgl_cuda_is_captured(tgl_device *dev, CUstream stream, bool *captured
 
 tgl_status tgl_cuda_read_facts(tgl_device *dev);
 
-/* Sets the planner's chip and its features. They depend on the driver and on the architecture of
- * the compiled code: code for older chips has neither clusters nor overlapping launches. */
+/* Sets cuda->chip and cuda->has_extended_launch. The features of the chip depend on the driver and
+ * on the architecture of the compiled code: code for older chips has neither clusters nor
+ * overlapping launches. */
 void tgl_cuda_make_chip(tgl_cuda *cuda);
 void tgl_cuda_list_properties(tgl_cuda *cuda);
 double tgl_cuda_number(const tgl_device *dev, tgl_number number);
 
 /* ---- cuda_modules.c -------------------------------------------------------------------------- */
 
-/* NULL: no memory. */
+/* Creates an empty table of modules. NULL: out of memory. */
 struct tgl_modules *tgl_modules_create(void);
 
 /* Unloads all modules. No work that uses them may be running. cuda->modules may be NULL. */
 void tgl_modules_destroy(tgl_cuda *cuda);
 
-/* Gets a kernel, from the table, the archive, the disk cache or the compiler, and loads it for
- * launches with this amount of dynamic shared memory. When the kernel is no longer needed, call
- * tgl_cuda_release(). Called in the device's context and in relaxed capture mode. Errors:
- * TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER, TGL_UNSUPPORTED. */
+/* Gets a kernel from the table of loaded modules, the archive, the disk cache or the compiler, and
+ * loads it for launches with `dynamic_shared` bytes of dynamic shared memory per block. When the
+ * kernel is no longer needed, call tgl_cuda_release(). Called in the device's context and in
+ * relaxed capture mode. Errors: TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER, TGL_UNSUPPORTED. */
 tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_shared,
                          const tgl_module **module);
 void tgl_cuda_release(tgl_device *dev, const tgl_module *module);
@@ -149,9 +155,9 @@ void tgl_cuda_unload_unused(tgl_device *dev);
 
 /* ---- load_ahead.c ---------------------------------------------------------------------------- */
 
-/* Compiles the kernels that runs of the lists with aligned operands launch. Does so only if at
- * least two of them are not compiled yet, and then on several threads. Reports no failures: if a
- * kernel cannot be compiled, its load fails later. */
+/* Compiles the kernels that `count` lists launch when all operands are aligned, on several threads.
+ * Does nothing if fewer than two of the kernels need compiling. Reports no failures: if a kernel
+ * cannot be compiled, its load fails later. */
 void tgl_cuda_load_ahead(tgl_device *dev, const tgl_launch_list *lists, int count);
 
 /* ---- cuda_execute.c -------------------------------------------------------------------------- */

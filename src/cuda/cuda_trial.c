@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times plans of one product, for the wisdom, in its own stream and on its own matrices. The
- * matrices have random elements, because arithmetic with zeros takes less power and runs at a
- * higher clock. There are several sets of matrices, which together exceed the L2 cache, and runs
- * alternate between the sets.
+ * Times plans of one product, for the wisdom (measured times, plan/wisdom.h), in its own stream and
+ * on its own matrices. The matrices have random elements, because arithmetic with zeros takes less
+ * power and runs at a higher clock. A set has one matrix for each operand. There are several sets,
+ * which together exceed the L2 cache, and runs take the sets in turn.
  */
 #include "backend/trial_operands.h"
 #include "base/integers.h"
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* All sets together take at most 1/MEMORY_SHARE of the free memory. */
 enum { MEMORY_SHARE = 4, SETS_MAX = 4096 };
 
 struct tgl_trial {
@@ -23,13 +24,13 @@ struct tgl_trial {
     char *memory;
     tgl_trial_set set;
     int sets;
-    int64_t runs; /* so far */
+    int64_t runs; /* number of runs so far */
 };
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-/* Allocates sets of matrices, in a part of the free memory. There are as many sets as together
- * exceed twice the L2 cache. */
+/* Allocates just enough sets of matrices to exceed twice the L2 cache, within MEMORY_SHARE and
+ * SETS_MAX. */
 static tgl_status allocate(tgl_trial *t)
 {
     const tgl_cuda *cuda = t->dev->state;
@@ -47,8 +48,8 @@ static tgl_status allocate(tgl_trial *t)
     return TGL_OK;
 }
 
-/* Fills an operand of the first set. The host draws its first elements. The device then fills the
- * rest by copies of these. */
+/* Fills an operand of the first set. The host draws the operand's first elements at random. The
+ * device fills the rest with copies of these. */
 static CUresult fill_operand(const tgl_trial *t, const tgl_trial_operand *x, char *host)
 {
     const tgl_driver *driver = &((const tgl_cuda *)t->dev->state)->driver;
@@ -148,7 +149,8 @@ static void release(tgl_trial *t)
 static void trial_close(tgl_trial *t)
 {
     tgl_cuda_scope scope;
-    if (tgl_cuda_enter_relaxed(t->dev, &scope) == TGL_OK) { /* else it is freed already */
+    /* If the context is lost, its memory is gone, too. */
+    if (tgl_cuda_enter_relaxed(t->dev, &scope) == TGL_OK) {
         release(t);
         tgl_cuda_leave(&scope);
     }

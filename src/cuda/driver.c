@@ -113,7 +113,8 @@ tgl_status tgl_driver_open(tgl_driver *driver)
     const char *own = secure_getenv("TEGULA_LIBCUDA");
     if (own != NULL && own[0] == '\0') own = NULL;
     const char *path = own != NULL ? own : "libcuda.so.1";
-    /* The library is never closed, because libcuda starts threads. */
+    /* The library is never unloaded (RTLD_NODELETE), because libcuda starts threads that execute
+     * its code. */
     *driver = (tgl_driver){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
     if (driver->handle == NULL && own != NULL)
         return tgl_fail(TGL_NO_DEVICE, "TEGULA_LIBCUDA names no library that can be loaded: %s",

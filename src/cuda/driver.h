@@ -82,7 +82,8 @@ enum { CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
 enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1 };
 enum { CU_GRAPH_USER_OBJECT_MOVE = 1 };
 
-/* Entries of the array `extra` of a launch, which passes the arguments as one block of bytes. */
+/* Entries of the array `extra` of cuLaunchKernel(), which can pass all arguments as one block of
+ * bytes. */
 #define CU_LAUNCH_PARAM_END            ((void *)0)
 #define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
 #define CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)2)
@@ -217,7 +218,7 @@ typedef struct tgl_driver {
 } tgl_driver;
 
 /* Loads libcuda ($TEGULA_LIBCUDA, else libcuda.so.1), looks up its functions and calls cuInit().
- * TGL_NO_DEVICE. */
+ * Error: TGL_NO_DEVICE. */
 tgl_status tgl_driver_open(tgl_driver *driver);
 void tgl_driver_close(tgl_driver *driver);
 

@@ -10,7 +10,9 @@
 
 #include <stdlib.h>
 
-enum { UNIT = 64 << 10, SHARE = 8 }; /* size: multiple of UNIT; of all: device memory / SHARE */
+/* A memory's size is a multiple of UNIT bytes. All memories together have at most 1/SHARE of the
+ * device's memory. */
+enum { UNIT = 64 << 10, SHARE = 8 };
 
 #define PER_THREAD ((CUstream)2) /* CU_STREAM_PER_THREAD */
 
@@ -96,8 +98,8 @@ bool tgl_graph_memories_trim(const tgl_cuda *cuda)
     return is_any;
 }
 
-/* An unused memory of at least `bytes`, but at most twice that: a small graph does not keep the
- * memory of a large one. NULL: there is none. */
+/* Returns an unused memory of at least `bytes`, but at most about twice that, so that a small graph
+ * does not keep the memory of a large one. NULL: there is none. */
 static graph_memory *find_unused(const tgl_graph_memories *memories, size_t bytes)
 {
     graph_memory *it = memories->first;
@@ -145,7 +147,7 @@ typedef struct capture {
 } capture;
 
 /* A number that is different for each stream of one capture: the stream's handle. The per-thread
- * default stream has the same handle in all threads, so the thread's number is used for it.
+ * default stream has the same handle in all threads, so pthread_self() is used for it.
  * cuStreamGetId() cannot be used, because it invalidates a capture. */
 static uint64_t number_of_stream(CUstream stream)
 {
@@ -158,7 +160,8 @@ static CUresult read_capture(const tgl_driver *driver, CUstream stream, capture 
     return driver->cuStreamGetCaptureInfo(stream, &it->status, &it->id, &it->graph, NULL, NULL);
 }
 
-/* The largest memory of the capture's runs in its stream. NULL: there is none. */
+/* Returns the largest memory that earlier runs of this capture use in this stream. NULL: there is
+ * none. */
 static graph_memory *find_of(const tgl_graph_memories *memories, const capture *of)
 {
     graph_memory *largest = NULL;
@@ -170,7 +173,7 @@ static graph_memory *find_of(const tgl_graph_memories *memories, const capture *
 }
 
 /* Makes a user object of the graph, which holds the memory. Returns false if that fails. If the
- * graph does not take the user object, the driver calls its destructor. */
+ * graph does not take the user object, releasing it makes the driver call mark_unused(). */
 static bool hold(const tgl_driver *driver, graph_memory *it, const capture *by)
 {
     CUuserObject object;
@@ -189,8 +192,8 @@ static bool hold(const tgl_driver *driver, graph_memory *it, const capture *by)
 }
 
 /* A memory of at least `bytes` for a run in the capture's stream. NULL: there is none. If the
- * largest memory so far is too small, adds one twice as large, so that a graph has few. The old
- * ones are kept, because the nodes of earlier runs contain their addresses. */
+ * largest memory so far is too small, adds one twice as large, so that a graph has few memories.
+ * The smaller ones are kept, because the nodes of earlier runs contain their addresses. */
 static graph_memory *memory_of(const tgl_cuda *cuda, size_t bytes, const capture *of,
                                bool *is_exhausted)
 {

@@ -26,7 +26,7 @@ typedef struct archive_header {
     uint32_t nvrtc, count; /* the compiler's version; entries of the index */
     uint64_t size;         /* bytes of the file */
     unsigned char sources[DIGEST];
-    unsigned char checksum[DIGEST]; /* checksum of header (zeros here) and index */
+    unsigned char checksum[DIGEST]; /* of the header, with zeros here, and of the index */
 } archive_header;
 
 typedef struct archive_entry {
@@ -91,7 +91,7 @@ static archive_header header_of(const char *arch, int nvrtc, int count)
     return header;
 }
 
-/* ---- Checks: the reason why not, or NULL ----------------------------------------------------- */
+/* ---- Checks: each returns why the file cannot be used, or NULL ------------------------------- */
 
 static const char *distrust_file(const struct stat *info)
 {
@@ -185,8 +185,8 @@ static bool try_path(tgl_archive *archive, const char *path, const char *arch, i
     return true;
 }
 
-/* Tries the folders of installed archives, until one has a file. own: the folder of the library, of
- * `length` bytes. */
+/* Tries the folders of installed archives, until one has a file. own: the path of the library's
+ * folder, `length` bytes long; length 0: unknown. */
 static bool try_folders(tgl_archive *archive, const char *own, int length, const char *arch,
                         int driver)
 {

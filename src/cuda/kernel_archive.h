@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An archive of compiled kernels: one file for one architecture, which is used before NVRTC and the
- * disk cache. tgl_warm() writes it, packages may carry it. It only saves time: a kernel that is not
- * in it, or whose code is damaged, is compiled.
+ * disk cache. tgl_warm() writes it, and packages may contain it. It only saves time: a kernel that
+ * is not in it, or whose code is damaged, is compiled.
  *
  *     header | index: an entry for each kernel, ordered by key | machine code of the kernels
  *
  * The key of a kernel is the hash of its sources, macros and architecture (nvrtc_compile.h). The
  * header has a checksum of the header and the index. Each entry has a checksum of its code.
  *
- * The file is $TEGULA_ARCHIVE, an absolute path; empty or "off": none. Without the variable it is
- * tegula/ARCH.kernels in one of four folders, whichever has it first: the folder of the library (of
- * the program, if that contains the library), ../lib from there, /usr/local/lib, /usr/lib.
+ * $TEGULA_ARCHIVE is the absolute path of the file; if the variable is empty or "off", there is no
+ * archive. Without the variable the file is tegula/ARCH.kernels in the first of four folders that
+ * has it: the folder of the library (of the program, if that contains the library), ../lib from
+ * there, /usr/local/lib, /usr/lib.
  *
- * It is not used if it is not a regular file, belongs to a user other than the caller and root, or
- * may be written by others. Nor is it used if it is of another version, of other kernel sources, of
- * another architecture, or of an NVRTC that is newer than the driver. It must be replaced by
- * renaming, because it is mapped while devices are open.
+ * The file must be a regular file that belongs to the caller or to root and that nobody else may
+ * write; otherwise it is ignored. It is also ignored if it was made by another version of the
+ * library, from other kernel sources, for another architecture, or by an NVRTC of a later major
+ * version than the driver. Replace the file only by renaming another one to its path: open devices
+ * have mapped it.
  */
 #ifndef TGL_KERNEL_ARCHIVE_H
 #define TGL_KERNEL_ARCHIVE_H
@@ -54,7 +56,7 @@ typedef struct tgl_archived {
     tgl_binary binary;
 } tgl_archived;
 
-/* Bytes that a kernel takes in the file; bytes of a file without kernels. */
+/* The bytes that a kernel adds to the file, and the bytes of a file without kernels. */
 size_t tgl_archive_bytes_of(const tgl_binary *binary);
 size_t tgl_archive_empty_bytes(void);
 

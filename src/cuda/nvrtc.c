@@ -43,7 +43,8 @@ enum { OLDEST_VERSION = 11040 }; /* PTX ISA 7.4, which has .L2::128B */
 
 /* ---- The build of the library ---------------------------------------------------------------- */
 
-/* Searches for the build id of the loaded library that contains this address. */
+/* The arguments and the result of a search for the build id of the loaded library that contains
+ * `address`. */
 typedef struct build_search {
     const unsigned char *address;
     unsigned char *id;

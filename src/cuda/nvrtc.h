@@ -56,8 +56,8 @@ typedef struct tgl_arch {
 
 /* Chooses the architecture to compile for on a device of this compute capability (90 for 9.0): its
  * own architecture with all instructions; else the nearest earlier one of the same major version,
- * whose machine code the device runs too, unless exactly one of the two is a Tegra; else PTX.
- * Error: TGL_NO_COMPILER (NVRTC supports only later architectures). */
+ * whose machine code the device runs, too, unless exactly one of the two chips is a Tegra; else
+ * PTX. Error: TGL_NO_COMPILER (NVRTC supports only later architectures). */
 tgl_status tgl_nvrtc_choose_arch(const tgl_nvrtc *nvrtc, int capability, tgl_arch *arch);
 
 /* The name that enables all instructions of an architecture: "sm_80", "sm_90a". nvrtc NULL: the

@@ -114,7 +114,7 @@ static tgl_status describe(compilation *job, const tgl_kernel *kernel, const cha
     return TGL_OK;
 }
 
-/* Adds to the key what the machine code depends on, except the compiler. */
+/* Adds to the key all inputs that determine the machine code, except the compiler. */
 static void add_inputs(tgl_cache_key *key, const compilation *job, const char *symbol)
 {
     tgl_cache_key_add_text(key, symbol);
@@ -132,9 +132,12 @@ static void add_inputs(tgl_cache_key *key, const compilation *job, const char *s
 static tgl_cache_key key_of(const compilation *job, const char *symbol, const tgl_nvrtc *nvrtc)
 {
     tgl_cache_key key;
-    tgl_cache_key_start(&key, "cuda, image first"); /* earlier entries begin with resources */
+    /* "image first" separates these entries from those of earlier versions of the library, in which
+     * the resources came first. */
+    tgl_cache_key_start(&key, "cuda, image first");
     tgl_cache_key_add(&key, &nvrtc->version, sizeof nvrtc->version);
-    tgl_cache_key_add(&key, &(size_t){sizeof(tgl_resources)}, sizeof(size_t)); /* in an entry */
+    /* An entry ends with a tgl_resources. */
+    tgl_cache_key_add(&key, &(size_t){sizeof(tgl_resources)}, sizeof(size_t));
     tgl_cache_key_add(&key, nvrtc->build_id, nvrtc->build_id_size);
     add_inputs(&key, job, symbol);
     return key;

@@ -33,13 +33,13 @@ tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                             const tgl_kernel *kernel, const char *arch, bool look,
                             tgl_binary *binary);
 
-/* As tgl_cuda_compile() with `look`, but the image has no source line numbers, which profilers show
- * and which take two thirds of an image. */
+/* Like tgl_cuda_compile() with look = true, but the image has no source line numbers, which
+ * profilers show and which take two thirds of an image. */
 tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                                   const tgl_kernel *kernel, const char *arch, tgl_binary *binary);
 
-/* The hash of what the kernel's machine code depends on, except the compiler. Errors: TGL_COMPILE
- * (the kernel's file is not embedded); TGL_NO_MEMORY. */
+/* The hash of all inputs of a kernel's compilation except the compiler: symbol, sources, macros and
+ * architecture. Errors: TGL_COMPILE (the kernel's file is not embedded); TGL_NO_MEMORY. */
 typedef struct tgl_kernel_key {
     unsigned char digest[TGL_SHA256_BYTES];
 } tgl_kernel_key;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tgl_warm(): compiles kernels ahead of time into the disk cache or an archive, also for chips that
- * are not present.
+ * are not present. A configuration is a kernel family with its tile sizes, such as simt_128x128x8.
+ * A layout says whether A and B are transposed: NN, NT, TN or TT.
  */
 #include "base/clock.h"
 #include "base/no_cancel.h"
@@ -144,8 +145,8 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const 
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* Compiles the kernels that a run of the list with aligned operands uses. Reports them under the
- * name of the configuration. */
+/* Compiles the kernels that the list launches when all operands are aligned. name: the
+ * configuration's name in reports. */
 static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, const char *name,
                             const tgl_chip *chip)
 {
@@ -159,8 +160,8 @@ static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, co
     return result;
 }
 
-/* Compiles a configuration with default options for one architecture, if the configuration supports
- * that architecture. */
+/* Compiles a configuration with default options for one compute capability, unless the
+ * configuration does not support the capability. */
 static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                              const char *name, int capability)
 {

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads that copy. One thread copies about 10 GB/s between pageable and pinned memory, and a PCIe
- * 4.0 x16 link about 25 GB/s. These rates are estimates, not measurements. */
+/* At most COPY_THREADS host threads copy; only one if a copy has fewer than PARALLEL_BYTES. One
+ * thread copies about 10 GB/s between pageable and pinned memory, and a PCIe 4.0 x16 link about 25
+ * GB/s. These rates are estimates, not measurements. */
 enum { COPY_THREADS = 4, PARALLEL_BYTES = 256 << 10 };
 
 tgl_staging *tgl_staging_create(void)
@@ -200,8 +201,8 @@ static CUresult take_chunk(const tgl_driver *driver, tgl_staging *staging, tgl_c
     return chunk->is_used ? driver->cuEventSynchronize(chunk->passed) : CUDA_SUCCESS;
 }
 
-/* Copies consecutive rows of a tile to the GPU, through one pinned buffer. They must fit into
- * it. */
+/* Copies consecutive rows of a tile to the GPU, through one pinned buffer. The rows must fit into
+ * the buffer. */
 static CUresult upload_rows(const tgl_driver *driver, tgl_staging *staging, CUdeviceptr to,
                             const tgl_host_tile *rows)
 {

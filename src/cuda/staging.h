@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Copies between matrices in host memory and tiles in device memory, for products of host memory
- * (cuda_host_product.c). A copy between pageable memory and the GPU cannot run beside other work.
+ * (cuda_host_product.c). A copy between pageable memory and the GPU cannot overlap with other work.
  * Every tile therefore passes through pinned buffers: host threads copy between the matrix and a
- * buffer, and the GPU copies between the buffer and its own memory. A device has one staging. The
- * first product opens it, and it keeps what is costly to make: pinned memory, streams, events.
+ * buffer, and the GPU copies between the buffer and its own memory. A device has one tgl_staging,
+ * which the first product opens. It keeps the resources that are costly to make: pinned memory,
+ * streams, events. A slot is GPU memory for one tile of A or B.
  *
  * The host overwrites or reads a pinned buffer only after it has waited for the copy that uses it.
  */
@@ -17,8 +18,9 @@
 enum {
     TGL_CHUNKS = 4, /* number of pinned buffers for copies to the GPU, each of TGL_CHUNK_BYTES */
     TGL_CHUNK_BYTES = 4 << 20, /* size of each buffer: 0.2 ms at 20 GB/s */
-    TGL_RESULTS = 2,           /* buffers for tiles of D: one computed, one copied */
-    TGL_SLOTS_MAX = 1024,      /* maximum number of tiles of A and B on the GPU */
+    TGL_RESULTS = 2, /* buffers for tiles of D: the GPU computes into one while the other is copied
+                        to the host */
+    TGL_SLOTS_MAX = 1024, /* maximum number of slots */
 };
 
 /* A rectangle of a row-major matrix in host memory. Its copy on the device has another pitch. */
@@ -29,12 +31,14 @@ typedef struct tgl_host_tile {
     size_t host_pitch, device_pitch; /* bytes from one row to the next */
 } tgl_host_tile;
 
+/* A pinned buffer of TGL_CHUNK_BYTES for copies to the GPU. */
 typedef struct tgl_chunk {
     char *at;
     CUevent passed; /* recorded after the copy from the buffer */
     bool is_used;   /* `passed` has been recorded in this product */
 } tgl_chunk;
 
+/* A pinned buffer for a tile of D, which the GPU copies to it. */
 typedef struct tgl_pinned_result {
     char *at;
     size_t bytes;
@@ -45,10 +49,11 @@ typedef struct tgl_staging {
     pthread_mutex_t lock; /* held during a product; protects all members */
     bool has_pool;
     thread_pool pool;            /* host threads that copy */
-    CUstream in, work, out;      /* copies to the GPU, products, copies from it */
-    CUevent loaded;              /* the latest copy in `in` */
-    CUevent computed;            /* the latest product in `work` */
-    CUevent used[TGL_SLOTS_MAX]; /* the latest product that reads a slot; created when needed */
+    CUstream in, work, out;      /* copies to the GPU, products, copies from the GPU */
+    CUevent loaded;              /* recorded after the latest copy in `in` */
+    CUevent computed;            /* recorded after the latest product in `work` */
+    CUevent used[TGL_SLOTS_MAX]; /* one for each slot, recorded after the latest product that reads
+                                    the slot; created when needed */
     tgl_chunk chunks[TGL_CHUNKS];
     int next_chunk;
     tgl_pinned_result results[TGL_RESULTS];
@@ -56,7 +61,7 @@ typedef struct tgl_staging {
     size_t bytes;
 } tgl_staging;
 
-/* NULL: no memory. */
+/* Creates a staging without buffers, which tgl_staging_open() adds. NULL: out of memory. */
 tgl_staging *tgl_staging_create(void);
 
 /* Frees the staging. No work that uses it may be running. cuda->staging may be NULL. */
@@ -66,8 +71,8 @@ void tgl_staging_destroy(tgl_cuda *cuda);
  * context. */
 void tgl_staging_trim(const tgl_cuda *cuda);
 
-/* The functions below are called with the lock, in the device's context and in relaxed capture
- * mode. Errors: TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. */
+/* The functions below are called with staging->lock held, in the device's context and in relaxed
+ * capture mode. Errors: TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. */
 
 /* Creates streams, events and buffers that do not exist yet, for a product with `slots` slots and
  * tiles of D of at most result_bytes. */

@@ -12,7 +12,7 @@ static size_t bytes_of(const tgl_launch_list *list, const tgl_run *run)
     return list->counter_bytes + tgl_list_scratch_of(list, run);
 }
 
-/* ---- Memory that is no arena ----------------------------------------------------------------  */
+/* ---- Memory outside the arenas --------------------------------------------------------------- */
 
 static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                            CUstream stream, tgl_workspace *space)

@@ -3,7 +3,8 @@
  * Workspace of runs. There are three sources:
  *   - the caller
  *   - an arena: of the stream, or the shared one (arena.h)
- *   - for a captured run: memory that the graph holds (graph_memory.h), else a memory node
+ *   - for a captured run: memory that the graph holds (graph_memory.h), else an allocation
+ *     node of the graph
  */
 #ifndef TGL_CUDA_WORKSPACE_H
 #define TGL_CUDA_WORKSPACE_H
@@ -15,8 +16,8 @@
 typedef struct tgl_workspace {
     char *counters, *scratch;
     struct tgl_arena *arena; /* its lock is held; NULL: none */
-    CUdeviceptr own;         /* freed in stream order; NULL: none */
-    bool is_of_graph;        /* memory of a graph */
+    CUdeviceptr own;         /* memory from cuMemAllocAsync(), freed in stream order; NULL: none */
+    bool is_of_graph;        /* the memory comes from tgl_graph_memory_take() */
 } tgl_workspace;
 
 /* Gets workspace for one run of the list. Its counters are zero when the stream's next work starts.
@@ -26,8 +27,8 @@ typedef struct tgl_workspace {
 tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                               CUstream stream, tgl_workspace *space);
 
-/* Gives back what tgl_workspace_take() has returned. Call this function after the list's last
- * launch. status: the result of the launches; a failure is returned unchanged. */
+/* Gives back the workspace that tgl_workspace_take() has returned. Call this function after the
+ * list's last launch. status: the result of the launches; a failure is returned unchanged. */
 tgl_status tgl_workspace_give_back(tgl_device *dev, tgl_workspace *space, CUstream stream,
                                    tgl_status status);
 

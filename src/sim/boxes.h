@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The boxes that TMA copies: where their elements are in global and in shared memory. Functions of
- * addresses only.
+ * The boxes that TMA copies: where their elements are in global and in shared memory. Nothing here
+ * checks or records accesses.
  */
 #ifndef TGL_SIM_BOXES_H
 #define TGL_SIM_BOXES_H

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Vector clocks: the order of accesses that barriers of the whole block or cluster do not order.
+ * Vector clocks. They say which accesses are ordered by synchronisation other than barriers of the
+ * whole block or cluster.
  *
  * The time of a thread is the number of its release operations: arrivals at mbarriers, barriers of
  * all kinds, proxy fences. The clock of a thread is a row with a column for each actor of the
- * cluster (threads, copies counted by an mbarrier, asynchronous readers). A value t means: all that
- * the actor did up to its time t is ordered before what the thread does next. The second half of
- * the row has the same columns for the async proxy (TMA and wgmma). There a value t means: between
- * what the actor did up to time t and what the thread does next, there is a fence.proxy.async. An
- * arrival at an mbarrier joins the thread's row into the mbarrier's row; a wait joins the
- * mbarrier's row into the thread's.
+ * cluster (threads, copies counted by an mbarrier, asynchronous readers). A value t means: all
+ * accesses of the actor up to its time t are ordered before the thread's next access. The second
+ * half of the row has the same columns for the async proxy (TMA and wgmma). There a value t means:
+ * a fence.proxy.async separates the accesses of the actor up to its time t from the thread's next
+ * access. An arrival at an mbarrier joins the thread's row into the mbarrier's row; a wait joins
+ * the mbarrier's row into the thread's.
  *
  * Kernels without mbarriers, named barriers, proxy fences and asynchronous operations have no
  * clocks.
@@ -50,7 +51,8 @@ void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *fr
 /* ---- Allocation ------------------------------------------------------------------------------ */
 
 /* Initialises a thread's row when the clocks are allocated. Until then only barriers of the whole
- * block and cluster have ordered threads, so that their epochs determine the row. */
+ * block and cluster have ordered threads, so that the times of the own block's threads, and
+ * phase_time of the other blocks, determine the row. */
 static void fill_row(tgl_machine *machine, const tgl_sim_block *block, uint32_t *row)
 {
     for (unsigned i = 0; i < machine->cluster_size; i++) {

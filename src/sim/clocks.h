@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Vector clocks of the threads and asynchronous actors of a cluster.
+ * Vector clocks of the threads and asynchronous actors (TMA copies, wgmma) of a cluster. clocks.c
+ * explains them.
  */
 #ifndef TGL_SIM_CLOCKS_H
 #define TGL_SIM_CLOCKS_H
@@ -22,8 +23,8 @@ size_t tgl_clock_column(const tgl_machine *machine, const tgl_sim_block *block, 
 /* to := max(to, from), element by element. */
 void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *from);
 
-/* A release operation of the current thread (clocks.c): records in its clock everything that it has
- * done, and advances its time. Returns its clock. */
+/* A release operation (clocks.c) of the current thread: stores the thread's time in the thread's
+ * own column of its clock, and advances the time. Returns the clock. */
 uint32_t *tgl_clock_release(tgl_machine *machine);
 
 /* These threads of the running block pass a barrier together: each is then ordered after everything
@@ -42,9 +43,9 @@ void tgl_clocks_fence(tgl_machine *machine);
 bool tgl_clock_is_fenced(const tgl_machine *machine, const tgl_sim_block *block,
                          const tgl_shared_access *write, const uint32_t *clock);
 
-/* The actor number of an asynchronous reader of the running block, which is added if it is new.
- * is_wgmma: true for the wgmma instructions of the warpgroup whose first thread is `thread`; false
- * for the TMA stores of `thread`. */
+/* Returns the actor number (TGL_ACTOR_READER + i) of an asynchronous reader of the running block.
+ * Adds the reader if it is new. is_wgmma: true for the wgmma instructions of the warpgroup whose
+ * first thread is `thread`; false for the TMA stores of `thread`. */
 unsigned tgl_async_reader_of(tgl_machine *machine, bool is_wgmma, unsigned thread, const void *pc);
 
 /* The current thread has waited for the reader's groups 1 to `group`. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rules of a GPU's memory system for one access by a warp: sectors of global memory and
- * wavefronts of shared memory. Functions of the addresses only.
+ * wavefronts of shared memory. The functions depend only on the addresses.
  */
 #ifndef TGL_SIM_COUNT_H
 #define TGL_SIM_COUNT_H

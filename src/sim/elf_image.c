@@ -83,7 +83,7 @@ static const char *take_text(bytes *b)
 
 /* ---- Sections and symbols -------------------------------------------------------------------- */
 
-/* Copies header `index` to *section. */
+/* Copies section header `index` to *section. False: there is none, or it is damaged. */
 static bool section_at(const uint8_t *image, size_t size, unsigned index, Elf64_Shdr *section)
 {
     Elf64_Ehdr header;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Switches fibers: saves the callee-saved registers on the stack and switches to the other stack. A
- * few instructions on x86-64 and aarch64, ucontext (one system call per switch) elsewhere.
+ * switch takes a few instructions on x86-64 and aarch64. Other processors use ucontext, with one
+ * system call per switch.
  */
 #include "sim/fiber.h"
 
@@ -65,8 +66,8 @@ void tgl_fiber_swap_stacks(void **from, void *to);
 void tgl_fiber_start(void);
 
 #if defined(__x86_64__)
-/* SAVED: number of registers that are saved, in this order: r15 r14 r13 r12 rbx rbp. The others:
- * the indices of two of them. */
+/* SAVED: number of registers that are saved, in this order: r15 r14 r13 r12 rbx rbp. ENTRY,
+ * ARGUMENT: the indices of rbx and r12 in this order. */
 enum { SAVED = 6, ENTRY = 4, ARGUMENT = 3 };
 __asm__(".text\n"
         ".p2align 4\n"
@@ -99,8 +100,8 @@ __asm__(".text\n"
         "    ud2\n"
         ".size tgl_fiber_start, . - tgl_fiber_start\n");
 #else
-/* SAVED: number of registers that are saved, x19 .. x30 and d8 .. d15. The others: the indices of
- * three of them. */
+/* SAVED: number of registers that are saved, x19 .. x30 and d8 .. d15. ENTRY, ARGUMENT, LINK: the
+ * indices of x19, x20 and x30 (the link register) in this order. */
 enum { SAVED = 20, ENTRY = 0, ARGUMENT = 1, LINK = 11 };
 __asm__(".text\n"
         ".p2align 4\n"

@@ -14,8 +14,8 @@
 #include <ucontext.h>
 #endif
 
-/* A suspended fiber, or the suspended thread that switched to it. It owns nothing and needs no
- * destructor. */
+/* A suspended fiber, or the suspended thread that switched to it. The struct owns nothing and needs
+ * no destructor. */
 typedef struct tgl_fiber {
 #ifdef TGL_FIBER_UCONTEXT
     ucontext_t context;

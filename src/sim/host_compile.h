@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernel source to shared object, by the host's C compiler and the disk cache.
+ * Compiles kernels to shared objects with the host's C compiler, or finds them in the disk cache.
  */
 #ifndef TGL_SIM_COMPILE_H
 #define TGL_SIM_COMPILE_H

@@ -65,8 +65,8 @@ static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand a
     return bases != NULL ? bases[0] : run->at[matrix];
 }
 
-/* Why A and B must not be read; NULL: they may be. Device scalars are in host memory here; a run
- * that prepares an operand has none. */
+/* Why A and B must not be read; NULL: they may be. Device scalars are in host memory, because the
+ * simulated device has no other; a run that prepares an operand has none. */
 static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
 {
     const void *alpha = run->at[TGL_AT_ALPHA];
@@ -85,7 +85,8 @@ static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
     return is_absent ? "beta is 0" : NULL;
 }
 
-/* The real numbers in an element of D: 2 if it is complex, else 1. */
+/* The number of real numbers in an element of D: 2 if D is complex, else 1. Launches divide D in
+ * units of real numbers. */
 static int64_t parts_of(const tgl_shape *s)
 {
     return (int64_t)(tgl_type_size(s->type_d) / tgl_type_alignment(s->type_d));
@@ -179,8 +180,8 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
                                              (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
 }
 
-/* Sets the regions of prepared operands. A run that prepares an operand writes it as its
- * scratch. */
+/* Sets the regions of prepared operands. A run that prepares an operand accesses the operand's
+ * memory as its scratch instead. */
 static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
 {
     static const char *const names[] = {"the prepared A", "the prepared B"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The global memory that a launch of a plan may access: the partitions of the operands that it
- * needs, the workspace, and prepared operands.
+ * The global memory that a launch of a plan may access: the partitions (rectangles) of the operands
+ * that it needs, the workspace, and prepared operands.
  */
 #ifndef TGL_SIM_LAUNCH_REGIONS_H
 #define TGL_SIM_LAUNCH_REGIONS_H
@@ -9,7 +9,8 @@
 #include "backend/backend.h"
 #include "sim/machine.h"
 
-/* What a launch computes: a partition of D, in the products [first, first + count) of the batch. */
+/* The extent of a launch: it computes a partition of D, in the products [first, first + count) of
+ * the batch. */
 typedef struct tgl_launch_extent {
     tgl_rectangle part;
     int64_t first, count;

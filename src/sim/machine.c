@@ -69,8 +69,8 @@ static void write_fault(const tgl_machine *machine, const tgl_sim_thread *thread
         vsnprintf(text + length, TGL_SIM_MESSAGE - (size_t)length, format, args);
 }
 
-/* Records a fault. If there is a deferred fault, reports that one instead: it happened earlier, and
- * may be the cause of this one. */
+/* Records a fault. If there is a deferred fault, reports the deferred fault instead: it happened
+ * earlier, and may be the cause of the new one. */
 static void record_fault(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                          const char *format, va_list args)
 {

@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of the simulated GPU: threads, blocks, the shadows of memory; and the
- * functions that stop a thread or report an error. sim/machine_launch.h runs launches on it.
+ * The state of the simulated GPU: threads, blocks, the shadows of memory; and the functions that
+ * stop a thread or report an error. sim/machine_launch.h runs launches on it. Terms:
+ *
+ *   run      one execution of a launch list (plan/launch_list.h): a sequence of launches
+ *   region   a matrix, a vector or a part of the workspace in global memory (regions.h)
+ *   hook     a function of the simulator that the compiled kernel calls (kernels/sim/hooks.h)
+ *   pc       a source location: the return address of the kernel's call of a hook
+ *   site     an instruction of the kernel, as an index in tally.sites (tally.h)
+ *   shadow   for each word of memory: which bytes were written, and who accessed it last
+ *   epoch    the interval between two barriers of a block, numbered from 1
+ *   phase    the interval between two barriers of the cluster, or a phase of an mbarrier
+ *   actor    a thread, or an asynchronous unit that accesses shared memory (TMA, wgmma)
+ *   helper   a machine that runs some clusters of another machine's launch (host_threads.h)
  */
 #ifndef TGL_SIM_MACHINE_H
 #define TGL_SIM_MACHINE_H
@@ -21,15 +32,14 @@ enum {
     TGL_WARP = 32,               /* threads of a warp */
     TGL_WARPGROUP = 128,         /* threads of a warpgroup */
     TGL_SIM_MBARRIERS_MAX = 32,  /* maximum number per block */
-    TGL_SIM_READERS_MAX = 24,    /* maximum per block: one per warpgroup with wgmma, and one per
-                                    thread with TMA stores */
+    TGL_SIM_READERS_MAX = 24,    /* maximum number per block of tgl_async_reader */
     TGL_SIM_NAMED_BARRIERS = 16, /* number per block; number 0 is __syncthreads() */
 };
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* The memory regions that a launch may access. Only D, the counters and the scratch may be
- * written. */
+/* The regions of memory (regions.h) that a launch may access. A launch may write only D, the
+ * counters and the scratch (the two parts of the workspace), and by atomics TGL_SIM_AMAX. */
 enum {
     TGL_SIM_A,
     TGL_SIM_B,
@@ -50,7 +60,7 @@ enum {
     TGL_SIM_D_POINTERS,
     TGL_SIM_GROUPS,
     TGL_SIM_AMAX,   /* the largest magnitude of D: only atomics access it */
-    TGL_SIM_KEPT_A, /* prepared operands, which an earlier run has written */
+    TGL_SIM_KEPT_A, /* operands that an earlier run has prepared (tgl_operand_prepare()) */
     TGL_SIM_KEPT_B,
     TGL_SIM_REGIONS
 };
@@ -114,13 +124,13 @@ typedef struct tgl_sim_wgmma_thread {
     int64_t groups, done; /* number of wgmma groups that the thread has committed; that it has
                              waited for */
     bool has_fenced;      /* has executed wgmma_fence() */
-    int in_flight;        /* accumulators of wgmma that the thread has not waited for: their values
-                             are not yet in registers */
+    int in_flight; /* number of accumulators of wgmma that the thread has not waited for: their
+                      values are not yet in its registers */
     struct {
         const char *begin, *end; /* address range of the registers; NULL: the entry is unused */
         bool is_touched;         /* accessed since the thread's last wgmma_fence() */
     } accumulators[TGL_WGMMA_ACCUMULATORS];
-    tgl_sim_left_fragment fragments[TGL_WGMMA_LEFT_FRAGMENTS]; /* used rows come first */
+    tgl_sim_left_fragment fragments[TGL_WGMMA_LEFT_FRAGMENTS]; /* used entries come first */
 } tgl_sim_wgmma_thread;
 
 typedef enum tgl_thread_state {
@@ -171,8 +181,7 @@ typedef struct tgl_sim_thread {
     int64_t stores_read;   /* number of those groups that have finished reading shared memory */
 } tgl_sim_thread;
 
-/* An access to a word of shared memory: by whom and when. Epochs are the intervals between barriers
- * of a block, numbered from 1; epoch 0: there was no access. */
+/* An access to a word of shared memory: by whom and when. epoch 0: there was no access. */
 typedef struct tgl_shared_access {
     uint32_t epoch, warp_epoch, time, site;
     uint16_t thread; /* index in the block, or number of an asynchronous actor (below) */
@@ -183,7 +192,7 @@ enum {
      * of this mbarrier. */
     TGL_ACTOR_MBARRIER = TGL_SIM_THREADS_MAX,
     /* TGL_ACTOR_READER + i: asynchronous reader i of the block. The access's `time` is the number
-     * of its group, from 1. */
+     * of the reader's group that the access belongs to, from 1. */
     TGL_ACTOR_READER = TGL_ACTOR_MBARRIER + TGL_SIM_MBARRIERS_MAX,
 };
 
@@ -198,8 +207,8 @@ typedef enum tgl_awaited { TGL_AWAITS_NOTHING, TGL_AWAITS_CP_ASYNC, TGL_AWAITS_T
 
 /* The shadow of 4 bytes of shared memory. */
 typedef struct tgl_shared_word {
-    tgl_shared_access write, read, other; /* the last write and read; a read by another thread than
-                                             `read` */
+    /* The last write; the last read; a read by another thread than that of `read`. */
+    tgl_shared_access write, read, other;
     uint32_t copy_site;
     uint32_t write_phase; /* cluster phase of the last write; a barrier of the cluster starts a new
                              phase */
@@ -230,8 +239,8 @@ typedef struct tgl_mbarrier {
     tgl_shared_access made; /* the call of mbarrier_init(), as an access */
     const void *made_at;    /* source location of the call of mbarrier_init() */
     bool is_fenced;         /* mbarrier_init_fence() was called after mbarrier_init() */
-    uint32_t *arrived, *complete; /* joined clocks of the arrivals: of the current phase; of the
-                                     previous phase */
+    uint32_t *arrived, *complete; /* vector clocks (clocks.h) joined over the arrivals of the
+                                     current phase; of the previous phase */
     tgl_tma_copy *copies;         /* TMA copies that the current phase counts */
     int copy_count;
     size_t copy_room;
@@ -244,8 +253,8 @@ typedef struct tgl_sim_block {
     tgl_sim_thread *threads;
     unsigned made; /* number of its threads that have a stack */
     uint32_t epoch;
-    uint32_t waited_epoch; /* first epoch after a wait for earlier launches; 0: no thread has
-                              waited */
+    uint32_t waited_epoch; /* epoch in which a thread first waited for earlier launches
+                              (griddepcontrol.wait); 0: no thread has waited */
     tgl_shared_word *words;
     size_t word_room;
     char *shared; /* saved shared memory of this block while another block runs */
@@ -265,8 +274,8 @@ typedef struct tgl_sim_block {
 
 /* ---- Global memory --------------------------------------------------------------------------- */
 
-/* A moment in the execution: who did something, and when, in all units in which threads are
- * ordered. */
+/* A moment in the execution: which thread did something, and when: in the numbers of launches,
+ * barriers and events by which moments are compared. */
 typedef struct tgl_moment {
     uint32_t launch;  /* number of the launch in the run, from 1; 0: never */
     uint32_t cluster; /* number of the cluster in the launch */
@@ -383,8 +392,8 @@ uint64_t tgl_machine_block_number(const tgl_sim_launch *launch, const unsigned a
 void tgl_machine_block_at(const tgl_sim_launch *launch, uint32_t cluster, unsigned rank,
                           unsigned at[3]);
 
-/* Whether an address is on the current thread's stack. The stack holds what a GPU keeps in
- * registers. */
+/* Whether an address is on the current thread's stack. The stack holds the variables that a GPU
+ * keeps in registers. */
 bool tgl_machine_is_register(const tgl_machine *machine, const void *address);
 
 /* Restarts the count of loop iterations of a thread, because it has reached a barrier (ROUNDS_MAX
@@ -401,7 +410,7 @@ void tgl_machine_fault_of(tgl_machine *machine, const tgl_sim_thread *thread, co
                           const char *format, ...) TGL_PRINTF(4, 5);
 
 /* Records an error of the current thread, but lets the block run to its next barrier. Until then
- * another thread may fail with an error that is the better explanation. Only the first deferred
+ * another thread may fail with an error that explains the cause better. Only the first deferred
  * error is kept. */
 void tgl_machine_defer_fault(tgl_machine *machine, const void *pc, const char *format, ...)
     TGL_PRINTF(3, 4);

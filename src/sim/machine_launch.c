@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs and launches: prepares the machine for each, and connects the kernel's hooks with it.
+ * Prepares the machine for each run and each launch, and sets the hooks: the functions of the
+ * simulator that the compiled kernel calls.
  */
 #include "sim/machine_launch.h"
 

@@ -9,8 +9,8 @@
 
 #include "sim/machine.h"
 
-/* Starts a run: marks D and the scratch as not written, and clears the counters. TGL_OK or
- * TGL_NO_MEMORY. */
+/* Starts a run: clears the shadows of D, the counters and the scratch. The caller has set the
+ * counters to 0. TGL_OK or TGL_NO_MEMORY. */
 tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory);
 
 /* Starts a launch. Returns TGL_OK, TGL_UNSUPPORTED or TGL_NO_MEMORY. */
@@ -30,7 +30,8 @@ tgl_status tgl_machine_end(tgl_machine *machine);
 
 uint64_t tgl_machine_clusters(const tgl_sim_launch *launch);
 
-/* Number of the cluster that runs at this position, from 0, of the order of the launch. */
+/* The number of the cluster that runs as number `position`, from 0, in the launch's order
+ * (random_order.h). */
 uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t position);
 
 /* Prepares a helper (host_threads.h) to run clusters of the launch that `machine` has started.

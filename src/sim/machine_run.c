@@ -2,8 +2,8 @@
  *
  * Runs the blocks of a cluster. Each thread of a block runs until the next barrier, warp by warp;
  * when all have reached it, they continue. The blocks of a cluster run one after the other, each
- * until the next barrier of the cluster. The kernel's code has one copy of shared memory: that of
- * blocks that are not running is saved elsewhere.
+ * until the next barrier of the cluster. The compiled kernel has one copy of shared memory, which
+ * the running block uses. The shared memory of the other blocks is saved in tgl_sim_block.shared.
  */
 #include "sim/machine_run.h"
 
@@ -29,8 +29,8 @@ static void resume_thread(tgl_machine *machine, tgl_sim_thread *thread)
     tgl_fiber_switch(&machine->scheduler, &thread->fiber);
 }
 
-/* If the mbarrier phase that the thread waits for can complete, completes it and makes the thread
- * ready. Returns whether it did. */
+/* Makes the thread ready if it waits for an mbarrier phase that can complete now; the thread then
+ * completes the phase itself (tgl_mbarrier_wait()). Returns whether it did. */
 static bool open_mbarrier(const tgl_machine *machine, tgl_sim_thread *thread)
 {
     if (thread->state != TGL_THREAD_AT_MBARRIER || !tgl_mbarrier_is_open(machine, thread))
@@ -86,7 +86,8 @@ static standstill look_at(const tgl_machine *machine, const tgl_sim_block *block
     return s;
 }
 
-/* Reports the deferred fault, if any, because the block has stopped at a barrier or ended. */
+/* Reports the deferred fault (tgl_machine_defer_fault()), if any, because the block has stopped at
+ * a barrier or ended. */
 static void report_deferred(tgl_machine *machine)
 {
     if (machine->deferred[0] == '\0') return;
@@ -181,8 +182,8 @@ static void run_block(tgl_machine *machine)
 
 /* ---- Clusters -------------------------------------------------------------------------------- */
 
-/* Switches to another block: saves the shared memory of the current block, and restores that of the
- * other block. */
+/* Makes `block` the running block, and restores its shared memory, which leave_block() saves. The
+ * block of a cluster of one keeps its shared memory in place. */
 static void enter_block(tgl_machine *machine, tgl_sim_block *block)
 {
     const tgl_sim_module *module = machine->launch->module;
@@ -199,7 +200,8 @@ static void leave_block(tgl_machine *machine)
         memcpy(machine->now->shared, module->image->shared_begin, module->shared_size);
 }
 
-/* Reports an access by another block to the shared memory of a block that has ended. */
+/* Reports a block that has ended although another block has read its shared memory since the latest
+ * barrier of the cluster. */
 static void check_ended(tgl_machine *machine)
 {
     for (unsigned i = 0; i < machine->cluster_size && machine->status == TGL_OK; i++) {
@@ -211,8 +213,8 @@ static void check_ended(tgl_machine *machine)
     }
 }
 
-/* Reports a deadlock: no block can continue. Names a thread that waits for something other than a
- * barrier of the block or cluster. */
+/* Called when no block can continue. Reports a deadlock if a thread waits for something other than
+ * a barrier of the block or cluster. */
 static void report_stuck(tgl_machine *machine)
 {
     for (unsigned i = 0; i < machine->cluster_size && machine->status == TGL_OK; i++) {
@@ -223,7 +225,8 @@ static void report_stuck(tgl_machine *machine)
 }
 
 /* Called when every block has ended or waits at the cluster barrier: releases the barrier, or
- * reports an error if only some blocks wait. False: all have ended. */
+ * reports an error if only some blocks wait. False: all blocks have ended, or an error was
+ * reported. */
 static bool open_cluster_barrier(tgl_machine *machine)
 {
     const unsigned count = machine->cluster_size;
@@ -252,7 +255,8 @@ static bool open_cluster_barrier(tgl_machine *machine)
     return true;
 }
 
-/* Runs each block of the cluster that can continue. False: no block could. */
+/* Runs each block of the cluster that can continue. False: no block could continue, or there was an
+ * error. */
 static bool run_blocks(tgl_machine *machine)
 {
     bool has_run = false;

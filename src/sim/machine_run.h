@@ -7,7 +7,8 @@
 
 #include "sim/machine.h"
 
-/* Sets machine->status after an error. */
+/* Runs cluster number `cluster` of the launch to its end or first error. After an error
+ * machine->status is not TGL_OK. */
 void tgl_machine_run_cluster(tgl_machine *machine, uint32_t cluster);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The threads of the simulated GPU: a fiber for each, with a stack that holds what a GPU keeps in
- * registers.
+ * The threads of the simulated GPU: a fiber for each, with a stack that holds the variables that a
+ * GPU keeps in registers.
  */
 #include "sim/machine_threads.h"
 

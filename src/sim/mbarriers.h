@@ -17,7 +17,7 @@ void tgl_mbarrier_arrive_at(tgl_machine *machine, const void *barrier, int rank,
 void tgl_mbarrier_wait(tgl_machine *machine, const void *barrier, unsigned parity, const void *pc);
 
 /* Finds an mbarrier in a block of the cluster, and reports an error unless its initialisation is
- * ordered before the current thread. */
+ * ordered before this access of the current thread. */
 tgl_mbarrier *tgl_mbarrier_use(tgl_machine *machine, tgl_sim_block *block, const void *barrier,
                                const void *pc);
 

@@ -43,7 +43,8 @@ unsigned tgl_shuffle(tgl_machine *machine, unsigned lanes, unsigned value, int s
 }
 
 /* Records that the lanes in the mask `opened` have passed a warp barrier. Lanes that waited at
- * mma.sync, ldmatrix or stmatrix are left out, because these instructions do not order accesses. */
+ * mma.sync, ldmatrix or stmatrix are not counted as having passed one, because these instructions
+ * do not order accesses. */
 static void pass_warp_barrier(tgl_machine *machine, tgl_sim_thread *warp, uint32_t opened)
 {
     tgl_sim_thread *lanes[TGL_WARP];
@@ -90,8 +91,8 @@ bool tgl_is_at_barrier(const tgl_sim_thread *thread)
 }
 
 /* Whether `thread` waits at the same barrier as `other`. Threads of one warp must wait at the same
- * place of the kernel. Threads of different warps need not, if it is the barrier of the cluster
- * (PTX ISA, "barrier.cluster", .aligned). warp: the first thread of `thread`'s warp. */
+ * place of the kernel. Threads of different warps need not, if both threads wait at the barrier of
+ * the cluster (PTX ISA, "barrier.cluster", .aligned). warp: the first thread of `thread`'s warp. */
 static bool waits_with(const tgl_sim_thread *thread, const tgl_sim_thread *warp,
                        const tgl_sim_thread *other)
 {

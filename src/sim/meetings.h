@@ -7,7 +7,8 @@
 
 #include "sim/machine.h"
 
-/* The hooks of kernels/sim/hooks.h. */
+/* The hooks of kernels/sim/hooks.h: functions that the compiled kernel calls. pc: the source
+ * location of the call. */
 void tgl_block_barrier(tgl_machine *machine, const void *pc);
 void tgl_cluster_barrier(tgl_machine *machine, const void *pc);
 void tgl_warp_barrier(tgl_machine *machine, unsigned lanes, const void *pc);
@@ -19,8 +20,9 @@ void tgl_named_barrier(tgl_machine *machine, int id, int threads, const void *pc
  * instruction's name for messages. */
 void tgl_meet_warpgroup(tgl_machine *machine, const char *word, const void *pc);
 
-/* Releases the warp barriers that all their lanes have reached. warp: first thread of the warp;
- * lanes: number of its threads. False: no thread was released. */
+/* Makes the threads of a warp ready that wait at a warp barrier, if all lanes in the barrier's mask
+ * have reached it. warp: first thread of the warp; lanes: number of its threads. False: no thread
+ * was released. */
 bool tgl_warp_barriers_open(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes);
 
 /* Whether a thread waits at a barrier of its block or its cluster. */
@@ -30,8 +32,8 @@ bool tgl_is_at_barrier(const tgl_sim_thread *thread);
  * block or cluster. Releases the threads if all are at this barrier; else reports the error. */
 void tgl_block_barrier_open(tgl_machine *machine, const tgl_sim_thread *waiting);
 
-/* Releases the named barriers and warpgroup instructions of the running block that all their
- * threads have reached. False: none was released. */
+/* Makes the threads of the running block ready that wait at a named barrier or a warpgroup
+ * instruction, if all threads that take part have reached it. False: no thread was made ready. */
 bool tgl_meetings_open(tgl_machine *machine);
 
 /* Reports a deadlock: what this thread waits for, and where the other threads wait. */

@@ -8,9 +8,9 @@
 
 #include "sim/machine.h"
 
-/* Seeds the generator from the machine's seed, the number of the launch and `stream`, independent
- * of what has run before. stream: 0 for the order of the clusters; c + 1 for the orders within
- * cluster c. */
+/* Seeds the generator from the machine's seed, the number of the launch and `stream`, so that an
+ * order does not depend on earlier launches. stream: 0 for the order of the clusters; c + 1 for the
+ * orders within cluster c. */
 void tgl_order_seed(tgl_machine *machine, uint64_t stream);
 
 /* order := 0, 1, ..., count - 1; shuffled if the machine has a seed. */

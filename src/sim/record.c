@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 128 /* bytes of the cache */ };
+enum { LINE = 128 /* bytes of a cache line */ };
 
 /* ---- Recording ------------------------------------------------------------------------------- */
 
@@ -85,7 +85,8 @@ void tgl_record_free(tgl_record *record)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* The region that contains an address; NULL: none. If D is C, it is D's region. */
+/* The region that contains an address; NULL: none. If D and C are the same matrix, returns the
+ * region of D. */
 static const tgl_sim_region *region_of(const tgl_record *record, uintptr_t address)
 {
     if (tgl_region_has(&record->regions[TGL_SIM_D], address, 1)) return &record->regions[TGL_SIM_D];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run leaves for tgl_plan_trace(): the counts by line, how often each line was executed, and
- * the trace of the main kernel's first block.
+ * The record of a run for tgl_plan_trace(): the counts by line, how often each line was executed,
+ * and the trace of the first block of the main kernel (the first one that writes D).
  */
 #ifndef TGL_SIM_RECORD_H
 #define TGL_SIM_RECORD_H
@@ -21,7 +21,7 @@ typedef struct tgl_record {
 /* Starts the record of a run. module: the module of the main kernel. */
 void tgl_record_begin(tgl_record *record, tgl_sim_module *module);
 
-/* Where this launch must store its trace; NULL: it is not the launch that is traced. */
+/* The trace that this launch must fill; NULL: this is not the launch that is traced. */
 tgl_trace *tgl_record_launch(tgl_record *record, const tgl_sim_launch *launch);
 
 /* Completes the record after the last launch. False: out of memory. */

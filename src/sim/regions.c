@@ -79,7 +79,7 @@ bool tgl_region_has(const tgl_sim_region *x, uintptr_t address, unsigned bytes)
                (uintptr_t)((x->batch - 1) * x->stride_bytes + x->extent) - bytes + 1;
     const uintptr_t offset = address - base_of(x, index_in_batch(x, address));
     if (offset >= (uintptr_t)x->extent) return false;
-    /* a column without gaps is contiguous, and so counts as a vector */
+    /* the elements of a matrix of one column without gaps are contiguous, as in a vector */
     if (x->row_bytes == x->element && x->ld_bytes == x->element)
         return (int64_t)offset + (int64_t)bytes <= x->extent;
     return (int64_t)offset % x->ld_bytes + (int64_t)bytes <= x->row_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The global memory that a launch may access: matrices, batches of matrices, and vectors. Functions
- * of addresses only.
+ * The regions of global memory that a launch may access: matrices, batches of matrices, and
+ * vectors. The functions compute with addresses only, and access no region.
  */
 #ifndef TGL_SIM_REGIONS_H
 #define TGL_SIM_REGIONS_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* A batch of matrices as they are stored, or of vectors (matrices of one row). A launch may access
- * the same partition of each matrix. */
+ * the same partition (a rectangle of elements) of each matrix. */
 typedef struct tgl_sim_region {
     const char *name;                  /* name in error messages: "A", "the scratch" */
     const char *label;                 /* name in the table by source line: "A", "workspace" */
@@ -37,7 +37,7 @@ typedef struct tgl_where {
 } tgl_where;
 
 /* Whether all bytes are elements of the region: within its extent, and within one row. Rows are not
- * checked if the matrices of the batch overlap, as those of A and B may. */
+ * checked if the matrices of the batch overlap, as the matrices of A or of B may. */
 bool tgl_region_has(const tgl_sim_region *x, uintptr_t address, unsigned bytes);
 
 /* Whether all bytes lie between the region's first and last element, in a row or between rows. */

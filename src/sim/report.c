@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds up the counts of source locations and formats them.
+ * Adds up the counts of the kernel's instructions (tgl_site, tally.h) and formats them.
  */
 #include "sim/report.h"
 

@@ -20,15 +20,16 @@ typedef struct tgl_report_line {
 
 /* The report of a run. All zero before tgl_report_begin(). */
 typedef struct tgl_report {
-    const tgl_sim_module *module; /* module of the main kernel; NULL: nothing has been counted */
+    const tgl_sim_module *module; /* module of the main kernel (the first one that writes D); NULL:
+                                     nothing has been counted */
     tgl_counters totals;
-    tgl_report_line
-        lines[TGL_REPORT_LINES]; /* sorted by line, then kind; what does not fit is omitted */
+    /* Sorted by line, then kind. Further lines are omitted. */
+    tgl_report_line lines[TGL_REPORT_LINES];
     int count;
 } tgl_report;
 
-/* Starts a report. module, threads: of the main kernel, whose lines the table lists; threads per
- * block. */
+/* Starts a report. module: module of the main kernel, whose lines the table lists. threads: its
+ * threads per block. */
 void tgl_report_begin(tgl_report *report, const tgl_sim_module *module, unsigned threads);
 
 /* Adds the counts of the machine's last launch, except totals.needed_bytes. The launch must have
@@ -36,7 +37,8 @@ void tgl_report_begin(tgl_report *report, const tgl_sim_module *module, unsigned
 void tgl_report_add(tgl_report *report, const tgl_machine *machine);
 
 /* The minimum traffic of a product in bytes: each matrix once, C twice if it is read and
- * overwritten, and the operands of the epilogue. regions: those of the whole product. */
+ * overwritten, and the operands of the epilogue. regions: the regions of a launch that computes the
+ * whole product. */
 int64_t tgl_report_needed_bytes(const tgl_sim_region regions[TGL_SIM_REGIONS]);
 
 /* Writes the totals and the table. */

@@ -3,12 +3,15 @@
  * The shadow of global memory that kernels write: the result, and the workspace through which
  * blocks and launches exchange data.
  *
- * Within a launch, a block may read or overwrite what another block has written only if both
- * synchronise:
+ * Within a launch, a block may read or overwrite data that another block has written only if both
+ * blocks synchronise:
  *   writer   the write; a fence; an atomic on a counter
  *   reader   a later atomic on the same counter; a fence; the access
  * Each of these steps must be ordered before the next: by the same thread, or by a barrier between
- * them. A later launch sees what an earlier one wrote, unless the two may run concurrently.
+ * them. A later launch sees the writes of an earlier one, unless the two may run concurrently.
+ *
+ * The shadow records moments (tgl_moment): which thread did something, and when. `which` is the
+ * index of a shadow: 0 of D, 1 of the counters, 2 of the scratch.
  */
 #include "sim/shadow_global.h"
 
@@ -240,7 +243,7 @@ void tgl_global_fence(tgl_machine *machine, const void *pc)
     add_event(machine, 0);
 }
 
-/* Whether a fence of a thread in this cluster is ordered between the moments x and y. */
+/* Whether the fence of any thread in the cluster of x is ordered between the moments x and y. */
 static bool has_fence_between(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
 {
     const tgl_event_range *range = &machine->global.ranges[x->cluster];
@@ -252,8 +255,8 @@ static bool has_fence_between(const tgl_machine *machine, const tgl_moment *x, c
     return false;
 }
 
-/* The reader's half of the synchronisation: whether the running cluster executed an atomic on the
- * counter of `since` after it, and then a fence before `now`. */
+/* The reader's half of the synchronisation: whether the running cluster, after the atomic `since`,
+ * executed an atomic on the same counter, and then a fence before `now`. */
 static bool is_acquired(const tgl_machine *machine, const tgl_sync_event *since,
                         const tgl_moment *now)
 {
@@ -282,8 +285,8 @@ static bool is_passed_on(const tgl_machine *machine, const tgl_moment *x, const 
     return false;
 }
 
-/* Whether the moment x is ordered before the current thread. Keeps the latest answer, because a
- * thread often reads many words that the same thread has written. */
+/* Whether the moment x is ordered before the current thread. Keeps the latest positive answer for
+ * the next call, because a thread often reads many words that the same thread has written. */
 static bool is_ordered(tgl_machine *machine, const tgl_moment *x, bool *is_published)
 {
     tgl_global_shadow *shadow = &machine->global;

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shadow of the result and of the workspace.
+ * The shadow of the result and of the workspace: for each element of D, and each 4 bytes of the
+ * counters and the scratch, who wrote and read it last. Races between blocks and between launches
+ * are found by it.
  */
 #ifndef TGL_SIM_SHADOW_GLOBAL_H
 #define TGL_SIM_SHADOW_GLOBAL_H
 
 #include "sim/machine.h"
 
+/* Called at the start of a run and of a launch, and at the start and end of a cluster. False: out
+ * of memory. */
 bool tgl_global_start_run(tgl_machine *machine);
 bool tgl_global_start_launch(tgl_machine *machine, size_t clusters);
 void tgl_global_start_cluster(tgl_machine *machine);
 void tgl_global_end_cluster(tgl_machine *machine);
-/* Helpers (host_threads.c) have their own shadows during a launch.
+
+/* Helpers (host_threads.c) have their own shadows during a launch, which these functions copy,
+ * compare and merge.
  * copy: makes the helper's shadow a copy of the machine's. False: out of memory.
  * has_conflict: whether two helpers accessed the same word and one of them wrote it, or whether a
  * cluster executed an atomic.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Checks and counts every access of every thread before it happens: whether the thread may access
- * the address, how the access counts, and which shadow records it.
+ * the address, how the access counts, and which shadow (shadow_shared.h, shadow_global.h) records
+ * it.
  */
 #include "sim/shadow_memory.h"
 
@@ -59,7 +60,8 @@ static void check_alignment(tgl_machine *machine, uintptr_t address, unsigned by
 }
 
 /* Reports an access before the launch has waited for earlier launches (programmatic dependent
- * launch): their results may be missing, and they may still read what this launch overwrites. */
+ * launch): their results may be missing, and they may still read memory that this launch
+ * overwrites. */
 static void check_waited(tgl_machine *machine, const void *pc)
 {
     const uint32_t epoch = machine->now->waited_epoch;

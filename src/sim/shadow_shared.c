@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shadow of shared memory: for each word, which bytes have been written, and which threads
- * accessed it since the last barrier.
+ * The shadow of shared memory: for each 4-byte word, which bytes have been written, and which
+ * threads accessed it since the last barrier. An epoch is the interval between two barriers of a
+ * block.
  */
 #include "sim/shadow_shared.h"
 
@@ -51,8 +52,8 @@ void tgl_shared_start_block(tgl_machine *machine)
     /* + 1, because the size need not be a multiple of 4. */
     memset(machine->now->words, 0, (module->shared_size / 4 + 1) * sizeof(tgl_shared_word));
     memset(module->image->shared_begin, 0xff,
-           module->shared_size); /* NaN, so that an uninitialised read that is not detected spoils
-                                    the result */
+           module->shared_size); /* NaN, so that a read of unwritten memory that is not detected
+                                    makes the result NaN */
 }
 
 /* ---- Names of places ------------------------------------------------------------------------- */
@@ -183,9 +184,10 @@ static tgl_shared_access access_now(const tgl_machine *machine, uint32_t site)
                                (uint16_t)thread->index};
 }
 
-/* Records a read. Two readers are kept: the earliest that is not ordered before a later one, and
- * the latest. If they are different threads, a race with any writer is detected, because at least
- * one of them is not the writer. clock: of an asynchronous read; NULL: use the thread's clock. */
+/* Records a read. Two readers are kept: the earliest reader that is not ordered before a later
+ * reader, and the latest reader. If the two are different threads, a race with any writer is
+ * detected, because at least one of them is not the writer. clock: the vector clock of an
+ * asynchronous read; NULL: the current thread's clock. */
 static void keep_reader(const tgl_machine *machine, tgl_shared_word *word, uint8_t mask,
                         const tgl_shared_access *now, const uint32_t *clock)
 {
@@ -223,8 +225,8 @@ static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset
     keep_reader(machine, word, mask, &now, NULL);
 }
 
-/* Reports a race of the current thread's write with accesses since the last barrier. A second
- * reader (`other`) has no warp epoch, because its order within the warp is not recorded. */
+/* Reports a race of the current thread's write with accesses since the last barrier. The second
+ * reader, word->other, is not checked if it is in the current thread's warp. */
 static void check_write(tgl_machine *machine, const tgl_sim_block *block,
                         const tgl_shared_word *word, size_t offset, uint8_t mask, const void *pc)
 {

@@ -14,7 +14,7 @@ void tgl_shared_start_block(tgl_machine *machine);
 /* Describes an offset in shared memory: "As + 128 bytes". */
 tgl_where tgl_shared_where(const tgl_sim_module *module, size_t offset);
 
-/* Whether an address is in shared memory, or shortly behind it. */
+/* Whether an address is in shared memory or at most OVERRUN bytes (shadow_shared.c) behind it. */
 bool tgl_shared_has(const tgl_sim_module *module, uintptr_t address);
 
 /* Reports an access that is not within one __shared__ array. Returns the array's index. */
@@ -39,8 +39,9 @@ void tgl_shared_await(tgl_machine *machine, tgl_sim_block *block, size_t offset,
 void tgl_shared_arrive(tgl_machine *machine, size_t offset, size_t bytes,
                        const tgl_shared_access *access);
 
-/* An asynchronous read of these bytes starts. It lasts until its group has been waited for. clock:
- * of the threads that issue it. */
+/* An asynchronous read of these bytes starts. It lasts until its group has been waited for. access:
+ * the read, as it is recorded. clock: the vector clock (clocks.h) of the thread or warpgroup that
+ * issues it. */
 void tgl_shared_read_async(tgl_machine *machine, size_t offset, size_t bytes,
                            const tgl_shared_access *access, const uint32_t *clock, const void *pc);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Executes launch lists on the simulator. When a plan is made, compiles and loads every kernel of
- * its list. A run chooses alternatives, fills in arguments and tensor maps, and runs the launches
- * one after the other.
+ * Executes launch lists (plan/launch_list.h) on the simulator. When a plan is made, compiles and
+ * loads every kernel of its list. A run chooses alternatives, fills in arguments and tensor maps,
+ * and runs the launches one after the other.
  */
 #include "base/no_cancel.h"
 #include "sim/launch_regions.h"
@@ -175,8 +175,8 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     return TGL_OK;
 }
 
-/* Starts the report and the record. The main launch is the first one that writes to D, or else the
- * first one. */
+/* Starts the report and the record, which describe the main launch: the first one that writes to D,
+ * or else the first one. */
 static void begin_report(job *j)
 {
     const tgl_launch *main_launch = NULL;
@@ -191,7 +191,8 @@ static void begin_report(job *j)
     tgl_record_begin(&j->record, module_of(j->plan, main_launch));
 }
 
-/* The real numbers in a row of D, by which launches divide it: a complex element has two. */
+/* The number of real numbers in a row of D; a complex element has two. Launches divide D in units
+ * of real numbers. */
 static int64_t numbers_of_row(const tgl_shape *s)
 {
     return s->n * (int64_t)(tgl_type_size(s->type_d) / tgl_type_alignment(s->type_d));
@@ -220,8 +221,8 @@ static tgl_status run_steps(job *j)
     return TGL_OK;
 }
 
-/* Makes the operand's kept memory the scratch of a run that prepares an operand: its kernels write
- * to no other memory. */
+/* For a run that prepares an operand: uses the memory for the prepared operand as the run's
+ * scratch, because the run's kernels write to no other memory. */
 static void use_kept(job *j)
 {
     const tgl_operand operand = j->run->prepares;

@@ -69,8 +69,9 @@ static bool find_shared_memory(tgl_sim_module *module, const void *image, size_t
     return !c.has_failed;
 }
 
-/* The arguments and the result of the search in tgl_sim_variable(). It skips variables of the
- * simulator and, recognised by their size, those of the compiler's start files. */
+/* The arguments and the result of the search in tgl_sim_variable(). The search skips variables of
+ * the simulator and, recognised by their size of less than 4 bytes, those of the compiler's start
+ * files. */
 typedef struct search {
     uint64_t address; /* relative to load_address */
     tgl_shared_array *found;

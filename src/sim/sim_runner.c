@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runner of a sim device: its lock, and the state that runs plans. If a thread of the parent
- * holds the lock during fork(), this thread does not exist in the child and never releases the
- * lock. A child therefore makes a runner of its own, and leaves the inherited one as it is. It does
- * so even if the inherited runner is free: a failed pthread_mutex_trylock() could not tell a thread
- * of the child from one of the parent.
+ * The runner of a sim device: its lock, and the state that is needed to run plans. If a thread of
+ * the parent holds the lock during fork(), this thread does not exist in the child and never
+ * releases the lock. A child therefore makes a runner of its own, and leaves the inherited one as
+ * it is. It does so even if the inherited runner is free: a failed pthread_mutex_trylock() could
+ * not tell a thread of the child from one of the parent.
  */
 #include "sim/machine_threads.h"
 #include "sim/sim_state.h"
@@ -30,7 +30,7 @@ tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim)
     return runner;
 }
 
-/* Frees a runner, but not one inherited by fork(): a thread of the parent may have been changing
+/* Frees a runner, unless it was inherited by fork(): a thread of the parent may have been changing
  * it. */
 void tgl_sim_runner_free(tgl_sim_runner *runner)
 {

@@ -38,8 +38,8 @@ typedef struct tgl_sim {
     tgl_host_compiler compiler;
     _Atomic(tgl_sim_runner *) runner;
     tgl_sim_module *modules; /* list of all loaded modules, owned by the device */
-    int threads;             /* number that tgl_device_options requests; 0: not given */
-    bool is_shuffled;        /* clusters run in a random order */
+    int threads;      /* number of host threads that tgl_device_options requests; 0: not given */
+    bool is_shuffled; /* clusters run in a random order */
     uint64_t seed;
     char seed_text[24];
 } tgl_sim;

@@ -11,17 +11,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A lane may execute an instruction this many times before its warp's accesses must be flushed. */
+/* A lane may execute an instruction this many times before its warp's accesses must be counted
+ * (tgl_tally_flush()). */
 enum { TGL_TALLY_WINDOW = 256 };
 
 typedef struct tgl_tally_group tgl_tally_group;
 
 /* An instruction that accesses memory, and its counts. */
 typedef struct tgl_site {
-    const void *pc; /* its return address */
+    const void *pc; /* return address of the instruction's call of a hook */
     tgl_access_kind kind;
-    int target;         /* number, given by the caller, of the memory that the first access was
-                           to */
+    int target; /* index of the region (TGL_SIM_A and so on) or of the shared array that the first
+                   access was to */
     uint32_t cluster;   /* cluster of the thread of the first access */
     int64_t requests;   /* executions by a warp with at least one active lane */
     int64_t bytes;      /* bytes requested, all lanes together */
@@ -60,9 +61,9 @@ void tgl_tally_clear(tgl_tally *tally);
 
 /* Records an access of `bytes` (1 to 16) by a lane of the running warp. round: identifies the
  * iterations of the enclosing loops; accesses of lanes with equal `round` are combined. shared,
- * global: the address in this memory, else 0; TGL_ASYNC_COPY has both, and its global may be 0.
- * *site: the index of the instruction. *is_full: the lane must not continue before
- * tgl_tally_flush(). False: out of memory. */
+ * global: the address in this memory, else 0; TGL_ASYNC_COPY has both addresses; its `global` may
+ * be 0. *site: the index of the instruction in tally->sites. *is_full: the lane must not continue
+ * before tgl_tally_flush(). False: out of memory. */
 bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
                       uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
                       uint32_t *site, bool *is_full);
@@ -72,12 +73,13 @@ bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, in
 bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
                     int64_t bytes, int64_t sectors, uint32_t *site);
 
-/* Adds a step to the trace for an execution of instruction `site`, which the caller fills in. NULL:
- * not traced, because only the first TGL_TRACE_EACH executions by one warp are. */
+/* Adds a step for an execution of instruction `site` to the trace; the caller fills in the step.
+ * NULL: this execution is not traced. Only the first TGL_TRACE_EACH executions by one warp are
+ * traced. */
 tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
 
-/* Adds the counts of another tally. moved: the distance from our code to its copy of the code, in
- * bytes. False: out of memory. */
+/* Adds the counts of another tally, of a copy of the kernel's code. moved: the copy is this many
+ * bytes higher in memory than the code of this tally. False: out of memory. */
 bool tgl_tally_add(tgl_tally *tally, const tgl_tally *other, uintptr_t moved);
 
 /* Counts the accesses of the running warp since the last flush. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making and removing the private folder, and the process that removes it if this one cannot.
+ * Makes and removes the private folder, and starts the keeper, the process that removes the folder
+ * if this process cannot.
  */
 #include "sim/temp_folder.h"
 #include "base/file_write.h"
@@ -103,7 +104,7 @@ tgl_status tgl_temp_folder_make(tgl_temp_folder *folder)
 {
     *folder = (tgl_temp_folder){0};
     const char *base = tgl_temp_folder_base();
-    /* The second half of the buffer is for the names of files in the folder. */
+    /* The second half of folder->path is for the name of the folder, "/tegula-XXXXXX". */
     if (strlen(base) > TGL_TEMP_PATH / 2) return fail_to_make(ENAMETOOLONG);
     /* The keeper starts before the folder is made, so that it learns the name at once. */
     start_keeper(folder);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A private folder for the time of a compilation. It is removed even if the process is killed: a
- * small shell, the keeper, waits for the process to end and removes what is left then. A library
- * cannot do this itself, because signal handlers belong to the program.
+ * small shell, the keeper, waits for the process to end and then removes the folder if it is still
+ * there. A library cannot do this itself, because signal handlers belong to the program.
  */
 #ifndef TGL_SIM_TEMP_FOLDER_H
 #define TGL_SIM_TEMP_FOLDER_H
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Maximum number of entries of a folder; maximum size of its path in bytes. */
 enum { TGL_TEMP_ENTRIES = 256, TGL_TEMP_PATH = 512 };
 
 typedef struct tgl_temp_folder {
@@ -19,7 +20,8 @@ typedef struct tgl_temp_folder {
     char *entries[TGL_TEMP_ENTRIES]; /* paths of the files and folders in it, oldest first */
     int count;
     pid_t keeper; /* process id of the keeper; 0: it could not be started */
-    int socket;   /* the keeper reads the other end, which is closed when this process ends */
+    int socket;   /* end of a socket pair; the keeper reads from the other end until this end is
+                     closed, at the latest when this process ends */
 } tgl_temp_folder;
 
 /* The folder in which temporary folders are made: $TMPDIR, or else /tmp. */

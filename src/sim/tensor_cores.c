@@ -128,8 +128,8 @@ static float cut_to_float(double x, int bits)
     return nearest == 0 ? 0 : float_of(bits_of(nearest) & ~0u << (FRACTION - bits));
 }
 
-/* A sum with terms that are not finite: NaN or Inf. It does not depend on the order of
- * additions. */
+/* A sum with terms that are not finite. Whatever the order of additions, the result is NaN or
+ * Inf. */
 static float sum_of_specials(const layout *of_a, const layout *of_b, const uint32_t *a,
                              const uint32_t *b, int n, int k, float sum)
 {

@@ -2,8 +2,8 @@
  *
  * TMA: copies of boxes. Copies from global to shared memory (loads) are counted by mbarriers.
  * Copies from shared to global memory (stores) are in groups, which the issuing thread waits for.
- * Both complete as late as possible: a load when a thread waits for its phase, a store when its
- * thread waits for its group or ends.
+ * Loads and stores complete as late as possible: a load when a thread waits for its phase, a store
+ * when its thread waits for its group or ends.
  */
 #include "sim/tma_unit.h"
 
@@ -159,8 +159,9 @@ static tgl_box_store *add_store(tgl_machine *machine, const struct tgl_tensor_ma
     return *last;
 }
 
-/* Reports a store whose box reaches beyond the end of the tensor's rows: Hopper then writes up to
- * the next multiple of 16 bytes, which may be outside the tensor. */
+/* Reports a store whose box reaches beyond the end of the tensor's rows, if the rows are not a
+ * multiple of 16 bytes long: Hopper then writes up to the next multiple of 16 bytes, outside the
+ * tensor. */
 static void check_end_of_rows(tgl_machine *machine, const struct tgl_tensor_map *map, const int *at,
                               const void *pc)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trace of a block: what the lanes of its warps access, step by step. Of each instruction the
- * first executions by one warp are kept, so that a short trace contains all instructions.
+ * The trace of a block: the addresses that the lanes of its warps access, step by step. Of each
+ * instruction the first executions by one warp are kept, so that a short trace contains all
+ * instructions.
  */
 #ifndef TGL_SIM_TRACE_H
 #define TGL_SIM_TRACE_H
@@ -14,7 +15,7 @@ enum { TGL_TRACE_EACH = 8 }; /* maximum number of traced executions of one instr
 
 /* A step of the trace: one instruction executed by a warp. */
 typedef struct tgl_trace_step {
-    uint64_t order; /* position in time: number of the warp access */
+    uint64_t order; /* position in time: the step's number among all warp accesses */
     const void *pc;
     tgl_access_kind kind;
     int target, warp;               /* target: as in tgl_site */

@@ -181,7 +181,8 @@ void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
 {
     uint32_t numbers[TGL_WARP][4];
     tgl_warp_operands operands[TGL_WARP], *lanes[TGL_WARP];
-    /* `each` copies the number to all elements of a register: one (TF32), four (I8) or two. */
+    /* The factor `each` copies a number to all elements of a register: one (TF32), four (I8) or
+     * two. */
     const uint32_t each = type == TGL_F32 ? 1 : type == TGL_I8 ? 0x1010101 : 0x10001;
     for (int lane = 0; lane < TGL_WARP; lane++) {
         for (int i = 0; i < 4; i++) {
@@ -253,8 +254,8 @@ static void access_row(tgl_machine *machine, char *row, bool is_write, const voi
     tgl_memory_access(machine, row, ROW, is_write, pc);
 }
 
-/* The lane that holds element (r, column) of matrix m of ldmatrix. It is in the lane's register m,
- * in the half that half_number() returns (0: low). */
+/* The lane that holds element (r, column) of matrix m of ldmatrix. The element is in the lane's
+ * register m, in the half that half_number() returns (0: low). */
 static int lane_of(int r, int column, bool is_transposed)
 {
     return is_transposed ? 4 * column + r / 2 : 4 * r + column / 2;

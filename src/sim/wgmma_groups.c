@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wgmma: products that the 128 threads of a warpgroup compute together. Both operands are in shared
- * memory, or the left one is in registers. The values are computed when all threads have reached
- * the instruction, and are stored here. Each thread receives its elements when it waits for the
- * group of the wgmma. Until then
+ * wgmma: products that the 128 threads of a warpgroup compute together. The right operand is in
+ * shared memory, and the left one is in shared memory or in registers. The values are computed when
+ * all threads have reached the instruction, and are stored in a `tile`. Each thread receives its
+ * elements when it waits for the group of the wgmma. Until then
  * - its accumulator contains signalling NaNs and must not be accessed;
  * - the operands in shared memory count as being read;
  * - the operands in registers must not be written.
@@ -38,7 +38,7 @@ typedef struct tile {
     const void *pc;            /* source location of the latest wgmma */
     union {
         float sums[M * N_MAX];
-        uint32_t integers[M * N_MAX]; /* of I8 */
+        uint32_t integers[M * N_MAX]; /* sums of I8 */
     };
 } tile;
 
@@ -98,8 +98,8 @@ static tgl_sim_warpgroup *warpgroup_of(tgl_machine *machine)
     return &block->warpgroups[machine->current->index / TGL_WARPGROUP];
 }
 
-/* The element-by-element minimum of the clocks of the warpgroup's threads: what all of them are
- * ordered after. */
+/* The element-by-element minimum of the clocks of the warpgroup's threads. Accesses up to the times
+ * in it are ordered before the next access of every thread of the warpgroup. */
 static const uint32_t *known_by(tgl_machine *machine, tgl_sim_warpgroup *group)
 {
     const unsigned first = first_of(machine->current);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wgmma: instructions of a warpgroup, their groups, and the registers in flight.
+ * wgmma: instructions of a warpgroup, their groups (wgmma.commit_group), and the accumulator
+ * registers whose results have not arrived.
  */
 #ifndef TGL_SIM_WGMMA_GROUPS_H
 #define TGL_SIM_WGMMA_GROUPS_H
 
 #include "sim/machine.h"
 
+/* The hooks of kernels/sim/hooks.h for wgmma and setmaxnreg. */
 void tgl_wgmma(tgl_machine *machine, float *acc, const unsigned *left_fragment,
                unsigned long long left, unsigned long long right, int type, int right_type, int n,
                int left_k_major, int right_k_major, int scale_d, const void *pc);

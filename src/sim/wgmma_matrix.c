@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-enum { ATOM_LINES = 8 /* lines of a swizzle pattern */, ADDRESS_BITS = 18 /* of a descriptor */ };
+/* ATOM_LINES: lines of a swizzle pattern, each as long as the swizzle is wide. ADDRESS_BITS: bits
+ * of an address in a descriptor. */
+enum { ATOM_LINES = 8, ADDRESS_BITS = 18 };
 
 uintptr_t tgl_wgmma_window(const tgl_machine *machine)
 {

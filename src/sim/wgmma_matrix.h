@@ -14,10 +14,12 @@ enum {
 
 /* A matrix in shared memory, decoded from a descriptor (PTX ISA, "Matrix Descriptor Format").
  * Addresses are relative to tgl_wgmma_window(), which is a multiple of 1024 bytes, as the start of
- * shared memory is on a GPU. */
+ * shared memory is on a GPU. K-major: group_bytes is the stride from 8 rows (in M or N) to the
+ * next 8. MN-major: atom_bytes is the stride in M or N from one swizzle pattern to the next,
+ * group_bytes the stride from 8 steps of K to the next 8. */
 typedef struct tgl_wgmma_matrix {
     unsigned start, atom_bytes, group_bytes, swizzle;
-    unsigned element; /* bytes */
+    unsigned element; /* bytes per element */
     bool is_k_major;
     int edge; /* size in M or N, in elements */
 } tgl_wgmma_matrix;
@@ -32,13 +34,14 @@ unsigned long long tgl_wgmma_tile(tgl_machine *machine, const void *shared, int 
 tgl_wgmma_matrix tgl_wgmma_decode(unsigned long long descriptor, unsigned element, bool is_k_major,
                                   int edge);
 
-/* Reports a matrix that does not begin where its swizzle pattern begins. name: "left" or
- * "right". */
+/* Reports a matrix that has no swizzle, that does not begin in the first line of its swizzle
+ * pattern, or (K-major) that crosses the end of this line. name: "left" or "right". */
 void tgl_wgmma_check_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x, const char *name,
                             const void *pc);
 
-/* Reads a matrix: to[edge*edge_step + k*k_step] := element (edge, k). Records an asynchronous read,
- * which lasts until its group has been waited for. */
+/* Reads a matrix: to[edge*edge_step + k*k_step] := element (edge, k), where edge is the index in M
+ * or N. Records an asynchronous read, which lasts until its group has been waited for. access: the
+ * read, as it is recorded. known: the minimum of the vector clocks of the warpgroup's threads. */
 void tgl_wgmma_read_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x,
                            const tgl_shared_access *access, const uint32_t *known, uint32_t *to,
                            int edge_step, int k_step, const void *pc);

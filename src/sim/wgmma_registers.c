@@ -86,7 +86,7 @@ void tgl_wgmma_check_fragments(tgl_machine *machine, const char *address, const 
     }
 }
 
-/* ---- Both ------------------------------------------------------------------------------------ */
+/* ---- Accumulators and left operands ---------------------------------------------------------- */
 
 void tgl_wgmma_fence(tgl_machine *machine)
 {
