@@ -59,8 +59,8 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
  * HOME names. text[0..existing): a folder that must exist and is never created, such as the home
  * directory: a service account has none on purpose. */
 typedef struct cache_path {
-    char text[sizeof(((tgl_cache *)0)->description) -
-              128]; /* room for a remark is left in description */
+    char text[sizeof(((tgl_cache *)0)->description) - 128]; /* in description, 128 bytes are left
+                                                               for a remark */
     size_t own, existing;
     bool makes_folders; /* the folders are created if they do not exist */
     bool is_missing;    /* the folder does not exist, and was not to be created */
