@@ -174,7 +174,7 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         default:
             __builtin_unreachable(); /* 1 <= rows <= most */
         }
-        __asm__ volatile("" : "+r"(rows)); /* as for a_row */
+        __asm__ volatile("" : "+r"(rows)); /* as a_row in small_tile() */
         x.a += rows * x.a_row;
         x.c += rows * x.ldc;
     }

@@ -9,7 +9,7 @@
  *   3. An iteration of the loop over k has STEPS steps, which share one branch and the additions to
  *      addresses.
  *   4. Remaining columns are handled by masking lanes of the last vector.
- *   5. Prefetches of C and of the operands that follow are spread over the loop.
+ *   5. Prefetches of C and of the operands of the next tiles are spread over the loop.
  *
  * All functions are inlined into those of template_sizes.h, where mr, nv and the members of
  * NAME(kind) are constants.
@@ -173,7 +173,8 @@ INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK
     }
 }
 
-/* Multiplies and stores one tile. */
+/* Computes and stores one tile. The parameters are those of cpu_tile_fn (kernels.h); t: the tile's
+ * constants. */
 INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stride, const T *b,
                        int64_t ldb, T *c, int64_t ldc, int tail, T alpha, T beta,
                        const cpu_beside *beside)
@@ -224,7 +225,8 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
             PREFETCH_ROW(nv, beside->ahead + r * beside->ahead_step, 0, 2);
         }
         const int64_t steps = NAME(least)(run, k - p);
-        const int64_t groups = (int64_t)((uint64_t)steps / (unsigned)group); /* a shift */
+        const int64_t groups = (int64_t)((uint64_t)steps / (unsigned)group); /* compiles to a
+                                                                                shift */
         NAME(steps)(t, group, groups, mask, &at, acc);
         p += steps;
     }

@@ -42,7 +42,8 @@
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b))
 
-/* first_lanes(lane_masks + 8 - n) is the mask of the first n lanes: n words of ones, then zeros. */
+/* first_lanes(lane_masks + 8 - n) is the mask of the first n lanes of 4 bytes: n lanes of ones,
+ * then zeros. */
 static const int32_t lane_masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
 
 static inline __m256i first_lanes(const int32_t *window)
@@ -50,9 +51,9 @@ static inline __m256i first_lanes(const int32_t *window)
     return _mm256_loadu_si256((const __m256i *)window);
 }
 
-/* Stores the first lanes with branches. The branches are well predicted, because `lanes` is equal
- * for all rows of a tile. VMASKMOV to memory would take 6 to 12 cycles on Zen 3 (Fog's instruction
- * tables). */
+/* Stores one or two doubles. lanes: a bit mask; 1: only the first, else both. The branch is well
+ * predicted, because `lanes` is equal for all rows of a tile. VMASKMOV to memory would take 6 to 12
+ * cycles on Zen 3 (Fog's instruction tables). */
 static inline void store_half(double *to, int lanes, __m128d v)
 {
     if (lanes == 1)

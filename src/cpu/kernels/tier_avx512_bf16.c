@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of words by AVX512-BF16. VDPBF16PS adds two products of bf16 to each of 16 sums in f32:
- * steps 2q and 2q + 1 of a row of op(A), copied to all lanes, times the same steps of 16 columns of
- * op(B). Like AMX, the instruction treats denormal numbers as zero (Intel SDM vol. 2, AMD APM vol.
- * 4). Products of int8 are those of AVX512-VNNI, which all processors with AVX512-BF16 have.
+ * Products of bf16 words (cpu_words.h) by AVX512-BF16. VDPBF16PS adds two products of bf16 to each
+ * of 16 sums in f32: steps 2q and 2q + 1 of a row of op(A), copied to all lanes, times the same
+ * steps of 16 columns of op(B). Like AMX, the instruction treats denormal numbers as zero (Intel
+ * SDM vol. 2, AMD APM vol. 4). Products of int8 are those of AVX512-VNNI, which all processors with
+ * AVX512-BF16 have.
  *
  * Compiled with -mavx512f and -mavx512bf16; called only where detect.c found them.
  */

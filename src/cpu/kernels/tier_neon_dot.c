@@ -10,8 +10,9 @@
 #include <arm_neon.h>
 #include <string.h>
 
-/* Adds the products of row i to its 8 sums, which are two vectors. rows: 4 steps of k of each of 4
- * rows; lane: the row's lane in it. */
+/* Adds the products of row i and 8 columns to the 8 sums of the row, which are two vectors. rows: a
+ * vector of 4 steps of k of each of 4 rows. lane: the lane of row i in `rows`. `columns` is a
+ * variable of the caller. */
 #define ROW_TIMES_COLUMNS(sums, i, rows, lane)                                                     \
     do {                                                                                           \
         (sums)[2 * (i)] = vdotq_laneq_s32((sums)[2 * (i)], columns[0], rows, lane);                \
