@@ -32,7 +32,8 @@
 /* A disk cache. Thread-safe. */
 typedef struct tgl_cache tgl_cache;
 
-/* Finds or creates the folder. NULL: out of memory. The functions below accept NULL as a disabled
+/* Opens the cache: finds or creates its folder. Without a usable folder, the cache is off
+ * (tgl_cache_state_of()). NULL: out of memory. The functions below accept NULL as a disabled
  * cache. */
 tgl_cache *tgl_cache_open(void);
 void tgl_cache_close(tgl_cache *cache);

@@ -335,7 +335,7 @@ static void run_team(crew *c, thread_pool_task *task)
         finish(task);
     }
     /* Takes back members that have not begun. Starts with the last worker, because it was woken
-     * last. */
+     * last and has probably not begun. */
     for (int i = end - 1; i >= 0 && atomic_load(&task->pending) > 0; i--) {
         worker *w = &c->workers[i];
         const int thread = w->thread;

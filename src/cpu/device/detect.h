@@ -19,14 +19,14 @@ typedef enum cpu_feature {
     CPU_AVX512_VNNI = 1u << 6,
 
     /* aarch64, from bit 16 on */
-    CPU_DOTPROD = 1u << 16, /* SDOT */
-    CPU_I8MM = 1u << 17,    /* SMMLA */
-    CPU_BF16 = 1u << 18,    /* BFMMLA */
+    CPU_DOTPROD = 1u << 16, /* the instruction SDOT */
+    CPU_I8MM = 1u << 17,    /* the instruction SMMLA */
+    CPU_BF16 = 1u << 18,    /* the instruction BFMMLA */
 } cpu_feature;
 
 typedef struct cpu_facts {
     char name[64];     /* the processor's own name, or "unknown" */
-    char model[32];    /* "VENDOR FAMILY.MODEL", as "AuthenticAMD 25.17"; "": not known */
+    char model[32];    /* "VENDOR FAMILY.MODEL", such as "AuthenticAMD 25.17"; "": not known */
     unsigned features; /* cpu_feature bits that the processor has and whose registers the system
                           saves */
     size_t l1d, l2;    /* bytes of the L1 data cache and the L2 cache of one core; never 0 */

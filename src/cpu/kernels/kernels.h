@@ -114,7 +114,7 @@ typedef struct cpu_kernels {
     /* Tiles of mr rows that also prefetch or copy b. Indices: [cpu_use][cpu_layout][1 if the last
      * vector is partial][vectors - 1]. */
     cpu_tile_fn *tallest_tile[3][2][2][CPU_MAX_NV];
-    /* [cpu_tail][vectors - 1] */
+    /* Indices: [cpu_tail][vectors - 1]. */
     cpu_small_fn *small[3][CPU_MAX_SMALL_NV];
     cpu_pack_fn *interleave, *copy;
 

@@ -34,8 +34,8 @@ static inline line_scales scales_of(__m512i most)
     /* The largest magnitude of a line becomes an integer between 2^TOP (or slightly less) and
      * CPU_DIGITS_MOST < 2^(TOP + 1). */
     enum { TOP = 22 };
-    /* Adding `carry` to the bits of an f32 raises its exponent by 1 exactly if its integer would
-     * exceed CPU_DIGITS_MOST. */
+    /* Adding `carry` to the bits of an f32 raises its exponent by 1 if, and only if, the f32 would
+     * otherwise become an integer above CPU_DIGITS_MOST. */
     const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MOST) - 1);
     const __m512i exponent =
         _mm512_mask_srli_epi32(_mm512_set1_epi32(BIAS), _mm512_test_epi32_mask(most, most),

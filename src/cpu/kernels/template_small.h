@@ -25,7 +25,8 @@ typedef struct NAME(small_operands) {
     int64_t k, ldc;
     T *c;
     MASK mask;
-    bool has_beta; /* beta != 0. A member, so that the branch need not wait for the sums */
+    bool has_beta; /* beta != 0. It is computed in advance, so that the branch need not wait for the
+                      sums */
     /* Pointers, because the values would occupy registers that the sums of the largest tile
      * need. */
     const double *alpha, *beta;

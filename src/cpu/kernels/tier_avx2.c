@@ -37,8 +37,8 @@
  * 1024 cubed 5 to 10 % faster on Zen 3 if the core's other hardware thread is busy. If it is idle,
  * they are 1 % faster (docs/notes/2026-11-26-cpu-kernels.md). */
 #define STEPS 4
-/* An asm, because with intrinsics gcc 12 moves the sums of an unrolled loop between registers and
- * spills some. */
+/* Inline assembly, because with intrinsics gcc 12 moves the sums of an unrolled loop between
+ * registers and spills some. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b))
 

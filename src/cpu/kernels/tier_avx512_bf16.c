@@ -24,8 +24,8 @@
 #include "cpu/kernels/template_word_tile.h"
 
 /* Zen 4 executes 32 multiply-adds a cycle by VDPBF16PS and 16 by f32 FMAs; with loads and packing
- * counted, 28 and 14. f32 (three words) and f16 (two words) are not multiplied by words: that would
- * take 3 and 2 times as long as FMAs. */
+ * counted, 28 and 14. Products of f32 and f16 are not computed by words: with six and four products
+ * of words each, they would take 3 and 2 times as long as f32 FMAs. */
 const cpu_words tgl_cpu_words_avx512_bf16 = {
     .name = "AVX512-BF16",
     .steps = {[CPU_WORDS_BF16] = 512, /* 256 steps: up to 4 % slower at 512 cubed and larger */

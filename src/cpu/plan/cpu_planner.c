@@ -2,6 +2,12 @@
  *
  * Chooses how a product is computed: path, packing, blocks. cpu_sharing.c chooses the threads.
  * Values that differ by processor model are in the table of cpu_models.c.
+ *
+ * Terms: a rectangle is the part of C that a thread computes at once (cpu_sharing.c). A tile of
+ * rows is mr rows, the height of a register tile. A panel of B is as wide as a register tile. The
+ * comment of a constant begins with its source. F: a formula or a manual. M: measured
+ * (docs/notes/2026-11-26-cpu-planner.md). C: chosen by judgment, without a measurement of its
+ * own.
  */
 #include "cpu/kernels/shares.h"
 #include "cpu/plan/block_plan.h"
@@ -22,9 +28,7 @@ typedef struct plan_input {
     cpu_rectangle largest;   /* size of the largest rectangle of C that a thread computes at once */
 } plan_input;
 
-/* Limits that hold for all processors. F: from a formula or a manual. M: measured
- * (docs/notes/2026-11-26-cpu-planner.md). C: chosen by judgment, without a measurement of its
- * own. */
+/* Limits that hold for all processors. */
 enum {
     /* Caches */
     LINE = 64,          /* F: bytes of a cache line */

@@ -2,12 +2,14 @@
  *
  * Divides a product among threads. Each thread gets whole products of a batch, a part of k, or
  * rectangles of C, which form a grid.
+ *
+ * A tile of rows is mr rows of C, the height of a register tile. The comment of a constant begins
+ * with its source. F: a formula. M: measured (docs/notes/2026-11-26-cpu-planner.md). C: chosen by
+ * judgment, without a measurement of its own.
  */
 #include "cpu/plan/cpu_sharing.h"
 #include "cpu/kernels/shares.h"
 
-/* F: from a formula. M: measured. C: chosen by judgment, without a measurement of its own. See
- * cpu_planner.c. */
 enum {
     LARGE_PRODUCT = 256, /* C: in a batch, all threads share one product if it has work for this
                             many threads */

@@ -122,7 +122,7 @@ typedef struct panel {
     cpu_use use;      /* what the first tile does with the panel beside multiplying; the other tiles
                          only read it */
     char *copy;       /* CPU_B_COPY: where the first tile writes the packed panel */
-    const char *next; /* the panel to prefetch, a part of it by each tile; NULL: none */
+    const char *next; /* the next panel, of which each tile prefetches a part; NULL: none */
     int64_t next_ld, next_rows;
     int64_t next_pieces; /* number of pieces of a row of `next`, each as wide as a tile */
 } panel;

@@ -15,9 +15,10 @@
 typedef struct cpu_job {
     int64_t problem; /* index in the batch */
     cpu_range rows, columns, k;
-    char *memory; /* buffer of the computing thread, thread_bytes bytes; NULL if thread_bytes is
+    char *memory; /* buffer of the computing thread, cpu_cut.thread_bytes bytes; NULL if that is
                      0 */
-    char *sums;   /* split-K: buffer for the sums of this part of k, sum_bytes bytes; else NULL */
+    char *sums;   /* split-K: buffer for the sums of this part of k, cpu_cut.sum_bytes bytes; else
+                     NULL */
 } cpu_job;
 
 /* How a product is cut into jobs, and the functions that compute a job. A cut depends only on the

@@ -58,9 +58,11 @@ bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_
  * that is left out is at most 2^14 (low*low) or 2^22 (middle of A * low of B).
  *
  * The result is error / (u S), with u = 2^-24 and S = sum of |a*b| (multiply_words.h). A lower
- * bound of S: the magnitude of an integer is at least the sum of the widths of the levels that its
- * highest digit reaches (cpu_exponents.large). In every pair of lines at least large_a[s] +
- * large_b[t] - k steps have an element of A of level s and an element of B of level t. */
+ * bound of S: an element reaches level t if its highest digit is at least 2 * 2^t
+ * (cpu_exponents.large). The width of a level is the magnitude that it adds to the level below, so
+ * that the magnitude of an element is at least the sum of the widths of the levels that it reaches.
+ * For every line of A and every line of B, there are at least large_a[s] + large_b[t] - k steps in
+ * which the element of A reaches level s and the element of B reaches level t. */
 double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
 {
     /* The two lower digits together are at most 0.51 units of the highest digit. */
