@@ -56,7 +56,8 @@ typedef struct cpu_plan {
     bool pack_a, pack_b;
     bool keep_b;           /* keep all packed panels of a block of B; false: each panel overwrites
                               the one before */
-    bool in_bands;         /* C is computed in bands of a few rows, with a block of B in L2 */
+    bool in_bands;         /* C is computed in bands of a few rows (is_in_bands() in cpu_planner.c),
+                              with a block of B in L2 */
     bool fetch;            /* prefetch the next panel of B, or the next product of a batch, because
                               it is not in a cache */
     bool fetch_next_block; /* the last panel of a block of B prefetches the first panel of the next

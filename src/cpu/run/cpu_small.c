@@ -13,8 +13,8 @@
 #include "cpu/run/cpu_state.h"
 #include "cpu/run/cpu_vector.h"
 
-/* Bytes of the stack buffer for a packed panel of a transposed B. Small, because threads may have
- * small stacks. It must hold a panel of one vector, at most VECTOR_BYTES wide. */
+/* Bytes of the stack buffer for a packed panel of a transposed B. It is small, because threads may
+ * have small stacks. It must hold a panel of one vector, at most VECTOR_BYTES wide. */
 enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
 
 /* A product with k > CPU_SMALL is small, too, if it has at most DEEP_ELEMENTS elements of C and

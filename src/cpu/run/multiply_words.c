@@ -54,8 +54,9 @@ bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_
 
 /* A bound of the error of any element of C, in units of the integers that the digits write:
  *    error = (sum of |a| over a line of A + sum of |b| over a line of B) / 2 + k/4 + left out
- * The first two terms hold because rounding moves each element by at most 1/2. A product of digits
- * that is left out is at most 2^14 (low*low) or 2^22 (middle of A * low of B).
+ * Rounding moves each element by at most 1/2, which gives the first two terms; k/4 bounds the
+ * products of two rounding errors. A product of digits that is left out is at most 2^14 (low*low)
+ * or 2^22 (middle of A * low of B).
  *
  * The result is error / (u S), with u = 2^-24 and S = sum of |a*b| (multiply_words.h). A lower
  * bound of S: an element reaches level t if its highest digit is at least 2 * 2^t
