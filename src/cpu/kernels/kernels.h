@@ -158,8 +158,8 @@ typedef struct cpu_kernels {
 
 /* Conversions of n elements between f32 and a shorter type, and sums of int32 modulo 2^32. */
 typedef struct cpu_conversions {
-    /* Indexed by cpu_short. narrow rounds to nearest, ties to even. 8-bit types saturate, and NaN
-     * becomes 0 in int8. */
+    /* Indexed by cpu_short. widen converts to f32, narrow from f32. narrow rounds to nearest, ties
+     * to even. 8-bit types saturate, and NaN becomes 0 in int8. */
     void (*widen[CPU_SHORTS])(float *to, const void *from, int64_t n);
     void (*narrow[CPU_SHORTS])(void *to, const float *from, int64_t n);
 

@@ -197,17 +197,16 @@ static void pack_digit_lines(char *to, int tile, const cpu_words_source *s, int6
     merge_statistics(seen, &statistics, all, &scales);
 }
 
-/* Loads step p of 16 lines, which are contiguous in each step. Lines and steps outside the block
- * give 0. */
+/* Loads step p of 16 lines: 16 contiguous elements. Lines and steps outside the block give 0. */
 static inline __m512 load_step(const cpu_words_source *s, int64_t first, __mmask16 lines, int64_t p)
 {
     return p < s->k ? _mm512_maskz_loadu_ps(lines, (const float *)s->from + p * s->ld + first)
                     : _mm512_setzero_ps();
 }
 
-/* Packs a panel whose lines are contiguous in each step of k. A row of a tile then holds some steps
- * of 16 lines, not one line. Both tiles of the panel are packed in one pass, because in a large
- * matrix each step is in another page. */
+/* Packs a panel; the elements of each step of k are contiguous. A row of a tile then holds some
+ * steps of 16 lines, not one line. Both tiles of the panel are packed in one pass, because in a
+ * large matrix each step is in another page. */
 static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
                              float unscale[LINES], cpu_exponents *seen)
 {
@@ -240,9 +239,9 @@ static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
     }
 }
 
-/* Packs a block. by_lines: a row of a tile is a line (op(A)); else it holds steps (op(B)). Stops at
- * the first panel whose exponents are out of range for digits; the caller then does not use the
- * block. */
+/* Packs a block. by_lines: a row of a tile is a line (op(A)); else it holds steps of k (op(B)).
+ * Stops at the first panel whose exponents are out of range for digits; the caller then does not
+ * use the block. */
 static cpu_exponents pack_digits(char *to, const cpu_words_source *s, bool by_lines)
 {
     const int64_t rows = (s->k + STEPS - 1) / STEPS, bytes = rows * ROW_OF_TILES;

@@ -100,7 +100,7 @@ static inline void pack_chunk_of_lines(uint8_t *to, const uint8_t *from, int64_t
     store_lines(to, x, group);
 }
 
-/* Packs a chunk of a block whose lines are contiguous in each step of k. ld, lines: in bytes.
+/* Packs a chunk of a block; the elements of each step of k are contiguous. ld, lines: in bytes.
  * element: bytes of an element. */
 static inline void pack_chunk_of_steps(uint8_t *to, const uint8_t *from, int64_t ld, int64_t lines,
                                        int64_t k, const int element, const int group,

@@ -90,7 +90,7 @@ INLINE void NAME(finish_tile)(const int mr, const int nv, const bool masked, MAS
     if (beta == 0 && beta_imag == 0) return;
     UNROLL
     for (int i = 0; i < mr; i++, c += ldc) {
-        __asm__("" : "+r"(c)); /* as in store_tile() */
+        __asm__("" : "+r"(c)); /* hides the address, as in store_tile() */
         UNROLL
         for (int j = 0; j < nv; j++) {
             const T *at = c + j * VLEN;
