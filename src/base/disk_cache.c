@@ -21,7 +21,7 @@
 
 struct tgl_cache {
     int folder;        /* file descriptor of the cache's folder; -1: the cache is off */
-    bool is_wanted;    /* TEGULA_CACHE does not turn the cache off */
+    bool is_wanted;    /* false: TEGULA_CACHE turns the cache off */
     uint64_t size_max; /* limit of the total bytes of all entries */
     char description[PATH_MAX];
 };
@@ -56,11 +56,11 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
 }
 
 /* The path of the cache's folder. text[0..own): the folder that TEGULA_CACHE, XDG_CACHE_HOME or
- * HOME names. text[0..existing): a folder that must exist and is never created, because a service
- * account has no home directory on purpose. */
+ * HOME names. text[0..existing): a folder that must exist and is never created, such as the home
+ * directory: a service account has none on purpose. */
 typedef struct cache_path {
-    char text[sizeof(((tgl_cache *)0)->description) - 128]; /* shorter than description by a
-                                                               remark's length */
+    char text[sizeof(((tgl_cache *)0)->description) - 128]; /* in description, 128 bytes are left
+                                                               for a remark */
     size_t own, existing;
     bool makes_folders; /* the folders are created if they do not exist */
     bool is_missing;    /* the folder does not exist, and was not to be created */
@@ -176,7 +176,8 @@ static bool open_folder(tgl_cache *cache, cache_path *path)
     return true;
 }
 
-/* Opens a cache; *path := where it is. */
+/* Opens a cache. makes_folders: creates its folder if necessary. *path := the path of the
+ * folder. */
 static tgl_cache *open_cache(bool makes_folders, cache_path *path)
 {
     tgl_cache *cache = calloc(1, sizeof *cache);
@@ -288,8 +289,9 @@ static void add_words(uint64_t lane[LANES], const uint64_t words[LANES])
     }
 }
 
-/* Detects damage, not attacks: the folder is private. Four independent multiplicative sums, as in
- * xxHash, run at memory speed. SHA-256 would take 2 ms for a kernel of 300 KB. */
+/* Checksum of an entry's content. It detects damage, not attacks: only the owner can write to
+ * the folder. Four independent multiplicative sums, as in xxHash, run at memory speed. SHA-256
+ * would take 2 ms for a kernel of 300 KB. */
 static uint64_t checksum(const void *data, size_t size)
 {
     uint64_t words[LANES], lane[LANES] = {size, 1, 2, 3}, sum = 0;

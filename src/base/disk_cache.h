@@ -5,9 +5,9 @@
  *
  * The folder is $TEGULA_CACHE/tegula, else $XDG_CACHE_HOME/tegula, else ~/.cache/tegula. It is
  * created with mode 0700. It is not used if it belongs to another user or others may write to it.
- * Nor is it used if the folder that the variable names belongs to neither the caller nor root.
- * TEGULA_CACHE set to "" or "off" disables the cache, and so does a relative path. The home
- * directory and the folder that contains $XDG_CACHE_HOME have to exist.
+ * Nor is it used if the folder named by TEGULA_CACHE, XDG_CACHE_HOME or HOME belongs to neither
+ * the caller nor root. TEGULA_CACHE set to "" or "off" disables the cache, and so does a
+ * relative path. The home directory and the folder that contains $XDG_CACHE_HOME have to exist.
  *
  * An entry is a file whose name is its key, the SHA-256 of all inputs of the compilation. It
  * contains its key, the length and a checksum of its content. It is written to a temporary file and
@@ -17,9 +17,9 @@
  * The size of the folder is limited to $TEGULA_CACHE_SIZE bytes (256M by default; the number may
  * end in K, M or G). After each store, the least recently used entries are deleted until the rest
  * fits; a load updates an entry's modification time. The entry just stored is never deleted.
- * Temporary files older than a day are deleted. Only a file with the name of an entry or of a
- * temporary file that also begins with the cache's magic is counted or deleted. The folder also has
- * the file of plan/wisdom.h.
+ * Temporary files older than a day are deleted. Other files are never deleted: a file of the
+ * cache has the name of an entry or of a temporary file and begins with TGL_CACHE_WRITER
+ * (disk_cache_limit.h). The folder also contains the file of measured times (plan/wisdom.h).
  */
 #ifndef TGL_DISK_CACHE_H
 #define TGL_DISK_CACHE_H
@@ -32,18 +32,20 @@
 /* A disk cache. Thread-safe. */
 typedef struct tgl_cache tgl_cache;
 
-/* Finds or creates the folder. NULL: out of memory. The functions below accept NULL as a disabled
+/* Opens the cache: finds or creates its folder. Without a usable folder, the cache is off
+ * (tgl_cache_state_of()). NULL: out of memory. The functions below accept NULL as a disabled
  * cache. */
 tgl_cache *tgl_cache_open(void);
 void tgl_cache_close(tgl_cache *cache);
 
-/* path := the path of a file in the folder, which need not exist and is not created. Finds and
- * checks the folder as tgl_cache_open() does. makes_folder: also creates it; else it need not
- * exist. False: that cache is off, or the path is too long. */
+/* Writes the path of a file in the cache's folder to `path`, a buffer of `size` bytes. The file
+ * need not exist and is not created. The folder is chosen and checked as by tgl_cache_open().
+ * makes_folder: true creates the folder if necessary; false also accepts a folder that does not
+ * exist yet. False: the cache is off, or the path is too long. */
 bool tgl_cache_path(const char *file, bool makes_folder, char *path, size_t size);
 
-/* The folder's path, or "off (reason)". If TEGULA_CACHE_SIZE is invalid, a remark says that the
- * default is used. Valid until the cache is closed. */
+/* The folder's path, or "off (reason)". If TEGULA_CACHE_SIZE is invalid, the text also says that
+ * the default is used. Valid until the cache is closed. */
 const char *tgl_cache_describe(const tgl_cache *cache);
 
 /* Whether entries are stored. */
@@ -55,8 +57,8 @@ typedef enum tgl_cache_state {
 tgl_cache_state tgl_cache_state_of(const tgl_cache *cache);
 
 /* The key of an entry. Call tgl_cache_key_start(), then add every input of the compilation in a
- * fixed order; the length of each is hashed, too. A key serves one load or store, or one of
- * each. */
+ * fixed order; the length of each is hashed, too. The functions below do not change a key: it
+ * may be used for a load and then for a store. */
 typedef struct tgl_cache_key {
     tgl_sha256 hash;
 } tgl_cache_key;

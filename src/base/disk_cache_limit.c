@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A file of the folder. */
+/* An entry of the cache's folder. */
 typedef struct file_fact {
     char name[2 * TGL_SHA256_BYTES + 1];
     struct timespec used;
@@ -47,8 +47,8 @@ static void remove_if_stale(int folder, const char *name, const struct stat *inf
         unlinkat(folder, name, 0);
 }
 
-/* Lists the files of an open folder that have the name of an entry. The caller frees the array.
- * NULL: there are none, or no memory. */
+/* Lists the files of an open folder that have the name of an entry, and removes stale temporary
+ * files on the way. The caller frees the array. NULL: there are none, or no memory. */
 static file_fact *list_entries(DIR *folder, size_t *count)
 {
     file_fact *files = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The limit of the disk cache's size. It deletes only files of the cache, which it recognises by
- * their names and their first bytes.
+ * The limit of the disk cache's size. Only files of the cache are deleted. They are recognised
+ * by their names and their first bytes.
  */
 #ifndef TGL_DISK_CACHE_LIMIT_H
 #define TGL_DISK_CACHE_LIMIT_H
@@ -15,8 +15,9 @@
 #define TGL_CACHE_TEMPORARY "new-"
 enum { TGL_CACHE_TEMPORARY_DIGITS = 16 };
 
-/* Removes the least recently used entries, but not the entry `newest`, until the total is at most
- * size_max bytes; and temporary files older than a day. folder: a file descriptor. */
+/* Removes temporary files older than a day. Then removes the least recently used entries until
+ * the total is at most size_max bytes. folder: a file descriptor of the cache's folder. newest:
+ * the name of the entry just stored, which is not removed. */
 void tgl_cache_bound_size(int folder, uint64_t size_max, const char *newest);
 
 #endif

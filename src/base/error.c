@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The error message of each thread's latest failure. It belongs to the thread, so that concurrent
- * calls do not mix their messages. It is the library's only global state.
+ * calls do not mix their messages. Besides the number of the process (process_number.c), it is the
+ * library's only mutable global state.
  *
  * A message is allocated when a thread first fails and freed when the thread ends: a thread-local
  * array would take memory from the stack of every thread of the process, and some stacks are too

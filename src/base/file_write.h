@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing a file from inside somebody else's process.
+ * Writes to a file without side effects on the program that has loaded the library.
  */
 #ifndef TGL_FILE_WRITE_H
 #define TGL_FILE_WRITE_H

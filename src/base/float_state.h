@@ -25,8 +25,8 @@ static inline unsigned tgl_float_control(void)
 #endif
 }
 
-/* Sets the control word of the calling thread to that of another thread, but clears the exception
- * flags and disables traps. */
+/* Sets the calling thread's control word to `control`, a result of tgl_float_control() in
+ * another thread, but clears the exception flags and disables traps. */
 static inline void tgl_float_set_control(unsigned control)
 {
 #if defined(__SSE__)

@@ -3,10 +3,11 @@
  * A text file of lines that several processes read, and to which they append.
  *
  * The file is trusted only if it is a regular file, not a symbolic link, that belongs to the caller
- * or to root, and that only its owner can write. A file of more than TGL_LINES_BYTES_MAX bytes is not
- * read. A line is appended by one write() in O_APPEND mode, so lines of several processes do not
- * mix. If a full disk or a killed process has cut a line short, the line is ended before the next
- * one is appended; the reader of the lines must recognise it as incomplete.
+ * or to root, and that only its owner can write. A file of more than TGL_LINES_BYTES_MAX bytes is
+ * not read. A line is appended by one write() in O_APPEND mode, so lines of several processes do
+ * not mix. If a full disk or a killed process has cut a line short, the next append begins with
+ * '\n', which ends that line. Whoever parses the lines must recognise the short one as
+ * incomplete.
  */
 #ifndef TGL_LINE_FILE_H
 #define TGL_LINE_FILE_H
@@ -19,11 +20,13 @@
 
 enum { TGL_LINES_BYTES_MAX = 16 << 20 };
 
+/* A shared file. The caller sets `path`; all other members are zero at first. */
 typedef struct tgl_line_file {
     char path[PATH_MAX]; /* "": there is no file; nothing is read or appended */
-    uint64_t read;       /* bytes of the file below that tgl_line_file_read() has returned */
-    dev_t device;        /* device of the file that was read last */
-    ino_t inode;         /* inode of that file, to notice that another file has replaced it */
+    uint64_t read;       /* bytes of the file that tgl_line_file_read() has returned so far */
+    dev_t device;        /* device number of the file at the last read */
+    ino_t inode; /* inode number at the last read: if either number changes, another file has
+                    replaced this one */
     const char *problem; /* why the file is not used, a static text; NULL: it may be used */
     bool exists;         /* whether the file existed at the last read */
     bool is_fixed;       /* whether the file existed but was not writable at the last read */

@@ -18,8 +18,9 @@ static const char *const prefixes[] = {"libgomp", "libomp", "libiomp"};
 
 typedef int in_parallel_fn(void);
 
-/* Reads the number of libraries that the loader has loaded so far, which is in the info of each
- * library. */
+/* A callback of dl_iterate_phdr(): reads the number of libraries that the loader has loaded so
+ * far. The info of every library contains this number, so that 1 is returned to stop after the
+ * first. */
 static int read_loaded(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
@@ -32,6 +33,8 @@ typedef struct search {
     char *path; /* path of the library that was found; NULL: there is none, or no memory */
 } search;
 
+/* A callback of dl_iterate_phdr(): copies the path of the library if it is the OpenMP runtime that
+ * the search `data` asks for, and then returns 1 to stop. */
 static int match_library(struct dl_phdr_info *info, size_t size, void *data)
 {
     search *s = data;

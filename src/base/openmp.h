@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the calling thread is in a parallel region of an OpenMP runtime. The library links none:
- * it asks those that the host has loaded.
+ * Whether the calling thread is in a parallel region of an OpenMP runtime. The library is not
+ * linked with OpenMP: it asks each OpenMP runtime that the host program has loaded.
  */
 #ifndef TGL_OPENMP_H
 #define TGL_OPENMP_H
@@ -18,6 +18,8 @@ typedef struct openmp_runtimes {
     _Atomic unsigned long long loaded; /* number of libraries that were loaded at the last search */
 } openmp_runtimes;
 
+/* Whether one of the runtimes says that the calling thread is in a parallel region. Adds runtimes
+ * that were loaded since the last call to *runtimes. */
 bool tgl_in_openmp_region(openmp_runtimes *runtimes);
 
 #endif

@@ -26,8 +26,8 @@ static union {
 } own;
 
 static _Atomic unsigned latest; /* the largest number of this process and its ancestors */
-static atomic_bool has_handler; /* forget_number() is registered with pthread_atfork(), also for
-                                   child processes */
+static atomic_bool has_handler; /* whether forget_number() has been registered with
+                                   pthread_atfork(); child processes inherit the registration */
 
 static void forget_number(void)
 {

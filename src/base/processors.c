@@ -118,8 +118,8 @@ static int limit_of_v1(const char *folder)
 }
 
 /* The smallest CPU limit of a cgroup and its parents; 0: none. In a container, `group` may be a
- * path of the host that does not exist: missing folders set no limit. limit_of: reads the limit of
- * one folder. */
+ * path of the host that does not exist: missing folders set no limit. mount: folder of the
+ * hierarchy below /sys/fs/cgroup; "" for cgroup v2. limit_of: reads the limit of one folder. */
 static int least_limit(const char *root, const char *mount, const char *group,
                        int (*limit_of)(const char *folder))
 {
@@ -230,8 +230,9 @@ static bool is_data_cache(const char *root, int processor, int index, const char
     return has_data;
 }
 
-/* Bytes of a processor's cache of this level; 0: not known. *shared: a list of the processors that
- * share this cache, which the caller frees; NULL if the result is 0. */
+/* Bytes of a processor's data or unified cache of this level; 0: not known. *shared := a list of
+ * the processors that share this cache, such as "0-3,8", which the caller frees; NULL if the
+ * result is 0. */
 static size_t cache_of(const char *root, int processor, int level, char **shared)
 {
     char *its_level;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text in a buffer of fixed size. As with snprintf, the length keeps counting when the buffer is
- * full.
+ * Text in a buffer of fixed size. As with snprintf(), text that does not fit is dropped, but
+ * still counts in the length.
  */
 #ifndef TGL_TEXT_H
 #define TGL_TEXT_H
@@ -19,10 +19,11 @@ typedef struct tgl_text {
 } tgl_text;
 
 /* Parses a decimal number such as "0.25" or ".5", whatever the locale is. *value := number *
- * 10^decimals. False: the text is no such number, or the number has more decimals or is not below
- * 10^(15-decimals). */
+ * 10^decimals. False: the text is no such number, has more than `decimals` decimals, or is not
+ * below 10^(15-decimals). */
 bool tgl_read_decimal(const char *text, int decimals, int64_t *value);
 
+/* Appends a text. format: as of printf(). */
 void tgl_text_add(tgl_text *text, const char *format, ...) TGL_PRINTF(2, 3);
 
 #endif

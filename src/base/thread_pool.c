@@ -6,15 +6,15 @@
  *
  *   - A waiting thread polls for a while, then sleeps in the kernel (futex). Products that
  *     follow each other closely therefore need no system call.
- *   - On a busy machine a worker may start late. The caller takes back each member that no worker
- *     has begun when the caller is done with its own, and runs it itself. So a run takes hardly
+ *   - On a busy machine a worker may start late. When the caller has finished its own member, it
+ *     takes back each member that no worker has begun, and runs it itself. So a run takes hardly
  *     longer than on one thread, unless a worker is interrupted.
  *   - After fork() the child has none of the parent's threads, and the parent's state may have been
  *     in use at that moment. Threads therefore belong to a crew, which knows the process it was
  *     made in. The child makes a crew of its own and touches nothing in the inherited one.
- *   - A signal handler may leave a run by longjmp(). Nothing in the crew belongs to a caller for
- *     longer than it takes to hand a task over: workers finish what they have begun, and are idle
- *     again. What they still read is in the task, which outlives the caller's frames.
+ *   - A signal handler may leave a run by longjmp(). A caller owns a worker only while it hands
+ *     a task over. Workers finish the members that they have begun, and are then idle again.
+ *     Until then they read only the task, which outlives the caller's stack frames.
  *   - No lock is held anywhere, so that none can be inherited or left in a locked state.
  *   - Members compute with the caller's rounding mode and treatment of denormal numbers. Exceptions
  *     do not trap in workers; the caller raises them at the end.
@@ -40,12 +40,14 @@
  * 10 us on Linux. */
 static const double WORKER_SPIN_SECONDS = 50e-6;
 
-/* How long the caller polls for its workers, in addition to twice the time of its own part, before
- * it sleeps. It is long for two reasons. Linux may wake a worker on the caller's processor: the
- * worker then starts only after the caller's part, and moves to another processor. Linux may also
- * wake a sleeping caller on a worker's processor, which both then share in the next run. */
+/* How long the caller polls for its workers, in addition to twice the time of its own member,
+ * before it sleeps. It is long for two reasons. Linux may wake a worker on the caller's
+ * processor: the worker then starts only after the caller's member, and moves to another
+ * processor. Linux may also wake a sleeping caller on a worker's processor, which both then
+ * share in the next run. */
 static const double CALLER_SPIN_SECONDS = 1e-3;
 
+/* How long a thread polls before it also offers its processor to other threads. */
 static const double YIELD_SECONDS = 1e-6;
 
 /* How long to wait, after the system has refused a thread, before asking for one again. */
@@ -63,9 +65,9 @@ enum {
     CLAIMED = 1, /* a caller is about to hand over a task */
     TASK = 2,    /* the worker has a task that it has not begun */
     RUNNING = 4, /* the worker has begun its task */
-    SLEEPS = 8,  /* flag: the worker sleeps and must be woken. It clears the flag itself when it
-                    begins a task: a caller may be left before it has woken the worker, and the next
-                    caller then does. */
+    SLEEPS = 8,  /* flag: the worker sleeps and must be woken. The worker clears the flag when it
+                    begins a task. If a signal handler leaves the caller before it has woken the
+                    worker, the next caller sees the flag and wakes the worker. */
     STOP = 16,   /* flag: the pool is closed, the worker must end */
     NUMBER = 32, /* lowest bit of the number of the task */
     STATES = CLAIMED | TASK | RUNNING,
@@ -114,8 +116,8 @@ static void wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_AWAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Tells the processor that this is a polling loop, so that the other hardware thread of the core
- * runs. */
+/* Tells the processor that the calling thread polls, so that the core gives its resources to its
+ * other hardware thread. */
 static inline void pause_briefly(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -162,7 +164,7 @@ static bool begin_task(worker *w, bool spins)
     }
 }
 
-/* word: a value of w->word. */
+/* Wakes a worker that sleeps although it has a task. word: a value of w->word. */
 static void wake_for_task(worker *w, uint32_t word)
 {
     if ((word & TASK) && (word & SLEEPS)) wake(&w->word);
@@ -175,6 +177,7 @@ static void finish(thread_pool_task *task)
     if (atomic_fetch_sub(&task->pending, 1) == (CALLER_SLEEPS | 1)) wake(&task->pending);
 }
 
+/* Adds the floating-point exceptions of this worker to those of the task. */
 static void keep_exceptions(thread_pool_task *task)
 {
     const int raised = fetestexcept(FE_ALL_EXCEPT);
@@ -299,9 +302,9 @@ static bool hand_over(worker *w, thread_pool_task *task, int thread)
     return true;
 }
 
-/* Takes back a task that the worker has not begun. False: it has begun the task, or has another
- * one. The compare-and-exchange proves that w->task has not changed either, because w->word
- * contains the number of the task. */
+/* Takes back a task that the worker has not begun. False: the worker has begun the task, or has
+ * another one. The compare-and-exchange proves that w->task has not changed either, because
+ * w->word contains the number of the task. */
 static bool take_back(worker *w, const thread_pool_task *task)
 {
     uint32_t word = atomic_load(&w->word);
@@ -332,7 +335,7 @@ static void run_team(crew *c, thread_pool_task *task)
         finish(task);
     }
     /* Takes back members that have not begun. Starts with the last worker, because it was woken
-     * last. */
+     * last and has probably not begun. */
     for (int i = end - 1; i >= 0 && atomic_load(&task->pending) > 0; i--) {
         worker *w = &c->workers[i];
         const int thread = w->thread;

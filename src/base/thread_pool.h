@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The threads of a device. They are created when a run first needs them, wait between runs, and end
- * with the device.
+ * The threads of a device. They are created when a run first needs them, wait between runs, and
+ * end with the device.
+ *
+ * A run executes a task: it calls one function for each member of a team. Member 0 runs on the
+ * calling thread, the others on workers, which are the threads of the pool.
  */
 #ifndef TGL_THREAD_POOL_H
 #define TGL_THREAD_POOL_H
@@ -12,18 +15,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The function of a task. It is called once for each member, thread = 0 ... team - 1. A thread may
- * run several members, one after the other. */
+/* The function of a task. It is called once for each member of the team, with thread = 0 ...
+ * team - 1. The calling thread may run several members, one after the other. */
 typedef void thread_pool_fn(void *context, int thread, int team);
 
-/* A task: a run of a function by a team. It and its context must be valid until the last member has
- * finished. If a signal handler may leave the run by longjmp(), they must not be on the caller's
- * stack. */
+/* A task. It and its context must be valid until the last member has finished. If a signal
+ * handler may leave the run by longjmp(), they must not be on the caller's stack. */
 typedef struct thread_pool_task {
     thread_pool_fn *body;
     void *context;
     /* Set by the pool: */
-    int team;
+    int team;                 /* number of members, including the caller's */
     unsigned float_control;   /* floating-point control word of the caller, which members use */
     _Atomic int exceptions;   /* floating-point exceptions that members have raised so far */
     _Atomic uint32_t pending; /* number of members that have not finished, except the caller's */
@@ -50,7 +52,8 @@ void tgl_thread_pool_close(thread_pool *pool);
  * system refuses threads. In an OpenMP parallel region the caller runs alone. */
 void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_task *task);
 
-/* Waits for all tasks that workers have now. */
+/* Waits until the workers have finished the tasks that they have now, which a signal handler may
+ * have left. */
 void tgl_thread_pool_settle(thread_pool *pool);
 
 #endif

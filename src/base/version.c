@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The version, which caches and files of the library name.
+ * The version of the library. It is also part of the keys of the disk cache and of files that
+ * the library writes.
  */
 #include "tegula/tegula.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of tiers, and the choice among them that TEGULA_CPU makes.
+ * The table of tiers (tiers.h), and the choice among them by the environment variable
+ * TEGULA_CPU.
  */
 #include "cpu/device/tiers.h"
 #include "base/error.h"

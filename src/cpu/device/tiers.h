@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The instruction-set tiers, and the choice between them.
+ * The tiers, and the choice between them. A tier is the set of kernels that the cpu device has for
+ * one instruction set, such as AVX2.
  */
 #ifndef TGL_CPU_TIERS_H
 #define TGL_CPU_TIERS_H
@@ -15,7 +16,8 @@ typedef struct cpu_tier {
     unsigned needs;     /* cpu_feature bits that the tier requires */
     const cpu_kernels *f32, *f64, *c64, *c128;
     const cpu_conversions *conversions;
-    const cpu_words *words; /* kernels of words (cpu_words.h); NULL: the tier has none */
+    const cpu_words *words; /* kernels that multiply bf16 or int8 words (cpu_words.h); NULL: the
+                               tier has none */
     const char *base;       /* name of the tier that this one takes its f32 to c128 kernels from;
                                NULL: it has its own */
 } cpu_tier;
@@ -33,7 +35,8 @@ static inline const cpu_kernels *tgl_cpu_kernels_of(const cpu_tier *tier, tgl_ty
  * usable, count: the result and its length. setting: the value of TEGULA_CPU, a list separated by
  * commas; NULL allows all.
  *    - "NAME" allows only the named tiers.
- *    - "-NAME" excludes a tier and the tiers whose `base` it is. The processor need not support it.
+ *    - "-NAME" excludes the named tier and all tiers whose `base` is that tier. The processor need
+ *      not support it.
  * Returns TGL_BAD_SETTING for an unknown name, for a NAME that the processor does not run, and if
  * no tier is left. */
 tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,

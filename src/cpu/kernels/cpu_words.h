@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by instructions that multiply short words and add groups of products. Products of bf16
- * words are added in f32, products of int8 in int32.
+ * Products by instructions that multiply groups of bf16 or int8 numbers and add the products of
+ * each group. Products of bf16 are added in f32, products of int8 in int32. Elements of other types
+ * are first split into bf16 words or int8 digits.
+ *
+ * A line is a row of op(A) or a column of op(B). A block is the part of op(A) or op(B) that is
+ * packed and multiplied at once.
  *
  * Words: a bf16 number is one word. An f32 number is the sum of three bf16 words, an f16 number the
  * sum of two. Each word is rounded to the 8 significant bits of bf16. Together they hold the 24
@@ -10,18 +14,19 @@
  *     x = high + middle + low        high := x, middle := x - high, low := x - high - middle
  *     x = high + low                 high := x, low := x - high
  *
- * Digits: another way to write an f32. Each element x of a line (a row of op(A) or a column of
- * op(B)) becomes the integer nearest to x * 2^s. All elements of a line have the same s, chosen so
- * that the largest integer of the line has 23 bits. Each integer is written as three int8 digits to
- * the base 256, from -128 to 127. A product of digits takes half the time of a product of words,
- * and its sums are exact, but small elements of a line lose their low bits. multiply_words.c
- * decides when the error is small enough.
+ * Digits: another way to write an f32. Each element x of a line becomes the integer nearest to x *
+ * 2^s. All elements of a line have the same s, chosen so that the largest integer of the line has
+ * 23 bits. Each integer is written as three int8 digits to the base 256, from -128 to 127. A
+ * product of digits takes half the time of a product of words, and its sums are exact, but small
+ * elements of a line lose their low bits. multiply_words.c decides when the error is small
+ * enough.
  *
  * Packed operands are panels of CPU_WORDS_LINES lines, padded with zeros. A panel is an array
- * [step][word][2] of tiles of 1 KB. Such a step is CPU_WORDS_STEPS steps of k of bf16, or
- * CPU_WORDS_STEPS_I8 steps of int8 or digits. A panel of digits ends with 2^(16-s) of each line in
- * f32, which are CPU_DIGITS_UNSCALE_BYTES. A tier may pack in another layout, as long as a block
- * takes no more than tgl_cpu_words_bytes().
+ * [step][word][2] of tiles of 1 KB: 2 tiles of 16 lines each. The index `step` counts groups of
+ * CPU_WORDS_STEPS steps of k for bf16, or CPU_WORDS_STEPS_I8 for int8 and digits. Behind its tiles,
+ * a panel of digits has the factor 2^(16-s) of each line as f32, in CPU_DIGITS_UNSCALE_BYTES bytes.
+ * A tier may pack in another layout, as long as a block takes no more than
+ * tgl_cpu_words_bytes().
  */
 #ifndef TGL_CPU_WORDS_H
 #define TGL_CPU_WORDS_H
@@ -36,11 +41,11 @@ enum {
     CPU_WORDS_LINES = 32,
     CPU_WORDS_STEPS = 32,
     CPU_WORDS_STEPS_I8 = 64,
-    CPU_WORDS_BYTES = 2 * 1024,
+    CPU_WORDS_BYTES = 2 * 1024, /* two tiles: one word of 32 lines */
     CPU_DIGITS = 3,
     CPU_DIGITS_MOST = 0x7f7f7f, /* the greatest integer that three digits can write */
     CPU_DIGITS_UNSCALE_BYTES = 4 * CPU_WORDS_LINES,
-    CPU_DIGIT_LEVELS = 5
+    CPU_DIGIT_LEVELS = 5 /* length of cpu_exponents.large */
 };
 
 /* The type of the elements, and how each element is represented for the multiply instruction. */
@@ -59,9 +64,10 @@ static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
     return kind == CPU_WORDS_I8 || kind == CPU_DIGITS_F32 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
 }
 
-/* The range of a block's elements, which packing determines. least, most: the biased f32 exponents
- * of the smallest and the largest nonzero magnitude; least > most if all elements are 0. With
- * digits, both are taken over the largest element of each line. Not used for int8. */
+/* The range of a block's elements, which packing determines, to decide whether words or digits
+ * represent the block accurately (run/multiply_words.c). least, most: the biased f32 exponents of
+ * the smallest and the largest nonzero magnitude; least > most if all elements are 0. With digits,
+ * both are taken over the largest element of each line. Not used for int8. */
 typedef struct cpu_exponents {
     int least; /* 0: an element is denormal */
     int most;  /* 255: there is Inf or NaN */
@@ -113,34 +119,37 @@ typedef void cpu_multiply_words_fn(const cpu_words_product *x);
  * cpu_word_kind; NULL if the tier does not multiply this kind. */
 typedef struct cpu_words {
     const char *name;           /* name of the instructions, as the user sees it: "AMX" */
-    bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
+    bool (*is_permitted)(void); /* whether the system lets this process use the instructions; NULL:
+                                   always */
     const struct cpu_words *otherwise; /* the table to use if is_permitted() is false; NULL: f32
                                           FMAs are used */
     int64_t steps[CPU_WORD_KINDS];     /* the usual number of steps of k in a block */
-    double cycles[CPU_WORD_KINDS];     /* cycles of one multiply-add of two elements by words, a
-                                          throughput */
-    double fma_cycles;                 /* cycles of one multiply-add by f32 FMAs, a throughput */
+    double cycles[CPU_WORD_KINDS];     /* cycles per multiply-add of two elements by words, all
+                                          their words together (throughput) */
+    double fma_cycles;                 /* cycles per multiply-add by f32 FMAs (throughput) */
     bool rounds_to_odd;                /* f32 sums are rounded to odd (BFMMLA); else to nearest */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
-    cpu_multiply_words_fn *multiply_fewer; /* digits without (middle of A) * (low of B) */
+    cpu_multiply_words_fn *multiply_fewer; /* multiplies digits without the products (middle digit
+                                              of A) * (low digit of B) */
 
-    /* multiply_unpacked: as multiply(), but reads A from x->a. A must be contiguous along k and
-     * consist of whole panels and whole tile rows. exponents: the range of the elements of such an
-     * A of bf16. NULL: A is always packed. */
+    /* multiply_unpacked: as multiply(), but reads A in place, from x->a. A must be contiguous along
+     * k and consist of whole panels and whole tile rows. NULL: A is always packed. exponents:
+     * returns the range of the elements of such an A if its type is bf16. */
     cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
-    /* Dot products for GEMV with a short type, in place of cpu_kernels.short_dot; NULL: that one is
-     * used. Called without begin(), end() and is_permitted(). */
+    /* Dot products for GEMV with a matrix of a short type, in place of cpu_kernels.short_dot; NULL:
+     * cpu_kernels.short_dot is used. Called without begin(), end() and is_permitted(). */
     cpu_dot_fn *short_dot[CPU_SHORTS];
 
-    /* A thread calls begin() before multiply() and end() after it. NULL: not needed. */
+    /* A thread must call begin() before multiply functions and end() after them. NULL: not
+     * needed. */
     void (*begin)(void);
     void (*end)(void);
 } cpu_words;
 
-/* Upper bound of the bytes of a packed block. */
+/* Upper bound of the bytes of a packed block of `lines` lines and k steps. */
 static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int64_t k)
 {
     static const int64_t element[] = {2, 6, 4, 2, CPU_DIGITS}; /* int8 may be stored as int16 */
@@ -170,16 +179,17 @@ cpu_pack_words_fn tgl_pack_a_i8, tgl_pack_b_i8, tgl_pack_a_u8, tgl_pack_b_i8_wit
 cpu_pack_words_fn tgl_pack_a_digits, tgl_pack_b_digits;
 
 /* Functions of tier_avx512_vnni.c for int8. The operands are packed by tgl_pack_a_u8() and
- * tgl_pack_b_i8_with_offsets(). CPU_CYCLES_VNNI: Zen 4 executes up to 64 multiply-adds a cycle, of
- * which loads leave 56. */
+ * tgl_pack_b_i8_with_offsets(). CPU_CYCLES_VNNI: cycles per multiply-add. Zen 4 executes up to 64
+ * multiply-adds a cycle; 56 are assumed, because of the loads. */
 cpu_multiply_words_fn tgl_cpu_multiply_vnni;
 cpu_dot_fn tgl_cpu_dot_vnni;
 enum { CPU_STEPS_VNNI = 1024 };
 #define CPU_CYCLES_VNNI (1 / 56.0)
 
 /* Functions of pack_words_neon.c for aarch64. A and B have the same layout: panels of
- * CPU_NEON_LINES lines, cut along k into chunks of CPU_NEON_CHUNK bytes of each line. A chunk is
- * stored by groups of 4 or 8 bytes: group 0 of all lines, group 1 of all lines, and so on. */
+ * CPU_NEON_LINES lines, cut along k into chunks, which contain CPU_NEON_CHUNK bytes of each line. A
+ * chunk is stored in groups of 4 or 8 bytes, as the names say: group 0 of all lines, group 1 of all
+ * lines, and so on. */
 enum { CPU_NEON_LINES = 8, CPU_NEON_CHUNK = 16 };
 cpu_pack_words_fn tgl_pack_bf16_by_8, tgl_pack_i8_by_4, tgl_pack_i8_by_8;
 

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of an instruction-set tier for one element type (cpu_kernels), and its conversions.
- * The paths of cpu/run use only these tables, so that they are compiled once for all types.
- * Pointers are void, and strides are in elements.
+ * The kernels of a tier (an instruction set, device/tiers.h) for one element type: cpu_kernels; and
+ * its conversions between types: cpu_conversions. The functions of cpu/run call kernels only
+ * through these tables, so that they are compiled once for all types. Pointers are void, and
+ * strides are in elements.
+ *
+ * Terms: step p of k is column p of op(A) and row p of op(B). A register tile is a part of C whose
+ * sums are in registers, some rows times some vectors. A panel is a strip of op(A) as high as a
+ * tile, or of op(B) as wide as a tile. A short type is a type shorter than f32.
  */
 #ifndef TGL_CPU_KERNELS_H
 #define TGL_CPU_KERNELS_H
@@ -61,8 +66,10 @@ typedef struct cpu_beside {
     /* Memory to prefetch: ahead_rows rows as wide as the tile, ahead_step bytes apart. */
     const char *ahead;
     int64_t ahead_step, ahead_rows;
-    bool fetch_c;                    /* also prefetch C if k is short */
-    const tgl_complex_part *complex; /* conjugates, alpha and beta of complex types; else unused */
+    bool fetch_c;                    /* if k is short, prefetch all rows of C before the first
+                                        step */
+    const tgl_complex_part *complex; /* for complex types: conjugation, imaginary parts of alpha and
+                                        beta; else unused */
 } cpu_beside;
 
 /* Computes one register tile: c := alpha*a*b + beta*c with b(p, j) = b[p*ldb + j], k > 0. c is not
@@ -80,10 +87,10 @@ typedef enum cpu_tail {
     CPU_TAIL_HALF = 2,    /* at most half of its lanes */
 } cpu_tail;
 
-/* Multiplies all rows of op(A) of a small product by one panel of op(B), b(p, j) = b[p*ldb + j].
- * Result: alpha*A*b + beta*C; but for real types with beta = 0 it is A*b, and the caller multiplies
- * by alpha. c: the panel's first column of C. columns: valid columns of the panel's last
- * vector. */
+/* Multiplies all rows of op(A) of a small product by one panel of op(B), b(p, j) = b[p*ldb + j],
+ * and stores alpha*op(A)*b + beta*C. Exception: real types with beta = 0 ignore alpha; the caller
+ * multiplies by it afterwards. c: the panel's first column of C. columns: valid columns of the
+ * panel's last vector. */
 typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
                           int columns);
 
@@ -99,14 +106,15 @@ typedef struct cpu_kernels {
     int vector;     /* elements of a vector register */
     int mr, nv;     /* the largest register tile: mr rows times nv vectors */
     int small_nv;   /* the most vectors of a panel of a small product */
-    int kc;         /* steps of k between two loads and stores of a tile of C */
+    int kc;         /* block size along k: a tile of C is loaded and stored once for each kc
+                       steps */
 
     /* Indices: [cpu_layout][1 if the last vector is partial][vectors - 1][rows - 1]. */
     cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
     /* Tiles of mr rows that also prefetch or copy b. Indices: [cpu_use][cpu_layout][1 if the last
      * vector is partial][vectors - 1]. */
     cpu_tile_fn *tallest_tile[3][2][2][CPU_MAX_NV];
-    /* [cpu_tail][vectors - 1] */
+    /* Indices: [cpu_tail][vectors - 1]. */
     cpu_small_fn *small[3][CPU_MAX_SMALL_NV];
     cpu_pack_fn *interleave, *copy;
 
@@ -115,8 +123,8 @@ typedef struct cpu_kernels {
 
     /* Adds partial sums, for j < n and q < count, in the order of q:
      *    c[j*c_stride] := alpha * sum over q of parts[q*part_stride + j] + beta*c[j*c_stride]
-     * complex: of complex types, whose sums are conjugated first if complex->conj_a; else unused.
-     */
+     * complex: used only by complex types; conj_a: the sums are conjugated before they are
+     * multiplied by alpha. */
     void (*reduce)(void *c, int64_t c_stride, int64_t n, const void *parts, int64_t part_stride,
                    int64_t count, double alpha, double beta, const tgl_complex_part *complex);
 
@@ -127,31 +135,31 @@ typedef struct cpu_kernels {
 
     cpu_dot_fn *dot;
 
-    /* Conjugates a vector: x[2p] := from[2p*step], x[2p + 1] := -from[2p*step + 1] for p < k. NULL
-     * for real types. */
+    /* Copies a vector and conjugates it: x[2p] := from[2p*step], x[2p + 1] := -from[2p*step + 1]
+     * for p < k. NULL for real types. */
     void (*conjugate)(void *x, const void *from, int64_t step, int64_t k);
 
     /* y[j] := sum over p of x[p] * M[p*ld + j], j < n, p < k. */
     void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
 
     /* Only in the table of f32: `dot` and `combine` for M of a short type, indexed by cpu_short;
-     * NULL for 8-bit floating-point types. x and y are f32, with one exception: short_dot of int8
-     * writes int32 to y. It takes k <= CPU_VECTOR_STEPS. The f32 sums of short_combine of int8 are
+     * NULL for 8-bit floating-point types. x and y are f32. Exception: short_dot of int8 writes
+     * int32 to y, and requires k <= CPU_VECTOR_STEPS. The f32 sums of short_combine of int8 are
      * exact for k <= 1024. */
     cpu_dot_fn *short_dot[CPU_SHORTS];
     void (*short_combine[CPU_SHORTS])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,
                                       const void *x);
 
     /* Measures the FMA rate: executes independent multiply-adds in registers and returns the number
-     * of floating-point operations. *sink receives the sum of the results, so that the compiler
-     * keeps the loop. NULL for complex types. */
+     * of floating-point operations. *sink is read, and receives the sum of the results, so that the
+     * compiler cannot remove the loop. NULL for complex types. */
     double (*fma_loop)(int64_t rounds, double *sink);
 } cpu_kernels;
 
 /* Conversions of n elements between f32 and a shorter type, and sums of int32 modulo 2^32. */
 typedef struct cpu_conversions {
-    /* Indexed by cpu_short. narrow rounds to nearest, ties to even. 8-bit types saturate, and NaN
-     * becomes 0 in int8. */
+    /* Indexed by cpu_short. widen converts to f32, narrow from f32. narrow rounds to nearest, ties
+     * to even. 8-bit types saturate, and NaN becomes 0 in int8. */
     void (*widen[CPU_SHORTS])(float *to, const void *from, int64_t n);
     void (*narrow[CPU_SHORTS])(void *to, const float *from, int64_t n);
 

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Packs operands of f32 as three digits of int8 (cpu_words.h) by AVX-512, in the tiles that AMX
- * multiplies. Row i of a tile of A is 64 steps of row i of op(A). Row q of a tile of B has four
- * steps of each of 16 columns of op(B): 4 elements of column 0, 4 of column 1, and so on. The four
- * steps are q, q + 16, q + 32 and q + 48, in A as in B. So the bytes of four vectors are combined
- * without moving them to other lanes.
+ * multiplies. A line is a row of op(A) or a column of op(B). Row i of a tile of A is 64 steps of
+ * row i of op(A). Row q of a tile of B has four steps of each of 16 columns of op(B): 4 elements of
+ * column 0, 4 of column 1, and so on. The four steps are q, q + 16, q + 32 and q + 48, in the rows
+ * of A as in B. With this order, byte j of each lane comes from the same lane of vector j, so that
+ * no byte moves to another lane.
  *
  * Compiled with -mavx512f, -mavx512bw and -mavx512vnni; called only where detect.c found them.
  */
 #include "cpu/kernels/word_tiles.h"
 
+/* STEPS: steps of k in a tile. ROW_OF_TILES: bytes of a panel for STEPS steps of k. */
 enum { STEPS = CPU_WORDS_STEPS_I8, ROW_OF_TILES = CPU_DIGITS * CPU_WORDS_BYTES };
 
 /* ---- Digits ---------------------------------------------------------------------------------- */
 
-/* Adding 0x80 to each byte makes every digit, -128 to 127, an unsigned byte without borrows. */
+/* Added to an integer, 0x80 in each byte makes each byte a digit plus 128, from 0 to 255. Without
+ * it, a negative digit would borrow from the next byte. */
 enum { DIGIT_OFFSETS = 0x808080 };
 
 /* For each of 16 lines: the biased exponent of its largest magnitude; scale = 2^s, which makes its
@@ -31,8 +34,8 @@ static inline line_scales scales_of(__m512i most)
     /* The largest magnitude of a line becomes an integer between 2^TOP (or slightly less) and
      * CPU_DIGITS_MOST < 2^(TOP + 1). */
     enum { TOP = 22 };
-    /* Adding `carry` to the bits of an f32 raises its exponent by 1 exactly if its integer would
-     * exceed CPU_DIGITS_MOST. */
+    /* Adding `carry` to the bits of an f32 raises its exponent by 1 if, and only if, the f32 would
+     * otherwise become an integer above CPU_DIGITS_MOST. */
     const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MOST) - 1);
     const __m512i exponent =
         _mm512_mask_srli_epi32(_mm512_set1_epi32(BIAS), _mm512_test_epi32_mask(most, most),
@@ -76,10 +79,10 @@ static inline __attribute__((always_inline)) void split_into_digits(const __m512
         digits[w] = _mm512_xor_si512(digits[w], sign);
 }
 
-/* ---- Statistics for digit_error() in multiply_words.c ---------------------------------------- */
+/* ---- Statistics for tgl_cpu_digit_error() (multiply_words.c) --------------------------------- */
 
-/* For each of 16 lines: the sum of |highest digit|, and large[t] = number of elements with |highest
- * digit| >= 2 * 2^t. */
+/* For each of 16 lanes: the sum of |highest digit|, and large[t] = number of elements with |highest
+ * digit| >= 2 * 2^t. Either each lane has its own line, or all lanes have parts of one line. */
 typedef struct line_statistics {
     __m512i sum, large[CPU_DIGIT_LEVELS];
 } line_statistics;
@@ -91,7 +94,7 @@ static inline void clear_statistics(line_statistics *x)
         x->large[t] = _mm512_setzero_si512();
 }
 
-/* Adds 64 highest digits to the statistics. The four bytes of lane l belong to line l. */
+/* Adds 64 highest digits to the statistics: the four bytes of lane l to lane l. */
 static inline __attribute__((always_inline)) void count_digits(line_statistics *x, __m512i digits)
 {
     const __m512i ones = _mm512_set1_epi8(1), magnitudes = _mm512_abs_epi8(digits);
@@ -104,8 +107,8 @@ static inline __attribute__((always_inline)) void count_digits(line_statistics *
     }
 }
 
-/* Updates a block's minima and maxima with the statistics of 16 lines. Lines of zeros are
- * skipped. */
+/* Updates the minima and maxima of a block with the statistics of 16 lines, one in each lane. most:
+ * the bits of each line's largest magnitude; lines of zeros are skipped. */
 static void merge_statistics(cpu_exponents *to, const line_statistics *x, __m512i most,
                              const line_scales *scales)
 {
@@ -142,7 +145,8 @@ static inline __attribute__((always_inline)) void pack_vectors(char *to, int til
         store_row(to, w, tile, row, digits[w]);
 }
 
-/* Loads 64 elements of a line. k: the elements that are left; the others become 0. */
+/* Loads 64 elements of a line. k: number of elements from `from` to the end of the line; lanes
+ * beyond it become 0. */
 static inline __attribute__((always_inline)) void load_line(const float *from, int64_t k,
                                                             __m512 x[4])
 {
@@ -193,17 +197,16 @@ static void pack_digit_lines(char *to, int tile, const cpu_words_source *s, int6
     merge_statistics(seen, &statistics, all, &scales);
 }
 
-/* Loads step p of 16 lines, which are contiguous in each step. Lines and steps outside the block
- * give 0. */
+/* Loads step p of 16 lines: 16 contiguous elements. Lines and steps outside the block give 0. */
 static inline __m512 load_step(const cpu_words_source *s, int64_t first, __mmask16 lines, int64_t p)
 {
     return p < s->k ? _mm512_maskz_loadu_ps(lines, (const float *)s->from + p * s->ld + first)
                     : _mm512_setzero_ps();
 }
 
-/* Packs a panel whose lines are contiguous in each step of k. A row of a tile then holds steps, not
- * a line. Both tiles of the panel are packed in one pass, because in a large matrix each step is in
- * another page. */
+/* Packs a panel; the elements of each step of k are contiguous. A row of a tile then holds some
+ * steps of 16 lines, not one line. Both tiles of the panel are packed in one pass, because in a
+ * large matrix each step is in another page. */
 static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
                              float unscale[LINES], cpu_exponents *seen)
 {
@@ -236,9 +239,9 @@ static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
     }
 }
 
-/* Packs a block. by_lines: a row of a tile is a line (op(A)); else it holds steps (op(B)). Stops at
- * the first panel whose exponents are out of range for digits; the caller then does not use the
- * block. */
+/* Packs a block. by_lines: a row of a tile is a line (op(A)); else it holds steps of k (op(B)).
+ * Stops at the first panel whose exponents are out of range for digits; the caller then does not
+ * use the block. */
 static cpu_exponents pack_digits(char *to, const cpu_words_source *s, bool by_lines)
 {
     const int64_t rows = (s->k + STEPS - 1) / STEPS, bytes = rows * ROW_OF_TILES;

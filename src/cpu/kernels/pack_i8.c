@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs operands of int8 by AVX-512, in the tiles that AMX and AVX512-VNNI multiply (cpu_words.h):
- * row i of a tile of A is 64 steps of row i of op(A); row q of a tile of B has steps 4q to 4q + 3
- * of 16 columns of op(B), side by side for each column. Compiled with -mavx512f, -mavx512bw
- * and -mavx512vl; called only where detect.c found them.
+ * Packs operands of int8 by AVX-512, in the tiles that AMX and AVX512-VNNI multiply (cpu_words.h).
+ * A line is a row of op(A) or a column of op(B). Row i of a tile of A is 64 steps of row i of
+ * op(A). Row q of a tile of B has steps 4q to 4q + 3 of 16 columns of op(B), side by side for each
+ * column. Compiled with -mavx512f, -mavx512bw and -mavx512vl; called only where detect.c found
+ * them.
  */
 #include "cpu/kernels/word_tiles.h"
 
 enum { STEPS = CPU_WORDS_STEPS_I8 };
 
-/* Two panels are packed in one pass: if the lines of a step are contiguous, 64 of them fill a cache
- * line, and a panel has only 32. */
+/* Panels of 32 lines are packed in pairs: if the elements of a step are contiguous, those of 64
+ * lines fill a cache line of 64 bytes. */
 enum { LINES_OF_TWO = 2 * LINES };
 
 /* Packs a panel that is contiguous along k, one line after the other: row i of each tile is STEPS
@@ -43,8 +44,9 @@ static inline void transpose_parts(__m512i x[4])
     x[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
 }
 
-/* Packs STEPS steps of two panels whose lines are contiguous in each step. Row q of a tile gets 16
- * groups of 4 bytes: group i is steps 4q to 4q + 3 of line i. */
+/* Packs STEPS steps of two panels; the elements of one step are contiguous. to[1]: NULL if there is
+ * no second panel. Row q of a tile gets 16 groups of 4 bytes: group i is steps 4q to 4q + 3 of line
+ * i. */
 static inline void gather_steps_i8(char *to[2], const char *from, int64_t ld, int64_t lines,
                                    int64_t k, __m512i flip)
 {
@@ -78,7 +80,7 @@ static int64_t panel_bytes(const cpu_words_source *s)
 }
 
 /* Packs two panels, from line `line` on, or one if to[1] is NULL. by_lines: a row of a tile is a
- * line (op(A)); else it holds steps (op(B)). */
+ * line (op(A)); else it holds steps of k (op(B)). */
 static void pack_panels(char *const to[2], const cpu_words_source *s, int64_t line, bool by_lines,
                         __m512i flip)
 {
@@ -96,7 +98,8 @@ static void pack_panels(char *const to[2], const cpu_words_source *s, int64_t li
     }
 }
 
-/* Stores -128 * (sum of column j) for each column j of a panel. */
+/* Stores -128 * (sum of column j) as int32 for each column j of a packed panel of B, directly
+ * behind the panel: `to` is the panel's end. */
 static inline void store_offsets(char *to, const char *panel)
 {
     const __m512i ones = _mm512_set1_epi8(1), factor = _mm512_set1_epi16(-128);

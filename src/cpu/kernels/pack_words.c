@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs operands as bf16 words by AVX-512, in the tiles that AMX multiplies (cpu_words.h): row i of
- * a tile of A is 32 steps of row i of op(A); row q of a tile of B has steps 2q and 2q + 1 of 16
- * columns of op(B), side by side for each column. Compiled with -mavx512f, -mavx512bw and
- * -mavx512vl; called only where detect.c found them.
+ * Packs operands as bf16 words by AVX-512, in the tiles that AMX multiplies (cpu_words.h). A line
+ * is a row of op(A) or a column of op(B). Row i of a tile of A is 32 steps of row i of op(A). Row q
+ * of a tile of B has steps 2q and 2q + 1 of 16 columns of op(B), side by side for each column.
+ * Compiled with -mavx512f, -mavx512bw and -mavx512vl; called only where detect.c found them.
  */
 #include "cpu/kernels/word_tiles.h"
 
@@ -11,9 +11,9 @@ enum { STEPS = CPU_WORDS_STEPS };
 
 /* ---- Exponents ------------------------------------------------------------------------------- */
 
-/* The range of the elements seen so far, lane by lane. most: the largest magnitude. least: the
- * minimum of (magnitude - 1), unsigned, so that a zero wraps around to the largest number and is
- * ignored. */
+/* The range of the magnitudes of the elements seen so far, separately for each lane. most: the
+ * largest magnitude. least: the minimum of (magnitude - 1), unsigned, so that a zero wraps around
+ * to the largest number and is ignored. */
 typedef struct magnitudes {
     __m512i least, most;
 } magnitudes;
@@ -92,8 +92,8 @@ static inline __attribute__((always_inline)) __m512i load_16(const void *from, _
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
-/* Packs 32 lines of STEPS steps that are contiguous along k: line i becomes row i % 16 of tile i /
- * 16. */
+/* Packs STEPS steps of up to 32 lines that are contiguous along k: line i becomes row i % 16 of
+ * tile i / 16. */
 static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld, int64_t lines,
                                      int64_t k, magnitudes *seen)
 {
@@ -156,8 +156,8 @@ static inline __attribute__((always_inline)) void gather_lines_split(char *to, c
     }
 }
 
-/* Packs STEPS steps of 32 lines that are contiguous in each step. Row q of a tile gets 16 pairs:
- * pair i is steps 2q and 2q + 1 of line i. */
+/* Packs STEPS steps of up to 32 lines; the elements of one step are contiguous. Row q of a tile
+ * gets 16 pairs: pair i is steps 2q and 2q + 1 of line i. */
 static inline void gather_steps_bf16(char *to, const uint16_t *from, int64_t ld, int64_t lines,
                                      int64_t k, magnitudes *seen)
 {
@@ -178,6 +178,7 @@ static inline void gather_steps_bf16(char *to, const uint16_t *from, int64_t ld,
     }
 }
 
+/* As gather_steps_bf16(), for f32 and f16 elements, which are split into 3 or 2 words. */
 static inline __attribute__((always_inline)) void gather_steps_split(char *to, const char *from,
                                                                      int64_t ld, int64_t lines,
                                                                      int64_t k, const int words,
@@ -205,6 +206,8 @@ static inline __attribute__((always_inline)) void gather_steps_split(char *to, c
     }
 }
 
+/* Packs a block, one tile after the other. words: number of words of an element. by_lines: a row of
+ * a tile is a line (op(A)); else it holds steps of k (op(B)). */
 static inline __attribute__((always_inline)) magnitudes
 pack_words(char *to, const cpu_words_source *s, const int words, bool by_lines)
 {
@@ -229,6 +232,7 @@ pack_words(char *to, const cpu_words_source *s, const int words, bool by_lines)
     return seen;
 }
 
+/* As pack_words() for bf16, but one line after the other. */
 static magnitudes pack_whole_lines(char *to, const cpu_words_source *s, bool by_lines)
 {
     magnitudes seen = nothing_seen();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs operands of bf16 and int8 for the tiers neon_dot and neon_mm (cpu_words.h). A panel has
- * CPU_NEON_LINES lines, padded with zeros. It is a sequence of chunks: CPU_NEON_CHUNK bytes of each
- * line, cut into groups of 4 or 8 bytes. A chunk holds the first group of all lines, then the
- * second group of all lines, and so on. A and B are packed alike.
+ * Packs operands of bf16 and int8 for the tiers neon_dot and neon_mm (cpu_words.h). A line is a row
+ * of op(A) or a column of op(B); a panel has CPU_NEON_LINES lines, padded with zeros. A panel is a
+ * sequence of chunks: CPU_NEON_CHUNK bytes of each line, cut into groups of 4 or 8 bytes. A chunk
+ * holds the first group of all lines, then the second group of all lines, and so on. A and B are
+ * packed alike.
  *
  * SDOT multiplies groups of 4 bytes of int8. SMMLA and BFMMLA take two lines in a vector, with 8
  * bytes each, which is 8 int8 or 4 bf16.
@@ -19,9 +20,9 @@ enum { LINES = CPU_NEON_LINES, CHUNK = CPU_NEON_CHUNK, UNITS = CHUNK / 2 };
 
 /* ---- Exponents of bf16 ----------------------------------------------------------------------- */
 
-/* The range of the elements seen so far, lane by lane. most: the largest magnitude. least: the
- * minimum of (magnitude - 1), unsigned, so that a zero wraps around to the largest number and is
- * ignored. */
+/* The range of the magnitudes of the elements seen so far, separately for each lane. most: the
+ * largest magnitude. least: the minimum of (magnitude - 1), unsigned, so that a zero wraps around
+ * to the largest number and is ignored. */
 typedef struct magnitudes {
     uint16x8_t least, most;
 } magnitudes;
@@ -69,8 +70,8 @@ static inline void store_lines(uint8_t *to, const uint8x16_t lines[LINES], const
     }
 }
 
-/* Stores a chunk as store_lines() does, from another order: units[i] has bytes 2i and 2i + 1 of
- * each of the 8 lines. */
+/* Stores a chunk as store_lines() does, but from vectors in another order: units[i] has bytes 2i
+ * and 2i + 1 of each of the 8 lines. */
 static inline void store_units(uint8_t *to, const uint16x8_t units[UNITS], const int group)
 {
     uint16_t *at = (void *)to;
@@ -99,7 +100,7 @@ static inline void pack_chunk_of_lines(uint8_t *to, const uint8_t *from, int64_t
     store_lines(to, x, group);
 }
 
-/* Packs a chunk of a block whose lines are contiguous in each step of k. ld, lines: in bytes.
+/* Packs a chunk of a block; the elements of each step of k are contiguous. ld, lines: in bytes.
  * element: bytes of an element. */
 static inline void pack_chunk_of_steps(uint8_t *to, const uint8_t *from, int64_t ld, int64_t lines,
                                        int64_t k, const int element, const int group,

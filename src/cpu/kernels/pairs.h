@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Vectors of complex elements, as lanes (re, im, re, im ...). The lanes are compile-time constants,
- * for which the compiler chooses shuffle instructions.
+ * Vectors of complex elements, as lanes (re, im, re, im ...). The indices of the lanes are
+ * compile-time constants, for which the compiler chooses shuffle instructions.
  */
 #ifndef TGL_CPU_PAIRS_H
 #define TGL_CPU_PAIRS_H
@@ -9,8 +9,8 @@
 #define CPU_PASTE_TOKENS(x, y) x##y
 #define CPU_PASTE(x, y)        CPU_PASTE_TOKENS(x, y)
 
-/* z with the real and imaginary part of each complex element exchanged. n: the lanes of z, as
- * digits or as a macro that expands to digits. */
+/* z with the real and imaginary part of each complex element exchanged. n: the number of lanes of
+ * z: a literal number or a macro that expands to one, because it is pasted into a name. */
 #define CPU_EXCHANGED(n, z) CPU_PASTE(CPU_EXCHANGED_, n)(z)
 #define CPU_EXCHANGED_2(z)  __builtin_shufflevector(z, z, 1, 0)
 #define CPU_EXCHANGED_4(z)  __builtin_shufflevector(z, z, 1, 0, 3, 2)
@@ -26,7 +26,7 @@
 #define CPU_PAIRS_16(x, y)                                                                         \
     __builtin_shufflevector(x, y, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31)
 
-/* n / 2 as digits, which can be pasted into a name. */
+/* n / 2 as a literal number, which can be pasted into a name. */
 #define CPU_HALF(n)    CPU_PASTE(CPU_HALF_OF_, n)
 #define CPU_HALF_OF_4  2
 #define CPU_HALF_OF_8  4

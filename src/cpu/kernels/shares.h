@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How work is divided: into even parts, and item by item among threads.
+ * How work is divided: into parts of nearly equal size, and item by item among threads.
  */
 #ifndef TGL_CPU_SHARES_H
 #define TGL_CPU_SHARES_H
@@ -47,9 +47,9 @@ static inline cpu_range cpu_part(cpu_range all, int64_t unit, int64_t parts, int
     return (cpu_range){all.begin + tgl_min64(begin, total), all.begin + tgl_min64(end, total)};
 }
 
-/* Returns the next item for a thread that has finished an item. Thread t begins with item t. Items
- * are handed out one by one, so that a delayed or slower thread computes fewer of them. taken: a
- * counter that the team shares, 0 at first. */
+/* Returns the index of the next item for a thread that has finished an item. The first item of
+ * thread t is item t. Items are handed out one by one, so that a delayed or slower thread computes
+ * fewer of them. taken: a counter that the team shares, 0 at first. */
 static inline int64_t cpu_next_item(_Atomic int64_t *taken, int team)
 {
     return team + atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);

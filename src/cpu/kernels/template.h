@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of a tier for one element type. A tier's file defines the macros below and includes
- * this file once for each type. That makes a table of type cpu_kernels (kernels.h), out of these
- * parts:
+ * The kernels of a tier (an instruction set, device/tiers.h) for one element type. A tier's file
+ * defines the macros below and includes this file once for each type. That makes a table of type
+ * cpu_kernels (kernels.h), out of these parts:
  *
  *   template_tile.h     one register tile
  *   template_sizes.h    the functions of all sizes of tiles
  *   template_small.h    small products
  *   template_pack.h     packing
- *   template_lines.h    scaling, adding and finishing lines of C
+ *   template_lines.h    scaling, adding and finishing rows of C
  *   template_vector.h   matrix times vector (GEMV)
  *   template_short.h    GEMV for a matrix of a short type (f16, bf16, int8)
  *   template_peak.h     the rate of multiply-adds
@@ -29,7 +29,7 @@
  * Macros of one type, which are undefined at the end:
  *   T                   element type, float or double
  *   V, VLEN             vector type and its elements
- *   KC                  steps of k between two visits to a tile of C, found by measurement
+ *   KC                  cpu_kernels.kc, the block size along k, found by measurement
  *   NAME(x)             x with the tier's and type's suffix
  *   COMPLEX_NAME(x)     the same for complex elements
  *   PACK_PAIRS(x)       optional: x with the suffix of the type that packs pairs of T: for float,
@@ -55,7 +55,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
-#define PARTS  1 /* numbers of an element */
+#define PARTS  1 /* real numbers in an element; template_complex.h defines it as 2 */
 
 INLINE int64_t NAME(least)(int64_t x, int64_t y)
 {

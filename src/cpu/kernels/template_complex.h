@@ -90,7 +90,7 @@ INLINE void NAME(finish_tile)(const int mr, const int nv, const bool masked, MAS
     if (beta == 0 && beta_imag == 0) return;
     UNROLL
     for (int i = 0; i < mr; i++, c += ldc) {
-        __asm__("" : "+r"(c)); /* as in store_tile() */
+        __asm__("" : "+r"(c)); /* hides the address, as in store_tile() */
         UNROLL
         for (int j = 0; j < nv; j++) {
             const T *at = c + j * VLEN;
@@ -135,7 +135,8 @@ INLINE void NAME(finish_half)(const int mr, MASK mask, const T *c, int64_t ldc, 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
 #ifdef PACK_PAIRS
-static cpu_pack_fn PACK_PAIRS(interleave), PACK_PAIRS(copy); /* f64 packs pairs of f32 */
+static cpu_pack_fn PACK_PAIRS(interleave), PACK_PAIRS(copy); /* defined by the tier for f64: an f64
+                                                                has the size of two f32 */
 #else
 #define PACK_PAIRS(x) NAME(x)
 
@@ -173,7 +174,7 @@ static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t 
 }
 #endif
 
-/* ---- Lines of C ------------------------------------------------------------------------------ */
+/* ---- Rows of C ------------------------------------------------------------------------------- */
 
 /* z := (re + i*im) * z. If im is 0, each part is only multiplied by re. */
 INLINE void NAME(multiply_by)(T z[2], T re, T im)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conversions of lines between f32 and the short types, and operations on sums of int32: f16 (IEEE
- * half: 5 exponent bits, 10 fraction bits), bf16 (the upper half of an f32), e4m3 (4 exponent bits,
- * 3 fraction bits, no Inf), e5m2 (the upper half of an f16), int8. A tier's file includes this
- * header once, so that the compiler vectorises the loops for the tier. Conversions have no branches
- * and do not depend on the processor's modes for denormal numbers. Macros, which are undefined at
- * the end:
+ * Conversions of arrays between f32 and the types shorter than f32, and operations on sums of
+ * int32. The short types: f16 (IEEE half: 5 exponent bits, 10 fraction bits), bf16 (the upper half
+ * of an f32), e4m3 (4 exponent bits, 3 fraction bits, no Inf), e5m2 (the upper half of an f16),
+ * int8. A tier's file includes this header once, so that the compiler vectorises the loops for the
+ * tier. Conversions have no branches and do not depend on the processor's modes for denormal
+ * numbers. Macros, which are undefined at the end:
  *
  *   CONVERT_NAME(x)         x with the tier's suffix
  *   F16_LANES, WIDEN_F16(to, from), NARROW_F16(to, from)
@@ -122,7 +122,8 @@ static inline float CONVERT_NAME(e4m3_to_f32)(uint8_t byte)
  *    most     the bits of the largest f8 value as f32
  *    dropped  the fraction bits that are dropped
  *    bias     the difference of the exponent biases of f32 and f8
- *    least    2^23 times the smallest denormal f8: value + least is rounded to a multiple of it */
+ *    least    2^23 times the smallest denormal f8: value + least is rounded to a multiple of that
+ *             denormal */
 static inline uint8_t CONVERT_NAME(f32_to_f8)(float value, uint32_t most, int dropped,
                                               uint32_t bias, float least)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Part of template.h: operations on lines of C: scaling, adding up partial sums, and the epilogue.
- * The compiler vectorises these loops.
+ * Part of template.h: operations on rows of C: scaling, adding up partial sums, and the epilogue.
+ * The functions are described at the members of cpu_kernels (kernels.h). The compiler vectorises
+ * these loops.
  */
 
 static void NAME(scale)(void *to, int64_t n, double beta, double beta_imag)

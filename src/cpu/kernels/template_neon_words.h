@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Multiplies operands that pack_words_neon.c has packed, in register tiles of 8 x 8. The file that
- * includes this defines these macros, which are undefined at the end:
+ * Multiplies operands that pack_words_neon.c has packed, in register tiles of 8 x 8. A group is 4
+ * or 8 bytes along k of each of 8 lines (rows of op(A) or columns of op(B)). The file that includes
+ * this defines these macros, which are undefined at the end:
  *
  *     NAME(x)                  makes the names of functions unique
  *     T, V                     types: a sum, and a vector of 4 sums
@@ -31,8 +32,8 @@ static inline void NAME(store_row)(T *c, V left, V right, int64_t columns, bool 
     if (!whole) memcpy(c, row, (size_t)columns * sizeof *c);
 }
 
-/* Multiplies a panel of A by a panel of B. rows, columns: the part of C behind `c`, of which the
- * tile covers at most 8 x 8. */
+/* Multiplies a panel of A by a panel of B. groups: number of groups along k. rows, columns: what
+ * remains of C from *c on; the tile covers at most 8 x 8 of these elements. */
 static void NAME(tile)(int64_t groups, const int8_t *a, const int8_t *b, T *c, int64_t ldc,
                        int64_t rows, int64_t columns, bool add)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Part of template.h: packing a panel of A or B (cpu_pack_fn).
+ * Part of template.h: packing a panel of A or B (cpu_pack_fn in kernels.h). A step is one step of
+ * k: `width` elements of the packed panel.
  */
 
 /* Stores the first min(lanes, VLEN) lanes; nothing if lanes <= 0. */
@@ -17,7 +18,7 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
 {
     T *dst = to;
     const T *src = from;
-    if (width <= VLEN) { /* rows of A: a step is one vector */
+    if (width <= VLEN) { /* usual for A: a step fits in one vector */
         const MASK in = MASK_OF((int)count), out = MASK_OF((int)width);
         int64_t p = 0;
         /* Stores whole vectors although only `width` lanes are valid: the next step overwrites the
@@ -28,7 +29,7 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
             STORE_MASKED(dst + p * width, out, LOAD_MASKED(src + p * ld, in));
         return;
     }
-    if (width < 2 * VLEN && width == count) { /* a step is two vectors that overlap */
+    if (width < 2 * VLEN && width == count) { /* a step is copied as two vectors that overlap */
         const int64_t second = width - VLEN;
         for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
             const V low = LOAD(src), high = LOAD(src + second);

@@ -40,8 +40,8 @@ static void NAME(dot_of_i8)(void *to, const void *from, int64_t ld, int64_t rows
     int16_t integers[CPU_VECTOR_STEPS];
     for (int64_t p = 0; p < k; p++)
         integers[p] = (int16_t)x[p];
-    for (int64_t i = 0; i < rows; i += 4) { /* i + q is limited to the last row, which is read
-                                               again */
+    for (int64_t i = 0; i < rows; i += 4) { /* rows beyond the last one are replaced by the last
+                                               row; their sums are dropped */
         const int8_t *four[4];
         for (int q = 0; q < 4; q++)
             four[q] = M + NAME(least)(i + q, rows - 1) * ld;

@@ -25,7 +25,8 @@ typedef struct NAME(small_operands) {
     int64_t k, ldc;
     T *c;
     MASK mask;
-    bool has_beta; /* beta != 0. A member, so that the branch need not wait for the sums */
+    bool has_beta; /* beta != 0. It is computed in advance, so that the branch need not wait for the
+                      sums */
     /* Pointers, because the values would occupy registers that the sums of the largest tile
      * need. */
     const double *alpha, *beta;
@@ -104,7 +105,7 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
         const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
         UNROLL
         for (int i = 0; i < mr; i++, c += x->ldc) {
-            __asm__("" : "+r"(c)); /* as in store_tile() */
+            __asm__("" : "+r"(c)); /* hides the address, as in store_tile() */
             UNROLL
             for (int j = 0; j < whole; j++) {
                 const T *at = c + j * VLEN;
@@ -174,7 +175,7 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         default:
             __builtin_unreachable(); /* 1 <= rows <= most */
         }
-        __asm__ volatile("" : "+r"(rows)); /* as for a_row */
+        __asm__ volatile("" : "+r"(rows)); /* hidden as a_row in small_tile() */
         x.a += rows * x.a_row;
         x.c += rows * x.ldc;
     }

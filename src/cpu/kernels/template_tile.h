@@ -9,7 +9,7 @@
  *   3. An iteration of the loop over k has STEPS steps, which share one branch and the additions to
  *      addresses.
  *   4. Remaining columns are handled by masking lanes of the last vector.
- *   5. Prefetches of C and of the operands that follow are spread over the loop.
+ *   5. Prefetches of C and of the operands of the next tiles are spread over the loop.
  *
  * All functions are inlined into those of template_sizes.h, where mr, nv and the members of
  * NAME(kind) are constants.
@@ -42,7 +42,8 @@ typedef struct NAME(kind) {
     cpu_layout layout;
     bool masked; /* the last vector is partial */
     cpu_use use;
-    int group; /* STEPS. A member, because gcc 12 spills addresses if the macro is used directly */
+    int group; /* steps of k in an iteration: STEPS. It is a member, because gcc 12 spills addresses
+                  if the macro is used directly */
 } NAME(kind);
 
 INLINE NAME(kind) NAME(kind_of)(int mr, int nv, cpu_layout layout, bool masked, cpu_use use)
@@ -50,17 +51,17 @@ INLINE NAME(kind) NAME(kind_of)(int mr, int nv, cpu_layout layout, bool masked, 
     return (NAME(kind)){mr, nv, layout, masked, use, STEPS};
 }
 
-/* The read positions of a register tile, and where it copies b to. a1, a3, a5, a7: distances in
- * bytes from `a` to lines 1, 3, 5, 7 of A; b1, b3: distances from `b` to rows 1 and 3. Lines 2, 4
- * and 6 need no register: x86 addressing modes compute 2 * a1, 4 * a1 and 2 * a3. */
+/* The read positions of a register tile, and where it copies b to. A line of A is a row of op(A)
+ * with CPU_A_ROWS, and a step of k with CPU_A_COLS. a1, a3, a5, a7: distances in bytes from `a` to
+ * lines 1, 3, 5, 7 of A; b1, b3: distances from `b` to rows 1 and 3. Lines 2, 4 and 6 need no
+ * register: x86 addressing modes compute 2 * a1, 4 * a1 and 2 * a3. */
 typedef struct NAME(cursor) {
     const char *a, *b;
     T *copied;
     int64_t a1, a3, a5, a7, b1, b3;
 } NAME(cursor);
 
-/* Address of line i of A. A line is a row of op(A) with CPU_A_ROWS, and a step of k with
- * CPU_A_COLS. */
+/* Address of line i of A, as defined at the cursor. */
 INLINE const T *NAME(line_of_a)(const NAME(kind) t, const int i, const NAME(cursor) * at)
 {
     int64_t offset = i * at->a1;
@@ -173,7 +174,8 @@ INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK
     }
 }
 
-/* Multiplies and stores one tile. */
+/* Computes and stores one tile. The parameters are those of cpu_tile_fn (kernels.h); t: the tile's
+ * constants. */
 INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stride, const T *b,
                        int64_t ldb, T *c, int64_t ldc, int tail, T alpha, T beta,
                        const cpu_beside *beside)
@@ -224,7 +226,8 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
             PREFETCH_ROW(nv, beside->ahead + r * beside->ahead_step, 0, 2);
         }
         const int64_t steps = NAME(least)(run, k - p);
-        const int64_t groups = (int64_t)((uint64_t)steps / (unsigned)group); /* a shift */
+        const int64_t groups = (int64_t)((uint64_t)steps / (unsigned)group); /* compiles to a
+                                                                                shift */
         NAME(steps)(t, group, groups, mask, &at, acc);
         p += steps;
     }

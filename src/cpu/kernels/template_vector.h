@@ -6,7 +6,7 @@
  *
  *   E, OF(x)                element type, and x with a suffix for it
  *   WITHOUT_DOT             optional: do not define dot()
- *   FETCH_ROW(p)            optional: prefetches a part of a row that dot() reads next
+ *   FETCH_ROW(p)            optional: prefetches the element at p, which dot() reads later
  *   LOAD_E(p)               VLEN elements as V
  *   LOAD_FIRST_E(p, lanes)  optional: the first `lanes` elements, 1 to VLEN, as V; the other lanes
  *                           are 0, and their elements are not read

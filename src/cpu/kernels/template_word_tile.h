@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products of packed words (cpu_words.h) by VDPBF16PS or VPDPBUSD. These AVX-512 instructions add
- * the products of a group, 4 bytes of short elements, to each of 16 sums. A tier's file defines
- * these macros, which are undefined at the end, and includes this header once:
+ * the products of a group to each of 16 sums; a group is 4 bytes: 2 bf16 or 4 int8 that follow each
+ * other along k. A tier's file defines these macros, which are undefined at the end, and includes
+ * this header once:
  *
  *   WORDS_NAME(x)           x with the instruction's suffix
  *   STEPS, GROUP            elements of k in a row of a tile, and in a group

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of words by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS multiplies a tile of 16 rows
- * by 32 steps of k by a tile of 32 steps by 16 columns, and adds the product to a tile of f32. Row
- * i of the first tile is 32 steps of row i of op(A). Row q of the second tile has steps 2q and 2q +
- * 1 of each of 16 columns of op(B), side by side. TDPBSSD does the same for int8 and int32, with 64
- * steps, four of them side by side.
+ * Products of words and digits (cpu_words.h) by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS
+ * multiplies a tile of 16 rows by 32 steps of k by a tile of 32 steps by 16 columns, and adds the
+ * product to a tile of f32. Row i of the first tile is 32 steps of row i of op(A). Row q of the
+ * second tile has steps 2q and 2q + 1 of each of 16 columns of op(B), side by side. TDPBSSD does
+ * the same for int8 and int32, with 64 steps of k in a row, four of each column side by side.
  *
  * Compiled with -mamx-tile, -mamx-bf16, -mamx-int8 and -mavx512f; called only where detect.c found
  * them and Linux permits the tiles.
@@ -30,14 +30,16 @@
             _tile_dpbf16ps(sum, a, b);                                                             \
     } while (0)
 
-/* Multiply up to two tiles of A by up to two tiles of B. MULTIPLY_A first loads the tiles of A,
- * MULTIPLY_B those of B, MULTIPLY_BOTH all of them. Tile registers: 0 to 3 are the 2 x 2 sums, 4
- * and 5 are A, 6 and 7 are B. Each tile is loaded right before its first use, which is 5 % faster
- * than loading all tiles first. A panel of A stays in the L1 cache. B is read once for each panel
- * of A, with TILELOADDT1, which hints not to keep it there.
+/* Multiply one or two tiles of A by one or two tiles of B. MULTIPLY_A first loads the tiles of A
+ * and uses the tiles of B that are loaded already, MULTIPLY_B the reverse; MULTIPLY_BOTH loads all.
+ * Tile registers: 0 to 3 are the 2 x 2 sums, 4 and 5 are A, 6 and 7 are B. Each tile is loaded
+ * right before its first use, which is 5 % faster than loading all tiles first. A panel of A stays
+ * in the L1 cache. B is read once for each panel of A, with TILELOADDT1, a hint not to keep B in
+ * the L1 cache.
  *
- * tall, wide: whether there is a second tile of A, of B; constants. row: bytes between two rows of
- * a tile of A. second: bytes from the first to the second tile of A. */
+ * tall: whether there is a second tile of A; wide: whether there is a second tile of B; both are
+ * constants. row: bytes between two rows of a tile of A. second: bytes from the first to the second
+ * tile of A. */
 #define MULTIPLY_A(i8, tall, wide, a, row, second)                                                 \
     do {                                                                                           \
         _tile_loadd(4, a, row);                                                                    \
@@ -81,9 +83,9 @@
             function(__VA_ARGS__, false, false);                                                   \
     } while (0)
 
-/* Digit i of A times digit j of B has order i + j, and the weight 2^(-8*(i + j)). All products of
- * one order are added to one sum. low*low, the only product of order 4, is not computed.
- * LONGEST_ORDER is the order with the most products. */
+/* The product of digit i of A and digit j of B has order i + j and the weight 2^(-8*(i + j)); digit
+ * 0 is the highest. All products of one order are added to one sum. low*low, the only product of
+ * order 4, is not computed. LONGEST_ORDER is the order with the most products. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
 /* If C has at most this many elements (256 KB), tiles are stored directly to C, not to a buffer.
@@ -127,7 +129,8 @@ static inline void add_sums_rows(panel_sums *x, int64_t count, const bool is_i8)
     }
 }
 
-/* Bytes of a panel for one step of tiles (32 or 64 steps of k), all words or digits together. */
+/* Bytes of a panel for one step of tiles, which is 32 or 64 steps of k: two tiles for each word or
+ * digit. */
 static inline int64_t step_bytes(const cpu_word_kind kind)
 {
     return kind == CPU_WORDS_F32 || kind == CPU_DIGITS_F32 ? 3 * CPU_WORDS_BYTES
@@ -170,9 +173,9 @@ multiply_word_steps(const a_tiles *x, const char *a, const char *b, const cpu_wo
     }
 }
 
-/* Multiplies one panel of A, at `a`, by one panel of B, and meanwhile adds the sums of the previous
- * panels to C. For f16, high*high is added in a second loop: the sums before it are small, and so
- * are their rounding errors. */
+/* Multiplies one panel of A, at `a`, by one panel of B, at `b`, and meanwhile adds the sums of the
+ * previous panels to C. For f16, high*high is added in a second loop: the sums before it are small,
+ * and so are their rounding errors. */
 static inline __attribute__((always_inline)) void
 multiply_panels_amx(const a_tiles *x, const char *a, const char *b, int64_t k, panel_sums *sums,
                     const cpu_word_kind kind, const bool tall, const bool wide)
@@ -278,19 +281,21 @@ static void multiply_unpacked_i8(const cpu_words_product *x)
 
 /* ---- Digits ---------------------------------------------------------------------------------- */
 
-/* The sums of one panel of A times one panel of B, for each order, exact in int32. They are added
- * to C while the next panels are multiplied. */
+/* The sums of one panel of A times one panel of B, for each order of digits. They are exact in
+ * int32, and are added to C while the next panels are multiplied. */
 typedef struct digit_sums {
     int32_t tiles[DIGIT_ORDERS][4][TILE_ROWS][16] __attribute__((aligned(64)));
     float *c; /* row `row` of this part of C, the next to receive its sums */
     int64_t ldc;
     int64_t row, rows;    /* row: index of the next row to add; rows: number of rows */
     __mmask16 columns[2]; /* valid columns of the left and the right tiles */
+    /* The factors 2^(16-s) of the panels' rows and columns (cpu_words.h). */
     const float *a_unscale, *b_unscale;
     bool add; /* C += sums; else C := sums */
 } digit_sums;
 
-/* 16 elements of C before scaling: sum over the orders t of 2^(-8*t) * (sum of order t). */
+/* 16 elements of a row of C, before they are multiplied by the factors of row and columns: sum over
+ * the orders t of 2^(-8*t) * (sum of order t). */
 static inline __m512 sum_of_orders(const digit_sums *x, int64_t tile, int64_t row)
 {
     const __m512 base = _mm512_set1_ps(1 / 256.0F);
@@ -318,8 +323,9 @@ static inline void add_digit_rows(digit_sums *x, int64_t count)
         }
 }
 
-/* Adds all products of one order: digit (order - i) of A times digit i of B, for first <= i <=
- * last. In the loop for LONGEST_ORDER the sums of the previous panels are also added to C. */
+/* Computes all products of one order and stores their sums in sums->tiles[order]: digit (order - i)
+ * of A times digit i of B, for first <= i <= last. In the loop for LONGEST_ORDER the sums of the
+ * previous panels are also added to C. */
 static inline __attribute__((always_inline)) void
 multiply_order(const char *a, const char *b, int64_t steps, digit_sums *sums, const int order,
                const int first, const int last, const bool tall, const bool wide)
@@ -358,7 +364,7 @@ multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *s
     multiply_order(a, b, steps, sums, 0, 0, 0, tall, wide);
 }
 
-/* Multiplies by digits. all: false to leave out (middle of A) * (low of B). */
+/* Multiplies by digits. all: false omits the products (middle digit of A) * (low digit of B). */
 static void multiply_all_digits(const cpu_words_product *x, bool all)
 {
     const int64_t m = x->a.lines, n = x->b.lines;
@@ -411,7 +417,8 @@ static void configure_tiles(void)
     _tile_loadconfig(&configuration);
 }
 
-/* Otherwise each context switch of the thread would save and restore 8 KB of tile registers. */
+/* Releases the tile registers. Otherwise each context switch of the thread would save and restore
+ * their 8 KB. */
 static void release_tiles(void)
 {
     _tile_release();
@@ -425,7 +432,7 @@ static bool is_permitted(void)
     return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
-/* The cycles were measured on a Xeon, with FMAs and tile instructions at the same clock. With these
+/* The cycles were measured on a Xeon, at the same clock for FMAs and tile instructions. With these
  * block sizes a panel of A takes 32 KB of the L1 cache, 48 KB for f32. */
 const cpu_words tgl_cpu_words_amx = {
     .name = "AMX",

@@ -37,12 +37,13 @@
  * 1024 cubed 5 to 10 % faster on Zen 3 if the core's other hardware thread is busy. If it is idle,
  * they are 1 % faster (docs/notes/2026-11-26-cpu-kernels.md). */
 #define STEPS 4
-/* An asm, because with intrinsics gcc 12 moves the sums of an unrolled loop between registers and
- * spills some. */
+/* Inline assembly, because with intrinsics gcc 12 moves the sums of an unrolled loop between
+ * registers and spills some. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b))
 
-/* first_lanes(lane_masks + 8 - n) is the mask of the first n lanes: n words of ones, then zeros. */
+/* first_lanes(lane_masks + 8 - n) is the mask of the first n lanes of 4 bytes: n lanes of ones,
+ * then zeros. */
 static const int32_t lane_masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
 
 static inline __m256i first_lanes(const int32_t *window)
@@ -50,9 +51,9 @@ static inline __m256i first_lanes(const int32_t *window)
     return _mm256_loadu_si256((const __m256i *)window);
 }
 
-/* Stores the first lanes with branches. The branches are well predicted, because `lanes` is equal
- * for all rows of a tile. VMASKMOV to memory would take 6 to 12 cycles on Zen 3 (Fog's instruction
- * tables). */
+/* Stores one or two doubles. lanes: a bit mask; 1: only the first, else both. The branch is well
+ * predicted, because `lanes` is equal for all rows of a tile. VMASKMOV to memory would take 6 to 12
+ * cycles on Zen 3 (Fog's instruction tables). */
 static inline void store_half(double *to, int lanes, __m128d v)
 {
     if (lanes == 1)

@@ -2,8 +2,9 @@
  *
  * Products of int8 by AVX2. VPMADDWD multiplies int16 and adds the two products of a pair in int32,
  * exactly. (VPMADDUBSW, which multiplies bytes, saturates the sum of two products.) Operands are
- * packed as int16, in panels of MR lines of op(A) or NR of op(B). For each pair of steps of k a
- * panel has the pairs of all its lines. Compiled with -mavx2; called only where detect.c found it.
+ * packed as int16, in panels of MR rows of op(A) or NR columns of op(B), which are called lines.
+ * For each pair of steps of k, a panel has the two elements of each of its lines, side by side.
+ * Compiled with -mavx2; called only where detect.c found it.
  */
 #include "base/integers.h"
 #include "cpu/kernels/tier_tables.h"
@@ -55,8 +56,8 @@ static inline void gather_line_pairs(char *to, int64_t step, const int8_t *from,
         if (q < count) store_pairs(to + q * step, pairs[q % 4], q / 4);
 }
 
-/* Packs 2 steps of 16 lines that are contiguous in each step. to[i]: receives the pairs of lines 4i
- * to 4i + 3. */
+/* Packs 2 steps of 16 lines; the elements of one step are contiguous. to[i]: receives the pairs of
+ * lines 4i to 4i + 3. */
 static inline void gather_step_pairs(char *const to[4], const int8_t *from, int64_t ld,
                                      int64_t lines, int64_t k)
 {
@@ -113,8 +114,8 @@ static inline __m256i mask_of_lanes(int64_t n)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n > 8 ? 8 : n < 0 ? 0 : n)), lanes);
 }
 
-/* Computes the register tile of C whose first element is *c. rows, columns: what remains of C from
- * *c on. The tile has at most MR x NR of them and accesses nothing beyond them. */
+/* Computes the register tile of C whose first element is *c. rows, columns: size of C from *c on.
+ * The tile covers at most MR x NR of these elements and accesses nothing beyond them. */
 static inline void multiply_tile_i8(int64_t rows, int64_t columns, int64_t k, const char *a,
                                     const char *b, int32_t *c, int64_t ldc, bool add)
 {

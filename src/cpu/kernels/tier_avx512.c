@@ -41,9 +41,9 @@
 #define SMALL_NV    4
 #define WIDE_MR     6 /* 24 sums, 4 vectors of b and one of a in 32 registers */
 
-/* An asm, because with intrinsics gcc 12 moves some sums of an unrolled loop between registers. b
- * is declared as an output although it does not change: otherwise gcc could reuse b's register for
- * the last sum. */
+/* Inline assembly, because with intrinsics gcc 12 moves some sums of an unrolled loop between
+ * registers. b is declared as an output although it does not change: otherwise gcc could reuse b's
+ * register for the last sum. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %1, %2, %0" : "+v"(sum), "+v"(b) : "v"(a))
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of words by AVX512-BF16. VDPBF16PS adds two products of bf16 to each of 16 sums in f32:
- * steps 2q and 2q + 1 of a row of op(A), copied to all lanes, times the same steps of 16 columns of
- * op(B). Like AMX, the instruction treats denormal numbers as zero (Intel SDM vol. 2, AMD APM vol.
- * 4). Products of int8 are those of AVX512-VNNI, which all processors with AVX512-BF16 have.
+ * Products of bf16 words (cpu_words.h) by AVX512-BF16. VDPBF16PS adds two products of bf16 to each
+ * of 16 sums in f32: steps 2q and 2q + 1 of a row of op(A), copied to all lanes, times the same
+ * steps of 16 columns of op(B). Like AMX, the instruction treats denormal numbers as zero (Intel
+ * SDM vol. 2, AMD APM vol. 4). Products of int8 are those of AVX512-VNNI, which all processors with
+ * AVX512-BF16 have.
  *
  * Compiled with -mavx512f and -mavx512bf16; called only where detect.c found them.
  */
@@ -23,8 +24,8 @@
 #include "cpu/kernels/template_word_tile.h"
 
 /* Zen 4 executes 32 multiply-adds a cycle by VDPBF16PS and 16 by f32 FMAs; with loads and packing
- * counted, 28 and 14. f32 (three words) and f16 (two words) are not multiplied by words: that would
- * take 3 and 2 times as long as FMAs. */
+ * counted, 28 and 14. Products of f32 and f16 are not computed by words: with six and four products
+ * of words each, they would take 3 and 2 times as long as f32 FMAs. */
 const cpu_words tgl_cpu_words_avx512_bf16 = {
     .name = "AVX512-BF16",
     .steps = {[CPU_WORDS_BF16] = 512, /* 256 steps: up to 4 % slower at 512 cubed and larger */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products of int8 by AVX512-VNNI. VPDPBUSD adds the products of four unsigned and four signed
- * bytes to each of 16 sums in int32, modulo 2^32. The elements of op(A) become unsigned by adding
- * 128. To make up for that, the sums begin with -128 times the sum of a column of op(B)
- * (pack_i8.c).
+ * bytes to each of 16 sums in int32, modulo 2^32. pack_i8.c makes the elements of op(A) unsigned by
+ * adding 128. To compensate, each sum begins with -128 times the sum of its column of op(B), which
+ * pack_i8.c has stored.
  *
  * Compiled with -mavx512f and -mavx512vnni; called only where detect.c found them.
  */

@@ -19,7 +19,7 @@
 #define NARROW_F16(to, from) vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(from))))
 #include "cpu/kernels/template_convert.h"
 
-/* Registers: 18 sums, 3 vectors of b and 6 elements of a. With 8 rows gcc 12 spills. */
+/* Registers: 18 sums, 3 vectors of b and 6 elements of a. With 8 rows, gcc 12 spills registers. */
 #define MR                    6
 #define NV                    3
 #define FOR_TILES             CPU_TILES_6x3

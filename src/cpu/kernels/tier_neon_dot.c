@@ -10,8 +10,9 @@
 #include <arm_neon.h>
 #include <string.h>
 
-/* Adds the products of row i to its 8 sums, which are two vectors. rows: 4 steps of k of each of 4
- * rows; lane: the row's lane in it. */
+/* Adds the products of row i and 8 columns to the 8 sums of the row, which are two vectors. rows: a
+ * vector of 4 steps of k of each of 4 rows. lane: the lane of row i in `rows`. `columns` is a
+ * variable of the caller. */
 #define ROW_TIMES_COLUMNS(sums, i, rows, lane)                                                     \
     do {                                                                                           \
         (sums)[2 * (i)] = vdotq_laneq_s32((sums)[2 * (i)], columns[0], rows, lane);                \
@@ -50,7 +51,8 @@ static inline void multiply_group(int32x4_t sums[16], const int8_t *a, const int
  * guides). The table assumes half of N2's SDOT rate. */
 const cpu_words tgl_cpu_words_neon_dot = {
     .name = "NEON SDOT",
-    .steps = {[CPU_WORDS_I8] = 1024}, /* 32 rows of A take 32 KB, half of the L1 cache */
+    .steps = {[CPU_WORDS_I8] = 1024}, /* 32 rows of A take 32 KB, half of the L1 cache of Neoverse
+                                         N2 and V1 */
     .cycles = {[CPU_WORDS_I8] = 1 / 16.0},
     .fma_cycles = 1 / 7.0,
     .pack_a = {[CPU_WORDS_I8] = tgl_pack_i8_by_4},

@@ -4,11 +4,11 @@
  * of 8 int8 by 2 columns of 8, BFMMLA 2 rows of 4 bf16 by 2 columns of 4; both add the products to
  * 2 x 2 sums. Compiled with -march=armv8.2-a+i8mm+bf16; called only where detect.c found them.
  *
- * BFMMLA adds the products of two steps, and adds the result to the sum so far. Each addition
- * rounds to odd: the result is truncated, and its last bit is set if anything was cut off. Denormal
- * numbers are treated as zero, and results below the normal numbers become zero (Arm ARM,
- * BFMatMulAdd() and BFDotAdd()). FPCR does not change this, unless it enables FEAT_EBF16, which
- * Linux does not.
+ * BFMMLA adds the products of two steps of k to each other, and then adds the result to the sum.
+ * Each addition rounds to odd: the result is truncated, and its last bit is set if anything was cut
+ * off. Denormal numbers are treated as zero, and results below the normal numbers become zero (Arm
+ * ARM, BFMatMulAdd() and BFDotAdd()). FPCR does not change this, unless it enables FEAT_EBF16,
+ * which Linux does not.
  */
 #include "cpu/kernels/tier_tables.h"
 #include "cpu/kernels/unroll.h"
@@ -16,7 +16,8 @@
 #include <arm_neon.h>
 #include <string.h>
 
-/* Multiplies 4 pairs of rows by 4 pairs of columns: adds to 4 x 4 squares of 2 x 2 sums. */
+/* Multiplies 4 pairs of rows by 4 pairs of columns. Each of the 16 vectors of sums is a square of 2
+ * x 2 sums, for one pair of rows and one pair of columns. */
 #define MULTIPLY_PAIRS(sums, a, b)                                                                 \
     do {                                                                                           \
         int8x16_t pairs_a[4], pairs_b[4];                                                          \

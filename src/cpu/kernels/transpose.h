@@ -2,8 +2,8 @@
  *
  * Transposes a square of vector registers by butterflies: a step with distance d exchanges the
  * off-diagonal d x d blocks of every 2d x 2d block. Steps with d = VLEN/2, ..., 2, 1 transpose the
- * square. The lanes are compile-time constants, for which the compiler chooses shuffle
- * instructions.
+ * square. The indices of the lanes are compile-time constants, for which the compiler chooses
+ * shuffle instructions.
  */
 #ifndef TGL_CPU_TRANSPOSE_H
 #define TGL_CPU_TRANSPOSE_H

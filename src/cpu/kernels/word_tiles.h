@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles of packed words, which have 16 rows of 64 bytes, for the files that pack and multiply them
- * by AVX-512.
+ * Tiles of packed words (cpu_words.h): 16 rows of 64 bytes. Included by the files that pack or
+ * multiply such tiles with AVX-512 or AMX. A line is a row of op(A) or a column of op(B).
  */
 #ifndef TGL_CPU_WORD_TILES_H
 #define TGL_CPU_WORD_TILES_H
@@ -37,8 +37,8 @@ static inline void store_row(char *to, int word, int tile, int row, __m512i x)
     _mm512_store_si512(to + (2 * word + tile) * TILE + row * ROW, x);
 }
 
-/* Transposes each tile as a 16 x 16 matrix of 4-byte groups: rows that are lines become rows that
- * hold steps, and the reverse. */
+/* Transposes each tile as a 16 x 16 matrix of 4-byte groups. Before, each row of a tile is a line;
+ * afterwards each row holds some steps of k of all 16 lines; or the reverse. */
 static inline void transpose_tiles(char *tiles, int64_t count)
 {
     typedef int32_t int_vector __attribute__((vector_size(64)));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans products in blocks: of f16, bf16 and int8, and of f32 by words.
+ * Plans of products that are computed in blocks: products of f16, bf16 and 8-bit types, and
+ * products of f32 by words. Words are bf16 numbers whose sum is the element
+ * (kernels/cpu_words.h).
  */
 #ifndef TGL_CPU_BLOCK_PLAN_H
 #define TGL_CPU_BLOCK_PLAN_H
@@ -23,9 +25,10 @@ typedef struct cpu_block_plan {
                          split */
     cpu_plan product; /* plan of the f32 product of a whole block, on one thread */
     int64_t sum_ld;   /* leading dimension of a block of sums */
-    /* Buffers of a thread, in bytes and in this order: block of A, block of B, sums, a row for the
-     * epilogue, f32 products (0: written directly to the sums). If parts > 1, the sums are instead
-     * in one buffer of sum_bytes per job, behind the memory of all threads. */
+    /* Sizes in bytes of the buffers of a thread, in this order: block of A, block of B, sums, a row
+     * for the epilogue, f32 products (0: they are written directly to the sums). Exception: if
+     * parts > 1, each job (run/cpu_jobs.h) has a buffer of sum_bytes for its sums, behind the
+     * buffers of all threads. */
     size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes;
     size_t thread_bytes; /* bytes of all buffers of a thread and of the workspace of `product` */
 } cpu_block_plan;

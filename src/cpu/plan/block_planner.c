@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans products of f16, bf16 and int8, and of f32 by words (run/cpu_blocks.c).
+ * Plans products of f16, bf16 and 8-bit types, and of f32 by words (kernels/cpu_words.h).
+ * run/cpu_blocks.c runs these plans.
  */
 #include "cpu/kernels/shares.h"
 #include "cpu/plan/block_plan.h"
@@ -8,13 +9,13 @@
 #include "cpu/plan/word_plan.h"
 #include "problem/scales.h"
 
-/* Cycles of work that pay for one thread in a product by words (kernels/cpu_words.h). With AMX they
- * are 4e5 multiply-adds of bf16. At 128 cubed this value was the fastest. */
+/* In a product by words, one more thread pays for this many cycles of work. With AMX they are 4e5
+ * multiply-adds of bf16. At 128 cubed this value was the fastest. */
 static const double CYCLES_PER_THREAD = 1500;
 
 /* The largest block that is converted to f32: MAX_ROWS of op(A), MAX_COLUMNS of op(B), MAX_STEPS of
- * k. Its f32 copies of A and B and its sums take 1.3 MB. To get more blocks than threads, rows are
- * halved down to MIN_ROWS and columns down to MIN_COLUMNS. */
+ * k. Its f32 copies of A and B and its sums take 1.3 MB. If there are fewer blocks than threads,
+ * rows are halved down to MIN_ROWS and columns down to MIN_COLUMNS. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
 _Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 
@@ -43,7 +44,8 @@ tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t 
     };
 }
 
-/* Chooses the blocks of a GEMV. The part of the vector that a block reads fits in the L1 cache. */
+/* Chooses the blocks of a GEMV. A block is a rectangle of the matrix; the part of the vector that
+ * it needs fits in the L1 cache. */
 static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
     enum { LINES = 256, LONG_LINES = 4096 };
@@ -105,8 +107,8 @@ static void plan_product(const tgl_shape *s, const cpu_machine *machine, const c
                          cpu_blocking blocking, cpu_block_plan *h)
 {
     const cpu_machine one_thread = {.facts = machine->facts, .threads = 1};
-    /* If the distance of rows were a power of two, they would compete for few sets of the
-     * caches. */
+    /* The padding prevents a row distance that is a power of two: all rows of sums would then
+     * compete for a few sets of the caches. */
     h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES) + 16;
     const tgl_shape block = tgl_cpu_block_shape(s, h->rows, h->columns, h->word_steps, h->sum_ld);
     if (!takes_only_words(h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
@@ -118,8 +120,9 @@ static void plan_product(const tgl_shape *s, const cpu_machine *machine, const c
     if (is_converted || tgl_shape_has_blocked_scales(s)) h->product_bytes = h->sum_bytes;
 }
 
-/* Sizes the workspace of a GEMV. a_bytes: a block's part of the vector as f32. b_bytes: that part,
- * gathered from strided elements. Also: sums, a row for the epilogue, and products. */
+/* Sizes the workspace of a GEMV. a_bytes: a block's part of the vector, as f32. b_bytes: the same
+ * elements in their own type, gathered if they are strided. The sums, the row for the epilogue and
+ * the products have 4 bytes for each element of the result that a block computes. */
 static void plan_vector_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
 {
     const cpu_short type = cpu_short_of(s->type_a);
@@ -133,6 +136,7 @@ static void plan_vector_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_blo
     h->sum_bytes = h->row_bytes = h->product_bytes = tgl_cpu_aligned((size_t)lines * sizeof(float));
 }
 
+/* The number of threads that the work pays for, from 1 to `max`. */
 static int count_threads(const tgl_shape *s, const cpu_block_plan *h, int max)
 {
     const double work = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The options of kernel strings.
+ * Reads the options of kernel strings, such as kc and mc of "cpu/avx2:kc=256,mc=96".
  */
 #include "base/error.h"
 #include "cpu/plan/cpu_blocking.h"
@@ -22,7 +22,7 @@ static int *find_option(const char *text, size_t length, cpu_blocking *blocking,
     return length > 4 && memcmp(text, "row=", 4) == 0 ? &blocking->row : NULL;
 }
 
-/* Reads "kc=256" of `length` characters. */
+/* Reads one option of `length` characters, such as "kc=256", into *blocking. */
 static tgl_status read_option(const char *text, size_t length, cpu_blocking *blocking)
 {
     int max, *option = find_option(text, length, blocking, &max);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of processor models. docs/notes/2026-11-26-cpu-planner.md has the measurements that the
- * values were chosen by; docs/adding-a-microkernel.md says how a model is added.
+ * The table of processor models. docs/notes/2026-11-26-cpu-planner.md has the measurements by which
+ * the values were chosen; docs/adding-a-microkernel.md says how a model is added. The comment above
+ * a row names the files in bench/results/ with the row's measurements, or the row that it was
+ * copied from.
  */
 #include "cpu/plan/cpu_models.h"
 
@@ -18,8 +20,7 @@ enum { ANY = 0, AVX2 = 32, AVX512 = 64 };
  * the model, and these before rows for all models of the vendor. Columns: the members of cpu_model
  * (cpu_models.h), in order: model, vector_bytes, few_row_steps, bands, a_block, a_block_min_kb,
  * a_one_block, a_block_max_rows, copies_few_sets, copy_min_columns, batches, batch_min_kb, and the
- * measured blocking {kc, mc} of f32 and of f64. A row's comment names the files in bench/results/
- * with its measurements, or the row that it was copied from. */
+ * measured blocking {kc, mc} of f32 and of f64. */
 // clang-format off
 const cpu_model tgl_cpu_models[] = {
 

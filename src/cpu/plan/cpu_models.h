@@ -8,11 +8,12 @@
 #include "cpu/kernels/kernels.h"
 #include "cpu/plan/cpu_blocking.h"
 
+/* The fraction parts / of. */
 typedef struct cpu_fraction {
     int parts, of;
 } cpu_fraction;
 
-/* As kc and mc of cpu_blocking. */
+/* Block sizes, as in cpu_blocking. */
 typedef struct cpu_block_size {
     int kc, mc;
 } cpu_block_size;
@@ -24,7 +25,8 @@ typedef enum cpu_beyond {
     CPU_BEYOND_L3, /* larger than one core's share of L3 */
 } cpu_beyond;
 
-/* A row of the table: tuning values for a processor model and the kernels of a tier. */
+/* A row of the table: tuning values for a processor model and a tier (instruction set,
+ * device/tiers.h). */
 typedef struct cpu_model {
     const char *model; /* "VENDOR FAMILY.MODEL"; "VENDOR": all its models; "": all models */
     int vector_bytes;  /* the tier, given by the bytes of its vectors; 0: all tiers */
@@ -43,12 +45,13 @@ typedef struct cpu_model {
     cpu_fraction a_one_block; /* A is one block if it takes at most this fraction of L2 */
     int a_block_max_rows;     /* maximum number of rows of a block of A */
 
-    bool copies_few_sets; /* rows of A are copied if they lie in few sets of the caches */
-    int copy_min_columns; /* rows of A are copied if C has at least this many columns; 0: never */
+    bool copies_few_sets; /* rows of A are packed if they lie in few sets of the caches
+                             (rows_share_few_sets() in cpu_planner.c) */
+    int copy_min_columns; /* rows of A are packed if C has at least this many columns; 0: never */
     cpu_beyond batches;   /* a batch of small products is prefetched if it exceeds this cache */
-    int batch_min_kb;     /* least KB of each product of a batch that is prefetched */
-    cpu_block_size f32,
-        f64; /* what `tegula tune` found to be faster; 0: cpu_planner.c computes it */
+    int batch_min_kb;     /* minimum KB of each product of a batch that is prefetched */
+    cpu_block_size f32, f64; /* block sizes that `tegula tune` measured to be faster; 0:
+                                cpu_planner.c computes them */
 } cpu_model;
 
 /* The table. Its last row matches every model and tier. */
@@ -61,8 +64,8 @@ const cpu_model *tgl_cpu_model_find(const cpu_model *rows, const char *model,
 
 enum { CPU_MODEL_TEXT = 200 };
 
-/* Writes the values of a row, without the processor that it is for. Rows with the same values have
- * the same text. */
+/* Writes the values of a row as text, without `model` and `vector_bytes`. Rows with the same values
+ * have the same text. */
 void tgl_cpu_model_values(const cpu_model *row, char text[CPU_MODEL_TEXT]);
 
 /* The measured blocking for the kernels' type. Complex types have none. */

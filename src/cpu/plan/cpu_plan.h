@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How a product is computed: path, packing, blocking, threads. A plan is a pure function of the
- * shape, the kernels, the blocking that is asked for, and the machine.
+ * shape, the kernels, the requested blocking (cpu_blocking.h), and the machine.
  */
 #ifndef TGL_CPU_PLAN_H
 #define TGL_CPU_PLAN_H
@@ -25,8 +25,8 @@ enum {
 /* The properties of the machine that a plan depends on. */
 typedef struct cpu_machine {
     cpu_facts facts;
-    int threads; /* maximum number of threads of a product; in cpu_device: counted when it was
-                    opened */
+    int threads; /* maximum number of threads of a product; in cpu_device.machine: their number when
+                    the device was opened */
 } cpu_machine;
 
 typedef enum cpu_path {
@@ -56,7 +56,8 @@ typedef struct cpu_plan {
     bool pack_a, pack_b;
     bool keep_b;           /* keep all packed panels of a block of B; false: each panel overwrites
                               the one before */
-    bool in_bands;         /* C is computed in bands of a few rows, with a block of B in L2 */
+    bool in_bands;         /* C is computed in bands of a few rows (is_in_bands() in cpu_planner.c),
+                              with a block of B in L2 */
     bool fetch;            /* prefetch the next panel of B, or the next product of a batch, because
                               it is not in a cache */
     bool fetch_next_block; /* the last panel of a block of B prefetches the first panel of the next
@@ -70,7 +71,7 @@ typedef struct cpu_plan {
     struct cpu_block_plan *blocks; /* CPU_PATH_BLOCKS: the plan of the blocks; else NULL */
 } cpu_plan;
 
-/* cpu_planner.c. Fills *plan: path, threads, packing, and the block sizes that `blocking` leaves 0.
+/* cpu_planner.c. Fills *plan. blocking: requested block sizes; those that are 0 are computed.
  */
 void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
                   const cpu_machine *machine, cpu_plan *plan);
@@ -88,9 +89,9 @@ static inline bool cpu_is_small(int64_t m, int64_t n, int64_t k)
 }
 
 /* Whether a product takes CPU_PATH_VECTOR, whose sums are in another order than those of the tiles.
- * Small products with one row or column use tiles, so that a row has the same bits whether it is
- * computed alone or in a larger product. The testers of LAPACK rely on this, and at these sizes
- * tiles are hardly slower. */
+ * Small products with one row or column use tiles instead: a row of C then has the same bits
+ * whether it is computed alone or as part of a larger product, which the testers of LAPACK rely on.
+ * At these sizes tiles are hardly slower. */
 static inline bool cpu_is_vector(int64_t m, int64_t n, int64_t k)
 {
     if (m > 1 && n > 1) return false;

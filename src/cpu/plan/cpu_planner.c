@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses how a product is computed: path, packing, blocks. cpu_sharing.c chooses the threads. What
- * differs by model of processor is in the table of cpu_models.c.
+ * Chooses how a product is computed: path, packing, blocks. cpu_sharing.c chooses the threads.
+ * Values that differ by processor model are in the table of cpu_models.c.
+ *
+ * Terms: a rectangle is the part of C that a thread computes at once (cpu_sharing.c). A tile of
+ * rows is mr rows, the height of a register tile. A panel of B is as wide as a register tile. The
+ * comment of a constant begins with its source. F: a formula or a manual. M: measured
+ * (docs/notes/2026-11-26-cpu-planner.md). C: chosen by judgment, without a measurement of its
+ * own.
  */
 #include "cpu/kernels/shares.h"
 #include "cpu/plan/block_plan.h"
@@ -14,24 +20,22 @@ typedef struct plan_input {
     const tgl_shape *shape;
     const cpu_kernels *kernels;
     const cpu_model *model;
-    cpu_blocking blocking;   /* requested by the caller, or measured (cpu_models.c); 0: to be
-                                computed */
+    cpu_blocking blocking;   /* block sizes requested by the caller, or measured (cpu_models.c); 0:
+                                to be computed */
     int threads;             /* maximum number of threads */
     int64_t l2, l3;          /* bytes */
     int64_t element, mr, nr; /* bytes of an element; rows and columns of the largest tile */
     cpu_rectangle largest;   /* size of the largest rectangle of C that a thread computes at once */
 } plan_input;
 
-/* Limits that hold for all processors. F: from a formula or a manual. M: measured
- * (docs/notes/2026-11-26-cpu-planner.md). C: chosen by judgment, without a measurement of its
- * own. */
+/* Limits that hold for all processors. */
 enum {
     /* Caches */
     LINE = 64,          /* F: bytes of a cache line */
     PAGE = 64 * LINE,   /* F: bytes of all 64 sets of an L1 cache; addresses at this distance share
                            a set */
     L3_CORES = 8,       /* F: cores of an AMD chiplet (CCX), which share an L3 */
-    CORES_OF_BATCH = 3, /* C: a batch that fits in the L3 shares of this many cores is not
+    CORES_OF_BATCH = 3, /* C: a batch that fits in this many cores' shares of L3 is not
                            prefetched */
 
     /* Packing and prefetching */
@@ -43,9 +47,9 @@ enum {
                               length */
     MIN_WORK_A = 20000000, /* C: pack A if a rectangle has more multiply-adds than this */
     MIN_WORK_B = 2000000,  /* C: pack B if a rectangle has more multiply-adds than this */
-    TILES_IN_PLACE = 4,    /* C: B is not packed if a rectangle has at most this many tiles of rows;
-                              twice as many if C is narrow; one if the rows of B share a set of
-                              L1 */
+    TILES_IN_PLACE = 4,    /* C: B is not packed if a rectangle is at most this many tiles high. The
+                              limit is twice as high if C is narrow, and 1 if the rows of B share a
+                              set of L1 */
 
     /* Blocks */
     SMALL_L2_SHARE = 3,  /* M: a_block_min_kb of cpu_models.c is limited to L2 / 3 */
@@ -82,7 +86,7 @@ static bool is_narrow(const plan_input *in, int64_t columns)
     return columns <= NARROW_PANELS * in->nr;
 }
 
-/* Whether this many columns of B exceed the part of L2 that A and C leave for B. Such a B is
+/* Whether this many columns of B exceed the part of L2 that is left beside A and C. Such a B is
  * prefetched. */
 static bool is_large_b(const plan_input *in, int64_t columns)
 {
@@ -119,9 +123,9 @@ static bool is_copy_faster(const plan_input *in)
            (min_columns > 0 && in->largest.columns >= min_columns);
 }
 
-/* Chooses whether A and B are packed. An operand is not packed if a rectangle of C uses it too few
- * times. Nor is it packed if the tiles read it contiguously and a copy would not be faster to
- * read. */
+/* Chooses whether A and B are packed. An operand is not packed if a rectangle of C uses each of its
+ * elements too few times. Nor is it packed if the tiles read it contiguously and a copy would not
+ * be faster to read. */
 static void choose_packing(const plan_input *in, cpu_plan *plan)
 {
     const tgl_shape *s = in->shape;
@@ -167,9 +171,9 @@ static int64_t steps_if_narrow(const plan_input *in)
     return in->l2 / (NARROW_B * blocks) / in->element / columns;
 }
 
-/* kc if C has few rows and B comes from memory. It is small for two reasons: long rows of B are
- * read fastest a few at a time, and loading and storing the few rows of C for each block costs
- * little. */
+/* kc if C has few rows and B comes from memory. It is small for two reasons: memory delivers long
+ * rows of B fastest if only a few rows are read at a time; and loading and storing C once for each
+ * block costs little if C has few rows. */
 static int64_t steps_of_few_rows(const plan_input *in)
 {
     const int64_t rows = in->shape->m, a_fits = elements_of_a(in) / rows;
@@ -199,8 +203,8 @@ static bool is_in_bands(const plan_input *in, const cpu_plan *plan)
     return in->model->bands != CPU_NEVER && s->k < SHORT_K && plan->pack_b && bytes > (double)cache;
 }
 
-/* Whether A is one block. Then no packed panel of B is needed again, so that all panels are packed
- * into the same memory, which stays in the caches. */
+/* Whether A is one block. Each packed panel of B is then needed for one block of A only, so that
+ * all panels are packed into the same memory, which stays in the caches. */
 static bool is_one_block(const plan_input *in, int64_t kc)
 {
     const cpu_fraction share = in->model->a_one_block;
@@ -225,8 +229,8 @@ static void choose_blocks(const plan_input *in, cpu_plan *plan)
     plan->kc = even_block(in->shape->k, max_steps(in), STEPS_UNIT);
     plan->in_bands = in->blocking.mc == 0 && is_in_bands(in, plan);
 
-    /* If there are several blocks, all but the last consist of full tiles, because tiles with fewer
-     * rows are slower. */
+    /* If A has several blocks of rows, all but the last consist of full tiles, because tiles with
+     * fewer rows are slower. */
     const int64_t mc = max_rows(in, plan);
     plan->mc = mc >= rows ? rows : even_block(rows, mc / mr * mr, mr);
     plan->keep_b = plan->mc < rows;
@@ -261,8 +265,8 @@ static void plan_gemm(plan_input *in, cpu_plan *plan)
 
 /* Whether to prefetch the next product of a batch. It pays if three conditions hold: the products
  * are large enough; they have little unused memory between their rows; and the batch exceeds the
- * caches whose latency hardware prefetchers hide. A B of one panel is one stream, which the
- * hardware prefetches, so that a larger minimum applies to it: MIN_PANEL_KB. */
+ * caches whose latency hardware prefetchers hide. If B is one panel, it is one stream, which the
+ * hardware prefetches; the products must then be larger: MIN_PANEL_KB. */
 static bool fetches_products(const plan_input *in)
 {
     const tgl_shape *s = in->shape;
@@ -294,7 +298,8 @@ static void plan_vector(const plan_input *in, cpu_plan *plan)
     plan->path = CPU_PATH_VECTOR;
     plan->threads = tgl_cpu_threads_for(multiply_adds(s->m, s->n, s->k), in->threads);
     const bool contiguous = s->n == 1 ? s->trans_b || s->ldb == 1 : !s->trans_a || s->lda == 1;
-    const bool conjugates = s->conj_a != s->conj_b; /* x is copied, cpu_vector.c */
+    const bool conjugates = s->conj_a != s->conj_b; /* the vector is copied to conjugate it
+                                                       (cpu_vector.c) */
     if (!contiguous || conjugates) plan->a_bytes = tgl_cpu_aligned((size_t)s->k * element);
     plan->part_bytes = tgl_cpu_aligned((size_t)(s->m * s->n) * element);
     plan->workspace = plan->a_bytes + plan->part_bytes;
@@ -329,7 +334,7 @@ void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, cpu_blocking b
         plan_gemm(&in, plan);
 }
 
-/* Whether the members that do not refer to memory are the same. */
+/* Whether two plans are equal in all members except the sizes of the workspace and `blocks`. */
 static bool is_same_product(const cpu_plan *x, const cpu_plan *y)
 {
     return x->kernels == y->kernels && x->path == y->path && x->sharing == y->sharing &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the settings that are worth measuring.
+ * Lists the settings (cpu_settings.h) that are worth measuring.
  */
 #include "cpu/plan/cpu_settings.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a row has the values of `own` or of an earlier row. */
+/* Whether this row of tgl_cpu_models has the values of `own` or of an earlier row. */
 static bool is_repeated(const cpu_model *row, const cpu_model *own)
 {
     char values[CPU_MODEL_TEXT], others[CPU_MODEL_TEXT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The settings of the planner among which effort MEASURE and `tegula tune` choose on this
- * processor.
+ * A setting is a blocking (cpu_blocking.h) that the planner can be asked for. This file lists the
+ * settings that effort MEASURE and `tegula tune` time on this processor, to choose the fastest.
  */
 #ifndef TGL_CPU_SETTINGS_H
 #define TGL_CPU_SETTINGS_H
@@ -10,12 +10,13 @@
 
 enum { CPU_SETTINGS_MAX = 32 };
 
-/* Lists the settings on a processor whose row of the table is `own`: first the planner's own
- * choice, then the other rows of the table that have other values, then blockings with the values
- * of `own`. Returns their number. */
+/* Lists the settings. own: the processor's row of tgl_cpu_models. The order: the planner's own
+ * choice; the other rows of tgl_cpu_models that have other values; block sizes kc and mc, with all
+ * other values from `own`. Returns their number. */
 int tgl_cpu_settings(const cpu_model *own, cpu_blocking list[CPU_SETTINGS_MAX]);
 
-/* Writes a setting as the options of a kernel string, ":row=3"; "": the planner's own choice. */
+/* Writes a setting as the options of a kernel string, such as ":row=3", ":kc=256" or ":mc=96"; "":
+ * the planner's own choice. */
 enum { CPU_SETTING_TEXT = 24 };
 void tgl_cpu_setting_options(const cpu_blocking *setting, char text[CPU_SETTING_TEXT]);
 

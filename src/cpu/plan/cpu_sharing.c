@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shares a product among threads: whole products of a batch, parts of k, or rectangles of C, which
- * form a grid.
+ * Divides a product among threads. Each thread gets whole products of a batch, a part of k, or
+ * rectangles of C, which form a grid.
+ *
+ * A tile of rows is mr rows of C, the height of a register tile. The comment of a constant begins
+ * with its source. F: a formula. M: measured (docs/notes/2026-11-26-cpu-planner.md). C: chosen by
+ * judgment, without a measurement of its own.
  */
 #include "cpu/plan/cpu_sharing.h"
 #include "cpu/kernels/shares.h"
 
-/* F: from a formula. M: measured. C: chosen by judgment, without a measurement of its own. See
- * cpu_planner.c. */
 enum {
     LARGE_PRODUCT = 256, /* C: in a batch, all threads share one product if it has work for this
                             many threads */
@@ -17,7 +19,8 @@ enum {
     RECTANGLES = 4, /* M: a thread gets more rectangles than this only if each has LARGE_WORK */
     MIN_SIDE = 48,  /* M: minimum rows or columns of a rectangle; narrower ones are slower */
     WIDE = 640,     /* M: rectangles with at least this many columns are cut along n, not m */
-    SHORT_K = 128,  /* M: below this k, packing a transposed B for each rectangle is too slow */
+    SHORT_K = 128,  /* M: below this k, C is not cut further if B is transposed: each rectangle
+                       would have to pack B again */
 };
 
 /* Amounts of work, in multiply-adds of f32. */
@@ -30,7 +33,7 @@ static const double LARGE_WORK = 6e7; /* M: minimum work of a rectangle that pac
 static const double ONE_VECTOR = 1.1; /* C: factor for rectangles one vector wide, which are limited
                                          by loads */
 static const double LOAD_B = 0.25;    /* M: loading a vector of B; with 0.25 a C of 4096 x 16 is
-                                         divided, one of 12 rows is not */
+                                         divided along m, a C of 12 rows is not */
 static const double PACK_A = 1;       /* C: packing one tile of rows of a transposed A */
 static const double SIDE = 0.001; /* C: added per tile of rows and per vector of columns, to prefer
                                      square rectangles */
@@ -95,9 +98,10 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 }
 
 /* Cuts the rectangles of the grid in halves until each thread has several. Threads that are not
- * delayed, or run on faster cores, then compute more of them. A rectangle is cut along n if it has
- * at least as many columns as rows, or if it is WIDE and A is not transposed. The reason is
- * packing: each rectangle packs its own panels of B, and also its rows of A if A is transposed. */
+ * delayed, or run on faster cores, then compute more rectangles than others. A rectangle is cut
+ * along n if it has at least as many columns as rows, or if it is WIDE and A is not transposed. The
+ * reason is packing: two rectangles that were cut along m both pack the same panels of B; two that
+ * were cut along n both pack the same rows of A, but only if A is transposed. */
 static void cut_grid(const tgl_shape *s, cpu_plan *plan)
 {
     if (plan->threads == 1 || (s->trans_b && s->k < SHORT_K)) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How many threads a product is worth, and how they share it.
+ * Chooses the number of threads for a product, and how they divide its work.
  */
 #ifndef TGL_CPU_SHARING_H
 #define TGL_CPU_SHARING_H

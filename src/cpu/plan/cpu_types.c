@@ -14,8 +14,9 @@ enum {
     C64 = CPU_BIT(TGL_C64),
     C128 = CPU_BIT(TGL_C128),
     ALL = CPU_BIT(TGL_COMPUTE_FAST + 1) - 1,
-    /* All modes but TGL_COMPUTE_IEEE. By words, a product of two f16 is the sum of four bf16
-     * products, which is rounded several times; IEEE requires one rounding per product. */
+    /* All modes but TGL_COMPUTE_IEEE. By words (cpu_words.h), a product of two f16 is the sum of
+     * four bf16 products, which is rounded several times; IEEE requires one rounding per
+     * product. */
     NOT_IEEE = ALL & ~CPU_BIT(TGL_COMPUTE_IEEE),
     UNSCALED = CPU_BIT(0),
     SCALED = CPU_BIT(1),

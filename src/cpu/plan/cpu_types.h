@@ -13,8 +13,8 @@
 
 typedef struct cpu_type {
     tgl_type type;                  /* the type of A and B */
-    unsigned scaled;                /* set of: bit 0: products without scale factors; bit 1: with
-                                       them */
+    unsigned scaled;                /* a set: bit 0: the row is for products without scale factors;
+                                       bit 1: for products with them */
     unsigned results;               /* types that C and D may have */
     unsigned addends;               /* types that bias and residual may have */
     tgl_activation last_activation; /* the last supported activation, in the order of

@@ -11,24 +11,25 @@ static cpu_word_kind kind_of(const tgl_shape *s)
     return tgl_cpu_type_of(s)->words;
 }
 
-/* Maximum rows of op(A) or columns of op(B) in a block. Smaller blocks would pack A and B more
- * often; with larger ones the block of sums exceeds L2. int8 permits larger blocks, because its
- * sums are usually in D itself and packing takes a larger part of the time: 2560 instead of 1280
- * makes 2048 cubed 3 % faster (Zen 4). MAX_LINES_OF_FEW applies if the other operand has at most
- * FEW lines: a packed block is then used while it is in L2. */
+/* Maximum rows of op(A) or columns of op(B) in a block. With smaller blocks, A and B would be
+ * packed more often; with larger ones, the block of sums would exceed L2. int8 has larger blocks,
+ * because its sums are usually added in D itself and packing takes a larger part of the time: 2560
+ * instead of 1280 makes 2048 cubed 3 % faster (Zen 4). MAX_LINES_OF_FEW applies if the other
+ * operand has at most FEW lines: a packed block is then used while it is in L2. */
 enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
 /* Minimum k of a product by digits. */
 enum { MIN_DIGITS_K = 256 };
 
-/* Costs in cycles, measured on a Xeon with AMX. PACK: packing one element, by kind, or converting
- * it to f32. ADD: adding a product to a block of sums, per element. EPILOGUE: reading a sum for the
- * epilogue. CALL: one call of the kernel. ADD_PART: adding a sum over a part of k that another
- * thread has written. */
+/* Costs in cycles, measured on a Xeon with AMX. PACK, by kind of words: packing one element, or
+ * converting it to f32. ADD: adding a product to a block of sums, per element. EPILOGUE: reading a
+ * sum for the epilogue. CALL: one call of the kernel. ADD_PART: with split-K, adding one sum over a
+ * part of k, which another thread has written. */
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 1};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000, ADD_PART = 1;
 
-/* The cycles of a block of D, rows x columns x k, with the kernels of words (cpu_words.h). */
+/* The estimated cycles of a block of D, rows x columns x k, with the kernels of words
+ * (cpu_words.h). */
 static double cycles_by_words(const cpu_words *words, cpu_word_kind kind, int64_t rows,
                               int64_t columns, int64_t k)
 {

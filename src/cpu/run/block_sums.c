@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds products to blocks of sums, and stores blocks of D: in f32, rounded once to D's type, and in
- * int32, modulo 2^32; or sums of int32 as f32 with scales.
+ * Adds products to blocks of sums, and computes blocks of D from the sums. There are three
+ * variants: sums in f32, with results that are rounded once to D's type; sums in int32, modulo
+ * 2^32; and sums in int32 that are converted to f32 and multiplied by scale factors.
  */
 #include "cpu/run/block_sums.h"
 #include "cpu/run/convert_lines.h"
@@ -31,7 +32,7 @@ static const float *read_addend(const cpu_block_sums *x, tgl_type type, tgl_oper
     return x->line;
 }
 
-/* The scale factor of an operand for this row or column; 1 if the operand has none. */
+/* The scale factor of an operand for the row or column `line`; 1 if the operand has none. */
 static float factor_of(const tgl_run *run, tgl_operand operand, tgl_scaling scaling, int64_t line)
 {
     const float *factors = run->at[operand];
@@ -59,7 +60,8 @@ static void scale_sums(const cpu_block_sums *x, float *sums, int64_t row, int64_
         sums[j] *= columns[j];
 }
 
-/* The factor of a line of op(A) or op(B) for block q of k. */
+/* The scale factor for block q of k of a line: a row of op(A) or a column of op(B). ld: ld_scale_a
+ * or ld_scale_b. */
 static float factor_of_block(const float *factors, tgl_scaling scaling, int64_t ld, int64_t line,
                              int64_t q)
 {
@@ -79,7 +81,7 @@ void tgl_cpu_scale_products(const cpu_block_sums *x, float *products, int64_t ro
                                                 x->columns.begin + j, q);
 }
 
-/* results[0..n) *= the factors of D. */
+/* results[0..n) *= the scale factors of D. */
 static void scale_results(const cpu_block_sums *x, float *results, int64_t row, int64_t column,
                           int64_t n)
 {
@@ -89,8 +91,9 @@ static void scale_results(const cpu_block_sums *x, float *results, int64_t row, 
             factor_of(x->product->run, TGL_AT_SCALE_D, s->scaling_d, s->swapped ? column + j : row);
 }
 
-/* Raises *amax_d to the largest magnitude of n results; other threads do so as well. The bits of
- * floats that are not negative have the order of the floats, and those of NaNs are the largest. */
+/* Raises *amax_d to the largest magnitude of n results. Other threads may do so at the same time.
+ * Magnitudes are compared as integers: the bits of nonnegative floats have the same order as the
+ * floats, and the bits of NaNs are the largest. */
 static void raise_amax(const tgl_run *run, const float *results, int64_t n)
 {
     uint32_t *amax = (uint32_t *)run->at[TGL_AT_AMAX], own = 0, bits;
@@ -147,7 +150,7 @@ const cpu_sum_functions tgl_cpu_sums_f32 = {
 
 /* ---- int32 ----------------------------------------------------------------------------------- */
 
-/* products: f32 with integer values, which are converted to int32. */
+/* products: f32 numbers that are integers. */
 static void add_products_i32(const cpu_plan *plan, void *sums, const void *products, int64_t n,
                              bool add)
 {

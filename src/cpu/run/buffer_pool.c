@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packing buffers. A plan reserves a buffer of its size when it is made. A run takes any idle
- * buffer that is large enough. Another one is allocated, and kept, only if runs overlap. The idle
- * buffers have a limited size together: a process that has once computed many or large products at
- * the same time gets the memory back.
+ * Workspace buffers. A plan reserves a buffer of its size when it is made. A run takes any idle
+ * buffer that is large enough. Another buffer is allocated, and kept for later runs, only if runs
+ * overlap. The total size of the idle buffers is limited, so that a process that has once computed
+ * many or large products at the same time gets the memory back.
  *
  * There is no lock: the thread that sets a slot's `in_use` owns the slot. If the process forks
  * while another thread owns a slot, the child never gets that slot back, but has the others.
@@ -70,7 +70,7 @@ static int keep(cpu_buffer_pool *pool, void *memory, size_t bytes)
                 atomic_store_explicit(&pool->slots[i].bytes, bytes, memory_order_relaxed);
                 return i;
             }
-            release(pool, i); /* it was filled meanwhile */
+            release(pool, i); /* another thread has filled the slot meanwhile */
         }
     return -1;
 }

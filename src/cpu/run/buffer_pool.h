@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory for packing. A run takes a buffer and gives it back.
+ * Workspace memory, mainly for packed operands. A run (the computation of one product) takes a
+ * buffer and gives it back.
  */
 #ifndef TGL_CPU_BUFFER_POOL_H
 #define TGL_CPU_BUFFER_POOL_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes a line of a matrix of f32 or of a short type as f32.
+ * Reads and writes contiguous elements of a matrix as f32. The type of the matrix is f32 or
+ * shorter.
  */
 #ifndef TGL_CPU_CONVERT_LINES_H
 #define TGL_CPU_CONVERT_LINES_H

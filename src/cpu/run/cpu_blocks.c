@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of f16, bf16 and 8-bit types, and of f32 by words. D is cut into blocks. A job is a
- * block of D, or its sums over a part of k:
+ * Products of f16, bf16 and 8-bit types, and of f32 by words, which are bf16 or int8 numbers that
+ * represent the elements (kernels/cpu_words.h). D, the output, is cut into blocks. A job is a block
+ * of D or, with split-K, its sums over a part of k:
  *
  *     for each block of kb steps of k
  *         pack the block of op(A), mb x kb, and of op(B), kb x nb, as words, and multiply them, if
@@ -10,19 +11,20 @@
  *             add their product to a block of sums, mb x nb: a product of cpu_gemm.c or cpu_small.c
  *             on one thread
  *     for each row of the block, unless the block of sums is the result
- *         alpha, factors, beta*C and the epilogue in the accumulation type, or f32 if sums of int32
- *         are scaled; rounded once to D's type
+ *         apply alpha, scale factors, beta*C and the epilogue in the accumulation type, or in f32
+ *         if sums in int32 are scaled; round once to D's type
  *
- * With factors of blocks (TGL_SCALING_BLOCK, TGL_SCALING_LINE_128) kb is 128, and the product of a
- * block is multiplied by its factors before it is added.
+ * If scale factors differ by block of k (TGL_SCALING_BLOCK, TGL_SCALING_LINE_128), kb is 128, and
+ * the product of a block is multiplied by the block's factors before it is added to the sums.
  *
- * A matrix times a vector is not converted beforehand, but as it is loaded.
+ * A GEMV does not convert blocks of the matrix: its kernel converts elements while it loads
+ * them.
  *
- * Products of int8 are exact. So is the f32 product of one block, whose sums are at most 1024 *
- * 2^14 = 2^24. It is added to sums of int32 modulo 2^32.
+ * Products of int8 are exact. The f32 product of one block is exact, too, because its sums are at
+ * most 1024 * 2^14 = 2^24. It is added to sums in int32, modulo 2^32.
  *
  * The blocks of a thread stay in its L2 cache. Converting a block costs little beside the product,
- * in which each of its elements is used nb or mb times.
+ * in which each element of the block is used nb or mb times.
  */
 #include "cpu/run/cpu_blocks.h"
 #include "cpu/run/block_sums.h"
@@ -40,6 +42,7 @@ typedef struct d_block {
     const cpu_sum_functions *functions;
     cpu_block_sums sums;
     bool is_result; /* the sums are the final results, and sums.sums is in D */
+    /* Buffers for the block of op(A) and of op(B): as f32, words or digits. */
     float *a, *b;
     float *products; /* f32 products of a block; equal to sums.sums if they need no buffer of their
                         own */
@@ -51,7 +54,7 @@ typedef struct d_block {
 
 /* ---- Reading blocks -------------------------------------------------------------------------- */
 
-/* The block of op(A): the job's rows, k steps from `first` on. */
+/* The block of op(A): the job's rows, and k steps from step `first` on. */
 static cpu_words_source source_of_a(const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = x->product->shape;
@@ -128,8 +131,8 @@ static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_ki
     return tgl_cpu_multiply_words(x->plan->words, kind, s->k, &product);
 }
 
-/* Computes the f32 product of a block. GEMV takes this function only for types without GEMV
- * kernels. */
+/* Computes the f32 product of a block. A product of one row or column comes here only if there are
+ * no GEMV kernels for it; its f32 product then takes CPU_PATH_VECTOR or tiles. */
 static void run_block(const cpu_product *product)
 {
     const cpu_path path = product->plan->path;
@@ -170,7 +173,8 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
     }
 }
 
-/* As add_by_words(), but for a GEMV: by dot products or by adding rows of the matrix. */
+/* As add_by_words(), but for a GEMV: by dot products with x, or by adding rows of the matrix,
+ * multiplied by the elements of x. */
 static void add_by_vector(const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = x->product->shape;
@@ -209,15 +213,17 @@ static void multiply_block(d_block *x, int64_t first, int64_t k)
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
-/* Whether the sums are the final results and are summed directly in D. If ldd is a multiple of 8
- * KB, the rows of a tile share a set of the L1 cache: a separate block of sums, copied to D, is
- * then 5 to 20 % faster (1024 and 2048 cubed, Xeon with AMX). int8 is always faster in D. */
+/* Whether the sums need no further operation, so that they are added directly in D. If ldd is a
+ * multiple of 8 KB, the rows of a tile share a set of the L1 cache: a separate block of sums,
+ * copied to D, is then 5 to 20 % faster (1024 and 2048 cubed, Xeon with AMX). Sums of int8 are
+ * always faster in D. */
 static bool are_results(const cpu_product *product)
 {
     const tgl_shape *s = product->shape;
     const cpu_block_plan *h = product->plan->blocks;
     if (h->parts > 1) return false;
-    if (h->is_vector && s->n == 1 && s->ldd != 1) return false; /* its sums are contiguous */
+    /* The sums of a GEMV are contiguous; a column of D is contiguous only if ldd is 1. */
+    if (h->is_vector && s->n == 1 && s->ldd != 1) return false;
     const bool pays = h->type->sums_are_integers ||
                       (s->type_d == TGL_F32 && (h->is_vector || s->ldd % 2048 != 0));
     return pays && product->run->has_product && s->k > 0 && product->run->alpha == 1 &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products in blocks: of short types, and by words.
+ * Products that are computed in blocks: products of types shorter than f32, and products of f32 by
+ * words (kernels/cpu_words.h).
  */
 #ifndef TGL_CPU_BLOCKS_H
 #define TGL_CPU_BLOCKS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend: host memory, and plans for the host's processor.
+ * The cpu device: implements tgl_backend (backend.h) with host memory and the host's processor.
  */
 #include "base/processors.h"
 #include "cpu/plan/word_plan.h"
@@ -56,8 +56,8 @@ static void list_properties(cpu_device *cpu)
 }
 
 /* Maximum bytes of idle packing buffers that the device keeps: KEPT_BYTES_OF_THREAD for each
- * thread, and at least KEPT_BYTES. Larger buffers are freed when the product ends, which takes a
- * small part of the time of such a product. */
+ * thread, and at least KEPT_BYTES. A buffer that would exceed the limit is freed when its product
+ * ends, which takes a small part of the time of so large a product. */
 enum { KEPT_BYTES = 16 << 20, KEPT_BYTES_OF_THREAD = 4 << 20 };
 
 static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
@@ -121,8 +121,8 @@ static tgl_status cpu_copy(tgl_device *dev, void *dst, const void *src, size_t b
     return TGL_OK;
 }
 
-/* Runs are synchronous. The exception: if a signal handler leaves a run by longjmp(), workers may
- * still compute it; this waits for them. */
+/* Runs are synchronous. Exception: if a signal handler has left a run by longjmp(), workers may
+ * still compute it; this function waits for them. */
 static tgl_status cpu_sync(tgl_device *dev)
 {
     cpu_device *cpu = dev->state;
@@ -132,8 +132,8 @@ static tgl_status cpu_sync(tgl_device *dev)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The tier whose kernel has this name ("cpu/avx2", options behind a colon are ignored). NULL for
- * the name gives the best tier; the result is NULL if no tier has the name. */
+/* The tier whose kernel has this name ("cpu/avx2", options behind a colon are ignored). If `kernel`
+ * is NULL, the best tier. Returns NULL if no tier has the name. */
 static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
 {
     if (kernel == NULL) return cpu->tiers[0];
@@ -152,8 +152,8 @@ static bool has_addend(unsigned types, bool is_there, tgl_type type)
 }
 
 /* Refuses shapes that the cpu device does not support. All compute modes are supported: kernels
- * compute in IEEE 754 arithmetic, except the words (cpu_words.h) that a mode permits
- * (cpu_types.c). */
+ * compute in IEEE 754 arithmetic, except the kernels of words (cpu_words.h), which are used only in
+ * the modes that cpu_types.c lists. */
 static tgl_status check_shape(const tgl_shape *s)
 {
     const cpu_type *type = tgl_cpu_type_of(s);
@@ -246,7 +246,8 @@ static double scalar_at(tgl_type type, const void *at, int number)
                                     : ((const double *)at)[number];
 }
 
-/* A copy of the run whose alpha and beta are read from the caller's memory now. */
+/* A copy of the run with the values of alpha and beta, which are read now from the caller's
+ * memory. */
 static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
 {
     const tgl_type type = tgl_shape_scalar_type(s);
@@ -274,7 +275,7 @@ static void copy_c(const tgl_shape *s, const tgl_run *run, int64_t element)
     }
 }
 
-/* The functions that run plans. */
+/* The functions that run plans, by path. */
 static void (*const run_path[])(const cpu_product *) = {
     [CPU_PATH_GEMM] = tgl_cpu_gemm,     [CPU_PATH_SMALL] = tgl_cpu_small_run,
     [CPU_PATH_VECTOR] = tgl_cpu_vector, [CPU_PATH_SCALE] = tgl_cpu_scale,
@@ -297,7 +298,7 @@ static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
         if (buffer.memory == NULL)
             return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", bytes);
     }
-    tgl_run_clear_amax(run); /* not before: a run that fails leaves it */
+    tgl_run_clear_amax(run); /* only now: a run that fails must not change amax */
     if (!in_blocks) copy_c(&plan->shape, run, (int64_t)p->kernels->element);
     const cpu_product product = {&plan->shape, p, run, buffer.memory, NULL};
     const bool has_team = bytes > 0 && p->threads > 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bias, activation and residual for a part of D, while its complete sums are still in a cache.
+ * Applies bias, activation and residual to a part of D, as soon as its sums are complete: they are
+ * then still in a cache.
  */
 #include "cpu/run/cpu_epilogue.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bias, activation and residual.
+ * The epilogue: bias, activation and residual.
  */
 #ifndef TGL_CPU_EPILOGUE_H
 #define TGL_CPU_EPILOGUE_H

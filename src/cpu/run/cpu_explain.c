@@ -31,7 +31,7 @@ static void explain_blocks(tgl_text *out, const tgl_shape *s, const cpu_plan *p,
                               : "copied by the first tile that uses a panel");
 }
 
-/* Describes how blocks are multiplied by each kind of words. */
+/* Describes how blocks are multiplied by each kind of words (cpu_words.h). */
 static const char *const word_paths[CPU_WORD_KINDS] = {
     [CPU_WORDS_BF16] = "products of bf16 are summed in f32; blocks with sums that could be "
                        "denormal\n"

@@ -20,14 +20,14 @@
 #include "cpu/run/cpu_jobs.h"
 #include "cpu/run/cpu_small.h"
 
-/* The rectangle of a job. */
+/* The rectangle of C that a job computes, and the operands of its product. */
 typedef struct rectangle {
     const cpu_product *product;
     const tgl_shape *shape;
     const cpu_plan *plan;
     const cpu_job *job;
     double alpha, beta;
-    tgl_complex_part complex; /* of complex types */
+    tgl_complex_part complex; /* imaginary parts and conjugation, for complex types */
     const char *A, *B;
     char *C; /* the output: D, in which C has been copied; or, with split-K, the job's sums */
     int64_t ldc;
@@ -113,15 +113,16 @@ static void pack_a_columns(const rectangle *x, const row_block *block)
     }
 }
 
-/* A panel of B, and what is prefetched while it is multiplied. */
+/* A panel of B, and the next panel, which is prefetched while this one is multiplied. */
 typedef struct panel {
     int64_t column, count, width; /* first column of C; number of columns; columns rounded up to
                                      whole vectors */
     const char *b;                /* address of the panel */
     int64_t ldb;
-    cpu_use use;      /* what the first tile does with the panel; the other tiles only read it */
+    cpu_use use;      /* what the first tile does with the panel beside multiplying; the other tiles
+                         only read it */
     char *copy;       /* CPU_B_COPY: where the first tile writes the packed panel */
-    const char *next; /* the panel to prefetch, a part of it by each tile; NULL: none */
+    const char *next; /* the next panel, of which each tile prefetches a part; NULL: none */
     int64_t next_ld, next_rows;
     int64_t next_pieces; /* number of pieces of a row of `next`, each as wide as a tile */
 } panel;
@@ -150,6 +151,7 @@ static void fetch_part(const row_block *block, const panel *y, int64_t element, 
     beside->ahead_rows = cpu_share(y->next_rows, shares, share + 1) - row;
 }
 
+/* Multiplies a block of A by a panel of B, tile by tile. */
 static void multiply_panel(const rectangle *x, const row_block *block, panel y)
 {
     const cpu_kernels *kernels = x->plan->kernels;
@@ -185,9 +187,9 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
 /* ---- One block of B -------------------------------------------------------------------------- */
 
 /* If a block has at most this many tiles and B is not packed, the first tile alone prefetches the
- * next panel of B: one row in each step of k. If so few tiles shared the prefetches, each would
- * prefetch more cache lines than a core can have in flight, and products with few rows took 3 to 25
- * % longer (Zen 4). */
+ * next panel of B: one row in each step of k. If instead these few tiles shared the prefetches,
+ * each would prefetch more cache lines at once than a core can have in flight: products with few
+ * rows took 3 to 25 % longer (Zen 4). */
 enum { FEW_TILES = 4 };
 
 /* A panel of a transposed B is prefetched only if its rows have at least this many steps of k: with
@@ -201,7 +203,7 @@ static void choose_next_panel(const rectangle *x, const row_block *block, cpu_ra
 {
     const cpu_plan *plan = x->plan;
     const int64_t k = cpu_length(block->k), element = (int64_t)plan->kernels->element;
-    const int64_t left = x->job->k.end - block->k.end; /* steps behind this block */
+    const int64_t left = x->job->k.end - block->k.end; /* steps of k behind this block */
     y->next_ld = y->ldb;
     y->next_rows = k;
     if (last) {
@@ -333,8 +335,9 @@ static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
 }
 
 /* A rectangle with at most FLAT_SIDE rows or columns and at most FLAT_STEPS steps of k is computed
- * as small products. Its tiles take less time than the loops over blocks (measured on Zen 3 for 2
- * to 8 rows and steps). Not if B is transposed: the loops over blocks pack it faster. */
+ * by the functions for small products (cpu_small.c), because the loops over blocks would take
+ * longer than its tiles (measured on Zen 3 for 2 to 8 rows and steps). Exception: a transposed B,
+ * which the loops over blocks pack faster. */
 enum { FLAT_SIDE = 8, FLAT_STEPS = 8 };
 
 static bool is_flat(const rectangle *x)
@@ -390,8 +393,7 @@ static void add_parts_of_rectangle(const cpu_product *product, const cpu_job *jo
     const cpu_plan *plan = product->plan;
     rectangle x = rectangle_of(product, job);
     const int64_t element = (int64_t)plan->kernels->element, n = product->shape->n;
-    x.complex.conj_a = false; /* the parts of k have been multiplied with conjugated elements
-                                 already */
+    x.complex.conj_a = false; /* the elements were conjugated when the parts of k were multiplied */
     for (int64_t row = rows.begin; row < rows.end; row++)
         plan->kernels->reduce(x.C + row * x.ldc * element, 1, n, job->sums + row * n * element,
                               (int64_t)plan->part_bytes / element, plan->parts, x.alpha, x.beta,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by tiles, with packing (cpu_gemm.c).
+ * Products by register tiles in blocking loops, with packing.
  */
 #ifndef TGL_CPU_GEMM_H
 #define TGL_CPU_GEMM_H

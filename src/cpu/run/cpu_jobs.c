@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs the jobs of a product. A thread takes one job after the other from a counter that all
- * threads share. Where k is divided, all threads add the parts after the last job: each takes some
- * rows of every rectangle. The order of additions does not depend on which thread computes what.
+ * threads share. With split-K, the threads add the sums of the parts of k after the last job: each
+ * thread adds some rows of every rectangle. The order of additions does not depend on which thread
+ * computes what.
  */
 #include "cpu/run/cpu_jobs.h"
 
@@ -12,7 +13,7 @@ typedef struct job_round {
     cpu_cut cut;
     int64_t problem, rectangles; /* index of the first problem; number of rectangles in all of these
                                     problems */
-    _Atomic int64_t taken;
+    _Atomic int64_t taken;       /* counter of cpu_next_item() */
 } job_round;
 
 static cpu_job job_at(const job_round *x, int64_t rectangle, int64_t part, int thread)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How threads share a product. A product is cut into jobs: rectangles of D in each problem of the
- * batch, times parts of k. What a job computes differs by type and path (cpu_gemm.c, cpu_blocks.c).
+ * How threads share a product. A product is cut into jobs: each computes a rectangle of D, the
+ * output, in one problem of the batch, over all of k or a part of it. The functions that compute a
+ * job differ by type and path (cpu_gemm.c, cpu_blocks.c).
  */
 #ifndef TGL_CPU_JOBS_H
 #define TGL_CPU_JOBS_H
@@ -14,17 +15,18 @@
 typedef struct cpu_job {
     int64_t problem; /* index in the batch */
     cpu_range rows, columns, k;
-    char *memory; /* buffer of the computing thread, thread_bytes bytes; NULL if thread_bytes is
+    char *memory; /* buffer of the computing thread, cpu_cut.thread_bytes bytes; NULL if that is
                      0 */
-    char *sums;   /* split-K: buffer for the sums of this part of k, sum_bytes bytes; else NULL */
+    char *sums;   /* split-K: buffer for the sums of this part of k, cpu_cut.sum_bytes bytes; else
+                     NULL */
 } cpu_job;
 
-/* How a product is cut into jobs, and the functions that compute a job. It depends only on the
+/* How a product is cut into jobs, and the functions that compute a job. A cut depends only on the
  * plan, so that results do not depend on the number of threads that the system provides.
  *
- * compute: computes D in a job's rectangle, with the epilogue; with split-K only the sums of its
- * part.
- * add_parts: split-K: adds the sums of all parts of k in order, and computes D in these rows.
+ * compute: computes D in the job's rectangle, with the epilogue; with split-K, only the sums over
+ *   the job's part of k, in job->sums.
+ * add_parts: for split-K: adds the sums of all parts of k in order, and computes `rows` of D.
  *   job: the job of part 0. The sums of the parts are sum_bytes apart. */
 typedef struct cpu_cut {
     int64_t grid_m, grid_n, parts;  /* rectangles of D along m and n; parts of k */
@@ -36,6 +38,7 @@ typedef struct cpu_cut {
     void (*add_parts)(const cpu_product *x, const cpu_job *job, cpu_range rows);
 } cpu_cut;
 
+/* Runs all jobs of a product on the threads of its plan. */
 void tgl_cpu_run_jobs(const cpu_product *x, const cpu_cut *cut);
 
 #endif

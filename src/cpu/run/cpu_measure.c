@@ -14,8 +14,8 @@
 
 enum { REPEATS = 25 };
 
-/* The data of the threads that measure. Allocated, because a signal handler may leave the caller's
- * stack frames by longjmp() while workers still use the task. */
+/* The data of the threads that measure. They are allocated, because a signal handler may leave the
+ * caller's stack frames by longjmp() while workers still use the task. */
 typedef struct measuring {
     thread_pool_task task;
     const cpu_kernels *kernels;

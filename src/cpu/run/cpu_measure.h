@@ -7,7 +7,8 @@
 
 #include "backend/backend.h"
 
-/* tgl_backend.measure. */
+/* The member `measure` of tgl_backend (backend.h). *value := floating-point operations or bytes per
+ * second. */
 tgl_status tgl_cpu_measure(tgl_device *dev, tgl_ceiling ceiling, double *value);
 
 #endif

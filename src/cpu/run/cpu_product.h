@@ -17,15 +17,16 @@ typedef struct cpu_product {
     const tgl_run *run;
     char *workspace;       /* plan->workspace bytes, aligned to CPU_ALIGNMENT; NULL if
                               plan->workspace is 0 */
-    struct cpu_team *team; /* data for a run of several threads; NULL: the calling thread computes
+    struct cpu_team *team; /* data for a run by several threads; NULL: the calling thread computes
                               alone */
 } cpu_product;
 
 enum { CPU_TEAM_JOB_BYTES = 256 };
 
-/* A copy of everything that threads read beside the matrices, in front of the run's workspace. It
- * is not on the caller's stack, because workers may use it longer than the call: a signal handler
- * may leave the call by longjmp(), and the caller may even have destroyed the plan. */
+/* The team of threads that compute a run: a copy of everything that they read beside the matrices.
+ * It lies in front of the run's workspace, not on the caller's stack, because workers may use it
+ * longer than the call lasts: a signal handler may leave the call by longjmp(), and the caller may
+ * then even destroy the plan. */
 typedef struct cpu_team {
     tgl_shape shape;
     cpu_plan plan;
@@ -44,13 +45,14 @@ static inline size_t tgl_cpu_buffer_bytes(const cpu_plan *plan)
 }
 
 /* Copies a run and all that it refers to into `buffer`, of tgl_cpu_buffer_bytes() bytes, for a run
- * by several threads. The workspace lies behind the copy. */
+ * by several threads. The workspace lies behind the copy. Returns the copy of the product, which is
+ * in `buffer`. */
 const cpu_product *tgl_cpu_product_of_team(const cpu_product *product, thread_pool *threads,
                                            char *buffer);
 
-/* Calls body(job, thread, team) on each thread of the plan. job: its `bytes` bytes are copied. It
- * may point only to the matrices and to the product of a team (cpu_team), which outlive the
- * caller. */
+/* Calls body(job, thread, team) on each thread of the plan. job: `bytes` bytes, at most
+ * CPU_TEAM_JOB_BYTES, which are copied. They may point only to the matrices and to the product of a
+ * team (cpu_team), which outlive the caller. */
 void tgl_cpu_run_team(const cpu_product *product, thread_pool_fn *body, void *job, size_t bytes);
 
 static inline tgl_complex_part tgl_cpu_complex_part(const tgl_shape *s, const tgl_run *run)
@@ -58,8 +60,8 @@ static inline tgl_complex_part tgl_cpu_complex_part(const tgl_shape *s, const tg
     return (tgl_complex_part){run->alpha_imag, run->beta_imag, s->conj_a, s->conj_b};
 }
 
-/* Addresses of the matrices of problem i of the batch: A, B, C, and D, the output (C itself if in
- * place). element: bytes of an element. */
+/* The following functions return the addresses of the matrices of problem i of the batch: A, B, C,
+ * and D, the output, which is C if the product is in place. element: bytes of an element. */
 static inline const char *tgl_cpu_matrix_of(const tgl_shape *s, const tgl_run *run,
                                             tgl_operand matrix, tgl_operand array, int64_t i,
                                             int64_t stride, int64_t element)

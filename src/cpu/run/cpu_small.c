@@ -4,8 +4,8 @@
  * and products of one row or column, which are as frequent.
  *
  * A and B are read in place, without blocks and without buffers from the pool: at 4 x 4 x 4 the
- * multiply-adds take a few nanoseconds, so that everything around them counts. Only a transposed B
- * is packed, to the stack, because a tile reads whole rows of op(B).
+ * multiply-adds take a few nanoseconds, so that any other work would take a large part of the time.
+ * Only a transposed B is packed, to the stack, because a tile reads whole rows of op(B).
  */
 #include "cpu/run/cpu_small.h"
 #include "cpu/kernels/shares.h"
@@ -13,8 +13,8 @@
 #include "cpu/run/cpu_state.h"
 #include "cpu/run/cpu_vector.h"
 
-/* Bytes of the stack buffer for a packed panel of a transposed B. Small, because threads may have
- * small stacks. It must hold a panel of one vector, at most VECTOR_BYTES wide. */
+/* Bytes of the stack buffer for a packed panel of a transposed B. It is small, because threads may
+ * have small stacks. It must hold a panel of one vector, at most VECTOR_BYTES wide. */
 enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
 
 /* A product with k > CPU_SMALL is small, too, if it has at most DEEP_ELEMENTS elements of C and
@@ -22,8 +22,8 @@ enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
 enum { DEEP_ELEMENTS = 256, DEEP_STEPS = 128 };
 _Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
 
-/* x / y for 0 <= x <= 128 and 1 <= y <= 32, by a multiplication: a division takes as long as
- * several steps of a tile. x * reciprocals[y] >> 16 is exact, because x * y < 65536. */
+/* x / y for 0 <= x <= 128 and 1 <= y <= 32, by a multiplication, because a division takes as long
+ * as several steps of k of a tile. x * reciprocals[y] >> 16 is exact, because x * y < 65536. */
 static int quotient(int x, int y)
 {
     /* 65536 / y + 1 */
@@ -32,7 +32,7 @@ static int quotient(int x, int y)
                                         3641, 3450,  3277,  3121,  2979,  2850,  2731,  2622, 2521,
                                         2428, 2341,  2260,  2185,  2115,  2049};
     if (y == 1) return x;
-    if (x < 2 * y) return x >= y; /* a predicted branch is faster still */
+    if (x < 2 * y) return x >= y; /* a predicted branch is faster than the multiplication */
     return x * reciprocals[y] >> 16;
 }
 
@@ -181,8 +181,8 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
         multiply_small_packed(kernels, x, next);
     else
         multiply_small_panels(kernels, x, NULL, next);
-    /* If `next` is given, ordinary register tiles have computed the result. They multiply by alpha
-     * themselves. */
+    /* If `next` is not NULL, register tiles (cpu_tile_fn) have computed the result, which multiply
+     * by alpha themselves. */
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
@@ -215,9 +215,9 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* Multiplies by tiles where C is one row or one column. turns: computes the transposed product, C^T
- * = op(B)^T * op(A)^T, which requires a contiguous C. A transposed B with one column is contiguous,
- * and is not packed. */
+/* Multiplies by tiles if C is one row or one column. turns: true computes the transposed product,
+ * C^T = op(B)^T * op(A)^T, which requires a contiguous C. A transposed B with one column is
+ * contiguous, and is not packed. */
 static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
                                                       const tgl_small_product *p, bool turns)
 {
@@ -252,8 +252,8 @@ static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels
 }
 
 /* A product with one row or column. Tiles read whole rows of op(B). So the transposed product is
- * faster if C is a row and B is transposed, or C is a column and A is transposed. Both give the
- * same bits. */
+ * faster if C is a row and B is transposed, or C is a column and A is transposed. The product and
+ * its transpose give the same bits. */
 static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p)
 {
     if (cpu_is_vector(p->m, p->n, p->k)) return tgl_cpu_small_vector(kernels, p);
@@ -314,7 +314,8 @@ static next_product next_in_batch(const cpu_product *job, int64_t i)
                                 tgl_cpu_d_of(s, job->run, i + 1, element)}};
     for (int q = 0; q < 3; q++)
         next.end[q] = next.at[q] + bytes[q];
-    /* tiles - 2 parts, because the last part of two of the matrices may be short */
+    /* Divides by tiles - 2, not tiles: the last part of each matrix may be short, so that there are
+     * up to 2 parts more. */
     next.part = (bytes[0] + bytes[1] + bytes[2]) / (tiles > 2 ? tiles - 2 : 1);
     return next;
 }

@@ -8,10 +8,12 @@
 #include "backend/backend.h"
 #include "cpu/run/cpu_product.h"
 
-/* tgl_backend.run_small. */
+/* The member `run_small` of tgl_backend (backend.h): computes a small product without a plan.
+ * False: the product is not small, and nothing is computed. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *product);
 
-/* Computes a product with k <= CPU_SMALL in strips of at most CPU_SMALL rows and columns. */
+/* Computes a product with k <= CPU_SMALL: cuts C into parts of at most CPU_SMALL rows and columns,
+ * which are small products. */
 void tgl_cpu_multiply_strips(const cpu_kernels *kernels, const tgl_small_product *product);
 
 /* Runs CPU_PATH_SMALL in place: the products of a batch, with the epilogue. */

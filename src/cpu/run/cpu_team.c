@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of a team, and its runs.
+ * Copies a run for a team of threads, and calls functions on the team.
  */
 #include "cpu/run/cpu_product.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times plans of one product, for the wisdom, on matrices of its own: one set, as programs that
- * multiply on the CPU mostly find their matrices in the caches that these fit in. The settings of
- * the planner that are compared are those of cpu_settings.h.
+ * Times plans of one product, for the file of measured times (plan/wisdom.h). All runs use the same
+ * random matrices, which are therefore in the caches if they fit: this is so in most programs that
+ * multiply on the CPU. The settings of the planner that are compared are listed by
+ * cpu_settings.c.
  */
 #include "cpu/run/cpu_trial.h"
 #include "backend/trial_operands.h"
@@ -15,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest set of matrices. Limits of containers make it hard to say how much memory is free. */
+/* Maximum bytes of the operands of a product that is timed. It is a constant, because a process
+ * cannot easily determine the free memory: containers have limits of their own. */
 enum { SET_BYTES_MAX = 256 << 20 };
 
 struct tgl_trial {
@@ -26,7 +28,7 @@ struct tgl_trial {
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-/* Fills an operand: the beginning with random elements, the rest with copies of it. */
+/* Fills an operand: the beginning with random elements, the rest with copies of the beginning. */
 static void fill_operand(const tgl_trial_operand *x, char *at)
 {
     for (size_t done = tgl_trial_draw(x, at), more; done < x->bytes; done += more) {
@@ -35,13 +37,15 @@ static void fill_operand(const tgl_trial_operand *x, char *at)
     }
 }
 
-/* Whether a set is small, and at most three quarters of it are gaps. */
+/* Whether a set of operands is small, and at most three quarters of it are gaps: unused memory
+ * between rows and between matrices. */
 static bool is_small(const tgl_trial_set *set)
 {
     return set->bytes <= SET_BYTES_MAX && set->gaps / 3 <= (set->bytes - set->gaps);
 }
 
-/* *memory := a set of operands. NULL: no memory, or the set is too large. */
+/* Allocates and fills a set of operands, which the caller frees. NULL: no memory, or the set is too
+ * large. */
 static char *make_set(const tgl_trial_set *set)
 {
     char *memory = is_small(set) ? aligned_alloc(CPU_ALIGNMENT, set->bytes) : NULL;
@@ -54,8 +58,8 @@ static char *make_set(const tgl_trial_set *set)
 
 /* ---- The functions of tgl_trials ------------------------------------------------------------- */
 
-/* A processor without a model is known by its name. The caches are those that plans depend on: a
- * virtual machine may show others on the same model. */
+/* chip: the processor's model (its name if the model is unknown), the tier, and the sizes of L2 and
+ * L3, because plans depend on them: a virtual machine may report other sizes on the same model. */
 static void trial_describe(const tgl_device *dev, char chip[TGL_NAME_SIZE],
                            char driver[TGL_NAME_SIZE])
 {
@@ -98,7 +102,7 @@ static void trial_close(tgl_trial *t)
 static tgl_status trial_time(tgl_trial *t, const tgl_plan *plan, int runs, double *seconds)
 {
     tgl_run run = tgl_trial_run(&t->shape, &t->set, t->memory);
-    if (!t->shape.in_place) run.at[TGL_AT_C] = NULL; /* beta is 0 */
+    if (!t->shape.in_place) run.at[TGL_AT_C] = NULL; /* beta is 0, so that C is not read */
     const double start = tgl_clock();
     for (int i = 0; i < runs; i++)
         TGL_TRY(plan->dev->backend->run(plan, &run, NULL));
@@ -122,7 +126,9 @@ static void add_kernels(tgl_sha256 *hash, const cpu_kernels *kernels)
     tgl_sha256_add(hash, facts, sizeof facts);
 }
 
-/* What a plan with these values depends on, beside the shape and the machine. */
+/* source := a hash of all that a plan depends on beside the shape and the machine: the values of
+ * this row of tgl_cpu_models, and tile sizes and kc of the tier's kernels. A measured time of
+ * another source is not used. */
 static void hash_setting(const cpu_tier *tier, const cpu_model *row, char source[TGL_SOURCE_SIZE])
 {
     char values[CPU_MODEL_TEXT];

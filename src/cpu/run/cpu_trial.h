@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measured plans of the cpu device.
+ * How the cpu device times plans: its tables of the functions that backend.h describes.
  */
 #ifndef TGL_CPU_TRIAL_H
 #define TGL_CPU_TRIAL_H

@@ -65,8 +65,8 @@ static void copy_x(const cpu_kernels *kernels, const matvec *v, char *to)
         kernels->copy(to, 1, v->x, v->x_step, 1, v->k);
 }
 
-/* Computes y[begin] to y[begin + count - 1]. x is contiguous. sums: buffer for count elements, used
- * unless the sums are the results. */
+/* Computes y[begin] to y[begin + count - 1]. x: contiguous, conjugated if has_other_x(). sums: a
+ * buffer for count elements, which is not used if the sums can be added directly in y. */
 static void multiply_part(const cpu_kernels *kernels, const matvec *v, const char *x, char *sums,
                           int64_t begin, int64_t count, double alpha, double beta,
                           tgl_complex_part complex)
@@ -108,7 +108,7 @@ static matvec matvec_of_batch(const cpu_product *product, int64_t problem)
     return matvec_of(&one);
 }
 
-/* Computes this thread's part of y. */
+/* Computes the part of y of this thread, and its epilogue. */
 static void multiply_lines(void *context, int thread, int team)
 {
     const vector_job *job = context;
@@ -144,7 +144,7 @@ void tgl_cpu_vector(const cpu_product *product)
 
 /* ---- Without a plan -------------------------------------------------------------------------- */
 
-/* SHORT_BYTES: maximum size in bytes of a vector that is copied to the stack. FOR_ONE_THREAD:
+/* SHORT_BYTES: size in bytes of the buffers on the stack, for x and for the sums. FOR_ONE_THREAD:
  * maximum number of multiply-adds for which a plan would use one thread. */
 enum { SHORT_BYTES = 512 * sizeof(double), FOR_ONE_THREAD = 1 << 17 };
 

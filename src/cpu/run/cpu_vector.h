@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix times vector.
+ * Matrix times vector (GEMV).
  */
 #ifndef TGL_CPU_VECTOR_H
 #define TGL_CPU_VECTOR_H
@@ -10,8 +10,8 @@
 /* Runs CPU_PATH_VECTOR in place: D := epilogue(alpha*op(A)*op(B) + beta*D), one row or column. */
 void tgl_cpu_vector(const cpu_product *product);
 
-/* Computes one row or column without a plan; same bits as with one. False: it is too large, and
- * nothing is computed. */
+/* Computes a product of one row or column without a plan, with the same bits as with a plan. False:
+ * the product is too large, and nothing is computed. */
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product);
 
 #endif

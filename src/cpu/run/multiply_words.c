@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Multiplies a block of a product by words (cpu_words.h), if its elements permit that. Blocks of
- * int8 always do, and their products are exact. Blocks of f32 are multiplied by digits if
- * tgl_cpu_digit_error() is small enough.
+ * Multiplies a block of a product by words (cpu_words.h), if its elements permit that. Elements of
+ * int8 always do, and their products are exact. Blocks of f32 are multiplied by int8 digits if
+ * tgl_cpu_digit_error() is small enough. The rest of this comment is about bf16 words.
  *
  * AMX and AVX512-BF16 round each sum to nearest, as an FMA does. BFMMLA (NEON) rounds to odd. All
  * of them treat denormal numbers as zero. A block is therefore multiplied by words only if no
@@ -29,9 +29,10 @@
 
 #include <math.h>
 
-/* Maximum of tgl_cpu_digit_error() for blocks multiplied by digits, and (OF_FEWER) for blocks
- * multiplied by multiply_fewer(). Typical values for random elements, in parentheses for
- * multiply_fewer(): U(-1,1) and U(0,1) 30 to 90 (60 to 170), N(0,1) 180 to 320 (460 to 830). */
+/* Maximum of tgl_cpu_digit_error() for blocks that are multiplied by digits; OF_FEWER: by
+ * cpu_words.multiply_fewer(), which omits more products. Typical errors of random elements, with
+ * those of multiply_fewer() in parentheses: 30 to 90 (60 to 170) if uniform in (-1,1) or (0,1), 180
+ * to 320 (460 to 830) if normal. */
 enum { MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 static int log2_up(int64_t x)
@@ -51,15 +52,18 @@ bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
 }
 
-/* A bound of the error of any element of C, in units of the digits' integers:
+/* A bound of the error of any element of C, in units of the integers that the digits write:
  *    error = (sum of |a| over a line of A + sum of |b| over a line of B) / 2 + k/4 + left out
- * The first two terms hold because rounding moves each element by at most 1/2. A product that is
- * left out is at most 2^14 (low*low) or 2^22 (middle of A * low of B).
+ * Rounding moves each element by at most 1/2, which gives the first two terms; k/4 bounds the
+ * products of two rounding errors. A product of digits that is left out is at most 2^14 (low*low)
+ * or 2^22 (middle of A * low of B).
  *
  * The result is error / (u S), with u = 2^-24 and S = sum of |a*b| (multiply_words.h). A lower
- * bound of S: the magnitude of an integer is at least the sum of the widths of the levels that its
- * highest digit reaches (cpu_exponents.large). In every pair of lines at least large_a[s] +
- * large_b[t] - k steps have an element of A of level s and an element of B of level t. */
+ * bound of S: an element reaches level t if its highest digit is at least 2 * 2^t
+ * (cpu_exponents.large). The width of a level is the magnitude that it adds to the level below, so
+ * that the magnitude of an element is at least the sum of the widths of the levels that it reaches.
+ * For every line of A and every line of B, there are at least large_a[s] + large_b[t] - k steps in
+ * which the element of A reaches level s and the element of B reaches level t. */
 double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
 {
     /* The two lower digits together are at most 0.51 units of the highest digit. */
@@ -77,9 +81,9 @@ double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponent
     return least > 0 ? error / (0x1p-24 * least) : INFINITY;
 }
 
-/* Whether A is read in place, not packed. It must consist of whole panels and tile rows. Its lines
- * must not compete for few sets of the L1 cache: they are contiguous (ld == k), or read only once,
- * for a single panel of B. */
+/* Whether A is read in place, not packed. A must consist of whole panels and tile rows. Its rows
+ * must not compete for few sets of the L1 cache: either they follow each other without gaps (ld ==
+ * k), or they are read only once, for a single panel of B. */
 static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_words_source *a,
                         int64_t n)
 {
@@ -88,6 +92,8 @@ static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_wo
            (a->ld == a->k || n <= CPU_WORDS_LINES);
 }
 
+/* Whether this kind of words represents the elements accurately. block, k: steps of k of the block
+ * and of the whole product. */
 static bool are_permitted_elements(cpu_word_kind kind, int64_t block, int64_t k,
                                    const cpu_exponents *a, const cpu_exponents *b)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The product of one block by words, if its elements permit that.
+ * The product of two blocks by words, which are bf16 or int8 numbers that represent the elements
+ * (kernels/cpu_words.h), if the elements permit that.
  */
 #ifndef TGL_CPU_MULTIPLY_WORDS_H
 #define TGL_CPU_MULTIPLY_WORDS_H
