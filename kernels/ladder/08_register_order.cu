@@ -12,8 +12,8 @@
  * reuse cache and need not be read again. In rung 7 both operands change from the last FFMA of a
  * row to the first of the next; now one of them stays the same. On an H200 this rung is 4 % slower
  * nevertheless: with this order ptxas places some loads of fragments right before the FFMAs that
- * need them (docs/ladder.md). Look at: the .reuse flags on the FFMAs in the SASS (cuobjdump -sass),
- * and with ncu --metrics
+ * need them (docs/ladder.md).
+ * Look at: the .reuse flags on the FFMAs in the SASS (cuobjdump -sass), and with ncu --metrics
  *     smsp__inst_executed_pipe_fma.sum (unchanged)
  *     smsp__issue_active.avg.pct_of_peak_sustained_active
  *     smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio (increases)

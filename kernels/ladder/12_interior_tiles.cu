@@ -16,7 +16,8 @@
  * branches: in the machine code of rung 11 the load of B is issued after the stores of A, which
  * wait for the load of A. Here both loads are issued before the first store. The loads and the
  * stores into shared memory are now two functions, load_tile() and store_tile(), between which the
- * next rungs place the multiplication of a tile. Look at: ncu --metrics
+ * next rungs place the multiplication of a tile.
+ * Look at: ncu --metrics
  *     smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio (decreases)
  *     smsp__inst_executed.sum (decreases)
  */

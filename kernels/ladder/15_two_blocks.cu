@@ -12,7 +12,8 @@
  * stores its results. The bound makes ptxas find an assignment of at most 128. The bound is meant
  * as a guarantee: NVRTC 13.0 already compiles rung 14 to 123 registers (sm_90a), but another
  * compiler, or one more line in the kernel, may need 129. On an H200 this rung is nevertheless 6 %
- * faster, because with the bound ptxas orders the instructions differently. Look at: ncu --metrics
+ * faster, because with the bound ptxas orders the instructions differently.
+ * Look at: ncu --metrics
  *     launch__registers_per_thread (at most 128)
  *     launch__occupancy_limit_registers (2)
  *     sm__warps_active.avg.pct_of_peak_sustained_active

@@ -14,7 +14,8 @@
  * load across a barrier. This is what the second set of fragments of rung 11 is for. Each iteration
  * loads the fragments of one step and multiplies those of the previous step. Step 0 of the first
  * tile has no previous step: it multiplies zeros, which avoids a test. The global loads of the next
- * tile now follow the first loads of fragments. Look at: ncu --metrics
+ * tile now follow the first loads of fragments.
+ * Look at: ncu --metrics
  *     smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio (decreases)
  */
 #include "lib/load_store.h"

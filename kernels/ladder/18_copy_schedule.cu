@@ -14,7 +14,8 @@
  * and are complete when the warp arrives at the barrier. On an H200 the later loads alone make the
  * kernel faster. With both changes this rung is 3 % slower than rung 17 at 4096 cubed, and 11 % at
  * 1024 cubed: a warp has only 320 FFMAs instead of 512 between the loads and the stores that need
- * them. Rungs 19 and 20 have the same schedule with 640. Look at: ncu --metrics
+ * them. Rungs 19 and 20 have the same schedule with 640.
+ * Look at: ncu --metrics
  *     smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio (decreases)
  *     smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio (increases)
  *     smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio (increases)

@@ -18,8 +18,8 @@
  * the sum is smallest if R * BM = S * BN. On 132 SMs and n = 8192 the rows of rung 23 give 4 x 32
  * tiles, bands of 8 give 8 x 16. The order matters only if A and B do not fit in L2 and the kernel
  * waits for memory. This kernel spends so much time on FFMAs that it is not faster than rung 23 on
- * an H200. Kernels for tensor cores, such as rung 33, need far more bytes per second. Look at: ncu
- * --metrics
+ * an H200. Kernels for tensor cores, such as rung 33, need far more bytes per second.
+ * Look at: ncu --metrics
  *     dram__bytes_read.sum
  *     lts__t_sectors_op_read_lookup_hit.sum
  *     lts__t_sectors_op_read.sum (decreases)

@@ -16,8 +16,8 @@
  * additions does not depend on which block is the last, so that the result is bitwise the same in
  * every run. With atomicAdd() on C the code would be shorter, but the result would vary. On an H200
  * this rung is slower than rung 25 at 256 and 512 cubed: splits of such a short K spend much of
- * their time in filling the ring and adding sums. The rung is for few tiles and a long K. Look at:
- * ncu --metrics
+ * their time in filling the ring and adding sums. The rung is for few tiles and a long K.
+ * Look at: ncu --metrics
  *     launch__grid_size (increases at small sizes)
  *     launch__waves_per_multiprocessor
  *     lts__t_sectors_op_write.sum (the sums; increases)
