@@ -4,7 +4,8 @@
  *
  * Changed: SLICES groups of warps, the slices, share the steps along K of every tile. Each slice
  * has sums of the whole tile of the block. At the end the sums of all slices are added through
- * shared memory, always in the same order. Also changed, because of the slices:
+ * shared memory, always in the same order.
+ * Also changed, because of the slices:
  *   - The block's tile is 64 x 64 x 16 instead of 128 x 256 x 8, so that there are more blocks, and
  *     a thread computes 8 x 8 results instead of 16 x 8.
  *   - __launch_bounds__ asks for two blocks per SM instead of one.
