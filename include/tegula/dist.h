@@ -190,14 +190,14 @@ TGL_API void tgl_dist_close(tgl_dist *dist);
 TGL_API int tgl_dist_rank(const tgl_dist *dist);
 TGL_API int tgl_dist_ranks(const tgl_dist *dist);
 
-/* Waits for the work of all runs so far. Host memory: there is none, and the call returns at once.
- * Returns TGL_OK; TGL_COMMUNICATION (it is not complete within the timeout, or NCCL reported an
- * error: the communicator can only be closed, results are undefined, the device stays usable);
- * TGL_DRIVER; TGL_UNSUPPORTED (the stream is being captured). */
+/* Waits for the work of all runs so far. With host memory a run is complete when it returns, and
+ * this call returns at once. Returns TGL_OK; TGL_COMMUNICATION (the work is not complete within the
+ * timeout, or NCCL reported an error: the communicator can only be closed, results are undefined,
+ * the device stays usable); TGL_DRIVER; TGL_UNSUPPORTED (the stream is being captured). */
 TGL_API tgl_status tgl_dist_synchronize(tgl_dist *dist);
 
-/* Later runs enqueue their work in this stream of the device; the caller orders it after the work
- * of earlier runs. Returns TGL_OK; TGL_UNSUPPORTED (host memory). */
+/* Later runs enqueue their work in `stream`, a stream of the device. The caller orders their work
+ * after that of earlier runs. Returns TGL_OK; TGL_UNSUPPORTED (host memory). */
 TGL_API tgl_status tgl_dist_set_stream(tgl_dist *dist, void *stream);
 
 /* The message of the calling thread's latest failure in a function of this header, as
@@ -266,14 +266,15 @@ TGL_API tgl_status tgl_dist_gemm(tgl_dist *dist, const tgl_problem *problem,
  * most. */
 typedef struct tgl_dist_figures {
     size_t size;                   /* sizeof(tgl_dist_figures), set by the caller */
-    int parts_m, parts_n, parts_k; /* the grid of the product */
-    int64_t panel, panels;         /* length and number of the panels */
+    int parts_m, parts_n, parts_k; /* how many parts m, n and k have */
+    int64_t panel, panels;         /* elements of a panel, and number of panels
+                                      (tgl_dist_plan_create()) */
     double received_bytes;
     double bound_bytes;   /* lower bound for any even distribution of the matrices
                              (docs/distributed.md) */
     double memory_bytes;  /* memory besides the matrices */
     double seconds;       /* predicted */
-    double local_seconds; /* predicted, of the products alone */
+    double local_seconds; /* predicted time of the products alone */
 } tgl_dist_figures;
 
 TGL_API tgl_status tgl_dist_plan_figures(const tgl_dist_plan *plan, tgl_dist_figures *figures);

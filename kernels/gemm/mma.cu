@@ -303,7 +303,7 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
         at->k += BK;
 #endif
     }
-    ASYNC_WAIT(0); /* for the copies issued past the last tile, which write zeros */
+    ASYNC_WAIT(0); /* the copies issued past the last tile write zeros: wait for them */
     __syncthreads();
 }
 

@@ -44,7 +44,7 @@
 #define TILE       64                      /* edge of a transposed tile */
 #define PER_WORD   (4 / ELEMENT_BYTES)     /* elements of a 32-bit word, which is one store */
 #define WORDS      (TILE / PER_WORD)       /* 32-bit words in a line of a tile */
-#define ROWS       (TILE * TILE / THREADS) /* rows of which a thread loads an element */
+#define ROWS       (TILE * TILE / THREADS) /* rows of a tile from which a thread loads an element */
 
 #if ELEMENT_BYTES == 4
 typedef unsigned element;

@@ -79,8 +79,7 @@ struct tgl_decompose_args {
     struct tgl_decompose_job jobs[2];
     int first_blocks; /* number of blocks that do jobs[0], a multiple of the cluster size */
     int unused;
-    const float
-        *alpha_at; /* NULL, or alpha in device memory: if it is 0, the matrices are not read */
+    const float *alpha_at; /* NULL, or alpha in device memory; 0: the matrices are not read */
 };
 
 #endif

@@ -30,10 +30,10 @@ struct loaded {
 struct column {
     char *to;         /* its first place in the tile */
     const char *from; /* the elements of that place in the matrix */
-    long long apart;  /* bytes in memory from one place's elements to the next's */
-    int skip;         /* bytes of the first word that are before the elements */
+    long long apart;  /* bytes in memory from the elements of one place to those of the next */
+    int skip;         /* bytes of each first word that lie before the elements of its place */
     int valid_bytes;  /* bytes of a place inside the matrix if its line exists; at most 16 */
-    int line, lines;  /* the number of its first line; the number of lines that exist */
+    int line, lines;  /* line of the first place; number of lines that exist */
     int last;         /* from this line on, words may lie partly outside of the matrix */
 };
 

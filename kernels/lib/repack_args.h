@@ -24,8 +24,7 @@ struct tgl_repack_job {
 struct tgl_repack_args {
     struct tgl_repack_job jobs[2];
     int first_blocks; /* number of blocks of the first job; the other blocks do the second job */
-    const void
-        *alpha_at; /* NULL, or alpha in device memory: if it is 0, the matrices are not read */
+    const void *alpha_at; /* NULL, or alpha in device memory; 0: the matrices are not read */
 };
 
 #endif

@@ -104,9 +104,8 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
 /* The global addresses of this thread's copies of an operand's tile. The copies of a run have the
  * address of its first copy. */
 struct simt_origin {
-    const char
-        *at[COPIES_MAX]; /* with FEW_ADDRESSES: address of each copy, advanced from tile to tile */
-    const char *tile;    /* without FEW_ADDRESSES: the tile's address, also advanced */
+    const char *at[COPIES_MAX]; /* with FEW_ADDRESSES: addresses of the copies of the next tile */
+    const char *tile;           /* without FEW_ADDRESSES: the address of the next tile */
     tile_offset offsets[COPIES_MAX]; /* constant distance of each copy from `tile`, in bytes */
 };
 

@@ -38,7 +38,7 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
      * then write to different banks. */
     float *to_shared =
         shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) + own_line / 4 % PAD + col;
-    ASYNC_WAIT(0); /* for the copies issued past the last tile, which write zeros */
+    ASYNC_WAIT(0); /* the copies issued past the last tile write zeros: wait for them */
 #pragma unroll
     for (int i = 0; i < TM; i += 4) {
         __syncthreads(); /* the tiles, or the previous lines, have been read */

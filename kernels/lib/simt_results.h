@@ -70,7 +70,7 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
  * acc[i][j] must be in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
-    ASYNC_WAIT(0);   /* for the copies issued past the last tile, which write zeros */
+    ASYNC_WAIT(0);   /* the copies issued past the last tile write zeros: wait for them */
     __syncthreads(); /* the tiles have been read */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)

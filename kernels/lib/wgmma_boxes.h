@@ -100,7 +100,8 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
 
 #endif
 
-/* Called by all threads of a consumer: waits until TMA has read its results from shared memory. */
+/* Called by all threads of a consumer: waits until TMA has read the consumer's results from shared
+ * memory. */
 static __device__ __forceinline__ void wait_until_results_are_read(void)
 {
 #if TMA_STORES
