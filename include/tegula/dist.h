@@ -23,10 +23,10 @@
  * Conventions, besides those of tegula.h:
  *   - "Collective" functions are called by all ranks, in the same order.
  *   - The arguments of a collective function are the same on all ranks, except for pointers,
- * leading dimensions and the device. If they differ, if ranks run different plans or call different
- * functions that create or run plans, or if one rank cannot do its part, all ranks return the same
- * status, and tgl_dist_last_error() names a rank.
- *   - Sums are in an order that the plan fixes: results are bitwise the same from run to run.
+ *     leading dimensions and the device. If they differ, if ranks run different plans or call
+ *     different functions that create or run plans, or if one rank cannot do its part, all ranks
+ *     return the same status, and tgl_dist_last_error() names a rank that caused it.
+ *   - The plan fixes the order of additions: results are bitwise the same from run to run.
  *   - A communicator belongs to one thread at a time.
  */
 #ifndef TEGULA_DIST_H
@@ -49,18 +49,20 @@ typedef struct tgl_dist_layout {
     size_t size;                       /* sizeof(tgl_dist_layout) */
     int64_t rows, columns;             /* of the whole matrix */
     int64_t block_rows, block_columns; /* at least 1 */
-    int64_t first_rows, first_columns; /* size of the first block; 0: as the other blocks */
+    int64_t first_rows, first_columns; /* size of the first block; 0: the size of the other
+                                          blocks */
     int grid_rows, grid_columns;       /* at least 1; their product: at most the ranks */
-    int source_row, source_column;     /* where the first block is */
+    int source_row, source_column;     /* row and column of the grid that have the first block */
     tgl_order grid_order;              /* the rank in row p and column q of the grid is
                                           p*grid_columns + q (TGL_ROW_MAJOR) or p + q*grid_rows */
     int replicated;                    /* 1: every rank has the whole matrix; the grid is 1 x 1 */
-    int64_t ld;                        /* of the rank's own part; 0: no padding */
+    int64_t ld;                        /* leading dimension of the rank's own part; 0: no padding */
 } tgl_dist_layout;
 
-/* Fill *layout: shards of rows or of columns over the ranks 0 .. ranks-1, the shards of the last
- * ranks smaller or empty if the size is not a multiple; or a copy on every rank. size:
- * sizeof(tgl_dist_layout). Return TGL_OK; TGL_BAD_ARGUMENT. */
+/* tgl_dist_rows() and tgl_dist_columns() fill *layout with shards of rows or of columns over the
+ * ranks 0 .. ranks-1. If the number of rows or columns is not a multiple of `ranks`, the shards of
+ * the last ranks are smaller or empty. tgl_dist_replicated() fills it with a copy on every rank.
+ * size: sizeof(tgl_dist_layout). Return TGL_OK; TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_dist_rows(tgl_dist_layout *layout, size_t size, int64_t rows,
                                  int64_t columns, int ranks);
 TGL_API tgl_status tgl_dist_columns(tgl_dist_layout *layout, size_t size, int64_t rows,
@@ -69,8 +71,9 @@ TGL_API tgl_status tgl_dist_replicated(tgl_dist_layout *layout, size_t size, int
                                        int64_t columns);
 
 /* Fills *layout with rows [row, row+rows) and columns [column, column+columns) of the matrix that
- * `whole` describes, counted from 0. *offset_row and *offset_column: where the rank's part of it
- * begins in the rank's part of the whole matrix. Returns TGL_OK; TGL_BAD_ARGUMENT. */
+ * `whole` describes, counted from 0. *offset_row and *offset_column := the row and column in rank
+ * `rank`'s part of the whole matrix at which its part of the submatrix begins. Returns TGL_OK;
+ * TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_dist_part(tgl_dist_layout *layout, const tgl_dist_layout *whole, int64_t row,
                                  int64_t column, int64_t rows, int64_t columns, int rank,
                                  int64_t *offset_row, int64_t *offset_column);
@@ -79,8 +82,8 @@ TGL_API tgl_status tgl_dist_part(tgl_dist_layout *layout, const tgl_dist_layout 
 TGL_API tgl_status tgl_dist_local(const tgl_dist_layout *layout, int rank, int64_t *rows,
                                   int64_t *columns);
 
-/* *row and *column := the place in the whole matrix of an element of a rank's part. Returns TGL_OK;
- * TGL_BAD_ARGUMENT (also if the rank has no such element). */
+/* *row and *column := the position in the whole matrix of element (local_row, local_column) of a
+ * rank's part. Returns TGL_OK; TGL_BAD_ARGUMENT (also if the rank has no such element). */
 TGL_API tgl_status tgl_dist_index(const tgl_dist_layout *layout, int rank, int64_t local_row,
                                   int64_t local_column, int64_t *row, int64_t *column);
 
@@ -94,16 +97,16 @@ typedef struct tgl_dist_message {
     size_t bytes; /* at least 1; the same on both sides */
 } tgl_dist_message;
 
-/* What moves data between ranks: a table of functions, which a library for MPI or NCCL fills. Its
- * operations are those of both: all-gather, groups of sends and receives, and copies in the memory
- * of a device. Each returns TGL_OK, TGL_COMMUNICATION (a rank does not answer within the timeout,
- * or a link failed), TGL_NO_MEMORY or TGL_DRIVER. After a failure of begin() or wait() the
- * transport is only closed, and the buffers of begun groups are never used or freed again.
+/* A transport moves data between ranks. It is a table of functions, which a library for MPI or NCCL
+ * fills. Its operations exist in both: all-gather, groups of sends and receives, and copies in the
+ * memory of a device. Each returns TGL_OK, TGL_COMMUNICATION (a rank does not answer within the
+ * timeout, or a link failed), TGL_NO_MEMORY or TGL_DRIVER. After a failure of begin() or wait() the
+ * library calls only close(), and neither uses nor frees the buffers of groups that have begun.
  *
  * Streams. Products are computed in `stream`. A group starts after the work that is in `stream` at
- * begin(), and runs beside later work. After wait() later work in `stream` sees what was received,
- * and may overwrite what was sent. With host memory, stream is NULL: begin() starts at once, and
- * wait() returns when the group is complete. */
+ * begin(), and runs concurrently with later work. Work that is enqueued in `stream` after wait()
+ * sees the received data, and may overwrite the sent data. With host memory, stream is NULL:
+ * begin() starts at once, and wait() returns when the group is complete. */
 typedef struct tgl_dist_transport {
     size_t size;      /* sizeof(tgl_dist_transport) */
     const char *name; /* "mpi", "nccl" */
@@ -111,8 +114,9 @@ typedef struct tgl_dist_transport {
     void *state;  /* passed to each function */
     void *stream; /* of the products and copies; NULL: host memory, or the default stream */
 
-    /* Collective. all[r*bytes] := mine of rank r, in host memory. Waits. Neither buffer is used
-     * after the return, also not after a failure. */
+    /* Collective all-gather in host memory: all[r*bytes] := `mine` of rank r, `bytes` bytes each.
+     * Returns when it is complete. Neither buffer is used after the return, not even after a
+     * failure. */
     tgl_status (*gather)(void *state, const void *mine, void *all, size_t bytes);
 
     /* Begins a group of messages. Messages between two ranks arrive in the order in which both list
@@ -120,10 +124,12 @@ typedef struct tgl_dist_transport {
     tgl_status (*begin)(void *state, const tgl_dist_message *messages, int count, void **group);
     tgl_status (*wait)(void *state, void *group);
 
-    /* begin() and wait() in one, where nothing is computed meanwhile; NULL: these are called. */
+    /* begin() and wait() in one call, for messages during which nothing is computed. NULL: the
+     * library calls begin() and wait() instead. */
     tgl_status (*exchange)(void *state, const tgl_dist_message *messages, int count);
 
-    /* Lets begun groups move on, between two parts of a product; NULL: they do so by themselves. */
+    /* Called between two parts of a product, to make progress in the groups that have begun. NULL:
+     * they make progress by themselves. */
     void (*progress)(void *state);
 
     /* In `stream`, for device memory; NULL: host memory, which the library copies itself. copy():
@@ -134,12 +140,13 @@ typedef struct tgl_dist_transport {
     tgl_status (*add)(void *state, tgl_type type, void *target, int64_t target_stride,
                       const void *source, int64_t source_stride, int64_t lines, int64_t count);
 
-    /* Memory of the device into which other ranks send; NULL: that of tgl_alloc(), and messages
-     * arrive in any memory. 0 bytes give NULL. */
+    /* Allocates and frees memory of the device into which other ranks send. NULL: the library uses
+     * tgl_alloc(), and messages may arrive in any memory. 0 bytes give NULL. */
     tgl_status (*allocate)(void *state, size_t bytes, void **memory);
     void (*release)(void *state, void *memory);
 
-    /* Changes `stream`, which the library does in its copy of the table, too; NULL: it stays. */
+    /* Changes `stream`. The library also changes it in its copy of the table. NULL: the stream
+     * cannot be changed. */
     void (*set_stream)(void *state, void *stream);
 
     /* Waits for the work in `stream`; NULL: a run is complete when it returns. */
@@ -156,15 +163,16 @@ typedef struct tgl_dist tgl_dist;
 /* The machine that plans are made for. 0: the default of the transport. */
 typedef struct tgl_dist_machine {
     size_t size;                /* sizeof(tgl_dist_machine) */
-    double flops_per_s;         /* of a rank's device, in F64 */
-    double f32_rate;            /* F32 is so many times faster; 0: twice */
-    double half_rate;           /* 16-bit types and I8; 0: four times */
-    double operand_bytes_per_s; /* at which a product reads and writes its matrices; 0: no limit */
-    double product_s;           /* that each product takes besides */
-    int moves_alone;            /* 1: data moves beside the products, and does not slow them down */
-    double bytes_per_s;         /* that a rank receives while it sends as many */
-    double latency_s;           /* of a message */
-    double memory_per_s;        /* bytes/s of a copy in a rank's memory */
+    double flops_per_s;         /* arithmetic rate of a rank's device in F64 */
+    double f32_rate;            /* rate of F32 relative to F64; 0: 2 */
+    double half_rate;           /* rate of 16-bit types and I8 relative to F64; 0: 4 */
+    double operand_bytes_per_s; /* rate at which a product reads and writes its matrices; 0: no
+                                   limit */
+    double product_s;           /* fixed time of each product, in addition */
+    int moves_alone;            /* 1: data moves while products run, and does not slow them down */
+    double bytes_per_s;         /* rate at which a rank receives while it sends at the same rate */
+    double latency_s;           /* fixed time of a message */
+    double memory_per_s;        /* rate of a copy in a rank's memory, in bytes/s */
 } tgl_dist_machine;
 
 /* Makes *dist of a transport, whose table is copied, and a device. Takes the transport over: it is
@@ -175,27 +183,29 @@ typedef struct tgl_dist_machine {
 TGL_API tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
                                  const tgl_dist_machine *machine, tgl_dist **dist);
 
-/* Collective, unless a function returned TGL_COMMUNICATION. Plans are destroyed before. */
+/* Collective, unless a function returned TGL_COMMUNICATION. The caller destroys its plans
+ * before. */
 TGL_API void tgl_dist_close(tgl_dist *dist);
 
 TGL_API int tgl_dist_rank(const tgl_dist *dist);
 TGL_API int tgl_dist_ranks(const tgl_dist *dist);
 
-/* Waits for the work of all runs so far. Host memory: there is none, and the call returns at once.
- * Returns TGL_OK; TGL_COMMUNICATION (it is not complete within the timeout, or NCCL reported an
- * error: the communicator can only be closed, results are undefined, the device stays usable);
- * TGL_DRIVER; TGL_UNSUPPORTED (the stream is being captured). */
+/* Waits for the work of all runs so far. With host memory a run is complete when it returns, and
+ * this call returns at once. Returns TGL_OK; TGL_COMMUNICATION (the work is not complete within the
+ * timeout, or NCCL reported an error: the communicator can only be closed, results are undefined,
+ * the device stays usable); TGL_DRIVER; TGL_UNSUPPORTED (the stream is being captured). */
 TGL_API tgl_status tgl_dist_synchronize(tgl_dist *dist);
 
-/* Later runs enqueue their work in this stream of the device; the caller orders it after the work
- * of earlier runs. Returns TGL_OK; TGL_UNSUPPORTED (host memory). */
+/* Later runs enqueue their work in `stream`, a stream of the device. The caller orders their work
+ * after that of earlier runs. Returns TGL_OK; TGL_UNSUPPORTED (host memory). */
 TGL_API tgl_status tgl_dist_set_stream(tgl_dist *dist, void *stream);
 
 /* The message of the calling thread's latest failure in a function of this header, as
  * tgl_last_error() gives it for tegula.h. */
 TGL_API size_t tgl_dist_last_error(char *text, size_t size);
 
-/* Stores this message, for libraries of transports: what a function of theirs failed with. */
+/* For libraries of transports: stores the message that tgl_dist_last_error() returns after a
+ * failure of one of their functions. */
 TGL_API void tgl_dist_set_error(const char *message);
 
 /* ---- Products -------------------------------------------------------------------------------- */
@@ -205,17 +215,21 @@ typedef struct tgl_dist_plan tgl_dist_plan;
 typedef struct tgl_dist_options {
     size_t size; /* sizeof(tgl_dist_options) */
     /* D := activation(alpha*op(A)*op(B) + beta*C + bias), which is stored in C. The bias is added
-     * once. A rank gives the part of the bias that belongs to its rows or columns of C. No
-     * residual, no expression and no amax. NULL: none. */
+     * once. A rank passes the part of the bias that belongs to its rows or columns of C. The
+     * epilogue must have no residual, no expression and no amax. NULL: no epilogue. */
     const tgl_epilogue *epilogue;
-    int64_t memory_limit; /* bytes that a rank takes beside its matrices; 0: no limit */
-    int64_t panel;        /* length of a panel along the axis of the loop; 0: the planner's */
-    int parts_m, parts_n, parts_k; /* the grid of the product; 0: the planner's */
+    int64_t memory_limit; /* bytes that a rank may allocate besides its matrices; 0: no limit */
+    int64_t panel;        /* elements of a panel along the axis of the loop; 0: the planner
+                             chooses */
+    int parts_m, parts_n, parts_k; /* the grid of the product: how many parts m, n and k have; 0:
+                                      the planner chooses */
 } tgl_dist_options;
 
-/* *plan := a plan of C := alpha*op(A)*op(B) + beta*C for distributed matrices: which matrices stay
- * where they are, who computes what, and in which panels the others arrive (tgl_dist_explain()).
- * Owns the memory that a run needs. Collective.
+/* *plan := a plan of C := alpha*op(A)*op(B) + beta*C for distributed matrices: it says which
+ * matrices stay where they are, which part of the product each rank computes, and in which panels
+ * the other matrices arrive. A panel is a part of the product along one axis, m, n or k: the axis
+ * of the loop (docs/distributed.md). tgl_dist_explain() prints the plan. The plan owns the memory
+ * that a run needs. Collective.
  *
  * problem: sizes, types, order, transposes and compute mode of the whole product. batch is 1, lda,
  *   ldb and ldc are 0, there are no D and no grouping, scalars are on the host.
@@ -225,8 +239,8 @@ typedef struct tgl_dist_options {
  * Returns TGL_OK; what tgl_problem_check() returns; TGL_BAD_LDA, TGL_BAD_LDB, TGL_BAD_LDC (of a
  * layout); TGL_BAD_ARGUMENT (another error of a layout, or layouts that do not fit the problem);
  * TGL_BAD_EPILOGUE; TGL_UNSUPPORTED; TGL_NO_MEMORY (also with the shortest panels);
- * TGL_COMMUNICATION. With problem NULL a rank that has no valid problem makes the call of the other
- * ranks fail, too: TGL_BAD_ARGUMENT. */
+ * TGL_COMMUNICATION. A rank that has no valid problem may call this function with problem NULL: the
+ * calls of all ranks then return TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_dist_plan_create(tgl_dist *dist, const tgl_problem *problem,
                                         const tgl_dist_layout *a, const tgl_dist_layout *b,
                                         const tgl_dist_layout *c, const tgl_dist_options *options,
@@ -242,30 +256,32 @@ TGL_API void tgl_dist_plan_destroy(tgl_dist_plan *plan);
 TGL_API tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A,
                                      const void *B, double beta, void *C, const void *bias);
 
-/* A plan, a run and the end of the plan. Collective. */
+/* Creates a plan, runs it and destroys it. Collective. */
 TGL_API tgl_status tgl_dist_gemm(tgl_dist *dist, const tgl_problem *problem,
                                  const tgl_dist_layout *a, const tgl_dist_layout *b,
                                  const tgl_dist_layout *c, double alpha, const void *A,
                                  const void *B, double beta, void *C);
 
-/* What a plan moves and predicts. Bytes are those of the rank that receives the most. */
+/* The traffic of a plan and its predicted time. Bytes are those of the rank that receives the
+ * most. */
 typedef struct tgl_dist_figures {
     size_t size;                   /* sizeof(tgl_dist_figures), set by the caller */
-    int parts_m, parts_n, parts_k; /* the grid of the product */
-    int64_t panel, panels;         /* length and number of the panels */
+    int parts_m, parts_n, parts_k; /* how many parts m, n and k have */
+    int64_t panel, panels;         /* elements of a panel, and number of panels
+                                      (tgl_dist_plan_create()) */
     double received_bytes;
     double bound_bytes;   /* lower bound for any even distribution of the matrices
                              (docs/distributed.md) */
-    double memory_bytes;  /* beside the matrices */
+    double memory_bytes;  /* memory besides the matrices */
     double seconds;       /* predicted */
-    double local_seconds; /* predicted, of the products alone */
+    double local_seconds; /* predicted time of the products alone */
 } tgl_dist_figures;
 
 TGL_API tgl_status tgl_dist_plan_figures(const tgl_dist_plan *plan, tgl_dist_figures *figures);
 
-/* Writes the plan of a product and its reasons, several lines of text, for `ranks` ranks that need
- * not exist. machine and options may be NULL. size and *length are those of tgl_chip_explain().
- * figures may be NULL. Returns what tgl_dist_plan_create() returns. */
+/* Writes the plan of a product for `ranks` ranks, which need not exist, and the reasons for the
+ * plan, in several lines of text. machine and options may be NULL. size and *length are those of
+ * tgl_chip_explain(). figures may be NULL. Returns what tgl_dist_plan_create() returns. */
 TGL_API tgl_status tgl_dist_explain(const tgl_problem *problem, const tgl_dist_layout *a,
                                     const tgl_dist_layout *b, const tgl_dist_layout *c, int ranks,
                                     const tgl_dist_machine *machine,

@@ -22,9 +22,9 @@ typedef struct tgl_mpi_options {
 } tgl_mpi_options;
 
 /* *dist := a communicator of the ranks of `comm`, which is duplicated. dev: a cpu device, which
- * stays the caller's. options may be NULL. The program has initialised MPI; one thread calls it.
- * Collective. Returns TGL_OK; TGL_BAD_ARGUMENT (MPI is not initialised, or not a cpu device);
- * TGL_NO_MEMORY; TGL_COMMUNICATION. */
+ * stays the caller's. options may be NULL. The program has initialised MPI, and only one thread at
+ * a time calls MPI. Collective. Returns TGL_OK; TGL_BAD_ARGUMENT (MPI is not initialised, or not a
+ * cpu device); TGL_NO_MEMORY; TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_options *options,
                                      tgl_dist **dist);
 

@@ -11,8 +11,8 @@
  *     tgl_dist_open_nccl(&options, dev, &dist);
  *
  * The ranks of one host move data with the copy engines of their GPUs, which write into the memory
- * of the others, so that no SM is lost to communication. NCCL moves it between hosts. NVLink
- * multicast is not used.
+ * of the other GPUs, so that communication occupies no SM. Between hosts NCCL moves the data.
+ * NVLink multicast is not used.
  */
 #ifndef TEGULA_NCCL_H
 #define TEGULA_NCCL_H
@@ -35,9 +35,10 @@ typedef enum tgl_nccl_engine {
 typedef struct tgl_nccl_options {
     size_t size;             /* sizeof(tgl_nccl_options) */
     void *comm;              /* a caller's ncclComm_t, which is not closed, but is aborted after a
-                                TGL_COMMUNICATION and never used again; NULL: one is made from the id */
+                                TGL_COMMUNICATION and never used again; NULL: a communicator is made
+                                from `id` */
     const unsigned char *id; /* of tgl_dist_nccl_id() on one rank */
-    int rank, ranks;         /* with an id */
+    int rank, ranks;         /* used with an id */
     void *stream;            /* of the products, a CUstream of the device's primary context;
                                 NULL: the default stream */
     double timeout_s;        /* how long a rank waits for another one, and for its own work; 0: 300
@@ -54,12 +55,12 @@ TGL_API tgl_status tgl_dist_nccl_id(unsigned char *id);
 /* *dist := a communicator of GPUs, one for each rank. dev: a cuda device of the primary context,
  * which stays the caller's. Each rank is a process or, without copy engines, a thread. Runs of its
  * plans are asynchronous: they enqueue work in the stream, and tgl_dist_synchronize() waits for it
- * and reports what fails meanwhile. Where messages go by copy engines, within a host, a run can be
- * captured into a CUDA graph, by all ranks together, if the plan has run before with an alpha and a
- * beta that are 0 where those of the captured run are. By NCCL, runs wait for messages and cannot
- * be captured. Collective. Returns TGL_OK; TGL_BAD_ARGUMENT (options; not a cuda device; two ranks
- * have the same GPU); TGL_NO_DEVICE; TGL_UNSUPPORTED (no NCCL, or an old one); TGL_NO_MEMORY;
- * TGL_DRIVER; TGL_COMMUNICATION. */
+ * and reports what fails meanwhile. If messages go by copy engines, within a host, all ranks
+ * together can capture a run into a CUDA graph. Before that, the plan must have run once with the
+ * same choice of alpha being 0 or not, and beta being 0 or not, as in the captured run. If messages
+ * go by NCCL, runs wait for messages and cannot be captured. Collective. Returns TGL_OK;
+ * TGL_BAD_ARGUMENT (options; not a cuda device; two ranks have the same GPU); TGL_NO_DEVICE;
+ * TGL_UNSUPPORTED (no NCCL, or an old one); TGL_NO_MEMORY; TGL_DRIVER; TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_open_nccl(const tgl_nccl_options *options, tgl_device *dev,
                                       tgl_dist **dist);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tegula: matrix multiplication in C, C := alpha*op(A)*op(B) + beta*C, on CPUs and NVIDIA GPUs.
- * This is the only public header, and the manual.
+ * This header is also the manual. tegula/dist.h is the header for distributed matrices.
  *
  *     tgl_device *dev;
  *     tgl_status status = tgl_device_open("auto", NULL, &dev);
@@ -38,10 +38,10 @@
  *   - Several threads may use a device or a plan at the same time. A timer belongs to one thread at
  *     a time. Closing a device or destroying an object must not overlap another use of it.
  *   - Results are bitwise the same from run to run on one device with one version of the library
- *     and the same wisdom (docs/plans.md). A read-only wisdom keeps them the same. On cpu all
- *     threads of a product compute in the caller's rounding mode and treatment of denormal numbers,
- *     and the exceptions that they raise are raised in the caller. AMX, AVX512-BF16 and BFMMLA
- *     always round in the same way.
+ *     and the same wisdom: the file of measured times from which kernels are chosen
+ * (docs/plans.md). A read-only wisdom keeps them the same. On cpu all threads of a product compute
+ * in the caller's rounding mode and treatment of denormal numbers, and the exceptions that they
+ * raise are raised in the caller. AMX, AVX512-BF16 and BFMMLA always round in the same way.
  *   - cpu: a signal handler may leave a product by longjmp(). C is undefined then, the memory that
  *     the call has taken is lost, and threads of the device may use the matrices until
  *     tgl_device_sync() or tgl_device_close() returns. The calls after that are not affected. As
@@ -118,8 +118,9 @@ typedef enum tgl_status {
                                 of a product in I32 is not an integer of 32 bits, or that of a real
                                 product has an imaginary part */
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale;
-                                ld_scale_a or ld_scale_b is too small, or given without factors of
-                                blocks; or amax_d is NULL or not aligned, or given without amax */
+                                ld_scale_a or ld_scale_b is too small, or not 0 although the problem
+                                has no block factors; or amax_d is NULL or not aligned, or given
+                                without amax */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
     TGL_BAD_GROUPS = 44,     /* an invalid grouping; the groups are NULL or not aligned, or the
@@ -201,12 +202,13 @@ typedef enum tgl_number {
  * cannot determine it); TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *value);
 
-/* Limits the products of a cpu device to this number of threads, the caller's included, as if the
- * device had been opened with it. It holds for all threads of the program, from their next product
- * on. 0: the number with which the device was opened. A number is reduced to the processors of
- * the process, or to the number at opening if that is larger. tgl_device_number() with
- * TGL_NUMBER_THREADS returns it. A plan keeps the division of its product, and with it the bits of
- * its results; only fewer threads compute it.
+/* Limits each product of a cpu device to `threads` threads, the calling thread included, as if the
+ * device had been opened with this number. The limit holds for the calls of all threads of the
+ * program, from their next product on. 0 restores the number with which the device was opened. A
+ * number above both the processors of the process and the number at opening is reduced to the
+ * larger of these two. tgl_device_number() with TGL_NUMBER_THREADS returns it. An existing plan
+ * still divides its product into the same parts, so that the bits of its results do not change;
+ * only fewer threads compute the parts.
  * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_UNSUPPORTED (cuda, sim). */
 TGL_API tgl_status tgl_set_threads(tgl_device *dev, int threads);
 
@@ -237,14 +239,14 @@ TGL_API tgl_status tgl_upload(tgl_device *dev, void *device_dst, const void *hos
 TGL_API tgl_status tgl_download(tgl_device *dev, void *host_dst, const void *device_src,
                                 size_t bytes, void *stream);
 
-/* Waits for all work of the device: on cpu, for that of products that a signal handler has left.
- * Returns TGL_OK, or the failure of that work. */
+/* Waits for all work of the device. On cpu only products that a signal handler has left by
+ * longjmp() can be unfinished. Returns TGL_OK, or the failure of that work. */
 TGL_API tgl_status tgl_device_sync(tgl_device *dev);
 
-/* Frees what the device keeps for later calls and no call is using: cached plans of tgl_gemm(),
- * kernels that no plan uses, workspace, and buffers of tgl_gemm_host(). Later calls allocate and
- * load it again. cuda: waits for all work of the context. Plans and prepared operands of the caller
- * stay valid. */
+/* Frees the memory that the device keeps for later calls, unless a call is using it: cached plans
+ * of tgl_gemm(), kernels that no plan uses, workspace, and buffers of tgl_gemm_host(). Later calls
+ * allocate and load them again. cuda: waits for all work of the context. Plans and prepared
+ * operands of the caller stay valid. */
 TGL_API tgl_status tgl_device_trim(tgl_device *dev);
 
 /* ---- Problems -------------------------------------------------------------------------------- */
@@ -298,9 +300,10 @@ TGL_API size_t tgl_type_size(tgl_type type);
  *
  * ACCURATE, the default of F32 on some GPUs, guarantees the error bound of sums in F32 and exact
  * results where each row of op(A) or each column of op(B) has at most one element that is not 0
- * (identity matrices, permutations, one-hot rows). Its bits are not those of fused multiply-adds:
- * integers of more than 11 bits in both operands may be rounded. TEGULA_COMPUTE=ieee in the
- * environment makes IEEE the default. */
+ * (identity matrices, permutations, one-hot rows). Its results may differ in the last bits from
+ * those of fused multiply-adds. For example, products of integers may be rounded if both operands
+ * have integers of more than 11 bits. TEGULA_COMPUTE=ieee in the environment makes IEEE the
+ * default. */
 typedef enum tgl_compute {
     TGL_COMPUTE_DEFAULT = 0,  /* F32: ACCURATE on GPUs of compute capability 9.0 and on sim, else
                                  IEEE; the environment variable TEGULA_COMPUTE replaces this. C64:
@@ -311,7 +314,8 @@ typedef enum tgl_compute {
                                  type; an F32 value may be split into several 16-bit values */
     TGL_COMPUTE_TF32 = 3,     /* F32 inputs may be rounded to TF32 (10 bits of mantissa) */
     TGL_COMPUTE_FAST = 4,     /* products of F8 may be accumulated in the reduced precision of the
-                                 tensor cores, 13 bits of fraction; else only those of 128 of k */
+                                 tensor cores, 13 bits of fraction, over all of k; in the other
+                                 modes over at most 128 of k, and these sums are added in F32 */
 } tgl_compute;
 
 /* The values are those of CBLAS and its extensions, so that its enums may be cast to these. Real
@@ -340,15 +344,17 @@ typedef enum tgl_scalars {
 
 /* How many scale factors a matrix has: for products of 8-bit types,
  *     D := scale_d * epilogue(alpha * scale_a * scale_b * sum + beta*C)
- * where the factors are those of the element's matrix, row or column, and the sum is that of the
- * products without them. D is rounded once, at the end. The factors are F32 in memory of the
- * device, contiguous, and read when the product runs; all products of a batch have the same ones.
+ * where each factor is the one that belongs to the matrix, row or column of the element of D, and
+ * `sum` is the sum of products of the unscaled elements. D is rounded once, at the end. The factors
+ * are F32 in memory of the device, contiguous, and read when the product runs; all products of a
+ * batch have the same ones.
  *
  * TGL_SCALING_BLOCK and TGL_SCALING_LINE_128 have a factor for each 128 of k, of A and B of F8:
  *     D := scale_d * epilogue(alpha * (sum over q of fa[row, q] * fb[q, column] * sum[q]) + beta*C)
- * where sum[q] is the sum of the products of k = 128*q to 128*q + 127. A has one of the two kinds
- * and B has one of the two. Rows, columns and k need not be multiples of 128: the last blocks are
- * shorter. The factors are, for any order and transposes of the matrices,
+ * where sum[q] is the sum of the products of k = 128*q to 128*q + 127. If A has factors of one of
+ * these two kinds, B must have factors of one of them, too. Rows, columns and k need not be
+ * multiples of 128: the last blocks are shorter. The factors are, for any order and transposes of
+ * the matrices,
  *     TGL_SCALING_LINE_128    fa[row, q] = scale_a[q*ld_scale_a + row]
  *                             fb[q, column] = scale_b[q*ld_scale_b + column]
  *     TGL_SCALING_BLOCK       fa[row, q] = scale_a[(row / 128)*ld_scale_a + q]
@@ -365,10 +371,10 @@ typedef enum tgl_scaling {
     TGL_SCALING_LINE_128 = 4, /* one for each row of A or column of B, and 128 of k */
 } tgl_scaling;
 
-/* Products whose sizes differ from group to group, such as those of the experts of a mixture of
- * experts. batch is the number of groups. Group i has size(i) rows, or size(i) of the depth k. The
- * sizes are read from memory of the device when the product runs (tgl_operands.groups), so that one
- * plan serves all sizes. Any size may be 0.
+/* A grouped product is a set of products, the groups, whose sizes differ from group to group, such
+ * as those of the experts of a mixture of experts. batch is the number of groups. Group i has
+ * size(i) rows, or size(i) of the depth k. The sizes are read from memory of the device when the
+ * product runs (tgl_operands.groups), so that one plan serves all sizes. Any size may be 0.
  *
  *   TGL_GROUPED_ROWS    A (m x k) and D (m x n) have the rows of all groups one behind the other.
  *                       Group i has rows first(i) to first(i) + size(i) - 1, and a B of its own:
@@ -394,11 +400,11 @@ typedef enum tgl_grouping {
     TGL_GROUPED_MASKED = 3,
 } tgl_grouping;
 
-/* What tgl_operands.groups has: an int32_t for each group. */
+/* The meaning of the array tgl_operands.groups, which has one int32_t for each group. */
 typedef enum tgl_group_form {
-    TGL_GROUP_ENDS = 0, /* where the group ends: first(i) is the end of group i-1, or 0. Not for
-                           TGL_GROUPED_MASKED */
-    TGL_GROUP_SIZES = 1 /* size(i): first(i) is the sum of the sizes before */
+    TGL_GROUP_ENDS = 0, /* the row or k where the group ends: first(i) is the end of group i-1, and
+                           first(0) is 0. Not for TGL_GROUPED_MASKED */
+    TGL_GROUP_SIZES = 1 /* size(i): first(i) is the sum of the sizes of the groups before */
 } tgl_group_form;
 
 /* One matrix product or a batch of them,
@@ -419,7 +425,7 @@ typedef struct tgl_problem {
     tgl_compute compute;
     tgl_scalars scalars;
     int64_t lda, ldb, ldc; /* elements; 0: the minimum, no padding between rows or columns */
-    int64_t ldd;           /* of D if it is not C; else 0 */
+    int64_t ldd;           /* of D if type_d is not 0; else 0 */
     int64_t batch;         /* 1: one product; 0: nothing is computed */
     /* TGL_STRIDED: elements from one matrix of a batch to the next. 0: all products use the same
      * matrix, which is allowed for A and B, and for C if D is another matrix. Results must not
@@ -427,7 +433,7 @@ typedef struct tgl_problem {
      * interleaved: stride >= row, and (batch-1)*stride + row <= leading dimension, where row is the
      * length of a row (column-major: of a column). */
     int64_t stride_a, stride_b, stride_c;
-    int64_t stride_d; /* of D if it is not C; else 0 */
+    int64_t stride_d; /* of D if type_d is not 0; else 0 */
     tgl_batching batching;
     /* TGL_POINTERS: the alignment in bytes, a power of two, that the caller guarantees for every
      * A[i] and B[i]. Kernels use loads of up to 16 bytes if it allows them. 0: the element size. */
@@ -526,14 +532,14 @@ typedef enum tgl_activation {
     TGL_ACTIVATION_SILU = 3, /* x / (1 + exp(-x)); NaN at -Inf, as the formula gives */
 } tgl_activation;
 
-/* What a plan computes from the sum of an element before it stores the element:
+/* The epilogue, which a plan computes from the sum of each element before it stores the element:
  *     D := activation(alpha*op(A)*op(B) + beta*C + bias) + residual
- * Products of complex types take neither an activation nor an expression (TGL_BAD_EPILOGUE).
- * The sum is computed
- * in the accumulation type, rounded once to D's type. As in tgl_gemm(), alpha == 0 reads neither A
- * nor B and beta == 0 does not read C. Bias, activation and residual are still applied then.
+ * The right side is computed in the accumulation type and rounded once, to D's type. As in
+ * tgl_gemm(), alpha == 0 reads neither A nor B, and beta == 0 does not read C; bias, activation and
+ * residual are still applied then. Products of complex types take neither an activation nor an
+ * expression (TGL_BAD_EPILOGUE).
  *
- * expression: a C expression of the accumulation type T, instead of the activation and the sum:
+ * expression: a C expression of the accumulation type T, in place of activation(...):
  *     D := expression + residual
  * It may use
  *     T acc               alpha*op(A)*op(B)
@@ -594,9 +600,9 @@ typedef struct tgl_epilogue {
  * a run do not, the first such run compiles another kernel, or plans and compiles the product once
  * more. Counters, traces and explanations of the plan are those of its own kernel.
  *
- * A run that does not do so compiles nothing, does not wait for
- * the GPU, and can be captured into a CUDA graph. The plan must outlive the graph. cpu: a run uses
- * a packing buffer that the device owns; concurrent runs may allocate more. */
+ * Every other run compiles nothing, does not wait for the GPU, and can be captured into a CUDA
+ * graph. The plan must outlive the graph. cpu: a run uses a packing buffer that the device owns;
+ * concurrent runs may allocate more. */
 typedef struct tgl_plan tgl_plan;
 
 /* How the kernel of a plan is chosen. docs/plans.md has the details. */
@@ -623,8 +629,8 @@ typedef struct tgl_plan_options {
      * the free memory (cpu: 256 MiB), which is freed again. It changes neither the arithmetic nor
      * the compute mode; another kernel may round differently. It measures nothing, and is ESTIMATE,
      * if `kernel` is not NULL, for TGL_POINTERS, for grouped products and those with scale factors,
-     * while a stream is captured that tgl_gemm() or the default stream names, without memory, and
-     * if the file of the wisdom is read-only. */
+     * while the stream of tgl_gemm() or the default stream is being captured, if there is no memory
+     * for the matrices, and if the file of the wisdom is read-only. */
     tgl_effort effort;
     /* MEASURE: the maximum time in seconds that candidates run on the device, exceeded by at most
      * one run (cpu: three); 0: what TEGULA_EFFORT says, else 0.2. The call takes longer. cuda: it
@@ -651,7 +657,7 @@ TGL_API size_t tgl_plan_workspace_size(const tgl_plan *plan);
 TGL_API tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,
                                 double beta, void *C, void *stream);
 
-/* An operand that is prepared: tgl_operand_prepare(), below. */
+/* A prepared operand: see tgl_operand_prepare() below. */
 typedef struct tgl_prepared tgl_prepared;
 
 /* The operands of a run. Members that the plan does not use must be NULL or 0. All pointers are to
@@ -659,8 +665,8 @@ typedef struct tgl_prepared tgl_prepared;
  * and the workspace. None of them may overlap another operand. */
 typedef struct tgl_operands {
     size_t size;        /* sizeof(tgl_operands) */
-    double alpha, beta; /* TGL_SCALARS_HOST; rounded to the accumulation type. Of complex
-                           types the real parts */
+    double alpha, beta; /* TGL_SCALARS_HOST; rounded to the accumulation type. For complex types
+                           these are the real parts */
     const void *alpha_at, *beta_at; /* TGL_SCALARS_DEVICE: pointers to values of the accumulation
                                        type; beta_at NULL: beta is 0 */
     const void *A, *B;              /* batching TGL_STRIDED */
@@ -673,7 +679,8 @@ typedef struct tgl_operands {
     const void *scale_a, *scale_b, *scale_d; /* if the problem has them */
     void *workspace; /* NULL: the device provides it; else aligned to 256 bytes */
     size_t workspace_bytes;
-    const tgl_prepared *prepared_a, *prepared_b; /* of A and B, which are given as well; or NULL */
+    const tgl_prepared *prepared_a, *prepared_b; /* prepared A and B, or NULL; A and B are given as
+                                                    well */
     double alpha_imag, beta_imag; /* TGL_SCALARS_HOST, complex types: the imaginary parts; else 0 */
     const int32_t *groups; /* if the problem has a grouping: problem.batch ends or sizes, in memory
                               of the device, read when the product runs */
@@ -757,11 +764,11 @@ typedef enum tgl_side { TGL_SIDE_A = 1, TGL_SIDE_B = 2 } tgl_side;
  *
  * plan: a plan of one of the products. Other plans of the same device can use *prepared if their
  *   operand has the same sizes, type, order, transpose, leading dimension and batch, whatever their
- *   other operand is. A plan that has no use for it (another compute mode or kernel, the cpu, a
- *   workspace limit) accepts it and runs as without it.
- * matrix: the operand, as a run gets it. The plan has TGL_STRIDED. The matrix stays the caller's,
- *   and must stay valid and unchanged as long as *prepared is used, because products may read it as
- *   well. If its elements change, results are undefined until it is prepared again.
+ *   other operand is. A plan that cannot use it (because of another compute mode or kernel, the cpu
+ *   or a workspace limit) accepts it and runs as it would without it.
+ * matrix: the operand A or B of the runs, which must have TGL_STRIDED. The matrix stays the
+ *   caller's, and must stay valid and unchanged as long as *prepared is used, because products may
+ *   read it as well. If its elements change, results are undefined until it is prepared again.
  * stream: runs in other streams must be ordered after the preparation by the caller. During stream
  *   capture the preparation becomes a part of the graph; *prepared must outlive the graph.
  *
@@ -790,12 +797,12 @@ TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
  * and the result are those of snprintf. */
 TGL_API size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size);
 
-/* The time of another library, such as cuBLAS, for the product of a plan: a multiple of the plan's
- * own time, which MEASURE has measured. tgl_plan_set_peer() remembers it in the wisdom, beside the
- * plan's time; tgl_plan_peer() returns it, also in later processes. ratio: above 1 if the plan is
- * faster; measure both in turn. Returns TGL_OK; TGL_BAD_ARGUMENT (NULL; a ratio that is not a
- * finite number above 0); TGL_UNSUPPORTED (the plan's kernel was not measured; the device is cpu;
- * tgl_plan_peer(): no such time is known). */
+/* A peer is another library, such as cuBLAS. ratio: its time for the product of the plan, divided
+ * by the plan's own time, which MEASURE has measured. tgl_plan_set_peer() remembers it in the
+ * wisdom, beside the plan's time; tgl_plan_peer() returns it, also in later processes. The ratio is
+ * above 1 if the plan is faster; the caller measures both in turn. Returns TGL_OK; TGL_BAD_ARGUMENT
+ * (NULL; a ratio that is not a finite number above 0); TGL_UNSUPPORTED (the plan's kernel was not
+ * measured; the device is cpu; tgl_plan_peer(): no such time is known). */
 TGL_API tgl_status tgl_plan_set_peer(const tgl_plan *plan, double ratio);
 TGL_API tgl_status tgl_plan_peer(const tgl_plan *plan, double *ratio);
 
@@ -844,12 +851,13 @@ typedef struct tgl_counters {
                              once each */
 
     /* Tensor cores. mma_requests: mma.sync, executions by a warp. wgmma_requests: executions by a
-     * warpgroup; wgmma_bytes: what they read of their operands from shared memory. */
+     * warpgroup; wgmma_bytes: bytes of operands that they read from shared memory. */
     int64_t mma_requests, wgmma_requests, wgmma_bytes;
 
     /* TMA: a request is one box, with the sectors and bytes of it that are inside the tensor. The
      * loads are contained in async_copy_..., the stores in global_store_.... tma_multicast_bytes:
-     * what multicast wrote to further blocks of the cluster, which they did not have to load. */
+     * bytes that multicast wrote to further blocks of the cluster, which these did not have to
+     * load. */
     int64_t tma_load_requests, tma_load_sectors, tma_load_bytes, tma_multicast_bytes;
     int64_t tma_store_requests, tma_store_sectors, tma_store_bytes;
 
@@ -922,7 +930,8 @@ typedef struct tgl_warm_options {
     tgl_type type; /* of A, B, C and D; 0: F32, or else BF16 or F64 for a kernel without F32; for an
                       archive all types */
     const char *archive;     /* the path of an archive to write; NULL: none */
-    int64_t archive_kernels; /* the most kernels in it; 0: as many as 64 MiB hold */
+    int64_t archive_kernels; /* the maximum number of kernels in the archive; 0: as many as 64 MiB
+                                hold */
 } tgl_warm_options;
 
 /* Compiles CUDA kernels into the disk cache (docs/environment.md says where it is): the ladder's

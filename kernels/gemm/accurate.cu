@@ -8,9 +8,9 @@
  *     a = 2^-sA * (hi + 2^-11 * lo)
  *     a * b = 2^-(sA + sB) * (hi*hi + 2^-11 * (hi*lo + lo*hi))
  *
- *   tiles         As in gemm/wgmma.cu: left is op(A), right is op(B), both K-major. A stage holds
- *                 one word of both tiles, BK deep. For each step of K the ring has a stage of lo,
- *                 then a stage of hi.
+ *   tiles         As in gemm/wgmma.cu: left is op(A), right is op(B), both K-major. A stage of the
+ *                 ring in shared memory holds one word (hi or lo) of both tiles, BK deep. For each
+ *                 step of K the ring has a stage of lo, then a stage of hi.
  *   main loop     For each step of BK the tensor cores add up products from zero, in two phases.
  *                 FFMA then adds the result to FP32 sums: lib/accurate_loop.h.
  *   lists         Elements that two words cannot represent are in lists. The products of these
@@ -30,8 +30,8 @@
 #include "lib/launch_order.h"
 
 /* Registers of a thread of the producer and of a thread of a consumer. A block of 384 threads
- * starts with 168 a thread, one of 512 with 128; the producer gives most of its registers to the
- * consumers. */
+ * starts with 168 per thread, one of 512 threads with 128. The producer gives most of its registers
+ * to the consumers. */
 #define PRODUCER_REGISTERS (CONSUMERS == 3 ? 32 : 24)
 #define CONSUMER_REGISTERS (CONSUMERS == 3 ? 160 : 240)
 
@@ -70,8 +70,9 @@ static __device__ __forceinline__ void accurate_produce(const struct tgl_gemm_ar
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
 /* sum := the sums of a unit (a tile, or a part of its K) in FP32. The products of listed elements,
- * which two words cannot represent, are added last. If the other products alone overflow, the whole
- * sum need not: it is then computed again by FFMA. */
+ * which two words cannot represent, are added last. The sum of the other products may overflow
+ * although the whole sum does not. The unit is therefore computed again by FFMA if a sum with
+ * listed elements is Inf or NaN. group: the consumer's number. */
 static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl_gemm_args *args,
                                                     struct accurate_shared *shared, int number,
                                                     int group, int depth, struct progress *progress)

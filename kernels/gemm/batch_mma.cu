@@ -3,8 +3,8 @@
  * GEMM for batches of small products on the tensor cores, by mma.sync (sm_80 and later): a few
  * tiles of BM x BN, any k; f16 and bf16 with sums in FP32, FP32 rounded to tf32, f64. Reading the
  * operands of a small product takes longer than multiplying them. Blocks are therefore persistent:
- * they compute one tile after the other, and copy the operands of the next ones, STAGES - 1 tiles
- * of k ahead, while they multiply.
+ * they compute one tile of D after the other. While they multiply, they copy the next tiles of the
+ * operands, STAGES - 1 tiles ahead.
  *
  * A warp computes WM x WN results. Tiles, fragments and results are those of gemm/mma.cu
  * (lib/mma_tiles.h, lib/mma_store.h). All stages are set to zero first. Rows and columns that a
@@ -65,7 +65,8 @@
 #include "lib/raw_copies.h"
 #include "lib/shuffle.h"
 
-/* IS_ODD: an operand is aligned to 2 bytes only. RAW_A, RAW_B: offsets of the raw lines. */
+/* IS_ODD: an operand is aligned to 2 bytes only; such operands are called odd. RAW_A, RAW_B:
+ * offsets in shared memory of the raw lines (lib/raw_copies.h) of A and B. */
 #define IS_ODD    (IS_PLAIN(VEC_A) || IS_PLAIN(VEC_B))
 #define RAW_A     STAGE_BYTES /* behind the only stage */
 #define RAW_B     (RAW_A + RAW_BYTES(BM, A_K_MAJOR))
@@ -104,7 +105,7 @@ static __device__ __forceinline__ int tile_width(const struct tgl_gemm_args *arg
     return TILED ? ((args->n + tiles - 1) / tiles + WN - 1) / WN * WN : BN;
 }
 
-/* The number of items of the batch. */
+/* The number of items (tiles of D) of the batch. */
 static __device__ __forceinline__ int batch_mma_items(const struct tgl_gemm_args *args)
 {
     if (!TILED) return args->batch;
@@ -130,7 +131,7 @@ batch_mma_item_of(const struct tgl_gemm_args *args, int number)
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
 /* Copies the existing rows or columns of a tile, with zeros from the end of K to the end of the
- * last step. k_left: K of the product from the beginning of the tile on. */
+ * last mma.sync. k_left: K of the product from the beginning of the tile on. */
 static __device__ __forceinline__ void
 batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const int edge,
                     const int vec, const bool k_major, const bool has_tail)
@@ -150,8 +151,8 @@ batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const
 
 /* The state of the copies. */
 struct batch_mma_copier {
-    int item, k; /* the next tile to copy: its item and its first k */
-    int stage;   /* the offset of its stage in bytes */
+    int item, k; /* the next operand tiles to copy: their item and first k */
+    int stage;   /* the offset of their stage in bytes */
 };
 
 static __device__ __forceinline__ int next_stage(int stage)
@@ -159,8 +160,8 @@ static __device__ __forceinline__ int next_stage(int stage)
     return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES;
 }
 
-/* Copies the next tile, if there is one. Each call commits a group of copies, which is empty if
- * there is no next tile. depth: the k of the products; 0: A and B are not read. */
+/* Copies the next tiles of A and B, if there are any. Each call commits a group of copies, which is
+ * empty if there are none. depth: k of the products; 0: A and B are not read. */
 static __device__ __forceinline__ void batch_mma_copy_step(struct batch_mma_copier *c, char *stages,
                                                            const struct tgl_gemm_args *args,
                                                            int depth)
@@ -214,12 +215,14 @@ static __device__ __forceinline__ void clear_stages(char *stages)
 struct batch_mma_operand {
     const void *matrix;
     long long ld, stride;
-    bool is_listed;         /* the batch is an array of pointers: there is no stride */
-    int edge, first, count; /* rows or columns: of the product; first and count of the item */
+    bool is_listed;         /* the batch is an array of pointers, without a stride */
+    int edge, first, count; /* rows or columns: number in the product; first one and number in the
+                               item */
 };
 
-/* The tile of an operand at k. If the matrices of a batch follow each other without gaps, 16-byte
- * words that are partly outside of a matrix may be loaded: the rest is a neighbouring matrix. */
+/* Returns the tile of operand x that begins at k. If the matrices of a batch follow each other
+ * without gaps, 16-byte words that are partly outside of a matrix may be loaded: the rest is a
+ * neighbouring matrix. */
 static __device__ __forceinline__ struct raw_source raw_source_of(const struct batch_mma_operand *x,
                                                                   const struct tgl_gemm_args *args,
                                                                   int product, int k,
@@ -229,7 +232,7 @@ static __device__ __forceinline__ struct raw_source raw_source_of(const struct b
     const int lines = k_major ? x->edge : args->k, width = k_major ? args->k : x->edge;
     const long long length = (lines - 1) * x->ld + width;
     const bool is_dense = !x->is_listed && x->stride == length;
-    const int shortest = length < WORD ? 1 : WORD; /* <= elements of a matrix */
+    const int shortest = length < WORD ? 1 : WORD; /* lower bound of the elements of a matrix */
     const char *matrix = (const char *)x->matrix;
     const int depth = min(args->k - k, BK);
     struct raw_source s;
@@ -243,7 +246,7 @@ static __device__ __forceinline__ struct raw_source raw_source_of(const struct b
     return s;
 }
 
-/* The tiles whose raw lines are copied. */
+/* The tiles of A and B whose raw lines are being copied. */
 struct batch_mma_raw {
     struct raw_lines A, B;
     int k_left; /* K of the product from the tiles on */

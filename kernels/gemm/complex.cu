@@ -96,7 +96,8 @@ static __device__ __forceinline__ pair times(pair x, pair y)
 
 /* ---- Expand ---------------------------------------------------------------------------------- */
 
-/* Writes an element of a line. first, second: the two lines of the result. */
+/* Writes element number `at` of a line, whose value is v. first, second: the two lines of the
+ * result. conj_other: the product uses conj() of the other matrix. */
 static __device__ __forceinline__ void put(real *first, real *second, long long at, pair v,
                                            bool conj_other)
 {
@@ -149,8 +150,8 @@ __global__ void __launch_bounds__(THREADS) expand(const struct tgl_expand_args a
 
 /* ---- Save and combine ------------------------------------------------------------------------ */
 
-/* Whether combine has work. With scalars on the host always: the host launches it only if
- * needed. */
+/* Whether combine has work. If alpha and beta are arguments of the kernel it always has, because
+ * the host then launches combine only if it is needed. */
 static __device__ __forceinline__ bool is_combined(const struct tgl_combine_args *args, pair alpha,
                                                    pair beta)
 {
@@ -169,8 +170,8 @@ static __device__ __forceinline__ pair beta_of(const struct tgl_combine_args *ar
     return scalar_of(args->beta, args->beta_at);
 }
 
-/* Writes alpha and beta of the real product to device memory. If combine will apply the scalars,
- * they are 1 (0 if alpha is 0) and 0. */
+/* Writes alpha and beta of the real product to device memory. If combine applies the caller's
+ * scalars, the real product has alpha 1 (0 if the caller's is 0) and beta 0. */
 static __device__ __forceinline__ void write_scalars(void *to, bool combines, pair alpha, pair beta)
 {
     real *scalars = (real *)to;
@@ -198,7 +199,8 @@ __global__ void __launch_bounds__(THREADS) save(const struct tgl_combine_args ar
     let_later_launches_start();
 }
 
-/* The element of C. If C and D are one matrix, the element that save has copied from it. */
+/* Returns C[row][col] of a problem. If C and D are one matrix, it is read from the copy that save
+ * has made, where it is number `number`. */
 static __device__ __forceinline__ pair load_c(const struct tgl_combine_args *args, long long number,
                                               long long matrix, long long row, long long col)
 {

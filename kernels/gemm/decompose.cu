@@ -6,8 +6,8 @@
  * alignment. TRANSPOSED_0, TRANSPOSED_1: the lines of the job's matrix are columns in memory.
  * PAIRS: the second job reads its matrix from a complex one (lib/complex_pairs.h).
  *
- *   load      A block takes a few whole lines. Lines that are too long for one block are divided
- *             over the blocks of a cluster. A thread holds 32 elements: eight float4 of a
+ *   load      A thread block processes a few whole lines. Lines that are too long for one block are
+ *             divided over the blocks of a cluster. A thread holds 32 elements: eight float4 of a
  *             contiguous line; or, if lines are columns in memory, one float4 of each of eight
  *             successive rows, that is eight successive k of four lines. Threads therefore need not
  *             exchange words. Lines that are too long for the registers of a cluster are read
@@ -40,7 +40,7 @@
 #define THREADS 256 /* or 512 */
 #endif
 #ifndef STRIP
-#define STRIP 8 /* lines of a block that are columns in memory: 8, 16 or 32 */
+#define STRIP 8 /* lines of a block if lines are columns in memory: 8, 16 or 32 */
 #endif
 
 #define WARPS       (THREADS / 32)
@@ -60,9 +60,9 @@ static __device__ __forceinline__ unsigned larger(unsigned x, unsigned y)
     return x > y ? x : y;
 }
 
-/* The extent of a line, or of a part of it: 2 * bits(max |x|) + (1 if several elements are not 0).
- * Bit patterns have the order of the nonnegative numbers that they represent; Inf and NaN come
- * last. */
+/* The extent of a line, or of a part of it, is 2 * bits(max |x|) + (1 if several elements are not
+ * 0). joined() returns the extent of two parts together. Bit patterns have the order of the
+ * nonnegative floats that they represent; Inf and NaN come last. */
 static __device__ __forceinline__ unsigned joined(unsigned x, unsigned y)
 {
     return larger(x, y) | (x != 0 && y != 0);
@@ -76,12 +76,13 @@ static __device__ __forceinline__ unsigned lanes_extent(unsigned x, int low, int
     return x;
 }
 
-/* Adds the thread's elements to the extents of their lines. transposed: the elements are of four
- * lines with the extents own[0..3]; else of one line, own[0]. */
+/* Adds the thread's elements x[] to the extents of their lines. If transposed, the elements belong
+ * to four lines, whose extents are own[0..3]; else to one line, whose extent is own[0]. */
 static __device__ __forceinline__ void add_elements(unsigned *own, const float *x,
                                                     const bool transposed)
 {
-    unsigned others[4] = {0, 0, 0, 0}; /* not 0: nonzero elements beside the largest */
+    unsigned others[4] = {0, 0, 0, 0}; /* not 0: the line has nonzero elements besides the
+                                          largest */
 #pragma unroll
     for (int e = 0; e < 32; e++) {
         const int j = transposed ? e % 4 : 0;
@@ -141,7 +142,8 @@ static __device__ __forceinline__ int exponent_of(unsigned extent)
     return (extent & 1 ? TGL_TOP_EXPONENT : TGL_SINGLE_EXPONENT) - exponent;
 }
 
-/* Called by one thread for each line: stores its exponent, adds its state to the panel's. */
+/* Called by one thread for each line: stores the exponent of the line, and adds the state of the
+ * line to that of its panel. */
 static __device__ __forceinline__ void record_line(const job_t *job, const struct decompose_work *w,
                                                    int line, unsigned extent)
 {
@@ -279,9 +281,9 @@ static __device__ __forceinline__ unsigned of_finite_lines(unsigned below,
     return below;
 }
 
-/* Adds the thread's elements in the mask `below` to the panel's list. It waits for memory twice,
- * for the atomic counter and for the elements, which are no longer in registers. Few threads get
- * here. */
+/* Adds the thread's elements in the mask `below` to the panel's list. It waits for memory twice:
+ * for the atomic counter, and for the elements, which it reads again. This is rare, because most
+ * elements are within the range of two words. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
                                                   const struct decompose_place *at, unsigned below,
                                                   const bool transposed, const bool pairs)

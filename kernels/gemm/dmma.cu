@@ -4,8 +4,8 @@
  * any shape; TMA needs strides that are multiples of 16 bytes.
  *
  *   producer      One warp, or a warpgroup if the consumers need its registers, because setmaxnreg
- *                 changes the registers of a whole warpgroup. A single thread of it works: it fills
- *                 a ring of STAGES stages by TMA. Elements outside the matrices arrive as zeros.
+ *                 changes the registers of a whole warpgroup. A single thread of it fills a ring of
+ *                 STAGES stages by TMA. Elements outside the matrices arrive as zeros.
  *   consumers     A grid of warps, each with WM x 32 of the block's BM x BN tile of D in registers.
  *                 Each warp waits for the stages and releases them by itself: there is no barrier
  *                 of the block in the main loop. A step is 8 of K. While a warp multiplies, it
@@ -17,8 +17,9 @@
  *                 ahead into the next unit of work while the consumers store.
  *   exchanged     If D has few columns, the kernel computes tiles of D^T, which may have 16 rows
  *                 only. BM is then the number of columns of D in a tile.
- *   split-K       The last unit of a tile adds the sums of all its units in the workspace, in the
- *                 order of K: results are bitwise the same every run.
+ *   split-K       A tile has several units of work, each a part of its K. The last unit to finish
+ *                 adds the sums of all units in the workspace, in the order of K: results are
+ *                 bitwise the same every run.
  *
  * lib/dmma_tiles.h has the parameters, the tiles and the fragments, lib/stage_ring.h the ring,
  * lib/wgmma_units.h the units of work, lib/dmma_store.h split-K and the epilogue.
@@ -59,7 +60,7 @@ static __device__ __forceinline__ void dmma_produce(const struct tgl_gemm_args *
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         const struct unit u = find_unit(args, i, depth);
         a.edge = u.left;
-        a.z = has_as ? u.batch : 0; /* a shared matrix is number 0 */
+        a.z = has_as ? u.batch : 0; /* all problems share a matrix of stride 0 */
         b.edge = u.right;
         b.z = has_bs ? u.batch : 0;
         for (int step = u.first; step < u.first + u.steps; step++) {
@@ -80,8 +81,8 @@ struct dmma_fragments {
     double a[A_SLOTS][4], b[2][NT][2];
 };
 
-/* Loads the fragment of A of group number `group` of a stage (16 rows of a step). Before the first
- * group of a step, also loads the step's fragments of B. */
+/* Loads the fragment of A of group number `group` of a stage: a group is 16 rows of one step.
+ * Before the first group of a step, also loads the step's fragments of B. */
 static __device__ __forceinline__ void load_group(struct dmma_fragments *to,
                                                   const unsigned char *stage,
                                                   const struct dmma_lane_source *from,

@@ -6,8 +6,9 @@
  * scheduler then balances the load, and SMs full of blocks keep enough loads in flight without
  * software prefetching. The vectors stay in L1, and shared memory only adds sums.
  *
- *   ALONG_K 1   The matrix is K-major. LANES_K threads share the K of LINES rows. If LANES_K is the
- *               size of the block, all its threads share the same LINES rows.
+ *   ALONG_K 1   The matrix is K-major. A line is a row of A or a column of B. LANES_K threads share
+ *               the K of LINES lines. If LANES_K is the size of the block, all its threads share
+ *               the same lines.
  *   ALONG_K 0   The matrix is MN-major. A thread has a pack of columns (16 bytes), as one load or
  *               as loads of VEC columns that are LANES_LENGTH * VEC apart. LANES_K threads share
  *               the K of these columns.
@@ -51,7 +52,7 @@
 #define LANES_K 256 /* threads that share K: a power of two */
 #endif
 #ifndef LINES
-#define LINES 1 /* ALONG_K: rows of a thread, for which it loads the vectors once; else 1 */
+#define LINES 1 /* ALONG_K: lines of a thread, for which it loads the vectors once; else 1 */
 #endif
 #ifndef UNROLL
 #define UNROLL 4 /* packs of each line that a thread loads at once */
@@ -71,26 +72,28 @@
 /* This thread's index among the threads that share K, and its index along the results. */
 #define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
-#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* threads from a K_LANE to the next */
+#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* distance of threads with successive K_LANE */
 
 /* DISTANCE: elements from one load of a pack to its next load; the other lanes' loads lie in
  * between. PLACE_OF(e): offset of element e of a pack from the pack's first element. */
 #define DISTANCE    (VEC * (ALONG_K ? LANES_K : LANES_LENGTH))
 #define PLACE_OF(e) ((e) / VEC * DISTANCE + (e) % VEC)
 
-/* PACKS_OF_VECTOR: vectors are loaded 16 bytes at a time. A single vector must be aligned, which
- * the kernel tests; for several vectors VEC promises it. A partial last step has one partial pack
- * at most, none with WHOLE_PACKS. */
+/* PACKS_OF_VECTOR: vectors are loaded in packs of 16 bytes. They must be aligned to 16 bytes: the
+ * kernel tests this for a single vector, and VEC promises it for several. In the last step at most
+ * one pack of a vector is partial, with WHOLE_PACKS none. */
 #define PACKS_OF_VECTOR (ALONG_K && CHUNKS == 1)
 
-/* GROUPS: groups of sums of a thread for each vector. ALONG_K 1: one group of up to four sums for
- * each line. ALONG_K 0: one group for the results of a pack, or CHAINS groups used in turn. */
+/* GROUPS: the number of groups of SUMS sums that a thread has for each vector. ALONG_K 1: one group
+ * for each line. ALONG_K 0: a group has one sum for each column of the pack, and a thread uses
+ * CHAINS such groups in turn. */
 #define CHAINS (ALONG_K || UNROLL < 2 ? 1 : 2)
 #define GROUPS (LINES * CHAINS)
 #define SUMS   (ALONG_K && PACK > 4 ? 4 : PACK)
 
-/* TURN: packs of each line for which a thread loads the vectors' elements together. One vector: all
- * packs of a step. Several vectors would take too many registers, and their loads hit in L1. */
+/* TURN: the number of packs of each line for which a thread loads the vectors' elements together.
+ * With one vector these are all packs of a step. With several vectors this would take too many
+ * registers, and their loads hit in L1 anyway. */
 #define TURN (COUNT == 1 && !IS_16_BITS ? UNROLL : 1)
 
 /* KEEP_ORDER() keeps the loads of the matrix before the loads of several vectors and before all
@@ -125,9 +128,9 @@ struct cursor {
     long long step; /* distance between two elements of a vector */
 };
 
-/* The first addresses of a thread. Rows and columns past the last one are replaced by the last one,
- * and vectors past the last one by the first. Several vectors times a K-major matrix are
- * contiguous. */
+/* Returns the first addresses of a thread. Lines past the last one are replaced by the last one,
+ * and vectors past the last one by the first. If there are several vectors and the matrix is
+ * K-major, each vector is contiguous. */
 static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;

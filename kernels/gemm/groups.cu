@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A pre-pass of grouped products: makes the table of lib/group_table.h from the ends or sizes of
- * the groups. The grid is one block. It takes THREADS groups at a time (a chunk), one per thread,
- * and finds where the groups begin by prefix scans in shared memory.
+ * the groups. A row of the table is a span: a range of rows, or of K, that belongs to one group.
+ * The grid is one block. It takes THREADS groups at a time (a chunk), one per thread, and finds
+ * where the groups begin by prefix scans in shared memory.
  *
  * The sizes may be any numbers. Ends are replaced by the maximum of all ends so far, sizes below 0
  * by 0, and everything is cut off at `limit`. The spans are therefore disjoint, lie within the
@@ -20,8 +21,8 @@ static __device__ __forceinline__ int clamped(int value, int limit)
 }
 
 /* An inclusive scan over the block's threads. *value := the sum of the values of threads 0 to this
- * one, at most `limit`; with is_max their maximum. at[t] := the result of thread t, shared
- * memory. */
+ * one, at most `limit`; with is_max their maximum. at: THREADS ints of shared memory; at[t] := the
+ * result of thread t. */
 static __device__ __forceinline__ void scan(int *value, int *at, int limit, bool is_max)
 {
     const int t = (int)threadIdx.x;
@@ -32,7 +33,7 @@ static __device__ __forceinline__ void scan(int *value, int *at, int limit, bool
         __syncthreads();
         if (is_max)
             *value = other > *value ? other : *value;
-        else /* without overflow */
+        else /* avoids overflow */
             *value = other > limit - *value ? limit : *value + other;
         at[t] = *value;
         __syncthreads();
@@ -44,8 +45,8 @@ struct group_chunk {
     int spans[THREADS];               /* inclusive prefix sums of span counts */
 };
 
-/* Called by all threads: finds the first and end of each group of a chunk. carry: end of the chunk
- * before. */
+/* Called by all threads: sets chunk->first and chunk->end for each group of a chunk. group: the
+ * thread's group. carry: the end of the last group of the previous chunk. */
 static __device__ __forceinline__ void find_groups(const struct tgl_groups_args *args,
                                                    struct group_chunk *chunk, int group, int carry)
 {
@@ -66,8 +67,8 @@ static __device__ __forceinline__ void find_groups(const struct tgl_groups_args 
     chunk->first[t] = is_masked ? 0 : t > 0 ? chunk->end[t - 1] : carry;
 }
 
-/* The group of the chunk that has span number `span` of the chunk: the first g with spans[g] >
- * span. */
+/* Returns the group of the chunk to which span number `span` of the chunk belongs: the first g with
+ * spans[g] > span. */
 static __device__ __forceinline__ int group_of_span(const struct group_chunk *chunk, int span)
 {
     int low = 0, high = THREADS - 1;
@@ -82,7 +83,7 @@ static __device__ __forceinline__ int group_of_span(const struct group_chunk *ch
 }
 
 /* Called by all threads: writes the spans of a chunk to the table, from span number `at` on, and
- * returns how many. base: the number of the chunk's first group. */
+ * returns their number. base: the number of the chunk's first group. */
 static __device__ __forceinline__ int write_rows(const struct tgl_groups_args *args,
                                                  struct group_chunk *chunk, int base, int at)
 {

@@ -13,8 +13,8 @@
  *                 add their sums through shared memory.
  *   edges         Elements outside of the matrices are zeros in shared memory.
  *   block order   Bands of `raster` rows of tiles, so that concurrent blocks share operands in L2.
- *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks. Each takes
- *                 k_chunk of K, and the last split takes the rest. The blocks leave their sums in
+ *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks. Each block
+ *                 sums k_chunk of K, and the last one the rest of K. The blocks leave their sums in
  *                 the workspace, and the last block to finish adds them, always in the same order.
  *   epilogue      lib/mma_store.h
  *   block scales  lib/mma_scales.h: the sums of each 128 of K are scaled before they are added
@@ -113,8 +113,8 @@ struct mma_fragments {
     fragment_t a[A_GROUPS][FRAGMENT], b[B_STEPS][NT / 2][FRAGMENT];
 };
 
-/* Loads A's fragment for 16 rows of a step. group = step * MT + row / 16, counted on over the
- * tiles. */
+/* Loads A's fragment for 16 rows of a step. group: step * MT + row / 16, where steps are numbered
+ * on from one tile to the next. */
 static __device__ __forceinline__ void mma_load_a(struct mma_fragments *to, const char *stage,
                                                   const struct mma_lane_source *a, const int group)
 {
@@ -150,8 +150,8 @@ mma_multiply(accumulate_t (*acc)[NT][4], struct mma_fragments *of, const int ste
 
 /* ---- Main loop ------------------------------------------------------------------------------- */
 
-/* The place in global memory of the tile of operand X that begins at element X[begin]. k_major:
- * whether X is K-major in global memory. */
+/* ORIGIN_OF: where the thread finds the tile of operand X that begins at X[begin] in global memory.
+ * k_major: whether X is K-major in global memory. */
 #if SIZE == 1
 #define ORIGIN_OF(X, ld, begin, edge_left, edge, vec, k_major)                                     \
     (IS_PLAIN(vec) ? gathered_origin_of(X, ld, begin, edge_left, k_major)                          \
@@ -168,10 +168,11 @@ struct mma_arrival {
     int k_left; /* K from the tile on; not positive: there is no tile, and zeros are copied */
 };
 
-/* The steps of a tile in which the copies of the next tile are issued and stored. cp.async: A's
- * copies are issued at the start of step 0, B's in the middle of step 0. Copies through registers:
- * A is loaded at the start of step 0 and stored after step END_A; B is loaded in step BEGIN_B and
- * stored after step END_B. If registers are scarce (FRAGMENTS < 2), A is stored before B is loaded.
+/* END_A, BEGIN_B, END_B: the steps of a tile in which the copies of the next tile are issued and
+ * stored. cp.async: A's copies are issued at the start of step 0, B's in the middle of step 0.
+ * Copies through registers: A is loaded at the start of step 0 and stored after step END_A; B is
+ * loaded in step BEGIN_B and stored after step END_B. If registers are scarce (FRAGMENTS < 2), A is
+ * stored before B is loaded.
  */
 #define END_A   (FRAGMENTS == 2 ? STEPS - 1 : (STEPS - 1) / 2)       /* step that stores A */
 #define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* step that loads B */
@@ -302,13 +303,14 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
         at->k += BK;
 #endif
     }
-    ASYNC_WAIT(0); /* for the copies issued past the last tile, which write zeros */
+    ASYNC_WAIT(0); /* the copies issued past the last tile write zeros: wait for them */
     __syncthreads();
 }
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-/* *row, *col := the first row and column of tile number `tile`, in the order of bands. */
+/* *row, *col := the first row and column of tile number `tile`. Tiles are numbered band by band,
+ * and within a band column by column. */
 static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args *args, int tile,
                                                       int *row, int *col)
 {
@@ -322,7 +324,7 @@ static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args
 
 /* A minimum of one block per SM lets ptxas use all registers. Without the minimum ptxas spills. */
 #if GROUPED
-#define PARAMETER given /* the block changes its copy, args */
+#define PARAMETER given /* the block changes a copy of it, args */
 #else
 #define PARAMETER args
 #endif

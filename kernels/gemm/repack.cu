@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pre-pass that copies matrices of any alignment so that TMA can read the copies: their lines
- * begin at multiples of 16 bytes. A launch has one or two jobs, each a matrix. TRANSPOSED_0,
- * TRANSPOSED_1: the lines of the job's result are columns in memory. ROUND_TF32: FP32 elements are
- * rounded to TF32, to nearest.
+ * A pre-pass that copies matrices of any alignment so that TMA can read the copies. A line is a
+ * contiguous row of the copy, and begins at a multiple of 16 bytes. A launch has one or two jobs,
+ * each a matrix or a batch of matrices. TRANSPOSED_0, TRANSPOSED_1: the job's lines are columns of
+ * the source in memory. ROUND_TF32: FP32 elements are rounded to TF32, to nearest.
  *
  *   lines        A warp writes a part of a line, 16 bytes per thread at a time. For these 16 bytes
  *                a thread reads the two aligned 16-byte words that contain them. At the ends of a
@@ -27,10 +27,10 @@
 #define INTEGER_ALPHA 0 /* 1: alpha_at is the address of an int32, not of a float */
 #endif
 #ifndef TRANSPOSED_0
-#define TRANSPOSED_0 0 /* 1: the first job transposes its matrix */
+#define TRANSPOSED_0 0 /* 1: the lines of the first job are columns in memory */
 #endif
 #ifndef TRANSPOSED_1
-#define TRANSPOSED_1 0 /* 1: the second job transposes its matrix */
+#define TRANSPOSED_1 0 /* 1: the lines of the second job are columns in memory */
 #endif
 
 #if ROUND_TF32 && ELEMENT_BYTES != 4
@@ -40,11 +40,11 @@
 #define THREADS    256
 #define WARPS      (THREADS / 32)
 #define PER_VECTOR (16 / ELEMENT_BYTES)    /* elements in 16 bytes */
-#define PER_LANE   4                       /* vectors of a lane: REPACK_VECTORS / 32 */
+#define PER_LANE   4                       /* 16-byte vectors that a lane writes */
 #define TILE       64                      /* edge of a transposed tile */
 #define PER_WORD   (4 / ELEMENT_BYTES)     /* elements of a 32-bit word, which is one store */
 #define WORDS      (TILE / PER_WORD)       /* 32-bit words in a line of a tile */
-#define ROWS       (TILE * TILE / THREADS) /* rows of a tile per thread, an element of each */
+#define ROWS       (TILE * TILE / THREADS) /* rows of a tile from which a thread loads an element */
 
 #if ELEMENT_BYTES == 4
 typedef unsigned element;
@@ -67,7 +67,8 @@ typedef unsigned short element;
 #define rounded(bits) (bits)
 #endif
 
-/* Reads 16 bytes of a line from element `first` on, one by one; zeros past the line's end. */
+/* Returns 16 bytes of a line from element `first` on, read element by element; zeros past the
+ * line's end. */
 static __device__ __forceinline__ uint4 read_end(const element *line, int first, int length)
 {
     unsigned w[4] = {0, 0, 0, 0};
@@ -78,7 +79,8 @@ static __device__ __forceinline__ uint4 read_end(const element *line, int first,
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-/* Copies a warp's part of a line. along, down: the block's position in the matrix, in blocks. */
+/* Copies a warp's part of a line. along, down: the block's position in the result, counted in
+ * blocks along a line and from line to line. */
 static __device__ __forceinline__ void
 copy_lines(const struct tgl_repack_job *job, const element *from, element *to, int along, int down)
 {
@@ -89,8 +91,8 @@ copy_lines(const struct tgl_repack_job *job, const element *from, element *to, i
     const int vectors = (job->length + PER_VECTOR - 1) / PER_VECTOR;
     const int first = along * 32 * PER_LANE + lane;
     /* A vector is the 16 bytes that a thread writes. In the source it begins at byte `skip` of an
-     * aligned 16-byte word, behind `before` elements. reach: elements from there to the end of the
-     * last word that it needs. */
+     * aligned 16-byte word, behind `before` elements. reach: elements from the vector's beginning
+     * to the end of the last aligned word that contains a part of it. */
     const int skip = (int)((unsigned long long)line % 16), before = skip / ELEMENT_BYTES;
     const int reach = skip == 0 ? PER_VECTOR : 2 * PER_VECTOR - before;
     const uint4 zero = make_uint4(0, 0, 0, 0);

@@ -2,10 +2,10 @@
  *
  * FP32 GEMM with IEEE arithmetic (FFMA), all transposes, any shape and alignment, sm_75 and later.
  *
- * As in rung 26 of the ladder, a block computes a BM x BN tile of D, a warp WM x WN of the tile,
- * and a thread TM x TN. STAGES tiles of op(A) and op(B), BK deep, are copied by cp.async. Every
- * thread holds two fragments of each: one is multiplied while the other is loaded
- * (lib/simt_loop.h). Additions to the ladder:
+ * As in rung 26 of the ladder (kernels/ladder/26_split_k.cu), a block computes a BM x BN tile of D,
+ * a warp WM x WN of the tile, and a thread TM x TN. STAGES tiles of op(A) and op(B), BK deep, are
+ * copied by cp.async. Every thread holds two fragments (values for one step along K) of each
+ * operand: one is multiplied while the other is loaded (lib/simt_loop.h). Additions to the ladder:
  *
  *   transposes    Shared memory holds both operands as [BK][edge], MN-major. Tiles of a K-major
  *                 operand are transposed by scalar copies: lib/simt_copies.h.
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void simt_place_tile(const struct tgl_gemm_arg
 }
 
 #if GROUPED
-#define PARAMETER given /* the block changes its copy, args */
+#define PARAMETER given /* the block changes a copy of it, args */
 #else
 #define PARAMETER args
 #endif
@@ -111,7 +111,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     first = span.first;
     k = k > 0 ? span.end - span.first : 0;
 #endif
-    /* First row and column that the block computes. A tile at the edge starts earlier. */
+    /* The first row and column that the block computes. A tile that would reach past the edge of D
+     * starts earlier. */
     const int tile_row = max(0, min(block_row, args.m - BM));
     const int tile_col = max(0, min(block_col, args.n - BN));
 
@@ -126,8 +127,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
 
     /* Consecutive warps, which are on different schedulers, compute tiles of one column of D. If
-     * columns are missing, all schedulers have less work. uniform() tells the compiler that the
-     * lanes of a warp have equal values: barriers behind a branch on them need no reconvergence. */
+     * columns are missing, all schedulers have less work. uniform() tells the compiler that `warp`
+     * is equal in all lanes: barriers behind a branch on it need no reconvergence. */
     const int warp = uniform((int)THREAD / 32), lane = (int)threadIdx.x % 32;
     const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;

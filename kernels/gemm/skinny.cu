@@ -5,8 +5,9 @@
  * Loads must therefore be in flight all the time, from the first to the last moment of the launch,
  * also during arithmetic.
  *
- *   big operand    B (or A: BIG_A), `length` x k. Every warp loads its part a step ahead of the
- *                  arithmetic: lib/skinny_big.h.
+ *   big operand    B (or A: BIG_A), `length` x k. A tile is the part of it that a block computes at
+ *                  once. Every warp loads its elements one step of K ahead of the arithmetic:
+ *                  lib/skinny_big.h.
  *   small operand  COUNT x k, in shared memory, DEPTH of K at a time: lib/skinny_small.h.
  *   arithmetic     A thread multiplies RESULTS x UNIT elements of the big operand by COUNT x UNIT
  *                  of the small one at a time. UNIT is 16 bytes of the accumulation type. With
@@ -26,9 +27,9 @@
 #include "lib/skinny_results.h"
 #include "lib/skinny_small.h"
 
-/* acc += the products of a step of this warp. The step's elements of the big operand are in `now`
- * (STRAIGHT), else in `slot`, a stage of the warp's ring in shared memory. small: the small
- * operand, from the step's first k on. */
+/* acc += the products of a step of this warp. The step's elements of the big operand are in the
+ * registers `now` if STRAIGHT, else in `slot`, a stage of the warp's ring in shared memory. small:
+ * the small operand, from the step's first k on. */
 static __device__ __forceinline__ void skinny_multiply_step(accumulate_t (*acc)[RESULTS],
                                                             const pack_t *now, const float *slot,
                                                             const accumulate_t *small)
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_skinny(const struct
     const int begin = first_unit(&w, (int)blockIdx.x), end = first_unit(&w, (int)blockIdx.x + 1);
 
     const bool once = DEPTH_OF(&args) <= DEPTH;        /* all of the small operand fits */
-    const int fed = DEPTH_OF(&args) > 0 ? end : begin; /* without a product nothing is loaded */
+    const int fed = DEPTH_OF(&args) > 0 ? end : begin; /* if k or alpha is 0, nothing is loaded */
     struct feeder feeder = {0, 0, begin, once ? begin : fed, 0};
     if (once)
         copy_small(small, &o, 0, DEPTH_OF(&args));
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_skinny(const struct
         const struct segment segment = segment_at(&args, &w, unit, end);
         accumulate_t acc[COUNT][RESULTS] = {{0}};
         const accumulate_t *y = small + segment.from / GROUP_K * SMALL_LINE;
-        /* k at which the next DEPTH of the small operand is needed. */
+        /* The k from which on the next DEPTH of the small operand is needed. */
         unsigned chunk = once ? segment.to : segment.from;
         for (int k = segment.from; k < segment.to; k += STEP, y += STEP / GROUP_K * SMALL_LINE) {
             if ((unsigned)k == chunk) {
@@ -140,7 +141,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_skinny(const struct
                     now[i] = loader.next[STRAIGHT ? i : 0];
             } else {
                 ASYNC_WAIT(STAGES - 2);
-                __syncwarp(); /* all lanes' copies have arrived; all have read the slot */
+                __syncwarp(); /* copies of all lanes have arrived; all lanes have read the slot */
             }
             load_step(&loader, ring, &args, &o, &w);
             skinny_multiply_step(acc, now, ring + stage * STAGE, y);

@@ -3,7 +3,7 @@
  * GEMM for batches of small products, one tile of D each: m up to BM, n up to BN, any k. A and B
  * are F32 or a 16-bit type, with sums in F32, or F64. Loading the operands of such a product takes
  * longer than multiplying them. Blocks are therefore persistent: they compute one product after the
- * other, and copy the operands of the next ones, STAGES - 1 tiles ahead, while they multiply.
+ * other. While they multiply, they copy the next tiles of operands, STAGES - 1 tiles ahead.
  *
  * GROUP threads compute a product, TM x TN results each. A block has PER_BLOCK such groups; blocks
  * of a single warp are the fastest. An operand has the same type and layout in shared memory as in
@@ -96,8 +96,8 @@ struct tile {
     int inside, depth;
 };
 
-/* What copy_some() does. cp.async (COPY) needs at least 4 bytes. A copy of 2 bytes is a load into a
- * register (LOAD) and later a store to shared memory (STORE). */
+/* The actions of copy_some(). COPY copies by cp.async, which needs at least 4 bytes. A copy of 2
+ * bytes is a load into a register (LOAD) and later a store to shared memory (STORE). */
 enum { COPY, LOAD, STORE };
 
 /* Copy number i of this thread: `vec` elements of the tile. what: COPY, LOAD or STORE. loaded:
@@ -130,7 +130,8 @@ static __device__ __forceinline__ void copy_some(element_t *shared, const struct
 #endif
 }
 
-/* Issues all copies of a tile. Loops are unrolled, so that addresses stay in registers. */
+/* Issues this thread's copies of a tile. The loops are unrolled, so that addresses stay in
+ * registers. */
 static __device__ __forceinline__ void small_batch_copy_tile(element_t *shared,
                                                              const struct tile *tile,
                                                              const int edge, const int vec,
@@ -230,12 +231,12 @@ static __device__ __forceinline__ void small_batch_multiply_tile(accumulate_t (*
 
 /* The state of the copies. */
 struct small_batch_copier {
-    int product, k; /* the next tile: the first of its PER_BLOCK products; its k */
+    int product, k; /* the next tiles: the first of their PER_BLOCK products; their first k */
     int stage;      /* the stage to fill next */
 };
 
-/* Copies the next tile, if there is one. Each call commits a group of copies, which is empty if
- * there is no next tile. multiplies: A and B may be read. */
+/* Copies the next tiles of A and B, if there are any. Each call commits a group of copies, which is
+ * empty if there are none. multiplies: A and B may be read. */
 static __device__ __forceinline__ void small_batch_copy_step(struct small_batch_copier *c,
                                                              element_t *stages,
                                                              const struct tgl_gemm_args *args,

@@ -9,37 +9,39 @@
  * then lie along n, which suits products with few rows.
  *
  *   producer      One warp, or one warpgroup if there are several consumers, because setmaxnreg
- *                 changes the registers of a whole warpgroup. A single thread of it works: it fills
- *                 a ring of STAGES stages by TMA. A stage is BM x BK of left and BN x BK of right.
- *                 BK is 128 bytes. Elements outside the matrices arrive as zeros, which TMA writes
- *                 slowly. The last tiles of an edge therefore begin earlier, and share rows or
- *                 columns with the tiles before. If a matrix is smaller than a tile, only the lines
- *                 that exist are copied.
+ *                 changes the registers of a whole warpgroup. A single thread of it fills a ring of
+ *                 STAGES stages by TMA. A stage is BM x BK of left and BN x BK of right. BK is 128
+ *                 bytes. Elements outside the matrices arrive as zeros, which TMA writes slowly.
+ *                 The last tiles of an edge therefore begin earlier, and share rows or columns with
+ *                 the tiles before. If a matrix is smaller than a tile, only the lines that exist
+ *                 are copied.
  *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
  *                 stage's products are one group of wgmmas, and one group stays in flight: after
  *                 issuing group s, a consumer waits for group s - 1 and releases its stage. With
- *                 the left tile in registers, it then loads the fragments of group s + 1.
- *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
- *                 stores its tile while the other one multiplies.
+ *                 the left tile in registers, it then loads the fragments of group s + 1. With
+ *                 ALTERNATE each of two consumers has tiles of its own, and they multiply in turn:
+ *                 one stores its tile while the other one multiplies.
  *   promotion     wgmma keeps only 13 bits of fraction in sums of 8-bit floating-point products.
  *                 With PROMOTE a wgmma sum covers one stage only, 128 of K, and the consumer adds
  *                 it to its accumulators in FP32, times the factors of the stage if A and B have
- *                 factors of blocks (lib/wgmma_scales.h). Meanwhile the other consumers' wgmmas
- *                 run.
+ *                 block scale factors (lib/wgmma_scales.h). Meanwhile the wgmmas of the other
+ *                 consumers run.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
  *                 and 8-bit operands are K-major. A left TF32 operand may also be MN-major:
  *                 consumers then load it into registers (lib/wgmma_left.h). Operands of any other
  *                 layout or alignment are first copied into one of these by gemm/repack.cu.
  *   clusters      A cluster has CLUSTER_ROWS x CLUSTER_COLUMNS neighbouring tiles. Its blocks in a
- *                 row share their left tile, those in a column their right tile: each loads a part
- *                 and sends it to all of them (multicast).
+ *                 row share their left tile, and its blocks in a column share their right tile.
+ *                 Each block loads a part of a shared tile and sends it to all blocks that share
+ *                 the tile (multicast).
  *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
  *                 ahead into the next unit of work (lib/wgmma_units.h) while the consumers store.
- *   split-K       The last unit of a tile adds the sums of all its units in the workspace, in the
- *                 order of K: results are bitwise the same every run. With CLUSTER_SPLITS the
- *                 blocks of a cluster compute the units of one tile instead. Each block adds the
- *                 sums of some columns, which it reads from the shared memory of the other blocks.
- *                 These sums overwrite the stages, so a block computes only one unit.
+ *   split-K       A tile has several units of work, each a part of its K. The last unit to finish
+ *                 adds the sums of all units in the workspace, in the order of K: results are
+ *                 bitwise the same every run. With CLUSTER_SPLITS the blocks of a cluster compute
+ *                 the units of one tile instead. Each block adds the sums of some columns, which it
+ *                 reads from the shared memory of the other blocks. These sums overwrite the
+ *                 stages, so a block computes only one unit.
  *   epilogue      Each warp moves its sums through shared memory of its own, or TMA stores boxes of
  *                 results: lib/wgmma_store.h.
  *   groups        Grouped GEMM (GROUPED): a unit has rows of one group, or K of one group,
@@ -91,7 +93,7 @@ static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *arg
     return copied_lines(BM, box, left_extent(args));
 }
 
-/* The number of columns of the right tile that TMA copies. See left_lines(). */
+/* The number of columns of the right tile that TMA copies, computed like left_lines(). */
 static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *args)
 {
     const int box = !RIGHT_ALONG_K ? LINE(BN) : CLUSTER_ROWS > 1 ? BN : 1;
@@ -122,8 +124,8 @@ static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_a
 #define FIRST_K(u)    ((u)->k)
 #define CLEAR_THREADS (ALTERNATE ? 128 : CONSUMER_THREADS) /* threads that share a stage */
 
-/* Sets an MN-major tile to 0 from k = first on. The tile has edge / LINE(edge) parts. Each holds
- * LINE(edge) rows or columns, one line of 16-bit elements for each k. */
+/* Sets an MN-major tile to 0 from k = first on. The tile consists of edge / LINE(edge) parts. A
+ * part holds LINE(edge) rows or columns: a line of 16-bit elements for each k. */
 static __device__ __forceinline__ void clear_after(unsigned char *tile, const int edge, int first)
 {
     const int column = LINE(edge) * 128, from = first * LINE(edge) * 2, each = column - from;
@@ -134,7 +136,8 @@ static __device__ __forceinline__ void clear_after(unsigned char *tile, const in
 }
 
 /* Called by the consumers when a unit's last stage has arrived: sets both tiles to 0 behind the end
- * of the group's K. The next group is there, and its Inf or NaN times 0 would be NaN. */
+ * of the group's K. The elements there belong to the next group. Zeros in one tile would not
+ * suffice, because an Inf or NaN in the other one times 0 is NaN. */
 static __device__ __forceinline__ void clear_other_groups(unsigned char *stage,
                                                           const struct unit *u, int step)
 {
@@ -185,7 +188,7 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
 /* The offset of a stage in bytes. With ALTERNATE the compiler cannot prove that the offset is equal
- * in all lanes, and uniform() makes it so. Otherwise it can, and uniform() is saved. */
+ * in all lanes, and uniform() makes it so. Otherwise it can, and uniform() is left out. */
 static __device__ __forceinline__ unsigned stage_offset(int stage)
 {
     const unsigned offset = (unsigned)stage * STAGE_BYTES;
@@ -193,8 +196,8 @@ static __device__ __forceinline__ unsigned stage_offset(int stage)
 }
 
 #if !PROMOTE
-/* Waits for the wgmmas of a unit's last stage, number `before`, and releases the stage. Then acc
- * holds the sums of the unit. */
+/* Waits for the wgmmas of a unit's last stage, whose number in the ring is `before`, and releases
+ * the stage. Then acc holds the sums of the unit. */
 static __device__ __forceinline__ void wgmma_finish(accumulate_t (*acc)[ACC],
                                                     struct wgmma_shared *shared,
                                                     const struct unit *u, int before)
@@ -206,7 +209,8 @@ static __device__ __forceinline__ void wgmma_finish(accumulate_t (*acc)[ACC],
 #pragma unroll
     for (int i = 0; i < M_STEPS; i++)
         WGMMA_HOLD(acc[i]);
-    /* Two ifs: with if and else NVRTC 13.0 moved all sums to other registers and spilled some. */
+    /* There are two ifs because with if and else NVRTC 13.0 moved all sums to other registers and
+     * spilled some. */
     if (u->steps > 0) wgmma_release(&shared->ring, before);
     if (u->steps == 0) {
 #pragma unroll
@@ -286,8 +290,8 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
 
 #elif PROMOTE
 
-/* acc := the sums of a unit. part: the sums of one stage for 64 rows. Registers suffice for one
- * part, so a stage is multiplied 64 rows after 64 rows. */
+/* acc := the sums of a unit. part: the sums of one stage for 64 rows. A thread has registers for
+ * only one such part, so the 64-row parts of a stage are multiplied one after the other. */
 static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
                                                       struct wgmma_shared *shared,
                                                       const struct tgl_gemm_args *args,

@@ -5,8 +5,8 @@
  *
  * The product of two floats is exact in double, and a sum of k products in double has an error of
  * at most k units of 2^-53, which is negligible relative to the precision of float. The sum of
- * magnitudes is the scale for a result's error: u*|A||B| with u = 2^-24 is the error that one
- * rounding to float in a sum of these terms can cause.
+ * magnitudes, |A||B|, is the scale for the error of a result: u*|A||B| with u = 2^-24 is the error
+ * that one rounding to float in a sum of these terms can cause.
  *
  * The loops run in the order i, p, j: the innermost loop accesses adjacent elements of rows of B
  * and of the result, so the compiler vectorises it. In the order i, j, p it would stride through B.

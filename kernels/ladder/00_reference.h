@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* Computes sums of products and of their magnitudes. A is m x k, B
- * is k x n, row-major; the sums are m x n and tight, and must not overlap anything. */
+/* Computes sums of products and of their magnitudes. A is m x k, B is k x n, row-major; sum and
+ * magnitude are m x n, row-major without padding, and must not overlap another array. */
 void reference_product(int64_t m, int64_t n, int64_t k, const float *A, int64_t lda, const float *B,
                        int64_t ldb, double *restrict sum, double *restrict magnitude);
 

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / BN, col = tid % BN; /* within the block */
+    const int row = tid / BN, col = tid % BN; /* in the block's tile */
 
     float sum = 0.0f;
     for (int tile = 0; tile < k; tile += BK) {
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int p = 0; p < BK; p++)
             sum += As[row][p] * Bs[p][col];
-        __syncthreads(); /* all threads have read them */
+        __syncthreads(); /* all threads have read the tiles */
     }
 
     if (block_row + row < m && block_col + col < n)

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / BN * TM, col = tid % BN; /* within the block */
+    const int row = tid / BN * TM, col = tid % BN; /* in the block's tile */
 
     float acc[TM] = {0.0f};
     for (int tile = 0; tile < k; tile += BK) {
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(THREADS)
             for (int i = 0; i < TM; i++)
                 acc[i] += As[row + i][p] * b;
         }
-        __syncthreads(); /* all threads have read them */
+        __syncthreads(); /* all threads have read the tiles */
     }
 
     if (block_col + col >= n) return;

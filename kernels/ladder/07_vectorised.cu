@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * TM, col = tid % (BN / TN) * TN; /* within the block */
+    const int row = tid / (BN / TN) * TM, col = tid % (BN / TN) * TN; /* in the block's tile */
     const bool a_aligned = rows_are_aligned(A, lda), b_aligned = rows_are_aligned(B, ldb);
     const bool c_aligned = rows_are_aligned(C, ldc);
 
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(THREADS)
                 for (int j = 0; j < TN; j++)
                     acc[i][j] += a[i] * b[j];
         }
-        __syncthreads(); /* all threads have read them */
+        __syncthreads(); /* all threads have read the tiles */
     }
 
 #pragma unroll

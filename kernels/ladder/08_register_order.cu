@@ -9,9 +9,10 @@
  *              row 2  b0 b1 b2 ... b7            row 2  b0 b1 b2 ... b7    and so is b0
  *
  * Why: registers have banks, too, and an operand that is used twice in succession is kept in a
- * reuse cache and need not be read again. Where a row ends, the FFMAs of rung 7 change both
- * operands; now one of them stays. On an H200 this rung is 4 % slower nevertheless: with this order
- * ptxas places some loads of fragments right before the FFMAs that need them (docs/ladder.md).
+ * reuse cache and need not be read again. In rung 7 both operands change from the last FFMA of a
+ * row to the first of the next; now one of them stays the same. On an H200 this rung is 4 % slower
+ * nevertheless: with this order ptxas places some loads of fragments right before the FFMAs that
+ * need them (docs/ladder.md).
  * Look at: the .reuse flags on the FFMAs in the SASS (cuobjdump -sass), and with ncu --metrics
  *     smsp__inst_executed_pipe_fma.sum (unchanged)
  *     smsp__issue_active.avg.pct_of_peak_sustained_active
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * TM, col = tid % (BN / TN) * TN; /* within the block */
+    const int row = tid / (BN / TN) * TM, col = tid % (BN / TN) * TN; /* in the block's tile */
     const bool a_aligned = rows_are_aligned(A, lda), b_aligned = rows_are_aligned(B, ldb);
     const bool c_aligned = rows_are_aligned(C, ldc);
 
@@ -94,7 +95,7 @@ __global__ void __launch_bounds__(THREADS)
                     acc[i][j] += a[i] * b[j];
                 }
         }
-        __syncthreads(); /* all threads have read them */
+        __syncthreads(); /* all threads have read the tiles */
     }
 
 #pragma unroll

@@ -56,7 +56,8 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* the thread's first ones */
+    /* The thread's first row and column in the block's tile. */
+    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4;
     const bool a_aligned = rows_are_aligned(A, lda), b_aligned = rows_are_aligned(B, ldb);
     const bool c_aligned = rows_are_aligned(C, ldc);
 
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(THREADS)
                     acc[i][j] += a[i] * b[j];
                 }
         }
-        __syncthreads(); /* all threads have read them */
+        __syncthreads(); /* all threads have read the tiles */
     }
 
 #pragma unroll

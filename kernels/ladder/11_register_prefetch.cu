@@ -48,7 +48,8 @@
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where the fragments begin in
+ * shared memory. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -81,7 +82,8 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* the thread's first ones */
+    /* The thread's first row and column in the block's tile. */
+    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4;
     const bool a_aligned = rows_are_aligned(A, lda), b_aligned = rows_are_aligned(B, ldb);
     const bool c_aligned = rows_are_aligned(C, ldc);
 
@@ -114,7 +116,7 @@ __global__ void __launch_bounds__(THREADS)
                 load_fragments(a[(p + 1) % 2], b[(p + 1) % 2], &As[p + 1][row], &Bs[p + 1][col]);
             multiply(acc, a[p % 2], b[p % 2]);
         }
-        __syncthreads(); /* all threads have read them */
+        __syncthreads(); /* all threads have read the tiles */
     }
 
 #pragma unroll

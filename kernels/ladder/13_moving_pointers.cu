@@ -54,7 +54,8 @@
 #define COL_STEP (BN / (TN / 4))
 
 /* A_ROW, A_P: the row and the step along K of a thread's first float4 in A's tile. A_ROWS: rows of
- * the tile that the block loads at once. A_LOADS: float4 of a thread. B_...: the same of B. */
+ * the tile that the block loads at once. A_LOADS: float4 that a thread loads per tile. B_...: the
+ * same for B. */
 #define A_ROW   ((int)threadIdx.x / (BK / 4))
 #define A_P     ((int)threadIdx.x % (BK / 4) * 4)
 #define A_ROWS  (THREADS / (BK / 4))
@@ -74,7 +75,7 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A and columns of B from the thread's part on */
+    int rows, cols;            /* rows of A and columns of B that exist from there on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
@@ -84,7 +85,7 @@ struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K that is left. */
+/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K from there on. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -130,7 +131,8 @@ static __device__ __forceinline__ void store_tile(struct tile *to, const struct 
         *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = staged->b[i];
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where the fragments begin in
+ * shared memory. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -162,7 +164,8 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* the thread's first ones */
+    /* The thread's first row and column in the block's tile. */
+    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4;
     const bool c_aligned = rows_are_aligned(C, ldc);
     struct source from;
     from.a = &A[(block_row + A_ROW) * lda + A_P];
@@ -192,7 +195,7 @@ __global__ void __launch_bounds__(THREADS)
                                &tile.B[p + 1][col]);
             multiply(acc, a[p % 2], b[p % 2]);
         }
-        __syncthreads(); /* all threads have read it */
+        __syncthreads(); /* all threads have read the tile */
     }
 
 #pragma unroll

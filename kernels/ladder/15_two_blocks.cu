@@ -9,10 +9,10 @@
  *
  * Why: registers are allocated by block. If ptxas gives a thread one register more than 128, only
  * one block of 256 threads fits, and the SM has nothing to do while that block is at a barrier or
- * stores its results. The bound makes ptxas find an assignment of at most 128. It is meant as a
- * guarantee: NVRTC 13.0 gives rung 14 already 123 registers (sm_90a), but another compiler, or a
- * line more in the kernel, may give it 129. On an H200 it is a gain of 6 % nevertheless, because
- * with the bound ptxas orders the instructions differently.
+ * stores its results. The bound makes ptxas find an assignment of at most 128. The bound is meant
+ * as a guarantee: NVRTC 13.0 already compiles rung 14 to 123 registers (sm_90a), but another
+ * compiler, or one more line in the kernel, may need 129. On an H200 this rung is nevertheless 6 %
+ * faster, because with the bound ptxas orders the instructions differently.
  * Look at: ncu --metrics
  *     launch__registers_per_thread (at most 128)
  *     launch__occupancy_limit_registers (2)
@@ -53,7 +53,8 @@
 #define COL_STEP (BN / (TN / 4))
 
 /* A_ROW, A_P: the row and the step along K of a thread's first float4 in A's tile. A_ROWS: rows of
- * the tile that the block loads at once. A_LOADS: float4 of a thread. B_...: the same of B. */
+ * the tile that the block loads at once. A_LOADS: float4 that a thread loads per tile. B_...: the
+ * same for B. */
 #define A_ROW   ((int)threadIdx.x / (BK / 4))
 #define A_P     ((int)threadIdx.x % (BK / 4) * 4)
 #define A_ROWS  (THREADS / (BK / 4))
@@ -73,7 +74,7 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A and columns of B from the thread's part on */
+    int rows, cols;            /* rows of A and columns of B that exist from there on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
@@ -83,7 +84,7 @@ struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K that is left. */
+/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K from there on. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -129,7 +130,8 @@ static __device__ __forceinline__ void store_tile(struct tile *to, const struct 
         *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = staged->b[i];
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where the fragments begin in
+ * shared memory. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -161,7 +163,8 @@ __global__ void __launch_bounds__(THREADS, 2) /* at most 128 registers */
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* the thread's first ones */
+    /* The thread's first row and column in the block's tile. */
+    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4;
     const bool c_aligned = rows_are_aligned(C, ldc);
     struct source from;
     from.a = &A[(block_row + A_ROW) * lda + A_P];

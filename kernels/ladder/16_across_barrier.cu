@@ -10,10 +10,11 @@
  *                | load 7, multiply 6 | barriers
  *
  * Why: in rung 15 the first FFMAs of a tile wait for the first fragments, in all warps at the same
- * time, because a barrier has just released them. The compiler cannot fix this: it must not move
- * a load across a barrier. Here the second set of fragments of rung 11 pays off.
- * The loop multiplies the previous step. Step 0 of the first tile has none: it multiplies zeros,
- * which avoids a test. The global loads of the next tile now follow the first loads of fragments.
+ * time, because a barrier has just released them. The compiler cannot fix this: it must not move a
+ * load across a barrier. This is what the second set of fragments of rung 11 is for. Each iteration
+ * loads the fragments of one step and multiplies those of the previous step. Step 0 of the first
+ * tile has no previous step: it multiplies zeros, which avoids a test. The global loads of the next
+ * tile now follow the first loads of fragments.
  * Look at: ncu --metrics
  *     smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio (decreases)
  */
@@ -52,7 +53,8 @@
 #define COL_STEP (BN / (TN / 4))
 
 /* A_ROW, A_P: the row and the step along K of a thread's first float4 in A's tile. A_ROWS: rows of
- * the tile that the block loads at once. A_LOADS: float4 of a thread. B_...: the same of B. */
+ * the tile that the block loads at once. A_LOADS: float4 that a thread loads per tile. B_...: the
+ * same for B. */
 #define A_ROW   ((int)threadIdx.x / (BK / 4))
 #define A_P     ((int)threadIdx.x % (BK / 4) * 4)
 #define A_ROWS  (THREADS / (BK / 4))
@@ -72,7 +74,7 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A and columns of B from the thread's part on */
+    int rows, cols;            /* rows of A and columns of B that exist from there on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
@@ -82,7 +84,7 @@ struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K that is left. */
+/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K from there on. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -128,7 +130,8 @@ static __device__ __forceinline__ void store_tile(struct tile *to, const struct 
         *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = staged->b[i];
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where the fragments begin in
+ * shared memory. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -160,7 +163,8 @@ __global__ void __launch_bounds__(THREADS, 2) /* at most 128 registers */
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* the thread's first ones */
+    /* The thread's first row and column in the block's tile. */
+    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4;
     const bool c_aligned = rows_are_aligned(C, ldc);
     struct source from;
     from.a = &A[(block_row + A_ROW) * lda + A_P];
@@ -174,7 +178,7 @@ __global__ void __launch_bounds__(THREADS, 2) /* at most 128 registers */
     from.inside = from.a_aligned && from.b_aligned && block_row + BM <= m && block_col + BN <= n;
 
     float acc[TM][TN] = {{0.0f}};
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 multiplies zeros */
     struct staged staged;
     if (k > 0) {
         load_tile(&staged, &from, k);

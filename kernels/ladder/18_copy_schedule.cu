@@ -9,12 +9,12 @@
  *     rung 18            load                               store          | barrier
  *
  * Why: right after the barrier all warps issue their first loads of fragments at once, and global
- * loads would wait behind them in the queue. Now the global loads come a step later, behind FFMAs.
- * Stores that are issued before the last two steps are executed while FFMAs are, and are done when
- * the warp arrives at the barrier. On an H200 the later loads alone are a gain. With both changes
- * this rung is 3 % slower than rung 17 at 4096 cubed, and 11 % at 1024 cubed: a warp has only 320
- * FFMAs instead of 512 between the loads and the stores that need them. Rungs 19 and 20 have the
- * same schedule with 640.
+ * loads would wait behind them in the queue. Now the global loads are issued a step later, behind
+ * FFMAs. Stores that are issued before the last two steps are executed at the same time as FFMAs,
+ * and are complete when the warp arrives at the barrier. On an H200 the later loads alone make the
+ * kernel faster. With both changes this rung is 3 % slower than rung 17 at 4096 cubed, and 11 % at
+ * 1024 cubed: a warp has only 320 FFMAs instead of 512 between the loads and the stores that need
+ * them. Rungs 19 and 20 have the same schedule with 640.
  * Look at: ncu --metrics
  *     smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio (decreases)
  *     smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio (increases)
@@ -55,7 +55,8 @@
 #define COL_STEP (BN / (TN / 4))
 
 /* A_ROW, A_P: the row and the step along K of a thread's first float4 in A's tile. A_ROWS: rows of
- * the tile that the block loads at once. A_LOADS: float4 of a thread. B_...: the same of B. */
+ * the tile that the block loads at once. A_LOADS: float4 that a thread loads per tile. B_...: the
+ * same for B. */
 #define A_ROW   ((int)threadIdx.x / (BK / 4))
 #define A_P     ((int)threadIdx.x % (BK / 4) * 4)
 #define A_ROWS  (THREADS / (BK / 4))
@@ -75,7 +76,7 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A and columns of B from the thread's part on */
+    int rows, cols;            /* rows of A and columns of B that exist from there on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
@@ -85,7 +86,7 @@ struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K that is left. */
+/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K from there on. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -131,7 +132,8 @@ static __device__ __forceinline__ void store_tile(struct tile *to, const struct 
         *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = staged->b[i];
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where the fragments begin in
+ * shared memory. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -163,7 +165,8 @@ __global__ void __launch_bounds__(THREADS, 2) /* at most 128 registers */
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* the thread's first ones */
+    /* The thread's first row and column in the block's tile. */
+    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4;
     const bool c_aligned = rows_are_aligned(C, ldc);
     struct source from;
     from.a = &A[(block_row + A_ROW) * lda + A_P];
@@ -177,7 +180,7 @@ __global__ void __launch_bounds__(THREADS, 2) /* at most 128 registers */
     from.inside = from.a_aligned && from.b_aligned && block_row + BM <= m && block_col + BN <= n;
 
     float acc[TM][TN] = {{0.0f}};
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 multiplies zeros */
     struct staged staged;
     if (k > 0) {
         load_tile(&staged, &from, k);

@@ -69,7 +69,8 @@
 #define COL_STEP (4 * LANES_N)
 
 /* A_ROW, A_P: the row and the step along K of a thread's first float4 in A's tile. A_ROWS: rows of
- * the tile that the block loads at once. A_LOADS: float4 of a thread. B_...: the same of B. */
+ * the tile that the block loads at once. A_LOADS: float4 that a thread loads per tile. B_...: the
+ * same for B. */
 #define A_ROW   ((int)threadIdx.x / (BK / 4))
 #define A_P     ((int)threadIdx.x % (BK / 4) * 4)
 #define A_ROWS  (THREADS / (BK / 4))
@@ -89,7 +90,7 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A and columns of B from the thread's part on */
+    int rows, cols;            /* rows of A and columns of B that exist from there on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
@@ -99,7 +100,7 @@ struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K that is left. */
+/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K from there on. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -145,7 +146,8 @@ static __device__ __forceinline__ void store_tile(struct tile *to, const struct 
         *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = staged->b[i];
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where the fragments begin in
+ * shared memory. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -194,7 +196,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     from.inside = from.a_aligned && from.b_aligned && block_row + BM <= m && block_col + BN <= n;
 
     float acc[TM][TN] = {{0.0f}};
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 multiplies zeros */
     struct staged staged;
     if (k > 0) {
         load_tile(&staged, &from, k);

@@ -16,10 +16,9 @@
  * Why: the blocks that run at the same time share rows of A and columns of B in L2. R rows and S
  * columns of tiles need R * BM rows of A and S * BN columns of B for R * S tiles; for a given R * S
  * the sum is smallest if R * BM = S * BN. On 132 SMs and n = 8192 the rows of rung 23 give 4 x 32
- * tiles, bands of 8 give 8 x 16.
- * It matters only where A and B do not fit in L2, and where the kernel waits for memory. FFMAs take
- * so long that this rung is not faster than rung 23 on an H200. Kernels for tensor cores, such as
- * rung 33, need far more bytes per second.
+ * tiles, bands of 8 give 8 x 16. The order matters only if A and B do not fit in L2 and the kernel
+ * waits for memory. This kernel spends so much time on FFMAs that it is not faster than rung 23 on
+ * an H200. Kernels for tensor cores, such as rung 33, need far more bytes per second.
  * Look at: ncu --metrics
  *     dram__bytes_read.sum
  *     lts__t_sectors_op_read_lookup_hit.sum
@@ -102,7 +101,7 @@ static __device__ __forceinline__ void copy_first_tile(struct tile *to, const fl
     }
 }
 
-/* The source of a thread's copies of the next tile. */
+/* The addresses in A and B of a thread's copies of the next tile. */
 struct source {
     const float *a[A_COPIES];
     const float *b; /* source of the first copy; each further one is B_ROWS rows below */
@@ -134,7 +133,8 @@ static __device__ __forceinline__ void advance(struct source *from, int depth)
     from->b += depth * from->ldb;
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where the fragments begin in
+ * shared memory. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -159,7 +159,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
 }
 
 /* acc := A*B for the block, k > 0. row, col: the thread's first row and column in the block's tile.
- * width: floats per copy of B; a constant, because this function is inlined. */
+ * width: floats per copy of B: 1 or 4, a constant in each call. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -186,7 +186,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         advance(&from, BK);
     }
 
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 multiplies zeros */
     int read = 0, write = STAGES - 1;
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
@@ -227,8 +227,9 @@ __global__ void __launch_bounds__(THREADS, 1)
     int block_row, block_col;
     find_tile(m, n, &block_row, &block_col);
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2; /* drawn in rung 20 */
-    const int row = warp / (BN / WN) * WM + lane_m * 4;                /* the thread's first row */
+    /* The lanes of a warp are a grid of 4 x 8: see the head of 20_warp_tiles.cu. */
+    const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2;
+    const int row = warp / (BN / WN) * WM + lane_m * 4; /* the thread's first row */
     const int col = warp % (BN / WN) * WN + lane_n * 4;
     const bool b_aligned = rows_are_aligned(B, ldb) && n % 4 == 0;
     const bool c_aligned = rows_are_aligned(C, ldc);

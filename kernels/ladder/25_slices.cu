@@ -2,8 +2,9 @@
  *
  * Rung 25: slices.
  *
- * Changed: SLICES groups of warps share the steps of every tile. Each group has sums of the whole
- * block's tile; at the end they are added through shared memory, always in the same order.
+ * Changed: SLICES groups of warps, the slices, share the steps along K of every tile. Each slice
+ * has sums of the whole tile of the block. At the end the sums of all slices are added through
+ * shared memory, always in the same order.
  * Also changed, because of the slices:
  *   - The block's tile is 64 x 64 x 16 instead of 128 x 256 x 8, so that there are more blocks, and
  *     a thread computes 8 x 8 results instead of 16 x 8.
@@ -113,7 +114,7 @@ static __device__ __forceinline__ void copy_first_tile(struct tile *to, const fl
     }
 }
 
-/* The source of a thread's copies of the next tile. */
+/* The addresses in A and B of a thread's copies of the next tile. */
 struct source {
     const float *a[A_COPIES];
     const float *b; /* source of the first copy; each further one is B_ROWS rows below */
@@ -145,7 +146,8 @@ static __device__ __forceinline__ void advance(struct source *from, int depth)
     from->b += depth * from->ldb;
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where the fragments begin in
+ * shared memory. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -170,8 +172,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
 }
 
 /* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first row and column
- * in the block's tile. first: the slice's first step of a tile. width: floats per copy of B; a
- * constant, because this function is inlined. */
+ * in the block's tile. first: the slice's first step of a tile. width: floats per copy of B: 1 or
+ * 4, a constant in each call. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -198,7 +200,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         advance(&from, BK);
     }
 
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 multiplies zeros */
     int read = 0, write = STAGES - 1;
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
@@ -258,8 +260,9 @@ __global__ void __launch_bounds__(THREADS, 2)
     find_tile(m, n, &block_row, &block_col);
     const int slice = (int)threadIdx.x / SLICE_THREADS;
     const int warp = (int)threadIdx.x % SLICE_THREADS / 32, lane = (int)threadIdx.x % 32;
-    const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2; /* drawn in rung 20 */
-    const int row = warp / (BN / WN) * WM + lane_m * 4;                /* the thread's first row */
+    /* The lanes of a warp are a grid of 4 x 8: see the head of 20_warp_tiles.cu. */
+    const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2;
+    const int row = warp / (BN / WN) * WM + lane_m * 4; /* the thread's first row */
     const int col = warp % (BN / WN) * WN + lane_n * 4;
     const bool b_aligned = rows_are_aligned(B, ldb) && n % 4 == 0;
     const bool c_aligned = rows_are_aligned(C, ldc);

@@ -12,11 +12,11 @@
  *
  * Why: 512 x 512 is 64 tiles of 64 x 64 for 132 SMs, and K is the only dimension left to divide.
  * The host (src/families/ladder.c) chooses splits = 2 * SMs / tiles, rounded down: twice the SMs,
- * because two blocks fit on an SM. There are at most k / 128 splits, rounded up. The order of the
+ * because two blocks fit on an SM. It chooses at most k / 128 splits, rounded up. The order of the
  * additions does not depend on which block is the last, so that the result is bitwise the same in
- * every run. With atomicAdd() on C the code would be shorter, but the result would vary.
- * On an H200 this rung is slower than rung 25 at 256 and 512 cubed: splits of such a short K spend
- * much of their time in filling the ring and adding sums. The rung is for few tiles and a long K.
+ * every run. With atomicAdd() on C the code would be shorter, but the result would vary. On an H200
+ * this rung is slower than rung 25 at 256 and 512 cubed: splits of such a short K spend much of
+ * their time in filling the ring and adding sums. The rung is for few tiles and a long K.
  * Look at: ncu --metrics
  *     launch__grid_size (increases at small sizes)
  *     launch__waves_per_multiprocessor
@@ -111,7 +111,7 @@ static __device__ __forceinline__ void copy_first_tile(struct tile *to, const fl
     }
 }
 
-/* The source of a thread's copies of the next tile. */
+/* The addresses in A and B of a thread's copies of the next tile. */
 struct source {
     const float *a[A_COPIES];
     const float *b; /* source of the first copy; each further one is B_ROWS rows below */
@@ -143,7 +143,8 @@ static __device__ __forceinline__ void advance(struct source *from, int depth)
     from->b += depth * from->ldb;
 }
 
-/* Loads a thread's fragments for one step along K. A_row, B_row: their first elements. */
+/* Loads a thread's fragments for one step along K. A_row, B_row: where the fragments begin in
+ * shared memory. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -168,8 +169,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
 }
 
 /* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first row and column
- * in the block's tile. first: the slice's first step of a tile. width: floats per copy of B; a
- * constant, because this function is inlined. */
+ * in the block's tile. first: the slice's first step of a tile. width: floats per copy of B: 1 or
+ * 4, a constant in each call. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -196,7 +197,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         advance(&from, BK);
     }
 
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 has no previous step */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* step 0 multiplies zeros */
     int read = 0, write = STAGES - 1;
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
@@ -235,7 +236,7 @@ static __device__ __forceinline__ void add_slices(float (*acc)[TN], float *sums,
     }
 }
 
-/* The first row and column of tile number `tile`. */
+/* *row, *col := the first row and column of tile number `tile`. Tiles are numbered band by band. */
 static __device__ __forceinline__ void find_tile(int tile, int m, int n, int *row, int *col)
 {
     const int rows = (m + BM - 1) / BM, columns = (n + BN - 1) / BN;
@@ -245,7 +246,7 @@ static __device__ __forceinline__ void find_tile(int tile, int m, int n, int *ro
     *col = in_band / band_rows * BN;
 }
 
-/* float4 of a thread, and of a block, in the workspace. */
+/* GROUPS, BLOCK_GROUPS: the number of float4 of a thread, and of a block, in the workspace. */
 #define GROUPS       (TM * TN / 4)
 #define BLOCK_GROUPS (GROUPS * SLICE_THREADS)
 
@@ -285,8 +286,9 @@ __global__ void __launch_bounds__(THREADS, 2)
     find_tile(tile, m, n, &block_row, &block_col);
     const int slice = (int)threadIdx.x / SLICE_THREADS;
     const int warp = (int)threadIdx.x % SLICE_THREADS / 32, lane = (int)threadIdx.x % 32;
-    const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2; /* drawn in rung 20 */
-    const int row = warp / (BN / WN) * WM + lane_m * 4;                /* the thread's first row */
+    /* The lanes of a warp are a grid of 4 x 8: see the head of 20_warp_tiles.cu. */
+    const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2;
+    const int row = warp / (BN / WN) * WM + lane_m * 4; /* the thread's first row */
     const int col = warp % (BN / WN) * WN + lane_n * 4;
     const bool b_aligned = rows_are_aligned(B, ldb) && n % 4 == 0;
     const bool c_aligned = rows_are_aligned(C, ldc);

@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN; /* the warp's first ones */
+    /* The warp's first row and column in the block's tile. */
+    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN;
     const bool a_aligned = half_rows_are_aligned(A, lda, 16);
     const bool b_aligned = half_rows_are_aligned(B, ldb, 16);
 

@@ -5,8 +5,9 @@
  * Changed, two things: ldmatrix loads fragments, four 8 x 8 matrices at a time; and the tiles are
  * swizzled, so that ldmatrix has no bank conflicts.
  *
- * Each lane gives the address of one row of 16 bytes: lanes 0..7 those of the first matrix, lanes
- * 8..15 of the second, and so on. The matrices of a load, by the lanes that give their rows:
+ * Each lane gives the address of one row of 16 bytes: lanes 0..7 give the rows of the first matrix,
+ * lanes 8..15 those of the second, and so on. The four matrices of a load, and the lanes that give
+ * their rows:
  *
  *     A:     k 0..7    k 8..15         B, transposed on the way:    column 0..7   8..15
  *     row 0..7   0..7    16..23                          k 0..7         0..7       16..23
@@ -14,9 +15,10 @@
  *
  * The matrix whose rows lanes 0..7 give arrives in a[0] of all lanes, that of lanes 8..15 in a[1],
  * of 16..23 in a[2], and of 24..31 in a[3]; for B in b[0] to b[3], where b[0] and b[1] belong to
- * columns 0..7. With g = lane / 4 and t = lane % 4, a lane receives elements 2t and 2t+1 of row g,
- * as A in rung 28; transposed, rows 2t and 2t+1 of column g, as B, where neighbours in K are in two
- * rows.
+ * columns 0..7. With g = lane / 4 and t = lane % 4, a lane receives elements 2t and 2t+1 of row g
+ * of a matrix, as the fragment of A in rung 28 requires. With the transpose it receives the
+ * elements of rows 2t and 2t+1 in column g, as the fragment of B requires: there neighbours in K
+ * are in two rows.
  *
  * The rows of a tile are multiples of 128 bytes apart, so that equal 16-byte chunks of all rows
  * would be in the same four banks. A swizzle moves them: chunk c of row r is stored in the place of
@@ -67,7 +69,8 @@ __global__ void __launch_bounds__(THREADS)
     const int tid = (int)threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int g = lane / 4, t = lane % 4;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN; /* the warp's first ones */
+    /* The warp's first row and column in the block's tile. */
+    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN;
     const bool a_aligned = half_rows_are_aligned(A, lda, 16);
     const bool b_aligned = half_rows_are_aligned(B, ldb, 16);
     const bool c_aligned = half_rows_are_aligned(C, ldc, 4);

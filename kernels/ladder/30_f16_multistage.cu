@@ -13,7 +13,7 @@
  *     stage 2                         tile 2 ............
  *
  * A thread waits for its own copies of tile t. After the barrier the copies of all threads have
- * arrived, and all threads have read tile t - 1, whose stage tile t + 2 takes.
+ * arrived, and all threads have read tile t - 1. Tile t + 2 is copied to the stage of tile t - 1.
  *
  * The elements of a chunk that are outside the matrix become zeros. Rows that are not aligned to
  * 16 bytes cannot be copied in this way: their elements go through registers one by one, as in rung
@@ -49,7 +49,8 @@ struct stage {
 };
 
 /* The index of a chunk of 16 bytes in a tile whose rows have `chunks` chunks, a multiple of 8. The
- * swizzle exchanges the chunks of a row, so that 8 rows of a column lie in different banks. */
+ * swizzle permutes the chunks of a row, so that the same chunk of 8 successive rows lies in
+ * different banks. */
 static __device__ __forceinline__ int place_of(int row, int chunk, const int chunks)
 {
     return row * chunks + (chunk ^ row % 8);
@@ -119,7 +120,8 @@ __global__ void __launch_bounds__(THREADS)
 
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN; /* the warp's first ones */
+    /* The warp's first row and column in the block's tile. */
+    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN;
     const bool a_aligned = half_rows_are_aligned(A, lda, 16);
     const bool b_aligned = half_rows_are_aligned(B, ldb, 16);
     const bool c_aligned = half_rows_are_aligned(C, ldc, 4);

@@ -61,8 +61,8 @@
 
 #define WGMMA_TYPE          TYPE_F16
 #define WGMMA_N             BN
-#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
-#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#define WGMMA_LEFT_K_MAJOR  1 /* A's tile: a row for each row of A */
+#define WGMMA_RIGHT_K_MAJOR 0 /* B's tile: a row for each k */
 #include "lib/wgmma.h"
 
 #define BOX_BYTES   (64 * BK * 2) /* 64 columns of B */
@@ -94,7 +94,8 @@ static __device__ __forceinline__ void load_tiles(struct shared *to, int stage,
 static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
                                                 bool is_first)
 {
-    /* 128: the swizzle. 1024: bytes of 8 rows. BOX_BYTES: from 64 columns of B to the next 64. */
+    /* The swizzle has 128 bytes, 8 rows have 1024 bytes, and the next 64 columns of B begin
+     * BOX_BYTES further. */
     const wgmma_tile a = make_wgmma_tile(stage + group * 64 * BK * 2, 128, 0, 1024);
     const wgmma_tile b = make_wgmma_tile(stage + A_BYTES, 128, BOX_BYTES, 1024);
     wgmma_fence();

@@ -55,8 +55,8 @@
 
 #define WGMMA_TYPE          TYPE_F16
 #define WGMMA_N             BN
-#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
-#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#define WGMMA_LEFT_K_MAJOR  1 /* A's tile: a row for each row of A */
+#define WGMMA_RIGHT_K_MAJOR 0 /* B's tile: a row for each k */
 #include "lib/wgmma.h"
 
 #define BOX_BYTES   (64 * BK * 2) /* 64 columns of B */
@@ -92,7 +92,8 @@ static __device__ __forceinline__ void produce(struct shared *shared,
 static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
                                                 bool is_first)
 {
-    /* 128: the swizzle. 1024: bytes of 8 rows. BOX_BYTES: from 64 columns of B to the next 64. */
+    /* The swizzle has 128 bytes, 8 rows have 1024 bytes, and the next 64 columns of B begin
+     * BOX_BYTES further. */
     const wgmma_tile a = make_wgmma_tile(stage + group * 64 * BK * 2, 128, 0, 1024);
     const wgmma_tile b = make_wgmma_tile(stage + A_BYTES, 128, BOX_BYTES, 1024);
     wgmma_fence();
@@ -104,7 +105,8 @@ static __device__ __forceinline__ void multiply(float *acc, const unsigned char 
     wgmma_commit();
 }
 
-/* acc := A*B for the warpgroup's 64 rows of the block's tile. steps: its steps of BK, above 0. */
+/* acc := A*B for the warpgroup's 64 rows of the block's tile. steps: steps of BK along K, at least
+ * 1. */
 static __device__ __forceinline__ void consume(float *acc, struct shared *shared, int group,
                                                int steps)
 {

@@ -69,8 +69,8 @@
 
 #define WGMMA_TYPE          TYPE_F16
 #define WGMMA_N             BN
-#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
-#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#define WGMMA_LEFT_K_MAJOR  1 /* A's tile: a row for each row of A */
+#define WGMMA_RIGHT_K_MAJOR 0 /* B's tile: a row for each k */
 #include "lib/wgmma.h"
 
 #define BOX_BYTES   (64 * 128) /* 64 rows of 128 bytes */
@@ -84,7 +84,8 @@ struct shared {
     mbarrier full[STAGES], empty[STAGES];
 };
 
-/* A place in the ring of stages. parity: of the phase to wait for at the stage's barriers. */
+/* A place in the ring of stages. parity: the parity of the phase of `full` to wait for; a producer
+ * waits for the other parity at `empty`. */
 struct place {
     int stage;
     unsigned parity;
@@ -100,7 +101,7 @@ static __device__ __forceinline__ void advance(struct place *at)
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Rows of pairs in C. A pair is CLUSTER tiles, one below the other. */
+/* Returns the number of rows of pairs in C. A pair is CLUSTER tiles, one below the other. */
 static __device__ __forceinline__ int pair_rows(int m)
 {
     return (m + BM * CLUSTER - 1) / (BM * CLUSTER);
@@ -130,7 +131,7 @@ static __device__ __forceinline__ void produce(struct shared *shared,
                                                const struct tgl_tensor_map *b_map, int m, int n,
                                                int steps)
 {
-    const int half = (int)blockIdx.x % CLUSTER * (BK / CLUSTER); /* first row of own half of B */
+    const int half = (int)blockIdx.x % CLUSTER * (BK / CLUSTER); /* first k of its half of B */
     struct place at = {0, 0};
     for (int pair = (int)blockIdx.x / CLUSTER; pair < pair_count(m, n);
          pair += (int)gridDim.x / CLUSTER) {
@@ -211,7 +212,7 @@ static __device__ __forceinline__ unsigned char *result_at(unsigned char (*boxes
     return boxes[col / 64] + swizzle_128((unsigned)(row * 128 + col % 64 * 2));
 }
 
-/* Where a tile of C is. */
+/* The place of a tile in C, and the scalars for its results. */
 struct destination {
     struct f16 *C;
     long long ldc;
@@ -224,15 +225,16 @@ struct destination {
 static __device__ __forceinline__ void put_results(unsigned char (*boxes)[BOX_BYTES],
                                                    const float *acc, const struct destination *to)
 {
-    const int thread = opaque((int)threadIdx.x % 128); /* else 16 addresses would take registers */
+    const int thread = opaque((int)threadIdx.x % 128); /* without it the compiler keeps 16 addresses
+                                                          in registers */
     const int lane = thread % 32, first = thread / 32 * 16;
 #pragma unroll
     for (int c = 0; c < BN; c += 16) {
-        unsigned matrices[4]; /* rows 0..7, rows 8..15; then the same of the next 8 columns */
+        unsigned matrices[4]; /* rows 0..7 and 8..15 of 8 columns; then of the next 8 columns */
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const float *sum = &acc[c / 2 + i * 2];
-            if (to->beta == 0) { /* then the elements need no tests */
+            if (to->beta == 0) { /* C is not read, so the elements need no tests */
                 matrices[i] = floats_to_f16(to->alpha * sum[0], to->alpha * sum[1]);
                 continue;
             }

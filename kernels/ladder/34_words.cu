@@ -17,9 +17,9 @@
  *
  *     a * b = (a_hi + a_lo) * (b_hi + b_lo) = a_hi*b_hi + a_hi*b_lo + a_lo*b_hi + (2^-22, left out)
  *
- * One product is wrong by up to 2^-10 of itself: 2^-11 by each factor. Three products are wrong by
- * up to 2^-22 + 2 * 2^-23 = 2^-21 together: lo*lo, which is left out, and what remains of each
- * factor. But the tensor cores of Hopper truncate when they add to their accumulator
+ * One product is wrong by up to 2^-10 of itself: 2^-11 by each factor. Three products together are
+ * wrong by up to 2^-22 + 2 * 2^-23 = 2^-21: by lo*lo, which is left out, and by the rounding of the
+ * two lo words. But the tensor cores of Hopper truncate when they add to their accumulator
  * (src/sim/tensor_cores.h), always towards zero, so that the error of the sum grows with K in one
  * direction. Promotion adds each tile's sum, which began with zero, to the FP32 sum, with rounding
  * to nearest.
@@ -53,7 +53,7 @@
 #define PRODUCTS 3 /* 1 or 3 */
 #endif
 #ifndef PROMOTE
-#define PROMOTE 1 /* 1: sums of a tile are added to the others in FP32 */
+#define PROMOTE 1 /* 1: the sum of each tile is added in FP32, rounded to nearest */
 #endif
 #define BM      128 /* rows of C that a block computes */
 #define BN      128 /* columns */
@@ -61,7 +61,7 @@
 #define WM      64  /* rows of C that a warp computes */
 #define WN      32  /* columns */
 #define THREADS (BM / WM * (BN / WN) * 32)
-#define MT      (WM / 16) /* MT, NT: mma.sync of a warp tile along M, along N */
+#define MT      (WM / 16) /* MT, NT: the numbers of mma.sync along M and along N of a warp tile */
 #define NT      (WN / 8)
 
 #if PRODUCTS != 1 && PRODUCTS != 3
@@ -127,7 +127,8 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN; /* the warp's first ones */
+    /* The warp's first row and column in the block's tile. */
+    const int row = warp / (BN / WN) * WM, col = warp % (BN / WN) * WN;
     const bool a_aligned = rows_are_aligned(A, lda), b_aligned = rows_are_aligned(B, ldb);
 
     float acc[MT][NT][4] = {{{0.0f}}};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tiles of gemm/accurate.cu that FFMA computes from the FP32 operands themselves. A consumer (a
- * warpgroup) computes its 64 rows. Its tiles of the operands take the place of its warps' chunks in
- * shared memory.
+ * Units of gemm/accurate.cu that FFMA computes from the FP32 operands themselves. A unit is a tile
+ * of D, or a part of the K of a tile. A consumer is a warpgroup that multiplies: it computes 64
+ * rows of the tile, in steps of EXACT_K. The tiles of op(A) and op(B) of a step use the shared
+ * memory in which its warps later store their results (`chunks` of lib/accurate_tiles.h).
  */
 #ifndef TGL_ACCURATE_EXACT_H
 #define TGL_ACCURATE_EXACT_H
@@ -10,7 +11,8 @@
 #include "lib/accurate_tiles.h"
 #include "lib/shuffle.h"
 
-/* K of a tile in shared memory. There are tiles of 64 rows of op(A) and of BN columns of op(B). */
+/* The depth (K) of the tiles in shared memory: a tile of op(A) has 64 rows, a tile of op(B) BN
+ * columns. */
 #define EXACT_K 4
 #if EXACT_K * (64 + BN) > 4 * 16 * 40
 #error "BN: tiles of EXACT_K must fit into the chunks of a consumer"
@@ -20,8 +22,9 @@
 #define EXACT_LEFTS  (EXACT_K * 64 / 128)
 #define EXACT_RIGHTS (EXACT_K * BN / 128)
 
-/* The position in a tile of a thread's element number i. Result: row is the element's line (row of
- * op(A) or column of op(B)), col is its k. */
+/* Returns the position of the thread's element number i in a tile with `edge` rows of op(A) or
+ * columns of op(B): `row` is the index of that row or column, `col` is the k. is_along_k: the
+ * operand is K-major. */
 static __device__ __forceinline__ struct fragment place_of(int thread, int i, const int edge,
                                                            const bool is_along_k)
 {
@@ -32,7 +35,8 @@ static __device__ __forceinline__ struct fragment place_of(int thread, int i, co
     return f;
 }
 
-/* to[] := the thread's elements of the tiles at k = first; zeros outside of the matrices. */
+/* to[] := the thread's elements of the tiles that begin at k = first; zeros outside of the
+ * matrices. group: the consumer's number. depth: K of the product. */
 static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_args *args,
                                              const float *A, const float *B, const struct unit *u,
                                              int group, int first, int depth)
@@ -68,8 +72,8 @@ static __device__ __forceinline__ void put(float *left, float *right, const floa
     }
 }
 
-/* sum := the sums of a unit, computed by FFMA. room: shared memory of the consumer's chunks, for
- * tiles. */
+/* sum := the thread's sums of a unit, computed by FFMA. room: the consumer's shared memory for the
+ * two tiles. */
 static __device__ __forceinline__ void multiply_exactly(float *sum,
                                                         const struct tgl_gemm_args *args,
                                                         const struct unit *u, int group, int depth,
@@ -105,7 +109,8 @@ static __device__ __forceinline__ void multiply_exactly(float *sum,
     consumer_barrier(group);
 }
 
-/* Whether a sum of any thread of the consumer is Inf or NaN. votes: 4 words of shared memory. */
+/* Whether a sum of any thread of the consumer is Inf or NaN. votes: shared memory, one int for each
+ * warp of the consumer. */
 static __device__ __forceinline__ bool has_overflowed(const float *sum, int *votes, int group)
 {
     const float most = 3.40282347e38f; /* FLT_MAX */
@@ -116,7 +121,7 @@ static __device__ __forceinline__ bool has_overflowed(const float *sum, int *vot
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2)
         own |= shuffle_xor(own, lanes);
-    consumer_barrier(group); /* the shared memory of `votes` has been read */
+    consumer_barrier(group); /* all threads have read the memory that `votes` overwrites */
     if (threadIdx.x % 32 == 0) votes[threadIdx.x / 32 % 4] = own;
     consumer_barrier(group);
     return (votes[0] | votes[1] | votes[2] | votes[3]) != 0;

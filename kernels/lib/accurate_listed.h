@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Turns the scaled sums of gemm/accurate.cu into FP32 sums. Each is divided by the scales of its
- * row and its column. Then the products of listed elements, which two words cannot represent, are
- * added in the order of lines and k (docs/accuracy.md).
+ * Turns the scaled sums of gemm/accurate.cu into FP32 sums: divides each sum by the scale of its
+ * row and that of its column. Then adds the products of the listed elements, which two f16 words
+ * cannot represent, in the order of lines and k (docs/accuracy.md). A line is a row of op(A) or a
+ * column of op(B). A panel is a group of 64 lines that share a list. A consumer is a warpgroup that
+ * multiplies; `group` is its number.
  */
 #ifndef TGL_ACCURATE_LISTED_H
 #define TGL_ACCURATE_LISTED_H
@@ -10,9 +12,9 @@
 #include "lib/accurate_tiles.h"
 
 /* sum := sum / (scale of its row * scale of its column), where a scale is 2^s. exponents: shared
- * memory for the s of right's columns. is_wide: some |s| exceeds TGL_MODEST_EXPONENT. Otherwise a
- * sum is multiplied by the two inverse scales in turn: the first product is then a normal
- * number. */
+ * memory for the s of the tile's BN columns. is_wide: some |s| exceeds TGL_MODEST_EXPONENT.
+ * Otherwise a sum is multiplied by one inverse scale and then by the other: the first product is a
+ * normal number and therefore exact. */
 static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm_args *args,
                                                const struct lines *lines, const struct unit *u,
                                                int group, int *exponents, bool is_wide)
@@ -41,7 +43,8 @@ static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm
     }
 }
 
-/* order[i] := the index in the panel's list of its element number i by line, then by k. */
+/* Sorts a panel's list by line, then by k. order[i] := the index in the list of the element that is
+ * number i in this order. */
 static __device__ __forceinline__ void sort_list(int *order, const struct tgl_panel *panel,
                                                  int group)
 {
@@ -59,9 +62,9 @@ static __device__ __forceinline__ void sort_list(int *order, const struct tgl_pa
     consumer_barrier(group);
 }
 
-/* sum += the products of the listed elements of op(A), which two words cannot represent. The
- * consumer's rows are one panel. met: BN floats of shared memory, for the row of op(B) that a
- * listed element multiplies. */
+/* sum += the products of the listed elements of op(A). The consumer's 64 rows are one panel. met:
+ * BN floats of shared memory, for the row of op(B) that a listed element multiplies. order: shared
+ * memory for sort_list(). */
 static __device__ __forceinline__ void
 add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
                    const struct unit *u, int group, float *met, int *order)
@@ -85,9 +88,9 @@ add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tg
     }
 }
 
-/* For each element of op(B) in the panel's list (two words cannot represent it): sum += its
- * products with op(A). Listed elements of op(A) are left out, because add_listed_of_left() has
- * added their products with all of op(B). */
+/* sum += the products of the listed elements of op(B) with op(A). Listed elements of op(A) are left
+ * out, because add_listed_of_left() has added their products with all of op(B). first_column: the
+ * first column of the panel. order: shared memory for sort_list(). */
 static __device__ __forceinline__ void
 add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
                     const int *left_exponents, int first_column, const struct unit *u, int group,
@@ -101,7 +104,7 @@ add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct t
         const struct tgl_listed *x = &panel->listed[order[n]];
         const int col = first_column + x->line - u->right;
         if (col < 0 || col >= BN || col % 8 / 2 * 2 != f.col) continue;
-        float met[2]; /* its elements of op(A), for the thread's two rows */
+        float met[2]; /* the elements of op(A) that x multiplies, in the thread's two rows */
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int row = at_most(u->left + f.row + 8 * i, args->m - 1);
@@ -116,8 +119,8 @@ add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct t
     }
 }
 
-/* sum += the products of all listed elements, which two words cannot represent, in the rows and
- * columns of a unit that the consumer computes. */
+/* sum += the products of all listed elements in the consumer's 64 rows and in the columns of the
+ * unit's tile. */
 static __device__ __forceinline__ void add_listed(float *sum, const struct tgl_gemm_args *args,
                                                   const struct lines *lines, const struct unit *u,
                                                   int group, struct accurate_shared *shared)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The main loop of gemm/accurate.cu. The tensor cores truncate what they add to a large sum.
- * Therefore they add up each step of BK from zero, in two phases, and FFMA adds the result to FP32
- * sums in registers, rounded to nearest:
+ * The main loop of gemm/accurate.cu. hi and lo are the two f16 words of an element. When the tensor
+ * cores add products to a large sum, they truncate the low bits of the products. Therefore they add
+ * up each step of BK from zero, in two phases, and FFMA adds the result to FP32 sums in registers,
+ * rounded to nearest:
  *
  *     cross phase   acc := hi*lo + lo*hi    sum += 2^-11 * acc
  *     hi phase      acc := hi*hi            sum += acc
@@ -19,7 +20,8 @@
 #include "lib/accurate_tiles.h"
 #include "lib/shuffle.h"
 
-/* A consumer's place in the ring, and the parity of its next turn. */
+/* The next stage of the ring that a consumer reads (lib/stage_ring.h), and the parity of its next
+ * turn (lib/wgmma_turns.h). */
 struct progress {
     struct ring_place at;
     unsigned turn;
@@ -83,8 +85,8 @@ static __device__ __forceinline__ void end_phase(float *acc, struct accurate_sha
     wgmma_release(&shared->ring, stage);
 }
 
-/* acc := hi*lo + lo*hi for one step of BK. at: the step's stage of lo, which is released; the stage
- * of hi follows it. */
+/* acc := hi*lo + lo*hi for one step of BK. at: the stage of the step's lo words, which this
+ * function releases at its end. The next stage of the ring has the hi words. */
 static __device__ __forceinline__ void cross_phase(float *acc, struct accurate_shared *shared,
                                                    int group, struct ring_place at)
 {
@@ -99,7 +101,8 @@ static __device__ __forceinline__ void cross_phase(float *acc, struct accurate_s
     end_phase(acc, shared, group, lo);
 }
 
-/* acc := hi*hi for the step of cross_phase(). Releases the stage of hi, and moves *at past it. */
+/* acc := hi*hi for the step that cross_phase() has begun. *at: the stage of the step's lo words.
+ * Releases the stage of the hi words, and moves *at to the stage behind it. */
 static __device__ __forceinline__ void hi_phase(float *acc, struct accurate_shared *shared,
                                                 int group, struct ring_place *at)
 {

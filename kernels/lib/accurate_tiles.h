@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of gemm/accurate.cu, what a block has in shared memory, and how consumers read the
- * operands' panel states and elements.
+ * The parameters of gemm/accurate.cu, the shared memory of a block, and how consumers (warpgroups
+ * that multiply) read the operands' panel states and elements. left and right are op(A) and op(B),
+ * split into f16 words by gemm/decompose.cu. A line is a row of left or a column of right. A panel
+ * is a group of 64 lines: it has a state, and a list of the elements that two words cannot
+ * represent.
  *
  * args.left_tables: the panels of left, then the exponents of its lines. args.right_tables: the
  * panels and exponents of right (lib/decompose_args.h).
@@ -45,8 +48,8 @@ enum { WARP_CHUNK = CHUNK_LINES * CHUNK_PITCH }; /* floats */
 struct accurate_shared {
     unsigned char stages[STAGES][STAGE_BYTES]; /* left, then right */
     __align__(16) float chunks[CONSUMERS * 4][WARP_CHUNK];
-    int exponents[CONSUMERS]
-                 [BN]; /* scales of right's columns; once applied: a row of op(B), as floats */
+    int exponents[CONSUMERS][BN]; /* exponents of the scales of right's columns; later a row of
+                                     op(B) as floats (add_listed()) */
     int orders[CONSUMERS][TGL_LISTED_MAX + 1]; /* see sort_list() */
     struct ring ring;
     struct turns turns;
@@ -80,7 +83,8 @@ static __device__ __forceinline__ int at_most(int x, int most)
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* The panels and scales' exponents of left and right, for one problem of the batch. */
+/* The panels and the exponents of the lines' scales of left and right, for one problem of the
+ * batch. */
 struct lines {
     const struct tgl_panel *left_panels, *right_panels;
     const int *left_exponents, *right_exponents;
@@ -105,7 +109,7 @@ static __device__ __forceinline__ struct lines lines_of(const struct tgl_gemm_ar
     return lines;
 }
 
-/* A state of panels, in addition to lib/decompose_args.h: a panel has listed elements. */
+/* A panel state besides those of lib/decompose_args.h: the panel has listed elements. */
 #define HAS_LISTS 4u
 
 /* The states, ORed, of the panels of lines [first, first + count), where the matrix has `extent`

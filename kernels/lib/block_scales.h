@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Factors of blocks of A and B. The sum of each 128 of K is multiplied by a factor of A and one of
- * B before it is added to the sums of D:
+ * Block scaling: A and B have scale factors for blocks of 128 along K. The sum over each block of K
+ * is multiplied by a factor of A and one of B before it is added to the sum of an element of D:
  *
  *     sum[row][col] = sum over q of fa(row, q) * fb(q, col) * sum[q][row][col]
  *
@@ -26,7 +26,7 @@
 #error "SCALE_A, SCALE_B: both have factors of blocks, or none has"
 #endif
 
-/* Where the factors of an operand are. */
+/* The factors of an operand in device memory, and their leading dimension. */
 struct block_scales {
     const float *factors;
     long long ld;

@@ -9,12 +9,12 @@
 #define TGL_COMPLEX_ARGS_H
 
 /* A or B of all problems of a batch, or of one if all share it: `lines` contiguous lines of
- * `length` elements. expand makes each of them two lines of the real matrix. */
+ * `length` elements. The kernel expand writes two lines of a real matrix for each of them. */
 struct tgl_expand_args {
     const void *from;
     const void *const *from_array;
     void *to;
-    void **to_array;      /* with from_array: expand writes the pointers to the real matrices */
+    void **to_array;      /* with from_array: expand writes pointers to the real matrices here */
     long long ld, stride; /* strides of `from`, in complex elements */
     long long to_ld, to_stride; /* strides of `to`, in real elements */
     long long lines, length;
@@ -37,10 +37,11 @@ struct tgl_combine_args {
     long long stride_c, stride_d, stride_bias, stride_residual;
     long long m, n, batch;
     int separate_d, bias_of_row; /* D is not C; the bias has an element for each row */
-    int has_product;             /* k > 0: otherwise alpha has no effect */
+    int has_product;             /* k > 0; else alpha counts as 0 */
     double alpha[2], beta[2];
-    const void *alpha_at, *beta_at; /* beta_at NULL, alpha_at not: beta is 0 */
-    void *scalars;                  /* with alpha_at: alpha and beta of the real product */
+    const void *alpha_at, *beta_at; /* if only beta_at is NULL, beta is 0 */
+    void *scalars;                  /* with alpha_at: save writes alpha and beta of the real product
+                                       here */
 };
 
 #endif

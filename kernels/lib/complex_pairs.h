@@ -23,13 +23,13 @@
 #define PAIRS_CONJ       (PAIRS == 2 || PAIRS == 4)
 #define PAIRS_CONJ_OTHER (PAIRS >= 3)
 
-/* Which part of the complex element row p and column `col` of B' have: 0: re; 1: im. */
+/* Returns which part of a complex element B'[p][col] is, apart from its sign: 0: re; 1: im. */
 static __device__ __forceinline__ int pair_part(int p, int col)
 {
     return (p ^ col) & 1;
 }
 
-/* B'[p][col]. part: the part of the complex element that pair_part() names. */
+/* Returns B'[p][col]. part: re or im of the complex element, as pair_part(p, col) says. */
 static __device__ __forceinline__ float pair_element(float part, int p, int col)
 {
     const int is_second = p & 1, is_im = pair_part(p, col);

@@ -6,8 +6,10 @@
  * A line is a row of op(A) or a column of op(B). Its elements x are scaled by a power of two, 2^s,
  * so that the largest |x| * 2^s lies in [2^14, 2^15), and are stored as two words of f16,
  *     hi = f16(x * 2^s),   lo = f16((x * 2^s - hi) * 2^11).
- * If only one element of a line is not 0, it is scaled to [2^-14, 2^-13), and its words are 0: it
- * is listed. docs/accuracy.md says which elements two words can represent, and why.
+ * If exactly one element of a line is not 0, it is scaled to [2^-14, 2^-13), below the range of two
+ * words. Elements below this range have words that are 0, and are stored in a list instead.
+ * docs/accuracy.md says which elements two words can represent, and why. A panel is a group of
+ * TGL_PANEL_LINES lines that share a list and a state.
  */
 #ifndef TGL_DECOMPOSE_ARGS_H
 #define TGL_DECOMPOSE_ARGS_H
@@ -19,9 +21,9 @@ enum {
                                   below the range of two words */
     TGL_WORD_EXPONENT = 11,    /* lo is scaled by 2^11, the precision of f16 */
     TGL_PANEL_LINES = 64,      /* lines that share a panel */
-    TGL_LISTED_MAX = 127,      /* most elements of a list: a panel has 2048 bytes */
+    TGL_LISTED_MAX = 127,      /* most elements of a list: struct tgl_panel then has 2048 bytes */
     TGL_MODEST_EXPONENT = 60,  /* see TGL_PANEL_WIDE */
-    TGL_BLOCK_LINES_MAX = 32,  /* lines of a block of gemm/decompose.cu */
+    TGL_BLOCK_LINES_MAX = 32,  /* most lines of a thread block of gemm/decompose.cu */
 };
 
 /* States of a panel. */
@@ -30,7 +32,7 @@ enum {
     TGL_PANEL_WIDE = 2,       /* a line's |s| exceeds TGL_MODEST_EXPONENT */
 };
 
-/* An element that two words cannot represent. Both its words are 0. */
+/* An element that two words cannot represent. Its two words are 0. */
 struct tgl_listed {
     int line, k; /* line: within the panel */
     float value;
@@ -39,8 +41,8 @@ struct tgl_listed {
 
 struct tgl_panel {
     unsigned state;
-    unsigned count; /* listed elements, in no fixed order; if above TGL_LISTED_MAX, the list is
-                       not complete */
+    unsigned count; /* number of listed elements, whose order is not fixed; if it exceeds
+                       TGL_LISTED_MAX, the list is not complete */
     unsigned unused[2];
     struct tgl_listed listed[TGL_LISTED_MAX];
 };
@@ -53,8 +55,9 @@ struct tgl_panel_counter {
     unsigned unused;
 };
 
-/* The matrices of a batch, or a single one: `lines` lines of `length` elements. ld, pitch and
- * stride are in elements. */
+/* The matrices of a batch, or a single one: `lines` lines of `length` elements. padded_lines:
+ * `lines`, rounded up to whole panels. ld and stride belong to `from`, pitch to `to`; all are in
+ * elements. */
 struct tgl_decompose_job {
     const float *from;
     unsigned short *to;                 /* per matrix: hi, then lo, lines x pitch elements each */
@@ -62,21 +65,21 @@ struct tgl_decompose_job {
     struct tgl_panel *panels;           /* per matrix: padded_lines / TGL_PANEL_LINES panels */
     struct tgl_panel_counter *counters; /* one for each panel */
     long long ld, pitch, stride;
-    long long words; /* elements of hi of a matrix: lines x pitch */
+    long long words; /* number of hi words of a matrix: lines x pitch */
     int lines, length, padded_lines;
     int count;       /* matrices */
-    int block_lines; /* lines of a block: a power of two, at most TGL_BLOCK_LINES_MAX */
-    int parts;       /* blocks that share a line: 1, or those of a cluster */
-    int part;        /* elements of a line per block: a multiple of 32 */
-    int steps; /* steps of a block along its part of a line; if > 1, elements are read twice */
+    int block_lines; /* lines per thread block: a power of two, at most TGL_BLOCK_LINES_MAX */
+    int parts;       /* thread blocks that share a line: 1, or the blocks of a cluster */
+    int part;        /* elements of a line per thread block: a multiple of 32 */
+    int steps; /* loads of 32 elements per thread along a block's part of a line; if > 1, elements
+                  are read twice */
 };
 
 struct tgl_decompose_args {
     struct tgl_decompose_job jobs[2];
     int first_blocks; /* number of blocks that do jobs[0], a multiple of the cluster size */
     int unused;
-    const float
-        *alpha_at; /* NULL, or alpha in device memory: if it is 0, the matrices are not read */
+    const float *alpha_at; /* NULL, or alpha in device memory; 0: the matrices are not read */
 };
 
 #endif

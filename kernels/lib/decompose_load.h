@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which lines and elements a block and a thread of gemm/decompose.cu work on, and how the thread
- * loads them. The kernel defines THREADS and STRIP first. The functions' parameter `pairs`: the
- * matrix is read from a complex one (lib/complex_pairs.h).
+ * loads them. A line is a row of op(A) or a column of op(B). The kernel defines THREADS and STRIP
+ * (the lines of a block if lines are columns in memory) first. The functions' parameter `pairs`:
+ * the matrix is read from a complex one (lib/complex_pairs.h).
  */
 #ifndef TGL_DECOMPOSE_LOAD_H
 #define TGL_DECOMPOSE_LOAD_H
@@ -15,7 +16,8 @@ typedef struct tgl_decompose_job job_t;
 
 /* ---- The work of a block --------------------------------------------------------------------- */
 
-/* A block's work: lines [line, line + count) of a matrix, and elements [first, end) of each. */
+/* A block's work: lines [line, line + count) of matrix number `matrix`, and elements [first, end)
+ * of each line. part: the block's number among the blocks that share these lines. */
 struct decompose_work {
     int matrix, line, count, first, end, part;
 };
@@ -26,7 +28,8 @@ static __device__ __forceinline__ int divided(int x, int power)
     return x >> (31 - __clz(power));
 }
 
-/* Sets *w. Returns false if the block has no work, and only fills up its cluster. */
+/* Sets *w to the work of block number `block`. Returns false if the block has none: the number of
+ * blocks is rounded up to whole clusters. */
 static __device__ __forceinline__ bool find_work(const job_t *job, int block,
                                                  struct decompose_work *w)
 {
@@ -54,7 +57,7 @@ static __device__ __forceinline__ unsigned short *words_of(const job_t *job,
     return job->to + w->matrix * 2 * job->words;
 }
 
-/* The number of the block's panel (a group of lines) among the panels of all matrices. */
+/* The number of the block's panel (TGL_PANEL_LINES lines) among the panels of all matrices. */
 static __device__ __forceinline__ long long panel_of(const job_t *job,
                                                      const struct decompose_work *w)
 {
@@ -67,7 +70,7 @@ static __device__ __forceinline__ long long panel_of(const job_t *job,
 struct decompose_place {
     int line, k;  /* the line and k of element 0 */
     int distance; /* elements along K from four of the thread's elements to the next four */
-    int slot;     /* the number of `line` among the lines of the block */
+    int slot;     /* the index of `line` among the lines of the block */
 };
 
 static __device__ __forceinline__ int line_of(const struct decompose_place *at, int e,
@@ -136,7 +139,8 @@ static __device__ __forceinline__ void load_pairs(float *x, const job_t *job,
             v.x = four[0], v.y = four[1];
             if (has_second) v.z = four[2], v.w = four[3];
         }
-        /* Parities: a line in memory begins with an even line and an even k. */
+        /* pair_part() and pair_element() depend on the parities of k and line only. at->k is even,
+         * and with `transposed` so is at->line. */
         const int k = transposed ? e / 4 : 0, line = transposed ? 0 : at->line;
         const bool is_swapped = pair_part(k, line) != 0;
         const float parts[4] = {is_swapped ? v.y : v.x, is_swapped ? v.x : v.y,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds the sums of slices and of split tiles of gemm/dmma.cu, and stores them to D. Each lane
- * stores its pairs from registers. The four lanes of a row store 64 contiguous bytes at once. In a
- * tile of D^T, the lanes of eight rows of the tile store 64 contiguous bytes at once.
+ * Adds the sums of slices (groups of warps that share the K of a tile) and of split-K tiles of
+ * gemm/dmma.cu, and stores the results to D. Each lane stores pairs of adjacent columns from
+ * registers. The four lanes of a row store 64 contiguous bytes at once. In a tile of D^T, the lanes
+ * of eight rows of the tile store 64 contiguous bytes at once.
  */
 #ifndef TGL_DMMA_STORE_H
 #define TGL_DMMA_STORE_H
@@ -23,8 +24,9 @@
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* to[][] := the sums of group number `number` of 16 rows. Registers cannot be indexed by a
- * variable, so a comparison selects the rows. In return the code that stores rows exists once. */
+/* to[][] := the warp's sums of rows 16 * number to 16 * number + 15. Registers cannot be indexed by
+ * a variable, so a comparison selects the rows. In return, the code that stores rows exists only
+ * once. */
 static __device__ __forceinline__ void select_rows(double (*to)[4], double (*acc)[NT][4],
                                                    int number)
 {
@@ -68,8 +70,8 @@ static __device__ __forceinline__ bool has_aligned_pairs(const struct tgl_gemm_a
     return aligned;
 }
 
-/* Stores the results of sums[0] and sums[1], neighbours in a row of the tile, where the second may
- * be outside of D. row, col: of the tile, whose rows are columns of D if EXCHANGED. */
+/* Stores the results of sums[0] and sums[1], two neighbours in a row of the tile, of which the
+ * second may be outside of D. row, col: the position of sums[0] in D, or in D^T if EXCHANGED. */
 static __device__ __forceinline__ void store_pair_of_tile(const struct tgl_gemm_args *args,
                                                           const struct epilogue_operands *with,
                                                           const double *sums, int row, int col,
@@ -90,7 +92,7 @@ static __device__ __forceinline__ void
 dmma_store_sums(const struct tgl_gemm_args *args, double (*acc)[NT][4], int batch, int row, int col)
 {
     double *D = (double *)args->D +
-                batch * args->stride_d; /* not D_OF(): a batch has no arrays of pointers here */
+                batch * args->stride_d; /* not D_OF(): this kernel has no batches of pointers */
     const struct epilogue_operands with = epilogue_operands(args, D, batch);
     const bool aligned = has_aligned_pairs(args, &with);
     const int lane = (int)threadIdx.x % 32;

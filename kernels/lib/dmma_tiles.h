@@ -43,7 +43,7 @@
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
 #endif
 #ifndef EXCHANGED
-#define EXCHANGED 0 /* 1: tiles of D^T: op(A) below is the caller's op(B)^T, op(B) is op(A)^T */
+#define EXCHANGED 0 /* 1: tiles of D^T: "op(A)" is the caller's op(B)^T, "op(B)" is op(A)^T */
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 0: A is m x k, or n x k if EXCHANGED; 1: k x m or k x n */
@@ -73,8 +73,9 @@
 #define CONSUMERS        (SLICE_WARPS * SLICES) /* warps that multiply */
 #define CONSUMER_THREADS (CONSUMERS * 32)
 /* SETS_REGISTERS: whether warps change their number of registers. A thread starts with 168
- * registers in a block of 384 threads, with 128 in two blocks of 256. Warps of 64 x 32 need more.
- * The producer is then a whole warpgroup, and gives up most of its registers. */
+ * registers in a block of 384 threads, with 128 in two resident blocks of 256. Warp tiles of 64 x
+ * 32 need more. The producer is then a whole warpgroup, because setmaxnreg acts on warpgroups, and
+ * gives up most of its registers. */
 #define SETS_REGISTERS     (WM == 64)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 8 ? 232 : 224)
@@ -141,10 +142,10 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 #define MN_MAJOR_COLUMN(g, j) ((j) / 2 * 16 + MN_MAJOR_ROW(g, (j) % 2))
 #define COLUMN(g, j)          (B_K_MAJOR ? K_MAJOR_COLUMN(g, j) : MN_MAJOR_COLUMN(g, j))
 
-/* Byte offsets in a stage of the elements that a lane reads. All its other elements are whole lines
- * away from these. A K-major operand needs an offset for each half of K of each step, and B also
- * one for each j = 0 and 1. An MN-major operand needs an offset for each half of a step's K: of A
- * for each half of 16 rows, of B for each j = 0 and 1. */
+/* Byte offsets in a stage at which a lane reads elements. The other elements that it reads are
+ * constant numbers of lines (128 bytes) behind these. A K-major operand needs an offset for each
+ * half of K of each step, and B also one for each j = 0 and 1. An MN-major operand needs an offset
+ * for each half of a step's K: of A for each half of 16 rows, of B for each j = 0 and 1. */
 struct dmma_lane_source {
     unsigned a[STEPS * 2], b[STEPS * 2 * 2];
 };
@@ -180,8 +181,8 @@ static __device__ __forceinline__ double double_at(const unsigned char *stage, u
     return *(const double *)(stage + at + lines * 128);
 }
 
-/* to[] := the fragment of A for 16 rows of a step. group: the number of these rows in the warp
- * tile. */
+/* to[] := the fragment of A for 16 rows and one step (8 of K). group: 0 for the first 16 rows of
+ * the warp tile, 1 for the next 16, ... */
 static __device__ __forceinline__ void dmma_load_a(double *to, const unsigned char *stage,
                                                    const struct dmma_lane_source *from,
                                                    const int step, const int group)
@@ -208,8 +209,9 @@ static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsign
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
 /* Of 16 rows, a lane has the sums of rows ROW(g, 0) and ROW(g, 1): four pairs of adjacent columns
- * in each row. The pairs number i of the row's four lanes cover 64 contiguous bytes, or two ranges
- * of 32 bytes. PAIR_COLUMN: the first column of a pair. */
+ * in each row. Four lanes share a row. Their pairs with the same number together cover 64
+ * contiguous bytes, or two ranges of 32 bytes. PAIR_COLUMN: the first column of pair `number` of
+ * lane t. */
 #define PAIR_COLUMN(t, number)                                                                     \
     (B_K_MAJOR ? COLUMN(2 * (t) + (number) / 2, (number) % 2 * 2) : COLUMN(2 * (t), number))
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The element types of a production kernel. Each macro (TYPE_A, ...) is a number of tgl_type. A
- * kernel casts the pointers of lib/gemm_args.h to these types when it first uses them
- * (lib/operands.h). The functions below convert elements to and from the type of values: exactly,
- * or rounded to nearest even. A new type adds its C type and its conversions here.
+ * The element types of a production kernel. Each macro (TYPE_A, ...) is a value of the enum
+ * tgl_type (include/tegula/tegula.h). A kernel casts the pointers of lib/gemm_args.h to these types
+ * when it first uses them (lib/operands.h). The functions below convert elements to and from
+ * value_t, the type of the epilogue's arithmetic: exactly, or rounded to nearest even. A new type
+ * adds its C type and its conversions here.
  */
 #ifndef TGL_ELEMENT_H
 #define TGL_ELEMENT_H
@@ -11,7 +12,7 @@
 #include "lib/float8.h"
 #include "lib/half.h"
 
-#define TYPE_F32  1 /* numbers of tgl_type */
+#define TYPE_F32  1 /* the values of tgl_type */
 #define TYPE_F64  2
 #define TYPE_F16  3
 #define TYPE_BF16 4
@@ -58,8 +59,8 @@
 #define SCALE_D 0
 #endif
 
-/* VALUE: the type of alpha, beta and the epilogue. int32 sums with scale factors are scaled in
- * FP32. */
+/* VALUE: the type of alpha, beta and the epilogue: that of the sums, except that int32 sums with
+ * scale factors are scaled in FP32. */
 #if ACCUMULATE == TYPE_I32 && (SCALE_A || SCALE_B || SCALE_D)
 #define VALUE TYPE_F32
 #else
@@ -127,7 +128,7 @@ static __device__ __forceinline__ signed char float_to_i8(float x)
     return (signed char)(int)rintf(x != x ? 0.0f : fminf(fmaxf(x, -128.0f), 127.0f));
 }
 
-/* FROM_<type number>(x): converts an element to the type of values. TO_<type number>: converts
+/* FROM_<type>(x): converts an element of tgl_type number <type> to value_t. TO_<type>(x): converts
  * back. */
 #define FROM_1(x)                  ((value_t)(x))
 #define FROM_2(x)                  ((value_t)(x))

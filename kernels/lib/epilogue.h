@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The epilogue, the operation on each sum before it is stored. All families share it:
+ * The epilogue, the operation on each sum before it is stored. All kernels in gemm/ share it:
  *     D[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
  * Bias, activation and residual are left out unless their macros ask for them. If beta is 0, C is
  * not read. A user's own expression may replace activation(...). With scale factors, the sum is
  * multiplied by the factors of A and B, and the result by the factor of D. Everything is computed
- * in the type of values (lib/element.h) and rounded once, to the type of D.
+ * in value_t (lib/element.h) and rounded once, to the type of D.
  *
- * AMAX: each thread keeps the largest magnitude of its results before the factor of D. At its end a
- * warp adds it to args->amax by epilogue_add_amax(). Magnitudes are compared as integers: bits of
- * floats that are not negative have the order of the floats, and those of NaNs are the largest.
+ * AMAX: the kernel also stores the largest magnitude of all results, before they are multiplied by
+ * the factor of D. Each thread keeps the maximum of its results. At the end of the kernel,
+ * epilogue_add_amax() joins the maxima of a warp with args->amax. Magnitudes are compared as
+ * integers: the bit patterns of nonnegative floats have the order of the floats, and those of NaNs
+ * are larger than all others.
  */
 #ifndef TGL_EPILOGUE_H
 #define TGL_EPILOGUE_H
@@ -41,11 +43,12 @@
 #error "EXPRESSION: the expression replaces the activation"
 #endif
 
-/* HAS_FLOAT4: epilogue_store4() uses float4. With the code of the other types ptxas would order the
- * main loop of gemm/simt.cu differently. */
+/* HAS_FLOAT4: epilogue_store4() has code of its own for FP32, with float4. With the code of the
+ * other types, ptxas would order the instructions of the main loop of gemm/simt.cu differently. */
 #define HAS_FLOAT4 (TYPE_C == TYPE_F32 && TYPE_D == TYPE_F32)
 
-/* Whether alpha is read from memory or multiplied by factors from memory: not just an argument. */
+/* Whether alpha is not just an argument of the kernel: it is read from device memory, or multiplied
+ * by factors from there. */
 #define HAS_OWN_ALPHA (DEVICE_SCALARS || SCALE_A == SCALE_TENSOR || SCALE_B == SCALE_TENSOR)
 /* Whether the factor of a sum differs by row or column, or the result is scaled by D's factor. */
 #define HAS_LINE_SCALES (SCALE_A == SCALE_LINE || SCALE_B == SCALE_LINE || SCALE_D)
@@ -65,7 +68,7 @@ struct epilogue_operands {
     value_t beta;
 #endif
 #if AMAX
-    unsigned *amax; /* the thread's own */
+    unsigned *amax; /* the thread's largest magnitude so far */
 #endif
 };
 
@@ -275,7 +278,8 @@ static __device__ __forceinline__ bool epilogue_only_scales(const struct tgl_gem
 }
 
 #if AMAX
-/* Adds the largest magnitude of the warp's threads to that of D. All lanes of the warp call it. */
+/* *args->amax := its maximum with `own` of all lanes of the warp, which call this function
+ * together. */
 static __device__ __forceinline__ void epilogue_add_amax(const struct tgl_gemm_args *args,
                                                          unsigned own)
 {

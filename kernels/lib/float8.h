@@ -33,8 +33,8 @@ struct e5m2 {
 
 /* ---- To float -------------------------------------------------------------------------------- */
 
-/* Moved to their place in a float, the bits of exponent and fraction are the float |x| * 2^-120,
- * also for a denormal x: the exponents' biases are 7 and 127. */
+/* The exponent and fraction bits of x, shifted to the place of a float's, are the float |x| *
+ * 2^-120, because the biases of the exponents are 7 and 127. This also holds for a denormal x. */
 static __device__ __forceinline__ float e4m3_to_float(struct e4m3 x)
 {
     const unsigned magnitude = x.bits & 0x7fu, sign = (unsigned)(x.bits & 0x80u) << 24;

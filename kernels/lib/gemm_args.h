@@ -44,7 +44,8 @@ struct tgl_gemm_args {
     int k_chunk;     /* K per split, a multiple of BK. The first split (in gemm/mma.cu the last one)
                         takes the rest of K */
     union tgl_scalar alpha, beta;
-    const void *alpha_at, *beta_at; /* DEVICE_SCALARS: their addresses; beta_at NULL: beta is 0 */
+    const void *alpha_at, *beta_at; /* with DEVICE_SCALARS: addresses of alpha and beta; beta_at
+                                       NULL: beta is 0 */
 
     union {
         void *workspace; /* partial sums: batch * split tiles * (splits / cluster) * BM * BN */
@@ -57,8 +58,8 @@ struct tgl_gemm_args {
     };
 
     bool overlaps;     /* the next launch may start early, beside this one */
-    bool waits_at_end; /* the launch is a strip: it runs concurrently with the launch before it, and
-                          waits for that one at its end (lib/launch_order.h) */
+    bool waits_at_end; /* the launch is a strip (lib/launch_order.h): it runs concurrently with the
+                          launch before it, and waits for that launch at its end */
 
     int batch;          /* problems of this launch, for kernels that loop over them */
     bool small_k_major; /* skinny.cu, gemv.cu: the small operand is K-major */
@@ -71,7 +72,8 @@ struct tgl_gemm_args {
      * (lib/element.h). scale_a and scale_b are NULL if alpha is 0. */
     const float *scale_a, *scale_b, *scale_d;
     unsigned *amax; /* with AMAX: the bits of the largest magnitude of D so far, an F32 */
-    long long ld_scale_a, ld_scale_b; /* of factors of blocks (lib/block_scales.h) */
+    long long ld_scale_a, ld_scale_b; /* leading dimensions of block scale factors
+                                         (lib/block_scales.h) */
 };
 
 #endif

@@ -45,9 +45,9 @@ static __device__ __forceinline__ bool is_last_block(unsigned *counter, int coun
 
 /* ---- For a block that need not store its sums if it is the last ------------------------------ */
 
-/* Whether all other ones of the `count` blocks have counted themselves at *counter. If so, this
- * block need not store its sums. may_ask false: returns false. All threads of the block call this
- * and the next two functions. */
+/* Whether the other count - 1 blocks have incremented *counter, that is, have stored their sums. If
+ * so, this block need not store its sums. If may_ask is false, the function returns false. All
+ * threads of the block call this and the next two functions. */
 static __device__ __forceinline__ bool others_have_come(bool may_ask, unsigned *counter, int count)
 {
     __shared__ bool have_come;
@@ -56,7 +56,8 @@ static __device__ __forceinline__ bool others_have_come(bool may_ask, unsigned *
     return have_come;
 }
 
-/* Counts this block, whose threads have stored their sums. Returns whether it is the last. */
+/* Increments *counter for this block, whose threads have stored their sums. Returns whether this
+ * block is the last of `count`. */
 static __device__ __forceinline__ bool comes_last(unsigned *counter, int count)
 {
     __shared__ bool is_last;

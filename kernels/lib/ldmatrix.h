@@ -22,7 +22,7 @@
 void tgl_sim_ldmatrix(unsigned *to, const void *row, int count, int transposed);
 void tgl_sim_stmatrix(void *row, const unsigned *from, int count, int transposed);
 
-/* Macros, so that the simulator knows the line of the call. */
+/* These are macros, so that the simulator can report the source line of the call. */
 #define ldmatrix_x4(to, row)         tgl_sim_ldmatrix(to, row, 4, 0)
 #define ldmatrix_x4_trans(to, row)   tgl_sim_ldmatrix(to, row, 4, 1)
 #define stmatrix_x4(row, from)       tgl_sim_stmatrix(row, from, 4, 0)
@@ -30,7 +30,8 @@ void tgl_sim_stmatrix(void *row, const unsigned *from, int count, int transposed
 
 #else
 
-/* Volatile and with a memory clobber: not moved across barriers and waits for copies. */
+/* `volatile` and the memory clobber keep the compiler from moving the load across barriers and
+ * waits for copies. */
 #define TGL_LDMATRIX_X4(trans, to, row)                                                            \
     asm volatile("ldmatrix.sync.aligned.m8n8.x4" trans ".shared.b16 {%0, %1, %2, %3}, [%4];"       \
                  : "=r"((to)[0]), "=r"((to)[1]), "=r"((to)[2]), "=r"((to)[3])                      \

@@ -28,7 +28,8 @@ void tgl_sim_mbarrier_arrive(const void *barrier, unsigned bytes);
 void tgl_sim_mbarrier_arrive_at(const void *barrier, int rank);
 void tgl_sim_mbarrier_wait(const void *barrier, unsigned parity);
 
-/* Macros, so that the simulator knows the line of the call. The functions below say what they do.
+/* These are macros, so that the simulator can report the source line of the call. The functions
+ * below describe them.
  */
 #define mbarrier_init(barrier, arrivals)           tgl_sim_mbarrier_init(barrier, arrivals)
 #define mbarrier_init_fence()                      tgl_sim_mbarrier_fence()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * mma.sync (sm_80 and later): acc += a * b by the tensor cores, a product of small matrices whose
- * elements are distributed over the lanes of a warp. All lanes call it with the same shape.
+ * elements are distributed over the lanes of a warp. All lanes call the same function together.
  *
  * One shape for all types: acc is 16 x 8, a is 16 x K, b is K x 8. K is 32 (s8), 16 (f16, bf16) or
  * 8 (tf32, f64). With g = lane / 4 and t = lane % 4 a lane holds:
@@ -44,7 +44,8 @@ void tgl_sim_mma_f64(double *acc, const double *a, const double *b);
 void tgl_sim_mma_s8(unsigned *acc, const unsigned *a, const unsigned *b);
 unsigned tgl_sim_round_to_tf32(unsigned bits); /* to nearest, ties away from zero */
 
-/* Macros, so that the simulator knows the line of the call. The functions below say what they do.
+/* These are macros, so that the simulator can report the source line of the call. The functions
+ * below describe them.
  */
 #define mma_f16(acc, a, b)  tgl_sim_mma_f16(acc, a, b)
 #define mma_bf16(acc, a, b) tgl_sim_mma_bf16(acc, a, b)

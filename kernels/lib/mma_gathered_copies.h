@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Copies 8-bit operands through registers into the K-major tiles of lib/mma_tiles.h, where cp.async
- * cannot: operands that are MN-major, or whose lines begin at odd addresses. A thread reads the 16
- * elements of a place (lib/mma_tiles.h) one by one, and stores them by one 16-byte store.
+ * cannot: operands that are MN-major, or whose lines (rows in memory) are not aligned to 4 bytes. A
+ * place is 16 bytes of a tile: 16 elements along K. A thread reads the elements of a place one by
+ * one, and stores them by one 16-byte store.
  */
 #ifndef TGL_MMA_GATHERED_COPIES_H
 #define TGL_MMA_GATHERED_COPIES_H
 
 #include "lib/mma_tiles.h"
 
-/* What a thread holds between load_places() and store_places(): nothing. */
+/* What a thread holds in registers between load_places() and store_places(): nothing, because
+ * store_places() does all the work here. */
 struct loaded {
     char unused;
 };
 
-/* Returns where a tile begins in global memory, for all threads. An element is a byte. X: the
- * matrix, whose lines are ld elements apart. begin: index in X of the tile's first element.
- * edge_left: rows or columns of the matrix from the tile on. k_major: the lines run along K. */
+/* Returns where a tile begins in global memory, the same for all threads. An element is a byte. X:
+ * the matrix, whose lines are ld elements apart. begin: index in X of the tile's first element.
+ * edge_left: rows or columns of the matrix from the tile on. k_major: X is K-major in global
+ * memory. */
 static __device__ __forceinline__ struct mma_origin
 gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, const bool k_major)
 {
@@ -29,8 +32,8 @@ gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, 
     return from;
 }
 
-/* gathered_edge(), gathered_k(): row or column, and first k, of the thread's place number i.
- * Neighbouring lanes read neighbouring elements of global memory. */
+/* gathered_edge(), gathered_k(): the row or column, and the first k, of the thread's place number i
+ * in a tile. Neighbouring lanes read neighbouring elements of global memory. */
 static __device__ __forceinline__ int gathered_edge(int i, const int edge, const bool k_major)
 {
     const int number = (int)threadIdx.x + i * THREADS;
@@ -49,7 +52,7 @@ static __device__ __forceinline__ int gathered_k(int i, const int edge, const bo
 static __device__ __forceinline__ uint4 gather_place(const struct mma_origin *from, int k_left,
                                                      int i, const int edge, const bool k_major)
 {
-    const long long apart = k_major ? 1 : from->tile / BK; /* bytes from a k to the next */
+    const long long apart = k_major ? 1 : from->tile / BK; /* bytes from one k to the next */
     const int e = gathered_edge(i, edge, k_major), p = gathered_k(i, edge, k_major);
     const char *at = from->from + e * from->line + p * apart;
     const int count = has_place(i, edge, 1) && e < from->edge_left ? k_left - p : 0;
@@ -68,8 +71,9 @@ static __device__ __forceinline__ void put_place(char *tile, uint4 words, int i,
     if (has_place(i, edge, 1)) *(uint4 *)(tile + e * BK + (p ^ (int)swizzle)) = words;
 }
 
-/* Does nothing: store_places() loads each place just before it stores it. If a thread held all its
- * places, their addresses would take more registers than NVRTC 13.0 has left. */
+/* Does nothing: store_places() loads each place just before it stores it. If a thread loaded all
+ * its places before it stored the first one, their addresses would take more registers than are
+ * free (NVRTC 13.0). */
 static __device__ __forceinline__ void load_places(struct loaded *in, char *tile,
                                                    const struct mma_origin *from, int k_left,
                                                    const int edge, const bool k_major)

@@ -3,8 +3,8 @@
  * Copies 16-bit operands that are aligned to 2 bytes only into the tiles of lib/mma_tiles.h,
  * through registers. A thread reads the two aligned 16-byte words that contain 8 of its elements,
  * and shifts them when it stores them. If such a word lies partly outside of the matrix, the thread
- * reads single elements. The kernel defines PLACES_MAX, the most places (lib/mma_tiles.h) that a
- * thread has.
+ * reads single elements. A place is the destination of 8 elements (16 bytes) in a line of a tile
+ * (lib/mma_tiles.h). The kernel defines PLACES_MAX, the maximum number of places of a thread.
  */
 #ifndef TGL_MMA_REGISTER_COPIES_H
 #define TGL_MMA_REGISTER_COPIES_H
@@ -12,15 +12,16 @@
 #include "lib/mma_tiles.h"
 #include "lib/unaligned.h"
 
-/* What a thread holds between load_places() and store_places(). */
+/* What a thread holds in registers between load_places() and store_places(). */
 struct loaded {
     uint4 words[PLACES_MAX][2]; /* the words with the elements of a place; 0 outside the matrix */
     unsigned is_stored;         /* bit i: place number i is in shared memory already */
 };
 
-/* A thread's places (destinations of its copies, mma_tiles.h) are in one column of a tile,
- * LINES_APART lines from each other. LINES_APART is a multiple of 8: all these places then have the
- * same swizzle, and their elements begin at the same byte of a 16-byte word. */
+/* A thread's places are in one column of a tile, LINES_APART lines from each other. LINES_APART is
+ * a multiple of 8: all these places then have the same swizzle. Their elements begin at the same
+ * byte of a 16-byte word of memory, because 8 lines of 2-byte elements are a multiple of 16 bytes
+ * long. */
 #define LINES_APART(edge, k_major) (THREADS / PLACES_OF_LINE(edge, k_major, 1))
 #define IS_IN_COLUMNS(edge, k_major)                                                               \
     (THREADS % PLACES_OF_LINE(edge, k_major, 1) == 0 && LINES_APART(edge, k_major) % 8 == 0)
@@ -29,10 +30,10 @@ struct loaded {
 struct column {
     char *to;         /* its first place in the tile */
     const char *from; /* the elements of that place in the matrix */
-    long long apart;  /* bytes in memory from one place's elements to the next's */
-    int skip;         /* bytes of the first word that are before the elements */
+    long long apart;  /* bytes in memory from the elements of one place to those of the next */
+    int skip;         /* bytes of each first word that lie before the elements of its place */
     int valid_bytes;  /* bytes of a place inside the matrix if its line exists; at most 16 */
-    int line, lines;  /* the number of its first line; the number of lines that exist */
+    int line, lines;  /* line of the first place; number of lines that exist */
     int last;         /* from this line on, words may lie partly outside of the matrix */
 };
 

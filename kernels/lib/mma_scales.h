@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Factors of blocks (lib/block_scales.h) in gemm/mma.cu. A warp adds the products of a block of K
- * to sums of their own, and these, multiplied by the factors, to its sums of D. A tile's slice lies
- * in one block of K, and a warp's rows and columns in one block of 128, because all of these sizes
- * are powers of two up to 128.
+ * Block scaling (lib/block_scales.h) in gemm/mma.cu. A warp sums the products of a block of K, 128
+ * deep, in separate registers. At the end of the block it adds these sums, multiplied by the
+ * factors, to its accumulators of D. The K of a tile that a warp multiplies lies in one block of K,
+ * and its rows and columns lie in one block of 128, because all of these sizes are powers of two up
+ * to 128.
  */
 #ifndef TGL_MMA_SCALES_H
 #define TGL_MMA_SCALES_H
@@ -25,7 +26,7 @@ struct block_factors {
     float b[B_FACTORS];
 };
 
-/* The place of a warp in D and in K. */
+/* The first row and column of D that a warp computes, and the k that it multiplies next. */
 struct scaled_place {
     const struct tgl_gemm_args *args;
     int row, col, k;
@@ -38,7 +39,8 @@ static __device__ __forceinline__ void load_factors(struct block_factors *to,
     const int lane = (int)threadIdx.x % 32, q = at->k / SCALE_EDGE;
     const int row = at->row + lane / 4, last_row = at->args->m - 1;
     const int col = at->col + lane % 4 * 2, last_col = at->args->n - 1;
-    /* A slice may begin behind K. Its sums are 0, and no factor, which may be Inf, belongs to them.
+    /* A slice (a warp's part of a tile's K) may begin past the end of K. Its sums are 0 then, and
+     * no factor is read for it: there is none, and 0 * Inf would be NaN.
      */
     const bool exists = SLICES == 1 || at->k < at->args->k;
 #pragma unroll
@@ -50,7 +52,7 @@ static __device__ __forceinline__ void load_factors(struct block_factors *to,
             exists ? *block_factor(&b, SCALE_B, min(col + j / 2 * 8 + j % 2, last_col), q) : 0;
 }
 
-/* acc += the scaled sums of a block of K; these become 0. */
+/* acc += the sums `part` of a block of K, times their factors; part := 0. */
 static __device__ __forceinline__ void
 promote(accumulate_t (*acc)[NT][4], accumulate_t (*part)[NT][4], const struct block_factors *of)
 {

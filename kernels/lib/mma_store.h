@@ -17,7 +17,7 @@
 #define PITCH       (WN + 8)
 #define COLUMN(col) (ACCUMULATE == TYPE_F64 ? (col) / 2 % 2 * (WN / 2 + 4) + (col) / 4 * 2 : (col))
 
-/* Puts two neighbouring sums of a row into shared memory. */
+/* Stores two neighbouring sums of a row to shared memory. */
 static __device__ __forceinline__ void leave_pair(accumulate_t *to, const accumulate_t *sums)
 {
 #if ACCUMULATE == TYPE_F64
@@ -44,8 +44,8 @@ static __device__ __forceinline__ void take_four(accumulate_t *sums, const accum
 #endif
 }
 
-/* Groups of GROUP neighbouring results are stored at once if D := alpha * sums, and n and ldd are
- * multiples of GROUP. This takes a third of the instructions of epilogue_store4(). */
+/* If D := alpha * sums, and n and ldd are multiples of GROUP, a lane stores GROUP neighbouring
+ * results, 16 bytes, at once. This takes a third of the instructions of epilogue_store4(). */
 #define GROUP             (D_HAS_16_BITS ? 8 : 4)
 #define HAS_SCALED_GROUPS (!D_HAS_8_BITS && !HAS_LINE_SCALES && VALUE == ACCUMULATE && !AMAX)
 
@@ -58,8 +58,8 @@ static __device__ __forceinline__ bool has_scaled_groups(const struct tgl_gemm_a
            args->ldd % GROUP == 0 && args->n % GROUP == 0;
 }
 
-/* Stores a group of results. `to` has a type with an alignment of 16 bytes: without it NVRTC 13.0
- * stores 4 bytes at a time. */
+/* Stores GROUP results. `to` points to a type that is aligned to 16 bytes: with a type of lower
+ * alignment NVRTC 13.0 stores 4 bytes at a time. */
 static __device__ __forceinline__ void store_group(uint4 *to, const accumulate_t *v)
 {
 #if D_HAS_16_BITS
@@ -73,7 +73,7 @@ static __device__ __forceinline__ void store_group(uint4 *to, const accumulate_t
 #endif
 }
 
-/* As store_rows(), if has_scaled_groups(). */
+/* Does what store_rows() does, if has_scaled_groups(). */
 static __device__ __forceinline__ void store_scaled_rows(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
                                                          const accumulate_t *own, int row, int col)
@@ -99,7 +99,8 @@ static __device__ __forceinline__ void store_scaled_rows(const struct tgl_gemm_a
 
 #endif
 
-/* Stores 16 rows of a warp's results from shared memory, the first of which is D[row][col]. */
+/* Stores 16 rows of a warp's results, the first of which is D[row][col]. own: the sums of these
+ * rows in shared memory. */
 static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *args,
                                                   const struct epilogue_operands *with,
                                                   const accumulate_t *own, int row, int col)

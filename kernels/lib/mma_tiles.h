@@ -16,8 +16,8 @@
  * units: the units in 128 bytes of a line, or in a shorter line. lines: the lines in 128 bytes, at
  * least 1.
  *
- * Copies of VEC elements by cp.async keep their order within a line. cp.async copies at least 4
- * bytes: a 16-bit operand with VEC 1 is copied through registers, 8 elements at a time
+ * cp.async copies VEC elements at a time, which keep their order within a unit. It copies at least
+ * 4 bytes: a 16-bit operand with VEC 1 is copied through registers, 8 elements at a time
  * (lib/mma_register_copies.h).
  *
  * ldmatrix loads the fragments of 16-bit elements, transposed if the operand is MN-major. It also
@@ -41,10 +41,10 @@
 #define TRANS_B 0 /* 0: B is k x n; 1: n x k */
 #endif
 #ifndef VEC_A
-#define VEC_A 1 /* elements of a copy, at most 16 bytes: divides A's alignment, lda and stride */
+#define VEC_A 1 /* elements per copy, at most 16 bytes: divides A's alignment, lda and stride */
 #endif
 #ifndef VEC_B
-#define VEC_B 1 /* elements of a copy: divides B's alignment, ldb and stride */
+#define VEC_B 1 /* elements per copy: divides B's alignment, ldb and stride */
 #endif
 #ifndef TAIL_A
 #define TAIL_A 1 /* 0: VEC_A also divides the length of A's lines: m or k */
@@ -97,9 +97,9 @@ typedef unsigned fragment_t;
 #define B_PAIR(pair) (TYPE_B == TYPE_E4M3 ? e4m3_pair_to_f16(pair) : e5m2_pair_to_f16(pair))
 
 /* acc += a * b for e4m3 and e5m2, 32 of K, by two mma.sync of f16. The conversion to f16 is exact.
- * mma.sync of 8-bit floats does not exist on sm_80, also converts to f16 on sm_90, and elsewhere
- * adds with few bits. A register holds four neighbours in K, two for each mma.sync. This permutes
- * K, in the same way for a and b. */
+ * mma.sync of 8-bit floats does not exist on sm_80, converts to f16 itself on sm_90, and
+ * accumulates with fewer bits on other chips. A register holds four neighbours in K, two for each
+ * mma.sync. This permutes K, in the same way for a and b. */
 static __device__ __forceinline__ void mma_f8(float *acc, const unsigned *a, const unsigned *b)
 {
 #pragma unroll
@@ -131,8 +131,9 @@ static __device__ __forceinline__ void mma_f8(float *acc, const unsigned *a, con
 #define USES_LDMATRIX(k_major)    (SIZE <= 2 || (SIZE == 4 && (k_major)))
 #define UNIT(k_major)             (USES_LDMATRIX(k_major) ? 16 : 32)
 
-/* A place is the destination of one copy, by cp.async or through registers. IS_PLAIN: copies go
- * through registers, because VEC elements are less than 4 bytes. */
+/* A place is the destination of one copy in a tile, by cp.async or through registers. IS_PLAIN:
+ * copies go through registers, because VEC elements are less than the 4 bytes that cp.async copies
+ * at least. */
 #define IS_PLAIN(vec)               (SIZE * (vec) < 4)
 #define PLACE_BYTES(vec)            (IS_PLAIN(vec) ? 16 : SIZE * (vec))
 #define PLACES_OF_LINE(e, k_maj, v) (LINE_BYTES(e, k_maj) / PLACE_BYTES(v))
@@ -164,7 +165,7 @@ static __device__ __forceinline__ unsigned place_in_line(int i, const unsigned p
 
 /* A thread's view of an operand in global memory, from which its places are filled. */
 struct mma_origin {
-    const char *from;   /* its first place in the next tile */
+    const char *from;   /* the elements of its first place in the next tile */
     long long line;     /* bytes from a line to the next */
     long long tile;     /* bytes from a tile to the next */
     int edge_left;      /* rows or columns of the matrix from the tile on */

@@ -34,8 +34,8 @@
 #define SCALAR_MEMBER f32
 #endif
 
-/* alpha, or 0 if k is 0: then D := beta*C. If alpha is a value, the host has already set it to
- * 0. */
+/* alpha, or 0 if k is 0: then D := beta*C. Without DEVICE_SCALARS the host has already set alpha to
+ * 0 in this case. */
 static __device__ __forceinline__ value_t alpha_of(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS
@@ -67,8 +67,8 @@ static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *a
 #endif
 }
 
-/* k, or 0 if A and B must not be read. A macro: with a function ptxas would order the loops
- * differently. */
+/* k, or 0 if A and B must not be read. This is a macro because with a function ptxas would order
+ * the instructions of the main loops differently. */
 #if DEVICE_SCALARS
 #define DEPTH_OF(args) (has_product(args) ? (args)->k : 0)
 #else

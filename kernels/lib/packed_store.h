@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stores 16-bit results whose rows follow each other without a gap: ldd is n, and the block has
- * whole rows. The results are then one line of memory. The warps put them into shared memory in the
- * order of D, and the block stores the line by aligned words of 16 bytes, whatever n is. Stores of
- * pairs, row by row, take four times the instructions (lib/mma_store.h).
+ * whole rows. The results are then one contiguous range of memory, called a line here. The warps
+ * put them into shared memory in the order of D, and the block stores the line by aligned words of
+ * 16 bytes, whatever n is. Stores of pairs, row by row (lib/mma_store.h), take four times the
+ * instructions.
  */
 #ifndef TGL_PACKED_STORE_H
 #define TGL_PACKED_STORE_H
@@ -23,15 +24,18 @@ static __device__ __forceinline__ bool is_one_line(const struct tgl_gemm_args *a
            !has_scaled_groups(args, with);
 }
 
-/* Where the line is put in shared memory: as many bytes behind a multiple of 16 as in D. */
+/* Where the line is put in shared memory: as many bytes behind a multiple of 16 as it is in D, so
+ * that aligned words of one are aligned words of the other. */
 static __device__ __forceinline__ unsigned short *packed_place(char *shared, const element_d *line)
 {
     return (unsigned short *)(shared + (unsigned long long)line % 16);
 }
 
 /* Puts 8 columns of a warp's results into shared memory, scaled and rounded. A lane has two columns
- * of every eighth row. to: its first result. rows, cols: how many rows and columns exist from there
- * on. is_word: `to` is a multiple of 4 bytes, in all rows or in none. */
+ * of every eighth row. j: the columns are 8 * j to 8 * j + 7 of the warp. to: the place of the
+ * lane's first result. pitch: elements from there to its result 8 rows below. rows, cols: how many
+ * rows and columns of D exist from the first result on. is_word: `to` is a multiple of 4 bytes, in
+ * all rows or in none. */
 static __device__ __forceinline__ void pack_columns(unsigned short *to, int pitch, float alpha,
                                                     accumulate_t (*acc)[NT][4], const int j,
                                                     int rows, int cols, bool is_word)
@@ -93,7 +97,8 @@ static __device__ __forceinline__ void store_word(element_d *to, uint4 word)
 static __device__ __forceinline__ void store_packed(element_d *line, const unsigned short *packed,
                                                     int count)
 {
-    const int skip = (int)((unsigned long long)line % 16 / 2); /* elements before it in its word */
+    const int skip = (int)((unsigned long long)line % 16 / 2); /* elements before the line in its
+                                                                  first word */
     const int end = skip + count, i = (int)threadIdx.x;
     element_d *to = line - skip;
     const unsigned short *from = packed - skip;

@@ -35,7 +35,8 @@ typedef unsigned short chunk_t;
 #endif
 
 typedef struct pack {
-    chunk_t chunk[CHUNKS]; /* registers of their own: joining two loads would wait for them */
+    chunk_t chunk[CHUNKS]; /* each load keeps its own registers: joining two loads would wait for
+                              them */
 } pack_t;
 
 /* Whether all rows of a matrix begin at multiples of 16 bytes. */

@@ -2,9 +2,9 @@
  *
  * Asynchronous copies of 16-bit operands that are aligned to 2 bytes only into the tiles of
  * lib/mma_tiles.h. cp.async copies 16-byte words to multiples of 16 bytes, so the lines of a tile
- * are copied in two steps. First the words that contain a line are copied unshifted to a "raw"
- * line, with all elements of the first and the last word. Then threads shift the raw line into the
- * tile. The kernel defines THREADS.
+ * are copied in two steps. A line is a row of the tile as it is in memory: a row or a column of the
+ * operand. First the 16-byte words that contain a line are copied, unshifted and whole, to a "raw"
+ * line in shared memory. Then threads shift the raw line into the tile. The kernel defines THREADS.
  */
 #ifndef TGL_RAW_COPIES_H
 #define TGL_RAW_COPIES_H
@@ -13,8 +13,8 @@
 #include "lib/unaligned.h"
 
 /* A raw line has one 16-byte word more than a line of the tile. A thread copies, and later shifts,
- * the same word of every RAW_STEP'th line. RAW_STEP is a multiple of 8: all its lines then have the
- * same swizzle, and begin at the same byte of a word. */
+ * the same word of every RAW_STEP'th line. RAW_STEP is a multiple of 8: all lines of a thread then
+ * have the same swizzle, and begin at the same byte of a word. */
 #define RAW_PITCH(edge, k_major)  (LINE_BYTES(edge, k_major) + 16)
 #define RAW_BYTES(edge, k_major)  (((k_major) ? (edge) : BK) * RAW_PITCH(edge, k_major))
 #define RAW_STEP(edge, k_major)   (THREADS * 16 / LINE_BYTES(edge, k_major))
@@ -25,7 +25,8 @@ struct raw_source {
     const char *from;        /* its first element */
     long long line;          /* bytes from a line to the next */
     int lines, bytes;        /* the lines that exist; the bytes of a line that exist */
-    const char *begin, *end; /* words in [begin, end) may be loaded; others: element by element */
+    const char *begin, *end; /* words in [begin, end) may be loaded whole; others are loaded element
+                                by element */
 };
 
 #ifdef TGL_SIM
@@ -92,7 +93,7 @@ static __device__ __forceinline__ void copy_raw(char *raw, const struct raw_sour
         copy_raw_lines(raw, x, edge, k_major, false);
 }
 
-/* What shift_raw() needs to know of a source when its copies are under way. */
+/* The part of a raw_source that shift_raw() needs once the copies have been issued. */
 struct raw_lines {
     int lines, bytes; /* as in struct raw_source */
     int skip;         /* bytes of the first line's first word that are before its elements */

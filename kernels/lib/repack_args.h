@@ -6,24 +6,25 @@
 #ifndef TGL_REPACK_ARGS_H
 #define TGL_REPACK_ARGS_H
 
-/* The matrices of a batch, or a single one. A result has `lines` lines of `length` elements. ld,
- * pitch and the strides are in elements. */
+/* The matrices of a batch, or a single one. A result has `lines` lines of `length` elements: a line
+ * is a contiguous row of the result. ld, pitch and the strides are in elements. */
 struct tgl_repack_job {
     const void *from;
     void *to;        /* lines begin at multiples of 16 bytes, with zeros between the lines */
-    long long ld;    /* distance between two rows in memory, transposed or not */
+    long long ld;    /* distance between two rows of `from` in memory, whether it is transposed or
+                        not */
     long long pitch; /* distance between two lines of the result */
     long long stride_from, stride_to; /* distance between two matrices of the batch */
     int lines, length;
     int blocks_along; /* blocks that share a line */
-    int blocks_down;  /* groups of blocks_along blocks that share the lines of a matrix */
+    int blocks_down;  /* number of such groups of blocks in a matrix; each group has lines of its
+                         own */
 };
 
 struct tgl_repack_args {
     struct tgl_repack_job jobs[2];
     int first_blocks; /* number of blocks of the first job; the other blocks do the second job */
-    const void
-        *alpha_at; /* NULL, or alpha in device memory: if it is 0, the matrices are not read */
+    const void *alpha_at; /* NULL, or alpha in device memory; 0: the matrices are not read */
 };
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * setmaxnreg (sm_90a and later architectures with an "a" in their names) sets the registers per
- * thread to `count`. An increase waits until the SM has as many free registers. All warps of the
- * warpgroup execute it. count: a constant, 24 to 256, a multiple of 8.
+ * setmaxnreg (sm_90a and later architectures with an "a" in their names) sets the number of
+ * registers per thread to `count`. An increase waits until other warps of the block have released
+ * enough registers. All warps of the warpgroup execute it. count: a constant, 24 to 256, a multiple
+ * of 8.
  */
 #ifndef TGL_SET_REGISTERS_H
 #define TGL_SET_REGISTERS_H

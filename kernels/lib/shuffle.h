@@ -7,8 +7,8 @@
 
 #include "lib/element.h"
 
-/* The value that lane number (own number XOR `lanes`) passes. The simulator's shuffles move 4
- * bytes, so on the simulator a double takes two. */
+/* Returns `value` of the lane whose number is the own number XOR `lanes`. The simulator's shuffles
+ * move 4 bytes, so on the simulator a double takes two. */
 #if ACCUMULATE == TYPE_F64 && defined(TGL_SIM)
 static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 {
@@ -24,7 +24,7 @@ static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 #define shuffle_xor(value, lanes) __shfl_xor_sync(0xffffffffu, value, lanes)
 #endif
 
-/* The value of lane 0, for an integer that is equal in all lanes. If the integer depends on
+/* Returns `value` of lane 0, for an integer that is equal in all lanes. If the integer depends on
  * threadIdx or on earlier iterations of a loop, the compiler cannot prove that it is equal. After
  * the shuffle it can: it then uses uniform registers and the uniform datapath, which take less
  * power. All 32 lanes call it. */

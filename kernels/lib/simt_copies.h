@@ -18,15 +18,16 @@
 
 #define COPIES_MAX (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 
-/* BY_LINES: if its copies are narrow, a warp copies whole lines of an MN-major operand. RUN: the
- * number of a thread's copies in one line. They are constant distances apart, and share one
- * address. */
+/* BY_LINES: whether each warp copies whole lines of an MN-major tile, if copies are narrower than
+ * 16 bytes. A line is the row of the tile in shared memory that belongs to one k. RUN: the number
+ * of a thread's copies in one line. They are constant distances apart, and share one address
+ * register. */
 #define BY_LINES(edge, vec, k_major)                                                               \
     (INSIDE && !(k_major) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
-/* FEW_ADDRESSES: whether the addresses of a thread's copies, or runs of copies, are kept in
- * registers: there are at most 4. */
+/* FEW_ADDRESSES: whether the global addresses of a thread's copies, or of its runs of copies, are
+ * kept in registers, because there are at most 4. */
 #define FEW_ADDRESSES(edge, vec, k_major)                                                          \
     (!(k_major) && COPIES(edge, vec) / (BY_LINES(edge, vec, k_major) ? RUN(edge, vec) : 1) <= 4)
 
@@ -103,9 +104,8 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
 /* The global addresses of this thread's copies of an operand's tile. The copies of a run have the
  * address of its first copy. */
 struct simt_origin {
-    const char
-        *at[COPIES_MAX]; /* with FEW_ADDRESSES: address of each copy, advanced from tile to tile */
-    const char *tile;    /* without FEW_ADDRESSES: the tile's address, also advanced */
+    const char *at[COPIES_MAX]; /* with FEW_ADDRESSES: addresses of the copies of the next tile */
+    const char *tile;           /* without FEW_ADDRESSES: the address of the next tile */
     tile_offset offsets[COPIES_MAX]; /* constant distance of each copy from `tile`, in bytes */
 };
 
@@ -117,7 +117,7 @@ static __device__ __forceinline__ void locate_copies(struct simt_origin *from, c
                                                      const int edge, const int vec,
                                                      const bool k_major)
 {
-    const unsigned some = (1u << (31 - __clz(inside))) - 1; /* a mask; e & some is inside */
+    const unsigned some = (1u << (31 - __clz(inside))) - 1; /* a mask: e & some < inside */
     from->tile = (const char *)tile;
 #pragma unroll
     for (int i = 0; i < copies; i++) {
@@ -151,16 +151,17 @@ static __device__ __forceinline__ void move_copies(struct simt_origin *from, con
 }
 
 /* The swizzle of a K-major operand: at depth p, element e of each group of four is stored at
- * position (e + swizzle) % 4. A warp's copy covers 32 / BK lines, BK deep. Without the swizzle,
- * depths p and p + 8 would use the same banks. */
+ * position (e + swizzle) % 4. One copy of a warp covers BK of K in 32 / BK rows or columns. Without
+ * the swizzle, depths p and p + 8 would use the same banks. */
 static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_major)
 {
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* The number of the copy whose shared-memory address is computed for copy number i. Copy i lies a
- * constant distance behind it, which LDGSTS takes as an immediate offset. The distance is constant
- * if the number of copies of a line is a multiple of the number of threads, or the reverse. */
+/* Returns the number of the copy whose shared-memory address is computed for copy number i. Copy i
+ * lies a constant distance behind that copy, and LDGSTS takes the distance as an immediate offset.
+ * The distance is constant if the number of copies of a line is a multiple of the number of
+ * threads, or the reverse. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
                                                const bool k_major)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the results of gemm/simt.cu if rows of D are unaligned (UNALIGNED_D). If each thread
- * stored its groups of four elements by scalar stores, each store of a warp would touch four times
- * the sectors that its results occupy. Therefore the lines of a tile pass through shared memory,
- * and a warp stores elements of the same 128 bytes.
+ * Stores the results of gemm/simt.cu if ldd is not a multiple of 4, so that rows of D are unaligned
+ * (UNALIGNED_D). A line is a row of the block's tile of D. If each thread stored its groups of four
+ * elements by scalar stores, each store of a warp would touch four times the sectors that its
+ * results occupy. Therefore the lines of a tile pass through shared memory, and each store of a
+ * warp writes to the same aligned 128 bytes.
  */
 #ifndef TGL_SIMT_LINES_H
 #define TGL_SIMT_LINES_H
@@ -23,9 +24,9 @@ enum { LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
 #endif
 
 /* Stores a tile of which this block has the complete sums, four lines of each thread at a time.
- * shared: room for the lines, in place of the tiles of A and B. row, col: the thread's position in
- * the block. All elements of a line, in shared memory and in C, are loaded before its first store,
- * because the compiler does not move loads across stores. */
+ * shared: room for the lines, in place of the tiles of A and B. row, col: the thread's first row
+ * and column in the block's tile. All elements of a line, in shared memory and in C, are loaded
+ * before its first store, because the compiler does not move loads across stores. */
 static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *args, float *shared,
                                                    float (*acc)[TN], const struct simt_place *at,
                                                    int row, int col)
@@ -37,7 +38,7 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
      * then write to different banks. */
     float *to_shared =
         shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) + own_line / 4 % PAD + col;
-    ASYNC_WAIT(0); /* for the copies issued past the last tile, which write zeros */
+    ASYNC_WAIT(0); /* the copies issued past the last tile write zeros: wait for them */
 #pragma unroll
     for (int i = 0; i < TM; i += 4) {
         __syncthreads(); /* the tiles, or the previous lines, have been read */

@@ -58,8 +58,8 @@ static __device__ __forceinline__ void simt_load_part(int i, float *a, float *b,
         load4(&a[k], &from->A[p * (BM + PAD) + k * LANES_M], p, A_ALONG_K);
 }
 
-/* The number of the copy or load to issue at position `turn`, if the schedule issues one at every
- * `every`-th position from `from` on; -1: none is issued there. */
+/* Returns the number of the copy or load to issue before FFMA (or row of FFMAs) number `turn`, if
+ * the schedule issues one at `from` and then at every `every`-th; -1: none is issued there. */
 static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
 {
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
@@ -103,8 +103,8 @@ simt_multiply_step(float (*acc)[TN], const float *a, const float *b, const int p
     }
 }
 
-/* Commits the group of copies. Returns when the next tile to multiply has arrived and all have read
- * the previous one. */
+/* Commits the group of copies. Returns when the next tile to multiply has arrived and all threads
+ * have read the previous one. */
 static __device__ __forceinline__ void await_tile(void)
 {
     async_commit();
@@ -113,8 +113,8 @@ static __device__ __forceinline__ void await_tile(void)
 }
 
 /* acc := op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: how
- * many rows and columns of D exist from there on. row, col: the thread's position in the block. An
- * idle warp only copies. */
+ * many rows and columns of D exist from there on. row, col: the thread's first row and column in
+ * the block's tile. is_idle: the warp has no results to store, and only copies. */
 static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], struct stage *stages,
                                                            const float *A, long long lda,
                                                            const float *B, long long ldb, int rows,
@@ -131,7 +131,8 @@ static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], str
     copy_first_tile(&stages[0].B[0][0], &from_B, B_COPIES, BN, VEC_B, B_ALONG_K, own_depth);
     async_commit();
     const long long a_line = (A_ALONG_K ? 1 : lda) * 4, b_line = (B_ALONG_K ? 1 : ldb) * 4;
-    /* The tiles after the K remainder are STEP apart. */
+    /* Tile 0 has only `depth` of K. After this correction each tile begins STEP behind the previous
+     * one. */
     move_copies(&from_A, A_COPIES, (depth - STEP) * a_line);
     move_copies(&from_B, B_COPIES, (depth - STEP) * b_line);
 #pragma unroll

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the sums of gemm/simt.cu to D. The sums of slices are added through shared memory. The
- * sums of split-K are added through the shared memory of clusters, and through the workspace if a
- * tile has several clusters. The order of additions is fixed.
+ * Stores the sums of gemm/simt.cu to D. A slice is a group of warps that sums a part of the K of a
+ * tile. The sums of slices are added through shared memory. The sums of split-K are added through
+ * the shared memory of clusters, and through the workspace if a tile has several clusters. The
+ * order of additions is fixed.
  */
 #ifndef TGL_SIMT_RESULTS_H
 #define TGL_SIMT_RESULTS_H
@@ -31,12 +32,13 @@ static __device__ __forceinline__ void store4(const struct tgl_gemm_args *args,
                         at->aligned);
 }
 
-/* Partial sums are added PART elements of a thread's tile (a part) at a time. The slices of all
- * blocks of a cluster take the parts in turn. The loads of AT_ONCE blocks' or clusters' sums are
- * issued together, so that a thread has 32 loads in flight. */
+/* A part is PART elements of a thread's tile. Partial sums are added one part at a time, and the
+ * slices of all blocks of a cluster take the parts in turn. The loads of AT_ONCE blocks' or
+ * clusters' sums are issued together, so that a thread has 32 loads in flight. */
 enum { PART = TM * TN >= 128 ? 16 : TM * TN >= 32 ? 8 : 4, AT_ONCE = 32 / PART };
 
-/* Stores the results of part number `part` of a thread's tile. */
+/* Stores the results of part number `part` of a thread's tile. sums: the complete sums of this
+ * part. */
 static __device__ __forceinline__ void store_part(const struct tgl_gemm_args *args,
                                                   const struct simt_place *at, const float *sums,
                                                   int part)
@@ -68,7 +70,7 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
  * acc[i][j] must be in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
-    ASYNC_WAIT(0);   /* for the copies issued past the last tile, which write zeros */
+    ASYNC_WAIT(0);   /* the copies issued past the last tile write zeros: wait for them */
     __syncthreads(); /* the tiles have been read */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)
@@ -105,7 +107,7 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
 {
     const int cluster = args->cluster, rank = split % cluster;
     const int groups = args->splits / cluster, group = split / cluster;
-    const int first = rank * SLICES + SLICE, sharers = cluster * SLICES; /* all slices */
+    const int first = rank * SLICES + SLICE, sharers = cluster * SLICES; /* slices of the cluster */
     float *all = shared + THREAD, sums[PART];
     leave_sums(all, acc);
     cluster_sync();

@@ -33,7 +33,7 @@
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef SLICES
-#define SLICES 1 /* groups of warps that share K, each with its own tiles in shared memory */
+#define SLICES 1 /* groups of warps that share the K of a tile, each with its own stages */
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 0: A is m x k; 1: k x m */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The big operand of gemm/skinny.cu. Each warp loads its part a step ahead of the arithmetic, also
- * across the ends of tiles, and waits for no other warp. STRAIGHT: the loads go straight into
- * registers. Otherwise, for F32 that does not allow 16-byte loads, cp.async copies the elements to
- * a ring of STAGES steps in shared memory, which belongs to the warp.
+ * Loads the big operand of gemm/skinny.cu. Each warp loads its own elements one step of K ahead of
+ * the arithmetic, also across the ends of tiles, and waits for no other warp. STRAIGHT: the loads
+ * go straight into registers. Otherwise, for F32 that does not allow 16-byte loads, cp.async copies
+ * the elements to a ring of STAGES steps in shared memory, which belongs to the warp.
  */
 #ifndef TGL_SKINNY_BIG_H
 #define TGL_SKINNY_BIG_H
@@ -26,7 +26,7 @@
 
 /* The state of a warp's loads, which run a step ahead of its arithmetic. */
 struct loader {
-    const element_t *x[POINTERS]; /* what this thread loads next */
+    const element_t *x[POINTERS]; /* addresses of this thread's next loads */
 #if STRAIGHT && CHUNKS > 1 && !ALONG_K
     int room[POINTERS]; /* largest offset from x[i] at which a load ends inside the operand; larger
                            offsets of chunks are reduced to it */
@@ -34,7 +34,7 @@ struct loader {
 #else
 #define ROOM(l, i) 0
 #endif
-    int k, to;     /* k of the next step to load; K of the segment ends there */
+    int k, to;     /* k of the next step to load; end of the segment's K */
     int unit, end; /* first unit of the next segment; end of the block's units (skinny_work.h) */
     int stage;     /* the stage of the ring to fill next */
     pack_t next[STRAIGHT ? PACKS : 1]; /* the step to be multiplied next */

@@ -18,8 +18,8 @@
 #define WIDTH (STRAIGHT ? VEC : 4)
 
 /* SUM_ROWS: rows of the small operand whose sums are added over the warps at a time. SUM_LINE: the
- * floats from one result's sums of all lanes to the next's. It avoids bank conflicts when columns
- * are read. */
+ * distance in shared memory from the sums of one result of all lanes to those of the next result.
+ * It is more than 32, so that threads that read neighbouring results use different banks. */
 #define SUM_ROWS (COUNT < 4 ? COUNT : 4)
 #define SUM_LINE (WIDTH == 8 ? 36 : 40)
 #define SUMS     (ALONG_K ? 0 : WARPS * SUM_ROWS * RESULTS * SUM_LINE) /* in shared memory */
@@ -86,8 +86,8 @@ static __device__ __forceinline__ int skinny_add_lanes(accumulate_t *sums, const
     return first;
 }
 
-/* For a K-major big operand: adds the sums of the lanes that share K, and finishes the results.
- * Warps have different results, so there is no sum over warps. */
+/* For a K-major big operand: adds the sums of the lanes that share K, and passes them to
+ * skinny_finish(). Warps have different results, so there is no sum over warps. */
 static __device__ __forceinline__ void
 finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
 {
@@ -110,7 +110,7 @@ finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t
 #else
 
 /* For an MN-major big operand: adds the sums of the warps, which share K, in the order of the
- * warps, and finishes the results. */
+ * warps, and passes them to skinny_finish(). */
 static __device__ __forceinline__ void
 finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
 {

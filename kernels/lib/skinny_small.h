@@ -37,12 +37,13 @@
     (SMALL_LINE_OF(p) * SMALL_LINE + (SMALL_IN_LINE(p) / UNIT * COUNT + (s)) * UNIT +              \
      SMALL_IN_LINE(p) % UNIT)
 
-/* K that is copied if `depth` of K exist: whole steps, and a multiple of 32. */
+/* The K that is copied if `depth` of K exist: depth rounded up to whole steps, and then to a
+ * multiple of 32. The additional elements are zeros. */
 #define PADDED(depth) ((((depth) + STEP - 1) / STEP * STEP + 31) / 32 * 32)
 
-/* Packs are numbered so that the lanes of a warp copy neighbouring packs of a row. PACKS_OF_SMALL:
- * how many packs there are; some are past the end of a row. Pack i is in row i / 32 % COUNT and
- * begins at element PACK_OF_SMALL(i). */
+/* A pack is 16 bytes of elements. Packs are numbered so that the lanes of a warp copy neighbouring
+ * packs of a row. PACKS_OF_SMALL: how many packs there are; some are past the end of a row. Pack i
+ * is in row i / 32 % COUNT and begins at element PACK_OF_SMALL(i). */
 #define PACKS_OF_SMALL(padded) (COUNT * (((padded) + 32 * PACK - 1) / (32 * PACK)) * 32)
 #define PACK_OF_SMALL(i)       (((i) / 32 / COUNT * 32 + (i) % 32) * PACK)
 
@@ -86,8 +87,8 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
     }
 }
 
-/* Converts what copy_small() has copied to F32. Called by all threads when the copies have
- * arrived. */
+/* Converts the elements that copy_small() has copied to F32, in the first buffer. Called by all
+ * threads when the copies have arrived. */
 static __device__ __forceinline__ void convert_small(accumulate_t *small, int depth)
 {
     const element_t *stored = (const element_t *)(small + PLACES * SMALL);

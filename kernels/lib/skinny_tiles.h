@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of gemm/skinny.cu, the sizes that follow from them, and its two operands.
+ * The parameters of gemm/skinny.cu, the sizes that follow from them, and its two operands: the
+ * small one has at most 16 rows or columns. A line of the big operand is a row of op(A) or a column
+ * of op(B).
  */
 #ifndef TGL_SKINNY_TILES_H
 #define TGL_SKINNY_TILES_H
@@ -15,7 +17,7 @@
 #define ALONG_K 0 /* 1: the big operand is K-major, 0: MN-major */
 #endif
 #ifndef COUNT
-#define COUNT 16 /* at least the small operand's rows or columns: 1, 2, 4, 8 or 16 */
+#define COUNT 16 /* most rows or columns of the small operand: 1, 2, 4, 8 or 16 */
 #endif
 #ifndef VEC
 #define VEC 4 /* elements of a load: divides alignment, ld and edge of the big operand */
@@ -46,7 +48,7 @@
 #include "lib/packs.h"
 
 #define THREADS   (WARPS * 32)
-#define GROUP_K   (ALONG_K ? PACK : 4) /* K of a group, which a thread multiplies at once */
+#define GROUP_K   (ALONG_K ? PACK : 4) /* K of a group: K that a thread multiplies at once */
 #define STEP      (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
 #define WARP_STEP (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
 #define LANES_LENGTH                                                                               \
@@ -56,13 +58,13 @@
 #define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* lines of a block */
 #define STRAIGHT (TYPE_A != TYPE_F32 || VEC == PACK)       /* 1: loads go straight into registers */
 
-/* ROW_LANE, K_LANE: this lane's index along the results, and along K. If loads go straight into
- * registers, neighbouring lanes have successive K, so that they load neighbouring elements. With
- * rings, neighbouring lanes have different results: they read the same elements of the small
- * operand, which is faster. */
+/* ROW_LANE, K_LANE: this lane's index among the lanes along the results, and among the lanes that
+ * share K. If loads go straight into registers, neighbouring lanes have successive K, so that they
+ * load neighbouring elements. With rings, neighbouring lanes have different results: they read the
+ * same elements of the small operand, which is faster. */
 #define ROW_LANE ((int)threadIdx.x % 32 / (STRAIGHT ? LANES_K : 1) % LANES_LENGTH)
 #define K_LANE   ((int)threadIdx.x % 32 / (STRAIGHT ? 1 : LANES_LENGTH) % LANES_K)
-#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* lane numbers from a K_LANE to the next */
+#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* distance of lanes with successive K_LANE */
 
 #if DEPTH % STEP || DEPTH % 32
 #error "DEPTH: a multiple of STEP and of 32"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How gemm/skinny.cu distributes its work. A unit of work is k_chunk of the K of a tile. Units are
- * numbered tile by tile. Every block of the grid takes consecutive units: `each` of them, and the
- * first `more` blocks one more.
+ * numbered tile by tile. Every block of the grid computes consecutive units: each + 1 units if it
+ * is one of the first `more` blocks, else `each` units.
  */
 #ifndef TGL_SKINNY_WORK_H
 #define TGL_SKINNY_WORK_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Split-K without clusters, for gemm/simt.cu and gemm/mma.cu: adds the sums of the blocks that
- * share a tile, in the workspace. The kernel defines BM, BN, SLICE_THREADS, the number of threads
- * that have sums, and SUMS, the number of their sums.
+ * share a tile, in the workspace. The kernel defines BM, BN, SLICE_THREADS (the number of threads
+ * that have sums) and SUMS (the number of sums of each of them). A split is the part of K that one
+ * block sums.
  */
 #ifndef TGL_SPLIT_K_H
 #define TGL_SPLIT_K_H
@@ -33,10 +34,10 @@ static __device__ __forceinline__ void add_splits(accumulate_t *acc, const accum
 }
 
 /* acc := the sum over the blocks of a split tile. Every block stores its sums in the workspace,
- * except the first split if it finishes last. It usually does if it is deeper than the other
- * splits. Returns false if other blocks have not finished yet: the last block continues. tile: its
- * number among the split tiles of the batch. split: the number of this block in the tile. is_idle:
- * the thread has no sums. */
+ * except the block of split 0 if it finishes last. That is the usual case if split 0 has more K
+ * than the others. Returns false if other blocks have not finished yet: the last block continues.
+ * tile: its number among the split tiles of the batch. split: the number of this block in the tile.
+ * is_idle: the thread has no sums. */
 static __device__ __forceinline__ bool sum_over_blocks(const struct tgl_gemm_args *args,
                                                        accumulate_t *acc, int tile, int split,
                                                        bool is_idle)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Split-K of persistent kernels, for gemm/wgmma.cu and gemm/dmma.cu: adds the sums of the units of
- * a tile, in the workspace. SUM_THREADS threads of a block have SUMS sums each, and call
+ * a tile, in the workspace. A unit is the part of a tile's K that a block sums at once
+ * (lib/wgmma_units.h). SUM_THREADS threads of a block have SUMS sums each, and call
  * LAST_BLOCK_BARRIER() together. The file that includes this one defines these macros.
  */
 #ifndef TGL_SPLIT_UNITS_H
@@ -30,8 +31,8 @@ typedef float4 sum_vector;
 #define ADD_VECTOR(to, v) ((to)[0] += (v).x, (to)[1] += (v).y, (to)[2] += (v).z, (to)[3] += (v).w)
 #endif
 
-/* Stores the sums of the unit (a part of a tile's K) in the workspace. Returns true in the tile's
- * unit that finishes last: acc is then the sum of all units of the tile, in the order of K. */
+/* Stores the sums of unit *u in the workspace. Returns true in the tile's unit that finishes last:
+ * acc is then the sum of all units of the tile, in the order of K. */
 static __device__ __forceinline__ bool
 sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct unit *u)
 {

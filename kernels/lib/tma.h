@@ -94,7 +94,7 @@ static __device__ __forceinline__ void tma_store_3d(const struct tgl_tensor_map 
                  : "memory");
 }
 
-/* Makes the stores that the thread has issued since the last call a group. */
+/* Commits the stores that the thread has issued since its last call as one group. */
 static __device__ __forceinline__ void tma_store_commit(void)
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");

@@ -147,7 +147,8 @@ void tgl_sim_wgmma_wait(int pending);
 
 #else
 
-/* Operand names of an asm statement in its text: Rn(t) lists n of them, from number 10 * t on. */
+/* Rn(t): the text that names n operands of an asm statement, from number 10 * t on: R2(3) is "%30,
+ * %31". */
 #define R2(t)  "%" #t "0, %" #t "1"
 #define R4(t)  R2(t) ", %" #t "2, %" #t "3"
 #define R6(t)  R4(t) ", %" #t "4, %" #t "5"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores of 16-bit results to D by TMA, if TMA_STORES > 0. Each consumer has TMA_STORES boxes of
- * shared memory, each for 64 rows of SPAN results, which it fills in turn. Before it fills a box
- * again, it waits until TMA has read it. TMA stores the last boxes of a tile while the consumer
- * multiplies its next tile.
+ * Stores of 16-bit results to D by TMA, if TMA_STORES > 0. Each consumer (a warpgroup that
+ * multiplies) has TMA_STORES boxes of shared memory, which it fills in turn. A box holds 64 rows of
+ * SPAN results (lib/wgmma_spans.h). Before it fills a box again, it waits until TMA has read it.
+ * TMA stores the last boxes of a tile while the consumer multiplies its next tile.
  */
 #ifndef TGL_WGMMA_BOXES_H
 #define TGL_WGMMA_BOXES_H
@@ -29,8 +29,8 @@
 /* A barrier of the threads of one consumer. */
 #define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
 
-/* Called by all threads of a consumer: waits until TMA still reads at most the last `pending`
- * groups of the consumer's boxes. Each store_boxes() is a group. pending: a constant. */
+/* Called by all threads of a consumer: waits until TMA has read all of the consumer's boxes except
+ * those of the last `pending` groups. Each store_boxes() is a group. pending: a constant. */
 #define WAIT_FOR_BOXES(pending)                                                                    \
     do {                                                                                           \
         if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(pending);                                  \
@@ -51,7 +51,7 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
                                                    const char *boxes, const int first, int row,
                                                    int col, int batch)
 {
-    fence_proxy_async(); /* what this thread has written is visible to TMA */
+    fence_proxy_async(); /* makes this thread's writes visible to TMA */
     CONSUMER_BARRIER();
     if (threadIdx.x % 128 == 0) {
 #pragma unroll
@@ -66,8 +66,8 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
 }
 
 /* Stores a consumer's rows of a tile. boxes: its shared memory, which TMA has finished reading. If
- * the tile overlaps its neighbour, threads store it without the overlap, which TMA cannot leave
- * out. */
+ * the tile overlaps its neighbour, the threads store it without the overlap, because TMA cannot
+ * leave out the first rows or columns of a box. */
 static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     accumulate_t (*acc)[ACC], char *boxes,
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
     const struct corner corner = corner_of(u);
     bool is_whole = u->left == u->own_left && u->right == u->own_right;
 #if GROUPED == 1
-    is_whole = is_whole && u->end - u->left >= BM; /* rows from `end` on are another group's */
+    is_whole = is_whole && u->end - u->left >= BM; /* rows from `end` on belong to another group */
 #endif
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
@@ -100,7 +100,8 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
 
 #endif
 
-/* Called by all threads of a consumer: waits until TMA has read its results from shared memory. */
+/* Called by all threads of a consumer: waits until TMA has read the consumer's results from shared
+ * memory. */
 static __device__ __forceinline__ void wait_until_results_are_read(void)
 {
 #if TMA_STORES

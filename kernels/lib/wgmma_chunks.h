@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stores the sums of wgmma as results of any type. Each warp moves its sums through shared memory
- * of its own, a chunk at a time, so that it reads C and stores D in whole lines.
+ * of its own, a chunk at a time, so that neighbouring lanes read neighbouring elements of C and
+ * store neighbouring elements of D. left, right: the operands of wgmma (gemm/wgmma.cu); with
+ * EXCHANGED the tile is one of D^T.
  */
 #ifndef TGL_WGMMA_CHUNKS_H
 #define TGL_WGMMA_CHUNKS_H
@@ -44,7 +46,8 @@ static __device__ __forceinline__ void put_chunk(accumulate_t *chunk, const accu
     }
 }
 
-/* Stores a warp's chunk, whose first element is D[row][col]. */
+/* Stores a warp's chunk, whose first element is D[row][col]. corner: the first row and column of D
+ * that the unit stores. aligned: ROWS_ARE_ON_16_BYTES(). */
 static __device__ __forceinline__ void
 store_chunk(const struct tgl_gemm_args *args, const struct epilogue_operands *with,
             const struct corner *corner, const accumulate_t *chunk, int row, int col, bool aligned)
@@ -83,7 +86,8 @@ static __device__ __forceinline__ void put_numbered_chunk(accumulate_t *chunk,
         if (i == number) put_chunk(chunk, &acc[i / CHUNKS][i % CHUNKS * (CHUNK / 2)]);
 }
 
-/* Stores a warp's rows of a tile. chunk: shared memory of the warp. */
+/* Stores a warp's rows of a tile. chunk: shared memory of the warp. first_left: the warp's first
+ * row of left. */
 static __device__ __forceinline__ void store_chunks(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     accumulate_t (*acc)[ACC], accumulate_t *chunk,

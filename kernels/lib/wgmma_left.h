@@ -24,7 +24,7 @@
 #if WGMMA_LEFT_IN_REGISTERS
 
 #define LEFT_COLUMN_BYTES (LINE(BM) * 128) /* bytes of a column of 32 rows */
-#define LEFT_GROUP_BYTES  (8 * 128)        /* bytes of its lines for 8 k, the depth of a wgmma */
+#define LEFT_GROUP_BYTES  (8 * 128)        /* bytes of 8 k of a column, the depth of a wgmma */
 
 /* The offset of an element in a column. row: below 32; k: below 8. */
 static __device__ __forceinline__ unsigned left_place(unsigned row, unsigned k)

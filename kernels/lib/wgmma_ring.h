@@ -12,7 +12,8 @@
 #include "lib/stage_ring.h"
 #include "lib/wgmma_tiles.h"
 
-/* Moves *at past `steps` stages, which only the other consumer reads (ALTERNATE). */
+/* Moves *at past `steps` stages. With ALTERNATE a consumer skips the stages of a tile that the
+ * other consumer multiplies. */
 static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
 {
     at->stage += steps;
@@ -27,8 +28,8 @@ static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
 /* The number of blocks in this block's row and column of the cluster, itself included. */
 #define SHARERS (CLUSTER_ROWS + CLUSTER_COLUMNS - 1)
 
-/* The rank of sharer number `number`: first come the blocks of the column, then the other blocks of
- * the row. */
+/* Returns the rank in the cluster of sharer number `number`, where a sharer is a block of this
+ * block's column or row. The blocks of the column have the first numbers. */
 static __device__ __forceinline__ int sharer(int number)
 {
     const int other = number - CLUSTER_ROWS;

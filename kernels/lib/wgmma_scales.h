@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promotion in gemm/wgmma.cu: adds the sums of a stage, 128 of K, to those of the unit, multiplied
- * by the factors of the stage if A and B have factors of blocks (lib/block_scales.h).
+ * Promotion in gemm/wgmma.cu: adds the sums of a stage, 128 of K, to the FP32 sums of the unit (a
+ * tile, or a part of its K). If A and B have block scale factors (lib/block_scales.h), the sums of
+ * the stage are multiplied by them first.
  *
- * A thread has two rows of each 64 of a consumer, and two of each 8 columns. It reads their factors
- * while wgmma multiplies. Blocks of 128 columns are the same for all rows and threads: a tile
- * has columns of RIGHT_BLOCKS of them at most, because it begins at any multiple of 8.
+ * A thread has sums of two of each 64 rows of a consumer, and of two of each 8 columns. It reads
+ * their factors while wgmma multiplies. With SCALE_BLOCK one factor serves 128 columns and all
+ * threads. A tile may begin at any multiple of 8, so its columns belong to at most RIGHT_BLOCKS
+ * such blocks.
  */
 #ifndef TGL_WGMMA_SCALES_H
 #define TGL_WGMMA_SCALES_H
@@ -38,7 +40,7 @@ struct stage_factors {
     float left[2]; /* of the thread's two rows in the 64 rows of the current wgmma */
     float
         right[RIGHT_FACTORS]; /* of blocks of columns, or of the thread's columns in their order */
-    int in_block;             /* columns of the first block before the tile */
+    int in_block;             /* columns of the first block that lie before the tile */
 };
 
 static __device__ __forceinline__ void load_right_factors(struct stage_factors *to,
@@ -69,7 +71,7 @@ static __device__ __forceinline__ void load_right_factors(struct stage_factors *
 }
 
 /* Loads the factors of step number `step` of the product, for the consumer's rows 64*i to 64*i +
- * 63; those of columns with the first rows. */
+ * 63. The factors of columns are loaded if i is 0. */
 static __device__ __forceinline__ void load_factors(struct stage_factors *to,
                                                     const struct tgl_gemm_args *args,
                                                     const struct unit *u, int group, int step,
@@ -84,7 +86,7 @@ static __device__ __forceinline__ void load_factors(struct stage_factors *to,
     if (i == 0) load_right_factors(to, args, u, step);
 }
 
-/* acc += the scaled sums of a stage, of 64 rows. */
+/* acc += the sums `part` of a stage, for 64 rows, times their factors `of`. */
 static __device__ __forceinline__ void promote(accumulate_t *acc, const accumulate_t *part,
                                                const struct stage_factors *of)
 {
@@ -129,7 +131,7 @@ static __device__ __forceinline__ void load_factors(struct stage_factors *to,
     (void)to, (void)args, (void)u, (void)group, (void)step, (void)i;
 }
 
-/* acc += the sums of a stage. */
+/* acc += the sums `part` of a stage, for 64 rows. */
 static __device__ __forceinline__ void promote(accumulate_t *acc, const accumulate_t *part,
                                                const struct stage_factors *of)
 {

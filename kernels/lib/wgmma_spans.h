@@ -3,14 +3,16 @@
  * Stores the sums of wgmma as results of 16 bits, where neither C nor a residual is read. The
  * epilogue is applied in registers, and the packed results go through shared memory by stmatrix.
  *
- * A span is SPAN columns of a warp's 16 rows of sums, as lines of D in pieces of 16 bytes. Pieces
- * are swizzled, so that stmatrix and loads of pieces use all banks. Threads store words of D_WORD
- * bytes. With TMA_STORES the spans of the four warps of a consumer are a box, which TMA stores
- * (lib/wgmma_boxes.h). The swizzle is then that of TMA, 128 or 64 bytes: the length of a line.
+ * left and right are the operands of wgmma (gemm/wgmma.cu). A span is SPAN columns of a warp's 16
+ * rows of sums. In shared memory it consists of lines, which are parts of rows of D: rows of the
+ * tile, or with EXCHANGED its columns. The 16-byte pieces of the lines are swizzled, so that
+ * stmatrix and loads of pieces use all banks. Threads store words of D_WORD bytes. With TMA_STORES
+ * the spans of the four warps of a consumer are a box, which TMA stores (lib/wgmma_boxes.h). The
+ * swizzle is then that of TMA, 128 or 64 bytes: the length of a line.
  *
  * The loop over spans is not unrolled if the epilogue is long, or if the block has few free
- * registers. A span is then copied to registers of its own first, and is small unless TMA stores
- * it.
+ * registers. A span is then copied to other registers first, because the loop cannot index the
+ * accumulators by a variable. Such a span is small, unless TMA stores it.
  */
 #ifndef TGL_WGMMA_SPANS_H
 #define TGL_WGMMA_SPANS_H
@@ -105,7 +107,8 @@ static __device__ __forceinline__ bool is_packed(const struct tgl_gemm_args *arg
 }
 
 #if D_WORD > 4
-/* Stores a warp's span, whose first element is D[row][col]. */
+/* Stores a warp's span, whose first element is D[row][col]. corner: the first row and column of D
+ * that the unit stores. */
 static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *args,
                                                   const struct corner *corner, element_d *D,
                                                   char *span, int row, int col)
@@ -189,7 +192,7 @@ static __device__ __forceinline__ void put_numbered_span(const struct tgl_gemm_a
 
 #if !TMA_STORES
 /* Stores a warp's rows of a tile. results: shared memory of the consumer, where each warp has
- * CHUNK_BYTES for a chunk or, as here, a span. */
+ * CHUNK_BYTES for a span. first_left: the warp's first row of left. */
 static __device__ __forceinline__ void store_spans(const struct tgl_gemm_args *args,
                                                    const struct epilogue_operands *with,
                                                    accumulate_t (*acc)[ACC], char *results,

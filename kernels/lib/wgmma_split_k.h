@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Split-K by wgmma: adds the sums of the units of a tile, through the workspace or, with
- * CLUSTER_SPLITS, through the shared memory of a cluster.
+ * Split-K by wgmma: adds the sums of the units of a tile, each of which covers a part of K, through
+ * the workspace or, with CLUSTER_SPLITS, through the shared memory of a cluster.
  */
 #ifndef TGL_WGMMA_SPLIT_K_H
 #define TGL_WGMMA_SPLIT_K_H
@@ -20,7 +20,7 @@
 #define LAST_BLOCK_BARRIER() ALL_CONSUMERS_BARRIER()
 #include "lib/split_units.h"
 
-/* The columns of the tile that a block of the cluster adds up and stores. */
+/* The number of columns of the tile that each block of the cluster adds up and stores. */
 #define BLOCK_COLUMNS (BN / CLUSTER_SPLITS)
 
 #if CLUSTER_SPLITS > 1

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the sums of a consumer: results of 16 bits by TMA (lib/wgmma_boxes.h) or by threads
- * (lib/wgmma_spans.h), results of any type by threads (lib/wgmma_chunks.h).
+ * Stores the sums of a consumer (a warpgroup that multiplies). Results of 16 bits are stored by TMA
+ * (lib/wgmma_boxes.h) or by threads (lib/wgmma_spans.h), all other results by threads
+ * (lib/wgmma_chunks.h).
  */
 #ifndef TGL_WGMMA_STORE_H
 #define TGL_WGMMA_STORE_H
@@ -9,7 +10,8 @@
 #include "lib/wgmma_boxes.h"
 #include "lib/wgmma_chunks.h"
 
-/* Shared memory of a consumer: a chunk or a span of each warp, or boxes of results. */
+/* Shared memory of a consumer for results on their way to D: a chunk or a span of each warp, or
+ * boxes for TMA. */
 #define BOXES_BYTES   (TMA_STORES * BOX_BYTES)
 #define RESULTS_BYTES (BOXES_BYTES > 4 * CHUNK_BYTES ? BOXES_BYTES : 4 * CHUNK_BYTES)
 

@@ -126,9 +126,9 @@ static __device__ __forceinline__ wgmma_tile tile_of(const unsigned char *shared
 /* Where TMA finds a tile of an operand. */
 struct wgmma_source {
     const struct tgl_tensor_map *map;
-    int lines,
-        edge; /* the number of the tile's rows or columns that are copied; the first of them */
-    int z;    /* the number of the matrix in the batch */
+    int lines, edge; /* number of rows or columns of the tile that are copied; index of the first of
+                        them */
+    int z;           /* the number of the matrix in the batch */
 };
 
 /* The number of rows or columns of a tile that TMA copies: those that exist, rounded up to whole

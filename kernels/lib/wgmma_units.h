@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Units of work of persistent kernels: a tile, or with split-K a tile and k_chunk of its K. The
- * first tiles_whole tiles are one unit each. The other tiles, which would not fill the last wave,
- * have `splits` units each. A block takes every gridDim.x'th unit. There are fewer than 2^30 units.
- * Tiles are ordered in bands of `raster` rows, so that concurrent blocks share operands in L2.
+ * A unit of work of a persistent kernel is a tile, or with split-K k_chunk of the K of a tile. The
+ * first tiles_whole tiles are one unit each. The other tiles, which would not fill the last wave of
+ * blocks, have `splits` units each. A block takes every gridDim.x'th unit. There are fewer than
+ * 2^30 units. Tiles are ordered in bands of `raster` rows of tiles, so that concurrent blocks share
+ * operands in L2.
  *
  * lib/wgmma_tiles.h or lib/dmma_tiles.h, which define the tiles, are included before this file.
  */
@@ -22,7 +23,7 @@
 /* A unit of work: K steps [first, first + steps) of a tile. */
 struct unit {
     int left, right;         /* the first row of left, and column of right, of the tile */
-    int own_left, own_right; /* the first row and column that the unit stores */
+    int own_left, own_right; /* the first row and column of the tile that the unit stores */
     int batch;
     int split, splits; /* number of the unit in its tile; units of the tile */
     int first, steps;
@@ -77,7 +78,8 @@ static __device__ __forceinline__ int tile_count(const struct tgl_gemm_args *arg
     return tile_rows(args) * tile_columns(args) * (GROUPED == 1 ? 1 : args->batch);
 }
 
-/* The number of units: one for each of the first tiles_whole tiles, `splits` for every other. */
+/* The number of units: one for each of the first tiles_whole tiles, `splits` for each of the other
+ * tiles. */
 static __device__ __forceinline__ int unit_count(const struct tgl_gemm_args *args)
 {
 #if CLUSTER_SPLITS > 1
@@ -113,7 +115,8 @@ static __device__ __forceinline__ int find_tile(const struct tgl_gemm_args *args
 #endif
 }
 
-/* Sets the unit's K steps. depth: K of the product. */
+/* Sets the first step and the number of steps of the unit; a step is BK of K. depth: K of the
+ * product. */
 static __device__ __forceinline__ void find_steps(const struct tgl_gemm_args *args, int depth,
                                                   struct unit *u)
 {
@@ -185,9 +188,10 @@ static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_ar
     return u;
 }
 
-/* Returns `first`, or a smaller position where the tile ends within the matrix or less than 8 rows
- * or columns behind it. The position is a multiple of 8, because TMA boxes and 16-byte pieces of D
- * begin at such multiples. */
+/* Returns the position of a tile of `length` rows or columns in a matrix of `extent`: `first`, or
+ * if the tile would end outside, a smaller position from which it ends within the matrix or less
+ * than 8 rows or columns behind it. The position is a multiple of 8, because TMA boxes and 16-byte
+ * pieces of D begin at such multiples. */
 static __device__ __forceinline__ int inside(int first, int length, int extent)
 {
     const int last = extent > length ? (extent - length + 7) / 8 * 8 : 0;

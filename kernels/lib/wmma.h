@@ -28,8 +28,9 @@ typedef struct wmma_sums {
 
 #ifdef TGL_SIM
 
-/* The simulator distributes elements as two mma.m16n8k16 have them (lib/mma.h), and uses the first
- * four registers of a and of b. It counts the scalar loads below; the chip executes LDSM. */
+/* On the simulator the elements are distributed over the lanes as for two mma.m16n8k16 (lib/mma.h),
+ * and only the first four registers of a and of b are used. The simulator counts the scalar loads
+ * below, where the chip executes LDSM. */
 static __device__ __forceinline__ void wmma_load_a(wmma_a *a, const struct f16 *from, int ld)
 {
     const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scales FP32 elements by powers of two before they become two words of f16 (lib/decompose_args.h),
- * and divides sums by these scales.
+ * Scales FP32 elements by powers of two, 2^s, before each becomes two f16 values, its words
+ * (lib/decompose_args.h), and divides sums by these scales.
  */
 #ifndef TGL_WORDS_H
 #define TGL_WORDS_H
@@ -57,8 +57,8 @@ static __device__ __forceinline__ float unscaled(float sum, int s)
     return sum * power_of_two(first) * any_power_of_two(second);
 }
 
-/* Whether two words of f16 cannot represent x. scaled_x: x * 2^s. (With && instead of & there would
- * be a branch.) */
+/* Whether two words of f16 cannot represent x. scaled_x: x * 2^s. The operator & avoids the branch
+ * that && would cause. */
 static __device__ __forceinline__ bool is_below_words(float x, float scaled_x)
 {
     return (x != 0.0f) & (fabsf(scaled_x) < 1.0f / (1 << -TGL_LOW_EXPONENT));

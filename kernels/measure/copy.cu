@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures the bandwidth of global memory: 16 bytes per thread and access, DEPTH accesses in
- * flight. count: 16-byte elements.
+ * Measures the bandwidth of global memory: each access moves 16 bytes per thread, and each thread
+ * has DEPTH loads in flight. count: the number of float4 to copy.
  */
 #define DEPTH 4
 

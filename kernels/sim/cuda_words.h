@@ -22,8 +22,8 @@
 #define __grid_constant__ /* a parameter whose address the kernel uses */
 
 /* Shared memory is a section of the object. The linker defines symbols for its start and end. One
- * block runs at a time. The guard makes sure that the section exists, and separates the arrays from
- * what the linker places before them. */
+ * block runs at a time. The guard makes the section exist in kernels without shared memory, and
+ * separates the arrays from the data that the linker places before them. */
 #define __shared__ static __attribute__((section("tgl_shared")))
 extern char __start_tgl_shared[] __attribute__((visibility("hidden")));
 extern char __stop_tgl_shared[] __attribute__((visibility("hidden")));
@@ -61,7 +61,7 @@ TGL_SIM_VECTOR2(uint2, unsigned);
 TGL_SIM_VECTOR4(uint4, unsigned);
 TGL_SIM_VECTOR2(double2, double);
 
-/* Uses a variable, so that storing the result is one access and not one per member. */
+/* The variable makes the compiler store the result by one access instead of one per member. */
 #define TGL_SIM_MAKE(type, ...)                                                                    \
     __extension__({                                                                                \
         type tgl_made = {__VA_ARGS__};                                                             \
@@ -110,7 +110,8 @@ float acosf(float), acoshf(float), asinf(float), asinhf(float), atanf(float), at
     fmaxf(float, float), fminf(float, float), fmodf(float, float), hypotf(float, float),
     powf(float, float), remainderf(float, float);
 
-/* Rounds once, except for rare double roundings, and does not call the mathematics library. */
+/* fmaf() rounds once, except for rare double roundings (to double, then to float). It does not call
+ * the mathematics library, unlike C's fmaf(). */
 #define fmaf(a, b, c)      ((float)((double)(a) * (double)(b) + (double)(c)))
 #define fma(a, b, c)       __builtin_fma((a), (b), (c))
 #define __fmaf_rn(a, b, c) fmaf(a, b, c)
@@ -176,7 +177,7 @@ unsigned tgl_sim_shuffle(unsigned lanes, unsigned value, int source);
 int tgl_sim_lane(void);
 int tgl_sim_in_segment(int source, int width);
 
-/* The value may have any 4-byte type. */
+/* `value` may have any 4-byte type. */
 #define TGL_SIM_SHUFFLE(lanes, value, source)                                                      \
     __extension__({                                                                                \
         union {                                                                                    \

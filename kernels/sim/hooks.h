@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface between a kernel compiled for the simulator and the simulator. The kernel's shared
- * object calls the host through tgl_sim_hooks. The host finds everything else in tgl_sim_image, the
- * only symbol that the object exports. Included on both sides.
+ * The interface between the simulator (the host) and a kernel that is compiled for it. The kernel's
+ * shared object calls the host through tgl_sim_hooks. The host finds everything else in
+ * tgl_sim_image, the only symbol that the object exports. Both sides include this file.
  */
 #ifndef TGL_SIM_HOOKS_H
 #define TGL_SIM_HOOKS_H
@@ -12,7 +12,8 @@
 enum { TGL_SIM_LOOPS = 12 }; /* maximum nesting depth that is recorded */
 
 typedef struct tgl_sim_loop {
-    const char *begin, *end; /* the first and last of its basic blocks that are known */
+    const char *begin, *end; /* addresses of the first and the last basic block of the loop that
+                                have been seen */
     unsigned long long
         place; /* hash of this loop and the enclosing ones with their iteration numbers */
 } tgl_sim_loop;
@@ -29,15 +30,18 @@ static inline unsigned long long tgl_sim_place_in_loops(const tgl_sim_loops *loo
     return loops->depth > 0 ? loops->loop[loops->depth - 1].place : 0;
 }
 
-/* Filled in by the host before a launch. `machine` is the host's and is passed to each call. `pc`
- * is the return address of the access, from which the host finds file and line. Other CUDA threads
- * may run before a call returns. The call does not return if the kernel has made an error. */
+/* The functions of the host that a kernel calls, and data that both access. The host fills it in
+ * before a launch. `machine` is the host's state, and is passed to each function. `pc` is the
+ * return address of the call, from which the host finds the source file and line. Other CUDA
+ * threads may run before a call returns. The call does not return if the kernel has made an
+ * error. */
 typedef struct tgl_sim_hooks {
     struct tgl_machine *machine;
     void (*access)(struct tgl_machine *machine, const void *address, unsigned bytes, int is_write,
                    const void *pc);
-    /* Called before the accesses to some elements of aligned words, where the kernel on a GPU loads
-     * the words whole. */
+    /* Called where the kernel on a GPU loads aligned words whole, although not all of their
+     * elements belong to the operand. On the simulator the kernel then reads only the elements that
+     * it needs. */
     void (*wide_load)(struct tgl_machine *machine, const void *words, unsigned bytes,
                       const void *pc);
     void (*barrier)(struct tgl_machine *machine, const void *pc);
@@ -106,8 +110,8 @@ typedef struct tgl_sim_hooks {
 
     void (*endless)(struct tgl_machine *machine, const void *pc); /* called when rounds_left is 0 */
     tgl_sim_loops *loops;                                         /* loops of the running thread */
-    /* How many threads have passed each basic block and each access: visits[pc - code], for return
-     * addresses below code + code_size. */
+    /* visits[pc - code]: how many threads have passed the basic block or access with return address
+     * pc, where code <= pc < code + code_size. */
     unsigned long code, code_size;
     unsigned *visits;
     /* threadIdx, blockIdx, blockDim and gridDim of the running CUDA thread, as x, y, z */

@@ -15,7 +15,8 @@
 
 typedef __SIZE_TYPE__ size_t;
 
-/* For code that runs while the object is loaded, before the host has filled in the hooks. */
+/* The initial value of tgl_sim.loops, for code that runs while the object is loaded, before the
+ * host has filled in the hooks. */
 static tgl_sim_loops loops_at_load;
 
 tgl_sim_hooks tgl_sim = {.loops = &loops_at_load};
@@ -102,8 +103,9 @@ void __tsan_write_range(void *p, size_t bytes)
     access_range(p, bytes, 1, TGL_SIM_PC);
 }
 
-/* clang replaces copies of structs by calls of these functions. volatile, because otherwise the
- * loops would become calls of the functions that they define. */
+/* clang replaces copies of structs by calls of these functions. The stores are volatile, because
+ * otherwise the compiler would turn the loops into calls of memcpy() and memset(), that is, of
+ * these functions themselves. */
 void *memcpy(void *to, const void *from, size_t bytes)
 {
     access_range(from, bytes, 0, TGL_SIM_PC);
@@ -126,7 +128,7 @@ void *__tsan_memset(void *to, int value, size_t bytes) __attribute__((alias("mem
 
 /* ---- Atomics and fences ---------------------------------------------------------------------- */
 
-/* Counted as a load and a store. No other thread runs between the two. */
+/* An atomic operation is counted as a load and a store. No other thread runs between the two. */
 #define TGL_SIM_ATOMIC(name, result)                                                               \
     unsigned name(unsigned *address, unsigned value)                                               \
     {                                                                                              \
@@ -146,8 +148,8 @@ TGL_SIM_CALL(tgl_sim_wait_for_launches, (void), wait_for_launches)
 
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
-/* Counts another iteration of the loop from `begin` at least to `end`: the innermost loop, or a new
- * one. */
+/* Counts another iteration of the loop whose code begins at `begin` and extends at least to `end`.
+ * This is a recorded loop, which becomes the innermost one, or else a new loop. */
 static void count_round(tgl_sim_loops *loops, const char *begin, const char *end)
 {
     const unsigned long long mix =
@@ -184,8 +186,9 @@ void __sanitizer_cov_trace_pc(void)
 
 TGL_SIM_CALL(__syncthreads, (void), barrier, TGL_SIM_PC)
 
-/* Passes one address for all callers, because the warps of a block may call block_barrier() at
- * different places in the code. */
+/* Passes the same code address for all callers, because the warps of a block may call
+ * block_barrier() at different places in the code, and the host reports an error if threads wait at
+ * barriers with different addresses. */
 TGL_SIM_CALL(tgl_sim_block_barrier, (void), barrier, (const char *)tgl_sim_block_barrier + 1)
 TGL_SIM_CALL(tgl_sim_cluster_barrier, (void), cluster_barrier, TGL_SIM_PC)
 
