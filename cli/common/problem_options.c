@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes problems and epilogues of options.
+ * Converts the options of a command to a tgl_problem and a tgl_epilogue.
  */
 #include "problem_options.h"
 #include "elements.h"
@@ -127,7 +127,7 @@ shape_label problem_shape_label(const tgl_problem *p)
 
 double problem_flops(const tgl_problem *p)
 {
-    const double each = element_parts(p->type_a) == 2 ? 8 : 2; /* of a multiply-add */
+    const double each = element_parts(p->type_a) == 2 ? 8 : 2; /* operations of one multiply-add */
     return each * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
 
