@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The output of a benchmark: a table with a line for each shape, the means below it, and a CSV file
- * with a line for each shape and library.
+ * with a line for each shape and library. A peer is another library that Tegula is compared
+ * with.
  */
 #ifndef CLI_BENCH_REPORT_H
 #define CLI_BENCH_REPORT_H
@@ -18,8 +19,7 @@ typedef struct bench_report {
     output_file csv;
     int unstable;                      /* number of rows with a spread above
                                           CONTEST_UNSTABLE_SPREAD */
-    int slow;                          /* number of rows that are implausibly far below the FMA
-                                          rate */
+    int slow;                          /* number of rows for which is_far_below_fma() is true */
     type_label types[REPORT_TYPES];    /* element types, in the order in which they first occur */
     geometric_mean best[REPORT_TYPES]; /* for each type: geometric mean over the shapes of the
                                           fastest peer's ratio */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula bench --cliffs`.
+ * `tegula bench --cliffs`. A cliff is a step from a shape to one that is larger by 1 in m, n or k,
+ * where the time per operation grows by more than 10 %.
  */
 #include "cliffs.h"
 #include "bench_report.h"

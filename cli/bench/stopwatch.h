@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times a plan on a device, without peers.
+ * Times a plan on a device. Other libraries are not timed.
  */
 #ifndef CLI_STOPWATCH_H
 #define CLI_STOPWATCH_H
@@ -10,7 +10,8 @@
 typedef struct stopwatch {
     const operands *operands;
     tgl_timer *timer;
-    int64_t calls; /* number of calls so far, which selects the operands of the next call */
+    int64_t calls; /* number of calls so far; operands_for() selects the operands of the next call
+                      by it */
 } stopwatch;
 
 /* Makes a stopwatch for plans that run on these operands. The caller must release it even after a

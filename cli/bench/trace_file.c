@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the lines of a trace.
+ * Reads the lines of a trace; trace_line.h has the text that they consist of.
  */
 #include "trace_file.h"
 #include "cli.h"
@@ -120,7 +120,8 @@ static bool is_same(const suite *s, int i, const tgl_problem *p, const tgl_epilo
            f->bias == e->bias && f->activation == e->activation && f->expression == e->expression;
 }
 
-/* False: no memory, reported. */
+/* Adds a product to the suite unless it is there already. False: out of memory, and the error has
+ * been printed. */
 static bool add(suite *s, const tgl_problem *p, const tgl_epilogue *e)
 {
     for (int i = 0; i < s->count; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A blocked right-looking LU factorisation. The host factors panels and solves with triangles; the
- * device updates the rest, C := C - A*B. All matrices are row-major.
+ * A blocked right-looking LU factorisation. The host factors a panel of BLOCK columns and solves
+ * with its triangle; the device updates the rest of the matrix, C := C - A*B. FFMA in this file
+ * stands for products in compute mode ieee. All matrices are row-major.
  */
 #include "check_lu.h"
 #include "cli.h"
@@ -138,8 +139,8 @@ static tgl_status factor_matrix(lu_system *s, tgl_compute compute, const char *k
 
 /* ---- Solutions ------------------------------------------------------------------------------- */
 
-/* x := x + y, where y is the solution of A*y = residual by the factors. Overwrites the residual
- * with y. */
+/* x := x + y, where y is the solution of A*y = residual, computed with the factors L and U.
+ * Overwrites the residual with y. */
 static void add_solution(lu_system *s)
 {
     double *r = s->residual;
