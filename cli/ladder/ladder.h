@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a chapter of the ladder at one size: checks every rung, then times it together with cuBLAS;
- * on the simulator counts its memory accesses instead.
+ * The ladder is a series of teaching kernels, from a naive kernel up. A rung is one of these
+ * kernels; a chapter is the rungs of one element type and compute mode. This file runs
+ * a chapter at one size: it checks every rung, then times it together with cuBLAS; on the simulator
+ * it counts the memory accesses of the rung instead.
  *
  * Each round takes one sample of every rung and of cuBLAS; the order rotates from round to round.
  * Slow rungs are sampled in few rounds, which are spread evenly. A sample is enough calls to fill

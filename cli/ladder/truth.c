@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes rows and columns of a product in double precision, and compares results with them.
+ * Computes rows and columns of a product in double precision, and compares results with them. A
+ * line is a row or a column.
  */
 #include "truth.h"
 #include "elements.h"
@@ -36,9 +37,9 @@ struct truth {
     reference_element *row_elements, *column_elements; /* row_count x n and column_count x m
                                                           elements */
 
-    /* peer, peer_c: name and elements of the first right result (NULL: there is none yet).
-     * length_a, length_b: Euclidean norms of the rows of A and of the columns of B; by
-     * Cauchy-Schwarz their products are upper bounds of the elements of |A||B|. */
+    /* peer, peer_c: name and elements of the first right result, with which later ones are compared
+     * (NULL: there is none yet). length_a, length_b: Euclidean norms of the rows of A and of the
+     * columns of B; by Cauchy-Schwarz their products are upper bounds of the elements of |A||B|. */
     const char *peer;
     float *peer_c;
     double *length_a, *length_b;

@@ -51,7 +51,8 @@ static report *shared_report; /* in memory that both processes share; for the si
 static void note_fault(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)context;
-    shared_report->fault = info->si_addr; /* SA_RESETHAND: the second signal ends the process */
+    shared_report->fault = info->si_addr; /* the access is then repeated; because of SA_RESETHAND,
+                                             the second signal ends the process */
 }
 
 static void limit(int resource, rlim_t most)

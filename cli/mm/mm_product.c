@@ -184,7 +184,7 @@ bool mm_make_product(const mm_options *o, const mm_files *files, mm_product *x)
     return check_problem(o, files, x);
 }
 
-/* The product cannot overflow, because tgl_problem_check() has checked the problem. */
+/* The multiplications cannot overflow, because tgl_problem_check() has checked the problem. */
 size_t mm_result_bytes(const mm_product *x)
 {
     const tgl_problem *p = &x->problem;
