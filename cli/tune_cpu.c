@@ -19,8 +19,8 @@
 
 enum { CANDIDATES = 12, ROUNDS = 9, NAME_SIZE = 64 };
 static const double sample_seconds = 4e-3;
-static const double least_gain = 1.01; /* the least speedup that is written; a smaller one may be
-                                          noise */
+static const double least_gain = 1.01; /* minimum speedup for which a row is written; a smaller
+                                          speedup may be noise */
 
 typedef struct candidate {
     int kc, mc; /* the blocking; 0: the planner's choice */

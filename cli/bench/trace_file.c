@@ -89,7 +89,7 @@ static bool read_line(char *line, tgl_problem *p, tgl_epilogue *e)
     if (end == NULL) end = strstr(line, trace_line_left);
     *p = cli_problem(TGL_F32, 1, 1, 1);
     if (strncmp(line, trace_line_start, strlen(trace_line_start)) != 0 || end == NULL) return false;
-    end[1] = '\0'; /* behind the colon */
+    end[1] = '\0'; /* ends the line behind the colon */
     p->order = TGL_COL_MAJOR;
     if (strstr(line, " pointers") != NULL || strstr(line, " separate-c") != NULL ||
         strstr(line, " scales=") != NULL)

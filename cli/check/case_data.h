@@ -37,7 +37,8 @@ typedef struct check_case {
                                      real part first */
 } check_case;
 
-/* The size of cases: for the simulator or a sanitizer, for a CPU, for a GPU. */
+/* The size of the random problems: small for the simulator or a sanitizer, medium for a CPU, large
+ * for a GPU. */
 typedef enum check_scale { SCALE_SMALL, SCALE_MEDIUM, SCALE_LARGE } check_scale;
 
 /* The settings that all cases of a run share. */

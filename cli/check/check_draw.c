@@ -258,7 +258,8 @@ static int64_t promise_of(const check_buffer *buffer)
  * cases state the alignment of the matrices in tgl_problem.alignment. */
 static void draw_pointers(random_state *r, check_case *c)
 {
-    c->prepared_a = c->prepared_b = false; /* matrices of arrays cannot be prepared */
+    c->prepared_a = c->prepared_b = false; /* matrices that are given by pointers cannot be
+                                              prepared */
     const int64_t a = promise_of(&c->a), b = promise_of(&c->b);
     c->problem.batching = TGL_POINTERS;
     if (random_once_in(r, 2)) c->problem.alignment = a < b ? a : b;

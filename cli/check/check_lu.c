@@ -31,7 +31,8 @@ typedef struct lu_system {
     float *left, *right, *update;                     /* A, B and C of one product, on the host */
     void *device_left, *device_right, *device_update; /* the same three matrices on the device */
     int64_t *pivots;
-    double *b, *x, *residual; /* one allocation; A, lu, left, right and update are another */
+    double *b, *x, *residual; /* b is one allocation for all three; A is one for A, lu, left, right
+                                 and update */
 } lu_system;
 
 /* The quality of a pair of factors. */

@@ -133,7 +133,8 @@ static tgl_status run_prepared(tgl_device *dev, const check_case *c, case_plan *
     return status;
 }
 
-/* Runs one kernel and judges it. */
+/* Runs the plan as often as the case requires. Sets *verdict if a result is wrong, or if an input
+ * or the guard of the workspace was written. */
 static tgl_status judge_kernel(tgl_device *dev, const check_case *c, case_plan *plan,
                                const case_memory *memory, check_tally *tally,
                                check_verdict *verdict)

@@ -148,7 +148,7 @@ static bool try_subjects(shared *all, const check_case *c, const case_memory *me
     return status != TGL_DEVICE_LOST;
 }
 
-/* Returns an exit code. */
+/* Makes case `number` and runs it with the kernels. Returns an exit code. */
 static int try_case(shared *all, int64_t number)
 {
     const check_settings *s = all->settings;

@@ -62,7 +62,8 @@ void problem_set_strides(tgl_problem *p)
         __builtin_mul_overflow(b_lines, p->ldb != 0 ? p->ldb : b_tight, &p->stride_b) ||
         __builtin_mul_overflow(c_lines, p->ldc != 0 ? p->ldc : c_tight, &p->stride_c) ||
         __builtin_mul_overflow(c_lines, c_tight, &p->stride_d))
-        p->stride_a = p->stride_b = p->stride_c = INT64_MAX; /* tgl_problem_check() refuses it */
+        p->stride_a = p->stride_b = p->stride_c = INT64_MAX; /* tgl_problem_check() rejects this
+                                                                stride */
     if (p->type_d == 0) p->stride_d = 0;
 }
 

@@ -40,7 +40,7 @@ typedef struct rung {
                                 kernel */
     int number;              /* number of the kernel in the whole ladder; 0: the reference or
                                 cuBLAS */
-    bool is_peer;            /* whether it is cuBLAS, and therefore not a rung */
+    bool is_peer;            /* whether this entry is cuBLAS and not a kernel of the ladder */
     tgl_plan *plan;          /* NULL: it is not a kernel, or the kernel does not support the size */
     cublas_product *product; /* NULL: it is not cuBLAS, or cuBLAS does not support the problem */
     char note[200];          /* why there are no results; empty: there are results */
@@ -74,7 +74,8 @@ typedef struct ladder_size {
     rung rungs[RUNGS_MAX]; /* the reference, then the kernels, then cuBLAS */
     int count;
     int rounds;
-    int64_t calls; /* number of calls so far, which selects the operands of the next call */
+    int64_t calls; /* number of calls so far; operands_for() selects the operands of the next call
+                      by it */
 } ladder_size;
 
 /* Checks all rungs at one size and times them. Before each step it calls step(user, name of the

@@ -301,7 +301,7 @@ static double error_of(const learner *l)
                 scale += fabs(product);
             }
             const double error = fabs(element_get(type, l->C, row * p->ldc + col) - sum) / scale;
-            if (!(error <= most)) most = error; /* also a NaN */
+            if (!(error <= most)) most = error; /* also true if the error is NaN */
         }
     return ldexp(most, 24);
 }

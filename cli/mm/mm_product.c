@@ -41,7 +41,7 @@ bool mm_open_files(const mm_options *o, mm_files *files)
 
 /* ---- The problem ----------------------------------------------------------------------------- */
 
-/* A or B as numpy.matmul() sees it: a batch of matrices, after op(). */
+/* op(A) or op(B) as numpy.matmul() sees it: a batch of matrices. */
 typedef struct mm_factor {
     const npy_header *header;
     bool is_vector, is_batch, is_transposed; /* is_transposed: an option requests the transpose */
