@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table and the CSV file of a benchmark.
+ * The table and the CSV file of a benchmark. A peer is another library that Tegula is compared
+ * with.
  */
 #include "bench_report.h"
 #include "cli.h"

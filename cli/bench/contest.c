@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verifies and times the contestants on one shape.
+ * Verifies and times the contestants, which are Tegula and its peers (the other libraries), on one
+ * shape.
  */
 #include "contest.h"
 #include "cli.h"

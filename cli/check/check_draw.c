@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Draws the sizes, layout, scalars and kernel options of a random problem. check_case.c makes its
- * memory and its reference result.
+ * Draws the sizes, layout, scalars and kernel options of a case (a random problem). check_case.c
+ * makes its memory and its reference result.
  */
 #include "check_draw.h"
 #include "check_epilogue.h"

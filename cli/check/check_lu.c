@@ -90,8 +90,8 @@ static void solve_rows(lu_system *s, int64_t first, int64_t end)
             subtract_row(&s->lu[i * s->n], &s->lu[p * s->n], s->lu[i * s->n + p], end, s->n);
 }
 
-/* Copies a block of lu at (row, col) to the contiguous matrix `tight`, or, if `back`, from `tight`
- * to lu. */
+/* Copies the block of `rows` x `cols` elements of lu at (row, col) to the contiguous matrix `tight`
+ * or, if `back` is true, from `tight` to lu. */
 static void copy_block(const lu_system *s, int64_t row, int64_t col, int64_t rows, int64_t cols,
                        float *tight, bool back)
 {

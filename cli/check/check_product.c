@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans a case, runs the plan, and compares the result. Some cases run in a workspace of the
- * caller.
+ * Plans a case (a random problem with its memory and reference, case_data.h), runs the plan, and
+ * compares the result. Some cases run in a workspace of the caller.
  */
 #include "check_product.h"
 #include "cli.h"

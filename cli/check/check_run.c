@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Worker threads take the cases one after another and run each with the kernels.
+ * Worker threads take the cases, which are random problems, one after another and run each with the
+ * kernels.
  */
 #include "check_run.h"
 #include "check_product.h"

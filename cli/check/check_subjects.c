@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the kernels and their options, and adds up results.
+ * Finds the kernels that `tegula check` tests and their options, and counts the results of the
+ * cases (random problems).
  */
 #include "check_subjects.h"
 #include "cli.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocates and fills the sets of matrices of a problem.
+ * Allocates and fills the sets of matrices of a problem. A set is one copy of A, B and the result;
+ * successive calls use different sets.
  */
 #include "timed_operands.h"
 #include "cli.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the ladder's tables, CSV file and chart.
+ * Writes the ladder's tables, CSV file and chart. A rung is one of the kernels of the ladder.
  */
 #include "ladder_report.h"
 #include "csv.h"
