@@ -228,7 +228,7 @@ static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_
                : cli_misuse("--peer: there are none for the device %s", tgl_device_name(dev));
 }
 
-/* The number of host threads that the device computes with. The peers use as many. */
+/* The number of host threads that the device computes with. The peers use the same number. */
 static int device_threads(const tgl_device *dev)
 {
     const int threads = (int)cli_device_number(dev, TGL_NUMBER_THREADS);

@@ -88,7 +88,7 @@ static int run_on_ranks(const dist_options *o, const tgl_problem *problem, char 
     return code;
 }
 
-/* A rank with a GPU. */
+/* The arguments of run_on_gpu(). */
 typedef struct gpu_job {
     const dist_options *options;
     const tgl_problem *problem;

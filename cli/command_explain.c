@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula explain`: prints which kernel the planner chooses for a problem, and why.
+ * `tegula explain`: prints which kernel the library's planner chooses for a problem, and why.
  */
 #include "dist_layouts.h"
 #include "explain_ranks.h"

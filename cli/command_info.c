@@ -125,8 +125,8 @@ static int print_all(const info_options *o)
     return code;
 }
 
-/* Prints the environment variables TEGULA_... that neither the library nor a drop-in reads, because
- * their names may be misspelt. */
+/* Prints the environment variables TEGULA_... that neither the library nor a drop-in library for
+ * BLAS or cuBLAS reads, because their names may be misspelt. */
 static void print_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_ARCHIVE",

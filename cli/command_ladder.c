@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula ladder`: checks the kernels of the ladder, from the naive one up, and times them beside
- * cuBLAS.
+ * `tegula ladder`: checks the kernels of the ladder (teaching kernels, from a naive one up), and
+ * times them beside cuBLAS. A rung is one of these kernels.
  */
 #include "ladder.h"
 #include "ladder_page.h"

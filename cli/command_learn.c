@@ -103,8 +103,8 @@ static void path_of(const char *folder, const exercise *e, char path[PATH_SIZE])
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* The exercise whose name the head of a file contains. NULL: the file cannot be read, or names no
- * exercise or several. */
+/* The exercise that a file names in its line "Exercise NAME:". NULL: the file cannot be read, or
+ * names no exercise or several. */
 static const exercise *exercise_of_file(const char *path)
 {
     char why[512];
@@ -114,9 +114,9 @@ static const exercise *exercise_of_file(const char *path)
     return e;
 }
 
-/* The exercise that a word of the command line means: the name of an exercise, or a file NAME.cu,
- * which means the exercise that its head names, else the exercise NAME. NULL: there is none, and
- * the error has been printed. */
+/* The exercise that a word of the command line means: the name of an exercise, or a file NAME.cu. A
+ * file means the exercise that its line "Exercise NAME:" names or, without such a line, the
+ * exercise NAME. NULL: there is none, and the error has been printed. */
 static const exercise *find(const char *word)
 {
     char stem[128];

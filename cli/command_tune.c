@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula tune`: measures products for the wisdom (tune_plans.c). With --output it measures the
- * configurations of the production families on shapes of a suite, and writes the fastest of each
- * shape as a row of the planner's tuned table. On the cpu device --output measures blockings
- * (tune_cpu.c) and writes the fastest one, for the table of processor models.
+ * `tegula tune`: measures products for the wisdom (tune_plans.c), the file of measured times from
+ * which the library chooses the fastest plan. With --output it measures the configurations of all
+ * kernels except the ladder's on shapes of a suite, and writes the fastest one for each shape as a
+ * row of the planner's tuned table, src/plan/tuned_CHIP.inc. On the cpu device --output measures
+ * block sizes (tune_cpu.c) and writes the fastest ones, for the table of processor models.
  */
 #include "csv.h"
 #include "kernel_names.h"
@@ -238,7 +239,7 @@ static tgl_status add_candidate(stopwatch *watch, const char *request, candidate
 }
 
 /* Adds a kernel with the options that the planner chooses, without strips and, if possible, with
- * strips. */
+ * strips, which are separate launches for the last rows and columns. */
 static tgl_status add_kernel(stopwatch *watch, const char *name, candidate_list *list)
 {
     char request[KERNEL_SIZE];
@@ -407,7 +408,7 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
     return code;
 }
 
-/* Measures the blocking of the cpu device for its processor model. Returns an exit code. */
+/* Measures blockings (tune_cpu.c) of the cpu device for its processor model. */
 static int tune_blocking(const tune_options *o, tgl_device *dev, const suite *s)
 {
     char row[TUNE_CPU_ROW];
@@ -458,8 +459,9 @@ static bool make_suite(const tune_options *o, suite *s)
         return false;
     for (int i = 0; i < s->count; i++) {
         problem_set_types(&o->common, &s->problems[i]);
-        /* Rows of f32 are for IEEE arithmetic: TGL_COMPUTE_DEFAULT may be ACCURATE. The wisdom of
-         * the cpu device is for the compute mode that plans have. */
+        /* f32 is measured in mode ieee, because TGL_COMPUTE_DEFAULT may mean ACCURATE, for which
+         * the tuned table has no rows. The wisdom of the cpu device is looked up by the compute
+         * mode of a plan, so the mode stays DEFAULT there. */
         if (type == TGL_F32 && !takes_default && s->problems[i].compute == TGL_COMPUTE_DEFAULT)
             s->problems[i].compute = TGL_COMPUTE_IEEE;
     }

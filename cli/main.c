@@ -69,8 +69,8 @@ int main(int argc, char **argv)
 {
     if (!fill_standard_streams())
         return cli_fail("cannot open /dev/null in place of a closed stream: %s", strerror(errno));
-    signal(SIGXFSZ, SIG_IGN); /* with this, write() returns an error for a file beyond its size
-                                 limit */
+    signal(SIGXFSZ, SIG_IGN); /* so that write() returns an error, and no signal ends the program,
+                                 when a file reaches its size limit */
     csv_set_command(argv + 1);
     if (argc < 2) return cli_misuse("no command given");
     const char *name = argv[1];

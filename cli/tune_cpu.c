@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures blockings of the cpu device: first the block size along k; after that, with the best of
- * these sizes, the rows of A in a block. Each round times every candidate and the planner's own
- * blocking once, so that other programs slow all of them alike. A candidate's gain is the geometric
- * mean over the shapes of the median of (time of the planner's blocking / time of the candidate).
+ * A blocking is the size of the block of A that stays in cache: kc along k and mc rows. Measures
+ * blockings of the cpu device: first values of kc; after that, with the best kc, values of mc. Each
+ * round times every candidate and the planner's own blocking once, so that other programs slow all
+ * of them alike. A candidate's gain is the geometric mean over the shapes of the median of (time of
+ * the planner's blocking / time of the candidate).
  */
 #include "tune_cpu.h"
 #include "cli.h"
@@ -18,15 +19,16 @@
 
 enum { CANDIDATES = 12, ROUNDS = 9, NAME_SIZE = 64 };
 static const double sample_seconds = 4e-3;
-static const double least_gain = 1.01; /* the least speedup that is written; a smaller one may be
-                                          noise */
+static const double least_gain = 1.01; /* minimum speedup for which a row is written; a smaller
+                                          speedup may be noise */
 
 typedef struct candidate {
-    int kc, mc; /* K and rows of a block of A; 0: the planner's choice */
+    int kc, mc; /* the blocking; 0: the planner's choice */
     double log_gain;
 } candidate;
 
-/* Writes the kernel string of a candidate. Without options, if kc is 0, the planner chooses. */
+/* Writes the kernel string of a candidate. If kc is 0, the string has no options, and the planner
+ * chooses the blocking. */
 static void name_of(const tgl_device *dev, const candidate *c, char name[NAME_SIZE])
 {
     char mc[24] = "";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula tune` on the cpu device: finds the fastest blocking for this model of processor.
+ * `tegula tune --output` on the cpu device: finds the fastest blocking for this model of
+ * processor.
  */
 #ifndef CLI_TUNE_CPU_H
 #define CLI_TUNE_CPU_H
@@ -16,7 +17,8 @@ enum { TUNE_CPU_ROW = 200 };
 int tune_cpu(tgl_device *dev, const char *model, const suite *s, double minutes,
              char row[TUNE_CPU_ROW]);
 
-/* Writes the beginning of a row of cpu_models.c, which identifies the device and the type. */
+/* Writes the beginning of a row of cpu_models.c: the columns for processor model, tier (instruction
+ * set) and type. */
 void tune_cpu_key(const tgl_device *dev, const char *model, tgl_type type, char key[TUNE_CPU_ROW]);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures the products of a suite or trace. The library measures the candidates and stores their
- * times in the wisdom; a product that is in the wisdom takes no time.
+ * Measures the products of a suite or trace. The library measures the candidates of a product and
+ * stores their times in the wisdom, a file from which later plans take the fastest candidate. A
+ * product that is in the wisdom already is not measured again.
  */
 #include "tune_plans.h"
 #include "cli.h"
@@ -50,8 +51,8 @@ static bool is_ld(int64_t ld, int64_t tight)
     return ld == 0 || ld == tight;
 }
 
-/* *tight := the row-major problem with contiguous matrices, which is the only form that cuBLAS gets
- * in this program. False: the matrices of *p have padding, so *tight is another problem. */
+/* *tight := the row-major problem with tight matrices, which is the only form that cuBLAS gets in
+ * this program. False: the matrices of *p have padding, so *tight is another problem. */
 static bool make_tight(const tgl_problem *p, tgl_problem *tight)
 {
     const tgl_problem row = row_major_of(p);

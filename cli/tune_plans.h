@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula tune` on a CUDA device: measures the plans of products for the wisdom.
+ * `tegula tune` without --output: measures the candidates of products for the wisdom, a file of
+ * measured times from which later plans take the fastest.
  */
 #ifndef CLI_TUNE_PLANS_H
 #define CLI_TUNE_PLANS_H
@@ -9,8 +10,9 @@
 
 typedef struct tune_settings {
     double minutes; /* no further product is begun after this time */
-    double seconds; /* GPU time to spend on the candidates for each product */
-    bool has_peer;  /* whether cuBLAS is timed in turn with the plan, and the ratio is stored */
+    double seconds; /* maximum time that the candidates for a product run on the device */
+    bool has_peer;  /* whether cuBLAS is timed in turn with the plan, and the ratio of their times
+                       is stored in the wisdom */
 } tune_settings;
 
 /* Makes a plan of each product with TGL_EFFORT_MEASURE, and prints it. Returns an exit code; errors

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table and the CSV file of a benchmark.
+ * The table and the CSV file of a benchmark. A peer is another library that Tegula is compared
+ * with.
  */
 #include "bench_report.h"
 #include "cli.h"
@@ -125,7 +126,7 @@ static void add_to_means(bench_report *r, const contest *t, const char *shape)
 
 /* Whether a product on the CPU with m, n, k >= LARGE runs at less than `plausible` times the FMA
  * rate; on an idle machine such products reach at least 0.7 of it (docs/performance.md). The FMA
- * rate is the best of several samples, so programs that run only for a short time do not lower
+ * rate is the best of several samples, so other programs that run for a short time do not lower
  * it. */
 static bool is_far_below_fma(const contest *t, double flops)
 {

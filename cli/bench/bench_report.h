@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The output of a benchmark: a table with a line for each shape, the means below it, and a CSV file
- * with a line for each shape and library.
+ * with a line for each shape and library. A peer is another library that Tegula is compared
+ * with.
  */
 #ifndef CLI_BENCH_REPORT_H
 #define CLI_BENCH_REPORT_H
@@ -18,13 +19,12 @@ typedef struct bench_report {
     output_file csv;
     int unstable;                      /* number of rows with a spread above
                                           CONTEST_UNSTABLE_SPREAD */
-    int slow;                          /* number of rows that are implausibly far below the FMA
-                                          rate */
+    int slow;                          /* number of rows for which is_far_below_fma() is true */
     type_label types[REPORT_TYPES];    /* element types, in the order in which they first occur */
     geometric_mean best[REPORT_TYPES]; /* for each type: geometric mean over the shapes of the
                                           fastest peer's ratio */
-    double worst[REPORT_TYPES];        /* for each type: the least of these ratios; see
-                                          contestant.ratio */
+    double worst[REPORT_TYPES];        /* for each type: the least contestant.ratio of a fastest
+                                          peer, and the shape with that ratio */
     char worst_shape[REPORT_TYPES][64];
     geometric_mean peers[REPORT_TYPES][PEERS_MAX];
 } bench_report;

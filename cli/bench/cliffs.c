@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula bench --cliffs`.
+ * `tegula bench --cliffs`. A cliff is a step from a shape to one that is larger by 1 in m, n or k,
+ * where the time per operation grows by more than 10 %.
  */
 #include "cliffs.h"
 #include "bench_report.h"
@@ -66,8 +67,8 @@ static void report_step(const tgl_problem *p, double at, const char *kernel, con
            kernel_there, ratio, is_cliff ? "  CLIFF" : "");
 }
 
-/* Times a shape as time_shape() does. False: it could not be timed, and the error has been printed
- * and counted in *sum. */
+/* Times a shape as time_shape() does. False: it could not be timed, and the error has been printed.
+ * Unless the device does not support the shape, sum->code is then an exit code. */
 static bool try_shape(tgl_device *dev, const tgl_problem *p, double *seconds, char *kernel,
                       size_t size, tally *sum)
 {

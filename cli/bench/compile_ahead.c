@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes the plan of every shape, on several threads. The device keeps the kernels of a plan that
- * was destroyed.
+ * was destroyed, so the plan that is timed later need not compile them.
  */
 #include "compile_ahead.h"
 #include "cli.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiles the kernels of a suite ahead of the timing, on all processors. One after another, at
- * their first use, they would take longer than the timing of the shapes.
+ * Compiles the kernels of a suite ahead of the timing, on all processors. If each was compiled at
+ * its first use, one after another, compilation would take longer than the timing of the shapes.
  */
 #ifndef CLI_COMPILE_AHEAD_H
 #define CLI_COMPILE_AHEAD_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verifies and times the contestants on one shape.
+ * Verifies and times the contestants, which are Tegula and its peers (the other libraries), on one
+ * shape.
  */
 #include "contest.h"
 #include "cli.h"
@@ -224,7 +225,7 @@ static tgl_status choose_calls(contest *t, contestant *c)
     for (c->calls = 1;;) {
         CLI_TRY(time_calls(t, c, c->calls, &c->seconds));
         if (c->seconds * c->calls >= sample_seconds) return TGL_OK;
-        if (c->calls >= CALLS_MAX) return TGL_OK; /* the clock does not advance */
+        if (c->calls >= CALLS_MAX) return TGL_OK; /* ends the loop if the clock does not advance */
         /* A very short time is inaccurate, so the number of calls grows at most by a factor of 16
          * at once. */
         const double wanted = sample_seconds * 1.2 / (c->seconds + 1e-9);

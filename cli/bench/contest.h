@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One shape, timed: Tegula and its peers in turn, in one process, on the same matrices.
+ * Times the contestants on one shape, in turn, in one process, on the same matrices. The
+ * contestants are Tegula and its peers, which are the libraries that it is compared with.
  *
  * Each round takes one sample of every contestant; the order rotates from round to round. A sample
  * is enough calls to fill a few milliseconds, after one call that is not timed, which warms caches
- * and threads. The result is the median over rounds of the ratio within a round, so that a change
- * of the machine's speed affects all contestants alike. On a device with its own memory successive
- * calls use different matrices, so that none is in the cache.
+ * and threads. The result is the median over the rounds of (time of the peer / time of Tegula)
+ * within a round, so that a change of the machine's speed affects all contestants alike. On a
+ * device with its own memory successive calls use different matrices, so that none is in the
+ * cache.
  */
 #ifndef CLI_CONTEST_H
 #define CLI_CONTEST_H
@@ -74,7 +76,8 @@ typedef struct contest {
     contestant all[1 + PEERS_MAX]; /* [0] is Tegula, [1 + i] is peer i; 1 + peer_count elements are
                                       used */
     int rounds;
-    int64_t calls;   /* number of calls so far, which selects the operands of the next call */
+    int64_t calls;   /* number of calls so far; operands_for() selects the operands of the next call
+                        by it */
     double fma;      /* FLOP/s of the FMA loop, the best of this run's samples; 0: not known */
     char error[256]; /* what was wrong with Tegula's product; empty: it was right */
 } contest;

@@ -20,7 +20,7 @@ struct cublas_product {
     const cublas *lib;
     cublas_way way;
     tgl_problem problem;
-    cublaslt_product light; /* CUBLAS_LT_BEST */
+    cublaslt_product light; /* used only for CUBLAS_LT_BEST */
 };
 
 const char *cublas_way_name(cublas_way way)
@@ -28,8 +28,8 @@ const char *cublas_way_name(cublas_way way)
     return way == CUBLAS_DEFAULT ? "cublas" : "cublaslt";
 }
 
-/* Runs a single product of one type without TF32 by the functions that most programs call, as
- * cublasSgemm(). */
+/* Runs a product by the functions that most programs call, such as cublasSgemm(). They take neither
+ * batches, TF32 nor a C of another type than A and B; see is_plain(). */
 static cublasStatus_t run_plain(const cublas *c, const tgl_problem *p, operand_set s)
 {
     const int trans_a = cublas_operation(p->trans_a), trans_b = cublas_operation(p->trans_b);
@@ -75,8 +75,8 @@ bool cublas_run(const cublas_product *x, operand_set s)
     return (is_plain(&x->problem) ? run_plain : run_ex)(x->lib, &x->problem, s) == 0;
 }
 
-/* Why cuBLAS is not used for a problem; NULL: it is used. All matrices of `tegula bench` are
- * row-major and tight. */
+/* Why cuBLAS is not used for a problem; NULL: it is used. Order and leading dimensions are not
+ * checked, because all matrices of `tegula bench` are row-major and tight. */
 static const char *unsupported_reason(const tgl_problem *p, cublas_way way)
 {
     const bool is_f8 = p->type_a == TGL_F8_E4M3 || p->type_a == TGL_F8_E5M2;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by NVIDIA's cuBLAS and cuBLASLt, as peers on a CUDA device.
+ * Products by NVIDIA's cuBLAS and cuBLASLt, as peers (libraries that Tegula is compared with) on a
+ * CUDA device.
  */
 #ifndef CLI_CUBLAS_H
 #define CLI_CUBLAS_H
@@ -12,12 +13,12 @@
  * CUBLAS_LT_BEST: the fastest of all algorithms that cuBLASLt's heuristic proposes. */
 typedef enum cublas_way { CUBLAS_DEFAULT, CUBLAS_LT_BEST, CUBLAS_WAYS } cublas_way;
 
-/* The name of this way on the command line, as of a peer: "cublas" or "cublaslt". */
+/* The name on the command line: "cublas" or "cublaslt". */
 const char *cublas_way_name(cublas_way way);
 
-/* A prepared product: row-major, tight, of the types f32, f64, f16, bf16, i8, c64 or c128. Sums are
- * accumulated in f32, those of f64 and c128 in f64, of i8 in i32. f32 and c64 use TF32 with
- * TGL_COMPUTE_TF32 only. */
+/* A prepared product of row-major, tight matrices of the types f32, f64, f16, bf16, i8, c64 or
+ * c128; with CUBLAS_LT_BEST also e4m3 or e5m2. Sums are accumulated in f32, those of f64 and c128
+ * in f64, of i8 in i32. f32 and c64 use TF32 with TGL_COMPUTE_TF32 only. */
 typedef struct cublas_product cublas_product;
 
 /* Prepares a product of the operands' problem. CUBLAS_LT_BEST runs each candidate algorithm a few

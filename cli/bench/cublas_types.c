@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What cuBLAS calls the types of a problem, and its scalars.
+ * The constants of cuBLAS for the types and operations of a problem, and the scalars 0 and 1.
  */
 #include "cublas_types.h"
 #include "cublas_api.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What cuBLAS calls the types and the operations of a problem.
+ * The constants of cuBLAS for the types and operations of a problem.
  */
 #ifndef CLI_CUBLAS_TYPES_H
 #define CLI_CUBLAS_TYPES_H
 
 #include "tegula/tegula.h"
 
-/* cudaDataType_t (also of alpha and beta), cublasComputeType_t and cublasOperation_t of a problem.
- */
+/* The cudaDataType_t of an element type, the cudaDataType_t of alpha and beta for it, and the
+ * cublasComputeType_t and cublasOperation_t of a problem. */
 int cublas_data_type(tgl_type type);
 int cublas_scale_type(tgl_type type);
 int cublas_compute_type(const tgl_problem *p);

@@ -8,7 +8,8 @@
 #include "cublas_load.h"
 #include "timed_operands.h"
 
-/* A product. cuBLASLt's matrix A is our B, and its B our A. */
+/* A product. It is computed as C^T := op(B)^T*op(A)^T (see cublas.c), so cuBLASLt's matrix A is our
+ * B, and its B is our A. */
 typedef struct cublaslt_product {
     const cublas *lib;
     tgl_problem problem;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula bench --host-overhead`: the time that a call takes on the host.
+ * `tegula bench --host-overhead`: the time on the host until a call returns.
  */
 #ifndef CLI_OVERHEAD_H
 #define CLI_OVERHEAD_H

@@ -25,18 +25,18 @@ typedef struct peer {
     void *mkl_bf16, *mkl_f16; /* cblas_gemm_bf16bf16f32(), cblas_gemm_f16f16f32(): C is f32 */
     void *onednn_bf16;        /* tegula_peer_bf16() of bench/peers/onednn.c: C is bf16 or f32 */
     void *onednn_i8;          /* dnnl_gemm_s8s8s32(): A and B are i8, C is i32 */
-    cublas *cublas; /* not NULL if the peer is cuBLAS; then only `name`, `version` and `way` are
-                       used too */
+    cublas *cublas; /* not NULL if the peer is cuBLAS; of the other members only `name`, `version`
+                       and `way` are then used */
     cublas_way way;
 } peer;
 
 /* The names that peer_open() accepts: for index 0, 1, ...; NULL after the last one. */
 const char *peer_known(int index);
 
-/* Whether the text is one of these names, or a path (has a '/'). */
+/* Whether the text is a name of peer_known(), or a path (has a '/'). */
 bool peer_is_name(const char *text);
 
-/* Loads a library, given by one of these names or by the path of any library that exports
+/* Loads a library, given by a name of peer_known() or by the path of any library that exports
  * cblas_sgemm() or cblas_dgemm(). Libraries stay loaded until the program ends, because their
  * threads may still run. False: failed, and message says why. */
 bool peer_open(const char *name_or_path, peer *p, char *message, size_t message_size);

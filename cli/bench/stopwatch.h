@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times a plan on a device, without peers.
+ * Times a plan on a device. Other libraries are not timed.
  */
 #ifndef CLI_STOPWATCH_H
 #define CLI_STOPWATCH_H
@@ -10,7 +10,8 @@
 typedef struct stopwatch {
     const operands *operands;
     tgl_timer *timer;
-    int64_t calls; /* number of calls so far, which selects the operands of the next call */
+    int64_t calls; /* number of calls so far; operands_for() selects the operands of the next call
+                      by it */
 } stopwatch;
 
 /* Makes a stopwatch for plans that run on these operands. The caller must release it even after a
@@ -18,8 +19,8 @@ typedef struct stopwatch {
 tgl_status stopwatch_make(stopwatch *w, const operands *o);
 void stopwatch_release(stopwatch *w);
 
-/* Runs the plan once for warming up, then several times, for about `least` seconds or longer.
- * *seconds := the mean time of these runs. */
+/* Runs the plan once for warming up, once to estimate its time, and then as often as fits in
+ * `least` seconds, but at least once. *seconds := the mean time of the last group of runs. */
 tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, double *seconds);
 
 /* *seconds := the median of `samples` results of stopwatch_run(). samples is at most 31. */

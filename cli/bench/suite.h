@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Suites: the shapes that a benchmark runs, a line each: type,m,n,k,layout,batch
+ * A suite is a list of shapes that a benchmark runs. Its file has a line for each:
+ * type,m,n,k,layout,batch
  *
  *     f32,1024,1024,1024,NT,1     # B transposed; '#' starts a comment
  *     tf32,1024,1024,1024,NN,1    # f32, multiplied as TF32

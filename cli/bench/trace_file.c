@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the lines of a trace.
+ * Reads the lines of a trace; trace_line.h has the text that they consist of.
  */
 #include "trace_file.h"
 #include "cli.h"
@@ -89,7 +89,7 @@ static bool read_line(char *line, tgl_problem *p, tgl_epilogue *e)
     if (end == NULL) end = strstr(line, trace_line_left);
     *p = cli_problem(TGL_F32, 1, 1, 1);
     if (strncmp(line, trace_line_start, strlen(trace_line_start)) != 0 || end == NULL) return false;
-    end[1] = '\0'; /* behind the colon */
+    end[1] = '\0'; /* ends the line behind the colon */
     p->order = TGL_COL_MAJOR;
     if (strstr(line, " pointers") != NULL || strstr(line, " separate-c") != NULL ||
         strstr(line, " scales=") != NULL)
@@ -120,7 +120,8 @@ static bool is_same(const suite *s, int i, const tgl_problem *p, const tgl_epilo
            f->bias == e->bias && f->activation == e->activation && f->expression == e->expression;
 }
 
-/* False: no memory, reported. */
+/* Adds a product to the suite unless it is there already. False: out of memory, and the error has
+ * been printed. */
 static bool add(suite *s, const tgl_problem *p, const tgl_epilogue *e)
 {
     for (int i = 0; i < s->count; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One random problem of `tegula check` with its memory, its guards and its reference result:
- * check_draw.c draws it, check_case.c fills its memory.
+ * check_draw.c draws it, check_case.c fills its memory. A guard is a number of elements before or
+ * after the matrices of a buffer that the product must not access.
  */
 #ifndef CLI_CASE_DATA_H
 #define CLI_CASE_DATA_H
@@ -15,28 +16,32 @@ typedef struct check_case {
     int64_t number;
     tgl_problem problem;
     inputs inputs;
-    bool aligns_denormals; /* the reference follows reference_align_denormals() */
+    bool aligns_denormals; /* the magnitudes of the reference include reference_align_denormals() */
     double alpha, beta, alpha_imag, beta_imag;
     bool no_beta; /* scalars in device memory: the pointer to beta is NULL, which means 0 */
     check_buffer a, b, c;
     check_buffer d;              /* size 0: D is C */
     tgl_epilogue epilogue;       /* size 0: none */
     check_buffer bias, residual; /* size 0: none */
-    /* Options of the kernel string, for kernels that have them; 0: not given. strips: if the kernel
-     * supports it, launches of their own compute the last rows and columns. */
+    /* Options of the kernel string, for kernels that have them; 0: not given. splits: number of
+     * splits of K; whole: number of tiles that are computed without split-K; depth: K of a split;
+     * blocks: maximum number of thread blocks. strips: if the kernel supports it, separate launches
+     * compute the last rows and columns beyond the whole tiles. */
     int64_t splits, whole, depth, blocks;
     bool strips;
     bool own_workspace;          /* the caller provides the workspace, if the plan needs one */
     bool prepared_a, prepared_b; /* the product runs once more with these operands prepared */
     bool again;   /* the product runs ten times and must give the same bits each time */
     double bound; /* maximum error that passes */
-    reference_element *reference; /* batch x m x n; both parts of complex elements */
+    reference_element *reference; /* batch x m x n elements; for complex types two for each, the
+                                     real part first */
 } check_case;
 
-/* The size of cases: for the simulator or a sanitizer, for a CPU, for a GPU. */
+/* The size of the random problems: small for the simulator or a sanitizer, medium for a CPU, large
+ * for a GPU. */
 typedef enum check_scale { SCALE_SMALL, SCALE_MEDIUM, SCALE_LARGE } check_scale;
 
-/* What the cases of a run have in common. */
+/* The settings that all cases of a run share. */
 typedef struct check_drawing {
     uint64_t seed;
     tgl_type type;           /* type of A and B; 0: TGL_F32 or TGL_F64 at random */
@@ -44,7 +49,8 @@ typedef struct check_drawing {
     tgl_compute compute;
     bool plain;     /* row-major, not transposed, no batch, D is C, scalars of the host */
     bool epilogues; /* each product has an epilogue */
-    bool cuts_sums; /* there may be tensor cores: see error_of_cut_sums(), aligns_denormals */
+    bool cuts_sums; /* tensor cores may truncate sums (error_of_cut_sums()) and align denormals
+                       (aligns_denormals) */
     check_scale scale;
 } check_drawing;
 

@@ -11,9 +11,10 @@
  * - No product's RMS error is more than `max_single_ratio` times the larger of the RMS errors of
  *   cuBLAS and of the loop.
  *
- * The margins allow for the choice of the elements, and for orders of summation that differ without
- * one being better. For sums of 16 products, the sequential order alone is at times more exact than
- * any other by more than these margins.
+ * Both limits are above 1, because the compared elements are a random sample, and because errors
+ * depend on the order of summation even where no order is better. The second limit includes the
+ * loop's error, because for sums of 16 products the sequential order is at times more exact than
+ * any other by more than 10 %.
  */
 #include "check_accuracy.h"
 #include "check_classes.h"
@@ -67,7 +68,7 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 static const inputs kinds[] = {UNIFORM_01, UNIFORM_11, NORMAL, WIDE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* The parties whose errors are compared: Tegula, cuBLAS, and a sequential loop
+/* A party computes the products whose errors are compared: Tegula, cuBLAS, and a sequential loop
  * (sequential_sum()). */
 enum { OURS, CUBLAS, SEQUENTIAL, PARTIES };
 static const char *const party_names[] = {"tegula", "cublas", "sequential"};

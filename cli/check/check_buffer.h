@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of an operand of a random problem: matrices with padding and guards in a buffer.
+ * The memory of an operand of a random problem: matrices with padding and guards (case_data.h) in a
+ * buffer.
  */
 #ifndef CLI_CHECK_BUFFER_H
 #define CLI_CHECK_BUFFER_H
@@ -21,18 +22,21 @@ typedef struct check_buffer {
     tgl_type type;
     int64_t size;         /* number of elements, guards included */
     unsigned char *image; /* the buffer's contents before the product */
-    bool null;            /* the product gets NULL for it: it is not accessed */
+    bool null;            /* the product gets NULL instead of its address, because it must not
+                             access it */
 } check_buffer;
 
-/* The size of a buffer in bytes. Allocating its image; false: no memory. */
+/* check_buffer_bytes(): the size of a buffer in bytes. check_buffer_make_image(): allocates its
+ * image; false: out of memory. */
 size_t check_buffer_bytes(const check_buffer *buffer);
 bool check_buffer_make_image(check_buffer *buffer);
 
 /* The index of an element in its buffer. */
 int64_t check_view_index(const check_view *v, int64_t b, int64_t i, int64_t j);
 
-/* Number `part` of element (i, j) of matrix b of a buffer, read from the image; of element `at`,
- * written to it. */
+/* check_buffer_get(): reads part `part` (0: real, 1: imaginary) of element (i, j) of matrix b from
+ * the image. check_buffer_set(): writes part `part` of the element with index `at` in the buffer to
+ * the image. */
 double check_buffer_get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j, int part);
 void check_buffer_set(check_buffer *buffer, int64_t at, int part, double x);
 

@@ -28,7 +28,8 @@ static void fill_with_nan(check_buffer *buffer)
             check_buffer_set(buffer, i, part, NAN);
 }
 
-/* X: rows of `ld` numbers. */
+/* Stores a matrix in the image. X: the matrix as rows of `ld` doubles, of which a complex element
+ * takes two. */
 static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int64_t columns,
                          int64_t ld, const double *X)
 {
@@ -39,7 +40,7 @@ static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int6
                              (int)(j % parts), X[i * ld + j]);
 }
 
-/* has_no_alpha(): whether alpha is 0 in both parts. has_no_beta(): whether beta is. */
+/* has_no_alpha(): whether both parts of alpha are 0. has_no_beta(): the same for beta. */
 static bool has_no_alpha(const check_case *c)
 {
     return c->alpha == 0 && c->alpha_imag == 0;
@@ -144,8 +145,9 @@ static void compute_reference(const check_case *c, int64_t batch, const factors 
 }
 
 /* Draws A and B, and computes the reference. All products of a batch use the first matrix if the
- * stride is 0. For complex types, A and B are drawn as the factors of a real product of m, 2n and
- * 2k; every other row of its B is left out. */
+ * stride is 0. For complex types, random_inputs() draws a real m x 2k matrix for A and a real 2k x
+ * 2n matrix for B. B needs only k rows of 2n numbers, so store_inputs() leaves out every other
+ * row. */
 static void fill_products(check_case *c, random_state *r, const factors *o)
 {
     const tgl_problem *p = &c->problem;
@@ -216,8 +218,9 @@ const check_buffer *check_case_result(const check_case *c)
     return c->d.size > 0 ? &c->d : &c->c;
 }
 
-/* Sets *verdict if an element outside the result has changed. It overwrites the result in a copy of
- * `after` with its initial contents, and then compares the whole buffer with its image. */
+/* Sets *verdict if an element outside the result has changed. In a copy of `after`, it overwrites
+ * the elements of the result with their initial contents, and then compares the whole copy with the
+ * image. */
 static void compare_padding(const check_case *c, const unsigned char *after, check_verdict *verdict)
 {
     const tgl_problem *p = &c->problem;

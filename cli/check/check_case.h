@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes a random problem of `tegula check` and compares results with its reference. A case depends
- * on a seed and a number only, so that it can be reproduced.
+ * Makes a case, which is a random problem of `tegula check`, and compares results with its
+ * reference. A case depends on a seed and a number only, so that it can be reproduced.
  */
 #ifndef CLI_CHECK_CASE_H
 #define CLI_CHECK_CASE_H

@@ -11,10 +11,12 @@
  *     2024): the greatest e grows with k at most linearly. A line fitted to log e over log k has a
  *     slope of at most 1.
  *   - Integers are exact if their sums of magnitudes are below 2^24 - 2^13.
- *   - Where a row of A or a column of B has Inf or NaN, the result has them where FFMA's has.
- *   - Other results of family accurate are not NaN, and they are not Inf unless the exact sum, or
- *     FFMA's, is. Other kernels are exempt where a partial sum may pass the greatest number: those
- *     that compute several partial sums of an element may add Inf and -Inf there.
+ *   - Where a row of A or a column of B has Inf or NaN, the result has Inf and NaN in the same
+ *     elements as FFMA's result.
+ *   - For finite inputs, results of the kernel family accurate are not NaN. They are Inf only where
+ *     the exact sum is beyond the range of f32 or FFMA's result is Inf. Kernels of other families
+ *     are exempt where a partial sum may overflow, because a kernel that computes several partial
+ *     sums of an element may add Inf and -Inf there.
  */
 #include "check_classes.h"
 #include "cli.h"
@@ -44,11 +46,11 @@ static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
 
 /* The parties whose results are compared. OURS: Tegula in the requested compute mode; IEEE: Tegula
  * in compute mode ieee on the same device; CUBLAS; FFMA: a loop on the host of fused multiply-adds
- * in ascending order of k, called FFMA in the rules above. */
+ * in ascending order of k, to which the rules at the head of this file refer as FFMA. */
 enum { OURS, IEEE, CUBLAS, FFMA, PARTIES };
 static const char *const party_names[] = {"tegula", "ieee", "cublas", "ffma"};
 
-/* The comparison of one row of the results with the reference. */
+/* The comparison of one or all rows of the results with the reference. */
 typedef struct verdict {
     error_summary errors[PARTIES]; /* only the members max, finite and sum_squares are used */
     const char *failure;           /* the first rule that was violated; NULL: none was */
@@ -110,8 +112,8 @@ static tgl_status run_plan(const class_settings *s, trial *t, int party)
     return status;
 }
 
-/* Computes the product by Tegula, in both modes, and by cuBLAS. cuBLAS takes part only if alpha = 1
- * and beta = 0. */
+/* Computes the product by Tegula, in the requested compute mode and in mode ieee, and by cuBLAS.
+ * cuBLAS takes part only if alpha = 1 and beta = 0. */
 static tgl_status multiply_by_all(const class_settings *s, trial *t)
 {
     tgl_status status = operands_upload(&t->operands);
@@ -330,7 +332,8 @@ static void write_trial(const class_settings *s, const trial *t)
     output_file_flush(s->csv);
 }
 
-/* Computes and judges one product with m = n = size. *max := Tegula's greatest error in it. */
+/* Computes one product with m = n = size, and applies the rules to it. *max := Tegula's greatest
+ * error in it. */
 static tgl_status try_product(class_run *run, const input_class *c, int64_t size, int64_t k,
                               double *max)
 {

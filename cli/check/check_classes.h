@@ -13,8 +13,7 @@
 
 #include <stdbool.h>
 
-/* What is checked: the planner's choice or a kernel, in a compute mode that keeps the error bound
- * of FP32 sums. */
+/* Settings of the check. The compute mode must be one that keeps the error bound of FP32 sums. */
 typedef struct class_settings {
     tgl_device *dev;
     cublas *lib; /* NULL: there is no cuBLAS */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Draws the sizes, layout, scalars and kernel options of a random problem. check_case.c makes its
- * memory and its reference result.
+ * Draws the sizes, layout, scalars and kernel options of a case (a random problem). check_case.c
+ * makes its memory and its reference result.
  */
 #include "check_draw.h"
 #include "check_epilogue.h"
@@ -204,8 +204,8 @@ static void draw_layout(random_state *r, const tgl_problem *p, int64_t rows, int
     buffer->size = offset + last + extent + (is_input && random_once_in(r, 2) ? 0 : GUARD);
 }
 
-/* Replaces half of the leading dimensions that equal the tight one by 0, which means the tight one
- * to the library. */
+/* Replaces half of the leading dimensions that equal the tight one by 0, which the library takes as
+ * the tight one. */
 static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
 {
     if (*ld == tight && random_once_in(r, 2)) *ld = 0;
@@ -232,8 +232,8 @@ static double draw_scalar(random_state *r, tgl_type accumulator)
 }
 
 /* Draws the options of split-K. A third of the cases have none, so the planner decides. Of the
- * others, half compute the first tiles without split-K (whole), and half of these use splits of a
- * given depth for the other tiles. */
+ * others, half compute the first `whole` tiles without split-K. Half of the latter give the K of a
+ * split (`depth`) for the remaining tiles. */
 static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
 {
     if (random_once_in(r, 3)) return;
@@ -244,8 +244,8 @@ static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
     if (random_once_in(r, 2)) c->depth = random_int(r, 1, 1 + p->k / c->splits);
 }
 
-/* The greatest power of two, at most 16, that divides both the byte offset of the first matrix and
- * the batch stride in bytes. */
+/* The alignment in bytes that the case may promise for a matrix: the greatest power of two, at most
+ * 16, that divides both the byte offset of the first matrix and the batch stride in bytes. */
 static int64_t promise_of(const check_buffer *buffer)
 {
     const int64_t both =
@@ -258,7 +258,8 @@ static int64_t promise_of(const check_buffer *buffer)
  * cases state the alignment of the matrices in tgl_problem.alignment. */
 static void draw_pointers(random_state *r, check_case *c)
 {
-    c->prepared_a = c->prepared_b = false; /* matrices of arrays cannot be prepared */
+    c->prepared_a = c->prepared_b = false; /* matrices that are given by pointers cannot be
+                                              prepared */
     const int64_t a = promise_of(&c->a), b = promise_of(&c->b);
     c->problem.batching = TGL_POINTERS;
     if (random_once_in(r, 2)) c->problem.alignment = a < b ? a : b;
@@ -297,8 +298,8 @@ static void draw_placement(const check_drawing *from, random_state *r, tgl_probl
 }
 
 /* Marks operands that the product does not access, so that it gets NULL for them. With scalars in
- * device memory the library cannot know on the host that alpha or beta is 0, so the operands
- * concerned stay. */
+ * device memory the library cannot know on the host that alpha or beta is 0, so the case then keeps
+ * A, B and C. */
 static void take_away(const tgl_problem *p, check_case *c)
 {
     const bool is_empty = p->m == 0 || p->n == 0 || p->batch == 0;
@@ -368,8 +369,8 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
         c->alpha = 1,
         c->alpha_imag = 0; /* BLAS does not define whether a NaN alpha has an effect if k is 0 */
     c->inputs = random_kind(r, p.type_a);
-    /* Rounding a denormal number to TF32 may change it by more than 2^-11 of it, the limit that the
-     * bound assumes. */
+    /* error_of_rounded_inputs() assumes that rounding to TF32 changes a number by at most 2^-11 of
+     * its value, which is not true for denormal numbers. */
     if (c->inputs == DENORMAL && p.compute == TGL_COMPUTE_TF32) c->inputs = UNIFORM_11;
     c->aligns_denormals =
         from->cuts_sums && c->inputs == DENORMAL && (p.type_a == TGL_F16 || p.type_a == TGL_BF16);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which random problems `tegula check` draws, and how.
+ * Draws the cases (random problems) of `tegula check`: sizes, layouts, scalars and kernel
+ * options.
  */
 #ifndef CLI_CHECK_DRAW_H
 #define CLI_CHECK_DRAW_H

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* An expression of row, column, bias, acc and c. Its value changes by at most x if the sum or the
- * bias changes by x. */
+ * bias changes by x, so it does not enlarge their errors. */
 static const char expression[] = "relu(acc + c) * 0.5f - bias + 0.25f * row - (col % 3)";
 
 static long double expression_value(long double sum, long double bias, int64_t row, int64_t column)
@@ -69,7 +69,7 @@ static void draw_function(random_state *r, check_case *c)
         return;
     }
     c->bound += EPILOGUE_ERRORS;
-    if (element_parts(c->problem.type_a) == 2) return; /* complex: none of these */
+    if (element_parts(c->problem.type_a) == 2) return; /* complex types support neither */
     if (random_once_in(r, 5))
         c->epilogue.expression = expression;
     else

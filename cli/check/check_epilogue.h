@@ -17,7 +17,7 @@ bool check_epilogue_fill(random_state *r, check_case *c);
  * on entry, and the result of the epilogue on return. */
 void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_element *reference);
 
-/* Describes the epilogue, as " bias=row activation=gelu residual"; empty if there is none. */
+/* Describes the epilogue, as " bias=row gelu residual"; empty if there is none. */
 void check_epilogue_describe(const check_case *c, char *text, size_t size);
 
 #endif

@@ -99,7 +99,8 @@ static tgl_status allocate_matrix(tgl_device *dev, huge_matrix *x)
     return tgl_alloc(dev, bytes, &x->memory);
 }
 
-/* Sets elements from, ..., from + count - 1 of the matrix's memory to their random numbers. */
+/* Sets the elements with the indices from, ..., from + count - 1 in the matrix's memory to their
+ * random numbers. */
 static tgl_status fill_range(const huge_run *run, const huge_matrix *x, int64_t from, int64_t count)
 {
     while (count > 0) {
@@ -125,8 +126,8 @@ static tgl_status fill_matrix(const huge_run *run, const huge_matrix *x)
     return TGL_OK;
 }
 
-/* Writes the two guards around C, or, if `write` is false, compares them: *unharmed := whether they
- * are unchanged. */
+/* Writes random numbers to the guards before and after C. If `write` is false, compares the guards
+ * instead: *unharmed := whether they are unchanged. */
 static tgl_status use_guards(const huge_run *run, bool write, bool *unharmed)
 {
     const huge_matrix *c = &run->c;
@@ -276,8 +277,8 @@ static tgl_status compare_segments(const huge_run *run, char *why, size_t why_si
     return status;
 }
 
-/* Runs and checks one kernel string (NULL: the planner's choice). is_split: the kernel may lack
- * memory for its workspace, which is no failure. False: the device is lost. */
+/* Runs and checks one kernel string (NULL: the planner's choice). is_split: true: it is no failure
+ * if there is not enough memory for the kernel's workspace. False: the device is lost. */
 static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
 {
     char why[160] = "", detail[100] = "";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A blocked right-looking LU factorisation. The host factors panels and solves with triangles; the
- * device updates the rest, C := C - A*B. All matrices are row-major.
+ * A blocked right-looking LU factorisation. The host factors a panel of BLOCK columns and solves
+ * with its triangle; the device updates the rest of the matrix, C := C - A*B. FFMA in this file
+ * stands for products in compute mode ieee. All matrices are row-major.
  */
 #include "check_lu.h"
 #include "cli.h"
@@ -30,7 +31,8 @@ typedef struct lu_system {
     float *left, *right, *update;                     /* A, B and C of one product, on the host */
     void *device_left, *device_right, *device_update; /* the same three matrices on the device */
     int64_t *pivots;
-    double *b, *x, *residual; /* one allocation; A, lu, left, right and update are another */
+    double *b, *x, *residual; /* b is one allocation for all three; A is one for A, lu, left, right
+                                 and update */
 } lu_system;
 
 /* The quality of a pair of factors. */
@@ -88,8 +90,8 @@ static void solve_rows(lu_system *s, int64_t first, int64_t end)
             subtract_row(&s->lu[i * s->n], &s->lu[p * s->n], s->lu[i * s->n + p], end, s->n);
 }
 
-/* Copies a block of lu at (row, col) to the contiguous matrix `tight`, or, if `back`, from `tight`
- * to lu. */
+/* Copies the block of `rows` x `cols` elements of lu at (row, col) to the contiguous matrix `tight`
+ * or, if `back` is true, from `tight` to lu. */
 static void copy_block(const lu_system *s, int64_t row, int64_t col, int64_t rows, int64_t cols,
                        float *tight, bool back)
 {
@@ -138,8 +140,8 @@ static tgl_status factor_matrix(lu_system *s, tgl_compute compute, const char *k
 
 /* ---- Solutions ------------------------------------------------------------------------------- */
 
-/* x := x + y, where y is the solution of A*y = residual by the factors. Overwrites the residual
- * with y. */
+/* x := x + y, where y is the solution of A*y = residual, computed with the factors L and U.
+ * Overwrites the residual with y. */
 static void add_solution(lu_system *s)
 {
     double *r = s->residual;

@@ -12,7 +12,8 @@
 
 /* Solves a random linear system by LU factorisation in F32 with partial pivoting, in blocks of 256
  * columns. The products are computed by `kernel` (NULL: the planner's choice) in the compute mode,
- * and once more in compute mode ieee, called FFMA. *passes := whether two conditions hold:
+ * and once more in compute mode ieee, called FFMA. small: solves 512 equations, not 2048. *passes
+ * := whether two conditions hold:
  *   - The residual of the solution, scaled as in the HPL benchmark, is below 16, and at most twice
  *     that with FFMA.
  *   - Iterative refinement of the solution to the accuracy of F64 takes at most one step more than

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies the buffers of a case to device memory, and passes them to a product as operands.
+ * Copies the buffers of a case (a random problem, case_data.h) to device memory, and passes them to
+ * a product as operands.
  */
 #include "check_memory.h"
 #include "cli.h"

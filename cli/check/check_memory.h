@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The buffers of a case of `tegula check` in memory of a device.
+ * The buffers of a case of `tegula check` in device memory.
  */
 #ifndef CLI_CHECK_MEMORY_H
 #define CLI_CHECK_MEMORY_H
@@ -15,8 +15,9 @@ typedef struct case_memory {
                                     none */
     void *scalars;               /* alpha and beta in device memory; NULL: they are in host
                                     memory */
-    unsigned char *back, *first; /* host memory: the latest result; the result of the first run, to
-                                    which those of later runs must be equal */
+    unsigned char *back, *first; /* host memory: back: contents of a buffer after the latest run;
+                                    first: the result of the first run, to which the results of
+                                    later runs must be equal */
 } case_memory;
 
 /* Allocates and fills the device memory of a case. *memory must be all zeros. The caller must

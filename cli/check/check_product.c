@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans a case, runs the plan, and compares the result. Some cases run in a workspace of the
- * caller.
+ * Plans a case (a random problem with its memory and reference, case_data.h), runs the plan, and
+ * compares the result. Some cases run in a workspace of the caller.
  */
 #include "check_product.h"
 #include "cli.h"
@@ -21,7 +21,7 @@ typedef struct case_plan {
     tgl_plan *plan;    /* NULL: tgl_gemm() is called instead */
     bool has_strips;   /* whether the kernel string has strips=1 (check_case.strips) */
     size_t needs;      /* number of bytes of workspace that the plan requires */
-    bool has_prepared; /* whether the plan had a use for a prepared operand */
+    bool has_prepared; /* whether the plan uses a prepared form of A or B */
     void *workspace;   /* the caller's workspace, followed by a guard; NULL: the plan uses the
                           device's workspace */
 } case_plan;
@@ -89,7 +89,8 @@ static tgl_status multiply_once(tgl_device *dev, const check_case *c, const case
     return multiply_with(dev, c, plan, memory, NULL, NULL);
 }
 
-/* Reports bits that differ from the first result. what: of the latest run. */
+/* Sets *verdict if the latest result differs from the first one in any bit. what: name of the
+ * latest run, for the message. */
 static void compare_bits(const check_case *c, const case_memory *memory, const char *what,
                          check_verdict *verdict)
 {
@@ -98,7 +99,8 @@ static void compare_bits(const check_case *c, const case_memory *memory, const c
         snprintf(verdict->text, sizeof verdict->text, "%s gives other bits than the first", what);
 }
 
-/* Runs the product again, and reports bits that differ from the first run. */
+/* Runs the product again RUNS - 1 times. Sets *verdict if a result differs from the first one in
+ * any bit. */
 static tgl_status repeat_product(tgl_device *dev, const check_case *c, const case_plan *plan,
                                  const case_memory *memory, check_verdict *verdict)
 {
@@ -111,7 +113,8 @@ static tgl_status repeat_product(tgl_device *dev, const check_case *c, const cas
     return TGL_OK;
 }
 
-/* Runs the product with its prepared operands, which must give the bits of the first run. */
+/* Runs the product with prepared operands. Sets *verdict if the result differs from that of the
+ * first run in any bit. */
 static tgl_status run_prepared(tgl_device *dev, const check_case *c, case_plan *plan,
                                const case_memory *memory, check_verdict *verdict)
 {
@@ -130,7 +133,8 @@ static tgl_status run_prepared(tgl_device *dev, const check_case *c, case_plan *
     return status;
 }
 
-/* Runs one kernel and judges it. */
+/* Runs the plan as often as the case requires. Sets *verdict if a result is wrong, or if an input
+ * or the guard of the workspace was written. */
 static tgl_status judge_kernel(tgl_device *dev, const check_case *c, case_plan *plan,
                                const case_memory *memory, check_tally *tally,
                                check_verdict *verdict)
@@ -156,8 +160,8 @@ static tgl_status make_plan_of(tgl_device *dev, const check_case *c, const char 
     return tgl_plan_create(dev, &c->problem, &options, plan);
 }
 
-/* Makes a plan for a case from the name of a kernel and the case's options. If strips are not
- * possible for it, the plan is made without them. */
+/* Makes a plan for a case from the name of a kernel and the case's options. If the kernel does not
+ * support strips (case_data.h) for the case, the plan is made without them. */
 static tgl_status make_named_plan(tgl_device *dev, const check_case *c, const check_subject *s,
                                   case_plan *plan)
 {
@@ -192,8 +196,8 @@ static tgl_status make_plan(tgl_device *dev, const check_case *c, const check_su
     return status;
 }
 
-/* A plan that exists must run: only planning may say that a kernel is not for a case. Keeps what an
- * earlier run has done wrong. */
+/* Sets *verdict for a plan whose run returned TGL_UNSUPPORTED, which only the creation of a plan
+ * may return. Keeps the verdict of an earlier run. */
 static tgl_status blame_run(check_verdict *verdict)
 {
     char detail[200] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One case of `tegula check` by one kernel.
+ * Runs one case of `tegula check` with one kernel.
  */
 #ifndef CLI_CHECK_PRODUCT_H
 #define CLI_CHECK_PRODUCT_H

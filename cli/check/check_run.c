@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Worker threads take the cases one after another and run each with the kernels.
+ * Worker threads take the cases, which are random problems, one after another and run each with the
+ * kernels.
  */
 #include "check_run.h"
 #include "check_product.h"
@@ -112,15 +113,15 @@ static int in_turn(const check_case *c, int i, int count)
                                                       INT64_MAX */
 }
 
-/* Whether a case goes on with its next kernel after one with this status. It does not after an
- * interrupt: on the simulator each kernel must first be compiled, which takes long. */
+/* Whether a case goes on with its next kernel after one with this status. After an interrupt it
+ * does not, because on the simulator the next kernel must first be compiled, which takes long. */
 static bool goes_on(tgl_status status)
 {
     return status != TGL_DEVICE_LOST && !atomic_load(&is_interrupted);
 }
 
-/* Runs the case with the planner's choice, and with the first of the other kernels, in turn, that
- * supports the case. */
+/* Runs the case with the planner's choice and with one of the other kernels: the first one that
+ * supports the case, in the order of in_turn(). */
 static tgl_status try_in_turn(shared *all, const check_case *c, const case_memory *memory)
 {
     check_results *results = all->results;
@@ -133,7 +134,8 @@ static tgl_status try_in_turn(shared *all, const check_case *c, const case_memor
     return status;
 }
 
-/* Runs the case with all kernels, or as try_in_turn(). False: the device is lost. */
+/* Runs the case with all kernels or, if settings->in_turn, as try_in_turn() does. False: the device
+ * is lost. */
 static bool try_subjects(shared *all, const check_case *c, const case_memory *memory)
 {
     check_results *results = all->results;
@@ -147,7 +149,7 @@ static bool try_subjects(shared *all, const check_case *c, const case_memory *me
     return status != TGL_DEVICE_LOST;
 }
 
-/* Returns an exit code. */
+/* Makes case `number` and runs it with the kernels. Returns an exit code. */
 static int try_case(shared *all, int64_t number)
 {
     const check_settings *s = all->settings;

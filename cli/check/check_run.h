@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the cases of `tegula check` with the kernels of a device. For a GPU several host threads
- * work on different cases at the same time, because the references take longer than the products.
+ * Runs the cases of `tegula check`, which are random problems, with the kernels of a device. For a
+ * GPU several host threads work on different cases at the same time, because the references take
+ * longer than the products.
  */
 #ifndef CLI_CHECK_RUN_H
 #define CLI_CHECK_RUN_H

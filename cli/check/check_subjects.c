@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the kernels and their options, and adds up results.
+ * Finds the kernels that `tegula check` tests and their options, and counts the results of the
+ * cases (random problems).
  */
 #include "check_subjects.h"
 #include "cli.h"
@@ -92,8 +93,8 @@ static bool is_transposed(tgl_transpose trans)
     return trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
 }
 
-/* The index of a case in check_tally.cells. A column-major case counts as the row-major problem
- * that kernels get for it, with A and B exchanged. */
+/* The index of the cell of a case in check_tally.cells. A column-major case counts as the row-major
+ * problem that kernels get for it, with A and B exchanged. */
 static int cell_of(const check_case *c)
 {
     const tgl_problem *p = &c->problem;

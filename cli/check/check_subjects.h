@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels that `tegula check` tests, and the counts of their cases.
+ * The subjects of `tegula check`, which are the kernels that it tests and the planner's choice, and
+ * the counts of their cases. A cell is a combination of transposes and alignments of A and B.
  */
 #ifndef CLI_CHECK_SUBJECTS_H
 #define CLI_CHECK_SUBJECTS_H
@@ -15,7 +16,7 @@ enum { CHECK_SPLITS, CHECK_WHOLE, CHECK_DEPTH, CHECK_BLOCKS, CHECK_STRIPS, CHECK
 enum {
     COUNT_SPLIT,     /* split-K */
     COUNT_TAIL,      /* split-K for the last tiles only */
-    COUNT_STRIPS,    /* launches of their own for the last rows and columns */
+    COUNT_STRIPS,    /* separate launches for the last rows and columns */
     COUNT_BATCH,     /* a batch */
     COUNT_TEN,       /* the product ran ten times */
     COUNT_SEPARATE,  /* a D other than C */
@@ -36,7 +37,7 @@ typedef struct check_tally {
 typedef struct check_subject {
     const char *name;            /* name of a kernel; a kernel string with options; or "auto", the
                                     planner's choice */
-    bool options[CHECK_OPTIONS]; /* which options the kernel has and get random values */
+    bool options[CHECK_OPTIONS]; /* the options that the kernel has; they get random values */
     check_tally tally;
 } check_subject;
 
@@ -56,8 +57,8 @@ void check_kernel_string(const check_subject *s, const check_case *c, bool strip
 
 /* Records the layout, alignments and properties that a case has covered; does nothing if the case
  * computes no product. has_strips: the plan may compute the last rows and columns by separate
- * launches. has_workspace: the plan ran in a workspace of the caller. has_prepared: it
- * had a use for a prepared operand. */
+ * launches. has_workspace: the plan ran in a workspace of the caller. has_prepared: the plan uses a
+ * prepared form of A or B. */
 void check_tally_case(check_tally *tally, const check_subject *s, const check_case *c,
                       bool has_strips, bool has_workspace, bool has_prepared);
 

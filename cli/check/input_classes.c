@@ -73,7 +73,8 @@ static void scale_both(class_inputs *x, int exponent)
 
 /* A := A*S and B := S^-1*B, where S is a diagonal matrix of powers of two from 2^-exponent to
  * 2^exponent. The products are as large as without S. But the elements of a row of A, or of a
- * column of B, have very different sizes, which defeats fixed-point schemes. */
+ * column of B, have very different magnitudes, so a fixed-point scheme with one scale per line
+ * loses the small ones. */
 static void scale_depth(class_inputs *x, int exponent)
 {
     for (int64_t p = 0; p < x->k; p++) {
@@ -273,10 +274,11 @@ static void integers_of_22_bits(class_inputs *x, int unused)
 /* ---- Inputs that are hard to split into words ------------------------------------------------ */
 
 enum {
-    PANEL = 64,    /* in kernels of family accurate: number of lines that share a list of small
-                      elements */
+    PANEL = 64,    /* kernels of the family accurate list the elements of PANEL lines that are too
+                      small for words */
     FULL = 127,    /* maximum length of such a list */
-    SMALL = -40,   /* exponent of elements too small to be represented in words scaled for a 1 */
+    SMALL = -40,   /* exponent of elements that are too small for words if their line also has a
+                      1 */
     SMALLER = -35, /* exponent of elements whose products with elements of 2^SMALL are not
                       denormal */
     ROW = 7,
@@ -312,10 +314,10 @@ static void both_are_small(class_inputs *x, int count)
 }
 
 /* Along k, the first of each 16 elements of A is 1 and the second is 0. Of each 16 elements of B,
- * the first is 0 and the second is 1. All other elements are scaled by 2^exponent, within the range
- * of two words. Tensor cores align products to the largest exponent among them. If the products 1 *
- * 0 counted with the exponent of the 1, the other products would be truncated to few bits or to
- * 0. */
+ * the first is 0 and the second is 1. All other elements are scaled by 2^exponent, which two words
+ * can represent. Tensor cores align products to the largest exponent among them. If the
+ * products of 1 and 0 counted with the exponent of the 1, the other products would be truncated to
+ * few bits or to 0. */
 static void zeros_beside_small(class_inputs *x, int exponent)
 {
     enum { STEP = 16 }; /* K of a wgmma instruction */

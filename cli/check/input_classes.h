@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Classes of F32 inputs that are hard for sums of products, one table row each: ordinary numbers,
- * wide exponents, cancellation, extremes, Inf and NaN, integers, and inputs made to defeat schemes
- * that split elements into words. docs/accuracy.md describes them.
+ * wide exponents, cancellation, extremes, Inf and NaN, integers, and inputs made to defeat kernels
+ * of the family accurate. Those split each scaled element x into two words, which are f16 numbers
+ * hi and lo with hi + 2^-11*lo close to x. docs/accuracy.md describes the classes. A line is a row
+ * of A or a column of B.
  */
 #ifndef CLI_INPUT_CLASSES_H
 #define CLI_INPUT_CLASSES_H
@@ -16,8 +18,7 @@ typedef struct class_inputs {
     float *A, *B, *C;
 } class_inputs;
 
-/* Flags of a class, which tell the rules that hold for its results besides the limits of the
- * greatest error. */
+/* Flags of a class: the checks of its results in addition to the limits of the greatest error. */
 enum {
     CLASS_IN_MEAN = 1, /* its RMS errors count in the geometric mean */
     CLASS_DEPTHS = 2,  /* it is run with several values of k */

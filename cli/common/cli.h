@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions for all commands of the program: exit codes, one-line errors, devices, problems.
+ * Functions for all commands of the program: exit codes, one-line errors, devices, problems. A
+ * problem (tgl_problem) is the shape, the types and the layout of a product; a plan (tgl_plan) is
+ * the kernel and its options that a device uses for a problem. The device "sim" simulates CUDA
+ * kernels on the CPU.
  */
 #ifndef CLI_H
 #define CLI_H
@@ -17,8 +20,8 @@ enum {
     EXIT_MISUSE = 2, /* the command line is invalid */
 };
 
-/* A result of functions that parse options: success, the command goes on. Every other result is the
- * exit code with which the command ends. */
+/* Functions that parse options return PARSED on success. Any other value that they return is the
+ * exit code with which the command must end. */
 enum { PARSED = -1 };
 
 /* The commands. argv[0] is the name of the command. Each returns an exit code. */
@@ -42,7 +45,7 @@ int command_warm(int argc, char **argv);
 
 /* ---- Errors: one line on stderr that says what to do ----------------------------------------- */
 
-/* Sets the name of the command that error messages begin with; NULL: none. */
+/* Sets the name of the command that error messages begin with; it is not copied. NULL: none. */
 void cli_set_command(const char *name);
 
 /* Prints the error "tegula COMMAND: ..." on stderr. Returns EXIT_FAILED. */
@@ -63,13 +66,14 @@ int cli_misuse_call(void);
  * of the status. Returns EXIT_FAILED. */
 int cli_fail_status(tgl_status status);
 
-/* Like cli_fail_status(), but names the subject of the error: "tegula COMMAND: WHAT: ...". */
+/* Like cli_fail_status(), but names the subject of the error: "tegula COMMAND: WHAT: ...". what may
+ * be NULL. */
 int cli_fail_at(const char *what, tgl_status status);
 
 /* Prints why a plan could not be made, as cli_fail_at() does. Returns EXIT_MISUSE if the arguments
  * are invalid for every device, or if the device does not have the requested kernel; the message
- * then lists the kernels. Else returns EXIT_FAILED. dev: NULL: the kernels of CUDA devices are
- * listed. */
+ * then lists the kernels. Else returns EXIT_FAILED. If dev is NULL, the message lists the kernels
+ * of CUDA devices. */
 int cli_fail_plan(const tgl_device *dev, const char *what, tgl_status status);
 
 /* Prints that the device has no kernel of the name `asked`, and lists its kernels. Returns
@@ -85,9 +89,9 @@ int cli_finish(int code);
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-/* Opens a device. threads: number of host threads; 0: the device's default. NULL: failed, and the
- * error has been printed. *code is then EXIT_MISUSE if there is no device of this name, and
- * EXIT_FAILED if this machine does not have the device. */
+/* Opens a device. threads: number of host threads; 0: the device's default. Returns NULL after a
+ * failure, which has been printed; *code is then EXIT_MISUSE if there is no device of this name,
+ * and EXIT_FAILED if this machine does not have the device. */
 tgl_device *cli_open_device(const char *name, int threads, int *code);
 
 /* Prints a warning if the cpu device uses more threads than the machine has processors. */
@@ -108,14 +112,16 @@ double cli_device_number(const tgl_device *dev, tgl_number number);
 /* A problem with the values that tgl_problem_init() sets. */
 tgl_problem cli_problem(tgl_type type, int64_t m, int64_t n, int64_t k);
 
-/* Makes a plan. kernel: a kernel string; NULL: the planner's choice. */
+/* Makes a plan. kernel: a kernel string, which is the name of a kernel and optionally its options,
+ * such as "simt_128x256x8:splits=4"; NULL: the library's planner chooses the kernel. */
 tgl_status cli_plan(tgl_device *dev, const tgl_problem *p, const char *kernel, tgl_plan **plan);
 
 /* Makes a plan as cli_plan() does, runs it once, and waits for its end. */
 tgl_status cli_multiply(tgl_device *dev, const tgl_problem *p, const char *kernel, double alpha,
                         const void *A, const void *B, double beta, void *C);
 
-/* A copy of the text of tgl_plan_explain(), which the caller frees. NULL: out of memory. */
+/* Returns a copy of the text of tgl_plan_explain(), which the caller frees, or NULL if memory runs
+ * out. */
 char *cli_explain(const tgl_plan *plan);
 
 #endif

@@ -42,8 +42,9 @@ static double left_in_system(void)
     return available < 0 ? INFINITY : available + (swap > 0 ? swap : 0);
 }
 
-/* The number of bytes that the memory control group still allows (version 2, else 1); a container
- * sees its own group at the root. Infinite if there is no limit. */
+/* The number of bytes that the memory control group still allows, read from cgroup version 2 or,
+ * without it, version 1; a container sees its own group at the root. Infinite if there is no
+ * limit. */
 static double left_in_group(void)
 {
     double limit = number_in("/sys/fs/cgroup/memory.max");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names of kernels and groups of kernels on the command line, and the options of kernel strings.
- * The library tells which kernel has which options.
+ * The ladder is the series of teaching kernels, from a naive one to a fast one, whose names begin
+ * with "ladder/".
  */
 #ifndef CLI_KERNEL_NAMES_H
 #define CLI_KERNEL_NAMES_H
@@ -19,15 +20,16 @@ bool kernel_is_one(const tgl_device *dev, const char *asked);
  * "/" or "_", such as "simt" or "ladder". */
 bool kernel_is_asked(const tgl_device *dev, const char *asked, const char *name);
 
-/* Whether `asked` includes the planner's choice. It does if it is "auto" or a group, not one
- * kernel. */
+/* Whether `asked` includes the kernel that the library's planner chooses. It does if it is "auto"
+ * or a group, not one kernel. */
 bool kernel_is_auto_asked(const tgl_device *dev, const char *asked);
 
-/* Whether the kernel accepts these options, such as "splits=2,whole=1". kernel: its name; a colon
- * and the text after it are ignored. */
+/* Whether the kernel accepts these options, such as "splits=2,whole=1". kernel: its name or a
+ * kernel string; options in it are ignored. */
 bool kernel_has_option(const char *kernel, const char *options);
 
-/* Whether this is a kernel of the ladder; these run only if they are requested. */
+/* Whether this is a kernel of the ladder. Kernels of the ladder run only if the user requests
+ * them. */
 bool kernel_is_rung(const char *name);
 
 #endif

@@ -27,8 +27,8 @@ static void make_printable(char *text)
     }
 }
 
-/* Prints the error and `end` as one line by one call: lines of several processes, such as ranks, do
- * not mix. */
+/* Prints the error, followed by `end`, as one line. A single call writes the line, so that lines of
+ * concurrent processes, such as MPI ranks, do not mix. */
 static void print_error(const char *end, const char *format, va_list args)
 {
     const char *space = command_name != NULL ? " " : "", *name = command_name;
@@ -109,7 +109,8 @@ int cli_fail_plan(const tgl_device *dev, const char *what, tgl_status status)
 {
     char detail[512] = "", names[KERNEL_NAMES_SIZE] = "";
     tgl_device *sim = NULL; /* lists the kernels of CUDA devices, which the simulator has too */
-    const bool is_misuse = status <= TGL_TOO_LARGE || status == TGL_BAD_EPILOGUE; /* TGL_BAD_... */
+    /* All statuses up to TGL_TOO_LARGE are invalid arguments. */
+    const bool is_misuse = status <= TGL_TOO_LARGE || status == TGL_BAD_EPILOGUE;
     if (status != TGL_UNKNOWN_KERNEL)
         return is_misuse ? (cli_fail_at(what, status), EXIT_MISUSE) : cli_fail_at(what, status);
     tgl_last_error(detail, sizeof detail);

@@ -84,14 +84,14 @@ typedef struct cli_syntax {
 int cli_parse(int argc, char **argv, const cli_syntax *syntax, void *options);
 
 /* Parse a number strictly: no blanks, no trailing characters, no overflow; an integer must be
- * within [least, most]. option: the option's name, for the error. False: the text is invalid, and
- * the error has been printed. */
+ * within [least, most]. option: the option's name, for the error. Return false if the text is
+ * invalid, after printing the error. */
 bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t most,
                    int64_t *value);
 bool cli_parse_real(const char *option, const char *text, double *value);
 
-/* The index of the text in `names`, which NULL ends. -1: it is not there, and the error has been
- * printed. */
+/* Returns the index of the text in `names`, a list that ends with NULL. Returns -1 if it is not
+ * there, after printing an error that names `option`. */
 int cli_parse_name(const char *option, const char *text, const char *const *names);
 
 #endif

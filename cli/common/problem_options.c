@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes problems and epilogues of options.
+ * Converts the options of a command to a tgl_problem and a tgl_epilogue.
  */
 #include "problem_options.h"
 #include "elements.h"
@@ -62,7 +62,8 @@ void problem_set_strides(tgl_problem *p)
         __builtin_mul_overflow(b_lines, p->ldb != 0 ? p->ldb : b_tight, &p->stride_b) ||
         __builtin_mul_overflow(c_lines, p->ldc != 0 ? p->ldc : c_tight, &p->stride_c) ||
         __builtin_mul_overflow(c_lines, c_tight, &p->stride_d))
-        p->stride_a = p->stride_b = p->stride_c = INT64_MAX; /* tgl_problem_check() refuses it */
+        p->stride_a = p->stride_b = p->stride_c = INT64_MAX; /* tgl_problem_check() rejects this
+                                                                stride */
     if (p->type_d == 0) p->stride_d = 0;
 }
 
@@ -127,7 +128,7 @@ shape_label problem_shape_label(const tgl_problem *p)
 
 double problem_flops(const tgl_problem *p)
 {
-    const double each = element_parts(p->type_a) == 2 ? 8 : 2; /* of a multiply-add */
+    const double each = element_parts(p->type_a) == 2 ? 8 : 2; /* operations of one multiply-add */
     return each * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The options that describe a product and where it runs, for all commands that have
- * these options: sizes, types, compute mode, transposes, layout, epilogue, kernel, device. The
- * functions below make the library's structs of them; timed_operands.h makes the matrices.
+ * The options that describe a product and where it runs, for all commands that have these options:
+ * sizes, types, compute mode, transposes, layout, epilogue, kernel, device. The functions below
+ * convert these options to the library's structs; timed_operands.h allocates the matrices.
  */
 #ifndef CLI_PROBLEM_OPTIONS_H
 #define CLI_PROBLEM_OPTIONS_H
@@ -18,18 +18,18 @@ typedef struct problem_options {
     bool has_compute; /* whether the option --compute was given */
     bool trans_a, trans_b;
     tgl_order order;
-    int64_t lda, ldb, ldc; /* leading dimensions; 0: tight */
+    int64_t lda, ldb, ldc; /* leading dimensions; 0: tight, that is, the smallest possible */
     tgl_epilogue epilogue;
     const char *kernel; /* NULL: the planner's choice */
     const char *device; /* NULL: not given */
     int threads;        /* 0: the device's default */
 } problem_options;
 
-/* The values of the options if none of them is given. */
+/* The values that the options have before the command line is parsed. */
 problem_options problem_options_start(void);
 
-/* Opens the requested device; "auto" if none was requested. NULL: failed, the error has been
- * printed, and *code is an exit code. */
+/* Opens the requested device; "auto" if none was requested. Returns NULL after a failure, which has
+ * been printed; *code is then an exit code. */
 tgl_device *problem_open_device(const problem_options *o, int *code);
 
 /* Rows of option tables, for a command whose struct of options begins with a problem_options. */
@@ -68,7 +68,8 @@ bool take_compute(const char *text, void *options);
 /* The name of a compute mode, such as "default" or "ieee". */
 const char *compute_name(tgl_compute compute);
 
-/* The lines about these options in the texts of --help. */
+/* Parts of the texts of --help: HELP_TYPES describes the options of OPTIONS_TYPES, HELP_EPILOGUE
+ * those of OPTIONS_EPILOGUE. */
 #define HELP_TYPES                                                                                 \
     "  --type TYPE       type of A and B: f32, f64, f16, bf16, e4m3, e5m2, i8, c64,\n"             \
     "                    c128 (f32)\n"                                                             \
@@ -86,13 +87,14 @@ const char *compute_name(tgl_compute compute);
 bool problem_has_shape(const problem_options *o);
 bool problem_has_sizes(const problem_options *o);
 
-/* The problem that the options describe. The matrices of a batch are contiguous. */
+/* The problem that the options describe. The matrices of a batch follow each other without gaps. */
 tgl_problem problem_of_options(const problem_options *o);
 
-/* Sets the types of C and D and the compute mode of a problem whose type_a and type_b are set. */
+/* Sets the types of C and D, the compute mode and, for a batch, the strides. The other members of
+ * the problem must be set. */
 void problem_set_types(const problem_options *o, tgl_problem *p);
 
-/* Sets the strides of a batch whose matrices are contiguous. */
+/* Sets the batch strides so that the matrices of a batch follow each other without gaps. */
 void problem_set_strides(tgl_problem *p);
 
 /* The default type of the result: i32 if A and B are i8, else the type of A and B. */
@@ -114,8 +116,8 @@ typedef struct shape_label {
 } shape_label;
 shape_label problem_shape_label(const tgl_problem *p);
 
-/* The number of multiplications and additions of numbers that the product takes. A complex element
- * counts as two numbers. */
+/* The number of floating-point operations: 2*m*n*k for each product of the batch, or 8*m*n*k for
+ * complex types. */
 double problem_flops(const tgl_problem *p);
 
 /* The type of the result: the type of D if D is another matrix than C, else the type of C. */
@@ -124,7 +126,7 @@ tgl_type problem_result_type(const tgl_problem *p);
 bool epilogue_is_none(const tgl_epilogue *e);
 
 /* Completes the epilogue for a problem: all products of a batch use the same bias, and the residual
- * is tight. Returns `e`, or NULL if the epilogue does nothing. */
+ * is a tight m x n matrix for each of them. Returns `e`, or NULL if the epilogue does nothing. */
 const tgl_epilogue *epilogue_for(tgl_epilogue *e, const tgl_problem *p);
 
 #endif

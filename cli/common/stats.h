@@ -17,7 +17,7 @@ typedef struct geometric_mean {
 
 void geometric_mean_add(geometric_mean *g, double value);
 
-/* 0 if nothing was added. */
+/* Returns 0 if no value was added. */
 double geometric_mean_value(const geometric_mean *g);
 
 #endif

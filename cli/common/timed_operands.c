@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes the matrices of a problem.
+ * Allocates and fills the sets of matrices of a problem. A set is one copy of A, B and the result;
+ * successive calls use different sets.
  */
 #include "timed_operands.h"
 #include "cli.h"
@@ -58,7 +59,8 @@ static size_t align(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The size of the device's L2 cache in bytes; if it is not known, more than any device has. */
+/* The size of the device's L2 cache in bytes; if it is not known, 256 MB, which is more than any
+ * device has. */
 static double cache_bytes(const tgl_device *dev)
 {
     const double bytes = cli_device_number(dev, TGL_NUMBER_L2_BYTES);
@@ -219,7 +221,7 @@ tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *p
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */
 
-/* The size in bytes of the residual, which is tight. */
+/* The size in bytes of the residual, whose rows have no gaps between them. */
 static size_t residual_bytes(const operands *o)
 {
     const tgl_problem *p = &o->problem;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The matrices of a problem, of any types and layout: random, on the host and on the device. For
- * timing on a device with memory of its own there are several sets, which exceed the cache, and
- * calls alternate between them: a kernel that finds its inputs in the cache would look faster than
- * it is with inputs from memory.
+ * The matrices of a problem, of any types and layout: random, on the host and on the device. A set
+ * is one copy of A, B and the result in device memory. For timing on a device with memory of its
+ * own there are several sets, which together exceed the L2 cache. Successive calls use different
+ * sets, because a kernel that finds its inputs in the cache would look faster than it is with
+ * inputs from memory.
  */
 #ifndef CLI_TIMED_OPERANDS_H
 #define CLI_TIMED_OPERANDS_H
@@ -30,8 +31,8 @@ stored_matrix stored_result(const tgl_problem *p); /* D if it is another matrix 
 /* The element index of element (i, j) of op(X[b]). */
 int64_t stored_place(const stored_matrix *x, int64_t b, int64_t i, int64_t j);
 
-/* Host memory that the matrices of successive problems use in turn. It is not freed in between,
- * because the first access to newly allocated memory takes longer than a copy. */
+/* Host memory that one problem after another uses for a matrix. It is not freed in between, because
+ * the first access to newly allocated memory takes longer than a copy. */
 typedef struct kept_matrix {
     void *memory;
     size_t size;
@@ -73,14 +74,14 @@ typedef struct operand_set {
     void *C;
 } operand_set;
 
-/* Allocates A, B and the result, and fills A and B with random elements in (-1, 1). rotate: make
- * several sets on a device with memory of its own; false: one set. The caller must release the
- * operands even after a failure. */
+/* Allocates A, B and the result, and fills A and B with random elements in (-1, 1). rotate: true:
+ * make several sets on a device with memory of its own; false: make one. The caller must release
+ * the operands even after a failure. */
 tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate);
 
 /* Like operands_make(), with several sets, for a series of problems. On a device with memory of its
- * own the host copies are in `kept`; the caller must not change A and B, because the next problem
- * uses the same elements. */
+ * own the host copies are in `kept`; the caller must not change A and B there, because the next
+ * problem uses the same elements. */
 tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *problem,
                               kept_matrices *kept);
 void operands_release(operands *o);
@@ -108,8 +109,8 @@ tgl_status operands_forget_result(const operands *o, void *C);
 /* Copies the result of the first set to C, the memory that operands_forget_result() got. */
 tgl_status operands_download_result(const operands *o, void *C);
 
-/* The expected value of part `part` (0: real, 1: imaginary) of element (i, j) of result b, before
- * an epilogue. */
+/* The expected value of part `part` (0: real, 1: imaginary) of element (i, j) of result number b of
+ * the batch, before an epilogue. */
 reference_element operands_expected(const operands *o, int64_t b, int64_t i, int64_t j, int part);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of the lines that libtegula_cublas.so prints for each product, as far as `tegula tune
- * --trace` reads them. The form of the lines is stable: docs/cublas.md describes it.
+ * libtegula_cublas.so, the drop-in for cuBLAS, prints a trace line for each product. These are the
+ * substrings of that line for which `tegula tune --trace` searches. The form of the lines is
+ * stable; docs/cublas.md describes it.
  */
 #ifndef TGL_TRACE_LINE_H
 #define TGL_TRACE_LINE_H

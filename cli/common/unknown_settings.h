@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds misspelt environment variables, for `tegula info` and the drop-ins.
+ * Finds misspelt environment variables, for `tegula info` and the drop-in libraries for BLAS and
+ * cuBLAS.
  */
 #ifndef TGL_UNKNOWN_SETTINGS_H
 #define TGL_UNKNOWN_SETTINGS_H
@@ -9,9 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The next environment variable, from *at on, whose name begins with `prefix` and is not in
- * `known`, a list that NULL ends. *length := the length of its name. NULL: there is none left. *at
- * must be `environ` at first; each call advances it. */
+/* Returns the next environment variable, from *at on, whose name begins with `prefix` and is not in
+ * `known`, a list that ends with NULL; NULL if there is none left. *length := the length of its
+ * name. *at must be `environ` at first; each call advances it. */
 static inline const char *next_unknown_setting(char ***at, const char *prefix,
                                                const char *const *known, int *length)
 {

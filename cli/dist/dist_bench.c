@@ -20,7 +20,7 @@
 typedef struct bench_part {
     const tgl_dist_layout *layout;
     tgl_type type;
-    int64_t rows, columns; /* of this rank's part */
+    int64_t rows, columns; /* size of the part of the matrix that this rank stores */
     char *host;            /* the elements of this rank, tight and row-major, in host memory */
     void *memory;          /* a copy of `host` in device memory; on the cpu device `host` itself */
 } bench_part;
@@ -33,7 +33,9 @@ typedef struct bench {
     tgl_dist_plan *plan;
 } bench;
 
-enum { ROWS = 61 }; /* A and B repeat after so many rows, so that large ones are made by copying */
+/* The elements of A and B repeat every ROWS rows, so that most rows of a large matrix can be
+ * copied. */
+enum { ROWS = 61 };
 
 /* A pseudorandom element of A (salt 1) or B (salt 2): an integer from -1 to 2. It depends only on
  * its place in the whole matrix. */
@@ -51,8 +53,8 @@ static bool is_cpu(const tgl_device *dev)
     return strcmp(tgl_device_name(dev), "cpu") == 0;
 }
 
-/* *memory := device memory with a copy of `host`; on the cpu device `host` itself. False:
- * failed. */
+/* *memory := device memory with a copy of `host`; on the cpu device `host` itself. False: the
+ * memory could not be allocated or filled. */
 static bool to_device(tgl_device *dev, char *host, size_t size, void **memory)
 {
     *memory = host;
@@ -67,7 +69,8 @@ static void free_part(tgl_device *dev, bench_part *x)
     free(x->host);
 }
 
-/* Row i of a part. */
+/* Fills row i of this rank's part, or copies the row ROWS before it if both have the same elements.
+ * False: tgl_dist_index() failed. */
 static bool make_row(const bench *s, const bench_part *x, unsigned salt, int64_t i)
 {
     const size_t size = tgl_type_size(x->type), line = (size_t)x->columns * size;
@@ -208,8 +211,8 @@ static tgl_status time_local(const bench *s, const tgl_problem *local, const ben
 }
 
 /* *product := the median time in seconds of the distributed product, *alone := that of the local
- * one. The two are timed in turn, `repeats` times. All ranks wait for each other between two
- * distributed products, and wherever they agree on a status during one. */
+ * one. The two are timed in turn, `repeats` times. tgl_dist_plan_run() begins and ends with an
+ * exchange of the ranks' statuses, so all ranks start a distributed product together. */
 static tgl_status measure(const bench *s, const tgl_dist_figures *f, int repeats, double *product,
                           double *alone)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ranks with a GPU each. If this program starts the processes of the ranks itself, only the
- * children use CUDA, because CUDA does not work after fork(). Rank 0 then makes the unique id of
- * NCCL, and passes it to the other ranks through shared memory.
+ * children use CUDA, because CUDA does not work in a child of a process that has used it. Rank 0
+ * then makes the unique id of NCCL, and passes it to the other ranks through shared memory.
  */
 #include "dist_gpus.h"
 
@@ -55,7 +55,8 @@ bool dist_gpu_make_id(unsigned char *id)
 int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state,
                  dist_gpu_function *function, const void *argument)
 {
-    enum { TIMEOUT = 600 }; /* seconds; time that a rank spends on its own work counts too */
+    /* Seconds that a rank waits for another one, including the time of the other one's own work. */
+    enum { TIMEOUT = 600 };
     unsigned char id[TGL_NCCL_ID_BYTES];
     char text[512] = "";
     int code = EXIT_FAILED;
@@ -84,11 +85,12 @@ int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state
 /* ---- A process for each GPU ------------------------------------------------------------------ */
 
 typedef struct shared_id {
-    atomic_int is_ready; /* -1: there is none */
+    atomic_int is_ready; /* 1: rank 0 has written `bytes`; -1: rank 0 has failed; 0: neither yet */
     unsigned char bytes[TGL_NCCL_ID_BYTES];
 } shared_id;
 
-/* If a rank is not ready, the parent ends the others. */
+/* A dist_bring_id. A rank that is not ready need not tell the other ranks: its process fails, and
+ * wait_for() in the parent then ends them. */
 static bool share_id(const dist_gpu_rank *rank, void *state, bool is_ready, unsigned char *id)
 {
     shared_id *shared = state;

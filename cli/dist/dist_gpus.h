@@ -18,9 +18,9 @@ typedef struct dist_gpu_rank {
     bool may_see_one; /* a launcher may show each rank only its own GPU, which has the number 0 */
 } dist_gpu_rank;
 
-/* id := the unique id of NCCL, which rank 0 makes. is_ready: whether this rank has opened its GPU.
- * state: the argument of dist_gpu_run(). False: there is no id; the rank that failed has printed
- * the error. */
+/* A function that sets id[] to the unique id of NCCL, which rank 0 makes and the other ranks
+ * receive. is_ready: whether this rank has opened its GPU. state: the argument of dist_gpu_run().
+ * False: there is no id; the rank that failed has printed the error. */
 typedef bool dist_bring_id(const dist_gpu_rank *rank, void *state, bool is_ready,
                            unsigned char *id);
 

@@ -35,8 +35,9 @@ static bool has_set(const launcher *l)
            getenv(l->hosts) != NULL;
 }
 
-/* A torchrun that srun has started passes the variables of Slurm and MPI on to its ranks, so those
- * of torchrun come first. */
+/* The launcher of this process; NULL: an MPI launcher, or none. A torchrun that srun has started
+ * passes the variables of Slurm and MPI on to its ranks, so the variables of torchrun are looked up
+ * first. */
 static const launcher *find_launcher(void)
 {
     if (has_set(&torchrun)) return &torchrun;

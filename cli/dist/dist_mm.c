@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula dist mm`. The files are mapped: a shard of rows is contiguous, and a rank reads no other
- * pages. Rank 0 makes the file of the product; each rank writes its rows.
+ * `tegula dist mm`. Each rank has a shard of each matrix, which is a range of rows. The files are
+ * mapped: a shard is contiguous in its file, so a rank reads no other pages. Rank 0 makes the file
+ * of the product; each rank writes its rows.
  */
 #include "dist_mm.h"
 
@@ -19,7 +20,7 @@
 
 typedef struct shard {
     tgl_dist_layout layout;
-    int64_t first, rows; /* of this rank */
+    int64_t first, rows; /* the first row, and the number of rows, of this rank's shard */
 } shard;
 
 static bool is_matrix(const array_file *file)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula dist mm`: multiplies matrices in NumPy files, of which every rank reads its part.
+ * `tegula dist mm`: multiplies matrices in NumPy files. Every rank reads only its own rows of
+ * them.
  */
 #ifndef CLI_DIST_MM_H
 #define CLI_DIST_MM_H

@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a rank sends, in the byte order of its machine: all ranks run on machines of one kind. */
+/* What a rank sends, in the byte order of its machine: all ranks run on machines of one kind, which
+ * have the same byte order. */
 typedef struct question {
     char magic[8];
     int32_t rank, ranks, is_ready;
@@ -125,7 +126,7 @@ static bool welcome(meeting *m, int listening)
         return true;
     }
     if (m->sockets[asked.rank] >= 0)
-        close(m->sockets[asked.rank]); /* the rank lost it and asks again */
+        close(m->sockets[asked.rank]); /* the rank has lost this connection and asks again */
     else
         m->missing--;
     m->sockets[asked.rank] = fd;
@@ -133,7 +134,8 @@ static bool welcome(meeting *m, int listening)
     return true;
 }
 
-/* bytes: NULL: there are none. */
+/* Answers all ranks that have asked, and closes their connections. bytes: what they get; NULL: the
+ * answer is that there are no bytes. */
 static void answer_all(const meeting *m, const unsigned char *bytes)
 {
     answer given = {.has_bytes = bytes != NULL};

@@ -8,8 +8,8 @@
 
 #include "tegula/dist.h"
 
-/* Opens the communicator of all MPI ranks. The device must stay open until it is closed. NULL:
- * failed, and the error has been printed. */
+/* Opens the communicator of all MPI ranks. The device must stay open until the communicator is
+ * closed. NULL: failed, and the error has been printed. */
 tgl_dist *dist_world_open(tgl_device *dev);
 
 /* On rank 0, prints the message about the last failed call of tegula/dist.h. Returns EXIT_FAILED on

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula explain --ranks`: how a product would be divided over ranks that need not exist.
+ * `tegula explain --ranks`: how a product would be divided over a given number of MPI ranks, which
+ * need not exist.
  */
 #ifndef CLI_EXPLAIN_RANKS_H
 #define CLI_EXPLAIN_RANKS_H

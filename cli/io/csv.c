@@ -18,15 +18,15 @@ void csv_set_command(char **words)
     command_words = words;
 }
 
-/* Environment variables that change how Tegula or its peers compute. */
+/* Environment variables that change how Tegula, or a library that it is compared with, computes. */
 static const char *const variables[] = {"TEGULA_CPU",        "TEGULA_COMPUTE",
                                         "OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE",
                                         "DNNL_MAX_CPU_ISA",  "MKL_ENABLE_INSTRUCTIONS"};
-/* The device properties that the comment includes. */
+/* The device properties that the first line of a file of results includes. */
 static const char *const keys[] = {"driver", "chip", "processor", "model"};
 
 /* Writes a word, quoted for a shell if necessary. Control characters become '?', because the
- * comment must be a single line. */
+ * comment that contains the word must be a single line. */
 static void put_word(FILE *file, const char *word)
 {
     bool is_plain = word[0] != '\0';

@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* Sets the words of the command line after the program's name, with NULL after the last one, which
- * the comment shows. Only the pointer is kept. */
+/* Sets the command line that the first line of a file of results shows: its words after the
+ * program's name, with NULL after the last one. Only the pointer is kept. */
 void csv_set_command(char **words);
 
 /* Writes the first line of a file of results, a comment with the keys that bench/results/README.md

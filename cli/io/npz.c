@@ -156,7 +156,8 @@ static bool is_called(const entry *e, const char *name)
            memcmp(e->name, name, length) == 0;
 }
 
-/* Appends the name of an array to a list of names or, if it does not fit, "..." once. */
+/* Appends the name of an array to a list of names. If the name does not fit, appends "..." once
+ * instead. */
 static void add_name(const entry *e, char *list, size_t size)
 {
     const size_t used = strlen(list);
@@ -208,8 +209,8 @@ static uint32_t checksum(const unsigned char *bytes, uint64_t size)
 #ifdef TEGULA_ZLIB
 enum { DEFLATE_RATIO_MAX = 1032 }; /* maximum compression by deflate (zlib's documentation) */
 
-/* The next number of bytes to pass to zlib, whose counters have 32 bits, so at most 2^30. Subtracts
- * it from *left. */
+/* Returns how many of the *left bytes to pass to zlib next, and subtracts that number from *left.
+ * It is at most 2^30, because zlib's counters have 32 bits. */
 static unsigned take_part(uint64_t *left)
 {
     const unsigned part = *left < (1u << 30) ? (unsigned)*left : 1u << 30;

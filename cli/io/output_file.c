@@ -101,8 +101,8 @@ static int descriptor_of(const char *path)
 }
 
 /* The path of the file that a name refers to, which the caller frees. Symbolic links are followed,
- * even to a file that does not exist yet, but not the link that stands for a descriptor. NULL:
- * failed, and errno is set. */
+ * even to a file that does not exist yet, but not a link /proc/PROCESS/fd/NUMBER of this process,
+ * which stands for a descriptor. NULL: failed, and errno is set. */
 static char *resolve_path(const char *path)
 {
     char target[PATH_MAX];
@@ -235,8 +235,8 @@ bool output_file_write(output_file *file, const void *bytes, size_t size)
     return size == 0 || fwrite(bytes, 1, size, file->stream) == size || fail_to_write(file);
 }
 
-/* Whether everything was written to the file and, if it is to be renamed, to the disk. False: no,
- * and the error has been printed. */
+/* Flushes the stream and, if the file is to be renamed, writes it to the disk. Returns false if
+ * this or an earlier write failed, after printing the error. */
 static bool has_arrived(output_file *file)
 {
     if (file->failed) return false;

@@ -2,7 +2,8 @@
  *
  * A file that is replaced as a whole or not at all: it is written under a temporary name in the
  * same folder, then renamed. After a failure or a signal the old file is unchanged, and the
- * temporary one is removed. A table that grows row by row is renamed with its first row.
+ * temporary one is removed. output_file_flush() renames it earlier: a table that grows row by row
+ * gets its final name with its first row.
  *
  * Devices, pipes and descriptors that are open already (/dev/stdout, /dev/fd/3) are written
  * directly.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a chapter of the ladder at one size: checks every rung, then times it together with cuBLAS;
- * on the simulator counts its memory accesses instead.
+ * The ladder is a series of teaching kernels, from a naive kernel up. A rung is one of these
+ * kernels; a chapter is the rungs of one element type and compute mode. This file runs
+ * a chapter at one size: it checks every rung, then times it together with cuBLAS; on the simulator
+ * it counts the memory accesses of the rung instead.
  *
  * Each round takes one sample of every rung and of cuBLAS; the order rotates from round to round.
  * Slow rungs are sampled in few rounds, which are spread evenly. A sample is enough calls to fill
@@ -38,7 +40,7 @@ typedef struct rung {
                                 kernel */
     int number;              /* number of the kernel in the whole ladder; 0: the reference or
                                 cuBLAS */
-    bool is_peer;            /* whether it is cuBLAS, and therefore not a rung */
+    bool is_peer;            /* whether this entry is cuBLAS and not a kernel of the ladder */
     tgl_plan *plan;          /* NULL: it is not a kernel, or the kernel does not support the size */
     cublas_product *product; /* NULL: it is not cuBLAS, or cuBLAS does not support the problem */
     char note[200];          /* why there are no results; empty: there are results */
@@ -72,7 +74,8 @@ typedef struct ladder_size {
     rung rungs[RUNGS_MAX]; /* the reference, then the kernels, then cuBLAS */
     int count;
     int rounds;
-    int64_t calls; /* number of calls so far, which selects the operands of the next call */
+    int64_t calls; /* number of calls so far; operands_for() selects the operands of the next call
+                      by it */
 } ladder_size;
 
 /* Checks all rungs at one size and times them. Before each step it calls step(user, name of the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the ladder's page.
+ * Writes the ladder's page. A rung is one of the kernels of the ladder.
  */
 #include "ladder_page.h"
 #include "cli.h"

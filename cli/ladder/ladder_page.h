@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ladder as a single HTML file: cli/ladder/page.html with its style and its script, and the
- * data of the script in JSON: the sources of the rungs, what the simulator counted and
+ * The ladder (ladder.h) as a single HTML file: cli/ladder/page.html with its style and its script,
+ * and the data of the script in JSON: the sources of the rungs, what the simulator counted and
  * recorded, and measured speeds.
  */
 #ifndef CLI_LADDER_PAGE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the ladder's tables, CSV file and chart.
+ * Writes the ladder's tables, CSV file and chart. A rung is one of the kernels of the ladder.
  */
 #include "ladder_report.h"
 #include "csv.h"
@@ -16,7 +16,7 @@ static double ratio(int64_t x, int64_t y)
     return y > 0 ? (double)x / (double)y : 0;
 }
 
-/* Whether there are figures of a rung: the simulator's counts, or a time. */
+/* Whether there are figures to show for a rung: the simulator's counts, or a time. */
 static bool has_figures(const ladder_report *r, const rung *x)
 {
     return x->note[0] == '\0' && (r->settings->has_counters ? x->plan != NULL : x->seconds > 0);
@@ -320,7 +320,7 @@ static void add_to_chart(ladder_report *r, const ladder_size *s)
     }
 }
 
-/* Writes the chart. False: reported. */
+/* Writes the chart. False: failed, and the error has been printed. */
 static bool write_chart(ladder_report *r)
 {
     svg_chart *chart = &r->chart;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output of the ladder: a table for each size, a CSV file with a line for each rung and size,
- * and a chart.
+ * The output of the ladder (ladder.h): a table for each size, a CSV file with a line for each rung
+ * and size, and a chart.
  */
 #ifndef CLI_LADDER_REPORT_H
 #define CLI_LADDER_REPORT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks and times the rungs of the ladder at one size.
+ * Checks and times the rungs of the ladder (ladder.h) at one size.
  */
 #include "cli.h"
 #include "ladder.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The files that the ladder's page is made of, embedded at build time (cmake/embed.cmake): the
- * template, the sources of the rungs, and measured speeds.
+ * The files from which ladder_page.c makes the page of the ladder, embedded at build time
+ * (cmake/embed.cmake): the template, the sources of the rungs, and measured speeds.
  */
 #ifndef CLI_PAGE_FILES_H
 #define CLI_PAGE_FILES_H

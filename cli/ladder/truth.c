@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes rows and columns of a product in double precision, and compares results with them.
+ * Computes rows and columns of a product in double precision, and compares results with them. A
+ * line is a row or a column.
  */
 #include "truth.h"
 #include "elements.h"
@@ -36,9 +37,9 @@ struct truth {
     reference_element *row_elements, *column_elements; /* row_count x n and column_count x m
                                                           elements */
 
-    /* peer, peer_c: name and elements of the first right result (NULL: there is none yet).
-     * length_a, length_b: Euclidean norms of the rows of A and of the columns of B; by
-     * Cauchy-Schwarz their products are upper bounds of the elements of |A||B|. */
+    /* peer, peer_c: name and elements of the first right result, with which later ones are compared
+     * (NULL: there is none yet). length_a, length_b: Euclidean norms of the rows of A and of the
+     * columns of B; by Cauchy-Schwarz their products are upper bounds of the elements of |A||B|. */
     const char *peer;
     float *peer_c;
     double *length_a, *length_b;
@@ -166,7 +167,7 @@ static bool compute_lengths(truth *t)
 /* The elements converted to float, which the caller frees. NULL: out of memory. */
 static float *floats_of(tgl_type type, const void *elements, int64_t count)
 {
-    float *to = calloc((size_t)count + 1, sizeof *to); /* never of 0 bytes */
+    float *to = calloc((size_t)count + 1, sizeof *to); /* + 1, so that the size is not 0 */
     for (int64_t i = 0; to != NULL && i < count; i++)
         to[i] = (float)element_get(type, elements, i);
     return to;
@@ -271,7 +272,7 @@ static bool become_peer(truth *t, const char *name, const float *C, verdict *v)
             snprintf(v->why, sizeof v->why, "element %zu of C is not finite", x);
             return false;
         }
-    t->peer_c = malloc(count * sizeof *t->peer_c + 1); /* never of 0 bytes */
+    t->peer_c = malloc(count * sizeof *t->peer_c + 1); /* + 1, so that the size is not 0 */
     if (t->peer_c == NULL) {
         snprintf(v->why, sizeof v->why, "no memory to compare results in");
         return false;

@@ -4,8 +4,8 @@
  *
  * If the product has at most 2^30 multiplications, every element is computed in double precision.
  * For larger products only some rows and columns are: the first, the last, those at the edge of the
- * last tile, and random ones. Every other element is compared with that of the first result that
- * was right in these rows and columns.
+ * last tile, and random ones. Every other element is compared with the same element of the first
+ * result that was right in these rows and columns.
  */
 #ifndef CLI_TRUTH_H
 #define CLI_TRUTH_H
@@ -29,8 +29,8 @@ void truth_free(truth *t);
 /* Whether the reference has every element of the product in double precision. */
 bool truth_is_whole(const truth *t);
 
-/* The name of the first right result, with which elements are compared that have no value in double
- * precision. NULL: there is none yet. */
+/* The name of the first right result. Elements that have no reference in double precision are
+ * compared with it. NULL: there is no right result yet. */
 const char *truth_peer(const truth *t);
 
 /* The time in seconds, on one thread, to compute the reference. */

@@ -14,7 +14,7 @@
 #define HINTS(...) .hints = {__VA_ARGS__}
 
 /* Members of an exercise. rows, columns_: the part of C that a block computes; threads_: threads of
- * a block; k: the depth of the product for the gates, whose C is 64 x 64. */
+ * a block; k: k of the product whose accesses the gates count, and whose C is 64 x 64. */
 #define TILE_K(rows, columns_, threads_, k)                                                        \
     .block_m = (rows), .block_n = (columns_), .threads = (threads_), .gate_m = 64, .gate_k = (k)
 #define TILE(rows, columns_, threads_) TILE_K(rows, columns_, threads_, 64)

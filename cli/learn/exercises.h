@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of the exercises of `tegula learn`. Their files are exercises/NAME.cu and
- * exercises/solutions/NAME_solution.cu, which are embedded in the program.
+ * The table of the exercises of `tegula learn`. The files of an exercise are exercises/NAME.cu and
+ * exercises/solutions/NAME_solution.cu, which are embedded in the program. A reader is the user who
+ * solves an exercise; a gate is a limit of a figure that the simulator measures.
  */
 #ifndef CLI_EXERCISES_H
 #define CLI_EXERCISES_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a reader's kernel on the simulator. Elements are small multiples of 1/4, so that all sums
- * are exact and the result must be equal to the reference, whatever the order of summation.
+ * Runs a reader's kernel on the simulator or on a GPU. Elements are small multiples of 1/4, so that
+ * all sums are exact and the result must be equal to the reference, whatever the order of
+ * summation.
  */
 #include "learn_check.h"
 #include "cublas.h"
@@ -67,7 +68,8 @@ static double next_element(unsigned *state, bool is_exact)
     return is_exact ? (int)((*state >> 16) % 9) * 0.25 - 1 : (double)*state / 2147483648.0 - 1;
 }
 
-/* Allocates matrix `number` on the host and on the device, and fills it. is_nan: with NaN. */
+/* Allocates matrix `number` (0: A, 1: B, 2: C) on the host and on the device, and fills it with NaN
+ * if is_nan, else with numbers of next_element(). */
 static tgl_status make_matrix(learner *l, int number, int64_t elements, bool is_exact, bool is_nan)
 {
     const tgl_type type = l->e->type;
@@ -299,7 +301,7 @@ static double error_of(const learner *l)
                 scale += fabs(product);
             }
             const double error = fabs(element_get(type, l->C, row * p->ldc + col) - sum) / scale;
-            if (!(error <= most)) most = error; /* also a NaN */
+            if (!(error <= most)) most = error; /* also true if the error is NaN */
         }
     return ldexp(most, 24);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks a reader's kernel: results at ragged sizes, then the gates of its exercise.
+ * Checks a reader's kernel: results at ragged sizes, then the gates of its exercise, which are
+ * limits of the simulator's counts.
  */
 #ifndef CLI_LEARN_CHECK_H
 #define CLI_LEARN_CHECK_H

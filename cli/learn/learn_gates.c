@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Figures of a run, from the simulator's counts by line.
+ * Computes figures of a run from the counts that the simulator keeps for each source line, and
+ * compares them with the gates, which are the limits that the exercise sets.
  */
 #include "learn_gates.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures the gates of an exercise.
+ * Checks the gates of an exercise, which are limits of the simulator's counts (exercises.h).
  */
 #ifndef CLI_LEARN_GATES_H
 #define CLI_LEARN_GATES_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans of readers' kernels. The launch list is that of a rung of the ladder with the geometry of
- * the exercise. Its kernel is compiled from the reader's text.
+ * Makes plans of readers' kernels. The launch list of a plan names its kernels and their launches.
+ * Here it is that of a kernel of the ladder with the tile and block size of the exercise, and the
+ * kernel is compiled from the reader's text.
  */
 #include "learn_plan.h"
 
@@ -71,7 +72,7 @@ tgl_status learn_plan_make(tgl_device *dev, const tgl_problem *problem, const ex
 int learn_plan_lines(const tgl_plan *plan, learn_line *lines, int room)
 {
     (void)plan, (void)lines, (void)room;
-    return 0; /* no plan has run */
+    return 0; /* without the simulator there are no counts */
 }
 #else
 int learn_plan_lines(const tgl_plan *plan, learn_line *lines, int room)

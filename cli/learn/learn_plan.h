@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plan whose kernel is a reader's file. Only learn_plan.c uses more of the library than its
- * public API.
+ * A plan whose kernel is a reader's file; a reader is the user who solves an exercise. Only
+ * learn_plan.c uses more of the library than its public API.
  */
 #ifndef CLI_LEARN_PLAN_H
 #define CLI_LEARN_PLAN_H
 
 #include "exercises.h"
 
-/* What the accesses of one kind at one source line did in the plan's last run. line: number of the
- * source line; 0: unknown. */
+/* The counts of the accesses of one kind at one source line in the plan's last run. */
 typedef struct learn_line {
     int line;
     unsigned kind;      /* one bit of LEARN_GLOBAL_LOAD ... */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The process of a check. It is the leader of its own session, for two reasons: a signal of the
- * kernel to its process group does not reach the program, and the program can end the compiler
- * together with the process. The results are in memory that both processes share.
+ * The process in which a reader's kernel is compiled and run. It is the leader of its own session,
+ * for two reasons: a signal of the kernel to its process group does not reach the program, and the
+ * program can end the compiler together with the process. The results are in memory that both
+ * processes share.
  */
 #include "learn_process.h"
 #include "cli.h"
@@ -51,7 +52,8 @@ static report *shared_report; /* in memory that both processes share; for the si
 static void note_fault(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)context;
-    shared_report->fault = info->si_addr; /* SA_RESETHAND: the second signal ends the process */
+    shared_report->fault = info->si_addr; /* the access is then repeated; because of SA_RESETHAND,
+                                             the second signal ends the process */
 }
 
 static void limit(int resource, rlim_t most)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a reader's code in a process of its own, with limits of time and memory.
+ * Runs the code of a reader (the user who solves an exercise) in a process of its own, with limits
+ * of time and memory.
  */
 #ifndef CLI_LEARN_PROCESS_H
 #define CLI_LEARN_PROCESS_H

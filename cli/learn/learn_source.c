@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the head of an exercise and the words of a kernel.
+ * Finds the name of the exercise in the text of a kernel, and examines its words (identifiers,
+ * keywords and numbers).
  */
 #include "learn_source.h"
 

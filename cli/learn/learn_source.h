@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the text of a reader's file says, before it is compiled.
+ * Examines the text of a reader's file before it is compiled: which exercise it is for, and whether
+ * it can be checked.
  */
 #ifndef CLI_LEARN_SOURCE_H
 #define CLI_LEARN_SOURCE_H
@@ -22,8 +23,8 @@ learn_heads learn_heads_of(const char *source);
 const exercise *learn_exercise_of(const char *source, char *why, size_t size);
 
 /* Whether the text cannot be checked: it has words that hide accesses from the simulator, or no
- * function with the name of the exercise. True: *why says which. Comments and string literals do
- * not count. */
+ * function with the name of the exercise. True: *why, of `size` bytes, gets the reason. Comments
+ * and string literals do not count. */
 bool learn_source_is_refused(const exercise *e, const char *source, char *why, size_t size);
 
 #endif

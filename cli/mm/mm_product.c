@@ -41,7 +41,7 @@ bool mm_open_files(const mm_options *o, mm_files *files)
 
 /* ---- The problem ----------------------------------------------------------------------------- */
 
-/* A or B as numpy.matmul() sees it: a batch of matrices, after op(). */
+/* op(A) or op(B) as numpy.matmul() sees it: a batch of matrices. */
 typedef struct mm_factor {
     const npy_header *header;
     bool is_vector, is_batch, is_transposed; /* is_transposed: an option requests the transpose */
@@ -184,7 +184,7 @@ bool mm_make_product(const mm_options *o, const mm_files *files, mm_product *x)
     return check_problem(o, files, x);
 }
 
-/* The product cannot overflow, because tgl_problem_check() has checked the problem. */
+/* The multiplications cannot overflow, because tgl_problem_check() has checked the problem. */
 size_t mm_result_bytes(const mm_product *x)
 {
     const tgl_problem *p = &x->problem;

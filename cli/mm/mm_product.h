@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The product of `tegula mm`: makes a problem of the options and the headers of the files.
+ * The product of `tegula mm`: makes a problem from the options and the headers of the files.
  */
 #ifndef CLI_MM_PRODUCT_H
 #define CLI_MM_PRODUCT_H
@@ -10,13 +10,14 @@
 
 typedef struct mm_options {
     problem_options common;
-    const char *a, *b, *c0, *output; /* paths; c0 is NULL if it was not given */
+    const char *a, *b, *c0, *output; /* paths of A, B, C0 and the result C := alpha*op(A)*op(B) +
+                                        beta*C0; c0 is NULL if there is no C0 */
     double alpha, beta;
     bool has_beta;
 } mm_options;
 
 typedef struct mm_files {
-    array_file a, b, c0; /* c0 is all zeros if it was not given */
+    array_file a, b, c0; /* c0 is all zeros if there is no C0 */
 } mm_files;
 
 /* The problem, and the type, shape and order of its result as a NumPy array. */
@@ -32,9 +33,9 @@ int mm_is_stdin(const char *path);
 bool mm_open_files(const mm_options *o, mm_files *files);
 void mm_close_files(mm_files *files);
 
-/* mm_make_product(): makes the problem from the files and options, by the rules of numpy.matmul();
- * false: they do not fit together, and the error has been printed. mm_result_bytes(): the size of
- * the result in bytes. */
+/* mm_make_product(): makes the problem from the files and options, by the rules of numpy.matmul().
+ * Returns false if the files do not fit together, after printing the error. mm_result_bytes(): the
+ * size of the result in bytes. */
 bool mm_make_product(const mm_options *o, const mm_files *files, mm_product *x);
 size_t mm_result_bytes(const mm_product *x);
 

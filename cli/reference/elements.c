@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Converts elements. f32, f64 and the integers are types of C; the others are converted bit
- * by bit, so that the compiler and the processor need not support them.
+ * Converts elements. f32, f64 and the integers are types of C; the others are converted bit by bit,
+ * so that the compiler and the processor need not support them. The code of a number is its bit
+ * pattern.
  */
 #include "elements.h"
 
@@ -9,9 +10,10 @@
 #include <string.h>
 
 /* Columns: name; bytes of a number; bits of the fraction; exponent of the smallest normal number.
- * The exponent of the greatest number is 1 minus that of the smallest one. Integer types have 0 and
- * 0. has_no_inf: the type has no infinities, and only its greatest code is NaN, so its greatest
- * exponent is 1 higher. saturates: numbers beyond the greatest one are rounded to it. */
+ * The exponent of the greatest number is 1 minus that of the smallest one. Fraction and exponent
+ * are 0 for integer types. has_no_inf: the type has no infinities, and only its greatest code is
+ * NaN, so its greatest exponent is 1 higher. saturates: numbers beyond the greatest one are rounded
+ * to it. */
 static const struct format {
     const char *name;
     int size, fraction, least;
@@ -112,8 +114,8 @@ double element_half_ulp(tgl_type type, double x)
     return ldexp(1, exponent - f->fraction - 1);
 }
 
-/* ---- Formats of 16 and 8 bits
- * -------------------------------------------------------------------------- */
+/* ---- Formats of 16 and 8 bits -----------------------------------------------------------------
+ */
 
 static uint64_t bits_of(double x)
 {
@@ -237,7 +239,8 @@ void element_set(tgl_type type, void *elements, int64_t at, double x)
     }
 }
 
-/* Rounds x to an integer of the type. A NaN becomes the least one, because fmax() ignores NaN. */
+/* Rounds x to an integer of the type. A NaN becomes the least integer, because fmax() returns its
+ * other argument. */
 static double round_to_integer(tgl_type type, double x)
 {
     return nearbyint(fmin(fmax(x, -element_scale(type)), element_greatest(type)));
@@ -251,11 +254,11 @@ double element_round(tgl_type type, double x)
     return decode(&formats[type], encode(&formats[type], x));
 }
 
-enum { BLOCK_WORDS = 512 }; /* number of words that are searched at a time */
+enum { BLOCK_WORDS = 512 }; /* number of 64-bit words that are searched at a time */
 
-/* Whether all elements of a block are finite. A word holds one or several elements, whose sign bits
- * are cleared. The exponent of an infinity or NaN is all ones, so adding 1 to it carries into the
- * sign bit. */
+/* Whether all elements of a block are finite. A word of 64 bits holds one or several elements.
+ * Their sign bits are cleared first. The exponent of an infinity or NaN is all ones, so adding 1 to
+ * it carries into the sign bit. */
 static bool block_is_finite(tgl_type type, const char *block)
 {
     const uint64_t element = UINT64_MAX >> (64 - 8 * formats[type].size);
@@ -284,7 +287,7 @@ int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t cou
     return at;
 }
 
-/* Has a loop of its own for common types, because tests read every row and column of a product many
+/* Common types have loops of their own, because tests read every row and column of a product many
  * times. */
 void element_read(tgl_type type, const void *elements, int64_t first, int64_t step, int64_t count,
                   double *out)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Element types: their names, their limits, and conversion to and from double. Everywhere in
- * the program and the tests a matrix is bytes and a tgl_type; only this module knows the formats.
+ * Element types: their names, their limits, and conversion to and from double. Everywhere in the
+ * program and the tests a matrix is an array of bytes and a tgl_type; only this module knows the
+ * formats.
  *
  *     name   sign, exponent, fraction bits
  *     f32    1, 8, 23
  *     f64    1, 11, 52
  *     f16    1, 5, 10     IEEE half
  *     bf16   1, 8, 7      bfloat16
- *     e4m3   1, 4, 3        no infinity; greater numbers are rounded to the greatest one, 448
- *     e5m2   1, 5, 2        the same with 57344
+ *     e4m3   1, 4, 3      no infinity; greater numbers are rounded to the greatest one, 448
+ *     e5m2   1, 5, 2      has infinities; greater numbers are rounded to the greatest one, 57344
  *     i8     8-bit integers, two's complement
  *     i32    32-bit integers, two's complement
  *     c64    complex: two f32, the real part first
@@ -69,7 +70,7 @@ double element_half_ulp(tgl_type type, double x);
 double element_get(tgl_type type, const void *elements, int64_t at);
 
 /* Stores x as number `at`, rounded to nearest, ties to even. Overflow gives an infinity, but for
- * e4m3 and e5m2 the greatest number; NaN gives a quiet NaN. Of integer types, overflow gives the
+ * e4m3 and e5m2 the greatest number; NaN gives a quiet NaN. For integer types, overflow gives the
  * nearest integer of the type, and NaN the least one. Tests fill padding with NaN, so that a kernel
  * that reads it computes a wrong result. */
 void element_set(tgl_type type, void *elements, int64_t at, double x);
@@ -78,7 +79,7 @@ void element_set(tgl_type type, void *elements, int64_t at, double x);
 double element_round(tgl_type type, double x);
 
 /* The index of the first of `count` numbers that is an infinity or NaN; `count`: there is none, as
- * always for integers. About as fast as the memory delivers the numbers. */
+ * always for integers. Except for e4m3, the speed is limited by the memory bandwidth only. */
 int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t count);
 
 /* out[i] := number (first + i*step) of the array, for 0 <= i < count. */

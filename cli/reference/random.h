@@ -27,7 +27,8 @@ int64_t random_int(random_state *r, int64_t low, int64_t high);
 /* True with probability 1/times. */
 bool random_once_in(random_state *r, int times);
 
-/* Distributions of the elements of A and B. U: a number of UNIFORM_01; N: one of NORMAL. */
+/* Distributions of the elements of A and B. U stands for a number of UNIFORM_01, N for one of
+ * NORMAL. */
 typedef enum inputs {
     UNIFORM_01,   /* uniform in (0, 1): all products are positive, so none cancel */
     UNIFORM_11,   /* uniform in (-1, 1) */
@@ -39,14 +40,15 @@ typedef enum inputs {
     INPUTS_END,
     /* The following are for integers only. */
     EXTREMES = INPUTS_END, /* only the least and the greatest integer, for i8 -128 and 127 */
-    LEAST,                 /* all are -128, which gives the greatest product; 2^17 of them make the
-                              sum wrap */
+    LEAST,                 /* all are -128, which gives the greatest product; the sum of 2^17 such
+                              products wraps */
 } inputs;
 
 const char *inputs_name(inputs kind);
 
-/* Draws a kind that the type supports. Integer types have no denormal and no non-finite numbers;
- * the other distributions are scaled to the whole range of the type. */
+/* Draws a kind that suits the type: for floating point one of those before INPUTS_END, for integers
+ * UNIFORM_11, UNIFORM_01, CANCELLATION, EXTREMES or LEAST. For integers the distributions are
+ * scaled to the whole range of the type. */
 inputs random_kind(random_state *r, tgl_type type);
 
 /* Fills op(A) (m x k) and op(B) (k x n), both row-major, with numbers that `type` represents

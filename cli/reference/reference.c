@@ -116,8 +116,8 @@ void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const doub
         out[j] = reference_finish(type, alpha, out[j], k, beta, beta != 0 ? c[j] : 0);
 }
 
-/* The size with which a factor counts when a tensor core aligns products: |x|, but at least
- * `least`, except for 0. */
+/* The magnitude from which a tensor core derives the exponent of a factor when it aligns products:
+ * |x|, but at least `least`, except for 0. */
 static double aligned_size(double x, double least)
 {
     return x == 0 ? 0 : fmax(fabs(x), least);
@@ -290,7 +290,9 @@ double error_of_cut_sums(tgl_type type, int64_t k)
 
 double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k)
 {
-    enum { TERMS = 34, K = 32, PROMOTED = 4 }; /* of an instruction; instructions */
+    /* TERMS: truncations in one tensor core instruction, which covers K elements of k. PROMOTED:
+     * number of instructions after which the kernel adds their sum in FP32. */
+    enum { TERMS = 34, K = 32, PROMOTED = 4 };
     if (type != TGL_F8_E4M3 && type != TGL_F8_E5M2) return 0;
     const double instructions = ceil((double)k / K);
     const double count = compute == TGL_COMPUTE_FAST ? instructions : fmin(instructions, PROMOTED);
@@ -298,7 +300,7 @@ double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k)
 }
 
 /* A sum of k products with random signs is about sqrt(k) times as large as one product; partial
- * sums more than 4 times as large as that are very rare. */
+ * sums that exceed sqrt(k) products by more than a factor of 4 are very rare. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k)
 {
     enum { ROUNDINGS = 4 };

@@ -6,8 +6,8 @@
  *     e = (|d - ref| - r) / (u * (|alpha| |A||B| + |beta||C|) + s)
  *
  * - u is the unit roundoff of the accumulation type: 2^-24 for f32, 2^-53 for f64.
- * - s is the smallest positive number of the accumulation type, because denormal results cannot be
- *   nearer.
+ * - s is the smallest positive number of the accumulation type, because a denormal result cannot be
+ *   more precise than that.
  * - r is the error of the one rounding from the accumulation type to D's type: half a unit in the
  *   last place of D, or 0 if the two types are the same.
  *
@@ -26,11 +26,11 @@
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* An element of the reference: its value, and the magnitude, which is the sum of the magnitudes of
- * its terms and the unit of its error. Sums of products are accumulated in double, which represents
- * products of two f32, f16 or bf16 exactly; sums of f64 in long double, which has 11 more bits of
- * fraction on x86 and 60 more on Arm. Sums of i8 are exact in double until they are reduced modulo
- * 2^32. */
+/* An element of the reference: its value, and its magnitude, which is |alpha| |A||B| + |beta||C|
+ * for this element and by which errors are divided. Sums of products are accumulated in double,
+ * which represents products of two f32, f16 or bf16 exactly. Sums of f64 are accumulated in long
+ * double, which has 11 more bits of fraction on x86 and 60 more on Arm. Sums of i8 are exact in
+ * double until they are reduced modulo 2^32. */
 typedef struct reference_element {
     long double value, magnitude;
 } reference_element;
@@ -43,9 +43,9 @@ void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const doub
 
 /* Adds to the magnitudes of a row the error that tensor cores make with denormal factors. A tensor
  * core aligns a product by the exponents of its factors, and gives a denormal factor the exponent
- * of the least normal number (docs/accuracy.md); here a denormal factor therefore counts as that
- * number. type: the type of A and B. The other arguments are those of reference_row(), and must be
- * finite. */
+ * of the least normal number (docs/accuracy.md); the magnitude therefore counts a denormal factor
+ * as that number. type: the type of A and B. The other arguments are those of reference_row(), and
+ * must be finite. */
 void reference_align_denormals(tgl_type type, int64_t n, int64_t k, double alpha, const double *a,
                                const double *B, reference_element *row);
 
@@ -91,7 +91,7 @@ void reference_saturate(tgl_type accumulator, reference_element *x);
 void reference_epilogue(tgl_type accumulator, const tgl_epilogue *epilogue, long double bias,
                         long double residual, reference_element *x);
 
-/* The maximum that an epilogue adds to the error e of the product. */
+/* The maximum increase of the error e by an epilogue. */
 enum { EPILOGUE_ERRORS = 8 };
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
@@ -121,24 +121,24 @@ typedef struct error_summary {
  * summation. 8*sqrt(k) + 4 is not exceeded in practice, because rounding errors have both signs. */
 double error_bound(int64_t k);
 
-/* What is added to the bound if A and B, of type f32, may first be rounded to TF32 (10 bits of
+/* The increase of the bound if A and B, of type f32, may first be rounded to TF32 (10 bits of
  * fraction). Rounding changes each factor by up to 2^-11 and so each product by up to 2^-10,
  * relatively; the unit of e is 2^-24. */
 double error_of_rounded_inputs(tgl_type type, tgl_compute compute);
 
-/* What is added to the bound if tensor cores multiply inputs of 16 bits. They truncate products and
- * sum (docs/accuracy.md). If all products have one sign, so have these errors; they add up, in
- * practice to less than k / 8. The bound therefore becomes k / 8 + 4 where this is larger than
- * error_bound(k). With inputs of U(0,1) the mean error is 0.1 k. */
+/* The increase of the bound if tensor cores multiply inputs of 16 bits. They truncate products and
+ * sum (docs/accuracy.md). If all products have the same sign, so have these errors, which then add
+ * up, in practice to less than k / 8. The bound therefore becomes k / 8 + 4 where this is larger
+ * than error_bound(k). With inputs that are uniform in (0, 1) the mean error is 0.1 k. */
 double error_of_cut_sums(tgl_type type, int64_t k);
 
-/* What is added to the bound if tensor cores multiply 8-bit floating-point inputs. For each 32 of K
- * they add 33 terms with 13 bits of fraction and truncate the sum to as many bits
- * (docs/accuracy.md). Unless compute mode FAST is requested, sums over 128 of K are added in
- * FP32. */
+/* The increase of the bound if tensor cores multiply 8-bit floating-point inputs. For each 32 of K
+ * they add 33 terms (32 products and the sum so far) with 13 bits of fraction, and truncate the new
+ * sum to 13 bits too (docs/accuracy.md). Unless compute mode FAST is requested, the kernel adds the
+ * sums over each 128 of K in FP32. */
 double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k);
 
-/* What is added to the bound for a library that rounds the partial sums of split-K to D's type: the
+/* The increase of the bound for a library that rounds the partial sums of split-K to D's type: the
  * error of four such roundings. cuBLAS does this if D has 16 bits. 0 for f32 and f64. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k);
 
