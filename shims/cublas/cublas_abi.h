@@ -109,6 +109,9 @@ typedef int cublasLtMatmulMatrixScale_t;
 enum {
     CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F = 0,
     CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F = 3, /* one for each row of op(A), column of op(B) */
+    CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F = 4,    /* the same, for each 128 of k; since 12.9 */
+    CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F = 5, /* one for each 128 rows or columns, and 128 of
+                                                        k; since 12.9 */
 };
 
 typedef int cublasLtEpilogue_t;

@@ -188,8 +188,20 @@ static bool read_bias(cublas_product *p, cublasLtMatmulDesc_t desc)
     return true;
 }
 
-/* Reads the factors of A or B. pointer, mode: the numbers of their attributes. A cuBLASLt that has
- * no such modes has one factor for a matrix. */
+/* The modes of scales that are served, as cuBLASLt and Tegula name them. The factors have the same
+ * order in memory. */
+static const struct {
+    int32_t mode;
+    tgl_scaling scaling;
+} scale_modes[] = {
+    {CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, TGL_SCALING_TENSOR},
+    {CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F, TGL_SCALING_LINE},
+    {CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F, TGL_SCALING_LINE_128},
+    {CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F, TGL_SCALING_BLOCK},
+};
+
+/* Reads the factors of A or B. pointer, mode_at: the numbers of their attributes. A cuBLASLt that
+ * has no such modes has one factor for a matrix. */
 static bool read_scale(cublas_product *p, cublasLtMatmulDesc_t desc, int pointer, int mode_at,
                        const void **scale, tgl_scaling *scaling)
 {
@@ -197,13 +209,11 @@ static bool read_scale(cublas_product *p, cublasLtMatmulDesc_t desc, int pointer
     if (!read_value(get_of_desc, desc, pointer, scale, sizeof *scale))
         return cublas_refuse(p, "a scale cannot be read");
     read_value(get_of_desc, desc, mode_at, &mode, sizeof mode);
-    if (mode == CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F)
-        *scaling = TGL_SCALING_LINE;
-    else
-        *scaling = *scale != NULL ? TGL_SCALING_TENSOR : TGL_SCALING_NONE;
-    return mode == CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F ||
-           mode == CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F ||
-           cublas_refuse(p, "scales of mode %d", mode);
+    *scaling = TGL_SCALING_NONE;
+    if (mode == CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F && *scale == NULL) return true;
+    for (size_t i = 0; i < sizeof scale_modes / sizeof scale_modes[0]; i++)
+        if (scale_modes[i].mode == mode) *scaling = scale_modes[i].scaling;
+    return *scaling != TGL_SCALING_NONE || cublas_refuse(p, "scales of mode %d", mode);
 }
 
 /* What only products of FP8 have. */

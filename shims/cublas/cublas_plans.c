@@ -195,7 +195,7 @@ static context_device *current_device(cublas_product *p)
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* The key of a plan: everything that it depends on. Epilogue expressions are constant strings, so
- * that their addresses identify them. */
+ * that their addresses identify them. ld_scale_* follow from k and scaling_*. */
 static plan_key key_of(const context_device *device, const tgl_problem *q,
                        const tgl_plan_options *options, bool needs_proof)
 {

@@ -203,11 +203,28 @@ static bool set_scalars(cublas_product *p, tgl_problem *problem, tgl_operands *o
     return true;
 }
 
-static void set_scales(const cublas_product *p, tgl_problem *problem, tgl_operands *operands)
+static bool is_blocked(tgl_scaling scaling)
+{
+    return scaling == TGL_SCALING_BLOCK || scaling == TGL_SCALING_LINE_128;
+}
+
+/* ld_scale of A or B. For 128x128 blocks cuBLASLt rounds the number of blocks of k up to a multiple
+ * of 4 (cuBLAS's manual, "Scaling factors layouts"). 0: the minimum. */
+static int64_t ld_scale(const cublas_product *p, tgl_scaling scaling)
+{
+    return scaling == TGL_SCALING_BLOCK ? 4 * (p->k / 512 + (p->k % 512 != 0)) : 0;
+}
+
+static bool set_scales(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
 {
     problem->scaling_a = p->scaling_a, operands->scale_a = p->scale_a;
     problem->scaling_b = p->scaling_b, operands->scale_b = p->scale_b;
     problem->scaling_d = p->scaling_d, operands->scale_d = p->scale_d;
+    problem->ld_scale_a = ld_scale(p, p->scaling_a);
+    problem->ld_scale_b = ld_scale(p, p->scaling_b);
+    /* cuBLAS's manual does not say where the factors of the second product are. */
+    return p->batch == 1 || !(is_blocked(p->scaling_a) || is_blocked(p->scaling_b)) ||
+           cublas_refuse(p, "scales of blocks of a batch");
 }
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
@@ -359,8 +376,7 @@ bool cublas_serve(cublas_product *p)
         p->needs_proof = is_faster_by_cublas(p, &problem);
     else if (cublas_get_settings()->serve == SERVE_FASTER && is_faster_by_cublas(p, &problem))
         return cublas_refuse(p, "%s", trace_line_faster);
-    if (!set_matrices(p, &problem, &operands)) return false;
-    set_scales(p, &problem, &operands);
+    if (!set_matrices(p, &problem, &operands) || !set_scales(p, &problem, &operands)) return false;
     p->workspace = aligned(&p->workspace);
     const bool is_plain = p->epilogue == CUBLASLT_EPILOGUE_DEFAULT && p->amax_d == NULL;
     return run(p, &problem, is_plain ? NULL : &epilogue, &operands);

@@ -140,7 +140,19 @@ static const char *epilogue_name(cublasLtEpilogue_t epilogue, char text[24])
 
 static const char *scaling_name(tgl_scaling scaling)
 {
-    return scaling == TGL_SCALING_NONE ? "none" : scaling == TGL_SCALING_TENSOR ? "one" : "lines";
+    switch (scaling) {
+    case TGL_SCALING_NONE:
+        return "none";
+    case TGL_SCALING_TENSOR:
+        return "one";
+    case TGL_SCALING_LINE:
+        return "lines";
+    case TGL_SCALING_LINE_128:
+        return "1x128";
+    case TGL_SCALING_BLOCK:
+        return "128x128";
+    }
+    return "?";
 }
 
 /* What a plan depends on beside sizes and types. */

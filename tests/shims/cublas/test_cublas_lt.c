@@ -88,7 +88,9 @@ static void drop_layout(cublasLtMatrixLayout_t layout)
 
 typedef struct lt_case {
     batch A, B, C, D;                /* D: C itself if is_in_place */
-    batch scale_a, scale_b, scale_d; /* of FP8; no memory: none. One column of one or of m or n */
+    batch scale_a, scale_b, scale_d; /* of FP8; no memory: none. One column of one or of m or n, or
+                                        the factors of blocks */
+    int block_a, block_b;            /* the mode of factors of blocks; 0: none */
     bool is_fast;
     float *amax; /* of a D of FP8; NULL: it is not asked for */
     cublasOperation_t trans_a, trans_b;
@@ -110,11 +112,17 @@ static double complex epilogue_of(const lt_case *p, int64_t index, int64_t row,
     return (p->epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && creal(value) < 0 ? 0 : value;
 }
 
-/* The factor of a row or column. */
-static double factor_of(const batch *factors, int64_t line)
+/* The factor of a row of op(A) or column of op(B) at one place of k. block: the mode of factors of
+ * blocks; 0: none. */
+static double factor_of(const batch *factors, int block, int64_t line, int64_t k)
 {
     if (factors->memory == NULL) return 1;
-    return element_get(factors->type, factors->memory, factors->rows == 1 ? 0 : line);
+    return element_get(
+        factors->type, factors->memory,
+        block == CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F       ? line + k / 128 * factors->ld
+        : block == CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F ? k / 128 + line / 128 * factors->ld
+        : factors->rows == 1                                   ? 0
+                                                               : line);
 }
 
 static void multiply(const lt_case *p, const batch *result, double *amax)
@@ -126,12 +134,13 @@ static void multiply(const lt_case *p, const batch *result, double *amax)
                 double complex sum = 0;
                 for (int64_t l = 0; l < p->k && p->alpha != 0; l++)
                     sum += matrices_at(&p->A, b, p->trans_a, i, l) *
-                           matrices_at(&p->B, b, p->trans_b, l, j);
-                if (p->alpha != 0)
-                    sum *= p->alpha * factor_of(&p->scale_a, i) * factor_of(&p->scale_b, j);
+                           matrices_at(&p->B, b, p->trans_b, l, j) *
+                           factor_of(&p->scale_a, p->block_a, i, l) *
+                           factor_of(&p->scale_b, p->block_b, j, l);
+                if (p->alpha != 0) sum *= p->alpha;
                 if (p->beta != 0) sum += p->beta * matrices_at(&p->C, b, CUBLAS_OP_N, i, j);
                 const double complex value = epilogue_of(p, b, i, sum);
-                matrices_set(result, b, i, j, value * factor_of(&p->scale_d, 0));
+                matrices_set(result, b, i, j, value * factor_of(&p->scale_d, 0, 0, 0));
                 *amax = fmax(*amax, fabs(creal(value)));
             }
 }
@@ -235,12 +244,14 @@ static lt_case make_case(uint64_t *seed)
     return p;
 }
 
-/* Sets the pointer to factors, and the mode if there are several. */
-static void set_factors(cublasLtMatmulDesc_t desc, const batch *factors, int pointer, int mode)
+/* Sets the pointer to factors, and the mode if there are several. block: as in factor_of(). */
+static void set_factors(cublasLtMatmulDesc_t desc, const batch *factors, int block, int pointer,
+                        int mode)
 {
     if (factors->memory == NULL) return;
     set_desc(desc, pointer, &factors->memory, sizeof factors->memory);
-    if (factors->rows > 1) set_int(desc, mode, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
+    if (block != 0 || factors->rows > 1)
+        set_int(desc, mode, block != 0 ? block : CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
 }
 
 static cublasLtMatmulDesc_t desc_of(const lt_case *p)
@@ -260,11 +271,11 @@ static cublasLtMatmulDesc_t desc_of(const lt_case *p)
     if (p->bias_type != usual_bias)
         set_int(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, (int32_t)p->bias_type);
     if (is_fast) set_desc(desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &is_fast, sizeof is_fast);
-    set_factors(desc, &p->scale_a, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+    set_factors(desc, &p->scale_a, p->block_a, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
                 CUBLASLT_MATMUL_DESC_A_SCALE_MODE);
-    set_factors(desc, &p->scale_b, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+    set_factors(desc, &p->scale_b, p->block_b, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
                 CUBLASLT_MATMUL_DESC_B_SCALE_MODE);
-    set_factors(desc, &p->scale_d, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, -1);
+    set_factors(desc, &p->scale_d, 0, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, -1);
     set_desc(desc, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, &p->amax, sizeof p->amax);
     return desc;
 }
@@ -289,30 +300,104 @@ static cublasStatus_t call(const lt_case *p, const void *C)
     return status;
 }
 
-static void check(uint64_t *seed)
+/* Frees the matrices of the case. */
+static void check(const lt_case *p)
 {
-    lt_case p = make_case(seed);
-    const batch expected = matrices_copy(&p.D);
-    const bool needs_c = p.is_in_place || p.beta != 0 || p.is_device;
+    const batch expected = matrices_copy(&p->D);
+    const bool needs_c = p->is_in_place || p->beta != 0 || p->is_device;
     double amax;
-    multiply(&p, &expected, &amax);
+    multiply(p, &expected, &amax);
     amax_found = 1000;
     rig_forget();
-    assert_int_equal(call(&p, needs_c ? p.C.memory : NULL), CUBLAS_STATUS_SUCCESS);
+    assert_int_equal(call(p, needs_c ? p->C.memory : NULL), CUBLAS_STATUS_SUCCESS);
     assert_int_equal(rig.ran, 1);
-    assert_same_matrices(&p.D, &expected);
-    assert_true(p.amax == NULL ? amax_found == 1000 : (double)amax_found == amax);
-    if (!p.is_in_place) free(p.D.memory);
-    free(p.A.memory), free(p.B.memory), free(p.C.memory), free(p.bias.memory);
-    free(expected.memory), free(p.scale_a.memory), free(p.scale_b.memory), free(p.scale_d.memory);
+    assert_same_matrices(&p->D, &expected);
+    assert_true(p->amax == NULL ? amax_found == 1000 : (double)amax_found == amax);
+    if (!p->is_in_place) free(p->D.memory);
+    free(p->A.memory), free(p->B.memory), free(p->C.memory), free(p->bias.memory);
+    free(expected.memory);
+    free(p->scale_a.memory), free(p->scale_b.memory), free(p->scale_d.memory);
 }
 
 static void test_products(void **state)
 {
     (void)state;
     uint64_t seed = 1;
-    for (int i = 0; i < CASES; i++)
-        check(&seed);
+    for (int i = 0; i < CASES; i++) {
+        const lt_case p = make_case(&seed);
+        check(&p);
+    }
+}
+
+/* ---- Factors of blocks ----------------------------------------------------------------------- */
+
+/* The factors of `lines` rows of op(A) or columns of op(B), in the order of cuBLASLt. Neighbours
+ * differ in both directions. The padding of the leading dimension is NaN. */
+static batch make_blocks(int mode, int64_t lines, int64_t k)
+{
+    const bool by_line = mode == CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+    const int64_t blocks = (k + 127) / 128, rows = by_line ? lines : (blocks + 3) / 4 * 4;
+    const int64_t cols = by_line ? blocks : (lines + 127) / 128;
+    batch x = {.type = TGL_F32, .rows = rows, .cols = cols, .ld = rows, .elements = rows * cols};
+    x.memory = malloc((size_t)x.elements * sizeof(float));
+    assert_non_null(x.memory);
+    for (int64_t i = 0; i < x.elements; i++)
+        element_set(x.type, x.memory, i,
+                    !by_line && i % rows >= blocks ? (double)NAN : (double)(1 + i % 37));
+    return x;
+}
+
+/* k, and the transposes of A and B. cuBLASLt has factors of blocks for TN only. The number of
+ * blocks of k is no multiple of 4, and the last block is shorter. */
+typedef struct block_shape {
+    int64_t k;
+    cublasOperation_t trans_a, trans_b;
+} block_shape;
+
+/* m and n are two blocks each. All sums are integers below 2^24, which F32 represents. */
+static lt_case make_block_case(uint64_t *seed, int block_a, int block_b, const block_shape *shape)
+{
+    const int64_t k = shape->k;
+    lt_case p = {.trans_a = shape->trans_a,
+                 .trans_b = shape->trans_b,
+                 .m = 131,
+                 .n = 133,
+                 .k = k,
+                 .alpha = 2,
+                 .a = CUDA_R_8F_E4M3,
+                 .b = rig_between(seed, 0, 1) ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2,
+                 .c = CUDA_R_32F,
+                 .d = CUDA_R_32F,
+                 .scale = CUDA_R_32F,
+                 .bias_type = CUDA_R_16BF,
+                 .epilogue = CUBLASLT_EPILOGUE_BIAS,
+                 .block_a = block_a,
+                 .block_b = block_b};
+    const bool is_na = p.trans_a == CUBLAS_OP_N, is_nb = p.trans_b == CUBLAS_OP_N;
+    p.A = matrices_make(seed, p.a, is_na ? p.m : k, is_na ? k : p.m, 1, false);
+    p.B = matrices_make(seed, p.b, is_nb ? k : p.n, is_nb ? p.n : k, 1, false);
+    p.C = matrices_make(seed, p.c, p.m, p.n, 1, false);
+    p.D = matrices_make(seed, p.d, p.m, p.n, 1, false);
+    p.bias = matrices_make(seed, p.bias_type, p.m, 1, 1, false);
+    p.scale_a = make_blocks(block_a, p.m, k), p.scale_b = make_blocks(block_b, p.n, k);
+    return p;
+}
+
+static void test_blocks(void **state)
+{
+    (void)state;
+    static const int modes[] = {CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+                                CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
+    static const block_shape shapes[] = {{520, CUBLAS_OP_T, CUBLAS_OP_N},
+                                         {130, CUBLAS_OP_N, CUBLAS_OP_T},
+                                         {5, CUBLAS_OP_N, CUBLAS_OP_N}};
+    uint64_t seed = 1;
+    for (size_t a = 0; a < COUNT_OF(modes); a++)
+        for (size_t b = 0; b < COUNT_OF(modes); b++)
+            for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+                const lt_case p = make_block_case(&seed, modes[a], modes[b], &shapes[i]);
+                check(&p);
+            }
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
@@ -391,6 +476,11 @@ static void test_plan_keys(void **state)
     CHANGED(p.a = p.b = p.d = CUDA_R_8F_E4M3, p.scale_a = factor);
     CHANGED(p.a = p.b = p.d = CUDA_R_8F_E4M3, p.scale_a = p.scale_d = factor);
     CHANGED(p.a = p.b = p.d = CUDA_R_8F_E4M3, p.scale_a = factor, p.amax = unused_factors);
+    for (int pair = 0; pair < 4; pair++)
+        CHANGED(p.A.count = p.B.count = p.C.count = p.D.count = 1, p.a = p.b = CUDA_R_8F_E4M3,
+                p.scale_a = p.scale_b = factors,
+                p.block_a = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F + pair % 2,
+                p.block_b = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F + pair / 2);
     CHANGED(p.a = p.b = CUDA_R_8I, p.c = p.d = p.scale = CUDA_R_32I, p.epilogue = 1);
 #undef CHANGED
 }
@@ -579,9 +669,10 @@ static void test_f8_attributes(void **state)
         {34, 4, 3, "the descriptor has an attribute that is not served"}, /* mode of D's scale */
         {20, 8, 8, "a scale or amax of D, which is not FP8"},
         {31, 4, 2, "scales of mode 2"}, /* VEC32_UE8M0 */
-        {31, 4, 4, "scales of mode 4"}, /* VEC128_32F */
-        {32, 4, 5, "scales of mode 5"}, /* BLK128x128_32F */
+        {31, 4, 6, "scales of mode 6"}, /* of a later version */
         {31, 4, 3, "scale_a is NULL"},
+        {31, 4, 4, "scaling_a is for blocks, and scaling_b is not: both or none must be"},
+        {32, 4, 5, "scaling_b is for blocks, and scaling_a is not: both or none must be"},
     };
     const uint32_t type = CUDA_R_8F_E4M3;
     for (size_t i = 0; i < COUNT_OF(attributes); i++) {
@@ -598,6 +689,49 @@ static void test_f8_attributes(void **state)
     p = make_call();
     set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type);
     assert_passed(&p, "compute type 68, math mode 0 and these types");
+}
+
+/* A product of e4m3 with factors at `factors`, of these modes. */
+static plain_call make_scaled_call(int mode_a, int mode_b, const void *factors)
+{
+    const uint32_t type = CUDA_R_8F_E4M3;
+    plain_call p = make_call();
+    set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type);
+    set_layout(p.b, CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type);
+    set_int(p.desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode_a);
+    set_int(p.desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode_b);
+    set_desc(p.desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &factors, sizeof factors);
+    set_desc(p.desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &factors, sizeof factors);
+    return p;
+}
+
+/* Modes of scales that are not served together, or not with a batch, and their names in the trace.
+ */
+static void test_scale_modes(void **state)
+{
+    (void)state;
+    enum {
+        LINES = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+        VECTORS = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+        BLOCKS = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F
+    };
+    static float factors[8];
+    const int32_t count = 2;
+    plain_call p = make_scaled_call(VECTORS, LINES, factors);
+    assert_passed(&p, "scaling_a is for blocks, and scaling_b is not: both or none must be");
+    p = make_scaled_call(LINES, BLOCKS, factors);
+    assert_passed(&p, "scaling_b is for blocks, and scaling_a is not: both or none must be");
+    p = make_scaled_call(BLOCKS, VECTORS, NULL);
+    assert_passed(&p, "scale_a is NULL");
+    p = make_scaled_call(BLOCKS, VECTORS, factors);
+    set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
+    set_layout(p.b, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
+    set_layout(p.c, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
+    assert_passed(&p, "scales of blocks of a batch");
+    p = make_scaled_call(BLOCKS, VECTORS, factors);
+    assert_non_null(strstr(stderr_of(run_call, &p), " scales=128x128,1x128,none: tegula, "));
+    assert_int_equal(p.status, CUBLAS_STATUS_SUCCESS);
+    drop_call(&p);
 }
 
 static void test_layouts(void **state)
@@ -688,7 +822,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_gelu),          cmocka_unit_test(test_desc_attributes),
         cmocka_unit_test(test_desc_values),   cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_workspace),     cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_f8_attributes),
+        cmocka_unit_test(test_f8_attributes), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_scale_modes),
     };
     is_recorded = argc < 2;
     setenv("TEGULA_CUBLAS_TRACE", "1", 1);
