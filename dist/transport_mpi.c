@@ -12,10 +12,10 @@
 #include <time.h>
 
 enum {
-    MESSAGE_MOST = 1 << 30, /* bytes of one MPI message: MPI counts in int */
+    MESSAGE_MOST = 1 << 30, /* maximum bytes of one MPI message, because MPI counts in int */
     TAG = 1,
-    GROUPS = 8, /* groups of messages under way at the same time, at most: those of A, B and C in
-                   two steps are six */
+    GROUPS = 8, /* maximum number of groups of messages that are under way at the same time. A, B
+                   and C in two steps need six */
 };
 
 typedef struct group {
