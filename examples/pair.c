@@ -107,7 +107,7 @@ static double largest_error(long m, long n, long k, const float *A, const float 
         for (long i = 0; i < m; i++) {
             const double rounding = ldexp(sqrt((double)k * (double)n), -24) * mean[i];
             const double error = fabs(cx[i] - abx[i]) / rounding;
-            /* A NaN stays, because no error compares greater. */
+            /* If `worst` is NaN it stays NaN, because no error compares greater. */
             if (error > worst || isnan(error)) worst = error;
         }
     }
