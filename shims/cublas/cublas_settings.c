@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The environment, read by the first call:
- *   TEGULA_CUBLAS_TRACE      1: a line on stderr for each product; time: with its time
+ *   TEGULA_CUBLAS_TRACE      1: prints a line on stderr for each product; time: the line also has
+ *                            the time of the product on the GPU
  *   TEGULA_CUBLAS_SERVE      faster (the default): products that Tegula is expected to compute
  *                            faster; measured: also those that it was measured to compute faster
- *                            than cuBLAS; all: every product that it can compute; none
- *   TEGULA_CUBLAS_WORKSPACE  MiB that a product may take if the caller's workspace is smaller
+ *                            than cuBLAS; all: every product that it can compute; none: no
+ *                            product
+ *   TEGULA_CUBLAS_WORKSPACE  maximum workspace of a product in MiB, if the caller's workspace
+ *                            is smaller
  *   NVIDIA_TF32_OVERRIDE     0: no TF32, as for cuBLAS
- * Also tracing.
+ * This file also prints the lines of the trace.
  */
 #include "../../cli/common/trace_line.h"
 #include "../../cli/common/unknown_settings.h"
