@@ -28,8 +28,8 @@ typedef struct dist_transfer {
                   order of the ranks */
     bool keeps_own; /* elements that a rank already has are in place and need not
                        be copied */
-    bool at_once;   /* no panels are multiplied between dist_transfer_begin() and
-                       dist_transfer_finish(), so that the messages need not overlap with products */
+    bool at_once;   /* between dist_transfer_begin() and dist_transfer_finish(), no
+                       product is computed with which the messages could overlap */
     bool stages; /* messages are received into slot.staged, because other ranks can write only into
                     memory of tgl_dist_transport.allocate */
     size_t packed_bytes, staged_bytes; /* bytes of the buffers of a slot */
