@@ -6,8 +6,8 @@
  *     pair check M N K A.npy B.npy C.npy
  *
  * For a vector x of random signs, C*x must equal A*(B*x) up to rounding. A wrong C passes this test
- * with a probability of at most 1/2, and ROUNDS such tests with at most 2^-ROUNDS (R. Freivalds,
- * 1977). This program does not use Tegula.
+ * with a probability of at most 1/2, and ROUNDS tests with other vectors x with a probability of at
+ * most 2^-ROUNDS (R. Freivalds, 1977). This program does not use Tegula.
  */
 #include <math.h>
 #include <stdio.h>
