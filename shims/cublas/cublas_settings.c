@@ -34,8 +34,8 @@ static bool is_set(const char *name)
     return value != NULL && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
 }
 
-/* MiB. The default suffices for an FP32 product of 8192 cubed with 16-bit words, which needs 512
- * MiB (docs/accuracy.md). */
+/* MiB. The default suffices for an FP32 product of 8192 cubed whose A and B are split into
+ * 16-bit words, which take 512 MiB (docs/accuracy.md). */
 enum { OWN_WORKSPACE_MIB = 1024, OWN_WORKSPACE_MIB_MAX = 1 << 20 };
 
 static int64_t read_own_workspace(void)
@@ -53,7 +53,8 @@ static int64_t read_own_workspace(void)
     return (int64_t)OWN_WORKSPACE_MIB << 20;
 }
 
-/* Prints TEGULA_CUBLAS_ variables that do not exist. They may be misspelt, and have no effect. */
+/* Prints the environment variables that begin with TEGULA_CUBLAS_ and that this library does not
+ * know. They may be misspelt. */
 static void report_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_CUBLAS_SERVE", "TEGULA_CUBLAS_TRACE",

@@ -56,8 +56,8 @@ static void read_descriptor(const int *desc, const scalapack_grid *grid, tgl_dis
 }
 
 /* *layout := the layout of a submatrix of rows x columns elements. Returns the address where the
- * submatrix begins in this rank's memory. If it is outside the matrix, sets layout->size to 0, so
- * that tgl_dist_plan_create() fails on all ranks. */
+ * submatrix begins in this rank's memory. If the submatrix is outside the matrix, sets layout->size
+ * to 0, so that tgl_dist_plan_create() fails on all ranks. */
 static const void *read_part(const given_matrix *x, const scalapack_grid *grid, tgl_type type,
                              int64_t rows, int64_t columns, tgl_dist_layout *layout)
 {
