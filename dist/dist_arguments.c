@@ -13,7 +13,7 @@
 enum { NUMBERS = 64 };
 
 /* This rank's arguments as numbers, in the order of the calls of add(). If number[i] is not equal
- * on all ranks, the status is status[i], and the error message says "name[i] of of[i]". Example:
+ * on all ranks, the status is status[i], and the error message names name[i] and of[i]. Example:
  * for "m of the problem", name is "m", of is "the problem", and status is TGL_BAD_M. */
 typedef struct list {
     int64_t number[NUMBERS];

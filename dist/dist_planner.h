@@ -17,8 +17,8 @@ typedef struct dist_choice {
     tgl_dist_figures figures;
     char stays[8];  /* letters of the matrices that stay, such as "AC" */
     int candidates; /* number of divisions that were compared */
-    int ring; /* dist_ring.h: number of chunks into which a rank's part of C is cut; 0: a single
-                 product per rank; RING_NONE: no ring */
+    int ring; /* number of chunks into which a ring (dist_ring.h) cuts a rank's part of C; 0: a
+                 single product per rank; RING_NONE: no ring */
 } dist_choice;
 
 /* Limits of the choice, from the options of the caller. */

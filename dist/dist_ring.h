@@ -25,7 +25,8 @@
 
 #include "dist_plan.h"
 
-/* The arguments of a run. A and B are exchanged if dist_task.is_exchanged. */
+/* The arguments of a run. A and B are those of dist_task, which exchanges the matrices of the
+ * caller if the problem is column-major. */
 typedef struct dist_ring_call {
     double alpha, beta;
     const void *A, *B, *bias;

@@ -14,7 +14,7 @@
 /* The buffers of a step. There are two slots, because the data of one step moves while the data of
  * another is used. */
 typedef struct dist_slot {
-    void *packed, *staged; /* memory for packed rectangles: to send; received */
+    void *packed, *staged; /* packed: rectangles to send; staged: received rectangles */
     tgl_dist_message *messages;
     void *group; /* handle of the transport for the messages; NULL: none are under way */
 } dist_slot;
@@ -24,8 +24,8 @@ typedef struct dist_transfer {
     int64_t ld_from, ld_to; /* leading dimensions of this rank's parts in `from` and `to` */
     tgl_type type;
     size_t element; /* bytes of an element */
-    bool adds; /* several ranks send a value for each element; they are added to the target in the
-                  order of the ranks */
+    bool adds; /* several ranks send a value for each element; the values are added to the target
+                  in the order of the ranks */
     bool keeps_own; /* elements that a rank already has are in place and need not
                        be copied */
     bool at_once;   /* between dist_transfer_begin() and dist_transfer_finish(), no

@@ -21,8 +21,8 @@ enum {
 typedef struct group {
     MPI_Request *requests; /* NULL: the group is unused */
     int count;
-    char *copies; /* all-gather: memory for the data of all ranks, then for the data of this rank;
-                     else NULL */
+    char *copies; /* of an all-gather: memory for the data of all ranks, then for the data of this
+                     rank; of other groups: NULL */
 } group;
 
 typedef struct state {
@@ -139,8 +139,8 @@ static group *new_gathering(state *s, int ranks, size_t bytes)
     return NULL;
 }
 
-/* MPI works on copies of the two buffers. After a failure MPI may still use them, so the group
- * keeps them, while the caller may free its own buffers. */
+/* MPI works on copies of `mine` and `all`. After a failure MPI may still use the copies, so the
+ * group keeps them; the caller may free `mine` and `all`. */
 static tgl_status mpi_gather(void *given, const void *mine, void *all, size_t bytes)
 {
     state *s = given;
