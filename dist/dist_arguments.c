@@ -12,8 +12,9 @@
 
 enum { NUMBERS = 64 };
 
-/* This rank's arguments as numbers, in the order of the calls of add(). name, of, status: the
- * failure that a difference causes, for example "m", "the problem" and TGL_BAD_M. */
+/* This rank's arguments as numbers, in the order of the calls of add(). If number[i] is not equal
+ * on all ranks, the status is status[i], and the error message names name[i] and of[i]. Example:
+ * for "m of the problem", name is "m", of is "the problem", and status is TGL_BAD_M. */
 typedef struct list {
     int64_t number[NUMBERS];
     const char *name[NUMBERS], *of[NUMBERS];

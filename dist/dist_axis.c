@@ -28,7 +28,7 @@ static int64_t block_begin(const dist_axis *axis, int64_t block)
     return block == 0 ? 0 : axis->first + (block - 1) * axis->block;
 }
 
-/* The number of a part's first block. The part also has every axis->parts-th block after it. */
+/* The index of a part's first block. Every axis->parts-th block after it is in the part, too. */
 static int64_t first_block(const dist_axis *axis, int part)
 {
     return (part - axis->source + axis->parts) % axis->parts;

@@ -35,7 +35,7 @@ int64_t dist_axis_length(const dist_axis *axis, int part);
 int64_t dist_axis_before(const dist_axis *axis, int part, int64_t index);
 
 /* The index in the axis of element `local` of a part. *rest := number of elements from this one to
- * the end of its block, even if the last block is cut off before that. */
+ * the end of its block, where the last block of the axis counts as a complete one. */
 int64_t dist_axis_index(const dist_axis *axis, int part, int64_t local, int64_t *rest);
 
 /* A range [begin, end) of local indices of a part of an axis. */
@@ -49,7 +49,7 @@ typedef struct dist_window {
 dist_window dist_window_whole(const dist_axis *axis, int part);
 
 /* A run: `length` elements that two windows share, with consecutive local indices in both. x, y:
- * local index of the first one, minus `begin` of each window. */
+ * position of the first of these elements in each window, counted from the window's `begin`. */
 typedef struct dist_run {
     int64_t x, y, length;
 } dist_run;

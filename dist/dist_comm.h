@@ -13,8 +13,8 @@
 struct tgl_dist {
     tgl_dist_transport transport;
     tgl_device *dev;
-    tgl_dist_machine machine; /* speeds that the planner assumes; all members are set */
-    bool is_broken;           /* whether a rank was lost: the communicator can only be closed */
+    tgl_dist_machine machine; /* speeds that the planner assumes, with defaults filled in */
+    bool is_broken;           /* a rank was lost, so that the communicator can only be closed */
     int64_t plans;            /* number of plans made so far, which is the same on all ranks */
     void *room;               /* DIST_ROOM bytes per rank, for the results of dist_gather() */
 };
@@ -30,8 +30,8 @@ tgl_dist_machine dist_machine_of(const tgl_dist_machine *given);
  * the error message to its message. */
 tgl_status dist_agree(tgl_dist *dist, tgl_status status);
 
-/* Collective: an all-gather of at most DIST_ROOM bytes per rank. *all := the contributions of all
- * ranks in order, in dist->room, valid until the next agreement. */
+/* Collective: an all-gather of at most DIST_ROOM bytes per rank. *all := the bytes of all ranks, in
+ * the order of the ranks. They are in dist->room, valid until the next agreement. */
 tgl_status dist_gather(tgl_dist *dist, const void *mine, size_t bytes, const void **all);
 
 /* What a rank tells the other ranks at the beginning of a collective function. */
@@ -44,8 +44,9 @@ typedef struct dist_call {
 /* Collective: the agreement with which every collective function begins, so that ranks notice if
  * they call different functions. Returns TGL_OK; TGL_BAD_ARGUMENT if the ranks call different
  * functions or run different plans; the status of the first rank whose status is not TGL_OK;
- * TGL_BAD_SCALAR if alpha or beta differs between ranks. After these errors the communicator can
- * still be used. After TGL_COMMUNICATION it can only be closed. */
+ * TGL_BAD_SCALAR if alpha or beta differs between ranks; the failure of the transport, such as
+ * TGL_COMMUNICATION, if a rank was lost. After a failure of the transport the communicator can only
+ * be closed; after the other failures it can still be used. */
 tgl_status dist_begin_call(tgl_dist *dist, const dist_call *mine);
 
 /* Sends and receives a group of messages, and waits for all of them. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Copies and adds rectangles of matrices in the memory of a rank's device. A rectangle consists of
- * `lines` lines, each contiguous in memory. If the transport has functions for this, as that for
- * GPUs does, they are called; else the memory is host memory, and plain loops run.
+ * `lines` lines, each contiguous in memory. If the transport has functions for this (the transport
+ * between GPUs has), they are called. Else the memory is host memory, and plain loops run.
  */
 #ifndef DIST_COPY_H
 #define DIST_COPY_H

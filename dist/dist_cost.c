@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The predicted cost of a division (dist_task.h): the local products, the bytes that the busiest
- * rank receives, messages and copies. The product runs in steps: in each step a rank multiplies one
- * panel, a range of the axis division->loop. The cost depends on the arguments of the plan and on
- * constants only.
+ * The predicted cost of a division (dist_task.h). It is the sum of the times of the local products,
+ * of the bytes that the busiest rank receives, of the latencies of messages, and of copies; less
+ * the time in which messages and products overlap. The product runs in steps: in each step a rank
+ * multiplies one panel, a range of the axis division->loop. The cost depends on the arguments of
+ * the plan and on constants only.
  */
 #include "dist_cost.h"
 
@@ -160,9 +161,9 @@ static bool has_first_panel(const dist_task *task, const dist_division *division
     return false;
 }
 
-/* The first product waits for its panel, unless the rank has it. The panels of later products
- * arrive during earlier products, so that only the time by which the transfers exceed these
- * products is added. */
+/* The first product waits for its panel, unless this is a GPU (moves_alone) that has the panel
+ * already. The panels of later products arrive during earlier products, so that only the time by
+ * which the transfers exceed these products is added. */
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *v,
                const tgl_dist_machine *machine, tgl_dist_figures *figures)
 {
@@ -170,8 +171,8 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
     /* panel length at which a processor core computes at half speed; 0: the speed of a GPU does not
      * depend on it */
     const double short_panel = machine->moves_alone ? 0 : 16;
-    /* GPUs: messages that overlap with products slow them down by this fraction of the time of the
-     * messages, because both use the memory */
+    /* fraction of the time of overlapping messages by which the products of a GPU become slower,
+     * because messages and products share the memory bandwidth */
     const double interference = machine->moves_alone ? 0.1 : 0;
     const double slowdown = 1 + short_panel / (division->panel > 0 ? (double)division->panel : 1);
     double in_loop = 0, outside = 0, memory = 0;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The predicted cost of a division: of a way to divide m, n and k of a product over the ranks
- * (dist_division in dist_task.h).
+ * The predicted cost of a division. A division (dist_task.h) is a way to divide m, n and k of a
+ * product over the ranks. One axis of it, its loop, is also cut into panels, which a rank
+ * multiplies one after the other.
  */
 #ifndef DIST_COST_H
 #define DIST_COST_H
 
 #include "dist_task.h"
 
-/* The amounts of work and data of a division, before one of its axes is cut into panels. Each
- * number is the maximum over the ranks; of more than 16 ranks, only 8 are evaluated. */
+/* The amounts of work and data of a division for the whole product, which do not depend on the
+ * panels. Each number is the maximum over the ranks; with more than 16 ranks, only 8 of them are
+ * evaluated. */
 typedef struct dist_volumes {
     double multiplications;
     double needed[OPERANDS]; /* bytes of A and B that a rank uses, and of the partial sums of C that
@@ -21,8 +23,8 @@ typedef struct dist_volumes {
 
 dist_volumes dist_volumes_of(const dist_task *task, const dist_division *division);
 
-/* Predicts the costs of a division whose loop (the axis that is cut into panels) and panels are
- * set. Fills all members of *figures except size and bound_bytes. */
+/* Predicts the costs of a division whose members loop, panel and panels are set. Fills all members
+ * of *figures except size and bound_bytes. */
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *volumes,
                const tgl_dist_machine *machine, tgl_dist_figures *figures);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Layouts of tegula/dist.h, which say how a matrix is distributed over the ranks: makes layouts of
- * shards, copies and submatrices, and checks the layouts that callers give.
+ * shards, replicated matrices and submatrices, and checks the layouts that callers give.
  */
 #include "dist_error.h"
 #include "dist_spread.h"
@@ -153,7 +153,7 @@ tgl_status tgl_dist_index(const tgl_dist_layout *layout, int rank, int64_t local
 }
 
 /* The axis of a submatrix: the indices [index, index + size) of `axis`. *offset := number of
- * elements of the rank's part before them. */
+ * elements of the rank's part that come before `index`. */
 static dist_axis axis_from(const dist_axis *axis, int64_t index, int64_t size, int rank,
                            int64_t *offset)
 {

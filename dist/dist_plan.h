@@ -12,17 +12,18 @@
 #include "dist_product.h"
 #include "dist_transfer.h"
 
-/* The buffers of a ring (dist_ring.h), in which the ranks pass on partial sums of chunks of C. They
- * hold elements of the accumulation type, except `staged`. In place of a ring of chunks, each rank
+/* The buffers of a ring (dist_ring.h), in which the ranks pass on partial sums of chunks of C. The
+ * elements have the accumulation type, except in `staged`. In place of a ring of chunks, each rank
  * can compute one product for all of C, called the single product. */
 typedef struct dist_ring {
     int slots;       /* number of buffers in `received` */
     void **received; /* partial sums from other ranks */
-    void *made[2];   /* ring: chunks whose first product is that of this rank; single product: [0]
-                        holds it */
+    void *made[2];   /* ring of chunks: two buffers for the chunks that begin at this rank; single
+                        product: [0] holds the product */
     void *scratch;   /* a chunk of beta*C */
-    void **staged;   /* chunks of C, in its type, that are received, or sent without padding; NULL:
-                        not every rank has all of C, or there is a single product */
+    void **staged;   /* if chunks are used and each rank gets all of C: chunks of the result, in the
+                        type of C, from the other ranks; and copies without padding of the chunks
+                        that this rank sends. Else NULL */
     tgl_dist_message *messages;
 } dist_ring;
 
@@ -31,7 +32,7 @@ struct tgl_dist_plan {
     int64_t number; /* number of the plan, from 1; the same on all ranks */
     dist_task task;
     dist_choice choice;
-    int32_t *start; /* for each rank, the panel of its step 0 (dist_spread.start) */
+    int32_t *start; /* for each rank, the index of its panel in step 0 (dist_spread.start) */
 
     dist_spread needed[OPERANDS];     /* elements that ranks need in each step: panels of A and B,
                                          partial sums of C */
@@ -40,9 +41,9 @@ struct tgl_dist_plan {
     dist_transfer transfer[OPERANDS]; /* A and B: from the caller's layout to the panels; C: from
                                          the partial sums to the ranks that own C */
 
-    /* The part of C that each rank adds up: its own part or, if each rank has all of C, some rows,
-     * which `copies` then sends to the other ranks. first_row: the first of these rows of this
-     * rank; 0 if the rank has only its own part. */
+    /* The part of C that each rank adds up: its own part or, if each rank has all of C, some rows
+     * of C, which `copies` then sends to the other ranks. first_row: index in C of the first row
+     * that this rank adds up; 0 if the rank has only its own part. */
     dist_spread owned;
     int64_t first_row;
     bool has_copies;
@@ -56,7 +57,7 @@ struct tgl_dist_plan {
 
     dist_ring ring; /* used instead of panels and transfers if choice.ring is not RING_NONE */
 
-    double memory_bytes; /* memory of this rank in bytes, without the matrices */
+    double memory_bytes; /* bytes that the plan has allocated on this rank */
     dist_products products;
 };
 
@@ -65,10 +66,10 @@ struct tgl_dist_plan {
 tgl_status dist_plan_allocate(tgl_dist_plan *plan, size_t bytes, void **memory);
 void dist_plan_release(tgl_dist_plan *plan, void *memory);
 
-/* Whether an operand (A, B, or the partial sums of C) has another panel in each step. */
+/* Whether an operand (A, B, or the partial sums of C) has a new panel in each step. */
 bool dist_plan_loops(const tgl_dist_plan *plan, int operand);
 
-/* The number of steps in which an operand moves: one per panel, or 1. */
+/* The number of steps in which an operand moves: the number of its panels; 1 without panels. */
 int64_t dist_plan_steps(const tgl_dist_plan *plan, int operand);
 
 /* Whether all of the step's panel of A or B is in this rank's own part, so that it needs no copy.

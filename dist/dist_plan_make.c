@@ -82,7 +82,7 @@ static tgl_status allocate_sums(tgl_dist_plan *plan)
 }
 
 /* Sets which part of C this rank adds up. If each rank has a copy of C, also allocates the transfer
- * of these parts to all ranks. */
+ * that sends the added parts to all ranks. */
 static tgl_status allocate_copies(tgl_dist_plan *plan)
 {
     const int rank = plan->dist->transport.rank;
@@ -195,8 +195,8 @@ static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
     return TGL_OK;
 }
 
-/* Chooses a division and allocates its memory. If a rank has too little memory, the panels are made
- * shorter, repeatedly. */
+/* Chooses a division and allocates its memory. As long as a rank has too little memory, tries again
+ * with panels of half the length. */
 static tgl_status choose_and_allocate(tgl_dist_plan *plan, const tgl_dist_options *options)
 {
     const int64_t own_limit = options != NULL ? options->memory_limit : 0;

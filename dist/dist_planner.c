@@ -125,9 +125,9 @@ static void consider_panel(search *s, dist_division *division, const dist_volume
     consider(s, division, v);
 }
 
-/* Considers several panel lengths: even fractions of the loop's axis, and fractions of the
- * blocks of a matrix that moves along this axis, because a block is contiguous in the memory of one
- * rank. */
+/* Considers several panel lengths: the length of the loop's axis divided by powers of 2; and the
+ * block size, divided by powers of 2, of each matrix that moves along this axis, because all of a
+ * block is on one rank. */
 static void consider_panels(search *s, dist_division *division, const dist_volumes *v)
 {
     enum { SHORTEST = 64, MOST = 64 };
@@ -185,8 +185,8 @@ static void consider_staying(search *s, int operand)
     consider_division(s, &division);
 }
 
-/* Whether the local products alone, without any communication, would take as long as the best
- * division so far. */
+/* Whether the local products alone, without any communication, would take at least as long as the
+ * whole best division so far. */
 static bool is_hopeless(const search *s, const int parts[AXES])
 {
     dist_volumes v = {.multiplications = 1};
@@ -226,10 +226,10 @@ static void consider_grids(search *s, int ranks)
 }
 
 /* The maximum number of ranks that may have no work. A prime number of ranks, for example, has only
- * one-dimensional grids, so that a grid without one of the ranks may be faster. The limits come
- * from predictions for all numbers of ranks up to 4096 (test_dist_many_ranks without an argument).
- * If one rank may be idle, some numbers of ranks are up to 5 % slower than one rank fewer; if four
- * may be idle, none is 2 % slower. */
+ * one-dimensional grids, so that a grid of one rank fewer may be faster. MOST and OF come from
+ * predictions for all numbers of ranks up to 4096 (test_dist_many_ranks without an argument). If
+ * one rank may be idle, some numbers of ranks are up to 5 % slower than one rank fewer; if four may
+ * be idle, none is 2 % slower. */
 static int idle_ranks_max(int ranks)
 {
     enum { MOST = 4, OF = 32 };
@@ -265,8 +265,8 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
 
 /* ---- The order of the panels ----------------------------------------------------------------- */
 
-/* Of the operands that have the axis of the loop and are divided along it, the one that moves the
- * most bytes; OPERANDS: none moves. */
+/* Of the operands that have the axis of the loop and are divided along it, the one of which ranks
+ * receive the most bytes; OPERANDS: none moves. */
 static int leading_operand(const dist_task *task, const dist_division *division)
 {
     const dist_volumes v = dist_volumes_of(task, division);

@@ -17,14 +17,14 @@ typedef struct dist_choice {
     tgl_dist_figures figures;
     char stays[8];  /* letters of the matrices that stay, such as "AC" */
     int candidates; /* number of divisions that were compared */
-    int ring; /* dist_ring.h: number of chunks into which a rank's part of C is cut; 0: a single
-                 product per rank; RING_NONE: no ring */
+    int ring; /* number of chunks into which a ring (dist_ring.h) cuts a rank's part of C; 0: a
+                 single product per rank; RING_NONE: no ring */
 } dist_choice;
 
 /* Limits of the choice, from the options of the caller. */
 typedef struct dist_limits {
     double memory_bytes;      /* maximum memory of a rank in bytes; 0: no limit */
-    int64_t panel, panel_max; /* length of a panel: exact; maximum. 0: not set */
+    int64_t panel, panel_max; /* required panel length; maximum panel length. 0: not set */
     int parts[AXES];          /* number of parts of each axis; 0: not set */
 } dist_limits;
 
@@ -35,8 +35,8 @@ dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *option
                            int64_t memory_limit);
 
 /* Chooses the division with the shortest predicted time. All ranks choose the same division if the
- * machine is homogeneous. Returns TGL_OK; TGL_UNSUPPORTED if no division has the parts of
- * `limits`. */
+ * machine is homogeneous. Returns TGL_OK; TGL_UNSUPPORTED if no division has the numbers of parts
+ * that `limits` requires. */
 tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,
                                const dist_limits *limits, dist_choice *choice);
 
@@ -47,8 +47,8 @@ dist_division dist_planner_staying(const dist_task *task, int operand);
 /* Whether a division has the parts that the limits require. */
 bool dist_planner_allows(const dist_limits *limits, const dist_division *division);
 
-/* start[rank] := the index of the panel that the rank multiplies first: the first one with elements
- * that the rank itself has, or 0. start: array of task->ranks. */
+/* start[rank] := the index of the panel that the rank multiplies first: the first one of which the
+ * rank itself has elements, or 0. start: array of task->ranks. */
 void dist_planner_start(const dist_task *task, const dist_division *division, int32_t *start);
 
 #endif

@@ -20,9 +20,9 @@ typedef struct dist_products {
     int count, room;
 } dist_products;
 
-/* A local product: C := alpha*op(A)*op(B) + beta*C or, if problem.type_d is not 0, D := the same.
- * With has_epilogue, bias and activation follow. residual: a matrix with C's type and leading
- * dimension, which is added last; NULL: none. */
+/* A local product: C := alpha*op(A)*op(B) + beta*C or, if problem.type_d is not 0, D := this value.
+ * With has_epilogue, bias and activation are then applied to it. residual: a matrix with C's type
+ * and leading dimension, which is added last; NULL: none. */
 typedef struct dist_product {
     tgl_problem problem;
     bool has_epilogue;

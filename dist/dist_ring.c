@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * GEMM + reduce-scatter and GEMM + all-reduce in a ring; dist_ring.h describes the algorithm. A
- * shard is the block of rows (or columns) of C that one rank owns, its owner. A chunk is a part of
+ * shard is the block of rows (or columns) of C that one rank, its owner, gets. A chunk is a part of
  * a shard. The axis of the ring is the axis of C that the shards divide.
  */
 #include "dist_ring.h"
@@ -26,8 +26,8 @@ static const dist_axis *shards_of(const tgl_dist_plan *plan)
     return &plan->owned.axis[plan->task.axis_of[OPERAND_C][0] == axis ? 0 : 1];
 }
 
-/* The length of a chunk: a shard divided into choice.ring chunks. Lengths above RING_CHUNK_GRAIN
- * are rounded up to a multiple of RING_CHUNK_GRAIN. */
+/* The length of a chunk, of which a shard has choice.ring. Lengths above RING_CHUNK_GRAIN are
+ * rounded up to a multiple of RING_CHUNK_GRAIN. */
 static int64_t chunk_length(const tgl_dist_plan *plan)
 {
     const int64_t shard = shards_of(plan)->block;
@@ -162,8 +162,9 @@ static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *
     return p;
 }
 
-/* The row in this rank's memory of C at which its shard begins. It is not 0 if the rank has all of
- * C and sums only its shard. After a single product, such a rank sums all of C, from row 0 on. */
+/* The first row, in this rank's memory of C, of the rows that this rank sums. 0 if the memory has
+ * only the rank's shard; 0 also with a single product, because a rank that has all of C then sums
+ * all of it. */
 static int64_t first_row(const tgl_dist_plan *plan)
 {
     return plan->choice.ring > 0 ? plan->first_row : 0;
@@ -319,7 +320,7 @@ static tgl_status finish_copies(tgl_dist_plan *plan, const dist_ring_call *call,
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
 /* Starts to send chunk t to the next rank, and to receive the previous rank's chunk t. t counts the
- * chunks that a rank computes. made: address of the chunk. */
+ * chunks in the order in which a rank computes them. made: address of this rank's chunk t. */
 static tgl_status begin_chunk(tgl_dist_plan *plan, int64_t t, const void *made, void **group)
 {
     const tgl_dist_transport *transport = &plan->dist->transport;
@@ -337,8 +338,8 @@ static tgl_status begin_chunk(tgl_dist_plan *plan, int64_t t, const void *made, 
     return begin(plan, count, group);
 }
 
-/* Computes chunk t, which will be sent to the next rank: this rank's product plus the partial sum
- * that it has received. Returns the address of the sum. */
+/* Computes chunk t, which is then sent to the next rank. The chunk is this rank's product plus the
+ * partial sum that the rank has received, if any. Returns the address of the chunk. */
 static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, const chunk *c)
 {
     const dist_ring *ring = &plan->ring;
@@ -350,9 +351,9 @@ static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, co
     return p.C;
 }
 
-/* Runs the ring. Before chunk t, waits for the messages of chunk t-2, whose buffers are then
- * reused. With one chunk per shard, it waits for those of chunk t-1, which bring the sum that chunk
- * t needs. */
+/* Runs the ring. Before chunk t, waits for the messages of chunk t-2, because their buffers are
+ * reused. With one chunk per shard, waits for the messages of chunk t-1 instead, because they bring
+ * the sum that chunk t needs. */
 static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
 {
     const int ranks = plan->task.ranks, rank = plan->dist->transport.rank;

@@ -7,25 +7,26 @@
  *
  * A shard is cut into chunks, which go around the ranks. The chunk of rank r begins at rank r+1.
  * Each rank adds its own product to the chunk that it has received, and sends the sum to the next
- * rank:
+ * rank. After the last step the sum is complete:
  *
  *                 rank 0            rank 1            rank 2
  *     step 1      2's chunks        0's chunks        1's chunks      product
  *     step 2      1's chunks        2's chunks        0's chunks      product + received
- *     step 3      0's chunks        1's chunks        2's chunks      activation(... + bias): C
+ *     step 3      0's chunks        1's chunks        2's chunks      C := activation(sum + bias)
  *
- * While a chunk is multiplied, the chunk before it moves. Each chunk's product reads all of B,
- * which takes longer than overlap saves if C has few rows. Then there are no chunks: each rank
- * computes a single product for all of C, receives the other ranks' parts of its shard, and adds
- * them in the order of the ranks. In an all-reduce, it receives the whole products and adds up all
- * of C.
+ * While a chunk is multiplied, the chunk before it moves. Each chunk's product reads all of B (all
+ * of A if shards are columns). If C has few rows, this takes longer than the overlap saves. Then
+ * there are no chunks: each rank computes a single product for all of C, receives its shard of the
+ * other ranks' products, and adds these in the order of the ranks. In an all-reduce, each rank
+ * receives the other ranks' whole products and adds up all of C.
  */
 #ifndef DIST_RING_H
 #define DIST_RING_H
 
 #include "dist_plan.h"
 
-/* The arguments of a run. A and B are exchanged if dist_task.is_exchanged. */
+/* The arguments of a run. A and B are those of dist_task, which exchanges the matrices of the
+ * caller if the problem is column-major. */
 typedef struct dist_ring_call {
     double alpha, beta;
     const void *A, *B, *bias;

@@ -10,15 +10,15 @@
 
 enum {
     RING_CHUNKS_MOST = 8,   /* maximum number of chunks of a shard */
-    RING_CHUNK_GRAIN = 128, /* rows or columns: longer chunks are a multiple of this, the size of a
-                               kernel's tile */
+    RING_CHUNK_GRAIN = 128, /* size of a kernel's tile in rows or columns; the length of a longer
+                               chunk is a multiple of it */
 };
 
 /* The axis of the ring: the axis of C (AXIS_M or AXIS_N) along which each rank has one block, its
  * shard; AXES: there is none. If each rank has all of C, it is AXIS_M. */
 int dist_ring_axis(const dist_task *task);
 
-/* Chooses the faster one of a ring and the division that dist_planner_choose() finds. A ring is
+/* Chooses a ring or the division that dist_planner_choose() finds, whichever is faster. A ring is
  * considered only if the caller limits neither the panels nor the memory. Returns the status of
  * dist_planner_choose(). */
 tgl_status dist_choose(const dist_task *task, const tgl_dist_machine *machine,

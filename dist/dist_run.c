@@ -179,7 +179,8 @@ static void multiply_panels(run *r, int64_t step)
     multiply(r, &p);
 }
 
-/* A product with k = 0: C := beta*C in the part that this rank has in `spread`. C: its address. */
+/* A product with k = 0: C := beta*C in the part that this rank has in `spread`. C: address of this
+ * part. */
 static dist_product scaling(const run *r, const dist_spread *spread, void *C, double beta)
 {
     const dist_task *task = &r->plan->task;
@@ -193,7 +194,7 @@ static dist_product scaling(const run *r, const dist_spread *spread, void *C, do
     return p;
 }
 
-/* sums := beta*C, or C := beta*C if C holds the sums. The partial sums are added to it later. */
+/* sums := beta*C, or C := beta*C if C holds the sums. The partial sums are added later. */
 static void begin_sums(run *r)
 {
     dist_product p = scaling(r, &r->plan->owned, own_c(r), r->beta);

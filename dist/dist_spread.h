@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A distribution: how the elements of a matrix lie on the ranks. The matrix is that of a caller, or
- * the panels that a product needs. All matrices are row-major here: the outer axis is that of the
- * rows, the inner axis is contiguous. A column-major product becomes the row-major product of the
- * transposed matrices.
+ * A distribution: how the elements of a matrix lie on the ranks. The matrix is one of the caller,
+ * or consists of the panels that a product needs. All matrices are row-major here: the outer axis
+ * counts rows; the inner axis counts columns, which are contiguous in memory. A column-major
+ * product becomes the row-major product of the transposed matrices.
  */
 #ifndef DIST_SPREAD_H
 #define DIST_SPREAD_H
@@ -27,7 +27,7 @@ typedef struct dist_spread {
 } dist_spread;
 
 /* The part of a rank, or its panel in a step: the rectangle of the rows and columns in two windows
- * (dist_axis.h). Both are empty if the rank has no part. */
+ * (dist_axis.h). Both windows are empty if the rank has no part. */
 typedef struct dist_rect {
     dist_window window[2];
 } dist_rect;
@@ -40,9 +40,9 @@ int64_t dist_rect_width(const dist_rect *rect);
 /* The number of elements in the intersection of two rectangles of a matrix. */
 int64_t dist_rect_shared(const dist_rect *x, const dist_rect *y);
 
-/* *spread := the distribution that a layout describes for a problem of this order. ranks: size of
- * the communicator. what: the name of the matrix in the error message, such as "A". Returns TGL_OK
- * or TGL_BAD_ARGUMENT. */
+/* *spread := the distribution that a layout describes for a problem of order `order`. ranks: size
+ * of the communicator. what: the name of the matrix in the error message, such as "A". Returns
+ * TGL_OK or TGL_BAD_ARGUMENT. */
 tgl_status dist_spread_read(const tgl_dist_layout *layout, tgl_order order, int ranks,
                             const char *what, dist_spread *spread);
 

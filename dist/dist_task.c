@@ -103,7 +103,8 @@ tgl_transpose dist_transpose(tgl_transpose trans)
     return trans == TGL_CONJ_TRANS ? TGL_TRANS : trans == TGL_CONJ_NO_TRANS ? TGL_NO_TRANS : trans;
 }
 
-/* Exchanges A and B, and m and n: converts to the row-major product of the transposed matrices. */
+/* Converts a column-major problem to the row-major problem of the transposed matrices, C' = B'*A':
+ * exchanges A and B, m and n, and the bias per row and the bias per column. */
 static void exchange(dist_task *task)
 {
     tgl_problem *p = &task->problem;

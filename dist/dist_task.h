@@ -43,8 +43,8 @@ tgl_status dist_task_read(const tgl_problem *problem,
                           const tgl_dist_layout *const layouts[OPERANDS],
                           const tgl_dist_options *options, int rank, int ranks, dist_task *task);
 
-/* Converts a conjugation to none, because elements are real: the result is TGL_NO_TRANS or
- * TGL_TRANS. An invalid value is unchanged. */
+/* Removes the conjugation from `trans`, because elements are real. The result is TGL_NO_TRANS or
+ * TGL_TRANS; an invalid value is unchanged. */
 tgl_transpose dist_transpose(tgl_transpose trans);
 
 /* The extent of an axis: m, n or k. */

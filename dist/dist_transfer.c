@@ -127,8 +127,8 @@ static tgl_status unpack(const dist_transfer *t, const tgl_dist_transport *trans
     return TGL_OK;
 }
 
-/* Copies or adds the elements that this rank has itself from its part `source` to its part
- * `target`. */
+/* For the elements that are both in this rank's part in `from` (source) and in its part in `to`
+ * (target): copies or adds the source to the target. */
 static tgl_status move_own(const dist_transfer *t, const tgl_dist_transport *transport,
                            int64_t step, const char *source, char *target)
 {

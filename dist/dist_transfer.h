@@ -14,7 +14,7 @@
 /* The buffers of a step. There are two slots, because the data of one step moves while the data of
  * another is used. */
 typedef struct dist_slot {
-    void *packed, *staged; /* memory for packed rectangles: to send; received */
+    void *packed, *staged; /* packed: rectangles to send; staged: received rectangles */
     tgl_dist_message *messages;
     void *group; /* handle of the transport for the messages; NULL: none are under way */
 } dist_slot;
@@ -24,11 +24,12 @@ typedef struct dist_transfer {
     int64_t ld_from, ld_to; /* leading dimensions of this rank's parts in `from` and `to` */
     tgl_type type;
     size_t element; /* bytes of an element */
-    bool adds; /* several ranks send a value for each element; they are added to the target in the
-                  order of the ranks */
+    bool adds; /* several ranks send a value for each element; the values are added to the target
+                  in the order of the ranks */
     bool keeps_own; /* elements that a rank already has are in place and need not
                        be copied */
-    bool at_once;   /* no product is computed between begin and finish */
+    bool at_once;   /* between dist_transfer_begin() and dist_transfer_finish(), no
+                       product is computed with which the messages could overlap */
     bool stages; /* messages are received into slot.staged, because other ranks can write only into
                     memory of tgl_dist_transport.allocate */
     size_t packed_bytes, staged_bytes; /* bytes of the buffers of a slot */

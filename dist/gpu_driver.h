@@ -108,9 +108,9 @@ typedef struct library_entry {
     const char *name;
 } library_entry;
 
-/* Looks up the functions of a table, which ends with a NULL name, in a library of dlopen(), and
- * stores their addresses in the struct `functions`. Returns NULL, or the first name that is missing
- * in the library. */
+/* Looks up the functions of a table, which ends with a NULL name, in a library that dlopen() has
+ * opened, and stores their addresses in the struct `functions`. Returns NULL, or the first name
+ * that is missing in the library. */
 const char *library_find(void *library, const library_entry *entries, void *functions);
 
 #endif

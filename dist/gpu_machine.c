@@ -4,9 +4,10 @@
  */
 #include "gpu_machine.h"
 
-/* Columns: minimum compute capability; fraction of the FP32 peak that products reach; rates of F64
- * and of 16-bit types relative to FP32; bytes/s between two GPUs of a host. H200 with NVLink 4:
- * measured, 2026-11 (bench/dist.sh). Others: estimated from data sheets. */
+/* Columns: minimum compute capability; fraction of the chip's FP32 peak that FP32 products reach;
+ * FLOP/s of F64 products and of 16-bit products, relative to FP32 products; bytes/s between two
+ * GPUs of a host. H200 with NVLink 4: measured, 2026-11 (bench/dist.sh). Others: estimated from
+ * data sheets. */
 static const struct {
     double capability, f32_part, f64_rate, half_rate, link;
 } chips[] = {

@@ -35,7 +35,7 @@ static tgl_status extend(gpu_pool *pool)
 }
 
 /* Frees unused blocks that were never described to another process. The other blocks keep their
- * numbers. Returns whether any block was freed. */
+ * indices, by which other processes know them. Returns whether any block was freed. */
 static bool trim(gpu_pool *pool)
 {
     bool has_freed = false;

@@ -2,7 +2,8 @@
  *
  * Opens and closes the transport between GPUs. The ranks introduce themselves by an all-gather of
  * NCCL. If all are processes of one host, they then share memory (rendezvous.h) and map each
- * other's flags: words of device memory by which their GPUs wait for each other (transport_nccl.c).
+ * other's flags: words of device memory by which their GPUs wait for each other. Then the copy
+ * engines of the GPUs move the data; else NCCL does (transport_nccl.c).
  */
 #include "dist_error.h"
 #include "gpu_machine.h"
@@ -29,7 +30,7 @@ static tgl_status open_context(nccl_transport *t, int ordinal)
 static tgl_status open_streams(nccl_transport *t)
 {
     gpu_driver *d = &t->driver;
-    /* the highest stream priority: products wait for the messages in these streams */
+    /* the highest stream priority, because products wait for the messages in these streams */
     enum { HIGHEST = -5 };
     CUstream *const streams[] = {&t->sending, &t->rescuing};
     for (int i = 0; i < 2; i++)
@@ -159,8 +160,8 @@ static bool has_several_hosts(const nccl_transport *t, const introduction *all)
     return false;
 }
 
-/* Whether this rank can use the copy engines: all ranks are on one host, and it has mapped the
- * shared memory and the flags of all ranks. */
+/* Whether this rank can use the copy engines: all ranks are on one host, and this rank has mapped
+ * the shared memory and the flags of all ranks. */
 static bool meet(nccl_transport *t, const introduction *all)
 {
     if (t->has_several_hosts || all[0].host[0] == '\0') return false;

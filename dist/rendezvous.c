@@ -4,7 +4,7 @@
  * file, but older C libraries have this function in librt, which would have to be linked.
  *
  * An all-gather goes in rounds. In round t, a rank writes its bytes, sets its counter to t, and
- * waits until the counters of the other ranks are at least t. It may overwrite the bytes in round
+ * waits until the counters of the other ranks are at least t. It may overwrite these bytes in round
  * t+2: once all ranks have arrived in round t+1, all have read them.
  */
 #include "rendezvous.h"

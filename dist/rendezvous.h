@@ -24,16 +24,16 @@ typedef struct rendezvous_buffer {
     CUipcMemHandle handle; /* IPC handle of the block */
 } rendezvous_buffer;
 
-/* Rank 0 makes the shared memory and sets its name; the other ranks join it by this name. Return
- * NULL after a failure. */
+/* Rank 0 makes the shared memory and sets its name; the other ranks join it by this name. Both
+ * functions return NULL after a failure. */
 rendezvous *rendezvous_make(int ranks, double timeout_s, char name[RENDEZVOUS_NAME]);
 rendezvous *rendezvous_join(int rank, int ranks, double timeout_s, const char *name);
 /* Removes the name of the shared memory, so that no other process can join. */
 void rendezvous_unlink(const char *name);
 void rendezvous_close(rendezvous *r);
 
-/* Tells the other ranks that this rank has lost contact to a rank: they must not use what this rank
- * sends from now on. */
+/* Tells the other ranks that this rank has lost contact to some rank. The other ranks must then not
+ * use what this rank sends from now on. */
 void rendezvous_give_up(rendezvous *r);
 
 /* Returns TGL_COMMUNICATION if a rank has given up. */
@@ -44,7 +44,7 @@ tgl_status rendezvous_check(const rendezvous *r);
 tgl_status rendezvous_gather(rendezvous *r, const void *mine, void *all, size_t bytes);
 
 /* Announces a receive buffer to rank `from`, which will fill it. *slot := the place of the
- * announcement, below RENDEZVOUS_SLOTS. The sender gets the same number. */
+ * announcement, below RENDEZVOUS_SLOTS. rendezvous_take() gives the sender the same number. */
 tgl_status rendezvous_post(rendezvous *r, int from, const rendezvous_buffer *buffer, int *slot);
 
 /* Waits until rank `to` announces the next receive buffer to this rank, and takes the

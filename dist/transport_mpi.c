@@ -12,17 +12,17 @@
 #include <time.h>
 
 enum {
-    MESSAGE_MOST = 1 << 30, /* bytes of one MPI message: MPI counts in int */
+    MESSAGE_MOST = 1 << 30, /* maximum bytes of one MPI message, because MPI counts in int */
     TAG = 1,
-    GROUPS = 8, /* groups of messages under way at the same time, at most: those of A, B and C in
-                   two steps are six */
+    GROUPS = 8, /* maximum number of groups of messages that are under way at the same time. A, B
+                   and C in two steps need six */
 };
 
 typedef struct group {
     MPI_Request *requests; /* NULL: the group is unused */
     int count;
-    char *copies; /* all-gather: memory for the data of all ranks, then for the data of this rank;
-                     else NULL */
+    char *copies; /* of an all-gather: memory for the data of all ranks, then for the data of this
+                     rank; of other groups: NULL */
 } group;
 
 typedef struct state {
@@ -139,8 +139,8 @@ static group *new_gathering(state *s, int ranks, size_t bytes)
     return NULL;
 }
 
-/* MPI works on copies of the two buffers. After a failure MPI may still use them, so the group
- * keeps them, while the caller may free its own buffers. */
+/* MPI works on copies of `mine` and `all`. After a failure MPI may still use the copies, so the
+ * group keeps them; the caller may free `mine` and `all`. */
 static tgl_status mpi_gather(void *given, const void *mine, void *all, size_t bytes)
 {
     state *s = given;

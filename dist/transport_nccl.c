@@ -60,8 +60,8 @@ static bool is_idle(nccl_transport *t)
 }
 
 /* After a rank was lost: ends all work on this GPU that waits for it. ncclCommAbort() ends NCCL's
- * kernels. A stream continues when the flag for which it waits is 1; as it may wait for another
- * flag then, all flags are set until the streams are idle. */
+ * kernels. A stream continues when the flag for which it waits is 1; as it may then wait for
+ * another flag, all flags are set again and again until the streams are idle. */
 void nccl_lose(nccl_transport *t)
 {
     enum { SECONDS = 10 };

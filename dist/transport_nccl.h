@@ -14,8 +14,8 @@
 
 enum {
     NCCL_ROUND_BYTES = 1024,
-    NCCL_GROUPS = 8, /* groups of messages under way at the same time, at most: those of A, B and C
-                        in two steps are six */
+    NCCL_GROUPS = 8, /* maximum number of groups of messages that are under way at the same time.
+                        A, B and C in two steps need six */
 };
 
 /* A message that a copy engine of another rank writes. slot: that of its announcement
@@ -49,10 +49,10 @@ typedef struct nccl_transport {
     bool owns_comm, is_lost;
     bool has_several_hosts;
 
-    CUstream stream; /* of the products */
+    CUstream stream; /* stream of the products */
     /* sending: for messages. rescuing: for setting flags after a rank was lost. */
     CUstream sending, rescuing;
-    CUevent before; /* marks the work in `stream` at begin() */
+    CUevent before; /* recorded in `stream` at begin(); `sending` waits for it */
     nccl_group groups[NCCL_GROUPS];
 
     /* buffers of gather_round() */

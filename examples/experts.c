@@ -2,9 +2,9 @@
  *
  * A layer of a mixture of experts in bf16: Y := silu(X*Up[e]) * Down[e]. A row of X is a token, and
  * e is the expert of that token. The tokens are sorted by expert; the array `ends` says after which
- * row the tokens of each expert end. It is in device memory and may change between runs of the two
- * plans, and the host never reads it. The argument of the program names the device; without it, the
- * device is "auto".
+ * row the tokens of each expert end. It is in device memory and may change between runs of the
+ * plans of the two products; the host never reads it. The argument of the program names the device;
+ * without it, the device is "auto".
  */
 #include <tegula/tegula.h>
 

@@ -2,8 +2,8 @@
  *
  * A layer of a neural network in one kernel, Y := gelu(X*W + bias) + X, by a plan. A plan is made
  * and compiled once, and can run for any number of inputs. The argument of the program names a
- * device with a compiler (cuda, sim). With it, an expression of this program replaces gelu(X*W +
- * bias).
+ * device with a compiler (cuda, sim). With this argument, an expression in C, compiled into the
+ * kernel, replaces gelu(X*W + bias).
  */
 #include <tegula/tegula.h>
 

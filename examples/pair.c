@@ -6,8 +6,8 @@
  *     pair check M N K A.npy B.npy C.npy
  *
  * For a vector x of random signs, C*x must equal A*(B*x) up to rounding. A wrong C passes this test
- * with a probability of at most 1/2, and ROUNDS such tests with at most 2^-ROUNDS (R. Freivalds,
- * 1977). This program does not use Tegula.
+ * with a probability of at most 1/2, and ROUNDS tests with other vectors x with a probability of at
+ * most 2^-ROUNDS (R. Freivalds, 1977). This program does not use Tegula.
  */
 #include <math.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ static double largest_error(long m, long n, long k, const float *A, const float 
         for (long i = 0; i < m; i++) {
             const double rounding = ldexp(sqrt((double)k * (double)n), -24) * mean[i];
             const double error = fabs(cx[i] - abx[i]) / rounding;
-            /* A NaN stays, because no error compares greater. */
+            /* If `worst` is NaN it stays NaN, because no error compares greater. */
             if (error > worst || isnan(error)) worst = error;
         }
     }

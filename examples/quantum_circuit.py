@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A quantum circuit of dense two-qubit gates, by matrix products of NumPy or PyTorch.
 
-The state of q qubits is a vector of 2^q complex numbers. A gate on its two leading qubits is a
-product of a 4 x 4 matrix and the state as a matrix 4 x 2^(q - 2). Multiplied the other way round,
-S^T G^T, the two qubits become the last ones, and the next gate finds its qubits in front. With
---block B the gates of B neighbouring qubits are multiplied first, to a matrix 2^B x 2^B, as
-simulators do ("gate fusion"): the products are then large.
+The state of q qubits is a vector of 2^q complex numbers. A gate on its two leading qubits is the
+product G S of a 4 x 4 matrix G and the state, stored as a 4 x 2^(q - 2) matrix S. The program
+computes the transposed product S^T G^T, which has the same elements. In it the two qubits are the
+last ones, so that the qubits of the next gate are the leading ones. With --block B the gates of B
+neighbouring qubits are first multiplied to one 2^B x 2^B matrix, as simulators do ("gate fusion").
+The products with the state are then larger.
 
-The program knows nothing of Tegula. With a drop-in its products are Tegula's:
+The program itself does not use Tegula. With a drop-in library, Tegula computes its products:
 
     python3 examples/quantum_circuit.py
     LD_PRELOAD=build/libtegula_blas.so python3 examples/quantum_circuit.py
@@ -34,7 +35,8 @@ def first_qubit_last(u: np.ndarray) -> np.ndarray:
 
 
 def block_of(qubits: int, rng: np.random.Generator) -> np.ndarray:
-    """The matrix of `qubits` layers of gates, each on all pairs of neighbouring qubits in turn."""
+    """The matrix of `qubits` layers. A layer has a gate on qubits 0 and 1, 2 and 3, and so on; the
+    pairs of the next layer are shifted by one qubit."""
     if qubits == 2:
         return random_gates(1, rng)[0]
     u = np.eye(2**qubits, dtype=np.complex128)

@@ -3,7 +3,7 @@
 #
 # run_examples.sh BUILD: the demonstration of `make run`. It makes two matrices, multiplies them with the
 # program, and checks the product with another program. Then it compares Tegula's speed with the libraries
-# of this machine, and runs the ladder of GPU kernels.
+# of this machine, and runs the ladder: GPU kernels from the simplest to the fastest.
 set -eu
 tegula=$1/tegula pair=$1/examples/pair
 m=1500 n=1200 k=1800

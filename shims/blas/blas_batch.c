@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Batches of products: cblas_sgemm_batch() and cblas_sgemm_batch_strided() with the arguments that
- * MKL and OpenBLAS give them. All arguments are checked before the first product runs. Of an
- * illegal argument, the handler gets its position in the call, from 1.
+ * MKL and OpenBLAS give them. All arguments are checked before the first product runs. The
+ * error handler gets the position of an illegal argument in the call, counted from 1.
  *
  *   - A batch consists of groups. A group has one set of sizes and an array of pointers to its
  *     matrices, and is computed by tgl_gemm_batched().
  *   - A strided batch has one set of sizes, and constant distances between its matrices. It is
  *     computed by tgl_gemm().
  *
- * The products run one after the other in two cases: Tegula does not support the batch (for example
- * because of a negative stride), or each product is large enough for the GPU.
+ * The products of a batch run one after the other in two cases: Tegula does not support the batch
+ * (for example because of a negative stride), or each product is large enough for the GPU.
  */
 #include "blas_shim.h"
 
@@ -125,15 +125,15 @@ BLAS_ALIAS(scipy_cblas_dgemm_batch_strided64_, cblas_dgemm_batch_strided64_);
 
 /* ---- cblas_xgemm_batch ----------------------------------------------------------------------- */
 
-/* The arguments of cblas_xgemm_batch(). Arrays of integers, alpha and beta have one element per
- * group; arrays of pointers have one per product. */
+/* The arguments of cblas_xgemm_batch(). The arrays of integers and the arrays alpha and beta have
+ * one element per group; the arrays of pointers A, B and C have one element per product. */
 typedef struct groups {
     const char *name;
     tgl_type type;
     bool is_64;
     int layout;
     const int *trans_a, *trans_b;
-    const void *m, *n, *k, *lda, *ldb, *ldc, *size; /* int32_t or int64_t */
+    const void *m, *n, *k, *lda, *ldb, *ldc, *size; /* arrays of int32_t or int64_t */
     const void *alpha, *beta;                       /* arrays of elements of `type` */
     const void *const *A, *const *B;
     void *const *C;

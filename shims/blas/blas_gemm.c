@@ -2,11 +2,11 @@
  *
  * SGEMM, DGEMM, CGEMM and ZGEMM: sgemm_(), cblas_sgemm() and so on. CGEMM3M and ZGEMM3M may compute
  * with three real products instead of four; here they are other names of CGEMM and ZGEMM.
- * Translates
+ * The functions
  *
- *   - letters and CBLAS numbers to tgl_transpose;
- *   - a row-major CBLAS call to the column-major product of the transposed matrices;
- *   - illegal arguments to a call of xerbla_() or cblas_xerbla(). C is not changed then.
+ *   - convert the letters of BLAS and the numbers of CBLAS to tgl_transpose;
+ *   - convert a row-major CBLAS call to the column-major product of the transposed matrices;
+ *   - call xerbla_() or cblas_xerbla() if an argument is illegal, and leave C unchanged.
  */
 #include "blas_shim.h"
 
@@ -97,8 +97,8 @@ static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, in
 /* ---- Exported functions ---------------------------------------------------------------------- */
 
 /* Defines a Fortran function. Everything is passed by address. Fortran compilers also pass the
- * lengths of the strings, after all other arguments; they are not read. T: the element type; I: the
- * integer type. */
+ * lengths of the strings, after all other arguments; this function does not read them. T: the
+ * element type; I: the integer type. */
 #define FORTRAN_GEMM(function, name, padded_name, T, I)                                            \
     BLAS_FUNCTION(function, (const char *trans_a, const char *trans_b, const I *m, const I *n,     \
                              const I *k, const T *alpha, const T *A, const I *lda, const T *B,     \

@@ -7,10 +7,10 @@
  *
  *     y^T := alpha * x^T * op(A)^T + beta * y^T
  *
- * with m = 1, and the increment of y as the leading dimension of y^T. Vectors with positive
- * increments need no copy. Tegula computes both products without packing A. With a negative
- * increment, the first element of a vector is the last one in memory: such vectors are copied in
- * chunks of a fixed size, which are on the stack.
+ * with m = 1, and the increment of y as the leading dimension of y^T. Tegula computes products with
+ * m = 1 or n = 1 without packing A. If both increments are positive, no vector is copied. If an
+ * increment is negative, the first element of its vector is the last one in memory. Then chunks of
+ * both vectors, of a fixed size, are copied to the stack.
  */
 #include "blas_shim.h"
 

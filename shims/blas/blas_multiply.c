@@ -134,7 +134,7 @@ static void store(const blas_gemm *g, int64_t index, int part, double value)
            is_single ? (const void *)&single : &value, number);
 }
 
-/* A real or complex number. For real types im is 0, and is never multiplied. */
+/* A real or complex number. For real types im has no influence on the result. */
 typedef struct complex_number {
     double re, im;
 } complex_number;

@@ -15,9 +15,9 @@
  *   blas_report.c                            calls xerbla_() and cblas_xerbla()
  *
  * BLAS exists with 32-bit and with 64-bit integers. A function with 64-bit integers has a suffix in
- * its name, such as sgemm_64_(), and reports errors to a handler that also has a suffix. is_64: the
- * caller called a function with 64-bit integers. A matrix is aligned if its address is a multiple
- * of the size of a real number of its type: 4 bytes for TGL_F32 and TGL_C64, else 8.
+ * its name, such as sgemm_64_(), and reports errors to a handler that also has a suffix. The
+ * parameter is_64 says that the program called such a function. A matrix is aligned if its address
+ * is a multiple of the size of a real number of its type: 4 bytes for TGL_F32 and TGL_C64, else 8.
  */
 #ifndef TGL_BLAS_SHIM_H
 #define TGL_BLAS_SHIM_H
@@ -104,7 +104,7 @@ static inline double blas_part(tgl_type type, const void *number, int part)
  *   T    the element type
  *   of   the operator that reads an argument: nothing for a value, * for an address
  *   at   the operator that gives the address of alpha and beta: & for a value, nothing for an
- *   address */
+ *        address */
 #define BLAS_TYPE_OF(T)                                                                            \
     _Generic((T *)NULL, float * : TGL_F32, double * : TGL_F64, blas_c64 * : TGL_C64,               \
              blas_c128 * : TGL_C128)
@@ -123,7 +123,7 @@ typedef struct blas_error {
     /* The argument's number in the column-major call to which the reference CBLAS converts a
      * row-major call. 0: the call is column-major, or the reference CBLAS has no such function. */
     int row_major_argument;
-    const char *setting; /* "layout", "TransA" or "TransB" if this is the argument; else NULL */
+    const char *setting; /* "layout", "TransA" or "TransB" if this argument is illegal; else NULL */
     int value;
 } blas_error;
 
@@ -163,8 +163,8 @@ typedef struct blas_copies {
 } blas_copies;
 
 /* *aligned := the product with aligned copies of the matrices that are not aligned. Returns false
- * if all matrices are aligned, or if there is no memory for the copies. In both cases, and after
- * the product, call blas_free_copies(). */
+ * if all matrices are aligned, or if there is no memory for the copies. The caller must call
+ * blas_free_copies(): at once after false, else after the product. */
 bool blas_align(const blas_gemm *g, blas_gemm *aligned, blas_copies *copies);
 
 /* Frees the copies. is_done: the product has run, and its result is first copied to C of *g. */
@@ -196,8 +196,8 @@ bool blas_multiply_by_gpu(const blas_gemm *g);
 
 /* ---- Device and tracing ---------------------------------------------------------------------- */
 
-/* State that the first call sets. The inline functions below read it without a function call: every
- * product needs it, and the smallest take 30 ns. */
+/* State that the first call of a BLAS function sets. The inline functions below read it without a
+ * function call: every product needs it, and the smallest take 30 ns. */
 typedef struct blas_process {
     tgl_device *_Atomic device; /* NULL: not opened yet, or it cannot be opened */
     bool is_traced, has_gpu;    /* written before the release store to `device` */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions by which a program sets the number of threads. It calls them itself, or through
- * OpenBLAS's names in openblas_names.c.
+ * The functions by which a program sets and gets the number of threads. A program calls them
+ * directly, or calls OpenBLAS's functions in openblas_names.c, which call them.
  */
 #include "blas_shim.h"
 

@@ -24,8 +24,8 @@ int blas_threads_of(const tgl_device *dev)
 
 /* Sets the device's number of threads to the smallest number in the variables of BLAS libraries. A
  * program may not know which BLAS it uses, and may have set the variable of any of them. If none is
- * set (least = 0), the device gets back the number with which it was opened, that of
- * OMP_NUM_THREADS. */
+ * set (least = 0), the device gets back the number with which it was opened, which comes from
+ * OMP_NUM_THREADS. OMP_THREAD_LIMIT is an upper limit in all cases. */
 void blas_set_default_threads(tgl_device *dev)
 {
     static const char *const names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",

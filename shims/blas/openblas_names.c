@@ -3,9 +3,9 @@
  * libopenblas_tegula.so: OpenBLAS's functions for the number of threads. The Python package
  * threadpoolctl recognises an OpenBLAS by these functions and by the beginning of its file name.
  * They are therefore in a library of their own, which libtegula_blas.so loads as a dependency.
- * Programs that call the functions themselves find these first. The functions also pass the number
- * of threads on to the OpenBLAS that follows in the search order: it computes the products that
- * Tegula does not.
+ * A program that calls OpenBLAS's functions finds the ones of this library first. They also pass
+ * the number of threads on to the OpenBLAS that follows in the search order, because it computes
+ * the products that Tegula does not compute.
  */
 #include <dlfcn.h>
 #include <stddef.h>

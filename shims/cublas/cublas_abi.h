@@ -3,8 +3,8 @@
  * The declarations of cuBLAS 12 and 13 that libtegula_cublas.so needs: types, values of enums, and
  * the functions that it replaces or calls. The library is built without the CUDA toolkit. Names,
  * types and values are those of NVIDIA's documentation; an enum is an int, as C compilers pass it.
- * Where NVIDIA's own headers are installed, cublas_constants.c and the tests are also compiled with
- * these headers, and compare their declarations with the ones here.
+ * Where NVIDIA's own headers are installed, the tests (cublas_constants.c) are also compiled with
+ * NVIDIA's headers, and compare their declarations with the ones here.
  */
 #ifndef TGL_CUBLAS_ABI_H
 #define TGL_CUBLAS_ABI_H
@@ -71,7 +71,7 @@ enum {
     CUBLAS_PEDANTIC_MATH = 2,
     CUBLAS_TF32_TENSOR_OP_MATH = 3,
     CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16, /* a flag that is combined with one of
-                                                              the modes */
+                                                              the modes above */
 };
 
 typedef int cublasPointerMode_t; /* whether alpha and beta are in host or device memory */
@@ -95,23 +95,23 @@ enum {
     CUBLASLT_MATMUL_DESC_EPILOGUE = 7,           /* uint32_t */
     CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,       /* const void * */
     CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE = 10, /* int64_t */
-    CUBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17,   /* const void *, FP8: device memory; NULL: 1 */
+    CUBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17,   /* const void *: scale on the device; NULL: 1 */
     CUBLASLT_MATMUL_DESC_B_SCALE_POINTER = 18,   /* const void * */
     CUBLASLT_MATMUL_DESC_D_SCALE_POINTER = 20,   /* const void * */
-    CUBLASLT_MATMUL_DESC_AMAX_D_POINTER = 21,    /* void *, a D of FP8; NULL: none */
-    CUBLASLT_MATMUL_DESC_FAST_ACCUM = 25,        /* int8_t, FP8: 1: sums of reduced precision */
+    CUBLASLT_MATMUL_DESC_AMAX_D_POINTER = 21,    /* void *: receives the largest |D| (FP8 D) */
+    CUBLASLT_MATMUL_DESC_FAST_ACCUM = 25,        /* int8_t; 1: FP8 sums of less precision */
     CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,    /* int32_t; -1: the type of D */
-    CUBLASLT_MATMUL_DESC_A_SCALE_MODE = 31,      /* int32_t; since 12.8 */
+    CUBLASLT_MATMUL_DESC_A_SCALE_MODE = 31,      /* int32_t: cublasLtMatmulMatrixScale_t */
     CUBLASLT_MATMUL_DESC_B_SCALE_MODE = 32,      /* int32_t */
 };
 
-typedef int cublasLtMatmulMatrixScale_t;
+typedef int cublasLtMatmulMatrixScale_t; /* since CUDA 12.8 */
 enum {
     CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F = 0,
-    CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F = 3, /* one for each row of op(A), column of op(B) */
-    CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F = 4,    /* the same, for each 128 of k; since 12.9 */
-    CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F = 5, /* one for each 128 rows or columns, and 128 of
-                                                        k; since 12.9 */
+    /* Since CUDA 12.9: */
+    CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F = 3,  /* per row of op(A) or column of op(B) */
+    CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F = 4,     /* the same, and per 128 of k */
+    CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F = 5, /* per 128 rows or columns, and 128 of k */
 };
 
 typedef int cublasLtEpilogue_t;
@@ -132,7 +132,7 @@ enum {
     CUBLASLT_MATRIX_LAYOUT_COLS = 3,                 /* uint64_t */
     CUBLASLT_MATRIX_LAYOUT_LD = 4,                   /* int64_t */
     CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,          /* int32_t */
-    CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6, /* int64_t, elements */
+    CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6, /* int64_t: number of elements */
 };
 
 typedef int cublasLtOrder_t;

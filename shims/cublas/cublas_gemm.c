@@ -68,8 +68,8 @@ static cudaDataType scale_of(cublasComputeType_t compute, cudaDataType type_a)
     return is_f16 ? CUDA_R_16F : is_f64 ? CUDA_R_64F : is_i32 ? CUDA_R_32I : CUDA_R_32F;
 }
 
-/* Whether an algorithm is known. Known ones are hints that current GPUs ignore.
- * CUBLAS_GEMM_AUTOTUNE and unknown numbers are left to cuBLAS. */
+/* Whether an algorithm is known. The known algorithms are hints, which have no effect on current
+ * GPUs. Calls with CUBLAS_GEMM_AUTOTUNE or an unknown number are left to cuBLAS. */
 static bool is_known(cublasGemmAlgo_t algo)
 {
     return (algo >= CUBLAS_GEMM_DEFAULT && algo <= CUBLAS_GEMM_ALGO23) ||

@@ -3,10 +3,11 @@
  * The settings of handles that products need. cuBLAS has functions that return the stream and the
  * modes, but none for the workspace. So the functions that change the workspace are replaced:
  *
- *   cublasSetWorkspace()   set the workspace
- *   cublasSetStream()      returns to the workspace of the library
- *   cublasDestroy()        ends the handle; its address may be used again. It waits for the GPU and
- *                          frees workspace, as in cuBLAS.
+ *   cublasSetWorkspace()   sets the caller's workspace
+ *   cublasSetStream()      ends the use of the caller's workspace
+ *   cublasDestroy()        destroys the handle, whose address cuBLAS may give to a new handle. Also
+ *                          waits for the GPU and frees the workspace that Tegula has allocated, as
+ *                          cuBLAS frees its own.
  */
 #include "cublas_shim.h"
 
@@ -56,7 +57,7 @@ void cublas_handles_unlock(void)
         pthread_mutex_unlock(&locks[i]);
 }
 
-/* The entry of a handle; NULL: there is none. The caller holds the lock. */
+/* The entry of a handle; NULL: there is none. The caller must hold `lock`. */
 static known_handle *find(cublasHandle_t handle)
 {
     for (int i = 0; i < handle_count; i++)
@@ -64,7 +65,7 @@ static known_handle *find(cublasHandle_t handle)
     return NULL;
 }
 
-/* Adds an empty entry; NULL: out of memory. The caller holds the lock. */
+/* Adds an empty entry; NULL: out of memory. The caller must hold `lock`. */
 static known_handle *add(void)
 {
     known_handle *free_row = find(NULL);

@@ -45,7 +45,8 @@
     GEMM(name, T, int, data_type, compute_type)                                                    \
     GEMM(name##_64, T, int64_t, data_type, compute_type)
 
-/* The functions for one element type. version: the suffix _v2 of the single product, or nothing. */
+/* The functions for one element type. version: the suffix (_v2 or nothing) of the function for a
+ * single product. */
 #define CUBLAS_FUNCTIONS_OF(GEMM, GEMM_BATCHED, GEMM_STRIDED, name, version, T, data_type,         \
                             compute_type)                                                          \
     CUBLAS_BOTH_SIZES(GEMM, name##version, T, data_type, compute_type)                             \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes and keeps devices and plans. Each CUDA context has a device, opened by the first product in
- * it. Each kind of product has a plan, made by the first product of this kind, or the reason why
- * there is none.
+ * that context. Each kind of product (its sizes, types and other arguments) has an entry, made by
+ * the first product of this kind: a plan, or the reason why there is no plan.
  *
  * Plans are in a set-associative table: a kind maps to one set, and a new plan replaces the least
  * recently used one of its set. A plan that is replaced is destroyed when the last call that runs
- * it has returned. The plan of a captured product is never destroyed, because the graph needs its
- * kernels and this library cannot observe the end of the graph.
+ * it has returned. The plan of a product that was captured in a CUDA graph is never destroyed,
+ * because the graph needs its kernels and this library cannot observe the end of the graph.
  */
 #include "../../cli/common/trace_line.h"
 #include "cublas_shim.h"
@@ -40,7 +40,7 @@ struct cublas_plan {
     plan_key key;
     context_device *device;
     tgl_plan *plan;   /* NULL: there is none, and `reason` says why */
-    char reason[160]; /* why tgl_plan_create() failed; if plan is NULL */
+    char reason[160]; /* if plan is NULL: why there is no plan */
     atomic_bool is_captured;
     /* Protected by the lock: */
     int users;                /* number of users: the table, and each call that uses the plan */
@@ -48,8 +48,8 @@ struct cublas_plan {
     cublas_plan *next_orphan; /* next in the list `orphans` */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the plans, and the adding of a
-                                                            device */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the plans; also held while a
+                                                            device is added */
 static context_device *_Atomic devices;                  /* list of devices, the latest first */
 static cublas_plan *plans[SETS][WAYS];
 static cublas_plan *orphans; /* captured plans that are no longer in the table; they are never
@@ -82,7 +82,7 @@ static void read_error(char *text, size_t size)
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 typedef int get_context(void **context);                           /* cuCtxGetCurrent() */
-typedef int get_context_id(void *context, unsigned long long *id); /* cuCtxGetId(), since 12.0 */
+typedef int get_context_id(void *context, unsigned long long *id); /* cuCtxGetId(), CUDA 12.0+ */
 typedef int get_capture_status(cudaStream_t stream, int *status);  /* cuStreamIsCapturing() */
 
 /* The address of a function of the CUDA driver, looked up once and kept in *address. NULL: the
@@ -132,7 +132,7 @@ static context_device *find_device(const void *context, unsigned long long id)
     return device;
 }
 
-/* Opens the device of the current context. The caller holds the lock. NULL: out of memory. */
+/* Opens the device of the current context. The caller must hold `lock`. NULL: out of memory. */
 static context_device *open_device(void *context, unsigned long long id)
 {
     const tgl_device_options options = {.size = sizeof options, .current_context = 1};
@@ -230,7 +230,7 @@ static cublas_plan **set_of(const plan_key *key)
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
 /* The plan with this key, with the caller as an additional user; NULL: there is none. The caller
- * holds the lock. */
+ * must hold `lock`. */
 static cublas_plan *find_locked(const plan_key *key)
 {
     cublas_plan **set = set_of(key);
@@ -253,7 +253,7 @@ static cublas_plan *find_plan(const plan_key *key)
 }
 
 /* The slot of a set for a new plan: a free slot, or the slot of the least recently used plan. The
- * caller holds the lock. */
+ * caller must hold `lock`. */
 static cublas_plan **place_of(const plan_key *key)
 {
     cublas_plan **set = set_of(key), **oldest = set;
@@ -271,8 +271,8 @@ static bool is_proven(const tgl_plan *plan)
     return tgl_plan_peer(plan, &ratio) == TGL_OK && ratio > 1;
 }
 
-/* Makes a cublas_plan with one user: with a plan, or with the reason why there is none. NULL: it
- * failed for another reason, and the next product tries again. */
+/* Makes a cublas_plan with one user. It contains a tgl_plan, or the reason why this kind of product
+ * has none. NULL: there is no memory or the device has failed; the next product tries again. */
 static cublas_plan *make_plan(cublas_product *p, context_device *device, const plan_key *key,
                               const tgl_problem *problem, const tgl_plan_options *options)
 {
@@ -330,8 +330,9 @@ static void add_plan(cublas_plan *made)
     if (replaced != NULL) cublas_release_plan(replaced);
 }
 
-/* Maximum workspace of a plan in bytes: the larger of the caller's workspace and the one that the
- * library may use in its place. */
+/* tgl_plan_options.workspace_limit of a plan. If the caller has set a workspace: the larger of its
+ * size and the size that this library may allocate in its place; -1: both are 0. Else 0, the
+ * planner's default. */
 static int64_t workspace_limit(const cublas_workspace *space)
 {
     const int64_t given = space->memory != NULL ? (int64_t)space->bytes : 0;
@@ -409,7 +410,7 @@ tgl_timer *cublas_start_timer(const cublas_product *p)
 {
     tgl_timer *timer;
     if (p == NULL || !cublas_get_settings()->is_timed || cublas_is_inside()) return NULL;
-    cublas_product unused = *p; /* receives a reason */
+    cublas_product unused = *p; /* receives a reason, which is not used */
     context_device *device = current_device(&unused);
     if (device == NULL || is_captured(p->stream)) return NULL;
     if (tgl_timer_create(device->dev, &timer) != TGL_OK) return NULL;

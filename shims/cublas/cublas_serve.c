@@ -3,8 +3,8 @@
  * Decides whether Tegula computes a product, translates it to a tgl_problem, and runs it. A product
  * is refused, and left to cuBLAS, if
  *   - its types, its arithmetic or its epilogue are not served;
- *   - an argument is illegal or there is nothing to compute: cuBLAS reports it;
- *   - cuBLAS is expected to be faster: is_faster_by_cublas();
+ *   - an argument is illegal, which cuBLAS then reports, or there is nothing to compute;
+ *   - cuBLAS is expected to be faster (is_faster_by_cublas());
  *   - the plan cannot be made or its run fails.
  */
 #include "../../cli/common/trace_line.h"
@@ -62,8 +62,8 @@ static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
     return TGL_COMPUTE_TF32;
 }
 
-/* Sets the problem's types and compute mode from the compute type. Sums are in F32 or F64, even for
- * CUBLAS_COMPUTE_16F, which requires at least F16. */
+/* Sets the problem's types and compute mode from the compute type. Floating-point sums are in F32
+ * or F64, even for CUBLAS_COMPUTE_16F, which requires only F16. */
 static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
 {
     const bool forbids_tf32 = cublas_get_settings()->forbids_tf32;
@@ -135,8 +135,8 @@ static bool set_types(cublas_product *p, tgl_problem *problem)
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-/* Checks the sizes, and leading dimensions of 0, which mean "no padding" in tgl_problem.
- * tgl_problem_check() finds all other illegal arguments. */
+/* Checks the sizes, and refuses leading dimensions of 0, which are illegal in cuBLAS but mean "no
+ * padding" in tgl_problem. tgl_problem_check() finds all other illegal arguments. */
 static bool check_sizes(cublas_product *p)
 {
     if (p->m < 1 || p->n < 1 || p->batch < 1 || p->k < 0)
@@ -246,8 +246,8 @@ static void set_pointers(const cublas_product *p, tgl_problem *problem, tgl_oper
     }
 }
 
-/* Sets leading dimensions and strides. Strides are 0 for a single product, whose arguments they may
- * not be. */
+/* Sets leading dimensions and strides. For a single product the strides are 0, because it does not
+ * use them. */
 static void set_layouts(const cublas_product *p, tgl_problem *problem)
 {
     const bool is_batch = p->batch > 1;
@@ -257,7 +257,7 @@ static void set_layouts(const cublas_product *p, tgl_problem *problem)
     problem->ldc = p->ldd, problem->stride_c = is_batch ? p->stride_d : 0;
 }
 
-/* Describes a C that is another matrix than D. Only cublasLtMatmul() has this. */
+/* Describes a C that is another matrix than D. Only cublasLtMatmul() has such a C. */
 static void set_separate_c(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
 {
     problem->type_d = problem->type_c, problem->type_c = type_of(p->type_c);
@@ -329,11 +329,14 @@ static bool is_column_aligned(const void *matrix, int64_t ld, int64_t stride, in
            (batch == 1 || stride % 16 * size % 16 == 0);
 }
 
-/* Whether cuBLAS is expected to be faster, from measurements on an H200 of products from about 700
- * cubed on (docs/performance.md). Tegula computes FP32 faster, also complex and with TF32. If all
- * columns begin at multiples of 16 bytes, F16 and BF16 take about as long as with cuBLAS (within 5
- * % in most cases, 25 % at worst), and so do F64, and FP8 and I8 if both operands are K-major;
- * otherwise Tegula is faster in nearly all cases. The limit applies to m*n*k*batch. */
+/* Whether a product is left to cuBLAS, because Tegula is not expected to be faster. Products with
+ * m*n*k*batch below 700 cubed are not left to cuBLAS. Larger ones were measured on an H200
+ * (docs/performance.md). Tegula is faster
+ *   - in FP32, also complex and with TF32;
+ *   - in FP8 and I8, unless both operands are K-major;
+ *   - in nearly all cases in which a column does not begin at a multiple of 16 bytes.
+ * In all other cases Tegula takes about as long as cuBLAS (F16 and BF16: within 5 % in most cases,
+ * 25 % at worst). */
 static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *problem)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;

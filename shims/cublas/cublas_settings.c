@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The environment, read by the first call:
- *   TEGULA_CUBLAS_TRACE      1: a line on stderr for each product; time: with its time
+ *   TEGULA_CUBLAS_TRACE      1: prints a line on stderr for each product; time: the line also has
+ *                            the time of the product on the GPU
  *   TEGULA_CUBLAS_SERVE      faster (the default): products that Tegula is expected to compute
  *                            faster; measured: also those that it was measured to compute faster
- *                            than cuBLAS; all: every product that it can compute; none
- *   TEGULA_CUBLAS_WORKSPACE  MiB that a product may take if the caller's workspace is smaller
+ *                            than cuBLAS; all: every product that it can compute; none: no
+ *                            product
+ *   TEGULA_CUBLAS_WORKSPACE  maximum workspace of a product in MiB, if the caller's workspace
+ *                            is smaller
  *   NVIDIA_TF32_OVERRIDE     0: no TF32, as for cuBLAS
- * Also tracing.
+ * This file also prints the lines of the trace.
  */
 #include "../../cli/common/trace_line.h"
 #include "../../cli/common/unknown_settings.h"
@@ -31,8 +34,8 @@ static bool is_set(const char *name)
     return value != NULL && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
 }
 
-/* MiB. The default suffices for an FP32 product of 8192 cubed with 16-bit words, which needs 512
- * MiB (docs/accuracy.md). */
+/* MiB. The default suffices for an FP32 product of 8192 cubed whose A and B are split into
+ * 16-bit words, which take 512 MiB (docs/accuracy.md). */
 enum { OWN_WORKSPACE_MIB = 1024, OWN_WORKSPACE_MIB_MAX = 1 << 20 };
 
 static int64_t read_own_workspace(void)
@@ -50,7 +53,8 @@ static int64_t read_own_workspace(void)
     return (int64_t)OWN_WORKSPACE_MIB << 20;
 }
 
-/* Prints TEGULA_CUBLAS_ variables that do not exist. They may be misspelt, and have no effect. */
+/* Prints the environment variables that begin with TEGULA_CUBLAS_ and that this library does not
+ * know. They may be misspelt. */
 static void report_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_CUBLAS_SERVE", "TEGULA_CUBLAS_TRACE",

@@ -3,13 +3,14 @@
  * Declarations for all files of libtegula_cublas.so. The library exports functions of cuBLAS and
  * cuBLASLt and computes their products with Tegula, or calls the function that it replaces:
  *
- *   cublas_gemm.c     cublasSgemm_v2() to cublasGemmStridedBatchedEx(): arguments to cublas_product
- *   cublas_lt.c       cublasLtMatmul(): arguments and descriptors to cublas_product
- *   cublas_handles.c  the settings of a handle: stream, modes, workspace
+ *   cublas_gemm.c     cublasSgemm_v2() to cublasGemmStridedBatchedEx(): each describes its call
+ *                     in a cublas_product
+ *   cublas_lt.c       cublasLtMatmul(), which describes its call in the same way
+ *   cublas_handles.c  reads the settings of a handle: stream, modes, workspace
  *   cublas_serve.c    decides whether Tegula computes a product, and runs it
- *   cublas_plans.c    devices and plans
- *   cublas_real.c     finds the functions of cuBLAS; calls from within them
- *   cublas_settings.c the environment, and tracing
+ *   cublas_plans.c    makes and keeps devices and plans
+ *   cublas_real.c     finds the functions of cuBLAS; recognises calls that cuBLAS makes itself
+ *   cublas_settings.c reads the environment, and prints the trace
  *   cublas_fork.c     handlers for fork()
  */
 #ifndef TGL_CUBLAS_SHIM_H
@@ -44,17 +45,19 @@ typedef struct cublas_product {
     const void *A, *B, *C, *bias;
     void *D;
     const void *alpha, *beta;
-    const void *scale_a, *scale_b, *scale_d; /* of FP8: factors in device memory */
+    const void *scale_a, *scale_b, *scale_d; /* for FP8 matrices: factors in device memory */
     tgl_scaling scaling_a, scaling_b, scaling_d;
-    void *amax_d;                /* of a D of FP8: receives the largest magnitude; or NULL */
+    void *amax_d;                /* device memory that receives the largest magnitude of an FP8 D;
+                                    NULL: not wanted */
     cublasLtEpilogue_t epilogue; /* CUBLASLT_EPILOGUE_DEFAULT: none */
     cublasComputeType_t compute;
-    bool has_fast_sums; /* of FP8: CUBLASLT_MATMUL_DESC_FAST_ACCUM */
-    cublasMath_t math;  /* of the handle */
+    bool has_fast_sums; /* CUBLASLT_MATMUL_DESC_FAST_ACCUM, for FP8 */
+    cublasMath_t math;  /* math mode of the handle */
     bool is_pointers;
     bool has_device_scalars;
     tgl_compute mode;    /* compute mode of the problem, set by cublas_serve() */
-    bool needs_proof;    /* Tegula computes it only if it was measured to be faster than cuBLAS */
+    bool needs_proof;    /* Tegula computes the product only if that was measured to be faster
+                            than cuBLAS */
     bool has_separate_c; /* set by cublas_serve(): C and D are different matrices */
     cudaStream_t stream;
     cublas_workspace workspace;
@@ -63,8 +66,8 @@ typedef struct cublas_product {
      * the workspace itself. */
     pthread_mutex_t *lock;
     double seconds;     /* time on the GPU in seconds, if the trace has times; else 0 */
-    const char *reason; /* why Tegula does not compute it; NULL: it does, or cuBLAS itself made the
-                           call */
+    const char *reason; /* why Tegula does not compute the product; NULL: Tegula computes it, or
+                           cuBLAS itself made the call */
     char reason_text[200];
 } cublas_product;
 
@@ -74,7 +77,8 @@ static inline bool cublas_is_f8(cudaDataType type)
     return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
 }
 
-/* Whether Tegula may compute the product at all. Calls by cuBLAS are passed on without a reason. */
+/* Whether Tegula may compute the product at all. If not, sets p->reason, unless cuBLAS itself made
+ * the call. */
 bool cublas_is_wanted(cublas_product *p);
 
 /* Computes a product for which cublas_is_wanted() was true. False: nothing was computed, and
@@ -106,7 +110,7 @@ typedef struct cublas_plan cublas_plan;
 cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
                               const tgl_epilogue *epilogue);
 
-/* Runs the plan. It uses the caller's workspace if that is large enough. False: it failed, and
+/* Runs the plan. It uses the caller's workspace if that is large enough. False: the run failed, and
  * p->reason says why. */
 bool cublas_run_plan(cublas_plan *plan, cublas_product *p, tgl_operands *operands);
 
@@ -121,7 +125,7 @@ const char *cublas_plan_kernel(const cublas_plan *plan);
 
 /* ---- The real library ------------------------------------------------------------------------ */
 
-/* A function of the real cuBLAS and its address, which the first call looks up; NULL before. */
+/* A function of the real cuBLAS. address: NULL until the first call of cublas_find() finds it. */
 typedef struct cublas_function {
     const char *name;
     void *_Atomic address;
@@ -137,7 +141,8 @@ void *cublas_find(cublas_function *function);
         (__typeof__(&(function)))cublas_find(&looked_up);                                          \
     })
 
-/* Calls the real cuBLAS function with this name. p: the product for the trace; NULL: no trace. */
+/* Calls the real cuBLAS function with this name. p: the product for the trace; NULL: no trace.
+ * arguments: in parentheses. */
 #define CUBLAS_FORWARD(p, function, arguments)                                                     \
     __extension__({                                                                                \
         __typeof__(&(function)) real_function = CUBLAS_REAL(function);                             \
@@ -153,8 +158,8 @@ void *cublas_find(cublas_function *function);
         real_status;                                                                               \
     })
 
-/* Must surround each call of the real cuBLAS, so that cublas_is_inside() recognises calls that
- * cuBLAS makes itself; these are passed on. */
+/* cublas_enter_real() and cublas_leave_real() must surround each call of the real cuBLAS, so that
+ * cublas_is_inside() recognises calls that cuBLAS makes itself. Those are passed on to cuBLAS. */
 void cublas_enter_real(void);
 void cublas_leave_real(void);
 bool cublas_is_inside(void);
@@ -172,7 +177,8 @@ typedef struct cublas_settings {
 /* The settings; the first call reads them from the environment. */
 const cublas_settings *cublas_get_settings(void);
 
-/* Print a trace line: for a product that Tegula has computed, or that cuBLAS computes. */
+/* Print the trace line of a product that Tegula has computed (served), or that cuBLAS computes
+ * (forwarded). */
 void cublas_trace_served(const cublas_product *p, const char *kernel);
 void cublas_trace_forwarded(const cublas_product *p, const char *function, bool is_found);
 
@@ -183,7 +189,7 @@ tgl_timer *cublas_start_timer(const cublas_product *p);
 /* Waits for the product, and sets p->seconds. timer: the result of cublas_start_timer(). */
 void cublas_stop_timer(tgl_timer *timer, cublas_product *p);
 
-/* Lock and unlock everything in cublas_handles.c and cublas_plans.c around fork(). */
+/* Take and release all locks of cublas_handles.c and of cublas_plans.c around fork(). */
 void cublas_handles_lock(void);
 void cublas_handles_unlock(void);
 void cublas_plans_lock(void);

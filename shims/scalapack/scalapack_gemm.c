@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pdgemm_() and psgemm_() of ScaLAPACK's PBLAS, computed by libtegula_dist. Some calls go to the
- * ScaLAPACK that follows in the search order: those with a replicated matrix, with matrices of
- * different grids, and with illegal arguments, which ScaLAPACK reports. All ranks of a grid make
- * the same choice, because tgl_dist_plan_create() returns the same status on all of them. A failure
- * in the middle of a product ends the program, as errors of BLACS do. With
+ * pdgemm_() and psgemm_() of ScaLAPACK's PBLAS, computed by libtegula_dist. Calls with a
+ * replicated matrix, with matrices of different grids, or with illegal arguments go to the
+ * ScaLAPACK that follows in the search order; it reports the illegal arguments. All ranks of a grid
+ * make the same choice, because tgl_dist_plan_create() returns the same status on all of them. A
+ * failure in the middle of a product ends the program, as errors of BLACS do. With
  * TEGULA_SCALAPACK_TRACE=1, rank 0 prints a line for each call.
  */
 #include "scalapack_grid.h"
@@ -56,8 +56,8 @@ static void read_descriptor(const int *desc, const scalapack_grid *grid, tgl_dis
 }
 
 /* *layout := the layout of a submatrix of rows x columns elements. Returns the address where the
- * submatrix begins in this rank's memory. If it is outside the matrix, sets layout->size to 0, so
- * that tgl_dist_plan_create() fails on all ranks. */
+ * submatrix begins in this rank's memory. If the submatrix is outside the matrix, sets layout->size
+ * to 0, so that tgl_dist_plan_create() fails on all ranks. */
 static const void *read_part(const given_matrix *x, const scalapack_grid *grid, tgl_type type,
                              int64_t rows, int64_t columns, tgl_dist_layout *layout)
 {
@@ -113,8 +113,8 @@ static bool can_serve(const given_product *g)
     return true;
 }
 
-/* Ends the program after a failure. The next ScaLAPACK cannot compute the product, because C may
- * have changed and ranks may disagree. */
+/* Ends the program after a failure. The ScaLAPACK that follows in the search order cannot compute
+ * the product, because C may have changed and ranks may disagree. */
 static void end_program(const char *name, tgl_status status)
 {
     char text[512];
@@ -124,7 +124,7 @@ static void end_program(const char *name, tgl_status status)
     abort();
 }
 
-/* Whether a run failed on all ranks before it changed C: TGL_BAD_*. */
+/* Whether a run has failed on all ranks before it changed C, as it does with TGL_BAD_*. */
 static bool is_refused(tgl_status status)
 {
     return strncmp(tgl_status_name(status), "TGL_BAD_", strlen("TGL_BAD_")) == 0;

@@ -2,7 +2,8 @@
  *
  * The process grids of BLACS. BLACS keeps an MPI communicator for each grid. The libtegula_dist
  * communicator of the grid is stored as an attribute of that MPI communicator: when
- * blacs_gridexit() frees it, MPI calls close_dist(), which closes ours.
+ * blacs_gridexit() frees the MPI communicator, MPI calls close_dist(), which closes the
+ * libtegula_dist communicator.
  *
  * The functions of BLACS are looked up at run time, because BLACS belongs to the program.
  */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 typedef struct scalapack_grid {
-    int rows, columns, rank; /* rank: row * columns + column */
+    int rows, columns, rank; /* rank: row * columns + column of this process */
     tgl_dist *dist;
 } scalapack_grid;
 
