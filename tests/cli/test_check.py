@@ -54,7 +54,7 @@ class Check(Folder):
                                        stderr=subprocess.PIPE, text=True)
             while process.poll() is None and not os.listdir(self.folder):
                 time.sleep(0.01)
-            time.sleep(2)
+            time.sleep(1)
             process.send_signal(number)
             out, err = process.communicate(timeout=120)
             self.assertEqual(process.returncode, 1)
@@ -69,7 +69,7 @@ class Check(Folder):
 
     def test_a_check_that_timeout_stops(self):
         """timeout(1) sends SIGTERM to the process and to its group."""
-        command = ["timeout", "2", session.PROGRAM, "check", "--cases", "1000000000", "--device", "cpu"]
+        command = ["timeout", "1", session.PROGRAM, "check", "--cases", "1000000000", "--device", "cpu"]
         result = subprocess.run(command, capture_output=True, text=True, timeout=120)
         self.assertRegex(result.stdout, r"\n[1-9]\d* passed, 0 failed on cpu")
         self.assertRegex(result.stderr, r"tegula check: stopped after \d+ of 1000000000 cases\n")
@@ -89,7 +89,7 @@ class Check(Folder):
         self.assertRegex(out, r"\n\d+ passed, 0 failed on sim")
 
     def test_progress_goes_to_terminals_only(self):
-        command = [session.PROGRAM, "check", "--device", "cpu", "--cases", "300"]
+        command = [session.PROGRAM, "check", "--device", "cpu", "--cases", "20"]
         main, terminal = session.open_terminal(self)
         with subprocess.Popen(command, stderr=terminal, stdout=subprocess.PIPE,
                               env=dict(os.environ, TERM="xterm")) as process:
@@ -97,7 +97,7 @@ class Check(Folder):
             shown = os.read(main, 1000)
             out = process.communicate(timeout=120)[0]
         os.close(main)
-        self.assertRegex(shown, rb"\x1b\[K +\d+ %  case \d+ of 300: ")
+        self.assertRegex(shown, rb"\x1b\[K +\d+ %  case \d+ of 20: ")
         self.assertNotIn(b"\x1b", out)
 
     def test_bound_and_columns_are_explained(self):
@@ -191,6 +191,8 @@ class Check(Folder):
         result = tegula("check", "--accuracy", "--small", "--device", "cpu", "--csv", "a.csv",
                         cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))
+        _, command = session.origin_of(os.path.join(self.folder, "a.csv"))
+        self.assertTrue(command.endswith("tegula check --accuracy --small --device cpu --csv a.csv"), command)
         rows = self.rows("a.csv")
         shapes = [row for row in rows if row["kernel"] == ""]
         self.assertEqual(len(shapes), 12)
@@ -256,7 +258,7 @@ class Check(Folder):
 
     def test_results_and_scalars_of_all_kinds(self):
         for device in "cpu", "sim":
-            result = tegula("check", "--cases", 60, "--device", device, "--kernel", "auto", "--csv", "check.csv",
+            result = tegula("check", "--cases", 30, "--device", device, "--kernel", "auto", "--csv", "check.csv",
                             cwd=self.folder)
             self.assertEqual((result.code, result.err), (0, ""))
             (row,) = self.rows("check.csv")
@@ -265,7 +267,7 @@ class Check(Folder):
 
     def test_prepared_operands(self):
         # Only the accurate kernels have a use for them.
-        result = tegula("check", "--cases", 200, "--device", "sim", "--kernel", "accurate_128x64", "--csv", "check.csv",
+        result = tegula("check", "--cases", 120, "--device", "sim", "--kernel", "accurate_128x64", "--csv", "check.csv",
                         cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))
         (row,) = self.rows("check.csv")
