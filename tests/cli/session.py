@@ -5,8 +5,11 @@ import csv
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
+import tempfile
+import unittest
 
 # A shell starts a job in the background with SIGINT ignored, and the programs that the tests start and
 # stop would inherit that.
@@ -84,6 +87,17 @@ def rows_of(path):
     with open(path, newline="", encoding="utf-8") as file:
         file.readline()
         return list(csv.DictReader(file))
+
+
+class Folder(unittest.TestCase):
+    """Tests each of which has a folder of its own."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tegula-cli-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def rows(self, name):
+        return rows_of(os.path.join(self.folder, name))
 
 
 def transcript(commands, cwd):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tegula info` names environment variables that nothing reads, and those that tegula's pages describe are known."""
+"""`tegula info` names the devices and the environment variables that nothing reads. It knows those of tegula's pages."""
 
 import os
 import re
@@ -28,6 +28,15 @@ class Settings(unittest.TestCase):
                 names |= set(re.findall(r"^\| `(TEGULA_\w+)`", file.read(), re.MULTILINE))
         self.assertGreater(len(names), 10)
         self.assertEqual(unknown(**{name: os.environ.get(name, "") for name in names}), set())
+
+
+class Info(unittest.TestCase):
+    def test_names_the_cpu_and_says_why_others_are_missing(self):
+        result = tegula("info")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("\ncpu\n", result.out)
+        for name in "cuda:0", "sim":
+            self.assertIn(f"\n{name}\n", result.out)
 
 
 if __name__ == "__main__":

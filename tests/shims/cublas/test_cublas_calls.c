@@ -1,99 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What libtegula_cublas.so asks of Tegula for a call, and what it leaves to cuBLAS: the call with
- * the same arguments, its result, and a line of the trace with the reason.
+ * Which calls libtegula_cublas.so asks Tegula for and in which arithmetic, and what it leaves to
+ * cuBLAS: the call with the same arguments, its result, and a line of the trace with the reason.
  */
-#include "cublas_calls.h"
+#include "cublas_case.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static cublasHandle_t handle;
-static const float one = 1, zero = 0;
-static _Alignas(256) char workspace[4096];
-
-/* ---- Calls ----------------------------------------------------------------------------------- */
-
-/* A product of two 8 x 8 matrices of F32 that Tegula computes. There is room for batches of two. */
-static float A[160], B[160], C[160];
-static cublas_call small_call(void)
-{
-    return (cublas_call){.handle = handle,
-                         .trans_a = CUBLAS_OP_N,
-                         .trans_b = CUBLAS_OP_N,
-                         .m = 8,
-                         .n = 8,
-                         .k = 8,
-                         .lda = 8,
-                         .ldb = 8,
-                         .ldc = 8,
-                         .batch = 1,
-                         .alpha = &one,
-                         .beta = &zero,
-                         .A = A,
-                         .B = B,
-                         .C = C,
-                         .type_a = CUDA_R_32F,
-                         .type_b = CUDA_R_32F,
-                         .type_c = CUDA_R_32F,
-                         .compute = CUBLAS_COMPUTE_32F,
-                         .algo = CUBLAS_GEMM_DEFAULT};
-}
-
-static const function_row *row_of(const char *name)
-{
-    for (size_t i = 0; i < COUNT_OF(cublas_functions); i++)
-        if (strcmp(cublas_functions[i].name, name) == 0) return &cublas_functions[i];
-    fail_msg("no function %s", name);
-    return NULL;
-}
 
 static void set_mode(const char *setter, int value)
 {
     cublasStatus_t (*set)(cublasHandle_t, int) =
         (cublasStatus_t(*)(cublasHandle_t, int))rig_function(setter);
     assert_int_equal(set(handle, value), CUBLAS_STATUS_SUCCESS);
-}
-
-static void assert_served(const function_row *f, const cublas_call *c)
-{
-    const cublasStatus_t status = f->call(c);
-    const recorded_call passed = rig_take();
-    if (status != CUBLAS_STATUS_SUCCESS || passed.function != NULL)
-        fail_msg("%s returns %d", f->name, (int)status);
-}
-
-/* A call, and the line of the trace that it prints. */
-typedef struct traced_call {
-    const function_row *f;
-    const cublas_call *c;
-    cublasStatus_t status;
-} traced_call;
-
-static void run_traced(void *data)
-{
-    traced_call *t = data;
-    t->status = t->f->call(t->c);
-}
-
-/* The call reaches cuBLAS with these arguments and no other, and the trace gives the reason. */
-static void assert_passed(const function_row *f, const cublas_call *c, const char *reason)
-{
-    traced_call t = {.f = f, .c = c};
-    const recorded_call expected = expected_record(f, c);
-    rig.ran = 0;
-    const char *line = stderr_of(run_traced, &t);
-    const recorded_call passed = rig_take();
-    if ((int)t.status != RECORDED) fail_msg("%s is not passed on: %s", f->name, line);
-    assert_string_equal(passed.function, expected.function);
-    assert_int_equal(passed.count, expected.count);
-    assert_memory_equal(passed.words, expected.words, sizeof expected.words);
-    char end[300];
-    snprintf(end, sizeof end, ": cuBLAS, %s\n", reason);
-    const size_t length = strlen(line), wanted = strlen(end);
-    if (length < wanted || strcmp(line + length - wanted, end) != 0)
-        fail_msg("\"%s\" does not end in \"%s\"", line, end);
 }
 
 /* ---- Arguments are passed on unchanged ------------------------------------------------------- */
@@ -120,9 +39,9 @@ static void test_pass_through(void **state)
                                .batch = f->is_64 ? large + 9 : 17,
                                .alpha = &one,
                                .beta = &zero,
-                               .A = A,
-                               .B = B,
-                               .C = C,
+                               .A = small_a,
+                               .B = small_b,
+                               .C = small_c,
                                .type_a = CUDA_R_16BF,
                                .type_b = CUDA_R_16F,
                                .type_c = CUDA_R_64F,
@@ -292,287 +211,6 @@ static void test_no_tf32(void **state)
     assert_int_equal(rig.problem.compute, TGL_COMPUTE_IEEE);
 }
 
-/* ---- Streams and workspace ------------------------------------------------------------------- */
-
-static void test_stream(void **state)
-{
-    (void)state;
-    const cublas_call c = small_call();
-    rig_forget();
-    assert_int_equal(cublasSetStream_v2(handle, (cudaStream_t)0x1230), CUBLAS_STATUS_SUCCESS);
-    assert_served(row_of("cublasSgemm_v2"), &c);
-    assert_ptr_equal(rig.stream, (void *)0x1230);
-    assert_int_equal(cublasSetStream_v2(handle, NULL), CUBLAS_STATUS_SUCCESS);
-    assert_served(row_of("cublasSgemm_v2"), &c);
-    assert_null(rig.stream);
-}
-
-/* The workspace of a run: the plan's limit, and what the run gets. The library may take none. */
-static void assert_workspace(cublasHandle_t of, int64_t m, int64_t limit, const void *memory,
-                             size_t bytes)
-{
-    cublas_call c = small_call();
-    c.handle = of, c.m = m;
-    rig_forget();
-    assert_served(row_of("cublasSgemm_v2"), &c);
-    assert_int_equal(rig.created, 1); /* the limit is part of the key */
-    assert_int_equal(rig.workspace_limit, limit);
-    assert_ptr_equal(rig.operands.workspace, memory);
-    assert_int_equal(rig.operands.workspace_bytes, bytes);
-}
-
-static void test_workspace(void **state)
-{
-    (void)state;
-    cublasHandle_t first = rig_handle(), second = rig_handle();
-    assert_workspace(first, 5, 0, NULL, 0); /* the device's own */
-    assert_int_equal(cublasSetWorkspace_v2(first, workspace, 1024), CUBLAS_STATUS_SUCCESS);
-    assert_int_equal(cublasSetWorkspace_v2(second, workspace + 2048, 512), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(first, 5, 1024, workspace, 1024);
-    assert_workspace(second, 5, 512, workspace + 2048, 512);
-    /* aligned to 256 bytes */
-    assert_int_equal(cublasSetWorkspace_v2(first, workspace + 16, 1000), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(first, 5, 760, workspace + 256, 760);
-    assert_int_equal(cublasSetWorkspace_v2(first, workspace + 16, 240), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(first, 5, -1, NULL, 0);
-    assert_int_equal(cublasSetWorkspace_v2(first, NULL, 0), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(first, 6, -1, NULL, 0);
-    /* a setter that fails changes nothing */
-    assert_int_not_equal(cublasSetWorkspace_v2(second, workspace + 1, 99), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(second, 6, 512, workspace + 2048, 512);
-    /* the stream ends it */
-    assert_int_equal(cublasSetStream_v2(second, NULL), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(second, 6, 0, NULL, 0);
-    assert_int_equal(cublasSetWorkspace_v2(second, workspace, 768), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(second, 7, 768, workspace, 768);
-    /* the fake allocator gives the address of a destroyed handle again */
-    assert_int_equal(cublasDestroy_v2(second), CUBLAS_STATUS_SUCCESS);
-    cublasHandle_t third = rig_handle();
-    if (third == second) assert_workspace(third, 7, 0, NULL, 0);
-    assert_int_equal(cublasDestroy_v2(third), CUBLAS_STATUS_SUCCESS);
-    assert_int_equal(cublasDestroy_v2(first), CUBLAS_STATUS_SUCCESS);
-    assert_int_not_equal(cublasDestroy_v2(NULL), CUBLAS_STATUS_SUCCESS);
-}
-
-/* ---- Plans and devices ----------------------------------------------------------------------- */
-
-/* The library may take 3 MiB: the limit is the larger one, and the caller's memory is used if the
- * plan needs no more. */
-static void test_own_workspace(void **state)
-{
-    (void)state;
-    cublasHandle_t of = rig_handle();
-    assert_workspace(of, 5, 0, NULL, 0);
-    assert_int_equal(cublasSetWorkspace_v2(of, workspace, 1024), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(of, 5, 3 << 20, workspace, 1024);
-    assert_int_equal(cublasSetWorkspace_v2(of, NULL, 0), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(of, 6, 3 << 20, NULL, 0);
-    assert_int_equal(cublasSetWorkspace_v2(of, workspace, 4 << 20), CUBLAS_STATUS_SUCCESS);
-    assert_workspace(of, 6, 4 << 20, workspace, 4 << 20);
-    assert_int_equal(cublasDestroy_v2(of), CUBLAS_STATUS_SUCCESS);
-}
-
-static void test_plans(void **state)
-{
-    (void)state;
-    const function_row *gemm = row_of("cublasSgemm_v2");
-    cublas_call c = small_call();
-    c.n = 3;
-    rig_forget();
-    assert_served(gemm, &c);
-    assert_served(gemm, &c);
-    c.alpha = &zero; /* not part of a plan */
-    assert_served(gemm, &c);
-    assert_int_equal(rig.created, 1);
-    assert_int_equal(rig.ran, 3);
-    assert_int_equal(rig.opened, 0); /* by an earlier test */
-    rig_use_context(1);
-    assert_served(gemm, &c);
-    assert_int_equal(rig.opened, 1);
-    assert_int_equal(rig.created, 2);
-    rig_use_context(0);
-    assert_served(gemm, &c);
-    assert_int_equal(rig.created, 2);
-    rig_use_context(-1);
-    assert_passed(gemm, &c, "no CUDA context is current");
-    rig_use_context(0);
-}
-
-static void test_failures(void **state)
-{
-    (void)state;
-    const function_row *gemm = row_of("cublasSgemm_v2");
-    cublas_call c = small_call();
-    c.n = 4;
-    rig_forget();
-    rig_answer.create = TGL_NO_MEMORY;
-    assert_passed(gemm, &c, "no memory for a plan");
-    rig_answer.create = TGL_UNSUPPORTED; /* not asked for again */
-    traced_call t = {.f = gemm, .c = &c};
-    assert_non_null(strstr(stderr_of(run_traced, &t), ": cuBLAS, "));
-    assert_int_equal(t.status, RECORDED);
-    rig_answer.create = TGL_OK;
-    assert_non_null(strstr(stderr_of(run_traced, &t), ": cuBLAS, "));
-    assert_int_equal(rig.created, 2);
-    assert_int_equal(rig.ran, 0);
-    rig_take();
-
-    c.n = 5;
-    rig_answer.run = TGL_NO_MEMORY;
-    stderr_of(run_traced, &t);
-    assert_int_equal(t.status, RECORDED);
-    rig_answer.run = TGL_OK;
-    rig_take();
-    assert_served(gemm, &c);
-}
-
-/* Ever new sizes: all are served, and the oldest plans are destroyed. */
-static void run_many(void *data)
-{
-    enum { KINDS = 20000, PLANS = 8192 };
-    const function_row *gemm = row_of("cublasSgemm_v2");
-    cublas_call c = small_call();
-    (void)data;
-    for (int i = 0; i < KINDS; i++) {
-        c.lda = 9 + i; /* k = 1: no element is beyond the first column */
-        c.k = 1;
-        assert_served(gemm, &c);
-    }
-    assert_int_equal(rig.created, KINDS);
-    assert_in_range(rig.destroyed, KINDS - PLANS, KINDS);
-}
-
-static void test_many_plans(void **state)
-{
-    (void)state;
-    const function_row *gemm = row_of("cublasSgemm_v2");
-    cublas_call c = small_call();
-    c.k = 1;
-    const cudaStream_t stream = rig_captured_stream();
-    rig_forget();
-    rig_answer.skips_run = true;
-    assert_int_equal(cublasSetStream_v2(handle, stream), CUBLAS_STATUS_SUCCESS);
-    assert_served(gemm, &c);
-    rig_end_capture(stream);
-    const tgl_plan *captured = rig.latest;
-    assert_int_equal(cublasSetStream_v2(handle, NULL), CUBLAS_STATUS_SUCCESS);
-    rig_forget();
-    rig_answer.skips_run = true;
-    rig.watched = captured;
-    stderr_of(run_many, NULL);
-    assert_false(rig.is_watched_gone); /* the graph needs it */
-}
-
-static void call_in_stream(const cublas_call *c, cudaStream_t stream)
-{
-    assert_int_equal(cublasSetStream_v2(handle, stream), CUBLAS_STATUS_SUCCESS);
-    assert_served(row_of("cublasSgemm_v2"), c);
-    assert_int_equal(cublasSetStream_v2(handle, NULL), CUBLAS_STATUS_SUCCESS);
-}
-
-/* A kind of product that begins in a capture may be measured later; its graphs share a plan. */
-static void test_captured_plans(void **state)
-{
-    (void)state;
-    cublas_call c = small_call();
-    c.k = 1;
-    c.lda = 77777; /* a kind of its own */
-    const cudaStream_t stream = rig_captured_stream();
-    rig_forget();
-    rig_answer.skips_run = true;
-    call_in_stream(&c, stream);
-    assert_int_equal(rig.effort, TGL_EFFORT_ESTIMATE);
-    const tgl_plan *estimate = rig.latest;
-    call_in_stream(&c, stream);
-    assert_ptr_equal(rig.latest, estimate);
-    assert_int_equal(rig.created, 1);
-    call_in_stream(&c, NULL);
-    assert_int_equal(rig.created, 2);
-    assert_int_equal(rig.effort, TGL_EFFORT_DEFAULT);
-    const tgl_plan *measured = rig.latest;
-    assert_ptr_not_equal(measured, estimate);
-    call_in_stream(&c, stream);
-    assert_ptr_equal(rig.latest, measured);
-    rig_end_capture(stream);
-    call_in_stream(&c, NULL);
-    assert_ptr_equal(rig.latest, measured);
-    assert_int_equal(rig.created, 2);
-    assert_int_equal(rig.destroyed, 0);
-}
-
-static void *multiply_shared(void *unused)
-{
-    const cublas_call c = small_call();
-    (void)unused;
-    rig_use_context(0);
-    for (int i = 0; i < 5; i++)
-        if (row_of("cublasSgemm_v2")->call(&c) != CUBLAS_STATUS_SUCCESS) return "wrong";
-    return NULL;
-}
-
-/* Threads that share a handle with a workspace of the caller enqueue one product after the other.
- */
-static void test_shared_handle(void **state)
-{
-    (void)state;
-    enum { THREADS = 4 };
-    rig_forget();
-    rig_answer.skips_run = true;
-    rig_answer.run_us = 2000;
-    assert_int_equal(cublasSetWorkspace_v2(handle, workspace, sizeof workspace),
-                     CUBLAS_STATUS_SUCCESS);
-    assert_true(is_right_in_threads(THREADS, multiply_shared));
-    assert_int_equal(rig.most_inside, 1);
-    assert_int_equal(cublasSetStream_v2(handle, NULL), CUBLAS_STATUS_SUCCESS);
-    assert_true(is_right_in_threads(THREADS, multiply_shared)); /* the arena has a lock itself */
-    assert_in_range(rig.most_inside, 2, THREADS);
-    rig_forget();
-}
-
-/* A driver error in the creation of a plan is an error of the device, not of the kind of product. A
- * new context at the same address has a device of its own. */
-static void test_device_fails_in_creation(void **state)
-{
-    (void)state;
-    const function_row *gemm = row_of("cublasSgemm_v2");
-    cublas_call c = small_call();
-    traced_call t = {.f = gemm, .c = &c};
-    c.n = 7;
-    rig_forget();
-    rig_answer.create = TGL_DRIVER;
-    const char *lines = stderr_of(run_traced, &t);
-    assert_int_equal(t.status, RECORDED);
-    assert_non_null(strstr(lines, "cuBLAS computes all further products.\n"));
-    rig_answer.create = TGL_OK;
-    rig_take();
-    assert_passed(gemm, &c, "the device has failed");
-    assert_int_equal(rig.created, 1);
-    rig_reset_device(0);
-    rig_use_context(0);
-    assert_served(gemm, &c);
-    assert_int_equal(rig.opened, 1);
-    assert_int_equal(rig.created, 2);
-}
-
-/* Last: the device of this context is not used again. */
-static void test_device_fails(void **state)
-{
-    (void)state;
-    const function_row *gemm = row_of("cublasSgemm_v2");
-    const cublas_call c = small_call();
-    traced_call t = {.f = gemm, .c = &c};
-    rig_forget();
-    rig_answer.run = TGL_DEVICE_LOST;
-    const char *lines = stderr_of(run_traced, &t);
-    assert_int_equal(t.status, RECORDED);
-    assert_non_null(strstr(lines, "cuBLAS computes all further products.\n"));
-    rig_answer.run = TGL_OK;
-    assert_passed(gemm, &c, "the device has failed");
-    rig_use_context(1);
-    assert_served(gemm, &c);
-    rig_use_context(0);
-}
-
 /* ---- Calls of cuBLAS itself ------------------------------------------------------------------ */
 
 static void test_reentry(void **state)
@@ -616,20 +254,20 @@ static void check_faster(cudaDataType type, cublasComputeType_t compute, int64_t
 static void test_faster(void **state)
 {
     (void)state;
-    const char *const unaligned = (char *)A + 8;
-    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F, 1024, 1024, A, false);
-    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC, 1024, 1024, A, false);
-    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 1024, 1024, A, false);
-    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 1024, 1026, A, false);
-    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 600, 600, A, false);
-    check_faster(CUDA_R_16F, CUBLAS_COMPUTE_32F, 1024, 1024, A, true);
-    check_faster(CUDA_R_16F, CUBLAS_COMPUTE_32F, 1024, 1028, A, false);
+    const char *const unaligned = (char *)small_a + 8;
+    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F, 1024, 1024, small_a, false);
+    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC, 1024, 1024, small_a, false);
+    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 1024, 1024, small_a, false);
+    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 1024, 1026, small_a, false);
+    check_faster(CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 600, 600, small_a, false);
+    check_faster(CUDA_R_16F, CUBLAS_COMPUTE_32F, 1024, 1024, small_a, true);
+    check_faster(CUDA_R_16F, CUBLAS_COMPUTE_32F, 1024, 1028, small_a, false);
     check_faster(CUDA_R_16F, CUBLAS_COMPUTE_32F, 1024, 1024, unaligned, false);
-    check_faster(CUDA_R_16BF, CUBLAS_COMPUTE_32F, 4096, 4096, A, true);
-    check_faster(CUDA_R_16BF, CUBLAS_COMPUTE_32F, 640, 640, A, false);
-    check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 1024, 1024, A, true);
-    check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 1024, 1025, A, false);
-    check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 640, 640, A, false);
+    check_faster(CUDA_R_16BF, CUBLAS_COMPUTE_32F, 4096, 4096, small_a, true);
+    check_faster(CUDA_R_16BF, CUBLAS_COMPUTE_32F, 640, 640, small_a, false);
+    check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 1024, 1024, small_a, true);
+    check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 1024, 1025, small_a, false);
+    check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 640, 640, small_a, false);
 }
 
 /* Products of 8 bits: cuBLAS is expected to be faster if both operands are K-major and aligned. */
@@ -649,7 +287,7 @@ static void test_faster_8_bits(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         cublas_call c = small_call();
         c.type_a = c.type_b = CUDA_R_8I, c.type_c = CUDA_R_32I, c.compute = CUBLAS_COMPUTE_32I;
-        c.m = c.n = c.k = c.ldb = c.ldc = 1024, c.lda = cases[i].lda, c.A = A;
+        c.m = c.n = c.k = c.ldb = c.ldc = 1024, c.lda = cases[i].lda, c.A = small_a;
         c.trans_a = cases[i].trans_a, c.trans_b = cases[i].trans_b;
         c.alpha = c.beta = &scalar;
         rig_forget();
@@ -674,7 +312,8 @@ static void test_measured(void **state)
     for (int i = 0; i < (int)COUNT_OF(cases); i++) {
         cublas_call c = small_call();
         c.type_a = c.type_b = c.type_c = CUDA_R_16BF, c.compute = CUBLAS_COMPUTE_32F;
-        c.m = c.n = c.k = c.lda = c.ldb = c.ldc = 1024 + 16 * i, c.A = A; /* a plan of its own */
+        c.m = c.n = c.k = c.lda = c.ldb = c.ldc = 1024 + 16 * i; /* a plan of its own */
+        c.A = small_a;
         c.alpha = c.beta = &scalar;
         for (int again = 0; again < 2; again++) {
             rig_forget();
@@ -722,54 +361,27 @@ static void test_trace(void **state)
     rig_take();
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    handle = rig_handle();
-    return 0;
-}
-
-/* test_cublas_calls [no-tf32 | own-workspace | measured] */
+/* test_cublas_calls [no-tf32 | measured] */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pass_through),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_handle_modes),
-        cmocka_unit_test(test_arithmetic),
-        cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_workspace),
-        cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_reentry),
-        cmocka_unit_test(test_faster),
-        cmocka_unit_test(test_faster_8_bits),
+        cmocka_unit_test(test_pass_through), cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_types),        cmocka_unit_test(test_handle_modes),
+        cmocka_unit_test(test_arithmetic),   cmocka_unit_test(test_reentry),
+        cmocka_unit_test(test_faster),       cmocka_unit_test(test_faster_8_bits),
         cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_captured_plans),
-        cmocka_unit_test(test_many_plans),
-        cmocka_unit_test(test_shared_handle),
-        cmocka_unit_test(test_device_fails_in_creation),
-        cmocka_unit_test(test_device_fails),
     };
     const struct CMUnitTest tests_no_tf32[] = {cmocka_unit_test(test_no_tf32)};
-    const struct CMUnitTest tests_own[] = {cmocka_unit_test(test_own_workspace)};
     const struct CMUnitTest tests_measured[] = {cmocka_unit_test(test_measured)};
-    setenv("TEGULA_CUBLAS_TRACE", "1", 1);
-    setenv("TEGULA_CUBLAS_WORKSPACE", "0", 1);
-    const int missing = rig_load(NULL);
-    if (missing == 0 && argc > 1 && strcmp(argv[1], "own-workspace") == 0) {
-        setenv("TEGULA_CUBLAS_WORKSPACE", "3", 1);
-        return cmocka_run_group_tests_name("cuBLAS: own workspace", tests_own, set_up, NULL);
-    }
-    if (missing == 0 && argc > 1 && strcmp(argv[1], "no-tf32") == 0) {
+    const int missing = load_with_trace();
+    if (missing != 0) return missing;
+    if (argc > 1 && strcmp(argv[1], "no-tf32") == 0) {
         setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
-        return cmocka_run_group_tests_name("cuBLAS: no TF32", tests_no_tf32, set_up, NULL);
+        return cmocka_run_group_tests_name("cuBLAS: no TF32", tests_no_tf32, make_handle, NULL);
     }
-    if (missing == 0 && argc > 1 && strcmp(argv[1], "measured") == 0) {
+    if (argc > 1 && strcmp(argv[1], "measured") == 0) {
         setenv("TEGULA_CUBLAS_SERVE", "measured", 1);
-        return cmocka_run_group_tests_name("cuBLAS: measured", tests_measured, set_up, NULL);
+        return cmocka_run_group_tests_name("cuBLAS: measured", tests_measured, make_handle, NULL);
     }
-    return missing != 0 ? missing
-                        : cmocka_run_group_tests_name("cuBLAS: calls", tests, set_up, NULL);
+    return cmocka_run_group_tests_name("cuBLAS: calls", tests, make_handle, NULL);
 }

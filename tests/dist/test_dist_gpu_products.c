@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tegula/nccl.h between threads, each with a device of the fake driver: random products by copy
+ * engines and by NCCL, sums that go around a ring, and plans.
+ */
+#include "dist_case.h"
+#include "gpu_ranks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+static void run_cases(rank_state *s)
+{
+    enum { CASES = 16 };
+    s->ok = true;
+    for (unsigned i = 0; i < CASES && s->ok; i++)
+        s->ok = dist_case_run(s->dist, s->dev, 7000 * (unsigned)s->ranks + i);
+}
+
+static void random_products(tgl_nccl_engine engine)
+{
+    for (int ranks = 1; ranks <= RANKS; ranks++) {
+        rank_state states[RANKS];
+        run_ranks(states, ranks, engine, TIMEOUT, run_cases);
+        for (int rank = 0; rank < ranks; rank++) {
+            assert_int_equal(states[rank].status, TGL_OK);
+            assert_true(states[rank].ok);
+        }
+    }
+}
+
+static void by_copy_engines(void **state)
+{
+    (void)state;
+    const int before = nccl_messages();
+    random_products(TGL_NCCL_ENGINE_AUTO);
+    assert_int_equal(nccl_messages(), before);
+}
+
+/* Ranks of several hosts find by themselves that NCCL has to move the data. */
+static void on_two_hosts(void **state)
+{
+    (void)state;
+    const int before = nccl_messages();
+    ranks_of_host = 2;
+    rank_state states[RANKS];
+    run_ranks(states, 3, TGL_NCCL_ENGINE_AUTO, TIMEOUT, run_cases);
+    ranks_of_host = 0;
+    for (int rank = 0; rank < 3; rank++) {
+        assert_int_equal(states[rank].status, TGL_OK);
+        assert_true(states[rank].ok);
+    }
+    assert_true(nccl_messages() > before);
+}
+
+static void by_nccl(void **state)
+{
+    (void)state;
+    random_products(TGL_NCCL_ENGINE_NCCL);
+}
+
+/* rank 0's prediction for a product whose operands move, on the machine of the GPU. */
+static void predict(rank_state *s)
+{
+    tgl_problem problem;
+    tgl_dist_layout x;
+    tgl_dist_plan *plan;
+    tgl_dist_figures figures = {.size = sizeof figures};
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, 512, 512, 512);
+    tgl_dist_rows(&x, sizeof x, 512, 512, s->ranks);
+    s->status = tgl_dist_plan_create(s->dist, &problem, &x, &x, &x, NULL, &plan);
+    if (s->status != TGL_OK) return;
+    tgl_dist_plan_figures(plan, &figures);
+    s->seconds = figures.seconds;
+    tgl_dist_plan_destroy(plan);
+}
+
+/* A network is slower than the links of a host, also if NCCL moves the data there. */
+static void plans_for_a_network(void **state)
+{
+    (void)state;
+    rank_state states[3][RANKS];
+    uses_defaults = true;
+    for (int i = 0; i < 3; i++) {
+        ranks_of_host = i < 2 ? 2 : 1;
+        run_ranks(states[i], 2, i == 0 ? TGL_NCCL_ENGINE_AUTO : TGL_NCCL_ENGINE_NCCL, TIMEOUT,
+                  predict);
+        assert_int_equal(states[i][0].status, TGL_OK);
+    }
+    uses_defaults = false;
+    ranks_of_host = 0;
+    assert_true(states[0][0].seconds == states[1][0].seconds);
+    assert_true(states[2][0].seconds > states[1][0].seconds);
+}
+
+/* ---- The ring -------------------------------------------------------------------------------- */
+
+/* A product of small integers whose partial sums go around the ranks. */
+typedef struct ring_case {
+    int64_t m, n, k;
+    tgl_order order;
+    bool is_replicated; /* all-reduce; else reduce-scatter */
+    double beta;
+    bool has_bias;
+    int chunks;  /* that the plan must have for all shards; 1: one product */
+    int padding; /* elements between the lines of C, times the number of the rank */
+} ring_case;
+
+static const ring_case ring_cases[] = {
+    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0},
+    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0},
+    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0},
+    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0},
+    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0},
+    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0},
+    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0},
+    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3},
+};
+
+static float small(int64_t i, int64_t salt)
+{
+    return (float)((i * 7 + salt * 13 + i / 5) % 5 - 2);
+}
+
+/* C[i][j] of the whole result. */
+static float expected(const ring_case *c, int64_t i, int64_t j)
+{
+    float sum = (float)c->beta * small(i + 3 * j, 4) + (c->has_bias ? small(j, 3) : 0);
+    for (int64_t p = 0; p < c->k; p++)
+        sum += small(i * c->k + p, 1) * small(p * c->n + j, 2);
+    return sum;
+}
+
+typedef struct ring_part {
+    tgl_dist_layout layout;
+    int64_t rows, columns, ld;
+    size_t bytes;
+    float *host;
+    void *memory;
+} ring_part;
+
+static int64_t ld_of(const rank_state *s, const ring_case *c, const ring_part *x, bool is_c)
+{
+    const int64_t tight = c->order == TGL_ROW_MAJOR ? x->columns : x->rows;
+    return tight + (is_c ? s->rank * c->padding : 0);
+}
+
+/* salt 1: A, 2: B, 4: C. */
+static void make_ring_part(rank_state *s, const ring_case *c, ring_part *x, int salt)
+{
+    const bool by_rows = c->order == TGL_ROW_MAJOR;
+    tgl_dist_local(&x->layout, s->rank, &x->rows, &x->columns);
+    x->ld = ld_of(s, c, x, salt == 4);
+    x->bytes = sizeof(float) * (size_t)((by_rows ? x->rows : x->columns) * x->ld);
+    x->host = calloc(1, x->bytes + 1);
+    for (int64_t i = 0; i < x->rows; i++)
+        for (int64_t j = 0; j < x->columns; j++) {
+            int64_t row, column;
+            tgl_dist_index(&x->layout, s->rank, i, j, &row, &column);
+            x->host[by_rows ? i * x->ld + j : i + j * x->ld] =
+                small(salt == 4 ? row + 3 * column : row * x->layout.columns + column, salt);
+        }
+    if (tgl_alloc(s->dev, x->bytes, &x->memory) != TGL_OK ||
+        (x->bytes > 0 && tgl_upload(s->dev, x->memory, x->host, x->bytes, NULL) != TGL_OK))
+        abort();
+}
+
+static bool is_right(rank_state *s, const ring_case *c, ring_part *x)
+{
+    const bool by_rows = c->order == TGL_ROW_MAJOR;
+    if (x->bytes > 0 && tgl_download(s->dev, x->host, x->memory, x->bytes, NULL) != TGL_OK)
+        return false;
+    for (int64_t i = 0; i < x->rows; i++)
+        for (int64_t j = 0; j < x->columns; j++) {
+            int64_t row, column;
+            tgl_dist_index(&x->layout, s->rank, i, j, &row, &column);
+            const float got = x->host[by_rows ? i * x->ld + j : i + j * x->ld];
+            if (got == expected(c, row, column)) continue;
+            fprintf(stderr, "rank %d of %d, %lld x %lld: C[%lld][%lld] is %g and not %g\n", s->rank,
+                    s->ranks, (long long)c->m, (long long)c->n, (long long)row, (long long)column,
+                    (double)got, (double)expected(c, row, column));
+            return false;
+        }
+    return true;
+}
+
+static void *make_bias(rank_state *s, const ring_case *c)
+{
+    float bias[64];
+    void *memory = NULL;
+    for (int64_t j = 0; c->has_bias && j < c->n; j++)
+        bias[j] = small(j, 3);
+    if (c->has_bias && (tgl_alloc(s->dev, sizeof bias, &memory) != TGL_OK ||
+                        tgl_upload(s->dev, memory, bias, sizeof bias, NULL) != TGL_OK))
+        abort();
+    return memory;
+}
+
+/* Of a plan, a run on freshly made parts. The second run uses all buffers and flags again. */
+static bool run_ring_plan(rank_state *s, const ring_case *c, tgl_dist_plan *plan, ring_part part[3])
+{
+    bool ok = true;
+    for (int run = 0; run < 2 && ok; run++) {
+        for (int x = 0; x < 3; x++)
+            make_ring_part(s, c, &part[x], x == 2 ? 4 : x + 1);
+        void *bias = make_bias(s, c);
+        ok = tgl_dist_plan_run(plan, 1, part[0].memory, part[1].memory, c->beta, part[2].memory,
+                               bias) == TGL_OK &&
+             tgl_dist_synchronize(s->dist) == TGL_OK && is_right(s, c, &part[2]);
+        tgl_free(s->dev, bias);
+        for (int x = 0; x < 3; x++)
+            free(part[x].host), tgl_free(s->dev, part[x].memory);
+    }
+    return ok;
+}
+
+static bool run_ring_case(rank_state *s, const ring_case *c)
+{
+    tgl_problem problem;
+    tgl_dist_plan *plan;
+    ring_part part[3];
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, c->m, c->n, c->k);
+    problem.order = c->order;
+    tgl_dist_layout *of_a = &part[0].layout, *of_b = &part[1].layout, *of_c = &part[2].layout;
+    tgl_dist_columns(of_a, sizeof *of_a, c->m, c->k, s->ranks);
+    tgl_dist_rows(of_b, sizeof *of_b, c->k, c->n, s->ranks);
+    if (c->is_replicated)
+        tgl_dist_replicated(of_c, sizeof *of_c, c->m, c->n);
+    else if (c->order == TGL_ROW_MAJOR)
+        tgl_dist_rows(of_c, sizeof *of_c, c->m, c->n, s->ranks);
+    else
+        tgl_dist_columns(of_c, sizeof *of_c, c->m, c->n, s->ranks);
+    tgl_dist_local(of_c, s->rank, &part[2].rows, &part[2].columns);
+    if (c->padding > 0) of_c->ld = ld_of(s, c, &part[2], true);
+    const tgl_epilogue epilogue = {.size = sizeof epilogue, .bias = TGL_BIAS_COLUMN};
+    const tgl_dist_options options = {.size = sizeof options,
+                                      .epilogue = c->has_bias ? &epilogue : NULL,
+                                      .parts_m = 1,
+                                      .parts_n = 1,
+                                      .parts_k = s->ranks};
+    if (tgl_dist_plan_create(s->dist, &problem, of_a, of_b, of_c, &options, &plan) != TGL_OK)
+        return false;
+    tgl_dist_figures figures = {.size = sizeof figures};
+    tgl_dist_plan_figures(plan, &figures);
+    const bool is_cut =
+        figures.panels == (c->chunks > 0 && s->ranks == 2 ? 2 * c->chunks : figures.panels);
+    if (!is_cut) fprintf(stderr, "the plan has %lld panels\n", (long long)figures.panels);
+    const bool ok = run_ring_plan(s, c, plan, part);
+    tgl_dist_plan_destroy(plan);
+    return ok && is_cut;
+}
+
+static void run_rings(rank_state *s)
+{
+    s->ok = true;
+    for (size_t i = 0; i < sizeof ring_cases / sizeof ring_cases[0] && s->ok; i++)
+        s->ok = run_ring_case(s, &ring_cases[i]);
+}
+
+/* Slow links, so that shards are cut into as many chunks as possible. */
+static void rings(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= RANKS; ranks++)
+        for (int engine = TGL_NCCL_ENGINE_AUTO; engine <= TGL_NCCL_ENGINE_NCCL; engine++) {
+            rank_state states[RANKS];
+            run_ranks(states, ranks, (tgl_nccl_engine)engine, TIMEOUT, run_rings);
+            for (int rank = 0; rank < ranks; rank++) {
+                assert_int_equal(states[rank].status, TGL_OK);
+                assert_true(states[rank].ok);
+            }
+        }
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* The layers of Llama-3 70B on two GPUs with the constants of an H200: what stays, and when panels
+ * are worth it. */
+static void plans_of_layers(void **state)
+{
+    (void)state;
+    static const struct {
+        bool gathers, copies;
+        int64_t tokens, panels_min, panels_max;
+    } layers[] = {{true, false, 64, 1, 1},      {true, false, 4096, 2, 4},
+                  {true, false, 16384, 2, 4},   {false, false, 64, 1, 1},
+                  {false, false, 256, 1, 1},    {false, false, 2048, 4, 16},
+                  {false, false, 16384, 4, 16}, {false, true, 64, 1, 1},
+                  {false, true, 256, 1, 1},     {false, true, 4096, 4, 16}};
+    const tgl_dist_machine h200 = {.size = sizeof h200,
+                                   .flops_per_s = 57e12,
+                                   .f32_rate = 0.9,
+                                   .half_rate = 11.8,
+                                   .operand_bytes_per_s = 3.7e12,
+                                   .product_s = 4e-6,
+                                   .moves_alone = 1,
+                                   .bytes_per_s = 350e9,
+                                   .latency_s = 10e-6,
+                                   .memory_per_s = 1.7e12};
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        const int64_t m = layers[i].tokens, n = layers[i].gathers ? 28672 : 8192;
+        const int64_t k = layers[i].gathers ? 8192 : 28672;
+        tgl_problem problem;
+        tgl_dist_layout a, b, c;
+        tgl_dist_figures f = {.size = sizeof f};
+        char text[2000];
+        size_t length;
+        tgl_problem_init(&problem, sizeof problem, TGL_BF16, m, n, k);
+        if (layers[i].gathers) {
+            tgl_dist_rows(&a, sizeof a, m, k, 2);
+            tgl_dist_columns(&b, sizeof b, k, n, 2);
+            tgl_dist_columns(&c, sizeof c, m, n, 2);
+        } else {
+            tgl_dist_columns(&a, sizeof a, m, k, 2);
+            tgl_dist_rows(&b, sizeof b, k, n, 2);
+            tgl_dist_rows(&c, sizeof c, m, n, 2);
+            if (layers[i].copies) tgl_dist_replicated(&c, sizeof c, m, n);
+        }
+        assert_int_equal(
+            tgl_dist_explain(&problem, &a, &b, &c, 2, &h200, NULL, &f, text, sizeof text, &length),
+            TGL_OK);
+        const bool stays = layers[i].gathers ? f.parts_n == 2 : f.parts_k == 2;
+        if (!stays || f.panels < layers[i].panels_min || f.panels > layers[i].panels_max)
+            fail_msg("%s with %lld tokens: %s", layers[i].gathers ? "all-gather" : "sum",
+                     (long long)m, text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(by_copy_engines, check_fakes),
+        cmocka_unit_test_teardown(by_nccl, check_fakes),
+        cmocka_unit_test_teardown(on_two_hosts, check_fakes),
+        cmocka_unit_test_teardown(plans_for_a_network, check_fakes),
+        cmocka_unit_test_teardown(rings, check_fakes),
+        cmocka_unit_test(plans_of_layers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
