@@ -258,7 +258,7 @@ class Check(Folder):
 
     def test_results_and_scalars_of_all_kinds(self):
         for device in "cpu", "sim":
-            result = tegula("check", "--cases", 30, "--device", device, "--kernel", "auto", "--csv", "check.csv",
+            result = tegula("check", "--cases", 60, "--device", device, "--kernel", "auto", "--csv", "check.csv",
                             cwd=self.folder)
             self.assertEqual((result.code, result.err), (0, ""))
             (row,) = self.rows("check.csv")
@@ -267,7 +267,7 @@ class Check(Folder):
 
     def test_prepared_operands(self):
         # Only the accurate kernels have a use for them.
-        result = tegula("check", "--cases", 120, "--device", "sim", "--kernel", "accurate_128x64", "--csv", "check.csv",
+        result = tegula("check", "--cases", 200, "--device", "sim", "--kernel", "accurate_128x64", "--csv", "check.csv",
                         cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))
         (row,) = self.rows("check.csv")
