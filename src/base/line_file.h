@@ -25,8 +25,8 @@ typedef struct tgl_line_file {
     char path[PATH_MAX]; /* "": there is no file; nothing is read or appended */
     uint64_t read;       /* bytes of the file that tgl_line_file_read() has returned so far */
     dev_t device;        /* device number of the file at the last read */
-    ino_t inode; /* inode number at the last read: if either number changes, another file has
-                    replaced this one */
+    ino_t inode; /* inode number at the last read; if the device or the inode number changes,
+                    another file has replaced this one */
     const char *problem; /* why the file is not used, a static text; NULL: it may be used */
     bool exists;         /* whether the file existed at the last read */
     bool is_fixed;       /* whether the file existed but was not writable at the last read */
