@@ -9,8 +9,8 @@
 #include "cpu/plan/word_plan.h"
 #include "problem/scales.h"
 
-/* In a product by words, one more thread pays for this many cycles of work. With AMX they are 4e5
- * multiply-adds of bf16. At 128 cubed this value was the fastest. */
+/* Work in cycles that pays for one more thread in a product by words. With AMX this is the time of
+ * 4e5 multiply-adds of bf16. Of the values tried, it was the fastest at 128 cubed. */
 static const double CYCLES_PER_THREAD = 1500;
 
 /* The largest block that is converted to f32: MAX_ROWS of op(A), MAX_COLUMNS of op(B), MAX_STEPS of
