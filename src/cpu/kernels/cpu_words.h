@@ -9,8 +9,8 @@
  * packed and multiplied at once.
  *
  * Words: a bf16 number is one word. An f32 number is the sum of three bf16 words, an f16 number the
- * sum of two. The words together hold the 24 bits of an f32 and the 11 bits of an f16 exactly (:=
- * rounds to the 8 significant bits of bf16):
+ * sum of two. The words together hold the 24 bits of an f32 and the 11 bits of an f16 exactly. Here
+ * := rounds to the 8 significant bits of bf16:
  *
  *     x = high + middle + low        high := x, middle := x - high, low := x - high - middle
  *     x = high + low                 high := x, low := x - high

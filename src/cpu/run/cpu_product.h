@@ -51,8 +51,8 @@ const cpu_product *tgl_cpu_product_of_team(const cpu_product *product, thread_po
                                            char *buffer);
 
 /* Calls body(job, thread, team) on each thread of the plan. job: `bytes` bytes, at most
- * CPU_TEAM_JOB_BYTES, which are copied. They may point only to the matrices and to the product of a
- * team (cpu_team), which outlive the caller. */
+ * CPU_TEAM_JOB_BYTES, which are copied. Pointers in them must point only to the matrices and to the
+ * product in cpu_team, which outlive the caller. */
 void tgl_cpu_run_team(const cpu_product *product, thread_pool_fn *body, void *job, size_t bytes);
 
 static inline tgl_complex_part tgl_cpu_complex_part(const tgl_shape *s, const tgl_run *run)

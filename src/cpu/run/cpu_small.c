@@ -17,8 +17,8 @@
  * have small stacks. It must hold a panel of one vector, at most VECTOR_BYTES wide. */
 enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
 
-/* A product with k > CPU_SMALL is small, too, if it has at most DEEP_ELEMENTS elements of C and
- * DEEP_STEPS steps of k: at 2 x 2 x 100, finding a plan takes longer than the product. */
+/* A product with k > CPU_SMALL counts as small, too, if C has at most DEEP_ELEMENTS elements and k
+ * is at most DEEP_STEPS: at 2 x 2 x 100, finding a plan takes longer than the product. */
 enum { DEEP_ELEMENTS = 256, DEEP_STEPS = 128 };
 _Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
 
@@ -215,9 +215,9 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* Multiplies by tiles if C is one row or one column. turns: true computes the transposed product,
- * C^T = op(B)^T * op(A)^T, which requires a contiguous C. A transposed B with one column is
- * contiguous, and is not packed. */
+/* Computes a product whose C is one row or one column by tiles. turns: true computes the transposed
+ * product, C^T = op(B)^T * op(A)^T, which requires a contiguous C. A transposed B with one column
+ * is contiguous, and is not packed. */
 static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
                                                       const tgl_small_product *p, bool turns)
 {
@@ -265,8 +265,9 @@ static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p
     return true;
 }
 
-/* Computes a product that is small although cpu_is_small() is false. Returns false if it is not
- * small: the caller must use a plan. */
+/* Computes a product for which cpu_is_small() is false, if it is small in another way: C has one
+ * row or column, or k is at most DEEP_STEPS and C has few elements. Returns false if it is not: the
+ * caller must then use a plan. */
 static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernels,
                                                        const tgl_small_product *p)
 {
