@@ -42,10 +42,11 @@
 static const double WORKER_SPIN_SECONDS = 50e-6;
 
 /* How long the caller polls for its workers, in addition to twice the time of its own member,
- * before it sleeps. A worker may need nearly that long without any fault: if Linux wakes it on the
- * caller's processor, it starts only when the caller has finished its own member. A caller that
- * sleeps too early is slow in later runs, too: Linux may wake the caller on a worker's processor,
- * which the two then share in the next run (docs/notes/2026-11-26-cpu-measurements.md). */
+ * before it sleeps. Even a run without disturbance may need most of that time: if Linux wakes a
+ * worker on the caller's processor, the worker starts only when the caller has finished its own
+ * member. A caller that sleeps too early is slow in later runs, too: Linux may wake the caller on a
+ * worker's processor, which the two then share in the next run
+ * (docs/notes/2026-11-26-cpu-measurements.md). */
 static const double CALLER_SPIN_SECONDS = 1e-3;
 
 /* How long a thread polls before it also calls sched_yield() between its polls. */
@@ -323,8 +324,8 @@ static void run_member(thread_pool_task *task, int thread)
 static void run_team(crew *c, thread_pool_task *task)
 {
     const int team = task->team;
-    int end = 0, next = 1; /* end: one past the last worker that was asked; next: the next member to
-                              hand over */
+    int end = 0, next = 1; /* end: one past the last worker to which a member was offered; next: the
+                              next member to hand over */
     for (; next < team && end < atomic_load(&c->size); end++)
         next += hand_over(&c->workers[end], task, next);
     const double start = tgl_clock();

@@ -69,7 +69,7 @@ static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
 /* The range of a block's elements, which packing determines, to decide whether words or digits
  * represent the block accurately (run/multiply_words.c). least, most: the biased f32 exponents of
  * the smallest and the largest nonzero magnitude; least > most if all elements are 0. With digits,
- * both are taken over the largest element of each line. Not used for int8. */
+ * least and most are taken over the largest element of each line. Not used for int8. */
 typedef struct cpu_exponents {
     int least; /* 0: an element is denormal */
     int most;  /* 255: there is Inf or NaN */

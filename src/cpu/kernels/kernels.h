@@ -52,7 +52,7 @@ typedef enum cpu_layout {
     CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or A itself if it is transposed */
 } cpu_layout;
 
-/* What a register tile does with its panel of b beside multiplying by it. */
+/* What a register tile does with its panel of b in addition to multiplying by it. */
 typedef enum cpu_use {
     CPU_B_READ = 0,  /* nothing */
     CPU_B_FETCH = 1, /* prefetches row p of the next panel to L2 in step p. Requires CPU_A_ROWS,
@@ -60,7 +60,7 @@ typedef enum cpu_use {
     CPU_B_COPY = 2,  /* copies the panel to cpu_beside.copy, packed */
 } cpu_use;
 
-/* Optional work of a register tile beside the multiplication. */
+/* Optional work of a register tile in addition to the multiplication. */
 typedef struct cpu_beside {
     void *copy; /* where CPU_B_COPY writes the panel of b, in the layout of cpu_pack_fn */
     /* Memory to prefetch: ahead_rows rows as wide as the tile, ahead_step bytes apart. */

@@ -15,8 +15,8 @@
  * NAME(kind) are constants.
  */
 
-/* Prefetches nv vectors, whose first byte may lie within a cache line. write, where: the constant
- * arguments rw and locality of __builtin_prefetch(). */
+/* Prefetches nv vectors, whose first byte may lie anywhere in a cache line. write, where: the
+ * constant arguments rw and locality of __builtin_prefetch(). */
 #define PREFETCH_ROW(nv, from, write, where)                                                       \
     do {                                                                                           \
         UNROLL                                                                                     \

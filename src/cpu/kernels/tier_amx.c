@@ -88,9 +88,9 @@
  * order 4, is not computed. LONGEST_ORDER is the order with the most products. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
-/* If C has at most this many elements (256 KB), tiles are stored directly to C, not to a buffer.
- * For 128 cubed this takes 14 % less time. For a C of 1 MB, which exceeds L2, it would take 10 %
- * more, because the stores wait for memory. */
+/* If C has at most this many elements (256 KB), tiles are stored directly to C, not to a buffer. A
+ * product of 128 cubed then takes 14 % less time. For 512 cubed, whose C has 1 MB, it would take 10
+ * % more, because the stores wait for the cache lines of C. */
 enum { MOST_TO_C = 256 * 256 };
 
 /* The sums of one panel of A times one panel of B. AVX-512 instructions add them to C while the

@@ -11,8 +11,8 @@
 
 enum { BLOCK_MAX = 65536 };
 
-/* The member of *blocking that the option `text` sets, which is NAME=VALUE with `length`
- * characters. *max := the largest value that it may have. NULL: there is no such option. */
+/* The member of *blocking that an option sets. text, length: the option, NAME=VALUE, and its number
+ * of characters. *max := the largest permitted value. NULL: there is no such option. */
 static int *find_option(const char *text, size_t length, cpu_blocking *blocking, int *max)
 {
     *max = BLOCK_MAX;

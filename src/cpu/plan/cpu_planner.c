@@ -95,8 +95,9 @@ static bool is_large_b(const plan_input *in, int64_t columns)
 }
 
 /* Whether to prefetch the first panel of the next block of B while the last panel of a block is
- * multiplied. A B with short rows, or of one panel, is one stream, which the hardware prefetches:
- * software prefetches would make it slower (docs/notes/2026-11-26-cpu-planner.md). */
+ * multiplied. If B has short rows or is one panel, it is read as one stream, which the hardware
+ * prefetches: software prefetches would make the product slower
+ * (docs/notes/2026-11-26-cpu-planner.md). */
 static bool fetches_next_block(const plan_input *in, int64_t columns)
 {
     return !in->shape->trans_b && columns > in->nr && columns * in->element >= MIN_ROW_BYTES &&

@@ -24,7 +24,7 @@ enum { MIN_DIGITS_K = 256 };
 /* Costs in cycles, measured on a Xeon with AMX. PACK, by kind of words: packing one element, or
  * converting it to f32. ADD: adding one element of a product to a block of sums. EPILOGUE: reading
  * a sum for the epilogue. CALL: one call of the kernel. ADD_PART: with split-K, adding one sum over
- * a part of k, which another thread has written. */
+ * a part of k; another thread has written this sum. */
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 1};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000, ADD_PART = 1;
 

@@ -97,7 +97,7 @@ static void read_vector(const d_block *x, const cpu_words_source *from)
 
 /* ---- The product of one block ---------------------------------------------------------------- */
 
-/* The block that follows along k, assuming the same size. element: bytes of an element. */
+/* The block that follows x along k, as if it had the same size. element: bytes of an element. */
 static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
 {
     return (cpu_words_next){

@@ -23,10 +23,10 @@ typedef struct cpu_product {
 
 enum { CPU_TEAM_JOB_BYTES = 256 };
 
-/* The team of threads that compute a run: a copy of everything that they read beside the matrices.
- * It lies in front of the run's workspace, not on the caller's stack, because workers may use it
- * longer than the call lasts: a signal handler may leave the call by longjmp(), and the caller may
- * then even destroy the plan. */
+/* The team of threads that compute a run. This struct has a copy of everything that they read,
+ * except the matrices. It lies in front of the run's workspace, not on the caller's stack, because
+ * workers may use it longer than the call lasts: a signal handler may leave the call by longjmp(),
+ * and the caller may then even destroy the plan. */
 typedef struct cpu_team {
     tgl_shape shape;
     cpu_plan plan;

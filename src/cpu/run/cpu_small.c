@@ -53,7 +53,7 @@ static int cut(int total, int parts, int index)
  */
 
 /* A, B and C of the next product of a batch. Each tile of the present product prefetches a part of
- * one of them: hardware prefetchers follow a row, but do not find the next matrix. */
+ * one of these matrices: hardware prefetchers follow a row, but do not find the next matrix. */
 typedef struct next_product {
     const char *at[3], *end[3];
     int matrix;   /* index of the matrix to prefetch next; 3: all have been prefetched */
@@ -181,8 +181,8 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
         multiply_small_packed(kernels, x, next);
     else
         multiply_small_panels(kernels, x, NULL, next);
-    /* If `next` is not NULL, register tiles (cpu_tile_fn) have computed the result, which multiply
-     * by alpha themselves. */
+    /* If `next` is not NULL, register tiles (cpu_tile_fn) have computed the result, and have
+     * multiplied it by alpha. */
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
@@ -215,9 +215,9 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* Computes a product whose C is one row or one column by tiles. turns: true computes the transposed
- * product, C^T = op(B)^T * op(A)^T, which requires a contiguous C. A transposed B with one column
- * is contiguous, and is not packed. */
+/* Computes, by register tiles, a product whose C is one row or one column. turns: true computes the
+ * transposed product, C^T = op(B)^T * op(A)^T, which requires a contiguous C. A transposed B with
+ * one column is contiguous, and is not packed. */
 static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
                                                       const tgl_small_product *p, bool turns)
 {

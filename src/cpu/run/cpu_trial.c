@@ -125,9 +125,9 @@ static void add_kernels(tgl_sha256 *hash, const cpu_kernels *kernels)
     tgl_sha256_add(hash, facts, sizeof facts);
 }
 
-/* source := a hash of all that a plan depends on beside the shape and the machine: the values of
- * this row of tgl_cpu_models, and tile sizes and kc of the tier's kernels. A time that was measured
- * with another hash is not used. */
+/* source := a hash of all that a plan depends on in addition to the shape and the machine: the
+ * values of this row of tgl_cpu_models, and tile sizes and kc of the tier's kernels. A time that
+ * was measured with another hash is not used. */
 static void hash_setting(const cpu_tier *tier, const cpu_model *row, char source[TGL_SOURCE_SIZE])
 {
     char values[CPU_MODEL_TEXT];
