@@ -139,8 +139,9 @@ static inline int64_t step_bytes(const cpu_word_kind kind)
 }
 
 /* Where the tiles of A are: in packed panels, or in A itself. at: the first tile. The other members
- * are distances in bytes: between the rows of a tile (row), the two tiles of a panel (second),
- * tiles along k (step), and panels (panel). */
+ * are distances in bytes. row: from a row of a tile to the next row; second: from the first to the
+ * second tile of a panel; step: from a tile to the next tile along k; panel: from a panel to the
+ * next panel. */
 typedef struct a_tiles {
     const char *at;
     int64_t row, second, step, panel;

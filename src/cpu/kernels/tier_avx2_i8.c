@@ -114,8 +114,9 @@ static inline __m256i mask_of_lanes(int64_t n)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n > 8 ? 8 : n < 0 ? 0 : n)), lanes);
 }
 
-/* Computes the register tile of C whose first element is *c. rows, columns: size of C from *c on.
- * The tile covers at most MR x NR of these elements and accesses nothing beyond them. */
+/* Computes the register tile of C whose first element is *c. rows, columns: number of rows and
+ * columns of C from *c on. The tile covers at most MR x NR of these elements and accesses nothing
+ * beyond them. */
 static inline void multiply_tile_i8(int64_t rows, int64_t columns, int64_t k, const char *a,
                                     const char *b, int32_t *c, int64_t ldc, bool add)
 {

@@ -24,7 +24,7 @@ enum {
 };
 
 /* Amounts of work, in multiply-adds of f32. */
-static const double WORK_PER_THREAD = 1e5; /* M: 1 to 2 us of work, which pay for one thread more */
+static const double WORK_PER_THREAD = 1e5; /* M: minimum work of a thread, 1 to 2 us */
 static const double MIN_WORK =
     2e6; /* F: minimum work of a rectangle: MIN_WORK_B of cpu_planner.c */
 static const double LARGE_WORK = 6e7; /* M: minimum work of a rectangle that packs a transposed A */

@@ -203,7 +203,7 @@ static void choose_next_panel(const rectangle *x, const row_block *block, cpu_ra
 {
     const cpu_plan *plan = x->plan;
     const int64_t k = cpu_length(block->k), element = (int64_t)plan->kernels->element;
-    const int64_t left = x->job->k.end - block->k.end; /* steps of k behind this block */
+    const int64_t left = x->job->k.end - block->k.end; /* steps of k after this block */
     y->next_ld = y->ldb;
     y->next_rows = k;
     if (last) {

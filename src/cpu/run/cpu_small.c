@@ -26,7 +26,7 @@ _Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel d
  * as several steps of k of a tile. x * reciprocals[y] >> 16 is exact, because x * y < 65536. */
 static int quotient(int x, int y)
 {
-    /* 65536 / y + 1 */
+    /* element y: 65536 / y + 1 */
     static const int reciprocals[33] = {0,    65537, 32769, 21846, 16385, 13108, 10923, 9363, 8193,
                                         7282, 6554,  5958,  5462,  5042,  4682,  4370,  4097, 3856,
                                         3641, 3450,  3277,  3121,  2979,  2850,  2731,  2622, 2521,
