@@ -57,10 +57,10 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
 
 /* The path of the cache's folder. text[0..own): the folder that TEGULA_CACHE, XDG_CACHE_HOME or
  * HOME names. text[0..existing): a folder that must exist and is never created, such as the home
- * directory: a service account has none on purpose. */
+ * directory, because service accounts have none on purpose. */
 typedef struct cache_path {
-    char text[sizeof(((tgl_cache *)0)->description) - 128]; /* in description, 128 bytes are left
-                                                               for a remark */
+    /* Shorter than tgl_cache.description by 128 bytes, which are left for a remark. */
+    char text[sizeof(((tgl_cache *)0)->description) - 128];
     size_t own, existing;
     bool makes_folders; /* the folders are created if they do not exist */
     bool is_missing;    /* the folder does not exist, and was not to be created */

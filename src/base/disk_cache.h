@@ -5,9 +5,9 @@
  *
  * The folder is $TEGULA_CACHE/tegula, else $XDG_CACHE_HOME/tegula, else ~/.cache/tegula. It is
  * created with mode 0700. It is not used if it belongs to another user or others may write to it.
- * Nor is it used if the folder named by TEGULA_CACHE, XDG_CACHE_HOME or HOME belongs to neither
- * the caller nor root. TEGULA_CACHE set to "" or "off" disables the cache, and so does a
- * relative path. The home directory and the folder that contains $XDG_CACHE_HOME have to exist.
+ * Nor is it used if the folder named by TEGULA_CACHE, XDG_CACHE_HOME or HOME belongs to neither the
+ * caller nor root. If TEGULA_CACHE is "", "off" or a relative path, the cache is disabled. The home
+ * directory and the folder that contains $XDG_CACHE_HOME must already exist.
  *
  * An entry is a file whose name is its key, the SHA-256 of all inputs of the compilation. It
  * contains its key, the length and a checksum of its content. It is written to a temporary file and
@@ -57,8 +57,8 @@ typedef enum tgl_cache_state {
 tgl_cache_state tgl_cache_state_of(const tgl_cache *cache);
 
 /* The key of an entry. Call tgl_cache_key_start(), then add every input of the compilation in a
- * fixed order; the length of each is hashed, too. The functions below do not change a key: it
- * may be used for a load and then for a store. */
+ * fixed order; the length of each is hashed, too. Loading and storing do not change the key, so one
+ * key can be used for a load and then for a store. */
 typedef struct tgl_cache_key {
     tgl_sha256 hash;
 } tgl_cache_key;
@@ -69,8 +69,8 @@ void tgl_cache_key_add(tgl_cache_key *key, const void *data, size_t size);
 void tgl_cache_key_add_text(tgl_cache_key *key, const char *text);
 
 /* Loads an entry. *data := its verified content, followed by a zero byte; the caller frees it.
- * False: there is none. An entry's file has a header, so dlopen() cannot load it: write the content
- * to a memfd. */
+ * False: there is no valid entry. An entry's file has a header, so dlopen() cannot load the file; a
+ * caller that needs dlopen() must write the content to a memfd. */
 bool tgl_cache_load(const tgl_cache *cache, const tgl_cache_key *key, void **data, size_t *size);
 
 /* Whether there is an entry. Its content is not verified. */

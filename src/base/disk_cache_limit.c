@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An entry of the cache's folder. */
+/* A file in the cache's folder that has the name of an entry. used: its modification time, which
+ * each load of the entry updates. */
 typedef struct file_fact {
     char name[2 * TGL_SHA256_BYTES + 1];
     struct timespec used;

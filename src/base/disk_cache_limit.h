@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The limit of the disk cache's size. Only files of the cache are deleted. They are recognised
- * by their names and their first bytes.
+ * Limits the size of the disk cache. Only files that the cache has written are deleted; their names
+ * and first bytes identify them.
  */
 #ifndef TGL_DISK_CACHE_LIMIT_H
 #define TGL_DISK_CACHE_LIMIT_H

@@ -28,8 +28,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key; /* the thread's allocated message; NULL: the message is in `spare` */
 static bool has_key;
 
-/* The destructor is free(), not a function of this library, so that a thread may end after the
- * library has been unloaded. */
+/* The destructor is free(), not a function of this library, so that a thread can still end after
+ * the library has been unloaded. */
 static void make_key(void)
 {
     has_key = pthread_key_create(&key, free) == 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calls write() until all bytes are written. Meanwhile the calling thread blocks SIGXFSZ. Linux
- * sends this signal to the thread that writes, so the other threads and the process's handler stay
- * as they are.
+ * sends this signal to the thread that writes, so other threads, and the process's handler of the
+ * signal, are not affected.
  */
 #include "base/file_write.h"
 

@@ -54,7 +54,7 @@ static char *read_open(tgl_line_file *file, int descriptor, size_t *size)
     file->exists = true;
     file->problem = distrust(&info);
     if (file->problem != NULL) return NULL;
-    /* The mode is tested, too, because root may write to any file. */
+    /* The mode is tested, too, because faccessat() permits root to write to any file. */
     file->is_fixed =
         (info.st_mode & S_IWUSR) == 0 || faccessat(AT_FDCWD, file->path, W_OK, AT_EACCESS) != 0;
     const uint64_t end = (uint64_t)info.st_size;

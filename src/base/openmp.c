@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds OpenMP runtimes among the loaded libraries, by their file names, whenever the loader has
- * loaded another library. dlsym(RTLD_DEFAULT) does not find all of them: Python loads extension
- * modules, and with them their runtimes, into local scopes and later than this library.
+ * Finds OpenMP runtimes among the loaded libraries by their file names. It searches again whenever
+ * the loader has loaded another library. dlsym(RTLD_DEFAULT) does not find all of them: Python
+ * loads extension modules, and with them their runtimes, into local scopes and later than this
+ * library.
  */
 #include "base/openmp.h"
 #include "base/process_number.h"
@@ -18,9 +19,9 @@ static const char *const prefixes[] = {"libgomp", "libomp", "libiomp"};
 
 typedef int in_parallel_fn(void);
 
-/* A callback of dl_iterate_phdr(): reads the number of libraries that the loader has loaded so
- * far. The info of every library contains this number, so that 1 is returned to stop after the
- * first. */
+/* A callback of dl_iterate_phdr(): reads the number of libraries that the loader has loaded so far.
+ * The info of the first library already contains this number, so the function returns 1, which
+ * stops the iteration. */
 static int read_loaded(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;

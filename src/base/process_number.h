@@ -7,8 +7,8 @@
 
 /* A number for this process, the same in every call. It differs from the numbers of the process's
  * ancestors, so that memory inherited by fork() can be recognised: threads of an ancestor may have
- * been using it. The first process that uses the library has number 1. A call costs a load and a
- * comparison. */
+ * been using that memory during fork(). The first process that uses the library has number 1. A
+ * call costs a load and a comparison. */
 unsigned tgl_process(void);
 
 #endif

@@ -26,8 +26,8 @@ typedef union affinity {
     cpu_set_t set;
 } affinity;
 
-/* Reads the affinity mask of a thread. thread: 0: the calling thread; getpid(): the first thread of
- * the process. False: the system call failed. */
+/* Reads the affinity mask of a thread. thread: 0 for the calling thread, getpid() for the first
+ * thread of the process. False: the system call failed. */
 static bool read_affinity(pid_t thread, affinity *mask)
 {
     memset(mask, 0, sizeof *mask);

@@ -17,7 +17,8 @@ typedef struct processor_set {
 } processor_set;
 
 /* The processors in the affinity mask of the process. This is the mask of its first thread, because
- * other threads may be bound to single processors. *count: their number. False: not known. */
+ * other threads may be bound to single processors. *count := the number of processors in the mask.
+ * False: the mask is not known. */
 bool tgl_allowed_processors(processor_set *allowed, int *count);
 
 /* Gives the calling thread the affinity mask of the process, if the masks differ: a program may
@@ -32,8 +33,8 @@ int tgl_cgroup_processors(const char *root);
  * 1. */
 int tgl_processors(void);
 
-/* Bytes of the data or unified cache of this level; 0: not known. all: false for the cache of one
- * processor; true for the sum of all distinct caches of the allowed processors. */
+/* Bytes of the data or unified cache of this level; 0: not known. all: false for the cache of the
+ * first allowed processor; true for the sum of all distinct caches of the allowed processors. */
 size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level, bool all);
 
 /* The number of threads in a value of OMP_NUM_THREADS: the first number of "4,2". 0: `text` is

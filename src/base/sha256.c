@@ -36,7 +36,7 @@ static void compress(uint32_t state[8], const unsigned char block[64])
         w[t] = w[t - 16] + w[t - 7] + (rotate_right(x, 7) ^ rotate_right(x, 18) ^ x >> 3) +
                (rotate_right(y, 17) ^ rotate_right(y, 19) ^ y >> 10);
     }
-    memcpy(s, state, sizeof s); /* a, b, ... h */
+    memcpy(s, state, sizeof s); /* the working variables a, b, ... h of FIPS 180-4 */
     for (int t = 0; t < 64; t++) {
         uint32_t e = s[4], a = s[0];
         uint32_t t1 = s[7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +

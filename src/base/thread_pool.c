@@ -8,16 +8,17 @@
  *     follow each other closely therefore need no system call.
  *   - On a busy machine a worker may start late. When the caller has finished its own member, it
  *     takes back each member that no worker has begun, and runs it itself. So a run takes hardly
- *     longer than on one thread, unless a worker is interrupted.
+ *     longer than on one thread, unless the system interrupts a worker that has begun a member.
  *   - After fork() the child has none of the parent's threads, and the parent's state may have been
  *     in use at that moment. Threads therefore belong to a crew, which knows the process it was
  *     made in. The child makes a crew of its own and touches nothing in the inherited one.
- *   - A signal handler may leave a run by longjmp(). A caller owns a worker only while it hands
- *     a task over. Workers finish the members that they have begun, and are then idle again.
- *     Until then they read only the task, which outlives the caller's stack frames.
- *   - No lock is held anywhere, so that none can be inherited or left in a locked state.
- *   - Members compute with the caller's rounding mode and treatment of denormal numbers. Exceptions
- *     do not trap in workers; the caller raises them at the end.
+ *   - A signal handler may leave a run by longjmp(). A caller owns a worker only while it hands a
+ *     task over. Workers finish the members that they have begun, and are then idle again. While
+ *     they run a member they read only the task, which outlives the caller's stack frames.
+ *   - This file uses no locks: fork() would copy a locked one to the child, and longjmp() would
+ *     leave it locked.
+ *   - Members compute with the caller's rounding mode and treatment of denormal numbers.
+ *     Floating-point exceptions do not trap in workers; the caller raises them at the end.
  *   - Workers block signals: handlers of the host program run in the host's threads. Signals that
  *     report a fault of the running thread stay deliverable.
  */
@@ -41,13 +42,14 @@
 static const double WORKER_SPIN_SECONDS = 50e-6;
 
 /* How long the caller polls for its workers, in addition to twice the time of its own member,
- * before it sleeps. It is long for two reasons. Linux may wake a worker on the caller's
- * processor: the worker then starts only after the caller's member, and moves to another
- * processor. Linux may also wake a sleeping caller on a worker's processor, which both then
- * share in the next run. */
+ * before it sleeps. Even a run without disturbance may need most of that time: if Linux wakes a
+ * worker on the caller's processor, the worker starts only when the caller has finished its own
+ * member. A caller that sleeps too early is slow in later runs, too: Linux may wake the caller on a
+ * worker's processor, which the two then share in the next run
+ * (docs/notes/2026-11-26-cpu-measurements.md). */
 static const double CALLER_SPIN_SECONDS = 1e-3;
 
-/* How long a thread polls before it also offers its processor to other threads. */
+/* How long a thread polls before it also calls sched_yield() between its polls. */
 static const double YIELD_SECONDS = 1e-6;
 
 /* How long to wait, after the system has refused a thread, before asking for one again. */
@@ -55,8 +57,8 @@ static const double RETRY_SECONDS = 1;
 
 enum {
     CACHE_LINE = 64,
-    STACK_BYTES = 1 << 20, /* microkernels use a few KB; the default of 8 MB would count towards
-                              RLIMIT_AS */
+    STACK_BYTES = 1 << 20, /* stack of a worker: kernels use a few KB of it; the default of 8 MB
+                              would count towards RLIMIT_AS */
 };
 
 /* The word of a worker: its state, two flags, and a number that changes with each task. The worker
@@ -69,7 +71,7 @@ enum {
                     begins a task. If a signal handler leaves the caller before it has woken the
                     worker, the next caller sees the flag and wakes the worker. */
     STOP = 16,   /* flag: the pool is closed, the worker must end */
-    NUMBER = 32, /* lowest bit of the number of the task */
+    NUMBER = 32, /* lowest bit of the number that changes with each task */
     STATES = CLAIMED | TASK | RUNNING,
 };
 
@@ -127,8 +129,9 @@ static inline void pause_briefly(void)
 #endif
 }
 
-/* Polls for at most `seconds` until *word has one of the bits (any) or none of them (!any). After
- * the first polls it yields: the thread that it waits for may be on the same processor. */
+/* Polls *word for at most `seconds`. any: true waits until at least one of the bits is set, false
+ * until none is set. After YIELD_SECONDS it also yields, because the thread that it waits for may
+ * be on the same processor. */
 static void spin_until(_Atomic uint32_t *word, uint32_t bits, bool any, double seconds)
 {
     const double start = tgl_clock();
@@ -146,8 +149,8 @@ static void spin_until(_Atomic uint32_t *word, uint32_t bits, bool any, double s
 
 /* ---- Workers --------------------------------------------------------------------------------- */
 
-/* Waits for a task and marks it as running. False: the worker must end. spins: poll before
- * sleeping. */
+/* Waits for a task and marks it as running. False: the worker must end. spins: whether to poll
+ * before sleeping. */
 static bool begin_task(worker *w, bool spins)
 {
     if (spins) spin_until(&w->word, TASK | STOP, true, WORKER_SPIN_SECONDS);
@@ -170,8 +173,8 @@ static void wake_for_task(worker *w, uint32_t word)
     if ((word & TASK) && (word & SLEEPS)) wake(&w->word);
 }
 
-/* Records that a member has finished. After the last one, the task must not be accessed any more:
- * its memory may be reused. */
+/* Records that a member has finished. After the last member has finished, the task must not be
+ * accessed any more, because its memory may be reused. */
 static void finish(thread_pool_task *task)
 {
     if (atomic_fetch_sub(&task->pending, 1) == (CALLER_SLEEPS | 1)) wake(&task->pending);
@@ -256,8 +259,9 @@ static crew *own_crew(thread_pool *pool)
     if (is_own(found)) return found;
 
     const size_t bytes = sizeof(crew) + (size_t)(pool->most - 1) * sizeof(worker);
-    crew *made = aligned_alloc(CACHE_LINE, bytes); /* both sizes are multiples of CACHE_LINE, as
-                                                      aligned_alloc() requires */
+    /* As aligned_alloc() requires, `bytes` is a multiple of CACHE_LINE: this is the alignment of
+     * crew and of worker. */
+    crew *made = aligned_alloc(CACHE_LINE, bytes);
     if (made == NULL) return NULL;
     memset(made, 0, bytes);
     made->process = tgl_process();
@@ -320,16 +324,16 @@ static void run_member(thread_pool_task *task, int thread)
 static void run_team(crew *c, thread_pool_task *task)
 {
     const int team = task->team;
-    int end = 0, next = 1; /* end: one past the last worker that was asked; next: the next member to
-                              hand over */
+    int end = 0, next = 1; /* end: one past the last worker to which a member was offered; next: the
+                              next member to hand over */
     for (; next < team && end < atomic_load(&c->size); end++)
         next += hand_over(&c->workers[end], task, next);
     const double start = tgl_clock();
     run_member(task, 0);
     const double own_part = tgl_clock() - start;
 
-    /* Runs the members for which there was no idle worker, because other callers have taken
-     * some. */
+    /* Runs the members for which there was no idle worker, because other callers have claimed
+     * workers since the team was counted. */
     for (; next < team; next++) {
         run_member(task, next);
         finish(task);

@@ -19,8 +19,8 @@
  * team - 1. The calling thread may run several members, one after the other. */
 typedef void thread_pool_fn(void *context, int thread, int team);
 
-/* A task. It and its context must be valid until the last member has finished. If a signal
- * handler may leave the run by longjmp(), they must not be on the caller's stack. */
+/* A task. It and its context must be valid until the last member has finished. If a signal handler
+ * might leave the run by longjmp(), neither may be on the caller's stack. */
 typedef struct thread_pool_task {
     thread_pool_fn *body;
     void *context;
@@ -28,7 +28,8 @@ typedef struct thread_pool_task {
     int team;                 /* number of members, including the caller's */
     unsigned float_control;   /* floating-point control word of the caller, which members use */
     _Atomic int exceptions;   /* floating-point exceptions that members have raised so far */
-    _Atomic uint32_t pending; /* number of members that have not finished, except the caller's */
+    _Atomic uint32_t pending; /* number of members other than member 0 that have not finished; the
+                                 top bit is a flag (thread_pool.c) */
 } thread_pool_task;
 
 typedef struct thread_pool {
@@ -39,12 +40,13 @@ typedef struct thread_pool {
     _Atomic(struct thread_pool_crew *) crew; /* the workers of this process; NULL: none yet */
 } thread_pool;
 
-/* Initialises a pool; creates no threads. threads: maximum size of a team. processors: how many
- * this process may use, at least 1; the threads of a larger team sleep without polling. */
+/* Initialises a pool; creates no threads. threads: maximum size of a team. processors: number of
+ * processors that this process may use, at least 1. In a team of more threads than that, a thread
+ * that waits sleeps without polling first. */
 void tgl_thread_pool_open(thread_pool *pool, int threads, int processors);
 
-/* Ends and joins the threads. No run may be in progress, except those that a signal handler has
- * left; their members are awaited. */
+/* Ends and joins the threads. No run may be in progress, except runs that a signal handler has left
+ * by longjmp(): this function waits for their members. */
 void tgl_thread_pool_close(thread_pool *pool);
 
 /* Runs task->body on the caller, as member 0, and on at most threads - 1 workers. Returns when all
@@ -52,8 +54,9 @@ void tgl_thread_pool_close(thread_pool *pool);
  * system refuses threads. In an OpenMP parallel region the caller runs alone. */
 void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_task *task);
 
-/* Waits until the workers have finished the tasks that they have now, which a signal handler may
- * have left. */
+/* Waits until the workers have finished the tasks that they have at the time of the call. It is
+ * needed after a signal handler has left a run by longjmp(), because workers may still compute
+ * members of that run. */
 void tgl_thread_pool_settle(thread_pool *pool);
 
 #endif

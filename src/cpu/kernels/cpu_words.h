@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products by instructions that multiply groups of bf16 or int8 numbers and add the products of
- * each group. Products of bf16 are added in f32, products of int8 in int32. Elements of other types
- * are first split into bf16 words or int8 digits.
+ * each group. Products of bf16 are added in f32, products of int8 in int32. Elements of f16 are
+ * first split into bf16 words, elements of f32 into bf16 words or int8 digits. In names and in
+ * other files, "words" stands for all of these: bf16 words, int8 elements and int8 digits.
  *
  * A line is a row of op(A) or a column of op(B). A block is the part of op(A) or op(B) that is
  * packed and multiplied at once.
  *
  * Words: a bf16 number is one word. An f32 number is the sum of three bf16 words, an f16 number the
- * sum of two. Each word is rounded to the 8 significant bits of bf16. Together they hold the 24
- * bits of an f32 and the 11 bits of an f16 exactly:
+ * sum of two. The words together hold the 24 bits of an f32 and the 11 bits of an f16 exactly. Here
+ * := rounds to the 8 significant bits of bf16:
  *
  *     x = high + middle + low        high := x, middle := x - high, low := x - high - middle
  *     x = high + low                 high := x, low := x - high
@@ -25,8 +26,8 @@
  * [step][word][2] of tiles of 1 KB: 2 tiles of 16 lines each. The index `step` counts groups of
  * CPU_WORDS_STEPS steps of k for bf16, or CPU_WORDS_STEPS_I8 for int8 and digits. Behind its tiles,
  * a panel of digits has the factor 2^(16-s) of each line as f32, in CPU_DIGITS_UNSCALE_BYTES bytes.
- * A tier may pack in another layout, as long as a block takes no more than
- * tgl_cpu_words_bytes().
+ * A tier (the kernels for one instruction set, device/tiers.h) may pack in another layout, if a
+ * block takes at most tgl_cpu_words_bytes().
  */
 #ifndef TGL_CPU_WORDS_H
 #define TGL_CPU_WORDS_H
@@ -41,7 +42,8 @@ enum {
     CPU_WORDS_LINES = 32,
     CPU_WORDS_STEPS = 32,
     CPU_WORDS_STEPS_I8 = 64,
-    CPU_WORDS_BYTES = 2 * 1024, /* two tiles: one word of 32 lines */
+    CPU_WORDS_BYTES = 2 * 1024, /* bytes of two tiles: one word of each element, for 32 lines and
+                                   tgl_cpu_word_steps() steps of k */
     CPU_DIGITS = 3,
     CPU_DIGITS_MOST = 0x7f7f7f, /* the greatest integer that three digits can write */
     CPU_DIGITS_UNSCALE_BYTES = 4 * CPU_WORDS_LINES,
@@ -67,7 +69,7 @@ static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
 /* The range of a block's elements, which packing determines, to decide whether words or digits
  * represent the block accurately (run/multiply_words.c). least, most: the biased f32 exponents of
  * the smallest and the largest nonzero magnitude; least > most if all elements are 0. With digits,
- * both are taken over the largest element of each line. Not used for int8. */
+ * least and most are taken over the largest element of each line. Not used for int8. */
 typedef struct cpu_exponents {
     int least; /* 0: an element is denormal */
     int most;  /* 255: there is Inf or NaN */
@@ -115,8 +117,9 @@ typedef struct cpu_words_product {
 
 typedef void cpu_multiply_words_fn(const cpu_words_product *x);
 
-/* The functions of a tier that pack and multiply words and digits. An array has an entry for each
- * cpu_word_kind; NULL if the tier does not multiply this kind. */
+/* The functions with which a tier (the kernels for one instruction set, device/tiers.h) packs and
+ * multiplies words and digits. Arrays of CPU_WORD_KINDS elements are indexed by cpu_word_kind. For
+ * a kind that the tier does not multiply, the elements of pack_a, pack_b and multiply are NULL. */
 typedef struct cpu_words {
     const char *name;           /* name of the instructions, as the user sees it: "AMX" */
     bool (*is_permitted)(void); /* whether the system lets this process use the instructions; NULL:
@@ -124,23 +127,25 @@ typedef struct cpu_words {
     const struct cpu_words *otherwise; /* the table to use if is_permitted() is false; NULL: f32
                                           FMAs are used */
     int64_t steps[CPU_WORD_KINDS];     /* the usual number of steps of k in a block */
-    double cycles[CPU_WORD_KINDS];     /* cycles per multiply-add of two elements by words, all
-                                          their words together (throughput) */
+    double cycles[CPU_WORD_KINDS];     /* cycles per multiply-add of two elements (throughput),
+                                          including the products of all their words */
     double fma_cycles;                 /* cycles per multiply-add by f32 FMAs (throughput) */
-    bool rounds_to_odd;                /* f32 sums are rounded to odd (BFMMLA); else to nearest */
+    bool rounds_to_odd; /* f32 sums are rounded to odd (BFMMLA, tier_neon_mm.c); else to nearest */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply_fewer; /* multiplies digits without the products (middle digit
                                               of A) * (low digit of B) */
 
     /* multiply_unpacked: as multiply(), but reads A in place, from x->a. A must be contiguous along
-     * k and consist of whole panels and whole tile rows. NULL: A is always packed. exponents:
-     * returns the range of the elements of such an A if its type is bf16. */
+     * k; its lines must be a multiple of CPU_WORDS_LINES, its k of tgl_cpu_word_steps(). NULL: A is
+     * always packed. exponents: returns the range of the elements of a bf16 A that is read in
+     * place. */
     cpu_multiply_words_fn *multiply_unpacked[CPU_WORD_KINDS];
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
-    /* Dot products for GEMV with a matrix of a short type, in place of cpu_kernels.short_dot; NULL:
-     * cpu_kernels.short_dot is used. Called without begin(), end() and is_permitted(). */
+    /* Dot products for GEMV with a matrix of a short type (kernels.h), in place of
+     * cpu_kernels.short_dot; NULL: cpu_kernels.short_dot is used. Called without begin(), end() and
+     * is_permitted(). */
     cpu_dot_fn *short_dot[CPU_SHORTS];
 
     /* A thread must call begin() before multiply functions and end() after them. NULL: not
@@ -158,9 +163,10 @@ static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int6
     return (size_t)(whole_lines * (whole_k * element[kind] + (int64_t)sizeof(int32_t)));
 }
 
-/* Functions of pack_words.c, which use AVX512BW. If k is contiguous, the functions *_by_line always
- * pack one line after the other, which is faster on Zen 4. The others do this only for few lines,
- * and otherwise pack one tile after the other, which is faster on a Xeon. */
+/* Functions of pack_words.c, which use AVX512BW. The functions *_by_line pack a block that is
+ * contiguous along k one line after the other, which is faster on Zen 4. tgl_pack_a_bf16() and
+ * tgl_pack_b_bf16() do so only if the block has few lines. All other blocks are packed one tile
+ * after the other, which is faster on a Xeon. */
 cpu_pack_words_fn tgl_pack_a_bf16, tgl_pack_b_bf16, tgl_pack_a_bf16_by_line,
     tgl_pack_b_bf16_by_line, tgl_pack_a_f32, tgl_pack_b_f32, tgl_pack_a_f16, tgl_pack_b_f16;
 

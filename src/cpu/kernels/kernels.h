@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of a tier (an instruction set, device/tiers.h) for one element type: cpu_kernels; and
- * its conversions between types: cpu_conversions. The functions of cpu/run call kernels only
- * through these tables, so that they are compiled once for all types. Pointers are void, and
- * strides are in elements.
+ * The tables of a tier, the kernels for one instruction set (device/tiers.h). cpu_kernels has the
+ * kernels for one element type, cpu_conversions the conversions between types. The functions of
+ * cpu/run call kernels only through these tables, so that cpu/run is compiled once for all types.
+ * Pointers are void, and strides are in elements.
  *
  * Terms: step p of k is column p of op(A) and row p of op(B). A register tile is a part of C whose
  * sums are in registers, some rows times some vectors. A panel is a strip of op(A) as high as a
@@ -52,15 +52,15 @@ typedef enum cpu_layout {
     CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or A itself if it is transposed */
 } cpu_layout;
 
-/* What a register tile does with its panel of b beside multiplying by it. */
+/* What a register tile does with its panel of b in addition to multiplying by it. */
 typedef enum cpu_use {
     CPU_B_READ = 0,  /* nothing */
-    CPU_B_FETCH = 1, /* prefetches row p of the next panel to L2 in step p. Only with CPU_A_ROWS,
-                        whole vectors and if there is a next panel */
+    CPU_B_FETCH = 1, /* prefetches row p of the next panel to L2 in step p. Requires CPU_A_ROWS,
+                        whole vectors and a next panel */
     CPU_B_COPY = 2,  /* copies the panel to cpu_beside.copy, packed */
 } cpu_use;
 
-/* Optional work of a register tile beside the multiplication. */
+/* Optional work of a register tile in addition to the multiplication. */
 typedef struct cpu_beside {
     void *copy; /* where CPU_B_COPY writes the panel of b, in the layout of cpu_pack_fn */
     /* Memory to prefetch: ahead_rows rows as wide as the tile, ahead_step bytes apart. */

@@ -3,9 +3,10 @@
  * Packs operands of f32 as three digits of int8 (cpu_words.h) by AVX-512, in the tiles that AMX
  * multiplies. A line is a row of op(A) or a column of op(B). Row i of a tile of A is 64 steps of
  * row i of op(A). Row q of a tile of B has four steps of each of 16 columns of op(B): 4 elements of
- * column 0, 4 of column 1, and so on. The four steps are q, q + 16, q + 32 and q + 48, in the rows
- * of A as in B. With this order, byte j of each lane comes from the same lane of vector j, so that
- * no byte moves to another lane.
+ * column 0, 4 of column 1, and so on. The four steps are q, q + 16, q + 32 and q + 48. Row i of a
+ * tile of A has its steps in the same groups: group q is steps q, q + 16, q + 32 and q + 48. With
+ * this order, byte j of each lane comes from the same lane of the j-th of four vectors of elements,
+ * so that no byte moves to another lane.
  *
  * Compiled with -mavx512f, -mavx512bw and -mavx512vnni; called only where detect.c found them.
  */
@@ -204,9 +205,9 @@ static inline __m512 load_step(const cpu_words_source *s, int64_t first, __mmask
                     : _mm512_setzero_ps();
 }
 
-/* Packs a panel; the elements of each step of k are contiguous. A row of a tile then holds some
- * steps of 16 lines, not one line. Both tiles of the panel are packed in one pass, because in a
- * large matrix each step is in another page. */
+/* Packs a panel of a block in which the elements of each step of k are contiguous. A row of a tile
+ * then holds four steps of 16 lines, not one line. Both tiles of the panel are packed in one pass,
+ * because in a large matrix each step is in another page. */
 static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
                              float unscale[LINES], cpu_exponents *seen)
 {
@@ -239,9 +240,9 @@ static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
     }
 }
 
-/* Packs a block. by_lines: a row of a tile is a line (op(A)); else it holds steps of k (op(B)).
- * Stops at the first panel whose exponents are out of range for digits; the caller then does not
- * use the block. */
+/* Packs a block. by_lines: true if each row of a tile gets one line (op(A)), false if it gets a few
+ * steps of k of 16 lines (op(B)). Stops at the first panel whose exponents are out of range for
+ * digits; the caller then does not use the block. */
 static cpu_exponents pack_digits(char *to, const cpu_words_source *s, bool by_lines)
 {
     const int64_t rows = (s->k + STEPS - 1) / STEPS, bytes = rows * ROW_OF_TILES;

@@ -10,8 +10,8 @@
 
 enum { STEPS = CPU_WORDS_STEPS_I8 };
 
-/* Panels of 32 lines are packed in pairs: if the elements of a step are contiguous, those of 64
- * lines fill a cache line of 64 bytes. */
+/* Panels of 32 lines are packed in pairs: if the elements of a step of k are contiguous, one step
+ * of 64 lines fills a cache line of 64 bytes. */
 enum { LINES_OF_TWO = 2 * LINES };
 
 /* Packs a panel that is contiguous along k, one line after the other: row i of each tile is STEPS
@@ -44,9 +44,9 @@ static inline void transpose_parts(__m512i x[4])
     x[3] = _mm512_shuffle_i32x4(b, d, 0xdd);
 }
 
-/* Packs STEPS steps of two panels; the elements of one step are contiguous. to[1]: NULL if there is
- * no second panel. Row q of a tile gets 16 groups of 4 bytes: group i is steps 4q to 4q + 3 of line
- * i. */
+/* Packs STEPS steps of two panels of a block in which the elements of each step of k are
+ * contiguous. to[1]: NULL if there is no second panel. Row q of a tile gets 16 groups of 4 bytes:
+ * group i is steps 4q to 4q + 3 of line i. */
 static inline void gather_steps_i8(char *to[2], const char *from, int64_t ld, int64_t lines,
                                    int64_t k, __m512i flip)
 {
@@ -79,8 +79,8 @@ static int64_t panel_bytes(const cpu_words_source *s)
     return (s->k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
 }
 
-/* Packs two panels, from line `line` on, or one if to[1] is NULL. by_lines: a row of a tile is a
- * line (op(A)); else it holds steps of k (op(B)). */
+/* Packs two panels, from line `line` on, or one if to[1] is NULL. by_lines: true if each row of a
+ * tile gets one line (op(A)), false if it gets a few steps of k of 16 lines (op(B)). */
 static void pack_panels(char *const to[2], const cpu_words_source *s, int64_t line, bool by_lines,
                         __m512i flip)
 {

@@ -156,8 +156,8 @@ static inline __attribute__((always_inline)) void gather_lines_split(char *to, c
     }
 }
 
-/* Packs STEPS steps of up to 32 lines; the elements of one step are contiguous. Row q of a tile
- * gets 16 pairs: pair i is steps 2q and 2q + 1 of line i. */
+/* Packs STEPS steps of up to 32 lines of a block in which the elements of each step of k are
+ * contiguous. Row q of a tile gets 16 pairs: pair i is steps 2q and 2q + 1 of line i. */
 static inline void gather_steps_bf16(char *to, const uint16_t *from, int64_t ld, int64_t lines,
                                      int64_t k, magnitudes *seen)
 {
@@ -206,8 +206,9 @@ static inline __attribute__((always_inline)) void gather_steps_split(char *to, c
     }
 }
 
-/* Packs a block, one tile after the other. words: number of words of an element. by_lines: a row of
- * a tile is a line (op(A)); else it holds steps of k (op(B)). */
+/* Packs a block, one tile after the other. words: number of words of an element. by_lines: true if
+ * each row of a tile gets one line (op(A)), false if it gets a few steps of k of 16 lines
+ * (op(B)). */
 static inline __attribute__((always_inline)) magnitudes
 pack_words(char *to, const cpu_words_source *s, const int words, bool by_lines)
 {
@@ -245,9 +246,10 @@ static magnitudes pack_whole_lines(char *to, const cpu_words_source *s, bool by_
     return seen;
 }
 
-/* With fewer lines than this, pack_bf16() packs one line after the other, else one tile after the
- * other. On a Xeon with AMX, packing line after line takes 14 % less time at 64 x 64 x 65536. At
- * 128 x 128 x 128 it would take 2 % more. */
+/* A block that is contiguous along k and has fewer lines than this is packed one line after the
+ * other; any other block is packed one tile after the other. On a Xeon with AMX, packing line after
+ * line makes the product 64 x 64 x 65536 take 14 % less time. It would make 128 x 128 x 128 take 2
+ * % more. */
 enum { FEW_LINES = 128 };
 
 static cpu_exponents pack_bf16(void *to, const cpu_words_source *source, int64_t few, bool by_lines)

@@ -36,8 +36,8 @@ static inline void note(magnitudes *seen, uint8x16_t x)
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
-/* Loads min(bytes, whole) bytes, followed by zeros. whole: 8 or 16. bytes: the valid bytes behind
- * `from`; it may be negative. */
+/* Loads min(bytes, whole) bytes, followed by zeros. whole: 8 or 16. bytes: number of valid bytes
+ * from `from` on; it may be negative. */
 static inline uint8x16_t load_bytes(const uint8_t *from, int64_t bytes, const int whole)
 {
     uint8_t some[16] = {0};
@@ -100,8 +100,8 @@ static inline void pack_chunk_of_lines(uint8_t *to, const uint8_t *from, int64_t
     store_lines(to, x, group);
 }
 
-/* Packs a chunk of a block; the elements of each step of k are contiguous. ld, lines: in bytes.
- * element: bytes of an element. */
+/* Packs a chunk of a block in which the elements of each step of k are contiguous. ld, lines: in
+ * bytes. element: bytes of an element. */
 static inline void pack_chunk_of_steps(uint8_t *to, const uint8_t *from, int64_t ld, int64_t lines,
                                        int64_t k, const int element, const int group,
                                        magnitudes *seen)

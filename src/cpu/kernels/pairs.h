@@ -10,7 +10,7 @@
 #define CPU_PASTE(x, y)        CPU_PASTE_TOKENS(x, y)
 
 /* z with the real and imaginary part of each complex element exchanged. n: the number of lanes of
- * z: a literal number or a macro that expands to one, because it is pasted into a name. */
+ * z, as a literal number or a macro that expands to one, because n is pasted into a name. */
 #define CPU_EXCHANGED(n, z) CPU_PASTE(CPU_EXCHANGED_, n)(z)
 #define CPU_EXCHANGED_2(z)  __builtin_shufflevector(z, z, 1, 0)
 #define CPU_EXCHANGED_4(z)  __builtin_shufflevector(z, z, 1, 0, 3, 2)

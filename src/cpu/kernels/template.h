@@ -12,7 +12,7 @@
  *   template_vector.h   matrix times vector (GEMV)
  *   template_short.h    GEMV for a matrix of a short type (f16, bf16, int8)
  *   template_peak.h     the rate of multiply-adds
- *   template_complex.h  the kernels of complex elements, whose parts are of the type
+ *   template_complex.h  the kernels of complex elements, whose two parts have this type
  *
  * Macros of the tier, for both types:
  *   MR, NV              the largest register tile: MR rows times NV vectors; it uses MR*NV + NV + 1
@@ -28,7 +28,7 @@
  *
  * Macros of one type, which are undefined at the end:
  *   T                   element type, float or double
- *   V, VLEN             vector type and its elements
+ *   V, VLEN             vector type, and its number of elements
  *   KC                  cpu_kernels.kc, the block size along k, found by measurement
  *   NAME(x)             x with the tier's and type's suffix
  *   COMPLEX_NAME(x)     the same for complex elements

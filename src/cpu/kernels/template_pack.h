@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Part of template.h: packing a panel of A or B (cpu_pack_fn in kernels.h). A step is one step of
- * k: `width` elements of the packed panel.
+ * k, and has `width` elements in the packed panel.
  */
 
 /* Stores the first min(lanes, VLEN) lanes; nothing if lanes <= 0. */

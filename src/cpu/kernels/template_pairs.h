@@ -3,7 +3,7 @@
  * Part of template_complex.h: operations on vectors of complex elements. Included once for whole
  * vectors and once for vectors of half the width. Macros, which are undefined at the end:
  *
- *   VECTOR, LANES   the vector type and its numbers of type T
+ *   VECTOR, LANES   the vector type, and the number of its lanes, which have type T
  *   ON_VECTOR(x)    x with a suffix for this width
  *   SET(x), ADD(a, b, c)    all lanes x; a*b + c
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Part of template.h: small products. A function multiplies all rows of op(A) by a panel of op(B),
- * tile after tile, so that one call replaces those of all tiles: at 8 x 8 x 8 half of the time is
- * not spent on multiply-adds. Nothing is prefetched, because the operands are usually in a cache.
+ * tile after tile, so that one call replaces a call for each tile: at 8 x 8 x 8 half of the time is
+ * spent on other work than multiply-adds. Nothing is prefetched, because the operands are usually
+ * in a cache.
  *
  * Optional macros of the tier:
  *   SMALL_NV        vectors of the widest panel; default NV. The hardware prefetches a B of one

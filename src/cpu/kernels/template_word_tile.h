@@ -6,12 +6,13 @@
  * this header once:
  *
  *   WORDS_NAME(x)           x with the instruction's suffix
- *   STEPS, GROUP            elements of k in a row of a tile, and in a group
- *   ELEMENT, SUM            the type of a sum, and of a vector of 16
+ *   STEPS, GROUP            steps of k in a row of a packed tile, and in a group
+ *   ELEMENT, SUM            the type of a sum, and of a vector of 16 sums
  *   FIRST_SUMS(offsets, j)  initial sums of vector j, 0 or 1, of a panel of B. offsets: the data
  *                           that packing may have put behind this panel
  *   OFFSETS                 the bytes of these data
- *   DOT(sum, row, columns)  sum + the products of a group of a row, in all lanes, and of columns
+ *   DOT(sum, row, columns)  in each lane, sum + the products of a group of the row and of a column.
+ *                           row: the same group in all lanes; columns: a column in each lane
  *   ADD, LOAD_C, STORE_C    add, load and store a SUM, the latter two with a mask
  */
 #include "cpu/kernels/word_tiles.h"

@@ -30,12 +30,12 @@
             _tile_dpbf16ps(sum, a, b);                                                             \
     } while (0)
 
-/* Multiply one or two tiles of A by one or two tiles of B. MULTIPLY_A first loads the tiles of A
- * and uses the tiles of B that are loaded already, MULTIPLY_B the reverse; MULTIPLY_BOTH loads all.
- * Tile registers: 0 to 3 are the 2 x 2 sums, 4 and 5 are A, 6 and 7 are B. Each tile is loaded
- * right before its first use, which is 5 % faster than loading all tiles first. A panel of A stays
- * in the L1 cache. B is read once for each panel of A, with TILELOADDT1, a hint not to keep B in
- * the L1 cache.
+/* Multiply one or two tiles of A by one or two tiles of B. MULTIPLY_A loads the tiles of A and uses
+ * the tiles of B that are in registers already. MULTIPLY_B loads the tiles of B and uses those of
+ * A. MULTIPLY_BOTH loads the tiles of A and of B. Tile registers: 0 to 3 are the 2 x 2 sums, 4 and
+ * 5 are A, 6 and 7 are B. Each tile is loaded right before its first use, which is 5 % faster than
+ * loading all tiles first. A panel of A stays in the L1 cache. B is read once for each panel of A,
+ * with TILELOADDT1, a hint not to keep B in the L1 cache.
  *
  * tall: whether there is a second tile of A; wide: whether there is a second tile of B; both are
  * constants. row: bytes between two rows of a tile of A. second: bytes from the first to the second
@@ -88,9 +88,9 @@
  * order 4, is not computed. LONGEST_ORDER is the order with the most products. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
-/* If C has at most this many elements (256 KB), tiles are stored directly to C, not to a buffer.
- * For 128 cubed this takes 14 % less time. For a C of 1 MB, which exceeds L2, it would take 10 %
- * more, because the stores wait for memory. */
+/* If C has at most this many elements (256 KB), tiles are stored directly to C, not to a buffer. A
+ * product of 128 cubed then takes 14 % less time. For 512 cubed, whose C has 1 MB, it would take 10
+ * % more, because the stores wait for the cache lines of C. */
 enum { MOST_TO_C = 256 * 256 };
 
 /* The sums of one panel of A times one panel of B. AVX-512 instructions add them to C while the
@@ -98,7 +98,7 @@ enum { MOST_TO_C = 256 * 256 };
  * they treat denormal numbers of C as zero. */
 typedef struct panel_sums {
     float tiles[4][TILE_ROWS][16] __attribute__((aligned(64))); /* int32 for int8 */
-    float *c; /* row `row` of this part of C, the next to receive its sums */
+    float *c; /* address of row `row` of this part of C, which receives its sums next */
     int64_t ldc;
     int64_t row, rows;    /* row: index of the next row to add; rows: number of rows */
     __mmask16 columns[2]; /* valid columns of the left and the right tiles */
@@ -139,15 +139,17 @@ static inline int64_t step_bytes(const cpu_word_kind kind)
 }
 
 /* Where the tiles of A are: in packed panels, or in A itself. at: the first tile. The other members
- * are distances in bytes: between the rows of a tile (row), the two tiles of a panel (second),
- * tiles along k (step), and panels (panel). */
+ * are distances in bytes. row: from a row of a tile to the next row; second: from the first to the
+ * second tile of a panel; step: from a tile to the next tile along k; panel: from a panel to the
+ * next panel. */
 typedef struct a_tiles {
     const char *at;
     int64_t row, second, step, panel;
 } a_tiles;
 
-/* Adds all products of words (cpu_words.h) for one step of tiles, the smallest first. Exception:
- * high*high of f16, which multiply_panels_amx() adds last. */
+/* Adds the products of words for one step of tiles to the sums, the smallest first.
+ * cpu_words_product says which products are not computed. Exception: multiply_panels_amx() adds
+ * high*high of f16 in a second loop. */
 static inline __attribute__((always_inline)) void
 multiply_word_steps(const a_tiles *x, const char *a, const char *b, const cpu_word_kind kind,
                     const bool tall, const bool wide)
@@ -285,7 +287,7 @@ static void multiply_unpacked_i8(const cpu_words_product *x)
  * int32, and are added to C while the next panels are multiplied. */
 typedef struct digit_sums {
     int32_t tiles[DIGIT_ORDERS][4][TILE_ROWS][16] __attribute__((aligned(64)));
-    float *c; /* row `row` of this part of C, the next to receive its sums */
+    float *c; /* address of row `row` of this part of C, which receives its sums next */
     int64_t ldc;
     int64_t row, rows;    /* row: index of the next row to add; rows: number of rows */
     __mmask16 columns[2]; /* valid columns of the left and the right tiles */
@@ -433,7 +435,7 @@ static bool is_permitted(void)
 }
 
 /* The cycles were measured on a Xeon, at the same clock for FMAs and tile instructions. With these
- * block sizes a panel of A takes 32 KB of the L1 cache, 48 KB for f32. */
+ * block sizes a panel of A takes 32 KB of the L1 cache, or 48 KB for the words or digits of f32. */
 const cpu_words tgl_cpu_words_amx = {
     .name = "AMX",
     .is_permitted = is_permitted,

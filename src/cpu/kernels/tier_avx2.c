@@ -34,8 +34,8 @@
 #define FOR_VECTORS           CPU_VECTORS_2
 
 /* Steps of k in one iteration of a tile's loop. Four steps instead of one make products of 64 to
- * 1024 cubed 5 to 10 % faster on Zen 3 if the core's other hardware thread is busy. If it is idle,
- * they are 1 % faster (docs/notes/2026-11-26-cpu-kernels.md). */
+ * 1024 cubed 5 to 10 % faster on Zen 3 if the core's other hardware thread is busy. If that thread
+ * is idle, the gain is 1 % (docs/notes/2026-11-26-cpu-kernels.md). */
 #define STEPS 4
 /* Inline assembly, because with intrinsics gcc 12 moves the sums of an unrolled loop between
  * registers and spills some. */

@@ -2,9 +2,9 @@
  *
  * Products of int8 by AVX2. VPMADDWD multiplies int16 and adds the two products of a pair in int32,
  * exactly. (VPMADDUBSW, which multiplies bytes, saturates the sum of two products.) Operands are
- * packed as int16, in panels of MR rows of op(A) or NR columns of op(B), which are called lines.
- * For each pair of steps of k, a panel has the two elements of each of its lines, side by side.
- * Compiled with -mavx2; called only where detect.c found it.
+ * packed as int16, in panels of MR rows of op(A) or NR columns of op(B). Such a row or column is
+ * called a line. For each pair of steps of k, a panel has the two elements of each of its lines,
+ * side by side. Compiled with -mavx2; called only where detect.c found it.
  */
 #include "base/integers.h"
 #include "cpu/kernels/tier_tables.h"
@@ -29,8 +29,8 @@ static inline __m256i load_as_i16(const int8_t *from, int64_t count)
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)bytes));
 }
 
-/* Stores 4 pairs of int16, one of each line, for one pair of steps. half: the half of x to
- * store. */
+/* Stores 4 pairs of int16 for one pair of steps: one pair for each of 4 lines. half: the half of x
+ * to store. */
 static inline void store_pairs(char *to, __m256i x, const int half)
 {
     _mm_storeu_si128((void *)to,
@@ -56,8 +56,8 @@ static inline void gather_line_pairs(char *to, int64_t step, const int8_t *from,
         if (q < count) store_pairs(to + q * step, pairs[q % 4], q / 4);
 }
 
-/* Packs 2 steps of 16 lines; the elements of one step are contiguous. to[i]: receives the pairs of
- * lines 4i to 4i + 3. */
+/* Packs 2 steps of 16 lines of a block in which the elements of each step of k are contiguous.
+ * to[i]: receives the pairs of lines 4i to 4i + 3. */
 static inline void gather_step_pairs(char *const to[4], const int8_t *from, int64_t ld,
                                      int64_t lines, int64_t k)
 {
@@ -114,8 +114,9 @@ static inline __m256i mask_of_lanes(int64_t n)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n > 8 ? 8 : n < 0 ? 0 : n)), lanes);
 }
 
-/* Computes the register tile of C whose first element is *c. rows, columns: size of C from *c on.
- * The tile covers at most MR x NR of these elements and accesses nothing beyond them. */
+/* Computes the register tile of C whose first element is *c. rows, columns: number of rows and
+ * columns of C from *c on. The tile covers at most MR x NR of these elements and accesses nothing
+ * beyond them. */
 static inline void multiply_tile_i8(int64_t rows, int64_t columns, int64_t k, const char *a,
                                     const char *b, int32_t *c, int64_t ldc, bool add)
 {

@@ -14,7 +14,8 @@
 
 enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
 
-/* Masks of the first n lanes of 64, 32 or 16. n is clamped to this range. */
+/* Masks of the first n lanes of 64, 32 or 16. n is clamped to the range from 0 to the number of
+ * lanes. */
 static inline __mmask64 first_of_64(int64_t n)
 {
     return n >= 64 ? ~UINT64_C(0) : n <= 0 ? 0 : (UINT64_C(1) << n) - 1;

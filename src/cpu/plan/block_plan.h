@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plans of products that are computed in blocks: products of f16, bf16 and 8-bit types, and
- * products of f32 by words. Words are bf16 numbers whose sum is the element
+ * products of f32 by words. Words are bf16 or int8 numbers that represent the elements
  * (kernels/cpu_words.h).
  */
 #ifndef TGL_CPU_BLOCK_PLAN_H
@@ -13,7 +13,7 @@
 typedef struct cpu_block_plan {
     const cpu_type *type;
     const cpu_conversions *conversions;
-    const cpu_words *words;       /* NULL: all blocks are converted to f32 */
+    const cpu_words *words;       /* NULL: elements are converted to f32 */
     int64_t rows, columns, steps; /* size of a block: rows of op(A), columns of op(B), steps of k */
     bool by_digits;               /* multiply blocks as int8 digits (CPU_DIGITS_F32, cpu_words.h) if
                                      their error bound permits it */

@@ -9,8 +9,8 @@
 #include "cpu/plan/word_plan.h"
 #include "problem/scales.h"
 
-/* In a product by words, one more thread pays for this many cycles of work. With AMX they are 4e5
- * multiply-adds of bf16. At 128 cubed this value was the fastest. */
+/* Minimum work of a thread in a product by words, in cycles. With AMX this is the time of 4e5
+ * multiply-adds of bf16. Of the values tried, it was the fastest at 128 cubed. */
 static const double CYCLES_PER_THREAD = 1500;
 
 /* The largest block that is converted to f32: MAX_ROWS of op(A), MAX_COLUMNS of op(B), MAX_STEPS of
@@ -136,7 +136,7 @@ static void plan_vector_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_blo
     h->sum_bytes = h->row_bytes = h->product_bytes = tgl_cpu_aligned((size_t)lines * sizeof(float));
 }
 
-/* The number of threads that the work pays for, from 1 to `max`. */
+/* The number of threads, from 1 to `max`, for which there is enough work. */
 static int count_threads(const tgl_shape *s, const cpu_block_plan *h, int max)
 {
     const double work = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;

@@ -12,7 +12,7 @@
 
 /* Upper limits of the block sizes of a product, and a row of the table; 0: the planner chooses. */
 typedef struct cpu_blocking {
-    int kc;  /* steps of k between two visits to a tile of C */
+    int kc;  /* steps of k in a block: a tile of C is loaded and stored once for each kc steps */
     int mc;  /* rows of a block of A, rounded down to whole tiles, at least one tile */
     int row; /* number of a row of tgl_cpu_models, counted from 1; 0: the row for this processor */
 } cpu_blocking;

@@ -38,10 +38,10 @@ typedef struct cpu_model {
     cpu_beyond bands; /* cache that C must exceed to be computed in bands of rows if k is short
                          (cpu_planner.c) */
 
-    cpu_fraction a_block;     /* size of a block of A as a fraction of L2, if A has several
-                                 blocks */
-    int a_block_min_kb;       /* minimum size of a block of A in KB, if A has several; at most L2 /
-                                 3 */
+    cpu_fraction a_block; /* size of a block of A as a fraction of L2, if A has several
+                             blocks */
+    int a_block_min_kb; /* minimum size of a block of A in KB, if A has several blocks; the planner
+                           limits it to L2 / 3 */
     cpu_fraction a_one_block; /* A is one block if it takes at most this fraction of L2 */
     int a_block_max_rows;     /* maximum number of rows of a block of A */
 

@@ -25,8 +25,8 @@ enum {
 /* The properties of the machine that a plan depends on. */
 typedef struct cpu_machine {
     cpu_facts facts;
-    int threads; /* maximum number of threads of a product; in cpu_device.machine: their number when
-                    the device was opened */
+    int threads; /* maximum number of threads of a product; in cpu_device.machine, the number of
+                    threads with which the device was opened */
 } cpu_machine;
 
 typedef enum cpu_path {
@@ -71,8 +71,8 @@ typedef struct cpu_plan {
     struct cpu_block_plan *blocks; /* CPU_PATH_BLOCKS: the plan of the blocks; else NULL */
 } cpu_plan;
 
-/* cpu_planner.c. Fills *plan. blocking: requested block sizes; those that are 0 are computed.
- */
+/* cpu_planner.c. Fills *plan. blocking: requested block sizes; the planner computes those that are
+ * 0. */
 void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
                   const cpu_machine *machine, cpu_plan *plan);
 
@@ -88,10 +88,10 @@ static inline bool cpu_is_small(int64_t m, int64_t n, int64_t k)
     return m >= 2 && n >= 2 && k >= 1 && m <= CPU_SMALL && n <= CPU_SMALL && k <= CPU_SMALL;
 }
 
-/* Whether a product takes CPU_PATH_VECTOR, whose sums are in another order than those of the tiles.
- * Small products with one row or column use tiles instead: a row of C then has the same bits
- * whether it is computed alone or as part of a larger product, which the testers of LAPACK rely on.
- * At these sizes tiles are hardly slower. */
+/* Whether a product takes CPU_PATH_VECTOR, which adds the terms of a sum in another order than
+ * register tiles do. Small products with one row or column use tiles instead: a row of C then has
+ * the same bits whether it is computed alone or as part of a larger product, which the testers of
+ * LAPACK rely on. At these sizes tiles are hardly slower. */
 static inline bool cpu_is_vector(int64_t m, int64_t n, int64_t k)
 {
     if (m > 1 && n > 1) return false;

@@ -95,8 +95,9 @@ static bool is_large_b(const plan_input *in, int64_t columns)
 }
 
 /* Whether to prefetch the first panel of the next block of B while the last panel of a block is
- * multiplied. A B with short rows, or of one panel, is one stream, which the hardware prefetches:
- * software prefetches would make it slower (docs/notes/2026-11-26-cpu-planner.md). */
+ * multiplied. If B has short rows or is one panel, it is read as one stream, which the hardware
+ * prefetches: software prefetches would make the product slower
+ * (docs/notes/2026-11-26-cpu-planner.md). */
 static bool fetches_next_block(const plan_input *in, int64_t columns)
 {
     return !in->shape->trans_b && columns > in->nr && columns * in->element >= MIN_ROW_BYTES &&
@@ -164,7 +165,7 @@ static int64_t elements_of_a(const plan_input *in)
 }
 
 /* kc if C is narrow: the largest for which the block of B (and the next one, if it is prefetched)
- * fits in its part of L2. A large kc reads long contiguous parts of the rows of A. */
+ * fits in L2 / NARROW_B. A large kc reads long contiguous parts of the rows of A. */
 static int64_t steps_if_narrow(const plan_input *in)
 {
     const int64_t columns = in->shape->n, blocks = fetches_next_block(in, columns) ? 2 : 1;
@@ -191,9 +192,9 @@ static int64_t max_steps(const plan_input *in)
     return few_rows ? tgl_min64(usual, steps_of_few_rows(in)) : usual;
 }
 
-/* Whether C is computed in bands of a few rows. Without bands, a panel of C (64 bytes in each of
- * many rows) is finished before the next one begins. If k is short and C comes from L3 or memory,
- * this is slower than writing long contiguous parts of a few rows. */
+/* Whether C is computed in bands of a few rows. Without bands, a panel of C, which is as wide as a
+ * register tile and has many rows, is finished before the next panel begins. If k is short and C
+ * comes from L3 or memory, this is slower than writing long contiguous parts of a few rows. */
 static bool is_in_bands(const plan_input *in, const cpu_plan *plan)
 {
     const tgl_shape *s = in->shape;

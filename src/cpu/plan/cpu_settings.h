@@ -10,9 +10,10 @@
 
 enum { CPU_SETTINGS_MAX = 32 };
 
-/* Lists the settings. own: the processor's row of tgl_cpu_models. The order: the planner's own
- * choice; the other rows of tgl_cpu_models that have other values; block sizes kc and mc, with all
- * other values from `own`. Returns their number. */
+/* Writes the settings to `list` and returns their number. own: the processor's row of
+ * tgl_cpu_models. In this order: the planner's own choice; each row of tgl_cpu_models whose values
+ * differ from those of `own` and of the rows before it; several values of kc, then of mc, each with
+ * all other values from `own`. */
 int tgl_cpu_settings(const cpu_model *own, cpu_blocking list[CPU_SETTINGS_MAX]);
 
 /* Writes a setting as the options of a kernel string, such as ":row=3", ":kc=256" or ":mc=96"; "":

@@ -24,7 +24,7 @@ enum {
 };
 
 /* Amounts of work, in multiply-adds of f32. */
-static const double WORK_PER_THREAD = 1e5; /* M: work that pays for one more thread, 1 to 2 us */
+static const double WORK_PER_THREAD = 1e5; /* M: minimum work of a thread, 1 to 2 us */
 static const double MIN_WORK =
     2e6; /* F: minimum work of a rectangle: MIN_WORK_B of cpu_planner.c */
 static const double LARGE_WORK = 6e7; /* M: minimum work of a rectangle that packs a transposed A */
@@ -44,8 +44,9 @@ int tgl_cpu_threads_for(double work, int max)
     return threads < 2 ? 1 : threads < max ? (int)threads : max;
 }
 
-/* The time of a multiply-add divided by the time of one of f32. One of f64 takes twice as long,
- * because a vector has half as many lanes. A complex one consists of four real ones. */
+/* The time of a multiply-add of the kernels' type, divided by the time of a multiply-add of f32. In
+ * f64 it takes twice as long, because a vector has half as many lanes. A complex multiply-add
+ * consists of four real ones. */
 static double weight_of(const cpu_kernels *kernels)
 {
     return (double)kernels->element / sizeof(float) * kernels->parts;
@@ -97,11 +98,11 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
     plan->threads = plan->grid_m * plan->grid_n;
 }
 
-/* Cuts the rectangles of the grid in halves until each thread has several. Threads that are not
- * delayed, or run on faster cores, then compute more rectangles than others. A rectangle is cut
- * along n if it has at least as many columns as rows, or if it is WIDE and A is not transposed. The
- * reason is packing: two rectangles that were cut along m both pack the same panels of B; two that
- * were cut along n both pack the same rows of A, but only if A is transposed. */
+/* Cuts the rectangles of the grid in halves until each thread has several. A thread that is not
+ * delayed, or runs on a faster core, then computes more rectangles than the others. A rectangle is
+ * cut along n if it has at least as many columns as rows, or if it is WIDE and A is not transposed.
+ * The reason is packing: two rectangles that were cut along m both pack the same panels of B; two
+ * that were cut along n both pack the same rows of A, but only if A is transposed. */
 static void cut_grid(const tgl_shape *s, cpu_plan *plan)
 {
     if (plan->threads == 1 || (s->trans_b && s->k < SHORT_K)) return;

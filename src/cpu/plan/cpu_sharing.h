@@ -7,7 +7,7 @@
 
 #include "cpu/plan/cpu_plan.h"
 
-/* The number of threads, from 1 to `max`, that `work` multiply-adds of f32 pay for. */
+/* The number of threads, from 1 to `max`, for which `work` multiply-adds of f32 are enough work. */
 int tgl_cpu_threads_for(double work, int max);
 
 /* A rectangle of C. */

@@ -12,11 +12,11 @@
 #define CPU_BIT(value) (1u << (value))
 
 typedef struct cpu_type {
-    tgl_type type;                  /* the type of A and B */
-    unsigned scaled;                /* a set: bit 0: the row is for products without scale factors;
-                                       bit 1: for products with them */
-    unsigned results;               /* types that C and D may have */
-    unsigned addends;               /* types that bias and residual may have */
+    tgl_type type;    /* the type of A and B */
+    unsigned scaled;  /* a set: bit 0 if the row is for products without scale factors, bit 1 if it
+                         is for products with them */
+    unsigned results; /* a set of types: those that C and D may have */
+    unsigned addends; /* a set of types: those that bias and residual may have */
     tgl_activation last_activation; /* the last supported activation, in the order of
                                        tgl_activation */
     bool fits_tiles;         /* register tiles multiply the elements as they are stored; false:

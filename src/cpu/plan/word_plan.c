@@ -22,9 +22,9 @@ enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 }
 enum { MIN_DIGITS_K = 256 };
 
 /* Costs in cycles, measured on a Xeon with AMX. PACK, by kind of words: packing one element, or
- * converting it to f32. ADD: adding a product to a block of sums, per element. EPILOGUE: reading a
- * sum for the epilogue. CALL: one call of the kernel. ADD_PART: with split-K, adding one sum over a
- * part of k, which another thread has written. */
+ * converting it to f32. ADD: adding one element of a product to a block of sums. EPILOGUE: reading
+ * a sum for the epilogue. CALL: one call of the kernel. ADD_PART: with split-K, adding one sum over
+ * a part of k; another thread has written this sum. */
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 1};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000, ADD_PART = 1;
 
@@ -57,7 +57,8 @@ static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
 
 /* Steps of k in a block if k is cut into nearly equal blocks: a short last block would take as long
  * as a whole one. A block may have up to 1.5 times the usual number of steps of k. f32 is an
- * exception, because its words and digits fill the L1 cache with the usual steps. */
+ * exception, because its words and digits fill the L1 cache already with the usual number of
+ * steps. */
 static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
 {
     const int64_t usual = words->steps[kind];
@@ -114,7 +115,7 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 }
 
 /* Whether the kernels of words (cpu_words.h) are faster than FMAs for a block of D. For int8 they
- * are faster from about 12 cubed on, and hardly slower for smaller products. */
+ * are faster from about m = n = k = 12 on, and hardly slower for smaller products. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = first_kind(s, words);

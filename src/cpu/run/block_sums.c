@@ -91,9 +91,9 @@ static void scale_results(const cpu_block_sums *x, float *results, int64_t row, 
             factor_of(x->product->run, TGL_AT_SCALE_D, s->scaling_d, s->swapped ? column + j : row);
 }
 
-/* Raises *amax_d to the largest magnitude of n results. Other threads may do so at the same time.
- * Magnitudes are compared as integers: the bits of nonnegative floats have the same order as the
- * floats, and the bits of NaNs are the largest. */
+/* Raises *amax_d to the largest magnitude of n results. Other threads may raise it at the same
+ * time. Magnitudes are compared as integers: the bits of nonnegative floats have the same order as
+ * the floats, and the bits of NaNs are the largest. */
 static void raise_amax(const tgl_run *run, const float *results, int64_t n)
 {
     uint32_t *amax = (uint32_t *)run->at[TGL_AT_AMAX], own = 0, bits;

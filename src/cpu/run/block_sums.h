@@ -22,7 +22,7 @@ typedef struct cpu_block_sums {
 /* Operations on sums of one type. add: true adds the products to the sums; false overwrites the
  * sums, for the first products of a block. */
 typedef struct cpu_sum_functions {
-    /* Adds n products of a block, which are f32, to the sums, or stores them there. */
+    /* Adds n elements of an f32 product of blocks to the sums, or overwrites the sums with them. */
     void (*add_products)(const cpu_plan *plan, void *sums, const void *products, int64_t n,
                          bool add);
     /* As add_products(), for n results of cpu_block_plan.dot, which have the type of the sums. */

@@ -56,8 +56,8 @@ static int find_idle(const cpu_buffer_pool *pool, size_t bytes)
     return best;
 }
 
-/* Stores a buffer in an idle slot, and claims the slot for the caller. Prefers an empty slot to one
- * with a smaller buffer, which it frees. Returns -1 if there is no such slot. */
+/* Stores a buffer in an idle slot, and claims the slot for the caller. Prefers an empty slot; else
+ * it takes a slot with a smaller buffer, and frees that buffer. Returns -1 if there is neither. */
 static int keep(cpu_buffer_pool *pool, void *memory, size_t bytes)
 {
     for (int pass = 0; pass < 2; pass++)

@@ -27,7 +27,7 @@ typedef struct cpu_buffer {
     int slot; /* slot that holds the buffer; -1: none, so that giving it back frees it */
 } cpu_buffer;
 
-/* close: frees all buffers; none may be in use. trim: frees the idle buffers. */
+/* close: frees all buffers, which must be idle. trim: frees the idle buffers. */
 void tgl_buffer_pool_close(cpu_buffer_pool *pool);
 void tgl_buffer_pool_trim(cpu_buffer_pool *pool);
 

@@ -8,8 +8,8 @@
  *         pack the block of op(A), mb x kb, and of op(B), kb x nb, as words, and multiply them, if
  *         that suits the product (multiply_words.c); else
  *             convert the blocks to f32
- *             add their product to a block of sums, mb x nb: a product of cpu_gemm.c or cpu_small.c
- *             on one thread
+ *             add their product to a block of sums, mb x nb; cpu_gemm.c or cpu_small.c computes
+ *             this product on one thread
  *     for each row of the block, unless the block of sums is the result
  *         apply alpha, scale factors, beta*C and the epilogue in the accumulation type, or in f32
  *         if sums in int32 are scaled; round once to D's type
@@ -97,7 +97,7 @@ static void read_vector(const d_block *x, const cpu_words_source *from)
 
 /* ---- The product of one block ---------------------------------------------------------------- */
 
-/* The block that follows along k, assuming the same size. element: bytes of an element. */
+/* The block that follows x along k, as if it had the same size. element: bytes of an element. */
 static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
 {
     return (cpu_words_next){
@@ -193,7 +193,8 @@ static void add_by_vector(const d_block *x, int64_t first, int64_t k)
     }
 }
 
-/* Multiplies k steps by words (cpu_words.h), or with f32 FMAs if words do not suit the elements. */
+/* Multiplies k steps with GEMV kernels, by words (cpu_words.h), or with f32 FMAs if words cannot
+ * represent the elements accurately. */
 static void multiply_steps(const d_block *x, int64_t first, int64_t k)
 {
     if (x->plan->is_vector)

@@ -57,7 +57,8 @@ static void list_properties(cpu_device *cpu)
 
 /* Maximum bytes of idle packing buffers that the device keeps: KEPT_BYTES_OF_THREAD for each
  * thread, and at least KEPT_BYTES. A buffer that would exceed the limit is freed when its product
- * ends, which takes a small part of the time of so large a product. */
+ * ends: the product is then so large that allocating the buffer anew takes a small part of its
+ * time. */
 enum { KEPT_BYTES = 16 << 20, KEPT_BYTES_OF_THREAD = 4 << 20 };
 
 static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
@@ -132,8 +133,8 @@ static tgl_status cpu_sync(tgl_device *dev)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The tier whose kernel has this name ("cpu/avx2", options behind a colon are ignored). If `kernel`
- * is NULL, the best tier. Returns NULL if no tier has the name. */
+/* The tier whose kernel has this name, such as "cpu/avx2"; options behind a colon are ignored. The
+ * best tier if `kernel` is NULL. Returns NULL if no tier has the name. */
 static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
 {
     if (kernel == NULL) return cpu->tiers[0];
@@ -145,7 +146,7 @@ static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
     return NULL;
 }
 
-/* Whether an operand of the epilogue is absent or has one of these types. */
+/* Whether a bias or residual is absent, or has one of the types in the set `types`. */
 static bool has_addend(unsigned types, bool is_there, tgl_type type)
 {
     return !is_there || (types & CPU_BIT(type)) != 0;

@@ -119,9 +119,9 @@ typedef struct panel {
                                      whole vectors */
     const char *b;                /* address of the panel */
     int64_t ldb;
-    cpu_use use;      /* what the first tile does with the panel beside multiplying; the other tiles
-                         only read it */
-    char *copy;       /* CPU_B_COPY: where the first tile writes the packed panel */
+    cpu_use use; /* what the first tile does with the panel in addition to multiplying; the other
+                    tiles only read it */
+    char *copy;  /* CPU_B_COPY: where the first tile writes the packed panel */
     const char *next; /* the next panel, of which each tile prefetches a part; NULL: none */
     int64_t next_ld, next_rows;
     int64_t next_pieces; /* number of pieces of a row of `next`, each as wide as a tile */
@@ -188,8 +188,8 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
 
 /* If a block has at most this many tiles and B is not packed, the first tile alone prefetches the
  * next panel of B: one row in each step of k. If instead these few tiles shared the prefetches,
- * each would prefetch more cache lines at once than a core can have in flight: products with few
- * rows took 3 to 25 % longer (Zen 4). */
+ * each would prefetch more cache lines at once than a core can have in flight: with shared
+ * prefetches, products with few rows took 3 to 25 % longer (Zen 4). */
 enum { FEW_TILES = 4 };
 
 /* A panel of a transposed B is prefetched only if its rows have at least this many steps of k: with
@@ -203,7 +203,7 @@ static void choose_next_panel(const rectangle *x, const row_block *block, cpu_ra
 {
     const cpu_plan *plan = x->plan;
     const int64_t k = cpu_length(block->k), element = (int64_t)plan->kernels->element;
-    const int64_t left = x->job->k.end - block->k.end; /* steps of k behind this block */
+    const int64_t left = x->job->k.end - block->k.end; /* steps of k after this block */
     y->next_ld = y->ldb;
     y->next_rows = k;
     if (last) {
@@ -225,7 +225,8 @@ static void choose_next_panel(const rectangle *x, const row_block *block, cpu_ra
     }
 }
 
-/* Packs a panel of B, or lets its first tile pack it while it multiplies (CPU_B_COPY). */
+/* Packs a panel of B, or lets the first tile that uses the panel pack it while multiplying
+ * (CPU_B_COPY). */
 static void pack_panel(const rectangle *x, const row_block *block, panel *y, char *copy)
 {
     const cpu_kernels *kernels = x->plan->kernels;

@@ -26,7 +26,7 @@ typedef struct cpu_job {
  *
  * compute: computes D in the job's rectangle, with the epilogue; with split-K, only the sums over
  *   the job's part of k, in job->sums.
- * add_parts: for split-K: adds the sums of all parts of k in order, and computes `rows` of D.
+ * add_parts: with split-K, adds the sums of all parts of k in order, and computes `rows` of D.
  *   job: the job of part 0. The sums of the parts are sum_bytes apart. */
 typedef struct cpu_cut {
     int64_t grid_m, grid_n, parts;  /* rectangles of D along m and n; parts of k */

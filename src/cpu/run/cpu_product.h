@@ -23,10 +23,10 @@ typedef struct cpu_product {
 
 enum { CPU_TEAM_JOB_BYTES = 256 };
 
-/* The team of threads that compute a run: a copy of everything that they read beside the matrices.
- * It lies in front of the run's workspace, not on the caller's stack, because workers may use it
- * longer than the call lasts: a signal handler may leave the call by longjmp(), and the caller may
- * then even destroy the plan. */
+/* The team of threads that compute a run. This struct has a copy of everything that they read,
+ * except the matrices. It lies in front of the run's workspace, not on the caller's stack, because
+ * workers may use it longer than the call lasts: a signal handler may leave the call by longjmp(),
+ * and the caller may then even destroy the plan. */
 typedef struct cpu_team {
     tgl_shape shape;
     cpu_plan plan;
@@ -51,8 +51,8 @@ const cpu_product *tgl_cpu_product_of_team(const cpu_product *product, thread_po
                                            char *buffer);
 
 /* Calls body(job, thread, team) on each thread of the plan. job: `bytes` bytes, at most
- * CPU_TEAM_JOB_BYTES, which are copied. They may point only to the matrices and to the product of a
- * team (cpu_team), which outlive the caller. */
+ * CPU_TEAM_JOB_BYTES, which are copied. Pointers in them must point only to the matrices and to the
+ * product in cpu_team, which outlive the caller. */
 void tgl_cpu_run_team(const cpu_product *product, thread_pool_fn *body, void *job, size_t bytes);
 
 static inline tgl_complex_part tgl_cpu_complex_part(const tgl_shape *s, const tgl_run *run)

@@ -17,8 +17,8 @@
  * have small stacks. It must hold a panel of one vector, at most VECTOR_BYTES wide. */
 enum { PACKED_BYTES = 8 << 10, VECTOR_BYTES = 64 };
 
-/* A product with k > CPU_SMALL is small, too, if it has at most DEEP_ELEMENTS elements of C and
- * DEEP_STEPS steps of k: at 2 x 2 x 100, finding a plan takes longer than the product. */
+/* A product with k > CPU_SMALL counts as small, too, if C has at most DEEP_ELEMENTS elements and k
+ * is at most DEEP_STEPS: at 2 x 2 x 100, finding a plan takes longer than the product. */
 enum { DEEP_ELEMENTS = 256, DEEP_STEPS = 128 };
 _Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel does not fit");
 
@@ -26,7 +26,7 @@ _Static_assert(PACKED_BYTES >= DEEP_STEPS * VECTOR_BYTES, "a vector wide panel d
  * as several steps of k of a tile. x * reciprocals[y] >> 16 is exact, because x * y < 65536. */
 static int quotient(int x, int y)
 {
-    /* 65536 / y + 1 */
+    /* element y: 65536 / y + 1 */
     static const int reciprocals[33] = {0,    65537, 32769, 21846, 16385, 13108, 10923, 9363, 8193,
                                         7282, 6554,  5958,  5462,  5042,  4682,  4370,  4097, 3856,
                                         3641, 3450,  3277,  3121,  2979,  2850,  2731,  2622, 2521,
@@ -53,7 +53,7 @@ static int cut(int total, int parts, int index)
  */
 
 /* A, B and C of the next product of a batch. Each tile of the present product prefetches a part of
- * one of them: hardware prefetchers follow a row, but do not find the next matrix. */
+ * one of these matrices: hardware prefetchers follow a row, but do not find the next matrix. */
 typedef struct next_product {
     const char *at[3], *end[3];
     int matrix;   /* index of the matrix to prefetch next; 3: all have been prefetched */
@@ -181,8 +181,8 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
         multiply_small_packed(kernels, x, next);
     else
         multiply_small_panels(kernels, x, NULL, next);
-    /* If `next` is not NULL, register tiles (cpu_tile_fn) have computed the result, which multiply
-     * by alpha themselves. */
+    /* If `next` is not NULL, register tiles (cpu_tile_fn) have computed the result, and have
+     * multiplied it by alpha. */
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
@@ -215,9 +215,9 @@ static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
-/* Multiplies by tiles if C is one row or one column. turns: true computes the transposed product,
- * C^T = op(B)^T * op(A)^T, which requires a contiguous C. A transposed B with one column is
- * contiguous, and is not packed. */
+/* Computes, by register tiles, a product whose C is one row or one column. turns: true computes the
+ * transposed product, C^T = op(B)^T * op(A)^T, which requires a contiguous C. A transposed B with
+ * one column is contiguous, and is not packed. */
 static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels,
                                                       const tgl_small_product *p, bool turns)
 {
@@ -265,8 +265,9 @@ static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p
     return true;
 }
 
-/* Computes a product that is small although cpu_is_small() is false. Returns false if it is not
- * small: the caller must use a plan. */
+/* Computes a product for which cpu_is_small() is false, if it is small in another way: C has one
+ * row or column, or k is at most DEEP_STEPS and C has few elements. Returns false if it is not: the
+ * caller must then use a plan. */
 static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernels,
                                                        const tgl_small_product *p)
 {

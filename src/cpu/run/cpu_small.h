@@ -16,7 +16,8 @@ bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *product);
  * which are small products. */
 void tgl_cpu_multiply_strips(const cpu_kernels *kernels, const tgl_small_product *product);
 
-/* Runs CPU_PATH_SMALL in place: the products of a batch, with the epilogue. */
+/* Runs CPU_PATH_SMALL in place: D := epilogue(alpha*op(A)*op(B) + beta*D) for each product of the
+ * batch. */
 void tgl_cpu_small_run(const cpu_product *product);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Times plans of one product, for the file of measured times (plan/wisdom.h). All runs use the same
- * random matrices, which are therefore in the caches if they fit: this is so in most programs that
- * multiply on the CPU. The settings of the planner that are compared are listed by
- * cpu_settings.c.
+ * random matrices, which are therefore in the caches if they fit, as in most programs that multiply
+ * on the CPU. The settings of the planner that are compared are listed by cpu_settings.c.
  */
 #include "cpu/run/cpu_trial.h"
 #include "backend/trial_operands.h"
@@ -126,9 +125,9 @@ static void add_kernels(tgl_sha256 *hash, const cpu_kernels *kernels)
     tgl_sha256_add(hash, facts, sizeof facts);
 }
 
-/* source := a hash of all that a plan depends on beside the shape and the machine: the values of
- * this row of tgl_cpu_models, and tile sizes and kc of the tier's kernels. A measured time of
- * another source is not used. */
+/* source := a hash of all that a plan depends on in addition to the shape and the machine: the
+ * values of this row of tgl_cpu_models, and tile sizes and kc of the tier's kernels. A time that
+ * was measured with another hash is not used. */
 static void hash_setting(const cpu_tier *tier, const cpu_model *row, char source[TGL_SOURCE_SIZE])
 {
     char values[CPU_MODEL_TEXT];

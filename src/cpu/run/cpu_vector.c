@@ -17,7 +17,7 @@ typedef struct matvec {
     char *y;
     int64_t ld, x_step, y_step;
     bool conj_m, conj_x;
-    bool by_rows; /* y[i] = (row i of M) * x; else y = sum over p of x[p] * (row p of M) */
+    bool by_rows; /* true: y[i] = (row i of M) * x; false: y = sum over p of x[p] * (row p of M) */
 } matvec;
 
 static matvec matvec_of(const tgl_small_product *p)
@@ -91,7 +91,7 @@ typedef struct vector_job {
     const cpu_product *product;
     int64_t problem; /* index in the batch */
     matvec v;
-    const char *x; /* contiguous */
+    const char *x; /* contiguous, and conjugated if has_other_x() */
     char *sums;
 } vector_job;
 

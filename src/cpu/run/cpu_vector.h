@@ -7,7 +7,8 @@
 
 #include "cpu/run/cpu_product.h"
 
-/* Runs CPU_PATH_VECTOR in place: D := epilogue(alpha*op(A)*op(B) + beta*D), one row or column. */
+/* Runs CPU_PATH_VECTOR in place: D := epilogue(alpha*op(A)*op(B) + beta*D), where D is one row or
+ * one column. */
 void tgl_cpu_vector(const cpu_product *product);
 
 /* Computes a product of one row or column without a plan, with the same bits as with a plan. False:

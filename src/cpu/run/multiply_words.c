@@ -12,8 +12,8 @@
  * - Each word is a multiple of 2^(a-f) or 2^(b-f). If a-f and b-f are at least -126, each word is 0
  *   or a normal number.
  * - Each product of two words is a multiple of q = 2^(a-f+b-f). So is each sum of products after
- *   rounding, to nearest or to odd: a sum is rounded only if its last bit is above q, and the
- *   result is a multiple of this bit. If q >= 2^-126, each sum is 0 or a normal number.
+ *   rounding, to nearest or to odd: rounding leaves a sum unchanged or makes it a multiple of a
+ *   power of two above q. If q >= 2^-126, each sum is 0 or a normal number.
  *
  * The sums of several blocks are added by instructions of AVX-512 or NEON, which do not treat
  * denormal numbers as zero.
@@ -21,18 +21,19 @@
  * Besides, no word may be rounded to Inf, and no sum may overflow in one order of its terms and not
  * in another. Let A's elements be below 2^(c+1) and B's below 2^(d+1). If 2^(c+1+d+1) * k * 2 <=
  * 2^127, all words, products and sums are finite; the factor 2 allows for rounded words. A block is
- * not multiplied by words if it has Inf, NaN, or an f32 of the last binade, which may be rounded to
- * Inf. Instead, f32 FMAs compute it, with their Inf and NaN.
+ * not multiplied by words if it has Inf, NaN, or a number of at least 2^127, which may be rounded
+ * to Inf. Instead, f32 FMAs compute it, with their Inf and NaN.
  */
 #include "cpu/run/multiply_words.h"
 #include "base/integers.h"
 
 #include <math.h>
 
-/* Maximum of tgl_cpu_digit_error() for blocks that are multiplied by digits; OF_FEWER: by
- * cpu_words.multiply_fewer(), which omits more products. Typical errors of random elements, with
- * those of multiply_fewer() in parentheses: 30 to 90 (60 to 170) if uniform in (-1,1) or (0,1), 180
- * to 320 (460 to 830) if normal. */
+/* A block is multiplied by digits only if tgl_cpu_digit_error() is at most MOST_DIGIT_ERROR, and by
+ * cpu_words.multiply_fewer(), which omits more products, only if it is at most
+ * MOST_DIGIT_ERROR_OF_FEWER. Typical values for blocks of random elements, with those of
+ * multiply_fewer() in parentheses: 30 to 90 (60 to 170) if uniform in (-1,1) or (0,1), 180 to 320
+ * (460 to 830) if normal. */
 enum { MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 static int log2_up(int64_t x)
@@ -52,21 +53,30 @@ bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
 }
 
-/* A bound of the error of any element of C, in units of the integers that the digits write:
- *    error = (sum of |a| over a line of A + sum of |b| over a line of B) / 2 + k/4 + left out
- * Rounding moves each element by at most 1/2, which gives the first two terms; k/4 bounds the
- * products of two rounding errors. A product of digits that is left out is at most 2^14 (low*low)
- * or 2^22 (middle of A * low of B).
+/* A bound of the error of any element of C. In this comment a and b are the integers that the
+ * digits write. First, a bound of the error of the sum of a*b over k:
  *
- * The result is error / (u S), with u = 2^-24 and S = sum of |a*b| (multiply_words.h). A lower
- * bound of S: an element reaches level t if its highest digit is at least 2 * 2^t
- * (cpu_exponents.large). The width of a level is the magnitude that it adds to the level below, so
- * that the magnitude of an element is at least the sum of the widths of the levels that it reaches.
- * For every line of A and every line of B, there are at least large_a[s] + large_b[t] - k steps in
- * which the element of A reaches level s and the element of B reaches level t. */
+ *     error = (sum of |a| over a line of A + sum of |b| over a line of B) / 2 + k/4 + k*omitted
+ *
+ * Rounding changes each element by at most 1/2. This gives the first two terms, and k/4 bounds the
+ * products of two rounding errors. `omitted` bounds the products of digits that are not computed in
+ * one step of k: 2^14 for low*low and, if `fewer` is true, 2^22 for (middle digit of A) * (low
+ * digit of B).
+ *
+ * The result is error / (u S), with u = 2^-24 and S = sum over k of |a*b|. S is not known; this
+ * lower bound is used instead:
+ *
+ *     S >= sum over s and t of width[s] * width[t] * max(0, large_a[s] + large_b[t] - k)
+ *
+ * s and t are levels: an element reaches level t if its highest digit has a magnitude of at least
+ * 2^(t+1). large_a[s] is the least number of elements in any line of A that reach level s
+ * (cpu_exponents.large); large_b[t] is the same for B. width[t] is the magnitude that level t adds
+ * to level t-1, so that |a| is at least the sum of the widths of the levels that a reaches. For
+ * every line of A and every line of B, there are at least large_a[s] + large_b[t] - k steps in
+ * which a reaches level s and b reaches level t. */
 double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
 {
-    /* The two lower digits together are at most 0.51 units of the highest digit. */
+    /* The magnitude of the two lower digits together is at most 0.51 units of the highest digit. */
     const double unit = 0x1p16, lower = 0.51, steps = (double)k;
     const double left_out = 0x1p14 + 0.25 + (fewer ? 0x1p22 : 0);
     const double error = unit / 2 * (a->sum + b->sum + 2 * lower * steps) + left_out * steps;
@@ -81,9 +91,10 @@ double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponent
     return least > 0 ? error / (0x1p-24 * least) : INFINITY;
 }
 
-/* Whether A is read in place, not packed. A must consist of whole panels and tile rows. Its rows
- * must not compete for few sets of the L1 cache: either they follow each other without gaps (ld ==
- * k), or they are read only once, for a single panel of B. */
+/* Whether A is read in place, not packed. The lines of A must be a multiple of CPU_WORDS_LINES, and
+ * its k a multiple of tgl_cpu_word_steps(). The rows of A must not compete for few sets of the L1
+ * cache: either they follow each other without gaps (ld == k), or they are read only once, for a
+ * single panel of B. */
 static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_words_source *a,
                         int64_t n)
 {
