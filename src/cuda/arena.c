@@ -18,7 +18,7 @@
  * often. */
 enum { COUNTER_UNIT = 64 << 10, SCRATCH_UNIT = 2 << 20 };
 
-/* Index of the shared arena in the table; number of rows of the table. */
+/* SHARED: index of the shared arena in the table. ROWS: number of rows of the table. */
 enum { SHARED = 0, ROWS = 1 + TGL_ARENAS_MAX };
 
 typedef struct memory {
@@ -28,15 +28,15 @@ typedef struct memory {
 
 typedef struct tgl_arena {
     /* Protected by the table's lock: */
-    bool is_taken;       /* false: the row is free, and the other members are undefined */
-    uint64_t stream;     /* cuStreamGetId() of its stream; in the shared arena: of the stream of its
-                            latest run, protected by the arena's lock */
-    int users;           /* threads that use, wait for or evict it */
+    bool is_taken;   /* false: the row is free, and the other members are undefined */
+    uint64_t stream; /* id (cuStreamGetId()) of the arena's stream. In the shared arena: id of the
+                        stream of the latest run, protected by the arena's lock */
+    int users;       /* number of threads that use, wait for or evict the arena */
     uint64_t latest_use; /* tgl_arenas.clock at the latest use */
 
     pthread_mutex_t lock; /* protects the members below */
     memory counters, scratch;
-    bool is_dirty;  /* the counters may not be zero */
+    bool is_dirty;  /* the counters might not be zero, and must be cleared before use */
     CUevent passed; /* shared arena only: an event recorded after each run */
 } tgl_arena;
 
@@ -103,8 +103,8 @@ static bool is_shared(const tgl_arenas *arenas, const tgl_arena *arena)
 }
 
 /* Returns the least recently used arena that has no users and was not used in the latest `age`
- * runs, and adds the caller to its users. NULL: there is none. The shared arena comes last, and
- * only if age is 0. */
+ * runs, and adds the caller to its users. NULL: there is none. The shared arena is returned only if
+ * age is 0 and no other arena qualifies. */
 static tgl_arena *pin_oldest(tgl_arenas *arenas, uint64_t age)
 {
     tgl_arena *oldest = NULL;
@@ -130,9 +130,9 @@ static void count(tgl_arenas *arenas, const tgl_arena *arena, size_t more, size_
     if (!is_shared(arenas, arena)) arenas->bytes_of_streams += more - less;
 }
 
-/* Frees the memory and the row of the oldest arena that was not used in the latest `age` runs.
- * Returns false if there is none. A thread that starts to wait for the arena in the meantime finds
- * it empty. Called in relaxed capture mode. */
+/* Frees the memory and the row of the least recently used arena that was not used in the latest
+ * `age` runs. Returns false if there is none. A thread that starts to wait for the arena in the
+ * meantime finds it empty. Called in relaxed capture mode. */
 static bool evict_one(const tgl_cuda *cuda, uint64_t age)
 {
     tgl_arenas *arenas = cuda->arenas;
@@ -209,8 +209,8 @@ static bool reserve(const tgl_cuda *cuda, const tgl_arena *arena, size_t bytes)
         if (fits) count(arenas, arena, bytes, 0);
         pthread_mutex_unlock(&arenas->lock);
         if (fits) return true;
-        /* A stream's arena evicts only old arenas: without room, the stream uses the shared arena.
-         * The shared arena evicts arenas of any age. */
+        /* A stream's arena evicts only old arenas: if that does not make room, the stream uses the
+         * shared arena. The shared arena evicts arenas of any age. */
         if (!evict_one(cuda, is_shared(arenas, arena) ? 0 : TGL_ARENA_AGE)) return false;
     }
 }

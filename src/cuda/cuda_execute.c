@@ -333,9 +333,10 @@ static tgl_status clear_amax(const tgl_plan *plan, const tgl_run *run, CUstream 
         "clearing amax_d");
 }
 
-/* Launches all steps of the list. A TGL_BESIDE launch may overlap only with the launch of the step
- * before it. If the run skips that step, the previous launch belongs to an earlier step, on which
- * the TGL_BESIDE launch may depend. The TGL_BESIDE launch then does not start early. */
+/* Launches all steps of the list. A TGL_BESIDE launch (tgl_ordering in plan/launch_list.h) may
+ * overlap only with the launch of the step before it. If the run skips that step, the previous
+ * launch belongs to an earlier step, on which the TGL_BESIDE launch may depend. The TGL_BESIDE
+ * launch then does not start early. */
 static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_workspace *space,
                            CUstream stream)
 {
@@ -414,7 +415,8 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
                  module->seconds);
 }
 
-/* Describes the first alternative of each step. If there are several steps, also names them. */
+/* Describes the first alternative of each step. If there are several steps, writes their names,
+ * too. */
 void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out)
 {
     TGL_NO_CANCEL; /* tgl_cuda_explain() may compile */

@@ -3,7 +3,7 @@
  * Products of matrices in host memory. D is divided into tiles, and K into slabs
  * (backend/host_product.h): a tile of D is the sum over all slabs of a tile of A times a tile of B.
  * The simplest form would be, for each tile of D: copy the tiles of A and B to the GPU, multiply,
- * copy the result back. Two things are added.
+ * copy the result back. This file adds two things.
  *
  * 1. Copies and arithmetic overlap. There are three streams: `in` copies tiles of A, B and C to the
  * GPU, `work` multiplies, `out` copies results back. Events order them:
@@ -138,8 +138,9 @@ static int64_t count_tiles(const tgl_host_product *of)
     return tgl_min64(a + b, most);
 }
 
-/* Sets the number of slots: as many of `tiles` tiles as fit into three quarters of the free memory.
- * The rest is left to other programs. fixed: bytes of GPU memory besides the slots. */
+/* Sets the number of slots: `tiles`, or as many as fit into three quarters of the free memory if
+ * that is less, but at least SLOTS_LEAST if there are that many tiles. The rest of the memory is
+ * left to other programs. fixed: bytes of GPU memory besides the slots. */
 static tgl_status count_slots(tiled_product *p, size_t fixed, int64_t tiles)
 {
     size_t free_bytes = 0, total = 0;
@@ -347,8 +348,8 @@ static tgl_status compute(tiled_product *p)
     return deliver(p, (p->next_result + 1) % TGL_RESULTS);
 }
 
-/* Ends the product. Keeps the staging's GPU memory for the next product only if that is at most an
- * eighth of the GPU's memory. */
+/* Ends the product. Keeps the staging's GPU memory for the next product only if it is at most an
+ * eighth of all GPU memory. */
 static void finish(const tiled_product *p, tgl_status status)
 {
     const tgl_cuda *cuda = p->dev->state;

@@ -75,14 +75,14 @@ typedef struct tgl_cuda {
     tgl_chip chip;            /* the GPU's properties in the form that the planner uses */
     bool has_extended_launch; /* launches with clusters or programmatic dependent launch are
                                  possible, also in graphs */
-    bool has_async_alloc;     /* cuMemAllocAsync() */
+    bool has_async_alloc;     /* cuMemAllocAsync() can be used */
     tgl_arch arch;
     atomic_bool is_lost;
 
     struct tgl_modules *modules;
     struct tgl_arenas *arenas;
     struct tgl_graph_memories *graph_memories;
-    struct tgl_staging *staging; /* for products of host memory */
+    struct tgl_staging *staging; /* for products of matrices in host memory */
 
     tgl_property properties[TGL_CUDA_PROPERTIES];
     int property_count;

@@ -46,7 +46,7 @@ static void add_source(compilation *job, const char *name, const char *text, con
 static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *text)
 {
     const tgl_source_file *file;
-    size_t count = 2; /* the kernel's file and the expression */
+    size_t count = 2; /* the kernel's file, and the expression if the kernel has one */
     for (file = tgl_source_files; file->name != NULL; file++)
         count++;
     job->names = calloc(count, sizeof *job->names);

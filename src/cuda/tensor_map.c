@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Encodes tensor maps: makes the 128 bytes that the hardware reads from the description in a launch
- * list.
+ * Encodes tensor maps: converts the description of a tensor, which is in the launch list, to the
+ * 128 bytes that the hardware reads.
  */
 #include "cuda/tensor_map.h"
 

@@ -2,7 +2,7 @@
  *
  * Workspace of runs. There are three sources:
  *   - the caller
- *   - an arena: of the stream, or the shared one (arena.h)
+ *   - an arena (arena.h): the arena of the stream, or the shared arena
  *   - for a captured run: memory that the graph holds (graph_memory.h), else an allocation
  *     node of the graph
  */
@@ -15,7 +15,7 @@
 /* The workspace of one run. */
 typedef struct tgl_workspace {
     char *counters, *scratch;
-    struct tgl_arena *arena; /* its lock is held; NULL: none */
+    struct tgl_arena *arena; /* the arena in use, with its lock held; NULL: none */
     CUdeviceptr own;         /* memory from cuMemAllocAsync(), freed in stream order; NULL: none */
     bool is_of_graph;        /* the memory comes from tgl_graph_memory_take() */
 } tgl_workspace;
