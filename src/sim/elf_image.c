@@ -152,8 +152,8 @@ static const char *name_of_symbol(const bytes *symbols, const bytes *names, uint
     return take_text(&text);
 }
 
-/* Visits in order of the address without sorting: compilers write relocations in the order of the
- * code, and linkers keep that order. */
+/* Does not sort the relocations by address: compilers write them in the order of the code, and
+ * linkers keep that order. */
 void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
                       void (*visit)(uint64_t address, void *context), void *context)
 {

@@ -2,13 +2,13 @@
  *
  * Runs a launch on several host threads. Each thread has a machine of its own, a helper. The helper
  * runs clusters with its own copies of the kernel's code, of shared memory, of the counts, and of
- * the shadow of global memory. The helpers take clusters in the order in which a single thread
- * would run them. At the end of the launch the counts are added up and the shadows are merged.
- * Clusters whose accesses do not conflict behave as if they had run one after the other. Other
- * launches run on one thread:
+ * the shadow of global memory (terms: sim/machine.h). The helpers take clusters in the order in
+ * which a single thread would run them. At the end of the launch the counts are added up and the
+ * shadows are merged. Clusters whose accesses do not conflict behave as if they had run one after
+ * the other. The following launches run on one thread:
  *
- *   - launches of a single cluster, or whose D and scratch exceed SHADOW_WORDS_MAX, or for whose
- *     copies there is no memory;
+ *   - launches of a single cluster, launches whose D and scratch exceed SHADOW_WORDS_MAX, and
+ *     launches for whose copies there is no memory;
  *   - launches with counters in the workspace, through which blocks wait for each other or find out
  *     which block is the last, and launches that store the largest magnitude of D by atomics;
  *   - launches that fail on several threads: with an error in any cluster, with an atomic, or with

@@ -65,8 +65,8 @@ static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand a
     return bases != NULL ? bases[0] : run->at[matrix];
 }
 
-/* Why A and B must not be read; NULL: they may be. Device scalars are in host memory, because the
- * simulated device has no other; a run that prepares an operand has none. */
+/* Why A and B must not be read; NULL: they may be. Device scalars can be read here, because the
+ * simulated device's memory is host memory. A run that prepares an operand has no alpha. */
 static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
 {
     const void *alpha = run->at[TGL_AT_ALPHA];

@@ -216,8 +216,8 @@ typedef struct tgl_shared_word {
                                            another block */
     uint16_t copier;
     uint8_t has_data;   /* bit i: byte i has been written */
-    uint8_t is_awaited; /* tgl_awaited: an asynchronous copy to this word is in flight, issued by
-                           thread `copier` */
+    uint8_t is_awaited; /* a tgl_awaited; if not 0, an asynchronous copy to this word, which thread
+                           `copier` issued, is in flight */
     uint8_t write_bytes, read_bytes;
 } tgl_shared_word;
 
@@ -274,8 +274,8 @@ typedef struct tgl_sim_block {
 
 /* ---- Global memory --------------------------------------------------------------------------- */
 
-/* A moment in the execution: which thread did something, and when: in the numbers of launches,
- * barriers and events by which moments are compared. */
+/* A moment in the execution: the thread that did something, and the numbers of launches, barriers
+ * and events up to then. Moments are compared by these numbers. */
 typedef struct tgl_moment {
     uint32_t launch;  /* number of the launch in the run, from 1; 0: never */
     uint32_t cluster; /* number of the cluster in the launch */
@@ -326,9 +326,10 @@ typedef struct tgl_global_shadow {
     tgl_event_range *ranges; /* indexed by cluster */
     size_t range_room;
     uint32_t time;
-    bool has_atomic;            /* the running cluster has executed an atomic operation */
-    tgl_moment ordered, reader; /* latest positive answer of is_ordered(): the write `ordered` is
-                                   ordered before the moment `reader`; ordered.launch is 0: none */
+    bool has_atomic; /* the running cluster has executed an atomic operation */
+    /* The latest pair for which is_ordered() (shadow_global.c) was true: the write `ordered` is
+     * ordered before the moment `reader`. ordered.launch is 0: none. */
+    tgl_moment ordered, reader;
 } tgl_global_shadow;
 
 /* ---- The machine ----------------------------------------------------------------------------- */

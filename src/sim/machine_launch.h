@@ -9,8 +9,8 @@
 
 #include "sim/machine.h"
 
-/* Starts a run: clears the shadows of D, the counters and the scratch. The caller has set the
- * counters to 0. TGL_OK or TGL_NO_MEMORY. */
+/* Starts a run: clears the shadows of D, the counters and the scratch. The caller must have set the
+ * counters to 0. Returns TGL_OK or TGL_NO_MEMORY. */
 tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory);
 
 /* Starts a launch. Returns TGL_OK, TGL_UNSUPPORTED or TGL_NO_MEMORY. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Barriers of all kinds but mbarriers, instructions of a warpgroup, and deadlocks.
+ * Barriers of all kinds except mbarriers, instructions of a whole warpgroup, and reports of
+ * deadlocks.
  */
 #ifndef TGL_SIM_MEETINGS_H
 #define TGL_SIM_MEETINGS_H

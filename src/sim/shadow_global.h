@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The shadow of the result and of the workspace: for each element of D, and each 4 bytes of the
- * counters and the scratch, who wrote and read it last. Races between blocks and between launches
- * are found by it.
+ * counters and the scratch, who wrote and read it last. With this shadow, races between blocks and
+ * between launches are found.
  */
 #ifndef TGL_SIM_SHADOW_GLOBAL_H
 #define TGL_SIM_SHADOW_GLOBAL_H
@@ -37,10 +37,10 @@ bool tgl_global_has_shadow(int region);
 void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsigned bytes,
                        bool is_write, bool is_atomic, const void *pc);
 
-/* These threads of the running block pass a named barrier together. */
+/* Records that these threads of the running block pass a named barrier together. */
 void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count);
 
-/* A fence by the current thread. */
+/* Records a fence by the current thread. */
 void tgl_global_fence(tgl_machine *machine, const void *pc);
 
 #endif

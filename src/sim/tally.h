@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Combines the accesses of single threads into accesses by warps, and counts those.
+ * Combines the accesses of single threads into accesses by warps, and counts the accesses by warps.
  */
 #ifndef TGL_SIM_TALLY_H
 #define TGL_SIM_TALLY_H
@@ -60,10 +60,11 @@ void tgl_tally_free(tgl_tally *tally);
 void tgl_tally_clear(tgl_tally *tally);
 
 /* Records an access of `bytes` (1 to 16) by a lane of the running warp. round: identifies the
- * iterations of the enclosing loops; accesses of lanes with equal `round` are combined. shared,
- * global: the address in this memory, else 0; TGL_ASYNC_COPY has both addresses; its `global` may
- * be 0. *site: the index of the instruction in tally->sites. *is_full: the lane must not continue
- * before tgl_tally_flush(). False: out of memory. */
+ * iterations of the enclosing loops; accesses of lanes with equal `round` are combined. shared: the
+ * address in shared memory; 0: the access is not to shared memory. global: the same for global
+ * memory. A TGL_ASYNC_COPY has both addresses; its `global` may be 0. *site: the index of the
+ * instruction in tally->sites. *is_full: the lane must not continue before tgl_tally_flush().
+ * False: out of memory. */
 bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
                       uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
                       uint32_t *site, bool *is_full);

@@ -22,8 +22,9 @@
 
 enum {
     M = 64,            /* rows of an instruction's tile */
-    N_MAX = 256,       /* maximum number of columns */
-    FRAGMENT_K = 8,    /* K of a left operand in registers (TF32) */
+    N_MAX = 256,       /* maximum number of columns of a tile */
+    FRAGMENT_K = 8,    /* K of one wgmma whose left operand is in registers, in elements (TF32, the
+                          only type that is supported for such operands) */
     REGISTERS = 65536, /* per SM (CUDA C++ Programming Guide, compute capability 9.0) */
 };
 
@@ -34,7 +35,7 @@ typedef struct tile {
     float *acc[TGL_WARPGROUP]; /* each thread's registers; NULL: the thread has received its
                                   elements */
     int missing;               /* number of threads that have not received their elements */
-    int64_t group;             /* number of the group of the latest wgmma */
+    int64_t group;             /* number of the group of the latest wgmma into this tile */
     const void *pc;            /* source location of the latest wgmma */
     union {
         float sums[M * N_MAX];
