@@ -77,7 +77,7 @@ static int take_next(build *of)
 }
 
 /* Adds a kernel to the archive and takes ownership of binary->image. If the archive has no room for
- * the kernel, only sets is_full. Called with of->lock held. */
+ * the kernel, only sets is_full. Must be called with of->lock held. */
 static void add(build *of, const tgl_kernel_key *key, tgl_binary *binary)
 {
     const size_t bytes = tgl_archive_bytes_of(binary);

@@ -89,7 +89,8 @@ static const product_kind kinds[] = {
     {TGL_C64,     TGL_C64,  0,        IEEE,                 NO,    NO,    NO, WHOLE,                5},
     {TGL_C64,     TGL_C64,  0,        TGL_COMPUTE_ACCURATE, NO,    NO,    NO, WHOLE,                5},
     {TGL_C128,    TGL_C128, 0,        DEFAULT,              NO,    NO,    NO, WHOLE,                5},
-    /* Mixtures of experts: groups of rows, and the gradients of the experts' weights. */
+    /* Mixtures of experts: two kinds with groups of rows, and one with groups of K, for the
+     * gradients of the experts' weights. */
     {TGL_BF16,    TGL_BF16, 0,        DEFAULT,              NO,    NO,    NO, TGL_GROUPED_ROWS,    10},
     {TGL_BF16,    TGL_BF16, 0,        DEFAULT,              NO,    NO,    NO, TGL_GROUPED_MASKED,   5},
     {TGL_BF16,    TGL_BF16, TGL_F32,  DEFAULT,              NO,    NO,    NO, TGL_GROUPED_DEPTH,    5},
@@ -187,7 +188,7 @@ static bool count_kernel(tgl_samples *samples, void **tree, const tgl_kernel *ke
     return true;
 }
 
-/* Counts the kernels that a run with aligned operands launches. */
+/* Counts the kernels of this list that a run with aligned operands launches. */
 static bool count_list(tgl_samples *samples, void **tree, const tgl_launch_list *list)
 {
     for (int i = 0; i < list->step_count; i++) {

@@ -122,8 +122,8 @@ static tgl_arena *pin_oldest(tgl_arenas *arenas, uint64_t age)
     return oldest;
 }
 
-/* Adds `more` bytes of an arena to the table's sums, and subtracts `less` bytes. Called with the
- * table's lock. */
+/* Adds `more` bytes of an arena to the table's sums, and subtracts `less` bytes. Must be called
+ * with the table's lock held. */
 static void count(tgl_arenas *arenas, const tgl_arena *arena, size_t more, size_t less)
 {
     arenas->bytes += more - less;
@@ -132,7 +132,7 @@ static void count(tgl_arenas *arenas, const tgl_arena *arena, size_t more, size_
 
 /* Frees the memory and the row of the least recently used arena that was not used in the latest
  * `age` runs. Returns false if there is none. A thread that starts to wait for the arena in the
- * meantime finds it empty. Called in relaxed capture mode. */
+ * meantime finds it empty. Must be called in relaxed capture mode. */
 static bool evict_one(const tgl_cuda *cuda, uint64_t age)
 {
     tgl_arenas *arenas = cuda->arenas;
@@ -196,8 +196,8 @@ void tgl_arenas_trim(const tgl_cuda *cuda)
         ;
 }
 
-/* Reserves `bytes` for an arena that grows, and evicts old arenas if necessary. Returns false if a
- * limit would be exceeded. */
+/* Adds `bytes`, by which an arena is about to grow, to the table's sums. Allocates no memory.
+ * Evicts old arenas if necessary. Returns false if a limit would be exceeded. */
 static bool reserve(const tgl_cuda *cuda, const tgl_arena *arena, size_t bytes)
 {
     tgl_arenas *arenas = cuda->arenas;
@@ -262,8 +262,8 @@ static size_t grown(const memory *it, size_t wanted, int64_t unit)
     return (size_t)tgl_round_up((int64_t)(wanted > half_more ? wanted : half_more), unit);
 }
 
-/* Replaces the memories for counters and scratch whose sizes change. The caller has reserved their
- * additional bytes (reserve()). */
+/* Replaces the memories for counters and scratch whose sizes change. The caller must have reserved
+ * their additional bytes (reserve()). */
 static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t counters,
                              size_t scratch, CUstream stream)
 {
@@ -349,8 +349,8 @@ static tgl_status find_arena(tgl_device *dev, size_t bytes, CUstream stream, tgl
     return TGL_OK;
 }
 
-/* Takes memory of an arena that the caller has pinned. space->arena stays NULL if a limit of
- * arena.h would be exceeded. */
+/* Takes memory of an arena that counts the caller among its users (pin()). space->arena stays NULL
+ * if a limit of arena.h would be exceeded. */
 static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
                             const tgl_run *run, CUstream stream, tgl_arena_space *space)
 {

@@ -37,9 +37,9 @@ enum {
     TGL_ARENAS_MAX = 64,
     /* an arena of a stream may be evicted if the latest 256 runs in arenas did not use it */
     TGL_ARENA_AGE = 256,
-    TGL_STREAM_BYTES = 32 << 20, /* bytes, limit of one stream's arena: as much as cuBLAS keeps per
-                                    stream on Hopper */
-    /* bytes, limit of the arenas of all streams together */
+    TGL_STREAM_BYTES = 32 << 20, /* limit of one stream's arena in bytes: as much as cuBLAS keeps
+                                    per stream on Hopper */
+    /* limit of the arenas of all streams together, in bytes */
     TGL_STREAMS_BYTES = 64 << 20,
 };
 
@@ -49,8 +49,8 @@ struct tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda);
 /* Frees all arenas. No work that uses them may be running. cuda->arenas may be NULL. */
 void tgl_arenas_destroy(tgl_cuda *cuda);
 
-/* Frees the memory of all arenas that no thread uses. Called in the device's context and in relaxed
- * capture mode. */
+/* Frees the memory of all arenas that no thread uses. Must be called in the device's context and in
+ * relaxed capture mode. */
 void tgl_arenas_trim(const tgl_cuda *cuda);
 
 /* Memory of an arena for one run. */
@@ -60,14 +60,15 @@ typedef struct tgl_arena_space {
 } tgl_arena_space;
 
 /* Takes the arena of the stream, or the shared one, for one run of the list. The counters are zero
- * when the stream's next work starts. Called in the device's context. Errors: TGL_NO_MEMORY;
- * TGL_DRIVER. */
+ * when the stream's next work starts. Must be called in the device's context. Errors:
+ * TGL_NO_MEMORY; TGL_DRIVER. */
 tgl_status tgl_arena_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                           CUstream stream, tgl_arena_space *space);
 
 /* Ends the use of an arena that tgl_arena_take() returned. Call this function after the list's last
  * launch. has_failed: a launch failed, so that the counters must be cleared before the next run.
- * Returns the driver's result of recording the end of a run in the shared arena. */
+ * For the shared arena, returns the driver's result of recording the end of the run; otherwise
+ * CUDA_SUCCESS. */
 CUresult tgl_arena_give_back(const tgl_cuda *cuda, struct tgl_arena *arena, CUstream stream,
                              bool has_failed);
 

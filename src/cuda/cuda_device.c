@@ -68,8 +68,8 @@ static tgl_status find_code(tgl_cuda *cuda)
     return tgl_archive_count(cuda->archive) > 0 ? TGL_OK : found;
 }
 
-/* Opens the driver, the context and all parts of the device. After a failure, release() frees what
- * has been opened. */
+/* Opens the driver and the context, and creates all parts of the device. After a failure, release()
+ * frees what has been opened. */
 static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
 {
     tgl_cuda *cuda = dev->state;

@@ -30,7 +30,7 @@ typedef struct cuda_plan {
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
-/* gridDim.z. If a batch takes several launches: gridDim.z of the first one. */
+/* gridDim.z of the launch. If the batch needs several launches: gridDim.z of the first of them. */
 static unsigned depth_of(const tgl_launch *launch)
 {
     return launch->count_in_grid_z ? (unsigned)launch->count : launch->grid[2];
@@ -367,7 +367,8 @@ static tgl_status prepare_run(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* Enqueues the launches of the plan, with workspace if needed. Called in the device's context. */
+/* Enqueues the launches of the plan, with workspace if needed. Must be called in the device's
+ * context. */
 static tgl_status run_plan(const tgl_plan *plan, const tgl_run *run, CUstream stream)
 {
     tgl_workspace space = {.own = NULL};
@@ -390,7 +391,8 @@ tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
-/* Describes the resources and the occupancy of one launch. Called in the device's context. */
+/* Describes the resources and the occupancy of one launch. Must be called in the device's
+ * context. */
 static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *launch)
 {
     const tgl_module *module = launch->module;

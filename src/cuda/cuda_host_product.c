@@ -52,7 +52,8 @@ typedef struct tiled_product {
     const tgl_driver *driver;
     tgl_staging *staging;
     tgl_host_product *of;
-    size_t sum_bytes, other_bytes, slot_bytes; /* GPU memory of a tile: `sum`, `other`, a slot */
+    /* Bytes of GPU memory: for `sum` and for `other` of a tile of D; for a slot. */
+    size_t sum_bytes, other_bytes, slot_bytes;
     int slot_count;
     char *workspace, *slots_at;
     tile_slot *slots; /* slot_count of them */
@@ -165,7 +166,7 @@ static tgl_status reserve(tiled_product *p, size_t fixed)
     }
 }
 
-/* Divides the GPU's memory into the workspace, the tiles of D, and the slots. */
+/* Divides the reserved GPU memory into the workspace, the tiles of D, and the slots. */
 static void divide_memory(tiled_product *p)
 {
     char *at = p->staging->memory;
@@ -249,7 +250,8 @@ static char *result_at(const tiled_product *p, const tile_result *result, tgl_ty
     return type == p->of->shape->type_accumulate ? result->sum : result->other;
 }
 
-/* The run that computes the product of one slab. The caller sets its operands A and B. */
+/* The run that computes the product of one slab. The caller must set the operands A and B of the
+ * run. */
 static tgl_run run_of_slab(const tiled_product *p, const tile_result *result, int64_t slab)
 {
     const tgl_host_product *of = p->of;
@@ -358,7 +360,7 @@ static void finish(const tiled_product *p, tgl_status status)
     if (p->staging->bytes > cuda->facts.memory_bytes / 8) tgl_staging_free(cuda);
 }
 
-/* Computes the product. Called with the lock of the staging, in the device's context. */
+/* Computes the product. Must be called with the staging's lock held, in the device's context. */
 static tgl_status run(tiled_product *p)
 {
     tgl_status status = prepare(p);

@@ -174,7 +174,7 @@ static tgl_status measure(trial *t, tgl_ceiling ceiling, double *value)
     return measure_fma(t, t->is_f64 ? "measure/dfma" : "measure/ffma", value);
 }
 
-/* Measures one bound in a new stream. Called in the device's context. */
+/* Measures one bound in a new stream. Must be called in the device's context. */
 static tgl_status measure_on_stream(tgl_device *dev, tgl_ceiling ceiling, double *value)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;

@@ -71,7 +71,8 @@ static bool is_unused(graph_memory *it)
     return atomic_load(&it->state) == UNUSED;
 }
 
-/* Frees all unused memories. Returns whether there were any. Called in relaxed capture mode. */
+/* Frees all unused memories. Returns whether there were any. Must be called in relaxed capture
+ * mode. */
 static bool free_unused(const tgl_cuda *cuda)
 {
     tgl_graph_memories *memories = cuda->graph_memories;

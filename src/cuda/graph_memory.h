@@ -34,15 +34,15 @@ struct tgl_graph_memories *tgl_graph_memories_create(const tgl_cuda *cuda);
  * again. cuda->graph_memories may be NULL. */
 void tgl_graph_memories_destroy(tgl_cuda *cuda);
 
-/* Frees the memory of graphs that no longer exist. Returns false if there is none. Called in the
- * device's context and in relaxed capture mode. */
+/* Frees the memory of graphs that no longer exist. Returns false if there is none. Must be called
+ * in the device's context and in relaxed capture mode. */
 bool tgl_graph_memories_trim(const tgl_cuda *cuda);
 
 /* *memory := memory of at least `bytes` for a run in a stream that is being captured. Call
  * tgl_graph_memory_give_back() after the run's last launch; until then, other runs that need memory
  * of a graph wait. *memory is NULL if no memory can be had; then do not call
- * tgl_graph_memory_give_back(). *is_exhausted: whether the device's memory is exhausted. Called in
- * the device's context. Error: TGL_DRIVER. */
+ * tgl_graph_memory_give_back(). *is_exhausted: whether the device's memory is exhausted. Must be
+ * called in the device's context. Error: TGL_DRIVER. */
 tgl_status tgl_graph_memory_take(tgl_device *dev, size_t bytes, CUstream stream,
                                  CUdeviceptr *memory, bool *is_exhausted);
 void tgl_graph_memory_give_back(const tgl_cuda *cuda);

@@ -81,7 +81,8 @@ static void hash_index(const archive_header *header, const archive_entry *entrie
     tgl_sha256_finish(&hash, digest);
 }
 
-/* The header of an archive that this library writes or accepts. Its size and checksum are 0. */
+/* The header of an archive that this library writes or accepts. Leaves the members `size` and
+ * `checksum` 0. */
 static archive_header header_of(const char *arch, int nvrtc, int count)
 {
     archive_header header = {.nvrtc = (uint32_t)nvrtc, .count = (uint32_t)count};

@@ -136,7 +136,7 @@ static tgl_cache_key key_of(const compilation *job, const char *symbol, const tg
      * the resources came first. */
     tgl_cache_key_start(&key, "cuda, image first");
     tgl_cache_key_add(&key, &nvrtc->version, sizeof nvrtc->version);
-    /* An entry ends with a tgl_resources. */
+    /* The size of tgl_resources is part of the key, because an entry ends with a tgl_resources. */
     tgl_cache_key_add(&key, &(size_t){sizeof(tgl_resources)}, sizeof(size_t));
     tgl_cache_key_add(&key, nvrtc->build_id, nvrtc->build_id_size);
     add_inputs(&key, job, symbol);

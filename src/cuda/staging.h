@@ -62,18 +62,19 @@ typedef struct tgl_staging {
     size_t bytes;
 } tgl_staging;
 
-/* Creates a staging without buffers, which tgl_staging_open() adds. NULL: out of memory. */
+/* Creates a tgl_staging without buffers; tgl_staging_open() adds the buffers. NULL: out of
+ * memory. */
 tgl_staging *tgl_staging_create(void);
 
-/* Frees the staging. No work that uses it may be running. cuda->staging may be NULL. */
+/* Frees the tgl_staging. No work that uses it may be running. cuda->staging may be NULL. */
 void tgl_staging_destroy(tgl_cuda *cuda);
 
-/* Frees the GPU memory that the staging keeps, unless a product uses it. Called in the device's
- * context. */
+/* Frees the GPU memory that the staging keeps, unless a product uses it. Must be called in the
+ * device's context. */
 void tgl_staging_trim(const tgl_cuda *cuda);
 
-/* The functions below are called with staging->lock held, in the device's context and in relaxed
- * capture mode. Errors: TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. */
+/* The functions below must be called with staging->lock held, in the device's context and in
+ * relaxed capture mode. Errors: TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. */
 
 /* Creates streams, events and buffers that do not exist yet, for a product with `slots` slots and
  * tiles of D of at most result_bytes. */

@@ -91,8 +91,8 @@ static CUresult encode(const tgl_driver *driver, const tgl_tensor *tensor, const
                                           CU_TENSOR_MAP_L2_PROMOTION_L2_128B, ZEROS_OUTSIDE);
 }
 
-/* *found := the encoding of map number `map` for this address, from the cache or new. Called with
- * the lock. */
+/* *found := the encoding of map number `map` for this address, from the cache or new. Must be
+ * called with maps->lock held. */
 static tgl_status find_or_encode(tgl_tensor_maps *maps, const tgl_tensor *tensor, int map,
                                  const void *address, const CUtensorMap **found)
 {

@@ -21,7 +21,7 @@ typedef struct tgl_workspace {
 } tgl_workspace;
 
 /* Gets workspace for one run of the list. Its counters are zero when the stream's next work starts.
- * After success, call tgl_workspace_give_back(). Called in the device's context. Errors:
+ * After success, call tgl_workspace_give_back(). Must be called in the device's context. Errors:
  * TGL_NO_MEMORY; TGL_UNSUPPORTED (the run is captured and the driver cannot allocate in graphs);
  * TGL_DRIVER. */
 tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
