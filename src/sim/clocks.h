@@ -17,7 +17,8 @@ void tgl_clocks_end_cluster(tgl_machine *machine);
  * (tgl_clock_column()). */
 uint32_t *tgl_clock_of(const tgl_machine *machine, const tgl_sim_block *block, unsigned thread);
 
-/* The column of a thread or an asynchronous actor of a block in every clock. */
+/* The column, the same in every clock, that belongs to a thread or an asynchronous actor of a
+ * block. */
 size_t tgl_clock_column(const tgl_machine *machine, const tgl_sim_block *block, unsigned actor);
 
 /* to := max(to, from), element by element. */

@@ -72,8 +72,8 @@ static bool lanes_pair(const tgl_warp_access *access, int flip)
 }
 
 /* The number of lanes that are served together: 32 for accesses of at most 4 bytes, 16 for 8 bytes,
- * 8 for 16 bytes. For 8 and 16 bytes it doubles if every lane i requests the same address as lane
- * i^1, or every lane i the same address as lane i^2. */
+ * 8 for 16 bytes. For 8 and 16 bytes the number doubles if all active lanes i and i^1 request the
+ * same address, or all active lanes i and i^2 do. */
 int tgl_count_lanes_together(const tgl_warp_access *access)
 {
     const int lanes = access->bytes <= 4 ? 32 : access->bytes == 8 ? 16 : 8;

@@ -354,7 +354,7 @@ void tgl_line_table_free(tgl_line_table *table)
     *table = (tgl_line_table){0};
 }
 
-/* The number of rows with an address at or before this one. */
+/* The number of rows whose address is at most `address`. */
 static size_t count_rows(const tgl_line_table *table, uint64_t address)
 {
     size_t low = 0, high = table->count;

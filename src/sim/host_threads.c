@@ -34,7 +34,7 @@ static const size_t SHADOW_WORDS_MAX = (size_t)1 << 21;
 
 typedef struct job {
     tgl_host_threads *threads;
-    tgl_machine *machine; /* machine of the plan's run, which has started the launch */
+    tgl_machine *machine; /* the machine of the run; it has started the launch */
     int team;             /* number of helpers that run the launch */
     uint32_t clusters;
     char *memory;          /* contents of D and the scratch before the launch, to restore them */

@@ -180,8 +180,8 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
                                              (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
 }
 
-/* Sets the regions of prepared operands. A run that prepares an operand accesses the operand's
- * memory as its scratch instead. */
+/* Sets the regions of prepared operands. For a run that prepares an operand, the memory of that
+ * operand is the run's scratch and has no region here. */
 static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
 {
     static const char *const names[] = {"the prepared A", "the prepared B"};

@@ -30,7 +30,7 @@ tgl_status tgl_machine_end(tgl_machine *machine);
 
 uint64_t tgl_machine_clusters(const tgl_sim_launch *launch);
 
-/* The number of the cluster that runs as number `position`, from 0, in the launch's order
+/* The number of the cluster that is at `position` (from 0) in the order in which the clusters run
  * (random_order.h). */
 uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t position);
 

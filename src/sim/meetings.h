@@ -17,8 +17,8 @@ unsigned tgl_shuffle(tgl_machine *machine, unsigned lanes, unsigned value, int s
                      const void *pc);
 void tgl_named_barrier(tgl_machine *machine, int id, int threads, const void *pc);
 
-/* The current thread waits at an instruction for the other threads of its warpgroup. word: the
- * instruction's name for messages. */
+/* Suspends the current thread at an instruction until all threads of its warpgroup have reached the
+ * instruction. word: the instruction's name for messages. */
 void tgl_meet_warpgroup(tgl_machine *machine, const char *word, const void *pc);
 
 /* Makes the threads of a warp ready that wait at a warp barrier, if all lanes in the barrier's mask

@@ -9,8 +9,8 @@
 
 #include "sim/machine.h"
 
-/* Called at the start of a run and of a launch, and at the start and end of a cluster. False: out
- * of memory. */
+/* The machine calls these functions at the start of a run, at the start of a launch, and at the
+ * start and the end of a cluster. False: out of memory. */
 bool tgl_global_start_run(tgl_machine *machine);
 bool tgl_global_start_launch(tgl_machine *machine, size_t clusters);
 void tgl_global_start_cluster(tgl_machine *machine);

@@ -241,7 +241,7 @@ static const tgl_line_row *row_at(const tgl_sim_module *module, size_t at)
 }
 
 /* The row of the kernel's own file that led to this row of a header. Device functions are inlined,
- * so that it is the nearest earlier row of the kernel's file. */
+ * so the nearest earlier row of the kernel's file is taken. */
 static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_line_row *row)
 {
     for (; row >= module->lines.rows; row--)

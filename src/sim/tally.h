@@ -37,12 +37,13 @@ typedef struct tgl_site {
     int next[32];        /* per lane: index of the group after the one that it joined last */
     uint16_t passes[32]; /* per lane: number of accesses since the last flush */
 
-    int traced;      /* number of its executions in the trace, at most TGL_TRACE_EACH */
+    int traced;      /* number of executions of this instruction that are in the trace, at most
+                        TGL_TRACE_EACH */
     int traced_warp; /* the only warp whose executions are traced; valid if traced > 0 */
 } tgl_site;
 
 typedef struct tgl_tally {
-    tgl_site *sites; /* a hash table by pc and kind; pc == NULL: free */
+    tgl_site *sites; /* a hash table with the key (pc, kind); pc == NULL: the slot is free */
     size_t slots, used;
     uint32_t *touched; /* slots that the running warp has used since the last flush */
     size_t touched_count;
@@ -79,8 +80,8 @@ bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int 
  * traced. */
 tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
 
-/* Adds the counts of another tally, of a copy of the kernel's code. moved: the copy is this many
- * bytes higher in memory than the code of this tally. False: out of memory. */
+/* Adds the counts of another tally, which belongs to a copy of the kernel's code. moved: the copy
+ * is this many bytes higher in memory than the code of this tally. False: out of memory. */
 bool tgl_tally_add(tgl_tally *tally, const tgl_tally *other, uintptr_t moved);
 
 /* Counts the accesses of the running warp since the last flush. */

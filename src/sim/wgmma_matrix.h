@@ -36,7 +36,7 @@ tgl_wgmma_matrix tgl_wgmma_decode(unsigned long long descriptor, unsigned elemen
                                   int edge);
 
 /* Reports a matrix that has no swizzle, that does not begin in the first line of its swizzle
- * pattern, or (K-major) that crosses the end of this line. name: "left" or "right". */
+ * pattern, or (if K-major) that crosses the end of this line. name: "left" or "right". */
 void tgl_wgmma_check_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x, const char *name,
                             const void *pc);
 
