@@ -23,7 +23,7 @@ typedef struct build {
     const tgl_warm_options *options;
     tgl_arch arch;
     const tgl_samples *samples;
-    int wanted; /* kernels */
+    int wanted; /* number of kernels to compile */
     tgl_archived *kernels;
     pthread_mutex_t lock;
     int next;     /* index in `samples` of the next kernel to compile */

@@ -85,7 +85,7 @@ static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64
     if (cluster_blocks(of) > 1) {
         const unsigned grid[3] = {of->grid[0], of->grid[1], depth_of(of)};
         CUlaunchConfig config = config_of(launch, grid, NULL);
-        config.attributes += launch->is_early; /* only the cluster attribute */
+        config.attributes += launch->is_early; /* passes only the cluster attribute */
         config.attribute_count -= launch->is_early;
         result = driver->cuOccupancyMaxActiveClusters(&count, function, &config);
         *blocks = count * cluster_blocks(of);

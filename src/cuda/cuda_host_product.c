@@ -56,7 +56,7 @@ typedef struct tiled_product {
     size_t sum_bytes, other_bytes, slot_bytes;
     int slot_count;
     char *workspace, *slots_at;
-    tile_slot *slots; /* slot_count of them */
+    tile_slot *slots; /* array of slot_count slots */
     uint64_t clock;   /* counts the uses of slots */
     bool has_loaded;  /* `in` has copies for which `work` does not wait yet */
     tile_result results[TGL_RESULTS];

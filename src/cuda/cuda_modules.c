@@ -25,7 +25,7 @@ typedef struct tgl_modules {
     pthread_mutex_t lock;   /* protects this struct and the modules' user counts */
     pthread_cond_t changed; /* signals that a module is ready or has failed */
     uint64_t clock;
-    int unused; /* modules without users */
+    int unused; /* number of modules without users */
     tgl_module *bucket[BUCKETS];
 } tgl_modules;
 

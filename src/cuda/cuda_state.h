@@ -41,7 +41,7 @@ typedef struct cuda_facts {
 /* A compiled kernel loaded on the device. */
 typedef struct tgl_module {
     struct tgl_module *next; /* next module of the hash bucket */
-    tgl_kernel *kernel;      /* a copy */
+    tgl_kernel *kernel;      /* the module's copy of the kernel's description */
     int users;               /* plans and threads that hold a reference */
     uint64_t latest_use;     /* value of tgl_modules.clock (cuda_modules.c) at the latest use */
     bool is_ready; /* false: a thread is still loading the module, and the members below are
@@ -97,7 +97,7 @@ typedef struct tgl_cuda_scope {
     const tgl_driver *driver;
     bool is_pushed;
     bool is_relaxed;
-    int capture_mode; /* the caller's */
+    int capture_mode; /* capture mode of the caller */
 } tgl_cuda_scope;
 tgl_status tgl_cuda_enter(tgl_device *dev, tgl_cuda_scope *scope);
 tgl_status tgl_cuda_enter_relaxed(tgl_device *dev, tgl_cuda_scope *scope);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times plans of one product, for the wisdom (measured times, plan/wisdom.h), in its own stream and
- * on its own matrices. The matrices have random elements, because arithmetic with zeros takes less
- * power and runs at a higher clock. A set has one matrix for each operand. There are several sets,
- * which together exceed the L2 cache, and runs take the sets in turn.
+ * Times plans of one product, for the wisdom (measured times, plan/wisdom.h). A trial has its own
+ * stream and its own matrices. The matrices have random elements, because arithmetic with zeros
+ * takes less power and runs at a higher clock. A set has one matrix for each operand. There are
+ * several sets, which together exceed the L2 cache, and runs take the sets in turn.
  */
 #include "backend/trial_operands.h"
 #include "base/integers.h"

@@ -173,7 +173,8 @@ static tgl_resources read_resources(const char *log)
     int shared = number_before(log, " bytes smem");
     return (tgl_resources){
         .registers = used != NULL ? atoi(used + strlen("Used ")) : -1,
-        .shared_bytes = used != NULL && shared < 0 ? 0 : shared, /* 0 is not mentioned in the log */
+        .shared_bytes =
+            used != NULL && shared < 0 ? 0 : shared, /* the log does not mention 0 bytes */
         .local_bytes = number_before(log, " bytes stack frame"),
         .spill_bytes = stores < 0 || loads < 0 ? -1 : stores + loads,
         /* C7510 to C7519: ptxas has serialised wgmmas or added waits; the number says why. */

@@ -12,7 +12,7 @@ enum { KEPT = 4 }; /* cached encodings per tensor map of a plan */
 
 /* The cached encodings of one map, one for each address. A new one replaces the oldest. */
 typedef struct encoded {
-    const void *address[KEPT]; /* NULL: free */
+    const void *address[KEPT]; /* NULL: the entry is free */
     CUtensorMap map[KEPT];
     int oldest;
 } encoded;
