@@ -9,9 +9,8 @@
  * accesses of the actor up to its time t are ordered before the thread's next access. The second
  * half of the row has the same columns for the async proxy (TMA and wgmma). There a value t means:
  * a fence.proxy.async separates the accesses of the actor up to its time t from the thread's next
- * access. An mbarrier has a row, too. An arrival sets it to the element-by-element maximum of
- * itself and the thread's row. A wait sets the thread's row to the maximum of itself and the
- * mbarrier's row.
+ * access. An mbarrier has a row, too. An arrival sets the mbarrier's row, and a wait sets the
+ * thread's row, to the element-by-element maximum of the two rows.
  *
  * Kernels without mbarriers, named barriers, proxy fences and asynchronous operations have no
  * clocks.

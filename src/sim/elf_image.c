@@ -225,8 +225,8 @@ static bool read_files(tgl_line_table *table, bytes *header)
         ;
     while ((name = take_text(header)) != NULL && name[0] != '\0') {
         const uint64_t index = take_uleb(header);
-        take_uleb(header); /* time */
-        take_uleb(header); /* length */
+        take_uleb(header); /* skips the time of modification */
+        take_uleb(header); /* skips the length of the file */
         const char *folder = NULL;
         bytes search = folders;
         for (uint64_t i = 0; i < index; i++)

@@ -11,10 +11,10 @@
  *     launches for whose copies there is no memory;
  *   - launches with counters in the workspace, through which blocks wait for each other or find out
  *     which block is the last, and launches that store the largest magnitude of D by atomics;
- *   - launches that fail on several threads: with an error in any cluster, with an atomic, or with
- *     two helpers that access the same word of D or of the scratch, one of them for writing. Memory
- *     is restored, and the launch is repeated on one thread, so that the error message does not
- *     depend on the number of threads.
+ *   - launches that several threads could not complete, because there was an error in a cluster or
+ *     an atomic, or because two helpers accessed the same word of D or of the scratch, one of them
+ *     for writing. Memory is restored, and the launch is repeated on one thread, so that the error
+ *     message does not depend on the number of threads.
  */
 #include "sim/host_threads.h"
 

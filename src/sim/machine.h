@@ -31,7 +31,7 @@ enum {
     TGL_SIM_THREADS_MAX = 1024,
     TGL_WARP = 32,               /* threads of a warp */
     TGL_WARPGROUP = 128,         /* threads of a warpgroup */
-    TGL_SIM_MBARRIERS_MAX = 32,  /* maximum number per block */
+    TGL_SIM_MBARRIERS_MAX = 32,  /* maximum number of mbarriers per block */
     TGL_SIM_READERS_MAX = 24,    /* maximum number per block of tgl_async_reader */
     TGL_SIM_NAMED_BARRIERS = 16, /* named barriers per block; barrier 0 is __syncthreads() */
 };
@@ -303,7 +303,7 @@ typedef struct tgl_sync_event {
 /* Threads of a block that passed a named barrier together, at this time. */
 typedef struct tgl_sync_meeting {
     uint32_t time;
-    uint32_t threads[TGL_SIM_THREADS_MAX / 32]; /* bit mask */
+    uint32_t threads[TGL_SIM_THREADS_MAX / 32]; /* bit mask of the threads */
     uint8_t rank;                               /* rank of the block in its cluster */
 } tgl_sync_meeting;
 

@@ -35,7 +35,7 @@ typedef struct tgl_tensor_model {
 } tgl_tensor_model;
 
 extern const tgl_tensor_model tgl_tensor_hopper;    /* wgmma and mma.sync on sm_90 */
-extern const tgl_tensor_model tgl_tensor_hopper_f8; /* wgmma with e4m3 and e5m2 */
+extern const tgl_tensor_model tgl_tensor_hopper_f8; /* wgmma on sm_90 with e4m3 and e5m2 */
 extern const tgl_tensor_model tgl_tensor_ampere; /* mma.sync with K of 32 bytes, sm_80 to sm_89 */
 
 enum { TGL_TENSOR_K_MAX = 32 }; /* maximum K of an instruction, in elements */
