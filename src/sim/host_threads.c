@@ -11,7 +11,7 @@
  *     launches for whose copies there is no memory;
  *   - launches with counters in the workspace, through which blocks wait for each other or find out
  *     which block is the last, and launches that store the largest magnitude of D by atomics;
- *   - launches that several threads could not complete, because there was an error in a cluster or
+ *   - launches that several threads could not complete, because a cluster had an error or executed
  *     an atomic, or because two helpers accessed the same word of D or of the scratch, one of them
  *     for writing. Memory is restored, and the launch is repeated on one thread, so that the error
  *     message does not depend on the number of threads.
