@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tgl_warm() with options.archive: compiles kernels with a thread per processor, and writes them to
- * one file.
+ * tgl_warm() with options.archive: compiles kernels with one thread per processor, and writes them
+ * to one file.
  */
 #include "cuda/archive_build.h"
 #include "base/clock.h"
@@ -15,14 +15,15 @@
 
 enum { THREADS_MAX = 256 };
 
-/* State of one call, shared by its threads. `lock` protects the members behind it. */
+/* State of one call of tgl_archive_build(), shared by its threads. `lock` protects the members that
+ * are declared after it. */
 typedef struct build {
     const tgl_nvrtc *nvrtc;
     const tgl_cache *cache;
     const tgl_warm_options *options;
     tgl_arch arch;
     const tgl_samples *samples;
-    int wanted; /* kernels */
+    int wanted; /* number of kernels to compile */
     tgl_archived *kernels;
     pthread_mutex_t lock;
     int next;     /* index in `samples` of the next kernel to compile */
@@ -75,8 +76,8 @@ static int take_next(build *of)
     return number;
 }
 
-/* Adds a kernel, and takes over the image of *binary, unless the archive is full. Called with the
- * lock. */
+/* Adds a kernel to the archive and takes ownership of binary->image. If the archive has no room for
+ * the kernel, only sets is_full. Must be called with of->lock held. */
 static void add(build *of, const tgl_kernel_key *key, tgl_binary *binary)
 {
     const size_t bytes = tgl_archive_bytes_of(binary);

@@ -37,7 +37,8 @@ static const struct {
     int64_t step;
 } classes[] = {
     {22, {4, 13}, {7, 14}, {7, 14}, {0, 0}, 64}, /* layers of networks */
-    {20, {5, 13}, {5, 13}, {5, 13}, {0, 0}, 8},  /* rows of whole 16 bytes */
+    {20, {5, 13}, {5, 13}, {5, 13}, {0, 0}, 8},  /* sizes in multiples of 8: with 16-bit types, rows
+                                                    of whole 16-byte units */
     {16, {4, 12}, {4, 12}, {4, 12}, {0, 0}, 1},  /* any size */
     {12, {0, 6}, {8, 15}, {8, 14}, {0, 0}, 8},   /* few rows */
     {4, {0, 6}, {8, 15}, {8, 14}, {0, 0}, 1},    /* few rows, any size */
@@ -47,11 +48,11 @@ static const struct {
     {8, {3, 8}, {3, 8}, {3, 8}, {4, 12}, 1},     /* batches, any size */
 };
 
-/* Kinds of products. Columns: the types of A (and B), C and D (0: D is C), the compute mode, the
- * scaling of A, of B and of D, the grouping, and the number of sample products in % of that of
- * BF16. The last column is small for rare kinds, so that an archive of 1400 kernels has room for
- * the common ones: with 20 in place of 5 and 10, the archive had the kernels of 74 instead of 76 %
- * of the launches in plans of F16. */
+/* Kinds of products. Columns: the type of A and B, the type of C, the type of D (0: the same as C),
+ * the compute mode, the scaling of A, of B and of D, the grouping, and the number of sample
+ * products in % of the number for BF16. The last column is small for rare kinds, so that an archive
+ * of 1400 kernels has room for the common ones: with 20 in place of 5 and 10, the archive contained
+ * the kernels for only 74 % of the launches of F16 plans, instead of 76 %. */
 typedef struct product_kind {
     tgl_type type, type_c, type_d;
     tgl_compute compute;
@@ -76,27 +77,28 @@ static const product_kind kinds[] = {
     {TGL_F32,     TGL_F32,  0,        TGL_COMPUTE_TF32,     NO,    NO,    NO, WHOLE,              100},
     {TGL_F32,     TGL_F32,  0,        TGL_COMPUTE_ACCURATE, NO,    NO,    NO, WHOLE,              100},
     {TGL_F64,     TGL_F64,  0,        DEFAULT,              NO,    NO,    NO, WHOLE,              100},
-    /* int8: int32 sums; and bf16 results with a scale factor for each row of A and column of B, as
-     * in layers of networks. */
+    /* int8 with int32 results; int8 with bf16 results and a scale factor for each row of A and each
+     * column of B, as in layers of networks. */
     {TGL_I8,      TGL_I32,  0,        DEFAULT,              NO,    NO,    NO, WHOLE,               10},
     {TGL_I8,      TGL_BF16, 0,        DEFAULT,              LINE,  LINE,  NO, WHOLE,               10},
-    /* FP8: a scale factor for each matrix; for each row of A and column of B; for each block of
-     * 128 x 128 elements. */
+    /* FP8. One row for each kind of scaling: one scale factor for the whole matrix; one for each
+     * row of A and each column of B; one for each block of 128 x 128 elements. */
     {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,              ONE,   ONE,   NO, WHOLE,               10},
     {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,              LINE,  LINE,  NO, WHOLE,               10},
     {TGL_F8_E4M3, TGL_BF16, 0,        DEFAULT,              BLOCK, BLOCK, NO, WHOLE,               10},
     {TGL_C64,     TGL_C64,  0,        IEEE,                 NO,    NO,    NO, WHOLE,                5},
     {TGL_C64,     TGL_C64,  0,        TGL_COMPUTE_ACCURATE, NO,    NO,    NO, WHOLE,                5},
     {TGL_C128,    TGL_C128, 0,        DEFAULT,              NO,    NO,    NO, WHOLE,                5},
-    /* Mixtures of experts: groups of rows, and the gradients of the experts' weights. */
+    /* Mixtures of experts: two kinds with groups of rows, and one with groups of K, for the
+     * gradients of the experts' weights. */
     {TGL_BF16,    TGL_BF16, 0,        DEFAULT,              NO,    NO,    NO, TGL_GROUPED_ROWS,    10},
     {TGL_BF16,    TGL_BF16, 0,        DEFAULT,              NO,    NO,    NO, TGL_GROUPED_MASKED,   5},
     {TGL_BF16,    TGL_BF16, TGL_F32,  DEFAULT,              NO,    NO,    NO, TGL_GROUPED_DEPTH,    5},
 };
 // clang-format on
 
-/* Divides a product into groups, about a quarter as many as it has rows (if the rows are grouped)
- * or as its K is long (if K is grouped), and at most 64. */
+/* Divides a product into at most 64 groups: about m/4 groups if the rows are grouped, about k/4 if
+ * K is grouped. */
 static void make_groups(tgl_problem *p, const product_kind *kind)
 {
     enum { GROUPS_MAX = 64 };
@@ -186,7 +188,7 @@ static bool count_kernel(tgl_samples *samples, void **tree, const tgl_kernel *ke
     return true;
 }
 
-/* Counts the kernels that a run with aligned operands launches. */
+/* Counts the kernels of this list that a run with aligned operands launches. */
 static bool count_list(tgl_samples *samples, void **tree, const tgl_launch_list *list)
 {
     for (int i = 0; i < list->step_count; i++) {

@@ -22,10 +22,11 @@ typedef struct tgl_samples {
     int products; /* number of sample products that were planned */
 } tgl_samples;
 
-/* Plans sample products on a chip, and adds the kernels of their plans. type: the type of A; 0: all
- * types. products: the number for each kind of product (`kinds` in archive_kernels.c); rare kinds
- * get a share of it. `samples` is empty or comes from earlier calls. seed: 0 for the samples of
- * archives, other numbers for other products. Error: TGL_NO_MEMORY. */
+/* Plans sample products on a chip, and adds the kernels of their plans to `samples`. type: the type
+ * of A; 0: all types. products: the number of products to plan for each common kind (`kinds` in
+ * archive_kernels.c); fewer are planned for a rare kind. `samples` must be empty or come
+ * from earlier calls. seed: 0 for the samples of archives, other numbers for other products. Error:
+ * TGL_NO_MEMORY. */
 tgl_status tgl_samples_add(tgl_samples *samples, const tgl_chip *chip, tgl_type type, int products,
                            unsigned seed);
 void tgl_samples_free(tgl_samples *samples);

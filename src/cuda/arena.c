@@ -18,7 +18,7 @@
  * often. */
 enum { COUNTER_UNIT = 64 << 10, SCRATCH_UNIT = 2 << 20 };
 
-/* Index of the shared arena in the table; number of rows of the table. */
+/* SHARED: index of the shared arena in the table. ROWS: number of rows of the table. */
 enum { SHARED = 0, ROWS = 1 + TGL_ARENAS_MAX };
 
 typedef struct memory {
@@ -28,15 +28,15 @@ typedef struct memory {
 
 typedef struct tgl_arena {
     /* Protected by the table's lock: */
-    bool is_taken;       /* false: the row is free, and the other members are undefined */
-    uint64_t stream;     /* cuStreamGetId() of its stream; in the shared arena: of the stream of its
-                            latest run, protected by the arena's lock */
-    int users;           /* threads that use, wait for or evict it */
+    bool is_taken;   /* false: the row is free, and the other members are undefined */
+    uint64_t stream; /* id (cuStreamGetId()) of the arena's stream. In the shared arena: id of the
+                        stream of the latest run, protected by the arena's lock */
+    int users;       /* number of threads that use, wait for or evict the arena */
     uint64_t latest_use; /* tgl_arenas.clock at the latest use */
 
     pthread_mutex_t lock; /* protects the members below */
     memory counters, scratch;
-    bool is_dirty;  /* the counters may not be zero */
+    bool is_dirty;  /* the counters might not be zero, and must be cleared before use */
     CUevent passed; /* shared arena only: an event recorded after each run */
 } tgl_arena;
 
@@ -103,8 +103,8 @@ static bool is_shared(const tgl_arenas *arenas, const tgl_arena *arena)
 }
 
 /* Returns the least recently used arena that has no users and was not used in the latest `age`
- * runs, and adds the caller to its users. NULL: there is none. The shared arena comes last, and
- * only if age is 0. */
+ * runs, and adds the caller to its users. NULL: there is none. The shared arena is returned only if
+ * age is 0 and no other arena qualifies. */
 static tgl_arena *pin_oldest(tgl_arenas *arenas, uint64_t age)
 {
     tgl_arena *oldest = NULL;
@@ -122,17 +122,17 @@ static tgl_arena *pin_oldest(tgl_arenas *arenas, uint64_t age)
     return oldest;
 }
 
-/* Adds `more` bytes of an arena to the table's sums, and subtracts `less` bytes. Called with the
- * table's lock. */
+/* Adds `more` bytes of an arena to the table's sums, and subtracts `less` bytes. Must be called
+ * with the table's lock held. */
 static void count(tgl_arenas *arenas, const tgl_arena *arena, size_t more, size_t less)
 {
     arenas->bytes += more - less;
     if (!is_shared(arenas, arena)) arenas->bytes_of_streams += more - less;
 }
 
-/* Frees the memory and the row of the oldest arena that was not used in the latest `age` runs.
- * Returns false if there is none. A thread that starts to wait for the arena in the meantime finds
- * it empty. Called in relaxed capture mode. */
+/* Frees the memory and the row of the least recently used arena that was not used in the latest
+ * `age` runs. Returns false if there is none. A thread that starts to wait for the arena in the
+ * meantime finds it empty. Must be called in relaxed capture mode. */
 static bool evict_one(const tgl_cuda *cuda, uint64_t age)
 {
     tgl_arenas *arenas = cuda->arenas;
@@ -196,8 +196,8 @@ void tgl_arenas_trim(const tgl_cuda *cuda)
         ;
 }
 
-/* Reserves `bytes` for an arena that grows, and evicts old arenas if necessary. Returns false if a
- * limit would be exceeded. */
+/* Adds `bytes`, by which an arena is about to grow, to the table's sums. Allocates no memory.
+ * Evicts old arenas if necessary. Returns false if a limit would be exceeded. */
 static bool reserve(const tgl_cuda *cuda, const tgl_arena *arena, size_t bytes)
 {
     tgl_arenas *arenas = cuda->arenas;
@@ -209,8 +209,8 @@ static bool reserve(const tgl_cuda *cuda, const tgl_arena *arena, size_t bytes)
         if (fits) count(arenas, arena, bytes, 0);
         pthread_mutex_unlock(&arenas->lock);
         if (fits) return true;
-        /* A stream's arena evicts only old arenas: without room, the stream uses the shared arena.
-         * The shared arena evicts arenas of any age. */
+        /* A stream's arena evicts only old arenas: if that does not make room, the stream uses the
+         * shared arena. The shared arena evicts arenas of any age. */
         if (!evict_one(cuda, is_shared(arenas, arena) ? 0 : TGL_ARENA_AGE)) return false;
     }
 }
@@ -262,8 +262,8 @@ static size_t grown(const memory *it, size_t wanted, int64_t unit)
     return (size_t)tgl_round_up((int64_t)(wanted > half_more ? wanted : half_more), unit);
 }
 
-/* Replaces the memories for counters and scratch whose sizes change. The caller has reserved their
- * additional bytes (reserve()). */
+/* Replaces the memories for counters and scratch whose sizes change. The caller must have reserved
+ * their additional bytes (reserve()). */
 static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t counters,
                              size_t scratch, CUstream stream)
 {
@@ -349,8 +349,8 @@ static tgl_status find_arena(tgl_device *dev, size_t bytes, CUstream stream, tgl
     return TGL_OK;
 }
 
-/* Takes memory of an arena that the caller has pinned. space->arena stays NULL if a limit of
- * arena.h would be exceeded. */
+/* Takes memory of an arena that counts the caller among its users (pin()). space->arena stays NULL
+ * if a limit of arena.h would be exceeded. */
 static tgl_status take_from(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
                             const tgl_run *run, CUstream stream, tgl_arena_space *space)
 {

@@ -12,20 +12,20 @@
  * has work. Every later call of the driver then waits for that thread
  * (docs/notes/2026-11-26-per-thread-stream.md).
  *
- * An arena has two memories. The counters are zero before and after each list, and are cleared if a
- * launch fails. The content of the scratch is undefined.
+ * An arena has two blocks of memory. One holds the counters: they are zero before and after each
+ * list, and are cleared if a launch fails. The other is the scratch, whose content is undefined.
  *
  * Without limits the device would keep the workspace of its largest product once for each stream.
  * There are at most TGL_ARENAS_MAX arenas of streams. Together they have at most TGL_STREAMS_BYTES
- * bytes and at most an eighth of the device's memory. With the shared arena they have at most a
- * quarter of the device's memory. If a stream needs room, arenas of streams that were not used in
- * the latest TGL_ARENA_AGE runs are evicted. The stream of an evicted arena may no longer exist, so
- * that the library cannot wait for this stream: it waits for all work of the context before it
+ * bytes and at most an eighth of the device's memory. All arenas, including the shared one, have at
+ * most a quarter of the device's memory. If a stream needs room, arenas of streams that were not
+ * used in the latest TGL_ARENA_AGE runs are evicted. The stream of an evicted arena may no longer
+ * exist, so the library cannot wait for this stream. It waits for all work of the context before it
  * frees the arena.
  *
- * Memory is not freed after a run: cuMemFree() waits for all streams, which the caller has not
- * asked for. tgl_device_trim() frees the arenas, and so does an allocation of the device that finds
- * no memory.
+ * Memory is not freed after a run: cuMemFree() waits for all streams, and the caller of a run does
+ * not expect such a wait. The arenas are freed by tgl_device_trim(), and by tgl_alloc() if
+ * the device's memory is exhausted.
  */
 #ifndef TGL_CUDA_ARENA_H
 #define TGL_CUDA_ARENA_H
@@ -37,9 +37,9 @@ enum {
     TGL_ARENAS_MAX = 64,
     /* an arena of a stream may be evicted if the latest 256 runs in arenas did not use it */
     TGL_ARENA_AGE = 256,
-    TGL_STREAM_BYTES = 32 << 20, /* bytes, limit of one stream's arena: as much as cuBLAS keeps per
-                                    stream on Hopper */
-    /* bytes, limit of the arenas of all streams together */
+    TGL_STREAM_BYTES = 32 << 20, /* limit of one stream's arena in bytes: as much as cuBLAS keeps
+                                    per stream on Hopper */
+    /* limit of the arenas of all streams together, in bytes */
     TGL_STREAMS_BYTES = 64 << 20,
 };
 
@@ -49,25 +49,26 @@ struct tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda);
 /* Frees all arenas. No work that uses them may be running. cuda->arenas may be NULL. */
 void tgl_arenas_destroy(tgl_cuda *cuda);
 
-/* Frees the memory of all arenas that no thread uses. Called in the device's context and in relaxed
- * capture mode. */
+/* Frees the memory of all arenas that no thread uses. Must be called in the device's context and in
+ * relaxed capture mode. */
 void tgl_arenas_trim(const tgl_cuda *cuda);
 
 /* Memory of an arena for one run. */
 typedef struct tgl_arena_space {
     char *counters, *scratch;
-    struct tgl_arena *arena; /* its lock is held */
+    struct tgl_arena *arena; /* the arena that the memory belongs to; its lock is held */
 } tgl_arena_space;
 
 /* Takes the arena of the stream, or the shared one, for one run of the list. The counters are zero
- * when the stream's next work starts. Called in the device's context. Errors: TGL_NO_MEMORY;
- * TGL_DRIVER. */
+ * when the stream's next work starts. Must be called in the device's context. Errors:
+ * TGL_NO_MEMORY; TGL_DRIVER. */
 tgl_status tgl_arena_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                           CUstream stream, tgl_arena_space *space);
 
 /* Ends the use of an arena that tgl_arena_take() returned. Call this function after the list's last
  * launch. has_failed: a launch failed, so that the counters must be cleared before the next run.
- * Returns the driver's result of recording the end of a run in the shared arena. */
+ * For the shared arena, returns the driver's result of recording the end of the run; otherwise
+ * CUDA_SUCCESS. */
 CUresult tgl_arena_give_back(const tgl_cuda *cuda, struct tgl_arena *arena, CUstream stream,
                              bool has_failed);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Passes the arguments of a launch in the form that the driver reports for the kernel's parameters.
+ * Compares the arguments of a launch with the kernel's parameters, whose offsets and sizes the
+ * driver reports: checks their total size, or finds the offset of each argument.
  */
 #include "base/error.h"
 #include "base/integers.h"

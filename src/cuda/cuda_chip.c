@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns: the attribute, the member that it is stored in. */
+/* Columns: the driver's attribute, the member of cuda_facts in which its value is stored. */
 static const struct {
     int attribute;
     size_t offset;

@@ -91,10 +91,10 @@ void tgl_cuda_restore_capture(const tgl_driver *driver, int mode)
     driver->cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-/* cuMemFree() of memory from cuMemAlloc() waits for all streams of the context (CUDA C++
- * programming guide, "Stream Ordered Memory Allocator"). On an H200 with driver 580 it waits
- * whatever the size of the memory. Unlike cuCtxSynchronize(), cuMemFree() does not invalidate a
- * capture in another thread. */
+/* Allocates and frees a little memory, because cuMemFree() of memory from cuMemAlloc() waits for
+ * all streams of the context (CUDA C++ programming guide, "Stream Ordered Memory Allocator"). On an
+ * H200 with driver 580 it waits whatever the size of the memory. Unlike cuCtxSynchronize(),
+ * cuMemFree() does not invalidate a capture in another thread. */
 CUresult tgl_cuda_wait_for_work(const tgl_driver *driver)
 {
     CUdeviceptr memory;

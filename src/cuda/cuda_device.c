@@ -26,8 +26,8 @@ static tgl_status find_device(tgl_device *dev, int index)
                           "opening the CUDA device");
 }
 
-/* Uses the calling thread's context and its GPU, and sets *index to the GPU's number. If the caller
- * gave a number in *index, it must be the number of that GPU. */
+/* Uses the calling thread's context and the GPU of that context, and sets *index to the GPU's
+ * number. If the caller gave a number in *index, it must be the number of that GPU. */
 static tgl_status use_current_context(tgl_device *dev, int *index)
 {
     tgl_cuda *cuda = dev->state;
@@ -68,8 +68,8 @@ static tgl_status find_code(tgl_cuda *cuda)
     return tgl_archive_count(cuda->archive) > 0 ? TGL_OK : found;
 }
 
-/* Opens the driver, the context and all parts of the device. After a failure, release() frees what
- * has been opened. */
+/* Opens the driver and the context, and creates all parts of the device. After a failure, release()
+ * frees what has been opened. */
 static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
 {
     tgl_cuda *cuda = dev->state;
@@ -202,7 +202,8 @@ static tgl_status check_copy(tgl_device *dev, CUstream stream)
                     "the host that may be gone");
 }
 
-/* Copies between host and device memory. is_upload: dst is device memory, else src. */
+/* Copies between host and device memory. is_upload: dst is device memory; otherwise src is device
+ * memory. */
 static tgl_status copy(tgl_device *dev, void *dst, const void *src, size_t bytes, bool is_upload,
                        CUstream stream)
 {

@@ -30,7 +30,7 @@ typedef struct cuda_plan {
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
-/* gridDim.z. If a batch takes several launches: gridDim.z of the first one. */
+/* gridDim.z of the launch. If the batch needs several launches: gridDim.z of the first of them. */
 static unsigned depth_of(const tgl_launch *launch)
 {
     return launch->count_in_grid_z ? (unsigned)launch->count : launch->grid[2];
@@ -85,7 +85,7 @@ static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64
     if (cluster_blocks(of) > 1) {
         const unsigned grid[3] = {of->grid[0], of->grid[1], depth_of(of)};
         CUlaunchConfig config = config_of(launch, grid, NULL);
-        config.attributes += launch->is_early; /* only the cluster attribute */
+        config.attributes += launch->is_early; /* passes only the cluster attribute */
         config.attribute_count -= launch->is_early;
         result = driver->cuOccupancyMaxActiveClusters(&count, function, &config);
         *blocks = count * cluster_blocks(of);
@@ -333,9 +333,10 @@ static tgl_status clear_amax(const tgl_plan *plan, const tgl_run *run, CUstream 
         "clearing amax_d");
 }
 
-/* Launches all steps of the list. A TGL_BESIDE launch may overlap only with the launch of the step
- * before it. If the run skips that step, the previous launch belongs to an earlier step, on which
- * the TGL_BESIDE launch may depend. The TGL_BESIDE launch then does not start early. */
+/* Launches all steps of the list. A TGL_BESIDE launch (tgl_ordering in plan/launch_list.h) may
+ * overlap only with the launch of the step before it. If the run skips that step, the previous
+ * launch belongs to an earlier step, on which the TGL_BESIDE launch may depend. The TGL_BESIDE
+ * launch then does not start early. */
 static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_workspace *space,
                            CUstream stream)
 {
@@ -366,7 +367,8 @@ static tgl_status prepare_run(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* Enqueues the launches of the plan, with workspace if needed. Called in the device's context. */
+/* Enqueues the launches of the plan, with workspace if needed. Must be called in the device's
+ * context. */
 static tgl_status run_plan(const tgl_plan *plan, const tgl_run *run, CUstream stream)
 {
     tgl_workspace space = {.own = NULL};
@@ -389,7 +391,8 @@ tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
-/* Describes the resources and the occupancy of one launch. Called in the device's context. */
+/* Describes the resources and the occupancy of one launch. Must be called in the device's
+ * context. */
 static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *launch)
 {
     const tgl_module *module = launch->module;
@@ -414,7 +417,8 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
                  module->seconds);
 }
 
-/* Describes the first alternative of each step. If there are several steps, also names them. */
+/* Describes the first alternative of each step. If there are several steps, writes their names,
+ * too. */
 void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out)
 {
     TGL_NO_CANCEL; /* tgl_cuda_explain() may compile */

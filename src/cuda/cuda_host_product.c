@@ -3,7 +3,7 @@
  * Products of matrices in host memory. D is divided into tiles, and K into slabs
  * (backend/host_product.h): a tile of D is the sum over all slabs of a tile of A times a tile of B.
  * The simplest form would be, for each tile of D: copy the tiles of A and B to the GPU, multiply,
- * copy the result back. Two things are added.
+ * copy the result back. This file adds two things.
  *
  * 1. Copies and arithmetic overlap. There are three streams: `in` copies tiles of A, B and C to the
  * GPU, `work` multiplies, `out` copies results back. Events order them:
@@ -52,10 +52,11 @@ typedef struct tiled_product {
     const tgl_driver *driver;
     tgl_staging *staging;
     tgl_host_product *of;
-    size_t sum_bytes, other_bytes, slot_bytes; /* GPU memory of a tile: `sum`, `other`, a slot */
+    /* Bytes of GPU memory: for `sum` and for `other` of a tile of D; for a slot. */
+    size_t sum_bytes, other_bytes, slot_bytes;
     int slot_count;
     char *workspace, *slots_at;
-    tile_slot *slots; /* slot_count of them */
+    tile_slot *slots; /* array of slot_count slots */
     uint64_t clock;   /* counts the uses of slots */
     bool has_loaded;  /* `in` has copies for which `work` does not wait yet */
     tile_result results[TGL_RESULTS];
@@ -138,8 +139,9 @@ static int64_t count_tiles(const tgl_host_product *of)
     return tgl_min64(a + b, most);
 }
 
-/* Sets the number of slots: as many of `tiles` tiles as fit into three quarters of the free memory.
- * The rest is left to other programs. fixed: bytes of GPU memory besides the slots. */
+/* Sets the number of slots: `tiles`, or as many as fit into three quarters of the free memory if
+ * that is less, but at least SLOTS_LEAST if there are that many tiles. The rest of the memory is
+ * left to other programs. fixed: bytes of GPU memory besides the slots. */
 static tgl_status count_slots(tiled_product *p, size_t fixed, int64_t tiles)
 {
     size_t free_bytes = 0, total = 0;
@@ -164,7 +166,7 @@ static tgl_status reserve(tiled_product *p, size_t fixed)
     }
 }
 
-/* Divides the GPU's memory into the workspace, the tiles of D, and the slots. */
+/* Divides the reserved GPU memory into the workspace, the tiles of D, and the slots. */
 static void divide_memory(tiled_product *p)
 {
     char *at = p->staging->memory;
@@ -248,7 +250,8 @@ static char *result_at(const tiled_product *p, const tile_result *result, tgl_ty
     return type == p->of->shape->type_accumulate ? result->sum : result->other;
 }
 
-/* The run that computes the product of one slab. The caller sets its operands A and B. */
+/* The run that computes the product of one slab. The caller must set the operands A and B of the
+ * run. */
 static tgl_run run_of_slab(const tiled_product *p, const tile_result *result, int64_t slab)
 {
     const tgl_host_product *of = p->of;
@@ -347,8 +350,8 @@ static tgl_status compute(tiled_product *p)
     return deliver(p, (p->next_result + 1) % TGL_RESULTS);
 }
 
-/* Ends the product. Keeps the staging's GPU memory for the next product only if that is at most an
- * eighth of the GPU's memory. */
+/* Ends the product. Keeps the staging's GPU memory for the next product only if it is at most an
+ * eighth of all GPU memory. */
 static void finish(const tiled_product *p, tgl_status status)
 {
     const tgl_cuda *cuda = p->dev->state;
@@ -357,7 +360,7 @@ static void finish(const tiled_product *p, tgl_status status)
     if (p->staging->bytes > cuda->facts.memory_bytes / 8) tgl_staging_free(cuda);
 }
 
-/* Computes the product. Called with the lock of the staging, in the device's context. */
+/* Computes the product. Must be called with the staging's lock held, in the device's context. */
 static tgl_status run(tiled_product *p)
 {
     tgl_status status = prepare(p);

@@ -31,7 +31,7 @@ static const tgl_cuda *cuda_of(const trial *t)
     return t->dev->state;
 }
 
-/* The number of blocks that are resident at once. */
+/* The number of blocks that fill the GPU: as many as are resident at once. */
 static unsigned fma_blocks(const tgl_cuda *cuda)
 {
     return (unsigned)(cuda->facts.sms * (cuda->facts.threads_per_sm / FMA_THREADS));
@@ -164,8 +164,8 @@ static tgl_status measure_copy(trial *copy, double *value)
     return status;
 }
 
-/* Measures one bound. FP64 has fewer iterations, because most chips have few FP64 lanes; either
- * launch then takes a few milliseconds. */
+/* Measures one bound. FP64 has fewer iterations, because most chips have few FP64 lanes. The FP32
+ * and the FP64 launch both take a few milliseconds. */
 static tgl_status measure(trial *t, tgl_ceiling ceiling, double *value)
 {
     t->is_f64 = ceiling == TGL_CEILING_FMA_F64;
@@ -174,7 +174,7 @@ static tgl_status measure(trial *t, tgl_ceiling ceiling, double *value)
     return measure_fma(t, t->is_f64 ? "measure/dfma" : "measure/ffma", value);
 }
 
-/* Measures one bound in a new stream. Called in the device's context. */
+/* Measures one bound in a new stream. Must be called in the device's context. */
 static tgl_status measure_on_stream(tgl_device *dev, tgl_ceiling ceiling, double *value)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* bytes of shared memory per block; for a kernel that uses more, the host must set an attribute */
+/* bytes of shared memory per block; for a kernel that uses more, the host must set an attribute of
+ * the kernel's function */
 enum { SHARED_WITHOUT_ASKING = 48 * 1024 };
 /* if more than UNUSED_MAX modules have no users, they are unloaded until UNUSED_KEPT are left */
 enum { UNUSED_MAX = 256, UNUSED_KEPT = 192 };
@@ -24,7 +25,7 @@ typedef struct tgl_modules {
     pthread_mutex_t lock;   /* protects this struct and the modules' user counts */
     pthread_cond_t changed; /* signals that a module is ready or has failed */
     uint64_t clock;
-    int unused; /* modules without users */
+    int unused; /* number of modules without users */
     tgl_module *bucket[BUCKETS];
 } tgl_modules;
 
@@ -73,8 +74,8 @@ static tgl_status compile(tgl_device *dev, const tgl_kernel *kernel, bool look, 
 }
 
 /* Loads a kernel from the archive, the disk cache or the compiler. If the driver cannot load an
- * image from the cache, the kernel is compiled again. The image may be for another chip, or damaged
- * in a way that the checksum does not detect. */
+ * image from the cache, the kernel is compiled again. An image in the cache may be for another
+ * chip, or may be damaged in a way that the checksum does not detect. */
 static tgl_status load_image(tgl_device *dev, tgl_module *module)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -264,8 +265,8 @@ void tgl_modules_destroy(tgl_cuda *cuda)
     cuda->modules = NULL;
 }
 
-/* Loads a module that add() returned. Called without the lock of the table; returns with the lock
- * held. */
+/* Loads a module that add() returned. Must be called without the lock of the table; returns with
+ * the lock held. */
 static tgl_status load_added(tgl_device *dev, tgl_module *module)
 {
     tgl_modules *modules = ((tgl_cuda *)dev->state)->modules;
@@ -279,8 +280,8 @@ static tgl_status load_added(tgl_device *dev, tgl_module *module)
     return status;
 }
 
-/* *module := the kernel's module, with one more user. Called and returns with the lock of the table
- * held. */
+/* *module := the kernel's module, with one more user. Must be called with the lock of the table
+ * held, and returns with it held. */
 static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, tgl_module **module)
 {
     tgl_cuda *cuda = dev->state;

@@ -41,7 +41,7 @@ typedef struct cuda_facts {
 /* A compiled kernel loaded on the device. */
 typedef struct tgl_module {
     struct tgl_module *next; /* next module of the hash bucket */
-    tgl_kernel *kernel;      /* a copy */
+    tgl_kernel *kernel;      /* the module's copy of the kernel's description */
     int users;               /* plans and threads that hold a reference */
     uint64_t latest_use;     /* value of tgl_modules.clock (cuda_modules.c) at the latest use */
     bool is_ready; /* false: a thread is still loading the module, and the members below are
@@ -51,7 +51,7 @@ typedef struct tgl_module {
     int registers, shared_bytes, local_bytes; /* registers per thread; static shared memory per
                                                  block; local memory per thread */
     int dynamic_shared; /* bytes that launches may use; 0: the driver's default limit */
-    const char *origin; /* how it was obtained, such as "by NVRTC"; static text */
+    const char *origin; /* how the kernel was obtained, such as "by NVRTC"; static text */
     double seconds;     /* time to compile and load it */
 } tgl_module;
 
@@ -68,21 +68,21 @@ typedef struct tgl_cuda {
     tgl_cache *cache;
     struct tgl_archive *archive;
     CUdevice device;
-    CUcontext context; /* the primary context, which cudart and other libraries use too, or the
-                          caller's */
+    CUcontext context; /* the primary context, which cudart and other libraries use, too; or the
+                          caller's context */
     bool owns_context; /* the device has retained the primary context, and releases it */
     cuda_facts facts;
     tgl_chip chip;            /* the GPU's properties in the form that the planner uses */
     bool has_extended_launch; /* launches with clusters or programmatic dependent launch are
                                  possible, also in graphs */
-    bool has_async_alloc;     /* cuMemAllocAsync() */
+    bool has_async_alloc;     /* cuMemAllocAsync() can be used */
     tgl_arch arch;
     atomic_bool is_lost;
 
     struct tgl_modules *modules;
     struct tgl_arenas *arenas;
     struct tgl_graph_memories *graph_memories;
-    struct tgl_staging *staging; /* for products of host memory */
+    struct tgl_staging *staging; /* for products of matrices in host memory */
 
     tgl_property properties[TGL_CUDA_PROPERTIES];
     int property_count;
@@ -90,14 +90,14 @@ typedef struct tgl_cuda {
 
 /* ---- cuda_context.c -------------------------------------------------------------------------- */
 
-/* Makes the device's context current. Fails on a lost device. After each success call
- * tgl_cuda_leave(), which restores the caller's context and capture mode. tgl_cuda_enter_relaxed()
- * also sets the relaxed capture mode. */
+/* Makes the device's context current. Fails on a lost device. After each success, the caller must
+ * call tgl_cuda_leave(), which restores the caller's context and capture mode.
+ * tgl_cuda_enter_relaxed() also sets the relaxed capture mode. */
 typedef struct tgl_cuda_scope {
     const tgl_driver *driver;
     bool is_pushed;
     bool is_relaxed;
-    int capture_mode; /* the caller's */
+    int capture_mode; /* capture mode of the caller */
 } tgl_cuda_scope;
 tgl_status tgl_cuda_enter(tgl_device *dev, tgl_cuda_scope *scope);
 tgl_status tgl_cuda_enter_relaxed(tgl_device *dev, tgl_cuda_scope *scope);
@@ -112,8 +112,8 @@ void tgl_cuda_restore_capture(const tgl_driver *driver, int mode);
  * as lost. */
 tgl_status tgl_cuda_check(tgl_device *dev, CUresult result, const char *what);
 
-/* Waits for all work of the context, without invalidating stream captures. Called in the device's
- * context. */
+/* Waits for all work of the context, without invalidating stream captures. Must be called in the
+ * device's context. */
 CUresult tgl_cuda_wait_for_work(const tgl_driver *driver);
 
 /* *captured := whether work in the stream becomes part of a graph. Fails for the default stream if
@@ -141,8 +141,8 @@ void tgl_modules_destroy(tgl_cuda *cuda);
 
 /* Gets a kernel from the table of loaded modules, the archive, the disk cache or the compiler, and
  * loads it for launches with `dynamic_shared` bytes of dynamic shared memory per block. When the
- * kernel is no longer needed, call tgl_cuda_release(). Called in the device's context and in
- * relaxed capture mode. Errors: TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER, TGL_UNSUPPORTED. */
+ * kernel is no longer needed, call tgl_cuda_release(). Must be called in the device's context and
+ * in relaxed capture mode. Errors: TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER, TGL_UNSUPPORTED. */
 tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_shared,
                          const tgl_module **module);
 void tgl_cuda_release(tgl_device *dev, const tgl_module *module);
@@ -150,7 +150,8 @@ void tgl_cuda_release(tgl_device *dev, const tgl_module *module);
 /* Whether a kernel is loaded, or is in the archive or in the disk cache. */
 bool tgl_cuda_is_compiled(tgl_device *dev, const tgl_kernel *kernel);
 
-/* Unloads all modules without users. Called in the device's context and in relaxed capture mode. */
+/* Unloads all modules without users. Must be called in the device's context and in relaxed capture
+ * mode. */
 void tgl_cuda_unload_unused(tgl_device *dev);
 
 /* ---- load_ahead.c ---------------------------------------------------------------------------- */

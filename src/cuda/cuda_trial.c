@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times plans of one product, for the wisdom (measured times, plan/wisdom.h), in its own stream and
- * on its own matrices. The matrices have random elements, because arithmetic with zeros takes less
- * power and runs at a higher clock. A set has one matrix for each operand. There are several sets,
- * which together exceed the L2 cache, and runs take the sets in turn.
+ * Times plans of one product, for the wisdom (measured times, plan/wisdom.h). A trial has its own
+ * stream and its own matrices. The matrices have random elements, because arithmetic with zeros
+ * takes less power and runs at a higher clock. A set has one matrix for each operand. There are
+ * several sets, which together exceed the L2 cache, and runs take the sets in turn.
  */
 #include "backend/trial_operands.h"
 #include "base/integers.h"
@@ -64,8 +64,8 @@ static CUresult fill_operand(const tgl_trial *t, const tgl_trial_operand *x, cha
     return result;
 }
 
-/* Fills the operands that runs read: in the first set, and in the other sets by copies of the first
- * one. */
+/* Fills the operands that runs read. The first set gets new values, and the other sets get copies
+ * of them. */
 static CUresult fill(const tgl_trial *t, char *host)
 {
     const tgl_driver *driver = &((const tgl_cuda *)t->dev->state)->driver;
@@ -122,7 +122,7 @@ static bool trial_is_compiled(tgl_device *dev, const tgl_launch_list *list)
     return true;
 }
 
-/* The context is current. */
+/* Must be called in the device's context. */
 static tgl_status make(tgl_trial *t)
 {
     const tgl_driver *driver = &((const tgl_cuda *)t->dev->state)->driver;
@@ -136,7 +136,7 @@ static tgl_status make(tgl_trial *t)
     return fill_sets(t);
 }
 
-/* The context is current. */
+/* Must be called in the device's context. */
 static void release(tgl_trial *t)
 {
     const tgl_driver *driver = &((const tgl_cuda *)t->dev->state)->driver;

@@ -71,7 +71,8 @@ static bool is_unused(graph_memory *it)
     return atomic_load(&it->state) == UNUSED;
 }
 
-/* Frees all unused memories. Returns whether there were any. Called in relaxed capture mode. */
+/* Frees all unused memories. Returns whether there were any. Must be called in relaxed capture
+ * mode. */
 static bool free_unused(const tgl_cuda *cuda)
 {
     tgl_graph_memories *memories = cuda->graph_memories;
@@ -115,8 +116,8 @@ static bool has_room(const tgl_graph_memories *memories, size_t bytes)
     return memories->bytes + bytes <= memories->bytes_max;
 }
 
-/* Allocates a memory of at least `bytes`: of `preferred` bytes if that is more and is within the
- * limit. NULL: there is no room. */
+/* Allocates a memory of at least `bytes`. Its size is `preferred` if that is larger than `bytes`
+ * and within the limit. NULL: there is no room. */
 static graph_memory *allocate(const tgl_cuda *cuda, size_t bytes, size_t preferred,
                               bool *is_exhausted)
 {
@@ -192,8 +193,9 @@ static bool hold(const tgl_driver *driver, graph_memory *it, const capture *by)
 }
 
 /* A memory of at least `bytes` for a run in the capture's stream. NULL: there is none. If the
- * largest memory so far is too small, adds one twice as large, so that a graph has few memories.
- * The smaller ones are kept, because the nodes of earlier runs contain their addresses. */
+ * largest memory so far is too small, adds one that is twice as large, so that a graph needs few
+ * memories. The smaller ones are kept, because the nodes of earlier runs contain their
+ * addresses. */
 static graph_memory *memory_of(const tgl_cuda *cuda, size_t bytes, const capture *of,
                                bool *is_exhausted)
 {

@@ -23,10 +23,11 @@ enum { DIGEST = TGL_SHA256_BYTES, ALIGNMENT = 64, PATH_BYTES = 4096 };
 
 typedef struct archive_header {
     char magic[16], library[16], arch[16];
-    uint32_t nvrtc, count; /* the compiler's version; entries of the index */
+    uint32_t nvrtc, count; /* version of NVRTC; number of entries of the index */
     uint64_t size;         /* bytes of the file */
     unsigned char sources[DIGEST];
-    unsigned char checksum[DIGEST]; /* of the header, with zeros here, and of the index */
+    unsigned char checksum[DIGEST]; /* checksum of the header (with zeros in place of this member)
+                                       and the index */
 } archive_header;
 
 typedef struct archive_entry {
@@ -80,7 +81,8 @@ static void hash_index(const archive_header *header, const archive_entry *entrie
     tgl_sha256_finish(&hash, digest);
 }
 
-/* The header of an archive that this library writes or accepts. Its size and checksum are 0. */
+/* The header of an archive that this library writes or accepts. Leaves the members `size` and
+ * `checksum` 0. */
 static archive_header header_of(const char *arch, int nvrtc, int count)
 {
     archive_header header = {.nvrtc = (uint32_t)nvrtc, .count = (uint32_t)count};
@@ -185,8 +187,8 @@ static bool try_path(tgl_archive *archive, const char *path, const char *arch, i
     return true;
 }
 
-/* Tries the folders of installed archives, until one has a file. own: the path of the library's
- * folder, `length` bytes long; length 0: unknown. */
+/* Tries the folders of installed archives, until one contains an archive file. own: the path of the
+ * library's folder, `length` bytes long; length 0: unknown. */
 static bool try_folders(tgl_archive *archive, const char *own, int length, const char *arch,
                         int driver)
 {

@@ -11,8 +11,8 @@
  *
  * $TEGULA_ARCHIVE is the absolute path of the file; if the variable is empty or "off", there is no
  * archive. Without the variable the file is tegula/ARCH.kernels in the first of four folders that
- * has it: the folder of the library (of the program, if that contains the library), ../lib from
- * there, /usr/local/lib, /usr/lib.
+ * has it: the folder of the library (or of the program, if the library is linked into it), the
+ * folder ../lib relative to that one, /usr/local/lib, /usr/lib.
  *
  * The file must be a regular file that belongs to the caller or to root and that nobody else may
  * write; otherwise it is ignored. It is also ignored if it was made by another version of the
@@ -43,8 +43,8 @@ const char *tgl_archive_describe(const tgl_archive *archive);
 /* The number of kernels; 0: there is no archive. */
 int tgl_archive_count(const tgl_archive *archive);
 
-/* *binary := the code with this key, which the archive owns. Returns false if the archive does not
- * have it, or if it is damaged. */
+/* *binary := the code with this key. The archive owns the code. Returns false if the archive does
+ * not have the code, or if the code is damaged. */
 bool tgl_archive_find(const tgl_archive *archive, const tgl_kernel_key *key, tgl_binary *binary);
 
 /* Whether the archive has an entry with this key. Its code is not verified. */
@@ -56,7 +56,8 @@ typedef struct tgl_archived {
     tgl_binary binary;
 } tgl_archived;
 
-/* The bytes that a kernel adds to the file, and the bytes of a file without kernels. */
+/* First function: the bytes that a kernel adds to the file. Second: the bytes of a file without
+ * kernels. */
 size_t tgl_archive_bytes_of(const tgl_binary *binary);
 size_t tgl_archive_empty_bytes(void);
 

@@ -39,7 +39,7 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-enum { OLDEST_VERSION = 11040 }; /* PTX ISA 7.4, which has .L2::128B */
+enum { OLDEST_VERSION = 11040 }; /* 11.4, the first with PTX ISA 7.4 and its .L2::128B */
 
 /* ---- The build of the library ---------------------------------------------------------------- */
 

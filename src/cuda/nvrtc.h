@@ -54,14 +54,15 @@ typedef struct tgl_arch {
     char name[24];
 } tgl_arch;
 
-/* Chooses the architecture to compile for on a device of this compute capability (90 for 9.0): its
- * own architecture with all instructions; else the nearest earlier one of the same major version,
- * whose machine code the device runs, too, unless exactly one of the two chips is a Tegra; else
- * PTX. Error: TGL_NO_COMPILER (NVRTC supports only later architectures). */
+/* Chooses the architecture to compile for on a device of this compute capability (90 for 9.0). The
+ * first choice is the device's own architecture with all instructions. The second is machine code
+ * for the nearest earlier architecture of the same major version, but not for a device that is a
+ * Tegra, and not the architecture of a Tegra. The last choice is PTX for the nearest earlier
+ * architecture. Error: TGL_NO_COMPILER (NVRTC supports only later architectures). */
 tgl_status tgl_nvrtc_choose_arch(const tgl_nvrtc *nvrtc, int capability, tgl_arch *arch);
 
 /* The name that enables all instructions of an architecture: "sm_80", "sm_90a". nvrtc NULL: the
- * name for the newest compilers. */
+ * name that the newest NVRTC accepts. */
 tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability);
 
 #endif

@@ -46,7 +46,7 @@ static void add_source(compilation *job, const char *name, const char *text, con
 static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *text)
 {
     const tgl_source_file *file;
-    size_t count = 2; /* the kernel's file and the expression */
+    size_t count = 2; /* the kernel's file, and the expression if the kernel has one */
     for (file = tgl_source_files; file->name != NULL; file++)
         count++;
     job->names = calloc(count, sizeof *job->names);
@@ -136,7 +136,7 @@ static tgl_cache_key key_of(const compilation *job, const char *symbol, const tg
      * the resources came first. */
     tgl_cache_key_start(&key, "cuda, image first");
     tgl_cache_key_add(&key, &nvrtc->version, sizeof nvrtc->version);
-    /* An entry ends with a tgl_resources. */
+    /* The size of tgl_resources is part of the key, because an entry ends with a tgl_resources. */
     tgl_cache_key_add(&key, &(size_t){sizeof(tgl_resources)}, sizeof(size_t));
     tgl_cache_key_add(&key, nvrtc->build_id, nvrtc->build_id_size);
     add_inputs(&key, job, symbol);
@@ -173,7 +173,8 @@ static tgl_resources read_resources(const char *log)
     int shared = number_before(log, " bytes smem");
     return (tgl_resources){
         .registers = used != NULL ? atoi(used + strlen("Used ")) : -1,
-        .shared_bytes = used != NULL && shared < 0 ? 0 : shared, /* 0 is not mentioned in the log */
+        .shared_bytes =
+            used != NULL && shared < 0 ? 0 : shared, /* the log does not mention 0 bytes */
         .local_bytes = number_before(log, " bytes stack frame"),
         .spill_bytes = stores < 0 || loads < 0 ? -1 : stores + loads,
         /* C7510 to C7519: ptxas has serialised wgmmas or added waits; the number says why. */

@@ -39,7 +39,8 @@ tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, const tgl_cache *cache
                                   const tgl_kernel *kernel, const char *arch, tgl_binary *binary);
 
 /* The hash of all inputs of a kernel's compilation except the compiler: symbol, sources, macros and
- * architecture. Errors: TGL_COMPILE (the kernel's file is not embedded); TGL_NO_MEMORY. */
+ * architecture. Errors of tgl_cuda_kernel_key(): TGL_COMPILE (the kernel's file is not embedded);
+ * TGL_NO_MEMORY. */
 typedef struct tgl_kernel_key {
     unsigned char digest[TGL_SHA256_BYTES];
 } tgl_kernel_key;

@@ -221,8 +221,9 @@ static bool choose_examples(const warm_job *job, const tgl_choice *choice, examp
            find_examples(choice, TGL_F64, of);
 }
 
-/* Compiles a kernel for each layout of the configuration. Reports name it "simt_128x128x8 NT" or
- * "skinny_8 NT bf16": without the layout if there is only one, without the type if it is F32. */
+/* Compiles a kernel for each layout of the configuration. Reports name each kernel, as in
+ * "simt_128x128x8 NT" or "skinny_8 NT bf16". The name has no layout if the configuration has only
+ * one, and no type if the type is F32. */
 static tgl_status warm_configuration(const warm_job *job, const tgl_choice *choice)
 {
     examples of;

@@ -12,7 +12,7 @@
 
 /* At most COPY_THREADS host threads copy; only one if a copy has fewer than PARALLEL_BYTES. One
  * thread copies about 10 GB/s between pageable and pinned memory, and a PCIe 4.0 x16 link about 25
- * GB/s. These rates are estimates, not measurements. */
+ * GB/s. So three threads keep up with the link. These rates are estimates, not measurements. */
 enum { COPY_THREADS = 4, PARALLEL_BYTES = 256 << 10 };
 
 tgl_staging *tgl_staging_create(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies between matrices in host memory and tiles in device memory, for products of host memory
- * (cuda_host_product.c). A copy between pageable memory and the GPU cannot overlap with other work.
- * Every tile therefore passes through pinned buffers: host threads copy between the matrix and a
- * buffer, and the GPU copies between the buffer and its own memory. A device has one tgl_staging,
- * which the first product opens. It keeps the resources that are costly to make: pinned memory,
- * streams, events. A slot is GPU memory for one tile of A or B.
+ * Copies between matrices in host memory and tiles in device memory, for products of matrices in
+ * host memory (cuda_host_product.c). A copy between pageable memory and the GPU cannot overlap with
+ * other work. Every tile therefore passes through pinned buffers: host threads copy between the
+ * matrix and a buffer, and the GPU copies between the buffer and its own memory. A device has one
+ * tgl_staging, which the first product opens. It keeps the resources that are costly to make:
+ * pinned memory, streams, events. A slot is GPU memory for one tile of A or B.
  *
  * The host overwrites or reads a pinned buffer only after it has waited for the copy that uses it.
  */
@@ -23,7 +23,8 @@ enum {
     TGL_SLOTS_MAX = 1024, /* maximum number of slots */
 };
 
-/* A rectangle of a row-major matrix in host memory. Its copy on the device has another pitch. */
+/* A rectangle of a row-major matrix in host memory. Its copy on the device may have another
+ * pitch. */
 typedef struct tgl_host_tile {
     char *at;
     int64_t rows;
@@ -61,18 +62,19 @@ typedef struct tgl_staging {
     size_t bytes;
 } tgl_staging;
 
-/* Creates a staging without buffers, which tgl_staging_open() adds. NULL: out of memory. */
+/* Creates a tgl_staging without buffers; tgl_staging_open() adds the buffers. NULL: out of
+ * memory. */
 tgl_staging *tgl_staging_create(void);
 
-/* Frees the staging. No work that uses it may be running. cuda->staging may be NULL. */
+/* Frees the tgl_staging. No work that uses it may be running. cuda->staging may be NULL. */
 void tgl_staging_destroy(tgl_cuda *cuda);
 
-/* Frees the GPU memory that the staging keeps, unless a product uses it. Called in the device's
- * context. */
+/* Frees the GPU memory that the staging keeps, unless a product uses it. Must be called in the
+ * device's context. */
 void tgl_staging_trim(const tgl_cuda *cuda);
 
-/* The functions below are called with staging->lock held, in the device's context and in relaxed
- * capture mode. Errors: TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. */
+/* The functions below must be called with staging->lock held, in the device's context and in
+ * relaxed capture mode. Errors: TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. */
 
 /* Creates streams, events and buffers that do not exist yet, for a product with `slots` slots and
  * tiles of D of at most result_bytes. */
@@ -85,8 +87,8 @@ tgl_status tgl_staging_reserve(tgl_device *dev, size_t bytes);
 /* Frees the GPU memory. */
 CUresult tgl_staging_free(const tgl_cuda *cuda);
 
-/* Copies a tile to device memory in the stream `in`. The host memory has been read when the call
- * returns. */
+/* Copies a tile to device memory in the stream `in`. When the call returns, the host memory has
+ * been read and may change. */
 tgl_status tgl_staging_upload(tgl_device *dev, CUdeviceptr to, const tgl_host_tile *from);
 
 /* Begins to copy a tile from device memory to result buffer i, in the stream `out`. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Encodes tensor maps: makes the 128 bytes that the hardware reads from the description in a launch
- * list.
+ * Encodes tensor maps: converts the description of a tensor, which is in the launch list, to the
+ * 128 bytes that the hardware reads.
  */
 #include "cuda/tensor_map.h"
 
@@ -12,7 +12,7 @@ enum { KEPT = 4 }; /* cached encodings per tensor map of a plan */
 
 /* The cached encodings of one map, one for each address. A new one replaces the oldest. */
 typedef struct encoded {
-    const void *address[KEPT]; /* NULL: free */
+    const void *address[KEPT]; /* NULL: the entry is free */
     CUtensorMap map[KEPT];
     int oldest;
 } encoded;
@@ -91,8 +91,8 @@ static CUresult encode(const tgl_driver *driver, const tgl_tensor *tensor, const
                                           CU_TENSOR_MAP_L2_PROMOTION_L2_128B, ZEROS_OUTSIDE);
 }
 
-/* *found := the encoding of map number `map` for this address, from the cache or new. Called with
- * the lock. */
+/* *found := the encoding of map number `map` for this address, from the cache or new. Must be
+ * called with maps->lock held. */
 static tgl_status find_or_encode(tgl_tensor_maps *maps, const tgl_tensor *tensor, int map,
                                  const void *address, const CUtensorMap **found)
 {

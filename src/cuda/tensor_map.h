@@ -11,7 +11,8 @@
 
 typedef struct tgl_tensor_maps tgl_tensor_maps;
 
-/* Creates caches for `count` maps, at least 1. NULL: no memory. Destroying NULL is allowed. */
+/* Creates caches for `count` maps. count: at least 1. NULL: no memory. Destroying NULL is
+ * allowed. */
 tgl_tensor_maps *tgl_tensor_maps_create(tgl_device *dev, int count);
 void tgl_tensor_maps_destroy(tgl_tensor_maps *maps);
 

@@ -31,7 +31,7 @@ static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, const t
     return TGL_OK;
 }
 
-/* Uses given memory as workspace: sets its counters to zero in the stream. */
+/* Uses memory that already exists as workspace: sets its counters to zero in the stream. */
 static tgl_status take_given(tgl_device *dev, const tgl_launch_list *list, char *counters,
                              CUstream stream, tgl_workspace *space)
 {
@@ -57,8 +57,8 @@ static tgl_status take_of_graph(tgl_device *dev, size_t bytes, CUstream stream,
     return tgl_graph_memory_take(dev, bytes, stream, of_graph, &is_exhausted);
 }
 
-/* Uses the memory of the graph into which the run is captured, or else adds a node to the graph
- * that allocates memory. */
+/* Uses the memory of the graph into which the run is captured, or else adds an allocation node to
+ * this graph. */
 static tgl_status take_captured(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
                                 CUstream stream, tgl_workspace *space)
 {

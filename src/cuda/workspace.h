@@ -2,7 +2,7 @@
  *
  * Workspace of runs. There are three sources:
  *   - the caller
- *   - an arena: of the stream, or the shared one (arena.h)
+ *   - an arena (arena.h): the arena of the stream, or the shared arena
  *   - for a captured run: memory that the graph holds (graph_memory.h), else an allocation
  *     node of the graph
  */
@@ -15,13 +15,13 @@
 /* The workspace of one run. */
 typedef struct tgl_workspace {
     char *counters, *scratch;
-    struct tgl_arena *arena; /* its lock is held; NULL: none */
+    struct tgl_arena *arena; /* the arena in use, with its lock held; NULL: none */
     CUdeviceptr own;         /* memory from cuMemAllocAsync(), freed in stream order; NULL: none */
     bool is_of_graph;        /* the memory comes from tgl_graph_memory_take() */
 } tgl_workspace;
 
 /* Gets workspace for one run of the list. Its counters are zero when the stream's next work starts.
- * After success, call tgl_workspace_give_back(). Called in the device's context. Errors:
+ * After success, call tgl_workspace_give_back(). Must be called in the device's context. Errors:
  * TGL_NO_MEMORY; TGL_UNSUPPORTED (the run is captured and the driver cannot allocate in graphs);
  * TGL_DRIVER. */
 tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,

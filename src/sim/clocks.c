@@ -9,8 +9,8 @@
  * accesses of the actor up to its time t are ordered before the thread's next access. The second
  * half of the row has the same columns for the async proxy (TMA and wgmma). There a value t means:
  * a fence.proxy.async separates the accesses of the actor up to its time t from the thread's next
- * access. An arrival at an mbarrier joins the thread's row into the mbarrier's row; a wait joins
- * the mbarrier's row into the thread's.
+ * access. An mbarrier has a row, too. An arrival sets the mbarrier's row, and a wait sets the
+ * thread's row, to the element-by-element maximum of the two rows.
  *
  * Kernels without mbarriers, named barriers, proxy fences and asynchronous operations have no
  * clocks.
@@ -51,8 +51,8 @@ void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *fr
 /* ---- Allocation ------------------------------------------------------------------------------ */
 
 /* Initialises a thread's row when the clocks are allocated. Until then only barriers of the whole
- * block and cluster have ordered threads, so that the times of the own block's threads, and
- * phase_time of the other blocks, determine the row. */
+ * block and cluster have ordered threads, so the row follows from the times of the threads of the
+ * same block and from phase_time of the other blocks. */
 static void fill_row(tgl_machine *machine, const tgl_sim_block *block, uint32_t *row)
 {
     for (unsigned i = 0; i < machine->cluster_size; i++) {

@@ -17,7 +17,8 @@ void tgl_clocks_end_cluster(tgl_machine *machine);
  * (tgl_clock_column()). */
 uint32_t *tgl_clock_of(const tgl_machine *machine, const tgl_sim_block *block, unsigned thread);
 
-/* The column of a thread or an asynchronous actor of a block in every clock. */
+/* The column, the same in every clock, that belongs to a thread or an asynchronous actor of a
+ * block. */
 size_t tgl_clock_column(const tgl_machine *machine, const tgl_sim_block *block, unsigned actor);
 
 /* to := max(to, from), element by element. */
@@ -27,15 +28,16 @@ void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *fr
  * own column of its clock, and advances the time. Returns the clock. */
 uint32_t *tgl_clock_release(tgl_machine *machine);
 
-/* These threads of the running block pass a barrier together: each is then ordered after everything
- * that any of them has done. */
+/* Records that these threads of the running block pass a barrier together: what any of them did
+ * before the barrier is ordered before what each of them does next. */
 void tgl_clocks_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count);
 
-/* All threads of the running block, or of all blocks of the cluster, pass a barrier together. */
+/* Records that all threads of the running block (or of all blocks of the cluster) pass a barrier
+ * together. */
 void tgl_clocks_meet_block(tgl_machine *machine);
 void tgl_clocks_meet_cluster(tgl_machine *machine);
 
-/* fence.proxy.async by the current thread. */
+/* Records a fence.proxy.async by the current thread. */
 void tgl_clocks_fence(tgl_machine *machine);
 
 /* Whether there is a fence.proxy.async between a thread's write and the operation with this
@@ -48,7 +50,7 @@ bool tgl_clock_is_fenced(const tgl_machine *machine, const tgl_sim_block *block,
  * first thread is `thread`; false for the TMA stores of `thread`. */
 unsigned tgl_async_reader_of(tgl_machine *machine, bool is_wgmma, unsigned thread, const void *pc);
 
-/* The current thread has waited for the reader's groups 1 to `group`. */
+/* Records that the current thread has waited for groups 1 to `group` of the reader. */
 void tgl_async_reader_done(tgl_machine *machine, bool is_wgmma, unsigned thread, uint32_t group);
 
 #endif

@@ -71,9 +71,9 @@ static bool lanes_pair(const tgl_warp_access *access, int flip)
     return true;
 }
 
-/* The number of lanes that are served together: 32; for accesses of 8 bytes a half-warp, of 16
- * bytes a quarter-warp. Two adjacent groups are served together if pairs of lanes request the same
- * address. */
+/* The number of lanes that are served together: 32 for accesses of at most 4 bytes, 16 for 8 bytes,
+ * 8 for 16 bytes. For 8 and 16 bytes the number doubles if all active lanes i and i^1 request the
+ * same address, or all active lanes i and i^2 do. */
 int tgl_count_lanes_together(const tgl_warp_access *access)
 {
     const int lanes = access->bytes <= 4 ? 32 : access->bytes == 8 ? 16 : 8;

@@ -38,8 +38,9 @@ int tgl_count_sectors(const tgl_warp_access *access);
 /* The number of lanes whose shared memory accesses are served together: 32, 16 or 8. */
 int tgl_count_lanes_together(const tgl_warp_access *access);
 
-/* The number of wavefronts: passes over the 32 banks of 4 bytes. *least: the number without bank
- * conflicts; the difference is the number of conflicts. The rules are in docs/simulator.md. */
+/* The number of wavefronts: passes over the 32 banks of 4 bytes. *least: the number that would
+ * suffice without bank conflicts; the number of conflicts is the difference. The rules are in
+ * docs/simulator.md. */
 int tgl_count_wavefronts(const tgl_warp_access *access, int *least);
 
 #endif

@@ -152,8 +152,8 @@ static const char *name_of_symbol(const bytes *symbols, const bytes *names, uint
     return take_text(&text);
 }
 
-/* Visits in order of the address without sorting: compilers write relocations in the order of the
- * code, and linkers keep that order. */
+/* Does not sort the relocations by address: compilers write them in the order of the code, and
+ * linkers keep that order. */
 void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
                       void (*visit)(uint64_t address, void *context), void *context)
 {
@@ -225,8 +225,8 @@ static bool read_files(tgl_line_table *table, bytes *header)
         ;
     while ((name = take_text(header)) != NULL && name[0] != '\0') {
         const uint64_t index = take_uleb(header);
-        take_uleb(header); /* time */
-        take_uleb(header); /* length */
+        take_uleb(header); /* skips the time of modification */
+        take_uleb(header); /* skips the length of the file */
         const char *folder = NULL;
         bytes search = folders;
         for (uint64_t i = 0; i < index; i++)
@@ -354,7 +354,7 @@ void tgl_line_table_free(tgl_line_table *table)
     *table = (tgl_line_table){0};
 }
 
-/* The number of rows with an address at or before this one. */
+/* The number of rows whose address is at most `address`. */
 static size_t count_rows(const tgl_line_table *table, uint64_t address)
 {
     size_t low = 0, high = table->count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finding the host's C compiler, and compiling a kernel with it unless the disk cache has the
- * result. The sources are in a private folder while the compiler runs.
+ * Finds the host's C compiler, and compiles a kernel with it unless the disk cache has the result.
+ * The sources are in a private folder while the compiler runs.
  */
 #include "sim/host_compile.h"
 #include "plan/sources.h"
@@ -278,8 +278,8 @@ static bool write_sources(const job *j, tgl_temp_folder *folder)
            write_text(folder, "run_time.c", "#include \"sim/run_time.h\"\n");
 }
 
-/* Removes the temporary folder's path from the compiler's log, so that files have the same names as
- * in the library. */
+/* Removes the temporary folder's path from the compiler's log, so that the log shows the files
+ * under the names that they have in the library. */
 static void shorten_paths(char *log, const char *folder)
 {
     const size_t length = strlen(folder) + 1; /* and the slash */

@@ -2,19 +2,19 @@
  *
  * Runs a launch on several host threads. Each thread has a machine of its own, a helper. The helper
  * runs clusters with its own copies of the kernel's code, of shared memory, of the counts, and of
- * the shadow of global memory. The helpers take clusters in the order in which a single thread
- * would run them. At the end of the launch the counts are added up and the shadows are merged.
- * Clusters whose accesses do not conflict behave as if they had run one after the other. Other
- * launches run on one thread:
+ * the shadow of global memory (terms: sim/machine.h). The helpers take clusters in the order in
+ * which a single thread would run them. At the end of the launch the counts are added up and the
+ * shadows are merged. Clusters whose accesses do not conflict behave as if they had run one after
+ * the other. The following launches run on one thread:
  *
- *   - launches of a single cluster, or whose D and scratch exceed SHADOW_WORDS_MAX, or for whose
- *     copies there is no memory;
+ *   - launches of a single cluster, launches whose D and scratch exceed SHADOW_WORDS_MAX, and
+ *     launches for whose copies there is no memory;
  *   - launches with counters in the workspace, through which blocks wait for each other or find out
  *     which block is the last, and launches that store the largest magnitude of D by atomics;
- *   - launches that fail on several threads: with an error in any cluster, with an atomic, or with
- *     two helpers that access the same word of D or of the scratch, one of them for writing. Memory
- *     is restored, and the launch is repeated on one thread, so that the error message does not
- *     depend on the number of threads.
+ *   - launches that several threads could not complete, because a cluster had an error or executed
+ *     an atomic, or because two helpers accessed the same word of D or of the scratch, one of them
+ *     for writing. Memory is restored, and the launch is repeated on one thread, so that the error
+ *     message does not depend on the number of threads.
  */
 #include "sim/host_threads.h"
 
@@ -34,7 +34,7 @@ static const size_t SHADOW_WORDS_MAX = (size_t)1 << 21;
 
 typedef struct job {
     tgl_host_threads *threads;
-    tgl_machine *machine; /* machine of the plan's run, which has started the launch */
+    tgl_machine *machine; /* the machine of the run; it has started the launch */
     int team;             /* number of helpers that run the launch */
     uint32_t clusters;
     char *memory;          /* contents of D and the scratch before the launch, to restore them */

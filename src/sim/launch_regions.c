@@ -65,8 +65,8 @@ static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand a
     return bases != NULL ? bases[0] : run->at[matrix];
 }
 
-/* Why A and B must not be read; NULL: they may be. Device scalars are in host memory, because the
- * simulated device has no other; a run that prepares an operand has none. */
+/* Why A and B must not be read; NULL: they may be. Device scalars can be read here, because the
+ * simulated device's memory is host memory. A run that prepares an operand has no alpha. */
 static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
 {
     const void *alpha = run->at[TGL_AT_ALPHA];
@@ -180,8 +180,8 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
                                              (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
 }
 
-/* Sets the regions of prepared operands. A run that prepares an operand accesses the operand's
- * memory as its scratch instead. */
+/* Sets the regions of prepared operands. For a run that prepares an operand, the memory of that
+ * operand is the run's scratch and has no region here. */
 static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
 {
     static const char *const names[] = {"the prepared A", "the prepared B"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Source locations of threads, waiting, and recording of errors.
+ * Finds the source locations of threads, suspends threads, and records errors.
  */
 #include "sim/machine.h"
 

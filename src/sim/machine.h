@@ -31,9 +31,9 @@ enum {
     TGL_SIM_THREADS_MAX = 1024,
     TGL_WARP = 32,               /* threads of a warp */
     TGL_WARPGROUP = 128,         /* threads of a warpgroup */
-    TGL_SIM_MBARRIERS_MAX = 32,  /* maximum number per block */
+    TGL_SIM_MBARRIERS_MAX = 32,  /* maximum number of mbarriers per block */
     TGL_SIM_READERS_MAX = 24,    /* maximum number per block of tgl_async_reader */
-    TGL_SIM_NAMED_BARRIERS = 16, /* number per block; number 0 is __syncthreads() */
+    TGL_SIM_NAMED_BARRIERS = 16, /* named barriers per block; barrier 0 is __syncthreads() */
 };
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -117,12 +117,12 @@ typedef struct tgl_sim_left_fragment {
 
 /* The state of a thread that executes wgmma. */
 enum {
-    TGL_WGMMA_ACCUMULATORS = 4,    /* maximum number of accumulators that are tracked */
-    TGL_WGMMA_LEFT_FRAGMENTS = 32, /* maximum number of left operands in registers */
+    TGL_WGMMA_ACCUMULATORS = 4,    /* maximum number per thread of accumulators that are tracked */
+    TGL_WGMMA_LEFT_FRAGMENTS = 32, /* maximum number per thread of left operands in registers */
 };
 typedef struct tgl_sim_wgmma_thread {
-    int64_t groups, done; /* number of wgmma groups that the thread has committed; that it has
-                             waited for */
+    int64_t groups, done; /* number of wgmma groups that the thread has committed; number of those
+                             that it has waited for */
     bool has_fenced;      /* has executed wgmma_fence() */
     int in_flight; /* number of accumulators of wgmma that the thread has not waited for: their
                       values are not yet in its registers */
@@ -216,8 +216,8 @@ typedef struct tgl_shared_word {
                                            another block */
     uint16_t copier;
     uint8_t has_data;   /* bit i: byte i has been written */
-    uint8_t is_awaited; /* tgl_awaited: an asynchronous copy to this word is in flight, issued by
-                           thread `copier` */
+    uint8_t is_awaited; /* a tgl_awaited; if not 0, an asynchronous copy to this word, which thread
+                           `copier` issued, is in flight */
     uint8_t write_bytes, read_bytes;
 } tgl_shared_word;
 
@@ -239,8 +239,8 @@ typedef struct tgl_mbarrier {
     tgl_shared_access made; /* the call of mbarrier_init(), as an access */
     const void *made_at;    /* source location of the call of mbarrier_init() */
     bool is_fenced;         /* mbarrier_init_fence() was called after mbarrier_init() */
-    uint32_t *arrived, *complete; /* vector clocks (clocks.h) joined over the arrivals of the
-                                     current phase; of the previous phase */
+    uint32_t *arrived, *complete; /* maximum of the vector clocks (clocks.h) of the arrivals: in the
+                                     current phase; in the previous phase */
     tgl_tma_copy *copies;         /* TMA copies that the current phase counts */
     int copy_count;
     size_t copy_room;
@@ -263,7 +263,7 @@ typedef struct tgl_sim_block {
                             memory */
 
     uint32_t phase_epoch; /* first epoch after the latest barrier of the cluster */
-    uint32_t phase_time;  /* maximum time of the block's threads before that barrier */
+    uint32_t phase_time; /* maximum time of the block's threads before the latest cluster barrier */
     tgl_mbarrier mbarriers[TGL_SIM_MBARRIERS_MAX];
     int mbarrier_count;
     tgl_async_reader readers[TGL_SIM_READERS_MAX];
@@ -274,8 +274,8 @@ typedef struct tgl_sim_block {
 
 /* ---- Global memory --------------------------------------------------------------------------- */
 
-/* A moment in the execution: which thread did something, and when: in the numbers of launches,
- * barriers and events by which moments are compared. */
+/* A moment in the execution: the thread that did something, and the numbers of launches, barriers
+ * and events up to then. Moments are compared by these numbers. */
 typedef struct tgl_moment {
     uint32_t launch;  /* number of the launch in the run, from 1; 0: never */
     uint32_t cluster; /* number of the cluster in the launch */
@@ -303,7 +303,7 @@ typedef struct tgl_sync_event {
 /* Threads of a block that passed a named barrier together, at this time. */
 typedef struct tgl_sync_meeting {
     uint32_t time;
-    uint32_t threads[TGL_SIM_THREADS_MAX / 32]; /* bit mask */
+    uint32_t threads[TGL_SIM_THREADS_MAX / 32]; /* bit mask of the threads */
     uint8_t rank;                               /* rank of the block in its cluster */
 } tgl_sync_meeting;
 
@@ -326,9 +326,10 @@ typedef struct tgl_global_shadow {
     tgl_event_range *ranges; /* indexed by cluster */
     size_t range_room;
     uint32_t time;
-    bool has_atomic;            /* the running cluster has executed an atomic operation */
-    tgl_moment ordered, reader; /* latest positive answer of is_ordered(): the write `ordered` is
-                                   ordered before the moment `reader`; ordered.launch is 0: none */
+    bool has_atomic; /* the running cluster has executed an atomic operation */
+    /* The latest pair for which is_ordered() (shadow_global.c) was true: the write `ordered` is
+     * ordered before the moment `reader`. ordered.launch is 0: none. */
+    tgl_moment ordered, reader;
 } tgl_global_shadow;
 
 /* ---- The machine ----------------------------------------------------------------------------- */
@@ -401,7 +402,7 @@ bool tgl_machine_is_register(const tgl_machine *machine, const void *address);
 void tgl_machine_rest(tgl_sim_thread *thread);
 
 /* Records an error of the current thread and stops the launch. pc: the source location, or NULL.
- * Called on the thread's stack; does not return. */
+ * Must be called on the thread's stack; does not return. */
 _Noreturn void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
     TGL_PRINTF(3, 4);
 

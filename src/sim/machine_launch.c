@@ -102,8 +102,8 @@ static bool reserve_launch(tgl_machine *machine, size_t clusters)
            tgl_global_start_launch(machine, clusters);
 }
 
-/* Keeps the module of this launch, because errors in later launches name the source lines of its
- * writes. */
+/* Keeps the module of this launch, because errors in later launches name the source lines of this
+ * launch's writes. */
 static bool keep_module(tgl_machine *machine)
 {
     const size_t index = machine->number - 1;

@@ -9,8 +9,8 @@
 
 #include "sim/machine.h"
 
-/* Starts a run: clears the shadows of D, the counters and the scratch. The caller has set the
- * counters to 0. TGL_OK or TGL_NO_MEMORY. */
+/* Starts a run: clears the shadows of D, the counters and the scratch. The caller must have set the
+ * counters to 0. Returns TGL_OK or TGL_NO_MEMORY. */
 tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory);
 
 /* Starts a launch. Returns TGL_OK, TGL_UNSUPPORTED or TGL_NO_MEMORY. */
@@ -30,7 +30,7 @@ tgl_status tgl_machine_end(tgl_machine *machine);
 
 uint64_t tgl_machine_clusters(const tgl_sim_launch *launch);
 
-/* The number of the cluster that runs as number `position`, from 0, in the launch's order
+/* The number of the cluster that is at `position` (from 0) in the order in which the clusters run
  * (random_order.h). */
 uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t position);
 

@@ -30,7 +30,7 @@ static void resume_thread(tgl_machine *machine, tgl_sim_thread *thread)
 }
 
 /* Makes the thread ready if it waits for an mbarrier phase that can complete now; the thread then
- * completes the phase itself (tgl_mbarrier_wait()). Returns whether it did. */
+ * completes the phase itself (tgl_mbarrier_wait()). Returns whether the thread was made ready. */
 static bool open_mbarrier(const tgl_machine *machine, tgl_sim_thread *thread)
 {
     if (thread->state != TGL_THREAD_AT_MBARRIER || !tgl_mbarrier_is_open(machine, thread))
@@ -182,8 +182,8 @@ static void run_block(tgl_machine *machine)
 
 /* ---- Clusters -------------------------------------------------------------------------------- */
 
-/* Makes `block` the running block, and restores its shared memory, which leave_block() saves. The
- * block of a cluster of one keeps its shared memory in place. */
+/* Makes `block` the running block, and restores its shared memory, which leave_block() saves. In a
+ * cluster of one block, the shared memory stays in place. */
 static void enter_block(tgl_machine *machine, tgl_sim_block *block)
 {
     const tgl_sim_module *module = machine->launch->module;

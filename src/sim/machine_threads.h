@@ -16,7 +16,8 @@ bool tgl_machine_make_threads(tgl_machine *machine, tgl_sim_block *block, unsign
 /* The entry function of a thread's fiber: runs the kernel. argument: a tgl_sim_thread. */
 void tgl_machine_thread_main(void *argument);
 
-/* After an error: tgl_fiber_forget() for the stacks of all threads. */
+/* Calls tgl_fiber_forget() for the stacks of all threads, because an error has stopped the
+ * launch. */
 void tgl_machine_forget_threads(const tgl_machine *machine);
 
 #endif

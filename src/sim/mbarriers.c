@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * mbarriers. A phase completes when all its arrivals have come. A phase that also counts TMA copies
- * completes as late as possible: when a thread waits for it and all other arrivals have come. The
- * accesses of a thread before it arrives at an mbarrier are ordered before the accesses of another
- * thread after that thread has waited for the phase (clocks.c).
+ * completes as late as possible: when a thread waits for the phase and all its arrivals have come.
+ * The accesses of a thread before it arrives at an mbarrier are ordered before the accesses of
+ * another thread after that thread has waited for the phase (clocks.c).
  */
 #include "sim/mbarriers.h"
 
@@ -148,8 +148,9 @@ static void deliver_tma(tgl_machine *machine, const tgl_mbarrier *b, const tgl_t
                       tgl_box_bytes(&copy->map), &access);
 }
 
-/* Completes a phase for which all arrivals and bytes have come. A phase that counts TMA copies is
- * completed only while its block runs, because their data is written to shared memory now. */
+/* Completes a phase for which all arrivals and bytes have come. If the phase counts TMA copies, it
+ * must be completed while its block runs, because the data of the copies is written to the block's
+ * shared memory here. */
 static void complete_phase(tgl_machine *machine, const tgl_sim_block *block, tgl_mbarrier *b)
 {
     const unsigned own = TGL_ACTOR_MBARRIER + (unsigned)(b - block->mbarriers);

@@ -144,7 +144,8 @@ void tgl_named_barrier(tgl_machine *machine, int id, int threads, const void *pc
     tgl_machine_wait(machine, TGL_THREAD_AT_NAMED, pc);
 }
 
-/* Releases named barrier `id` of the running block if all its threads have arrived. */
+/* Releases named barrier `id` of the running block if as many threads have arrived as the barrier
+ * expects. False: no thread was released. */
 static bool open_named(tgl_machine *machine, int id)
 {
     tgl_sim_thread *waiting[TGL_SIM_THREADS_MAX];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Barriers of all kinds but mbarriers, instructions of a warpgroup, and deadlocks.
+ * Barriers of all kinds except mbarriers, instructions of a whole warpgroup, and reports of
+ * deadlocks.
  */
 #ifndef TGL_SIM_MEETINGS_H
 #define TGL_SIM_MEETINGS_H
@@ -16,8 +17,8 @@ unsigned tgl_shuffle(tgl_machine *machine, unsigned lanes, unsigned value, int s
                      const void *pc);
 void tgl_named_barrier(tgl_machine *machine, int id, int threads, const void *pc);
 
-/* The current thread waits at an instruction for the other threads of its warpgroup. word: the
- * instruction's name for messages. */
+/* Suspends the current thread at an instruction until all threads of its warpgroup have reached the
+ * instruction. word: the instruction's name for messages. */
 void tgl_meet_warpgroup(tgl_machine *machine, const char *word, const void *pc);
 
 /* Makes the threads of a warp ready that wait at a warp barrier, if all lanes in the barrier's mask

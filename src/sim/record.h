@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The record of a run for tgl_plan_trace(): the counts by line, how often each line was executed,
- * and the trace of the first block of the main kernel (the first one that writes D).
+ * The record of a run for tgl_plan_trace(): the counts of memory accesses by source line, how often
+ * each line was executed, and the trace of the first block of the main kernel (the first one that
+ * writes D).
  */
 #ifndef TGL_SIM_RECORD_H
 #define TGL_SIM_RECORD_H

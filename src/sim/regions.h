@@ -26,7 +26,7 @@ typedef struct tgl_sim_region {
     int64_t extent; /* bytes from the partition's first element to its last; 0: not accessible */
     int64_t batch, stride_bytes;
     int64_t first_row, first_col, all_rows,
-        all_cols;          /* position of the partition in the matrix; size of the matrix */
+        all_cols;          /* position of the partition in the matrix, and size of the matrix */
     bool is_list;          /* a vector: messages give an index instead of a row and a column */
     const char *forbidden; /* why it must not be read, such as "beta is 0"; NULL: it may be read */
 } tgl_sim_region;
@@ -37,7 +37,7 @@ typedef struct tgl_where {
 } tgl_where;
 
 /* Whether all bytes are elements of the region: within its extent, and within one row. Rows are not
- * checked if the matrices of the batch overlap, as the matrices of A or of B may. */
+ * checked if the matrices of the batch overlap, as the matrices of A or of B may do. */
 bool tgl_region_has(const tgl_sim_region *x, uintptr_t address, unsigned bytes);
 
 /* Whether all bytes lie between the region's first and last element, in a row or between rows. */

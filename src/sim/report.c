@@ -11,8 +11,8 @@
 
 /* ---- Adding up ------------------------------------------------------------------------------- */
 
-/* The totals that each kind of access adds to, as offsets in tgl_counters; 0: none. TMA copies also
- * count as cp.async or as stores. */
+/* The totals that each kind of access adds to, as offsets in tgl_counters; 0: none. A TMA load also
+ * counts as an asynchronous copy, and a TMA store as a global store. */
 #define AT(member) offsetof(tgl_counters, member)
 static const struct {
     tgl_access_kind kind;

@@ -23,7 +23,7 @@ typedef struct tgl_report {
     const tgl_sim_module *module; /* module of the main kernel (the first one that writes D); NULL:
                                      nothing has been counted */
     tgl_counters totals;
-    /* Sorted by line, then kind. Further lines are omitted. */
+    /* Sorted by line, then kind. Lines beyond the first TGL_REPORT_LINES are omitted. */
     tgl_report_line lines[TGL_REPORT_LINES];
     int count;
 } tgl_report;

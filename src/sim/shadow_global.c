@@ -120,8 +120,8 @@ static bool has_conflict_at(tgl_machine *const *helpers, int count, int which, s
     return writers > 0 && users > 1;
 }
 
-/* A helper has events only if one of its clusters executed an atomic: the fences of other clusters
- * have been discarded. */
+/* Any event means an atomic: tgl_global_end_cluster() has discarded the fences of clusters without
+ * atomics. */
 bool tgl_global_has_conflict(tgl_machine *const *helpers, int count)
 {
     for (int h = 0; h < count; h++)
@@ -243,7 +243,7 @@ void tgl_global_fence(tgl_machine *machine, const void *pc)
     add_event(machine, 0);
 }
 
-/* Whether the fence of any thread in the cluster of x is ordered between the moments x and y. */
+/* Whether any thread in the cluster of x executed a fence that is ordered after x and before y. */
 static bool has_fence_between(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
 {
     const tgl_event_range *range = &machine->global.ranges[x->cluster];

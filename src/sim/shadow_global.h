@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The shadow of the result and of the workspace: for each element of D, and each 4 bytes of the
- * counters and the scratch, who wrote and read it last. Races between blocks and between launches
- * are found by it.
+ * counters and the scratch, who wrote and read it last. With this shadow, races between blocks and
+ * between launches are found.
  */
 #ifndef TGL_SIM_SHADOW_GLOBAL_H
 #define TGL_SIM_SHADOW_GLOBAL_H
 
 #include "sim/machine.h"
 
-/* Called at the start of a run and of a launch, and at the start and end of a cluster. False: out
- * of memory. */
+/* The machine calls these functions at the start of a run, at the start of a launch, and at the
+ * start and the end of a cluster. False: out of memory. */
 bool tgl_global_start_run(tgl_machine *machine);
 bool tgl_global_start_launch(tgl_machine *machine, size_t clusters);
 void tgl_global_start_cluster(tgl_machine *machine);
@@ -37,10 +37,10 @@ bool tgl_global_has_shadow(int region);
 void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsigned bytes,
                        bool is_write, bool is_atomic, const void *pc);
 
-/* These threads of the running block pass a named barrier together. */
+/* Records that these threads of the running block pass a named barrier together. */
 void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count);
 
-/* A fence by the current thread. */
+/* Records a fence by the current thread. */
 void tgl_global_fence(tgl_machine *machine, const void *pc);
 
 #endif

@@ -60,8 +60,8 @@ static void check_alignment(tgl_machine *machine, uintptr_t address, unsigned by
 }
 
 /* Reports an access before the launch has waited for earlier launches (programmatic dependent
- * launch): their results may be missing, and they may still read memory that this launch
- * overwrites. */
+ * launch). At that time the results of the earlier launches may be missing, and they may still read
+ * memory that this launch overwrites. */
 static void check_waited(tgl_machine *machine, const void *pc)
 {
     const uint32_t epoch = machine->now->waited_epoch;

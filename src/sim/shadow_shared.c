@@ -294,8 +294,8 @@ float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t 
     return value;
 }
 
-/* Reports an access of the async proxy (TMA or wgmma) to data that a thread has written, if no
- * proxy fence follows the write (PTX ISA, "Async proxy"). */
+/* Reports an access of the async proxy (TMA or wgmma) to data that a thread has written, if there
+ * is no proxy fence between the write and the access (PTX ISA, "Async proxy"). */
 static void check_proxy(tgl_machine *machine, const tgl_sim_block *block,
                         const tgl_shared_word *word, size_t offset, bool is_write,
                         const uint32_t *clock, const void *pc)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shadow of shared memory: bounds, races, copies in flight.
+ * The shadow of shared memory. It is used to check bounds, to find races, and to track asynchronous
+ * copies in flight.
  */
 #ifndef TGL_SIM_SHADOW_SHARED_H
 #define TGL_SIM_SHADOW_SHARED_H
@@ -30,18 +31,18 @@ void tgl_shared_access_words(tgl_machine *machine, size_t offset, unsigned bytes
 float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t offset,
                              uint32_t site, const void *pc);
 
-/* The current thread issues an asynchronous copy to these bytes, a multiple of 4, of a block of its
- * cluster. */
+/* Records that the current thread issues an asynchronous copy to these bytes in the shared memory
+ * of a block of its cluster. bytes: a multiple of 4. */
 void tgl_shared_await(tgl_machine *machine, tgl_sim_block *block, size_t offset, size_t bytes,
                       tgl_awaited kind, uint32_t site, const void *pc);
 
-/* An asynchronous copy completes; its write is recorded as `access`. */
+/* Completes an asynchronous copy: records its write as `access`. */
 void tgl_shared_arrive(tgl_machine *machine, size_t offset, size_t bytes,
                        const tgl_shared_access *access);
 
-/* An asynchronous read of these bytes starts. It lasts until its group has been waited for. access:
- * the read, as it is recorded. clock: the vector clock (clocks.h) of the thread or warpgroup that
- * issues it. */
+/* Records the start of an asynchronous read of these bytes. The read lasts until its group has been
+ * waited for. access: the read, as it is recorded. clock: the vector clock (clocks.h) of the thread
+ * or warpgroup that issues it. */
 void tgl_shared_read_async(tgl_machine *machine, size_t offset, size_t bytes,
                            const tgl_shared_access *access, const uint32_t *clock, const void *pc);
 

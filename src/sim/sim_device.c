@@ -12,8 +12,8 @@
 
 /* ---- Open and close -------------------------------------------------------------------------- */
 
-/* Reads TEGULA_SIM_SEED. If it is unset or empty, blocks run in the order of the grid, else in a
- * random order with this seed. */
+/* Reads TEGULA_SIM_SEED. If it is unset or empty, blocks run in the order of the grid; otherwise
+ * they run in a random order with this seed. */
 static tgl_status read_seed(tgl_sim *sim)
 {
     const char *text = secure_getenv("TEGULA_SIM_SEED");

@@ -175,8 +175,8 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     return TGL_OK;
 }
 
-/* Starts the report and the record, which describe the main launch: the first one that writes to D,
- * or else the first one. */
+/* Starts the report and the record. Both describe the main launch: the first launch that writes to
+ * D or, if there is none, the first launch. */
 static void begin_report(job *j)
 {
     const tgl_launch *main_launch = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads a compiled kernel, and reads the lines and shared arrays of its object.
+ * Loads a compiled kernel, and reads the source lines and the __shared__ arrays from its object (an
+ * ELF file, which sim_module.h describes).
  */
 #include "sim/sim_module.h"
 
@@ -69,9 +70,9 @@ static bool find_shared_memory(tgl_sim_module *module, const void *image, size_t
     return !c.has_failed;
 }
 
-/* The arguments and the result of the search in tgl_sim_variable(). The search skips variables of
- * the simulator and, recognised by their size of less than 4 bytes, those of the compiler's start
- * files. */
+/* The arguments and the result of the search in tgl_sim_variable(). The search skips the
+ * simulator's own variables (tgl_sim...). It also skips variables of less than 4 bytes, because
+ * these belong to the compiler's start files. */
 typedef struct search {
     uint64_t address; /* relative to load_address */
     tgl_shared_array *found;
@@ -240,7 +241,7 @@ static const tgl_line_row *row_at(const tgl_sim_module *module, size_t at)
 }
 
 /* The row of the kernel's own file that led to this row of a header. Device functions are inlined,
- * so that it is the nearest earlier row of the kernel's file. */
+ * so the nearest earlier row of the kernel's file is taken. */
 static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_line_row *row)
 {
     for (; row >= module->lines.rows; row--)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A compiled kernel that is loaded into this process.
+ * A compiled kernel that is loaded into this process. It is a shared object: an ELF file that
+ * dlopen() loads, called the object below. Host threads that run one launch together need code and
+ * shared memory of their own. One of them uses the module itself, and each of the others uses a
+ * twin: a further copy of the object, loaded into the same process.
  */
 #ifndef TGL_SIM_MODULE_H
 #define TGL_SIM_MODULE_H
@@ -26,14 +29,14 @@ typedef struct tgl_sim_module {
     const tgl_sim_image *image;
     uintptr_t load_address;
     tgl_line_table lines;
-    unsigned *visits; /* executions by threads, indexed by return address relative to
+    unsigned *visits; /* number of executions by threads, indexed by return address relative to
                          load_address */
     size_t code_size; /* number of elements of `visits` */
     uint64_t *blocks; /* indices in `visits` of the starts of basic blocks, sorted */
     size_t block_count, block_room;
 
-    /* Shared memory is a section of the object. array_of_word[w]: 1 + the index in `arrays` of the
-     * array that contains the 4-byte word w; 0: none. */
+    /* The shared memory of a block is a section of the object. array_of_word[w]: 1 + the index in
+     * `arrays` of the array that contains the 4-byte word w; 0: none. */
     uintptr_t shared_base;
     size_t shared_size;
     uint16_t *array_of_word;
@@ -41,11 +44,10 @@ typedef struct tgl_sim_module {
     int array_count;
     size_t shared_bytes; /* sum over all arrays: shared memory that the kernel needs on a GPU */
 
-    void *object; /* contents of the shared object's file, from which twins are loaded */
+    void *object; /* contents of the object's file, from which twins are loaded */
     size_t object_size;
-    struct tgl_sim_module *twins[TGL_SIM_HOST_THREADS_MAX]; /* copies for host threads
-                                                               (tgl_sim_module_twin()); NULL: not
-                                                               loaded yet */
+    /* Twins, indexed by host thread (tgl_sim_module_twin()). NULL: not loaded yet. */
+    struct tgl_sim_module *twins[TGL_SIM_HOST_THREADS_MAX];
 } tgl_sim_module;
 
 /* Loads the shared object `image` that tgl_host_compile() made of `kernel`. Each module has its own
@@ -54,9 +56,9 @@ tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size
                                tgl_sim_module **out);
 void tgl_sim_module_free(tgl_sim_module *module);
 
-/* The copy of a module that host thread `number` executes; number 0 is the module itself. A copy
- * has its own code, shared memory and visits, and shares the tables of the module, which owns it.
- * NULL: it cannot be loaded. */
+/* The twin of a module that host thread `number` executes; number 0: the module itself. A twin has
+ * its own code, shared memory and `visits`, and uses the other tables of the module. The module
+ * owns the twin. NULL: the twin cannot be loaded. */
 tgl_sim_module *tgl_sim_module_twin(tgl_sim_module *module, int number);
 
 /* Finds the variable of the kernel's object that contains an address. False: there is none. */

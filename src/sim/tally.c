@@ -76,10 +76,10 @@ static bool can_join(const tgl_tally_group *group, int lane, uint64_t round)
     return group->round == round && (group->lanes >> lane & 1) == 0;
 }
 
-/* Finds or creates the group that the lane's access joins: the accesses of a warp at this
- * instruction with the same `round`. Usually this is the group after the one that the lane joined
- * last. The group is further back in the array if the lane skipped iterations, and further in front
- * if other lanes created it late. -1: out of memory. */
+/* Finds or creates the group that the lane's access joins. A group has the accesses of a warp at
+ * this instruction with the same `round`. Usually the lane joins the group after the one that it
+ * joined last. The group has a higher index in the array if the lane skipped iterations, and a
+ * lower index if other lanes created groups in another order. -1: out of memory. */
 static int join_group(tgl_tally *tally, tgl_site *site, int lane, uint64_t round)
 {
     const int next = site->next[lane], count = site->group_count;

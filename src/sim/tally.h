@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Combines the accesses of single threads into accesses by warps, and counts those.
+ * Combines the accesses of single threads into accesses by warps, and counts the accesses by warps.
  */
 #ifndef TGL_SIM_TALLY_H
 #define TGL_SIM_TALLY_H
@@ -37,12 +37,13 @@ typedef struct tgl_site {
     int next[32];        /* per lane: index of the group after the one that it joined last */
     uint16_t passes[32]; /* per lane: number of accesses since the last flush */
 
-    int traced;      /* number of its executions in the trace, at most TGL_TRACE_EACH */
+    int traced;      /* number of executions of this instruction that are in the trace, at most
+                        TGL_TRACE_EACH */
     int traced_warp; /* the only warp whose executions are traced; valid if traced > 0 */
 } tgl_site;
 
 typedef struct tgl_tally {
-    tgl_site *sites; /* a hash table by pc and kind; pc == NULL: free */
+    tgl_site *sites; /* a hash table with the key (pc, kind); pc == NULL: the slot is free */
     size_t slots, used;
     uint32_t *touched; /* slots that the running warp has used since the last flush */
     size_t touched_count;
@@ -60,10 +61,11 @@ void tgl_tally_free(tgl_tally *tally);
 void tgl_tally_clear(tgl_tally *tally);
 
 /* Records an access of `bytes` (1 to 16) by a lane of the running warp. round: identifies the
- * iterations of the enclosing loops; accesses of lanes with equal `round` are combined. shared,
- * global: the address in this memory, else 0; TGL_ASYNC_COPY has both addresses; its `global` may
- * be 0. *site: the index of the instruction in tally->sites. *is_full: the lane must not continue
- * before tgl_tally_flush(). False: out of memory. */
+ * iterations of the enclosing loops; accesses of lanes with equal `round` are combined. shared: the
+ * address in shared memory; 0: the access is not to shared memory. global: the same for global
+ * memory. A TGL_ASYNC_COPY has both addresses; its `global` may be 0. *site: the index of the
+ * instruction in tally->sites. *is_full: the lane must not continue before tgl_tally_flush().
+ * False: out of memory. */
 bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
                       uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
                       uint32_t *site, bool *is_full);
@@ -78,8 +80,8 @@ bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int 
  * traced. */
 tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
 
-/* Adds the counts of another tally, of a copy of the kernel's code. moved: the copy is this many
- * bytes higher in memory than the code of this tally. False: out of memory. */
+/* Adds the counts of another tally, which belongs to a copy of the kernel's code. moved: the copy
+ * is this many bytes higher in memory than the code of this tally. False: out of memory. */
 bool tgl_tally_add(tgl_tally *tally, const tgl_tally *other, uintptr_t moved);
 
 /* Counts the accesses of the running warp since the last flush. */

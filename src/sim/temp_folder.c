@@ -106,7 +106,7 @@ tgl_status tgl_temp_folder_make(tgl_temp_folder *folder)
     const char *base = tgl_temp_folder_base();
     /* The second half of folder->path is for the name of the folder, "/tegula-XXXXXX". */
     if (strlen(base) > TGL_TEMP_PATH / 2) return fail_to_make(ENAMETOOLONG);
-    /* The keeper starts before the folder is made, so that it learns the name at once. */
+    /* The keeper starts before the folder is made, so that it learns the folder's name at once. */
     start_keeper(folder);
     snprintf(folder->path, sizeof folder->path, "%s/tegula-XXXXXX", base);
     if (mkdtemp(folder->path) != NULL && chmod(folder->path, 0700) == 0) {

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Maximum number of entries of a folder; maximum size of its path in bytes. */
+/* TGL_TEMP_ENTRIES: maximum number of entries of a temporary folder. TGL_TEMP_PATH: maximum size of
+ * its path in bytes. */
 enum { TGL_TEMP_ENTRIES = 256, TGL_TEMP_PATH = 512 };
 
 typedef struct tgl_temp_folder {

@@ -45,7 +45,7 @@ typedef struct element {
     bool is_finite;
 } element;
 
-/* 2^exponent; it must be a normal double. */
+/* 2^exponent. The result must be a normal double. */
 static double power_of_two(int exponent)
 {
     const uint64_t bits = (uint64_t)(DOUBLE_BIAS + exponent) << DOUBLE_FRACTION;
@@ -71,7 +71,7 @@ static element take_apart(const layout *l, uint32_t bits)
     return e;
 }
 
-/* The value of an element with these bits, which may be Inf or NaN. */
+/* The value of an element with these bits. The value may be Inf or NaN. */
 static double value_of(const layout *l, uint32_t bits)
 {
     const element e = take_apart(l, bits);

@@ -3,11 +3,12 @@
  * The arithmetic of tensor cores, bit for bit. The models are those of microsoft/MMA-Sim (arXiv
  * 2511.10909), which were measured on the chips.
  *
- * f16, bf16, tf32: a fused sum of the accumulator and the products of a step of K. The products are
- * exact. Each term is aligned to the largest exponent of all terms, and truncated to a number of
- * fraction bits; the exponent of a product is the sum of the exponents of its factors. The aligned
- * terms are summed exactly, and the sum is truncated to FP32. A sum that is NaN is 0x7fffffff.
- * e4m3, e5m2: the same, with fewer bits of the terms and of the sum.
+ * f16, bf16, tf32: an instruction divides its K into one or more steps. Each step adds the products
+ * of the step to the accumulator in one fused sum. The products are exact. Each term is aligned to
+ * the largest exponent of all terms, and truncated to a number of fraction bits; the exponent of a
+ * product is the sum of the exponents of its factors. The aligned terms are summed exactly, and the
+ * sum is truncated to FP32. A sum that is NaN is 0x7fffffff.
+ * e4m3, e5m2: the same, but with fewer fraction bits in the terms and in the sum.
  * f64: a sequence of IEEE fused multiply-adds, with ascending k.
  * s8: exact modulo 2^32.
  */
@@ -34,8 +35,8 @@ typedef struct tgl_tensor_model {
 } tgl_tensor_model;
 
 extern const tgl_tensor_model tgl_tensor_hopper;    /* wgmma and mma.sync on sm_90 */
-extern const tgl_tensor_model tgl_tensor_hopper_f8; /* wgmma with e4m3 and e5m2 */
-extern const tgl_tensor_model tgl_tensor_ampere;    /* mma.sync on sm_80 to sm_89, 32 bytes of K */
+extern const tgl_tensor_model tgl_tensor_hopper_f8; /* wgmma on sm_90 with e4m3 and e5m2 */
+extern const tgl_tensor_model tgl_tensor_ampere; /* mma.sync with K of 32 bytes, sm_80 to sm_89 */
 
 enum { TGL_TENSOR_K_MAX = 32 }; /* maximum K of an instruction, in elements */
 

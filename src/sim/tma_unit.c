@@ -2,8 +2,8 @@
  *
  * TMA: copies of boxes. Copies from global to shared memory (loads) are counted by mbarriers.
  * Copies from shared to global memory (stores) are in groups, which the issuing thread waits for.
- * Loads and stores complete as late as possible: a load when a thread waits for its phase, a store
- * when its thread waits for its group or ends.
+ * Loads and stores complete as late as possible: a load when a thread waits for the mbarrier phase
+ * that counts the load; a store when the issuing thread waits for the store's group or ends.
  */
 #include "sim/tma_unit.h"
 

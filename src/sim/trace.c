@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of a trace: an array that grows.
+ * Appends steps to a trace, moves their addresses, and sorts them.
  */
 #include "sim/trace.h"
 

@@ -23,7 +23,7 @@ typedef struct tgl_trace_step {
     int64_t rows, row_bytes;        /* TMA: size of the box, whose addresses are in one lane of
                                        `shared` and `global`; 0: no box */
     uintptr_t tiles[2];             /* wgmma: addresses of the operands in shared memory */
-    int m, n, k, type;              /* mma and wgmma: shape, and type as a tgl_type */
+    int m, n, k, type;              /* mma and wgmma: shape; type of A as a tgl_type */
 } tgl_trace_step;
 
 typedef struct tgl_trace {

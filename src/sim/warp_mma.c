@@ -244,7 +244,7 @@ void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, cons
 
 /* ---- ldmatrix and stmatrix ------------------------------------------------------------------- */
 
-/* Checks and records the access of the current lane to its row of a matrix. */
+/* Checks and records the access of the current lane to its row of a matrix in shared memory. */
 static void access_row(tgl_machine *machine, char *row, bool is_write, const void *pc)
 {
     const tgl_sim_module *module = machine->launch->module;

@@ -22,9 +22,10 @@
 
 enum {
     M = 64,            /* rows of an instruction's tile */
-    N_MAX = 256,       /* maximum number of columns */
-    FRAGMENT_K = 8,    /* K of a left operand in registers (TF32) */
-    REGISTERS = 65536, /* per SM (CUDA C++ Programming Guide, compute capability 9.0) */
+    N_MAX = 256,       /* maximum number of columns of a tile */
+    FRAGMENT_K = 8,    /* K of one wgmma whose left operand is in registers, in elements (TF32, the
+                          only type that is supported for such operands) */
+    REGISTERS = 65536, /* 32-bit registers per SM (CUDA C++ programming guide, capability 9.0) */
 };
 
 /* The results of wgmma instructions of a warpgroup that have not been delivered to the accumulator
@@ -34,7 +35,7 @@ typedef struct tile {
     float *acc[TGL_WARPGROUP]; /* each thread's registers; NULL: the thread has received its
                                   elements */
     int missing;               /* number of threads that have not received their elements */
-    int64_t group;             /* number of the group of the latest wgmma */
+    int64_t group;             /* number of the group of the latest wgmma into this tile */
     const void *pc;            /* source location of the latest wgmma */
     union {
         float sums[M * N_MAX];
@@ -99,7 +100,7 @@ static tgl_sim_warpgroup *warpgroup_of(tgl_machine *machine)
 }
 
 /* The element-by-element minimum of the clocks of the warpgroup's threads. Accesses up to the times
- * in it are ordered before the next access of every thread of the warpgroup. */
+ * in this minimum are ordered before the next access of every thread of the warpgroup. */
 static const uint32_t *known_by(tgl_machine *machine, tgl_sim_warpgroup *group)
 {
     const unsigned first = first_of(machine->current);
@@ -399,8 +400,9 @@ void tgl_wgmma_check_end(tgl_machine *machine)
 
 /* ---- Registers ------------------------------------------------------------------------------- */
 
-/* setmaxnreg. On a GPU it waits until the registers are available. If the warpgroups of the block
- * ask for more than the SM has, it waits for ever: this is reported. */
+/* Executes setmaxnreg. On a GPU, setmaxnreg waits until the registers are available. If the
+ * warpgroups of the block ask for more than the SM has, it would wait for ever, and an error is
+ * reported here. */
 void tgl_set_registers(tgl_machine *machine, int count, const void *pc)
 {
     const unsigned groups = machine->launch->threads / TGL_WARPGROUP;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The matrices of wgmma in shared memory: descriptors, and reading elements.
+ * The matrices of wgmma in shared memory: makes and decodes their descriptors, and reads their
+ * elements.
  */
 #ifndef TGL_SIM_WGMMA_MATRIX_H
 #define TGL_SIM_WGMMA_MATRIX_H
@@ -14,9 +15,9 @@ enum {
 
 /* A matrix in shared memory, decoded from a descriptor (PTX ISA, "Matrix Descriptor Format").
  * Addresses are relative to tgl_wgmma_window(), which is a multiple of 1024 bytes, as the start of
- * shared memory is on a GPU. K-major: group_bytes is the stride from 8 rows (in M or N) to the
- * next 8. MN-major: atom_bytes is the stride in M or N from one swizzle pattern to the next,
- * group_bytes the stride from 8 steps of K to the next 8. */
+ * shared memory is on a GPU. K-major: group_bytes is the stride from 8 rows (in M or N) to the next
+ * 8. MN-major: atom_bytes is the stride in M or N from one swizzle pattern to the next, group_bytes
+ * is the stride from 8 indices in K to the next 8. */
 typedef struct tgl_wgmma_matrix {
     unsigned start, atom_bytes, group_bytes, swizzle;
     unsigned element; /* bytes per element */
@@ -35,7 +36,7 @@ tgl_wgmma_matrix tgl_wgmma_decode(unsigned long long descriptor, unsigned elemen
                                   int edge);
 
 /* Reports a matrix that has no swizzle, that does not begin in the first line of its swizzle
- * pattern, or (K-major) that crosses the end of this line. name: "left" or "right". */
+ * pattern, or (if K-major) that crosses the end of this line. name: "left" or "right". */
 void tgl_wgmma_check_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x, const char *name,
                             const void *pc);
 
