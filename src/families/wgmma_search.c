@@ -20,8 +20,8 @@ typedef struct wgmma_values {
 } wgmma_values;
 
 /* The search for the tiles of D, or of D^T. A way is how the left operand reaches wgmma: from
- * shared memory, or through registers. If both are possible, all other options are tried with each
- * way. */
+ * shared memory, or through registers. If both ways are possible, all other options are tried with
+ * each of them. */
 typedef struct orientation {
     tgl_search *in;
     int64_t exchanged;
