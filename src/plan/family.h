@@ -32,8 +32,9 @@ typedef struct tgl_choice {
 } tgl_choice;
 
 /* A strip: the last columns or rows of D beyond the whole tiles, at most TGL_STRIP_WIDTH_MAX. A
- * launch of its own computes them. seconds: predicted time of the strip alone. adds: predicted
- * increase of the product's time, less than `seconds` if the strip overlaps with the tiles. */
+ * launch of its own computes the strip. seconds: predicted time of the strip alone. adds: predicted
+ * increase of the product's time, which is less than `seconds` if the strip overlaps with the
+ * tiles. */
 typedef struct tgl_strip {
     tgl_rectangle part;
     tgl_choice choice;
@@ -86,8 +87,8 @@ typedef struct tgl_search {
     bool has_strips;        /* strips will be added to the result */
     int64_t workspace_max;  /* workspace limit in bytes */
     tgl_candidate *best;    /* best candidate so far; its choice.family is NULL at first */
-    double limit;           /* predicted seconds of the best candidate among all other
-                               configurations */
+    double limit;           /* predicted seconds of the best candidate so far among all
+                               other configurations */
 } tgl_search;
 
 /* Predicts the time of search->asked with the options [first, first + count) set to `values`, and
@@ -173,8 +174,8 @@ struct tgl_family {
                     tgl_text *out);
 
     /* Sets *shape to a large product for which the configuration is made, with this type and these
-     * transposes; tgl_warm() compiles its kernels. Returns false if there is no kernel for the
-     * type, or if the kernel of another layout serves this one, too. */
+     * transposes; tgl_warm() compiles the kernels of this product. Returns false if there is no
+     * kernel for the type, or if the kernel of another layout serves this layout, too. */
     bool (*example)(int configuration, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape);
 };
 

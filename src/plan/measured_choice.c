@@ -113,9 +113,9 @@ void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl
         if (said->chosen.kernel == NULL) faster = said->unusable;
     }
     free(lines);
-    /* The remaining times are used only if the planner's own choice was measured too. This matters
-     * if the fastest candidates cannot be chosen, for example because of the workspace limit: the
-     * planner's own choice might be faster than all the others. */
+    /* If a faster line cannot be used, for example because of the workspace limit, the chosen line
+     * counts only if the planner's own choice was measured, too. Otherwise the planner's own choice
+     * might be faster than all usable lines. */
     if (faster > 0 && !said->has_choice) said->chosen.kernel = NULL;
     if (said->chosen.kernel == NULL) return;
     *choice = best;

@@ -17,8 +17,8 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
 typedef struct tgl_consulted {
     tgl_measured chosen;   /* the line that determined the choice; chosen.kernel NULL: none */
     int measured;          /* candidates with a line that may be used */
-    int stale, unusable;   /* lines of another driver, library or kernel source; lines of kernels
-                              that this request cannot use */
+    int stale, unusable;   /* stale: lines of another driver, library or kernel source; unusable:
+                              lines of kernels that this request cannot use */
     const char *why_stale; /* why one of the stale lines is stale */
     bool has_choice;       /* the choice without the wisdom is among the measured candidates */
     bool has_sustained;    /* the choice without the wisdom was also measured at the power limit */

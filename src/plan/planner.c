@@ -63,8 +63,8 @@ static double least_seconds(const tgl_chip *chip, const tgl_shape *shape, const 
                : choice->family->least_seconds(chip, shape, choice);
 }
 
-/* The best candidate of a configuration for the whole shape, without strips. has_strips: true if
- * the caller will add strips. */
+/* The best candidate of a configuration for the whole shape, without strips. has_strips: the caller
+ * will add strips to it. */
 static void choose_whole(const planning *p, const tgl_shape *shape, const tgl_choice *asked,
                          bool has_strips, int64_t workspace_max, tgl_candidate *best)
 {
@@ -345,7 +345,7 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
 static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
-    /* A configuration that is made for this few rows or columns supports the product. */
+    /* Whether a configuration that is made for this few rows or columns supports the product. */
     bool is_streamed = false;
     ranking r;
     int best_index = 0;

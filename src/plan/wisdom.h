@@ -5,8 +5,8 @@
  *
  *     chip | driver | library | kernel source | product | kernel | us | spread | samples | mode
  *
- *   chip           name and SMs of the GPU, or model, tier and caches of the CPU: lines of other
- *                  chips are skipped
+ *   chip           name and SMs of the GPU; or model, tier (set of kernels) and caches of the
+ *                  CPU. Lines of other chips are skipped
  *   driver, library  the versions of the CUDA driver and NVRTC ("none" of the CPU), and of Tegula
  *   kernel source  64 bits of the SHA-256 of what the candidate's kernels are compiled from, or of
  *                  the planner's values for the CPU
