@@ -131,8 +131,8 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
 }
 
 /* Replaces *plan by its variant for matrices that begin at any element. The variant uses the kernel
- * that the caller named, if it supports such matrices. If it needs more workspace than the caller
- * has given, the device provides the workspace. */
+ * that the caller named, if this kernel supports such matrices. If the variant needs more workspace
+ * than the caller has given, the device provides the workspace. */
 static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 {
     const tgl_plan *owner = *plan;
