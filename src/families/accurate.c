@@ -137,7 +137,7 @@ static int64_t workspace_of(const accurate_geometry *g)
     return bytes;
 }
 
-/* Returns NULL, or why the choice cannot compute the part of D. */
+/* Returns NULL, or why the choice cannot compute `part`, a rectangle of D. */
 static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                           const tgl_rectangle *part, const tgl_choice *choice,
                                           accurate_geometry *g)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/dmma.cu: products of f64 on the tensor cores of sm_90 and later. TMA copies the operands.
+ * gemm/dmma.cu: products of f64 on the tensor cores of sm_90 and later. TMA copies the operands. A
+ * step of K is BK elements of K, which one stage holds. A unit of work is a tile, or one split of a
+ * tile over K.
  */
 #include "families/gemm_arguments.h"
 #include "families/gemm_launch.h"
@@ -51,7 +53,7 @@ enum {
 };
 
 /* splits: number of blocks that divide the K of a tile among them. whole: the first `whole` tiles
- * are not split. exchanged: 1: the kernel computes tiles of D^T. */
+ * are not split. exchanged=1: the kernel computes tiles of D^T. */
 static const char *const dmma_options[] = {"splits", "whole", "exchanged", NULL};
 enum { SPLITS, WHOLE, EXCHANGED };
 
@@ -116,7 +118,7 @@ static int spill_limit(const dmma_row *t)
     return t->wm < 64 ? 80 : 0;
 }
 
-/* Returns NULL, or why the choice cannot compute the part of D. */
+/* Returns NULL, or why the choice cannot compute `part`, a rectangle of D. */
 static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                       const tgl_rectangle *part, const tgl_choice *choice,
                                       dmma_geometry *g)

@@ -32,9 +32,9 @@ typedef struct ladder_row {
     int threads;          /* threads of a block */
     unsigned needs;       /* features of the chip */
     ladder_grid layout;
-    int shared;            /* bytes of dynamic shared memory */
-    int maps;              /* tensor maps behind the arguments: 2: A, B; 3: also D */
-    int cluster;           /* blocks of a cluster, which share the tile of B */
+    int shared;  /* bytes of dynamic shared memory */
+    int maps;    /* number of tensor maps behind the arguments: 0; 2 (of A and B); 3 (also of D) */
+    int cluster; /* blocks of a cluster, which share the tile of B */
     int products, promote; /* macros PRODUCTS and PROMOTE of chapter 3 */
 } ladder_row;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Predicts the time of the family mma, and lower bounds of it.
+ * Predicts the time of the family mma, and lower bounds of it. A step multiplies one tile of K:
+ * bk_bytes (mma_geometry.h) of each row of op(A) and each column of op(B).
  */
 #include "families/mma_geometry.h"
 #include "problem/scales.h"

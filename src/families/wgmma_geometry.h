@@ -15,13 +15,13 @@ enum { WGMMA_CLUSTER_MAX = 4 };     /* blocks of a cluster that share operands; 
 enum { WGMMA_SPLIT_DEPTH_MIN = 4 }; /* minimum depth of a split that is tried, in steps of K */
 enum { WGMMA_BOX_ROWS = 64, WGMMA_RESULT_BYTES = 2 }; /* rows of a box for TMA; bytes of a result */
 
-/* splits: number of blocks that divide the K of a tile among them. exchanged: 1: tiles are those of
+/* splits: number of blocks that divide the K of a tile among them. exchanged=1: tiles are those of
  * D^T. cluster, columns: a cluster computes `cluster` x `columns` tiles, one block each. The blocks
  * in one row of the cluster share a tile of the left operand, those in one column a tile of the
- * right operand. whole: the first `whole` clusters of tiles are not split. in_cluster: 1: the
- * blocks that divide the K of a tile form a cluster, which adds the sums of the tile in shared
- * memory instead of the workspace. left_registers: 1: a left operand of TF32 that is contiguous in
- * its rows reaches wgmma through registers, without a pre-pass (lib/wgmma_left.h). */
+ * right operand. whole: the first `whole` clusters of tiles are not split. in_cluster=1: the blocks
+ * that divide the K of a tile form a cluster, which adds the sums of the tile in shared memory
+ * instead of the workspace. left_registers=1: a left operand of TF32 that is contiguous in its rows
+ * reaches wgmma through registers, without a pre-pass (lib/wgmma_left.h). */
 enum {
     WGMMA_SPLITS,
     WGMMA_EXCHANGED,
@@ -137,7 +137,7 @@ static inline bool wgmma_tries_registers(const tgl_shape *s, const tgl_choice *c
            tgl_wgmma_has_room_for_left(tgl_choice_row(choice));
 }
 
-/* Returns NULL, or why the choice cannot compute the part of D. */
+/* Returns NULL, or why the choice cannot compute `part`, a rectangle of D. */
 const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *shape,
                                     const tgl_rectangle *part, const tgl_choice *choice,
                                     wgmma_geometry *g);
