@@ -135,9 +135,9 @@ struct tgl_family {
     size_t row_bytes;
     int row_count;
 
-    /* The maximum of min(m, n) that a configuration is made for; NULL: any number. If such a
-     * configuration supports the product, the planner skips the others whose maximum is at least
-     * twice min(m, n). */
+    /* The maximum of min(m, n) that a configuration is made for; NULL: any number. Once a
+     * configuration with a maximum supports the product, the planner skips configurations whose
+     * maximum is at least twice min(m, n). */
     int (*lines)(int configuration);
 
     /* The tile size of a configuration, which determines the strips; NULL: the family has no
@@ -150,11 +150,11 @@ struct tgl_family {
 
     /* Calls tgl_search_try() for the options that are worth trying with
      * search->asked.configuration. On entry, search->best is the candidate with default options,
-     * which is not rejected. NULL: the family has no such options. */
+     * which is not rejected. NULL: the family has no options to try. */
     void (*search)(tgl_search *search);
 
     /* Calls tgl_search_try() for options that need less workspace, if the default options exceed
-     * the limit. NULL: there are no such options. */
+     * the limit. NULL: no options of the family need less. */
     void (*shrink)(tgl_search *search);
 
     /* Fills in the members of *c up to is_predicted for c->choice, or sets c->rejected. */
@@ -165,7 +165,7 @@ struct tgl_family {
      * far. NULL: the bound is 0. */
     double (*least_seconds)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice);
 
-    /* Adds the steps that compute the partition. The choice is not rejected. */
+    /* Adds the steps that compute the partition. Its choice must not be a rejected one. */
     void (*launch)(const tgl_partition *of, tgl_list_builder *builder);
 
     /* Writes lines of `tegula explain` about the choice, such as "split       k 4 ways". NULL:

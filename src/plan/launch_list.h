@@ -296,7 +296,7 @@ tgl_status tgl_list_check(const tgl_launch_list *list);
 
 /* ---- At a run (launch_fill.c) ---------------------------------------------------------------- */
 
-/* Whether the tensor maps can describe the run's operands, which must begin at multiples of
+/* Whether the tensor maps can describe the run's operands: whether these begin at multiples of
  * TGL_MAP_ALIGNMENT bytes. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 

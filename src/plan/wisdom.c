@@ -322,8 +322,9 @@ static bool is_replaced(const tgl_measured *found, int count, const tgl_measured
     return false;
 }
 
-/* Collects the lines of a product, the latest first. peers: true: only lines of other libraries;
- * false: only lines of Tegula's kernels. found: receives the lines; NULL: they are only counted. */
+/* Collects the lines of a product, the latest first. Only lines of other libraries if peers is
+ * true, else only lines of Tegula's kernels. found: receives the lines; NULL: they are only
+ * counted. */
 static int collect(const tgl_wisdom *w, const char *product, bool peers, tgl_measured *found)
 {
     const uint64_t hash = hash_of(product);
