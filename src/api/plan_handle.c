@@ -253,7 +253,7 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
 }
 
 /* Finds the time of the plan's kernel in the wisdom (the file of measured kernel times). The plan's
- * kernel need not be the fastest any more, because others may have been measured since. */
+ * kernel need not be the fastest any more, because other kernels may have been measured since. */
 static tgl_status find_measured(const tgl_plan *plan, tgl_measured *measured)
 {
     char source[TGL_SOURCE_SIZE];

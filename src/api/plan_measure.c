@@ -301,7 +301,7 @@ static tgl_status consult(const tgl_device *dev, const tgl_shape *shape, const t
 }
 
 /* Measures the product, unless another thread has measured it while the caller waited for the lock
- * dev->measuring, which the caller holds. */
+ * dev->measuring. The caller must hold this lock. */
 static void measure_product(measuring *m)
 {
     const tgl_trials *trials = m->dev->backend->trials;
