@@ -8,7 +8,7 @@
 enum {
     SPLITS_OF_TAIL_MAX = 8, /* maximum number of splits of a tile, if only tiles of the last wave or
                                the last two waves are split, and all splits have the same depth */
-    SPLITS_UNEVEN_MAX = 5,
+    SPLITS_UNEVEN_MAX = 5,  /* the same, if the first split is deeper than the others */
 };
 
 /* Fraction of the time by which the small splits of a tile should end before its large one.

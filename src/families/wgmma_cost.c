@@ -57,8 +57,8 @@ static const double LARGER_OPERAND = 0.17;
 /* A line of an operand that lies in two lines of L2 takes 1 + TWO_LINES times as long to
  * request. */
 static const double TWO_LINES = 1.10;
-static const double HALF_SECTORS =
-    0.66; /* added by straddling() if lines of the operand begin within a sector */
+/* straddling() adds this if lines begin within a sector. */
+static const double HALF_SECTORS = 0.66;
 /* MISSES: if the operands are much larger than L2, the fraction of tile loads that miss L2. They
  * miss because blocks that share a tile do not load it at the same time. The value is fitted on an
  * H100, whose memory is slower: times on an H200 hardly depend on it. With 0.17 the planner chose
@@ -78,8 +78,8 @@ static double overlapped(double x, double y, double z, double exponent)
 
 /* The fraction of an operand's lines (`bytes` bytes each) that lie in two lines of L2 (128 bytes).
  * Lines are assumed to begin at each multiple of `unit` equally often. Lines of repacked copies
- * begin at multiples of 128. A line that begins within a sector (32 bytes of L2) reads one sector
- * more. */
+ * begin at multiples of 128. If lines begin within a sector (32 bytes of L2), HALF_SECTORS is added
+ * to the fraction, because each line then reads one sector more. */
 static double straddling(const tgl_shape *s, const wgmma_side *x, int bytes)
 {
     const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
