@@ -2,8 +2,8 @@
  *
  * tgl_gemm_host(): products of matrices in host memory. A device that works on host memory runs a
  * plan. For other devices this file divides the product into tiles. It makes the plans of all tiles
- * before it computes one, so that memory cannot run out halfway. If the device fails after the
- * first tile, the cpu device computes the tiles that are left.
+ * before it computes the first tile, so that memory cannot run out halfway. If the device fails
+ * after the first tile, the cpu device computes the tiles that are left.
  */
 #include "api/host_gemm.h"
 #include "api/handles.h"
