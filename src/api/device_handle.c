@@ -103,8 +103,8 @@ static tgl_status check_options(const tgl_device_options *options)
 }
 
 /* Initialises dev->measuring as an error-checking mutex. A thread whose signal handler has left a
- * measurement by longjmp() still holds the lock. When it locks again, it gets an error instead of a
- * deadlock (tgl_effort_lock()). */
+ * measurement by longjmp() still holds the lock. When this thread locks again, it gets an error
+ * instead of a deadlock (tgl_effort_lock()). */
 static void make_measuring_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t attributes;

@@ -23,15 +23,15 @@ bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan
                          double *budget);
 
 /* Locks dev->measuring, which a thread holds while it measures a product. Waits for at most
- * `seconds` + 1. False: another thread holds the lock for longer. It measures for so long, or a
- * signal handler has left its measurement by longjmp(), or it exists only in the parent of a
+ * `seconds` + 1. False: another thread holds the lock for longer. That thread measures for so long,
+ * or a signal handler has left its measurement by longjmp(), or it exists only in the parent of a
  * fork(). If the calling thread itself has left a measurement, it still holds the lock, and the
  * result is true. */
 bool tgl_effort_lock(tgl_device *dev, double seconds);
 
 /* Sets the samples, the seconds and the spread of a line from `count` samples in seconds, at least
- * one; sorts them. The time is the median. Of an even number it is the lower one of the two in the
- * middle, because the first of two samples is slow from cold caches. */
+ * one; sorts them. The line's seconds are the median. If `count` is even, it is the smaller of the
+ * two samples in the middle: of two samples, the first is slow because caches are cold. */
 void tgl_effort_summarise(double *samples, int count, tgl_measured *line);
 
 /* On a device with a chip: measures candidates for the product and adds their times to dev->wisdom

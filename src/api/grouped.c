@@ -31,8 +31,8 @@ tgl_status tgl_grouped_gemm(tgl_device *dev, const tgl_problem *problem, double 
 
 /* ---- A list ---------------------------------------------------------------------------------- */
 
-/* Element i of a caller's array of structs. Their first member is their size, which may be that of
- * an older version. */
+/* Element i of a caller's array of structs. The first member of each struct is its size, which may
+ * be the size in an older version. */
 static const void *element_at(const void *array, int64_t i)
 {
     const size_t *first = array;

@@ -2,8 +2,8 @@
  *
  * tgl_gemm_host(): products of matrices in host memory. A device that works on host memory runs a
  * plan. For other devices this file divides the product into tiles. It makes the plans of all tiles
- * before it computes one, so that memory cannot run out halfway. If the device fails after the
- * first tile, the cpu device computes the tiles that are left.
+ * before it computes the first tile, so that memory cannot run out halfway. If the device fails
+ * after the first tile, the cpu device computes the tiles that are left.
  */
 #include "api/host_gemm.h"
 #include "api/handles.h"
@@ -21,8 +21,8 @@ enum { TILES_PER_SIDE = 4 };
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Divides a side of m, n or k. Returns the number of tiles; *tile := the size of each but the
- * last. */
+/* Divides one dimension of the product, of `side` elements, into tiles. Returns the number of
+ * tiles; *tile := the size of each tile but the last. */
 static int64_t divide(int64_t side, const tgl_tile_limits *limits, int64_t *tile)
 {
     int64_t wanted = tgl_ceil_div(side, TILES_PER_SIDE);
@@ -45,7 +45,8 @@ static tgl_shape single_shape(const tgl_shape *whole, int64_t m, int64_t n, int6
     return tile;
 }
 
-/* The shape of the product that computes one slab of one tile in device memory. */
+/* The shape of the product that computes one tile of D over one slab (a part of K, host_product.h)
+ * in device memory. */
 static tgl_shape tile_shape(const tgl_host_product *p, int64_t row, int64_t column, int64_t slab)
 {
     const tgl_shape *whole = p->shape;

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Group `index`: the rows, or the steps of K, [first, first + size). */
+/* Group `index`: the rows of D, or the indices along K, [first, first + size). */
 typedef struct host_group {
     int64_t index, first, size;
 } host_group;
@@ -91,9 +91,9 @@ static tgl_run run_of_group(const tgl_shape *s, const tgl_run *run, const host_g
     return own;
 }
 
-/* Gets the plan of a group from the cache, or makes one if the plan has an epilogue or a kernel
- * named by the caller. The cache has no such plans. Nothing is measured: every run may have groups
- * of other sizes. */
+/* Gets the plan of a group from the cache. If `plan` has an epilogue or a kernel named by the
+ * caller, makes a new plan, because the cache has none of this kind. Nothing is measured: every run
+ * may have groups of other sizes. */
 static tgl_status plan_group(const tgl_plan *plan, const tgl_shape *shape, tgl_plan **made)
 {
     const tgl_plan_options options = {.size = sizeof options,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A set-associative table of plans: a shape maps to one set and may be in any slot of it. A new
- * plan replaces the least recently used plan of its set. Plans are reference-counted: a plan that
- * is replaced is destroyed when the last call that runs it has returned.
+ * A set-associative table of plans: a shape maps to one set and may be in any slot of this set. A
+ * new plan replaces the least recently used plan of its set. Plans are reference-counted: a plan
+ * that is replaced is destroyed when the last call that runs it has returned.
  *
- * fork() copies the lock as it is at that moment. If another thread of the parent holds it, no
- * thread will ever release it in the child. The child then starts a new table and does not touch
- * the old one. The same happens if the holder of the lock was left by longjmp() in a signal
- * handler.
+ * fork() copies the lock as it is at that moment. If another thread of the parent holds the lock,
+ * no thread will ever release the copy in the child. The child then starts a new table and does not
+ * touch the old one. A process also starts a new table if a signal handler has left the holder of
+ * the lock by longjmp().
  */
 #include "api/plan_cache.h"
 #include "api/handles.h"

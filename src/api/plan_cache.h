@@ -11,7 +11,7 @@ typedef struct tgl_plan_cache tgl_plan_cache;
 
 tgl_status tgl_plan_cache_create(tgl_plan_cache **cache);
 
-/* Destroys the cache and its plans, none of which may be in use. */
+/* Destroys the cache and its plans. No thread may be using any of them. */
 void tgl_plan_cache_destroy(tgl_plan_cache *cache);
 
 /* Empties the cache. A plan in use is destroyed when its last user releases it. */

@@ -131,8 +131,8 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
 }
 
 /* Replaces *plan by its variant for matrices that begin at any element. The variant uses the kernel
- * that the caller named, if it supports such matrices. If it needs more workspace than the caller
- * has given, the device provides the workspace. */
+ * that the caller named, if this kernel supports such matrices. If the variant needs more workspace
+ * than the caller has given, the device provides the workspace. */
 static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 {
     const tgl_plan *owner = *plan;
@@ -253,7 +253,7 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
 }
 
 /* Finds the time of the plan's kernel in the wisdom (the file of measured kernel times). The plan's
- * kernel need not be the fastest any more, because others may have been measured since. */
+ * kernel need not be the fastest any more, because other kernels may have been measured since. */
 static tgl_status find_measured(const tgl_plan *plan, tgl_measured *measured)
 {
     char source[TGL_SOURCE_SIZE];

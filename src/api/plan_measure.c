@@ -38,7 +38,7 @@ typedef struct measuring {
     const tgl_request *request;
     int64_t workspace_limit; /* of the caller's options */
     tgl_trial *trial;
-    double budget, used; /* GPU time in seconds: limit; used so far */
+    double budget, used; /* GPU time in seconds: the limit, and what has been used so far */
     double end;          /* time of tgl_clock() after which no compilation starts */
     int ahead;           /* number of candidates that are compiled in parallel */
     double best;         /* seconds of the fastest candidate so far; INFINITY at first */
@@ -162,8 +162,8 @@ static bool is_compiled(const measuring *m, const tgl_candidate *c)
     return is;
 }
 
-/* Whether the wisdom has a usable time of a candidate. lines, count: its lines for the product.
- * kernel: the candidate's kernel string. */
+/* Whether the wisdom has a usable time of a candidate. lines, count: the lines of the wisdom for
+ * the product. kernel: the candidate's kernel string. */
 static bool is_known(const measuring *m, const tgl_candidate *c, const char *kernel,
                      const tgl_measured *lines, int count)
 {
@@ -177,7 +177,7 @@ static bool is_known(const measuring *m, const tgl_candidate *c, const char *ker
     return false;
 }
 
-/* Compiles the next candidates that are not compiled yet in parallel, one per processor. */
+/* Compiles the next candidates that are not compiled yet, in parallel, one per processor. */
 static void load_ahead(const measuring *m, const tgl_candidate *candidates, int count,
                        const bool *compiled)
 {
@@ -214,8 +214,8 @@ static bool measure_some(measuring *m, const tgl_candidate *candidates, int coun
     return goes_on;
 }
 
-/* Measures at the power limit: the planner's choice if wants_own, else the fastest of the other
- * candidates. own: the kernel string of the planner's choice. */
+/* Measures at the power limit: the planner's choice if wants_own, else the fastest other
+ * candidates, up to FINALISTS. own: the kernel string of the planner's choice. */
 static void measure_sustained(measuring *m, const tgl_measured *lines, int count, const char *own,
                               bool wants_own)
 {
@@ -301,7 +301,7 @@ static tgl_status consult(const tgl_device *dev, const tgl_shape *shape, const t
 }
 
 /* Measures the product, unless another thread has measured it while the caller waited for the lock
- * dev->measuring, which the caller holds. */
+ * dev->measuring. The caller must hold this lock. */
 static void measure_product(measuring *m)
 {
     const tgl_trials *trials = m->dev->backend->trials;

@@ -56,8 +56,8 @@ static bool is_same_layout(const operand_layout *x, const operand_layout *y)
            (x->stride == y->stride || x->batch == 1);
 }
 
-/* The operand of the normalised shape that the caller calls A or B. They are exchanged if the
- * problem is column-major. */
+/* The operand of the normalised shape that the caller calls A or B. If the problem is column-major,
+ * A and B are exchanged. */
 static tgl_operand operand_of(const tgl_shape *s, tgl_side side)
 {
     return (side == TGL_SIDE_A) == !s->swapped ? TGL_AT_A : TGL_AT_B;

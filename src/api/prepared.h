@@ -8,7 +8,8 @@
 
 #include "backend/backend.h"
 
-/* Checks the prepared operands of a run, and sets run->kept. All other members of *run are set. */
+/* Checks the prepared operands of a run, and sets run->kept. All other members of *run must be
+ * set. */
 tgl_status tgl_prepared_take(const tgl_plan *plan, const tgl_operands *operands, tgl_run *run);
 
 #endif

@@ -44,7 +44,8 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
     tgl_shape shape;
     TGL_TRY(tgl_device_shape(dev, problem, zero_is_tight, &shape));
     TGL_TRY(check_call(&shape, batching));
-    /* If alpha is 0, k = 0 gives C := beta*C, even for a k that is too large for the kernels. */
+    /* If alpha is 0, the result is C := beta*C, as with k = 0. With k = 0 the call also succeeds if
+     * the caller's k is too large for the kernels. */
     if (tgl_scalar_round(&shape, operands->alpha) == 0 &&
         tgl_scalar_round(&shape, operands->alpha_imag) == 0)
         shape.k = 0;

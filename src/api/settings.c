@@ -13,9 +13,9 @@
 
 enum { TYPES = TGL_C128 + 1, MIN_PRODUCTS = 8 };
 
-/* Minimum speedup over the planner's own choice that another setting must have: for one product,
- * and in the mean over MIN_PRODUCTS or more. A smaller difference may be noise of the machine. Both
- * times must have TGL_SETTING_SAMPLES samples. */
+/* Minimum speedup over the planner's own choice that another setting must have. MIN_GAIN: for one
+ * product; MIN_MEAN_GAIN: in the mean over MIN_PRODUCTS products or more. A smaller difference may
+ * be noise of the machine. Both times must have TGL_SETTING_SAMPLES samples. */
 static const double MIN_GAIN = 1.02, MIN_MEAN_GAIN = 1.01;
 
 /* The settings of a device. */
@@ -56,7 +56,8 @@ static int find_setting(const setting_list *list, const tgl_measured *line, cons
 
 /* ---- One product ----------------------------------------------------------------------------- */
 
-/* Whether a line replaces the chosen one, although its time is longer. */
+/* Whether `line` replaces the line chosen so far, which has a shorter time, if there is one.
+ * setting: the setting of `line`; 0 is the planner's own choice. */
 static bool is_better(const consulted *said, int setting, const tgl_measured *line)
 {
     const bool is_sure = line->samples >= TGL_SETTING_SAMPLES;

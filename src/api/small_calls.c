@@ -100,8 +100,8 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
     return call(dev, order, trans_a, trans_b, false, x);
 }
 
-/* Whether the size of *p is that of an earlier version, and the members that this version has added
- * to the first one are 0. */
+/* Whether *p has the size of an earlier version, and its members for grouped products, if that
+ * version has them, are 0. */
 static __attribute__((noinline)) bool is_plain_of_earlier(const tgl_problem *p)
 {
     if (p->size == offsetof(tgl_problem, grouping)) return true;

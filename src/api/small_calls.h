@@ -10,8 +10,8 @@
 
 #include "backend/backend.h"
 
-/* A call with the arguments of tgl_sgemm() or a similar function. x: has the caller's type, m, n,
- * k, leading dimensions, alpha, beta and pointers; it is changed. */
+/* A call with the arguments of tgl_sgemm() or a similar function. *x must have the caller's type,
+ * m, n, k, leading dimensions, alpha, beta and pointers; it is changed. */
 bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                     tgl_transpose trans_b, tgl_small_product *x);
 

@@ -27,7 +27,7 @@ struct tgl_host_product;
 
 enum { TGL_NAME_SIZE = 160 };
 
-/* The functions of a backend that measure plans. A trial is the setting of one measurement: its own
+/* The functions of a backend that measure plans. A trial has what one measurement needs: its own
  * matrices for one product, with random elements, and its own stream. It uses no memory of the
  * caller. */
 typedef struct tgl_trial tgl_trial;
@@ -40,8 +40,9 @@ typedef struct tgl_trials {
      * default stream waits for, is being captured into a graph. */
     bool (*is_captured)(tgl_device *dev, void *stream);
 
-    /* Whether no kernel of the list must be compiled before a run with aligned operands: each is
-     * loaded, in the archive of compiled kernels, or in the disk cache. NULL without a chip. */
+    /* Whether a run of the list with aligned operands needs no compilation: each of its kernels is
+     * already loaded, or is in the archive of compiled kernels or in the disk cache. NULL without a
+     * chip. */
     bool (*is_compiled)(tgl_device *dev, const tgl_launch_list *list);
 
     /* Compiles the kernels of several launch lists at the same time. NULL without a chip. */

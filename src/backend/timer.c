@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Timers of the public header. A backend without timers of its own completes each run before the
- * call returns, so that its timers read the host's clock.
+ * call returns. Its timers therefore read the host's clock.
  */
 #include "backend/backend.h"
 #include "base/clock.h"

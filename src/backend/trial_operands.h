@@ -24,8 +24,8 @@ typedef struct tgl_trial_set {
     size_t gaps; /* bytes between the rows and between the matrices of A, B, C and D */
 } tgl_trial_set;
 
-/* Places all operands of a product in *set. The product has k > 0, and its batch, if it has one, is
- * strided. */
+/* Places all operands of a product in *set. The product must have k > 0, and its batch, if it has
+ * one, must be strided. */
 void tgl_trial_set_make(const tgl_shape *shape, tgl_trial_set *set);
 
 /* Whether runs read this operand, so that it must be filled with tgl_trial_draw() first. */

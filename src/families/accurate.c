@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/accurate.cu: FP32 products on Hopper's f16 tensor cores, within the error bound of FP32 sums
- * (docs/accuracy.md). A pre-pass (decompose.h) writes each element as two words of f16, hi and lo,
- * and the kernel adds three products of words. It also writes tables: a panel lists the elements of
- * 64 rows of op(A), or columns of op(B), that two words cannot represent.
+ * (docs/accuracy.md). A pre-pass (decompose.h) writes each element as two words of f16, hi and lo.
+ * It also writes tables of panels: a panel lists those elements of 64 rows of op(A), or of 64
+ * columns of op(B), that two words cannot represent. The main kernel adds the products hi*hi, hi*lo
+ * and lo*hi.
  */
 #include "families/decompose.h"
 #include "families/gemm_arguments.h"
@@ -23,8 +24,8 @@ typedef struct accurate_row {
     int stages;    /* stages in shared memory, each of bm + bn lines of 128 bytes */
     int registers; /* per thread at launch, as compiled for sm_90a */
     bool spills;   /* the compiler spills registers, but not in the main loop */
-    double share;  /* fraction of the f16 peak that the main loop reaches at full clock; fitted, see
-                      below */
+    double share;  /* fraction of the f16 peak that the main loop reaches at full clock; fitted to
+                      the same times as UNIT_CYCLES */
 } accurate_row;
 
 /* Name, BM, BN, CONSUMERS, STAGES, registers, spills, share. A thread of a consumer holds BN / 2
@@ -64,7 +65,8 @@ static const char *accurate_unsupported_reason(const tgl_shape *s, const tgl_chi
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice computes a product. With several chunks: how it computes the first, the widest. */
+/* How a choice (a configuration and its options) computes a product. With several chunks, the
+ * members describe the first chunk, which is the widest. */
 typedef struct accurate_geometry {
     const accurate_row *row;
     int64_t tile_rows, tile_columns;
@@ -105,8 +107,9 @@ static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, b
     return d;
 }
 
-/* Sets the number and width of chunks. A chunk begins at a multiple of a tile and of a panel
- * (decompose_args.h): the results are then bitwise equal to those without chunks. */
+/* Sets the number and width of chunks. Each chunk begins at a multiple of the tile's columns and
+ * of a panel's lines (decompose_args.h). The results are then bitwise equal to those without
+ * chunks. */
 static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accurate_geometry *g)
 {
     const int64_t unit = t->bn % TGL_PANEL_LINES == 0 ? t->bn : 2 * t->bn;
@@ -134,7 +137,7 @@ static int64_t workspace_of(const accurate_geometry *g)
     return bytes;
 }
 
-/* Returns NULL, or why the choice cannot compute the part of D. */
+/* Returns NULL, or why the choice cannot compute `part`, a rectangle of D. */
 static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                           const tgl_rectangle *part, const tgl_choice *choice,
                                           accurate_geometry *g)
@@ -166,8 +169,8 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
     place_operands(s, &chunk, g);
     g->tile_rows = tgl_ceil_div(part->m, t->bm);
     g->tile_columns = tgl_ceil_div(g->chunk, t->bn);
-    /* The kernel counts tiles in an int. A block adds gridDim.x to its tile's number even after the
-     * last tile. */
+    /* The kernel numbers tiles in an int. A block adds gridDim.x to the number of its last tile,
+     * too, so this sum must also fit in an int. */
     if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch > TGL_GRID_X_MAX / 2.0)
         return tgl_grid_too_large;
     const char *why = tgl_decompose_fault(chip, g->operands);
@@ -188,7 +191,7 @@ enum {
         3100, /* cycles of a tile before its first wgmma and after its last one, without stores */
     STORE_BYTES_A_CLOCK = 7, /* bytes of sums that an SM unscales and stores per clock */
 };
-static const double MEMORY_SHARE = 0.85; /* fraction of the copy rate that the kernel reaches */
+static const double MEMORY_SHARE = 0.85; /* fraction of tgl_chip.memory_rate that it reaches */
 
 /* Factor on the time of the main loops: long kernels reach the power limit, which lowers the clock.
  * seconds: time of the main loops at full clock. */
@@ -199,7 +202,8 @@ static double accurate_slowed(double seconds)
     return 1 + MOST * seconds / (seconds + HALF_SECONDS);
 }
 
-/* Cycles of an SM for BK of K of a tile at the f16 peak: three products, hi*hi, hi*lo and lo*hi. */
+/* Cycles of an SM at the f16 peak to multiply one stage (BK of K) of a tile: three products, hi*hi,
+ * hi*lo and lo*hi. */
 static double least_cycles(const tgl_chip *chip, const accurate_row *t)
 {
     enum { PRODUCTS = 3 };
@@ -236,7 +240,8 @@ static void accurate_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candi
     const char *why = accurate_make_geometry(chip, s, &all, &c->choice, &g);
     if (!tgl_gemm_predict(chip, s, why, &g.step, c)) return;
     c->workspace_bytes = workspace_of(&g);
-    /* The panels follow the words: their offset is the bytes of the words. */
+    /* The panels follow the words, so the offset of the panels is the size of the words in
+     * bytes. */
     c->repacked_bytes = g.operands[0].panels + g.operands[1].panels;
     c->launches = 2 * g.chunks;
     accurate_predict_time(chip, s, &g, c);

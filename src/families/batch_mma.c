@@ -14,7 +14,7 @@
 typedef struct batch_mma_row {
     const char *name;
     int bm, bn;     /* a tile of D */
-    int bk;         /* elements of K in a tile; fewer if a line of K exceeds LINE_BYTES */
+    int bk;         /* elements of K in a tile; fewer if these exceed LINE_BYTES */
     int wm, wn;     /* the part of the tile that a warp computes */
     int stages;     /* number of tiles of A and B, bk deep, in shared memory */
     int tiles;      /* maximum number of tiles along the rows and along the columns of a product */
@@ -23,8 +23,8 @@ typedef struct batch_mma_row {
     int registers;  /* per thread, as compiled for sm_90a: the maximum of all types and layouts */
 } batch_mma_row;
 
-/* Name, BM, BN, BK, WM, WN, STAGES, tiles, for f64, MIN_BLOCKS,
- * registers of a thread. */
+/* Columns: name, BM, BN, BK, WM, WN, STAGES, tiles, whether it is for f64, MIN_BLOCKS, registers of
+ * a thread. */
 // clang-format off
 static const batch_mma_row batch_mma_rows[] = {
     {"batch_mma_16x16",      16,  16, 16, 16, 16, 4, 1, false, 16, 128},
@@ -43,19 +43,21 @@ static const batch_mma_row batch_mma_rows[] = {
 
 enum {
     LINE_BYTES = 128, /* bytes of a line of a K-major operand in shared memory */
-    /* A tile with more rows or columns is only for products with more rows or columns. */
+    /* A configuration whose tile has more than LARGE rows (columns) is only for products that have
+     * more than LARGE rows (columns), too. */
     LARGE = 64,
-    SPILL_MAX = 400, /* bytes of a thread for spilled addresses; the main loop loads few */
+    SPILL_MAX = 400, /* maximum bytes that a thread may spill; it spills addresses, few of which the
+                        main loop loads */
 };
 
-/* blocks: the maximum number of blocks, which share the batch. By default there is one block for
- * each tile. */
+/* blocks: the maximum number of blocks, which divide the tiles of the batch among them. By default
+ * there is one block for each tile. */
 static const char *const batch_mma_options[] = {"blocks", NULL};
 enum { BLOCKS };
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice computes a product. */
+/* How a choice (a configuration and its options) computes a product. */
 typedef struct batch_mma_geometry {
     const batch_mma_row *row;
     int size;                 /* bytes of an element of A and B */
@@ -139,24 +141,25 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
  * f64, and 30 batches of odd sizes up to 175. Odd operands: see is_odd(). */
 enum {
     BLOCK_CYCLES = 2200,      /* cycles of a block before its first tile and after its last one */
-    TILE_CYCLES = 1000,       /* minimum cycles for bk of K */
-    WARP_CYCLES = 100,        /* cycles of an SM per warp and bk of K, if m or n is above 64 */
-    ODD_WARP_CYCLES = 320,    /* the same with odd operands, for any m and n */
-    COPY_4_BYTES_A_CLOCK = 12 /* bytes per clock of an SM: operands that are copied 4 bytes at a
-                                 time, with the reads of their fragments */
+    TILE_CYCLES = 1000,       /* minimum cycles of a block for one tile of K (bk elements) */
+    WARP_CYCLES = 100,        /* cycles of an SM per warp and tile of K, if m or n is above LARGE */
+    ODD_WARP_CYCLES = 320,    /* as WARP_CYCLES, but with odd operands, and for any m and n */
+    COPY_4_BYTES_A_CLOCK = 12 /* rate of operands that are copied 4 bytes at a time, in bytes per
+                                 clock of an SM; includes the reads of their fragments */
 };
-/* Cycles of an SM per result of a tile, for each byte of an element of A. Results outside of D
- * count half. */
+/* Cycles of an SM per result of a tile and per byte of an element of A. Results of the tile that
+ * lie outside D count half. */
 static const double RESULT_CYCLES = 0.13;
-/* Factors on RESULT_CYCLES if rows of D are unaligned, for 16-bit results and for others. */
+/* Factors on RESULT_CYCLES if rows of D are unaligned: UNALIGNED_16 for 16-bit results, UNALIGNED
+ * for other types. */
 static const double UNALIGNED_16 = 2.5, UNALIGNED = 1.2;
-/* With odd operands, cycles of an SM: ODD_CYCLES per element of A and B; LINE_CYCLES per result if
- * rows of D are aligned or contiguous; else ROW_CYCLES per result and per row of a warp tile. */
+/* Cycles of an SM with odd operands: ODD_CYCLES per element of A and B; and per result LINE_CYCLES
+ * if rows of D are aligned or contiguous, else ROW_CYCLES * WM. */
 static const double ODD_CYCLES = 0.1, LINE_CYCLES = 0.28, ROW_CYCLES = 0.02;
 static const double STREAM_SHARE =
     0.91; /* fraction of tgl_stream_rate() that loads reach while D is stored */
-static const double OVERLAP =
-    3; /* p of (x^p + y^p)^(1/p), the time of loads and work that overlap */
+static const double OVERLAP = 3; /* exponent p: loads of x seconds and work of y seconds overlap,
+                                    and take (x^p + y^p)^(1/p) together */
 
 /* Cycles of an SM to copy `elements` elements of an operand, 4 bytes at a time. Wider copies cost
  * nothing here. */
@@ -224,10 +227,9 @@ static int64_t greatest_common_divisor(int64_t x, int64_t y)
     return x;
 }
 
-/* Tries as many blocks as the chip holds at once: they share the batch equally. If a product has
- * several tiles, some are larger than others. The number of blocks then has no common divisor with
- * the number of tiles, because otherwise a block would always compute the same tile of a
- * product. */
+/* Tries as many blocks as the chip holds at once, so that each gets an equal number of tiles. The
+ * tiles of one product may differ in size. The number of blocks is therefore coprime to the number
+ * of tiles of a product: otherwise a block would compute the same tile of every product. */
 static void batch_mma_search(tgl_search *in)
 {
     batch_mma_geometry g;

@@ -10,9 +10,9 @@
 #include <math.h>
 
 enum {
-    REGISTER_UNIT = 8,      /* registers of a thread are allocated in units of 8: CUDA occupancy */
-    SHARED_RESERVED = 1024, /* bytes of shared memory that the system takes for each block: CUDA
-                               programming guide, compute capability 8.0 and later */
+    REGISTER_UNIT = 8,      /* unit in which registers of a thread are allocated (CUDA occupancy) */
+    SHARED_RESERVED = 1024, /* bytes of shared memory that the system takes for each block (CUDA
+                               programming guide, compute capability 8.0 and later) */
 };
 /* Latency of memory in seconds, which loads in flight must cover. */
 static const double MEMORY_LATENCY = 1000e-9;
@@ -67,7 +67,7 @@ int tgl_copy_width(const tgl_shape *s, int64_t edge, int64_t ld, int64_t stride)
     const int64_t distance = s->pointers    ? (promised > 0 ? promised : 1)
                              : s->batch > 1 ? stride
                                             : 0;
-    /* A power of two divides `all` if it divides each of the three. */
+    /* A power of two divides `all` if it divides edge, ld and distance. */
     const int64_t all = edge | ld | distance;
     int64_t width = COPY_BYTES_MAX / size;
     while (all % width != 0)

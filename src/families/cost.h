@@ -12,8 +12,8 @@
 
 enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 5.0 and later */
 
-/* A launch with more blocks than the chip has SMs does not overlap with the previous launch
- * (gemm_launch.c). It starts later by this time. */
+/* Additional time before the start of a launch that has more blocks than the chip has SMs, because
+ * such a launch does not overlap with the previous one (gemm_launch.c). */
 static const double TGL_LATE_LAUNCH_SECONDS = 2.25e-6;
 
 /* Maximum bytes that a thread may spill if a kernel's registers are limited to make one more block
@@ -28,7 +28,7 @@ static inline int64_t tgl_option(const tgl_choice *choice, int index, int64_t ot
     return choice->option[index] != TGL_UNSET ? choice->option[index] : otherwise;
 }
 
-/* The next number of splits to try: all numbers up to 8, above 8 in steps of about a quarter. */
+/* The next number of splits to try: one more up to 8, then about a quarter more. */
 static inline int tgl_next_splits(int splits)
 {
     return splits < 8 ? splits + 1 : splits + splits / 4;
@@ -51,16 +51,16 @@ tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, b
 
 /* The number of elements of A or B that one copy can move, at most 16 bytes: the largest power of
  * two that divides edge, ld, and the stride of the batch. edge: rows or columns of the matrix along
- * its contiguous dimension; 0: they need not be divisible. For arrays of pointers, the alignment
- * that the caller guarantees replaces the stride. The matrices must also begin at a multiple of the
- * copy's width. */
+ * its contiguous dimension; 0: the number need not divide them. For arrays of pointers, the
+ * alignment that the caller guarantees replaces the stride. The matrices must also begin at a
+ * multiple of the copy's width. */
 int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t stride);
 
 /* The number of elements of D that one store can write: 16 bytes of elements, or 1 element if ldd
  * does not allow stores of 16 bytes. */
 int tgl_store_width(const tgl_shape *shape);
 
-/* All of D. */
+/* The rectangle that is all of D. */
 tgl_rectangle tgl_whole(const tgl_shape *shape);
 
 /* ---- Time ------------------------------------------------------------------------------------ */

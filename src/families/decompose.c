@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The launch of gemm/decompose.cu: see decompose.h. A line is a row of op(A) or a column of op(B).
- * A block converts one or more lines; if a line is too long for a block, the blocks of a cluster
- * convert a part of it each. Both operands share a launch. Their blocks therefore have the same
- * number of threads and clusters of the same size. both[0] is A, both[1] is B; number: an index in
- * both[].
+ * A block converts one or more lines to words of f16. If a line is too long for a block, each block
+ * of a cluster converts a part of it. One launch converts both operands, so the blocks of both have
+ * the same number of threads and clusters of the same size. In all functions both[0] is A, both[1]
+ * is B, and `number` is an index in both[].
  */
 #include "families/decompose.h"
 
@@ -23,7 +23,7 @@ typedef struct tgl_panel panel;
 enum {
     VALUES = 32,     /* elements that a thread of gemm/decompose.cu holds */
     PART_UNIT = 32,  /* a block's part of a line begins at a multiple of this */
-    LINE_FLOATS = 4, /* contiguous elements of a thread */
+    LINE_FLOATS = 4, /* contiguous elements that a thread loads at once (float4) */
     WORD_BYTES = 2,
     BOTH = 2,
 };
@@ -73,8 +73,7 @@ void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* Threads per block: 256. 512 only if a cluster of 8 blocks of 256 threads cannot hold 8 lines that
- * are columns in memory. */
+/* Threads per block: 256; but 512 if a cluster of 8 blocks of 256 threads cannot hold 8 lines. */
 static int threads_of(const tgl_decompose *d)
 {
     enum { SMALL = 256, LARGE = 512 };
@@ -94,8 +93,8 @@ static int64_t groups_of(const tgl_decompose *d, int lines)
 }
 
 /* The number of lines of a block, for lines that are columns in memory: as many as a block can
- * hold, or fewer if some SMs would be idle. At least 8, because 8 columns of a row are a sector (32
- * bytes). The number is the same for both operands. */
+ * hold, or fewer if some SMs would be idle. At least 8, because 8 floats of a row in memory are a
+ * sector (32 bytes). The number is the same for both operands. */
 static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };
@@ -111,7 +110,8 @@ static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 }
 
 /* The number of lines of a block, for lines that are contiguous in memory: as many as a block can
- * hold, or fewer if some SMs would be idle and each thread still has a float4. */
+ * hold. If some SMs would be idle, fewer lines, as long as each thread still has a float4 of a
+ * line. */
 static int rows_of(const tgl_chip *chip, const tgl_decompose *d)
 {
     const int threads = threads_of(d);
@@ -129,8 +129,8 @@ static int block_lines(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return both[number].transposes ? strip_of(chip, both) : rows_of(chip, &both[number]);
 }
 
-/* The number of blocks, a power of two, that should share a line of this operand. Together they
- * hold the whole line, so that it is read from memory once. */
+/* The number of blocks, a power of two, that should divide a line of this operand among them.
+ * Together they hold the whole line, so that it is read from memory once. */
 static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const int64_t values = (int64_t)threads_of(&both[number]) * VALUES;
@@ -141,8 +141,8 @@ static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], in
     return parts;
 }
 
-/* The number of blocks of a cluster, which share a line. It is the larger of what wanted_parts()
- * returns for the two operands. */
+/* The number of blocks of a cluster, which divide a line among them: the larger of what
+ * wanted_parts() returns for the two operands. */
 static int decompose_cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     const int a = wanted_parts(chip, both, 0), b = wanted_parts(chip, both, 1);
@@ -159,8 +159,8 @@ static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return tgl_round_up(tgl_ceil_div(both[number].length, parts_of(chip, both, number)), PART_UNIT);
 }
 
-/* The number of steps in which a block reads its part of the lines. With more than one step the
- * block reads all elements twice. */
+/* The number of steps in which a block reads its part of the lines. If there is more than one step,
+ * the block reads all elements twice. */
 static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const tgl_decompose *d = &both[number];
@@ -180,7 +180,8 @@ static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
 
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    /* Maximum k: a 32-bit counter counts a panel's listed elements, 64 lines of at most 2^26. */
+    /* Maximum k. A 32-bit counter counts the listed elements of a panel: at most 64 lines of 2^26
+     * elements. */
     enum { LENGTH_MAX = (1 << 26) - 1 };
     if (both[0].length > LENGTH_MAX) return "k is too long for the pre-pass";
     const double blocks = blocks_of(chip, both, 0) + blocks_of(chip, both, 1);
@@ -197,8 +198,9 @@ static double elements_of(const tgl_decompose *d)
 double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH], int which)
 {
     static const double LAUNCH = 4.5e-6; /* seconds by which the launch delays the next launch */
-    /* Fraction of the copy rate that the pre-pass reaches. Lines that are rows in memory: 4.05 TB/s
-     * on an H200 for a matrix of 8192 x 8192; columns: 2.95 TB/s. */
+    /* Fraction of tgl_chip.memory_rate that the pre-pass reaches: ROW_SHARE for lines that are rows
+     * in memory (4.05 TB/s on an H200 for a matrix of 8192 x 8192), COLUMN_SHARE for lines that are
+     * columns (2.95 TB/s). */
     static const double ROW_SHARE = 0.93, COLUMN_SHARE = 0.68;
     enum { READ_BYTES = 4, WRITTEN_BYTES = 4 };
     double bytes = 0; /* bytes that a plain copy would move in this time */
@@ -212,9 +214,9 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* Maximum bytes of local memory of a thread, which has 64 registers. NVRTC 13.5 spills one
- * register: a store per block, a load per step. NVRTC 13.0 spills none, or four if the matrix is
- * complex. */
+/* Maximum bytes of local memory of a thread, which has 64 registers; ..._OF_PAIRS: if B is complex.
+ * NVRTC 13.5 spills one register: a store per block, a load per step. NVRTC 13.0 spills none, or
+ * four if B is complex. */
 enum { LOCAL_BYTES = 8, LOCAL_BYTES_OF_PAIRS = 16 };
 
 static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pre-pass gemm/decompose.cu. For an FP32 operand it writes two words of f16 for each element,
- * the exponents by which lines are scaled, and a table of panels. A panel lists the elements of 64
- * lines that two words cannot represent (kernels/lib/decompose_args.h).
+ * the exponents by which lines are scaled, and a table of panels. A panel lists those elements of
+ * 64 lines that two words cannot represent (kernels/lib/decompose_args.h).
  */
 #ifndef TGL_DECOMPOSE_H
 #define TGL_DECOMPOSE_H
@@ -14,7 +14,7 @@ typedef struct tgl_decompose {
     tgl_operand operand;   /* TGL_AT_A or TGL_AT_B */
     bool transposes;       /* lines are columns in memory */
     int pairs;             /* pairs_b of tgl_shape; 0 for A */
-    int64_t offset;        /* elements from the operand's beginning to its part */
+    int64_t offset;        /* elements from the operand's beginning to the part that is converted */
     int64_t lines, length; /* lines of one matrix; elements of a line */
     int64_t ld, stride;    /* strides of the operand, in elements */
     int64_t count;         /* matrices of the batch; 1 if all problems share one matrix */
@@ -51,8 +51,8 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[2], 
 /* Returns NULL, or why the pre-pass cannot be launched. Static text. */
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[2]);
 
-/* Adds the step for these operands. A run without a product skips it. A run that still has an
- * operand's results from an earlier run leaves out that operand. */
+/* Adds the step with the pre-pass of these operands. A run without a product skips it. A run that
+ * still has an operand's results from an earlier run leaves out that operand. */
 void tgl_decompose_add_step(const tgl_partition *of, const tgl_decompose both[2], int which,
                             tgl_list_builder *builder);
 

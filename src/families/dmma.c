@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/dmma.cu: products of f64 on the tensor cores of sm_90 and later. TMA copies the operands.
+ * gemm/dmma.cu: products of f64 on the tensor cores of sm_90 and later. TMA copies the operands. A
+ * step of K is BK elements of K, which one stage holds. A unit of work is a tile, or one split of a
+ * tile over K.
  */
 #include "families/gemm_arguments.h"
 #include "families/gemm_launch.h"
@@ -24,9 +26,9 @@ typedef struct dmma_row {
                        the constants below */
 } dmma_row;
 
-/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Configurations with slices
- * (_s2) are for launches with one block per SM: the slices give each warp scheduler one or two
- * warps. */
+/* Columns: name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Configurations
+ * with slices (_s2) are for launches with one block per SM: the slices give each warp scheduler one
+ * or two warps. */
 // clang-format off
 static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
@@ -50,8 +52,8 @@ enum {
     WARP_COLUMNS = 32,
 };
 
-/* splits: number of blocks that share the K of a tile. whole: the first `whole` tiles are not
- * split. exchanged: 1: the kernel computes tiles of D^T. */
+/* splits: number of blocks that divide the K of a tile among them. whole: the first `whole` tiles
+ * are not split. exchanged=1: the kernel computes tiles of D^T. */
 static const char *const dmma_options[] = {"splits", "whole", "exchanged", NULL};
 enum { SPLITS, WHOLE, EXCHANGED };
 
@@ -86,7 +88,7 @@ static const char *dmma_unsupported_reason(const tgl_shape *s, const tgl_chip *c
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice computes a product. */
+/* How a choice (a configuration and its options) computes a product. */
 typedef struct dmma_geometry {
     const dmma_row *row;
     bool exchanged;
@@ -107,15 +109,16 @@ static void dmma_split(const tgl_shape *s, const tgl_choice *choice, struct tgl_
     args->splits = (int)tgl_ceil_div(s->k, args->k_chunk);
 }
 
-/* Bytes of local memory that a thread may use. Warps of less than 64 rows have two stages in an
- * iteration of the main loop. Their registers leave few for the code behind the loop: NVRTC 13.5
- * spills up to 72 bytes there, once per unit, and none in the main loop. NVRTC 13.0 spills none. */
+/* Bytes of local memory that a thread may use. If a warp has fewer than 64 rows, an iteration of
+ * its main loop multiplies two stages. This leaves few registers for the code after the loop: NVRTC
+ * 13.5 spills up to 72 bytes there, once per unit, and none in the main loop. NVRTC 13.0 spills
+ * none. */
 static int spill_limit(const dmma_row *t)
 {
     return t->wm < 64 ? 80 : 0;
 }
 
-/* Returns NULL, or why the choice cannot compute the part of D. */
+/* Returns NULL, or why the choice cannot compute `part`, a rectangle of D. */
 static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                       const tgl_rectangle *part, const tgl_choice *choice,
                                       dmma_geometry *g)
@@ -169,31 +172,32 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* Constants of the cost model, fitted to 1,563 times of the configurations without slices, for 170
  * products on an H200. Kernels chosen by this model are 2.2 % slower than the fastest in geometric
- * mean. A cycle is one of the clock in the table of chips. ..._A_CLOCK: bytes per clock of an
- * SM. */
+ * mean. Cycles are those of tgl_chip.clock_mhz. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
-    /* Cycles of a unit outside of its main loop, without adding slices and storing. */
+    /* Cycles of a unit outside of its main loop, without those to add slices and to store
+     * results. */
     TILE_CYCLES = 1000,
     SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
     STORE_BYTES_A_CLOCK = 29,   /* stores of D */
-    REDUCE_CYCLES = 1440,       /* cycles of a split tile: fences, counter; without copies */
+    REDUCE_CYCLES = 1440,       /* cycles of a split tile: fences and counter; no copies of sums */
     SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
     SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
     TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
     LATENCY_CYCLES = 3940,      /* cycles from a stage's release to its next tile's arrival */
 };
 static const double START_SECONDS = 1.6e-6; /* seconds from the launch to the first tile */
-static const double LONE = 0.9;             /* factor on `share` with one warp per scheduler */
-static const double RESIDENT_TAIL = 1.45;   /* factor on the cycles after the main loop in full
-                                               waves, if several blocks are resident */
-static const double MEMORY_SHARE = 0.98;    /* fraction of the copy rate that the loads reach */
+static const double LONE = 0.9;           /* factor on dmma_row.share with one warp per scheduler */
+static const double RESIDENT_TAIL = 1.45; /* factor on the cycles after the main loop in full
+                                             waves, if several blocks are resident */
+static const double MEMORY_SHARE = 0.98; /* fraction of tgl_chip.memory_rate that the loads reach */
 /* The exponent p: arithmetic of x seconds and memory accesses of y seconds overlap, and take (x^p +
  * y^p)^(1/p) together (docs/notes/2026-11-26-gpu-planner.md). */
 static const double OVERLAP = 4;
 
 /* Cycles of an SM with `blocks` resident blocks, each of which multiplies one stage (BK of K). The
- * result is the maximum of four times: arithmetic, where a warp multiplies at the rate of a
- * scheduler; reads and writes of shared memory; copies by TMA; the latency of the next stage. */
+ * result is the maximum of four times: arithmetic, which leaves schedulers idle if the SM has fewer
+ * warps than schedulers; reads and writes of shared memory; copies by TMA; the latency of the next
+ * stage. */
 static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int blocks)
 {
     const dmma_row *t = g->row;
@@ -306,7 +310,7 @@ static int splits_of(const dmma_bound *b, int64_t chunk)
     return chunk > 0 ? (int)tgl_ceil_div(b->depth, chunk) : 1;
 }
 
-/* A lower bound of the seconds if all tiles from number `whole` on are split into `splits`. */
+/* A lower bound of the seconds if all tiles from number `whole` on have `splits` splits each. */
 static double dmma_least_of_options(const dmma_bound *b, int splits, int64_t whole)
 {
     const int64_t chunk = tgl_ceil_div(b->depth, splits);
@@ -347,8 +351,8 @@ static void try_options(tgl_search *in, const dmma_bound *b, int splits, int64_t
                    dmma_least_of_options(b, splits, whole));
 }
 
-/* If the tiles do not fill the chip, tries to split all of them, else only the tiles of the last
- * wave. */
+/* Tries to split all tiles, unless one split fewer would already give two waves. If the tiles have
+ * a last wave that they do not fill, also tries to split only the tiles of that wave. */
 static void try_splits(tgl_search *in, bool exchanged)
 {
     dmma_bound b;
@@ -375,8 +379,8 @@ static void dmma_search(tgl_search *in)
 {
     const dmma_row *t = tgl_choice_row(&in->asked);
     try_splits(in, false);
-    /* With other tiles D^T gains nothing: they are square, or another row has BM and BN
-     * exchanged. */
+    /* Only tiles with BM = 16 gain from D^T. All others are square, or another configuration has BM
+     * and BN exchanged. */
     if (t->bm == 16) try_splits(in, true);
 }
 

@@ -80,9 +80,9 @@ gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
 #define AT(member) offsetof(gemm_args, member)
 
 /* The bytes by which a pointer advances at each repetition of a launch. stride: bytes from one
- * problem to the next. It is 0 for groups along K: there the pointer to the table of groups
- * advances (table_step()), and each entry of the table has the place of its group in the matrices.
- */
+ * problem to the next. The result is 0 for groups along K: there the pointer to the table of
+ * groups advances (table_step()), and each entry of the table has the place of its group in the
+ * matrices. */
 static int64_t repeat_step(const tgl_gemm_step *step, int64_t stride)
 {
     return step->of->shape->grouping == TGL_GROUPED_DEPTH ? 0 : stride * step->batch_step;
@@ -178,7 +178,7 @@ static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, 
 
 /* Patches the pointer to the scale factors of an operand. at: offset of the pointer in the
  * arguments. line: the part's first row or column, where the factors of a TGL_SCALING_LINE begin.
- * Factors per block need no offset, because such products have no strips. */
+ * Factors per block need no offset, because products with such factors have no strips. */
 static void patch_scale(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
                         size_t at, tgl_scaling scaling, int64_t line)
 {

@@ -8,7 +8,8 @@
 
 #include "families/gemm_step.h"
 
-/* The offset, in elements, of the first element of A or B that the part reads. */
+/* The offset, in elements, of the first element of A or B that is read to compute `part`, a
+ * rectangle of D. */
 int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part);
 int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part);
 

@@ -47,8 +47,8 @@ void tgl_add_macros(tgl_list_builder *builder, const tgl_macro *macros, size_t c
         tgl_list_macro(builder, macros[i].name, macros[i].value);
 }
 
-/* The macro SCALE_D of a kernel (lib/element.h). If the problem is swapped (transposed), its
- * factors for rows are the kernel's for columns. */
+/* The macro SCALE_D of a kernel (lib/element.h). If the problem is swapped (transposed), the
+ * kernel's columns are the problem's rows. */
 static int scale_of_d(const tgl_shape *s)
 {
     enum { COLUMNS = 3 };
@@ -144,8 +144,9 @@ static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool 
 }
 
 /* A strip is a part of D beside the tiles, in a launch of its own. It starts when all blocks of the
- * previous launch have started, and fills the SMs that the last wave leaves idle. Each of these
- * blocks has waited for all launches before its own, so the strip need not wait. */
+ * previous launch have started, and fills the SMs that the last wave of that launch leaves idle.
+ * Each block of the previous launch has waited for all launches before it, so the strip need not
+ * wait for those launches. */
 static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)
 {
     if ((step->of->chip->features & TGL_HAS_OVERLAP) == 0) return TGL_AFTER_ALL;
@@ -154,7 +155,7 @@ static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)
 
 /* ---- Alternatives ---------------------------------------------------------------------------- */
 
-/* Makes the launch, except its conditions and its order. */
+/* Makes the launch, except its conditions and its order (tgl_ordering). */
 static tgl_launch make_launch(const tgl_gemm_step *step, bool is_unaligned, bool has_product,
                               int cluster)
 {

@@ -21,8 +21,8 @@ typedef struct tgl_gemm_step {
     unsigned needs;            /* features of the chip that the kernel needs */
     int threads, registers;    /* threads of a block; registers of a thread, for the prediction */
     /* Bytes of local memory that a thread may use (tgl_kernel), and of shared memory of a block.
-     * static_shared: for the prediction. ..._unaligned: of the unaligned kernel; 0: as of the
-     * aligned kernel. */
+     * static_shared is only for the prediction. ..._unaligned: of the unaligned kernel; 0: the
+     * value of the aligned kernel. */
     int local_bytes, local_bytes_unaligned;
     int static_shared, dynamic_shared, dynamic_shared_unaligned;
     int vec_a, vec_b;      /* elements of A and B in a copy of the aligned kernel */
@@ -31,10 +31,11 @@ typedef struct tgl_gemm_step {
     int batch_step;        /* number of problems of the batch in a launch */
     bool loops_over_batch; /* each block loops over the batch; else gridDim.z counts the problems */
     bool is_persistent;    /* each block takes several tiles in turn: gridDim.x may be reduced */
-    bool has_whole_grid;   /* it is persistent, but a device must not reduce gridDim.x */
+    bool has_whole_grid;   /* persistent, but gridDim.x must not be reduced */
     int64_t scratch_bytes; /* bytes of workspace for partial sums */
     int64_t counter_bytes; /* bytes of workspace for the counters of split tiles */
-    /* The family sets raster, tiles_whole, splits, cluster, k_chunk and small_k_major. */
+    /* The family sets the members raster, tiles_whole, splits, cluster, k_chunk and small_k_major
+     * of args. */
     struct tgl_gemm_args args;
 
     /* Tensor maps of A and B, and of D if the kernel stores by TMA. They are passed to the kernel
@@ -44,9 +45,9 @@ typedef struct tgl_gemm_step {
     const tgl_tensor *maps;
     int map_count; /* 0, 2 or 3 */
     bool keeps_operands;
-    /* For the family accurate: the two operands whose tables (panels, decompose.h) args.left_tables
-     * and right_tables point to. An earlier step computes the tables. NULL for other families.
-     * scratch_bytes and counter_bytes are then 0. */
+    /* For the family accurate: the two operands whose tables of panels (decompose.h) an earlier
+     * step computes. args.left_tables and args.right_tables point to these tables. scratch_bytes
+     * and counter_bytes must be 0. NULL for other families. */
     const struct tgl_decompose *tables;
 
     int group_tile; /* grouped products (groups.h): rows of D of a tile */

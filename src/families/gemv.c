@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/gemv.cu: a matrix times one to four vectors. The time is the time to read the matrix once.
- * Blocks are short. Their size depends on the matrix and the chip.
+ * Each block runs for a short time. The size of blocks depends on the matrix and the chip.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -38,7 +38,7 @@ static int gemv_lines(int index)
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice computes a product. */
+/* How a choice (a configuration and its options) computes a product. */
 typedef struct gemv_geometry {
     const gemv_row *row;
     const struct gemv_layout *layout;
@@ -48,7 +48,7 @@ typedef struct gemv_geometry {
     bool is_strided; /* the single vector is strided, and the matrix is K-major */
     int64_t length;  /* extent of the matrix in D: m or n */
     int threads;     /* threads of a block */
-    int lanes_k;     /* threads that share K */
+    int lanes_k;     /* threads that divide K among them */
     tgl_gemm_step step;
 } gemv_geometry;
 
@@ -72,9 +72,9 @@ static int loads_of(const gemv_geometry *g)
     return g->k_major ? l->lines * l->unroll_k_major : l->unroll_mn_major;
 }
 
-/* The number of lines of the matrix that a thread multiplies. Each element of a strided vector
- * takes a load of its own and a line of L1. A thread therefore uses it for as many lines of the
- * matrix as it has loads in flight. */
+/* The number of lines of the matrix that a thread multiplies. An element of a strided vector takes
+ * a load of its own and occupies a line of L1. A thread therefore multiplies each such element with
+ * as many lines of the matrix as the thread has loads in flight. */
 static int lines_of(const gemv_geometry *g)
 {
     if (g->is_strided) return loads_of(g);
@@ -86,12 +86,11 @@ static int gemv_unroll_of(const gemv_geometry *g)
     return loads_of(g) / lines_of(g);
 }
 
-/* Sets the threads for a K-major matrix: as many threads share K as are needed to read a line in
- * one step. They are at most 256, or at most 512 if the launch has fewer blocks than the chip has
- * SMs.
+/* Sets the threads for a K-major matrix. As many threads divide K among them as are needed to read
+ * a line in one step; but at most 256, or 512 if the launch has fewer blocks than the chip has SMs.
  *
- * If the matrix has 16-bit elements and many lines, at most two warps share K, in blocks of four
- * warps. Then the incomplete last step of K wastes less time, and small blocks do not all end at
+ * If the matrix has 16-bit elements and many lines, a block has four warps, and at most two of them
+ * divide K. Then the incomplete last step of K wastes less time, and small blocks do not all end at
  * once. With this rule 1x28672x3584 takes 48 us on an H200, without it 56 us
  * (docs/notes/2026-11-26-gpu-planner.md). */
 static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
@@ -110,10 +109,10 @@ static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
     }
 }
 
-/* Sets the threads for an MN-major matrix: as many threads share K as the chip has room for, as
- * long as a step is not longer than K. Long matrices, and launches of many matrices, keep the chip
- * busy with blocks of any shape. 512 threads per SM are enough to keep the memory busy. More would
- * only divide the matrix into narrower columns. */
+/* Sets the threads for an MN-major matrix. As many threads divide K among them as the chip has room
+ * for, but a step must not be longer than K. If the matrices of a launch are long or many, they
+ * keep the chip busy with blocks of any shape. 512 threads per SM are enough to keep the memory
+ * busy. More would only divide the matrix into narrower columns. */
 static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
 {
     enum { ENOUGH_THREADS = 512 };
@@ -208,8 +207,9 @@ enum {
     L1_LINE_BYTES = 128,  /* bytes of L1 that an element of a strided vector occupies */
 };
 static const double LOADS_SHARE = 0.75; /* fraction of the loads of a block that are in flight */
-static const double FFMA_SHARE = 0.55;  /* fraction of the FFMA time that loads do not hide */
-static const double VECTORS_SHARE = 2.0 / 3; /* fraction of L1 that can keep the vectors */
+/* Fraction of the FFMA time of the second and later vectors that loads do not hide. */
+static const double FFMA_SHARE = 0.55;
+static const double VECTORS_SHARE = 2.0 / 3; /* fraction of L1 that the vectors can occupy */
 
 /* Bytes of the vectors that are read from L2: once by each SM if its L1 keeps them, else once by
  * each block. */
@@ -262,8 +262,9 @@ static void gemv_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
 static void gemv_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
                             tgl_list_builder *builder)
 {
-    /* Each scalar load of an MN-major matrix needs registers for its address, and a 16-bit load one
-     * for its element: with several vectors, more loads would exceed the registers. */
+    /* Each scalar load of an MN-major matrix needs a register for its address, and a 16-bit load
+     * another one for its element. With several vectors, more loads at once would exceed the
+     * registers. */
     enum { NARROW_UNROLL_MAX = 4, NARROW_UNROLL_MAX_OF_16_BITS = 2 };
     const gemv_geometry *g = geometry;
     const int count = g->row->count, unroll = gemv_unroll_of(g);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the ladder share: ladder.c has the rungs, ladder_geometry.c decides how a rung
- * computes a product, and ladder_launch.c launches it.
+ * What the files of the ladder share. The ladder is a series of teaching kernels, the rungs.
+ * ladder.c has the table of rungs, ladder_geometry.c decides how a rung computes a product, and
+ * ladder_launch.c launches it.
  */
 #ifndef TGL_LADDER_GEOMETRY_H
 #define TGL_LADDER_GEOMETRY_H
 
 #include "families/repack.h"
 
-/* The chapters of the ladder. */
+/* The chapters of the ladder: groups of rungs by the type that they multiply. */
 typedef enum ladder_chapter {
     FP32, /* 1: FP32 on CUDA cores */
     HALF, /* 2: f16 with sums in FP32 */
@@ -31,9 +32,9 @@ typedef struct ladder_row {
     int threads;          /* threads of a block */
     unsigned needs;       /* features of the chip */
     ladder_grid layout;
-    int shared;            /* bytes of dynamic shared memory */
-    int maps;              /* tensor maps behind the arguments: 2: A, B; 3: also D */
-    int cluster;           /* blocks of a cluster, which share the tile of B */
+    int shared;  /* bytes of dynamic shared memory */
+    int maps;    /* number of tensor maps behind the arguments: 0; 2 (of A and B); 3 (also of D) */
+    int cluster; /* blocks of a cluster, which share the tile of B */
     int products, promote; /* macros PRODUCTS and PROMOTE of chapter 3 */
 } ladder_row;
 
@@ -44,7 +45,7 @@ typedef struct ladder_geometry {
     const ladder_row *row;
     int64_t x, y;  /* blocks of the grid */
     bool too_many; /* more tiles than an int counts */
-    int splits;    /* blocks that share the K of a tile */
+    int splits;    /* blocks that divide the K of a tile among them */
     int64_t k_chunk;
     int64_t sums, counters;       /* bytes of the partial sums and counters in the workspace */
     int64_t sums_at, counters_at; /* offsets of the sums and counters in the workspace */

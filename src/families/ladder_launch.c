@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The launches of the ladder: parameters, tensor maps and alternatives.
+ * The launches of the ladder: parameters, tensor maps, and alternative launches with and without a
+ * product.
  */
 #include "base/integers.h"
 #include "families/ladder_geometry.h"
@@ -101,8 +102,8 @@ static tgl_tensor ladder_tensor_of(const ladder_geometry *g, tgl_operand operand
     };
 }
 
-/* Whether TMA may store D. It writes up to the next multiple of 16 bytes behind a row, so rows must
- * end at such multiples. */
+/* Whether TMA may store D. TMA writes up to the next multiple of 16 bytes behind a row, so each row
+ * must end at such a multiple. */
 static bool ladder_stores_by_tma(const ladder_row *row, const tgl_shape *s)
 {
     return row->maps == LADDER_MAPS_MAX && tgl_ladder_has_tma_rows(s, s->m, s->ldc) &&

@@ -10,13 +10,14 @@
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* From the largest tile to the smallest: name, BM, BN, BK in bytes, WM, WN, STAGES, SLICES,
- * FRAGMENTS, for f64, registers of a thread.
+/* Columns, from the largest tile to the smallest: name, BM, BN, BK in bytes, WM, WN, STAGES,
+ * SLICES, FRAGMENTS, whether it is for f64, registers of a thread.
  *
  * Warp tiles of 64 x 64 (f64: 64 x 32) need the fewest loads per mma.sync. Smaller ones leave room
- * for more warps. Stages of up to 96 KB fit the chips with 100 KB of shared memory. A name has the
- * tile with BK in bytes. _w4: 4 warps, if two rows have the same tile. _s2: 2 slices, which are
- * groups of warps that share the K of a tile. f64: for f64. */
+ * for more warps. The stages of a block take at most 96 KB, which fit on chips with 100 KB of
+ * shared memory. A name has the tile with BK in bytes. Suffixes of names: _w4: 4 warps, if two rows
+ * have the same tile; _s2: 2 slices, which are groups of warps that divide the K of a tile among
+ * them; _f64: for f64. */
 // clang-format off
 static const mma_row mma_rows[] = {
     {"mma_128x256x64",          128, 256,  64, 64, 64, 4, 1, 2, false, 255},
@@ -45,8 +46,8 @@ static const mma_row mma_rows[] = {
 };
 // clang-format on
 
-/* splits: number of blocks that share the K of a tile. whole: the first `whole` tiles are not
- * split. */
+/* splits: number of blocks that divide the K of a tile among them. whole: the first `whole` tiles
+ * are not split. */
 static const char *const mma_options[] = {"splits", "whole", NULL};
 enum { SPLITS, WHOLE };
 
@@ -127,7 +128,8 @@ static int mma_copy_width(const tgl_shape *s, bool is_mn_major, int64_t ld, int6
 /* Returns NULL, or why the choice cannot compute the product. */
 static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
 {
-    /* Results of a warp tile; with more a thread would spill registers. */
+    /* Maximum results of a warp tile with scale factors per block: with more, a thread would spill
+     * registers. */
     enum { BLOCK_SUMS_MAX = 64 * 32 };
     const mma_row *t = tgl_choice_row(choice);
     const bool is_split = tgl_option(choice, SPLITS, 1) > 1;
@@ -170,7 +172,7 @@ static double mma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const 
     enum { ANY_RESIDENT = 1 };
     mma_geometry g;
     mma_bound bound;
-    if (mma_make_geometry(s, choice, &g) != NULL) return 0; /* predict() gives the reason */
+    if (mma_make_geometry(s, choice, &g) != NULL) return 0; /* no bound: it is rejected */
     tgl_mma_bound_start(chip, s, &g, ANY_RESIDENT, &bound);
     return tgl_mma_least_of_all(&bound);
 }
@@ -178,18 +180,20 @@ static double mma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const 
 /* ---- Search ---------------------------------------------------------------------------------- */
 
 enum {
-    SPLITS_OF_TAIL_MAX = 8, /* maximum number of splits, for the tiles of the last wave */
+    /* Maximum number of splits of a tile, if only the tiles of the last wave are split. */
+    SPLITS_OF_TAIL_MAX = 8,
     TILES_OF_SPLIT_MIN = 4, /* minimum depth of a split, in tiles of K */
 };
 
-/* The next number of splits to try: up to 8 all numbers, then steps of about a fifth. */
+/* The next number of splits to try: one more up to 8, then about a fifth more. */
 static int next_splits(int splits)
 {
     return splits < 8 ? splits + 1 : splits + (splits + 4) / 5;
 }
 
-/* If the tiles do not fill the chip, tries to split all of them, else only the tiles of the last
- * wave. */
+/* Tries to split all tiles, unless one split fewer would already give two waves. If a single
+ * product has full waves and a last wave that is not full, also tries to split only the tiles of
+ * that wave. */
 static void mma_search(tgl_search *in)
 {
     mma_geometry g;
@@ -224,7 +228,7 @@ static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_una
     const mma_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const int fragments = is_crowded(s, g, vec_a, vec_b) ? 0 : t->fragments;
-    /* A group may end at any row of A or at any k, which may be in the middle of a copy. */
+    /* A group may end in the middle of a copy: at any row of A (is_cut), or at any k (is_k_cut). */
     const bool is_cut = s->trans_a && vec_a > 1 && tgl_has_groups_of_rows(s);
     const bool is_k_cut = s->grouping == TGL_GROUPED_DEPTH;
     const tgl_macro macros[] = {{"BM", t->bm},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Predicts the time of the family mma, and lower bounds of it.
+ * Predicts the time of the family mma, and lower bounds of it. A step multiplies one tile of K:
+ * bk_bytes (mma_geometry.h) of each row of op(A) and each column of op(B).
  */
 #include "families/mma_geometry.h"
 #include "problem/scales.h"
@@ -12,30 +13,33 @@
  * (docs/notes/2026-11-26-gpu-planner.md). PLAIN_...: with copies through registers. ..._A_CLOCK:
  * bytes per clock of an SM. */
 enum {
-    TILE_CYCLES = 2900,        /* cycles of a tile outside of its main loop, without its results */
-    PLAIN_TILE_CYCLES = 2500,  /* additional cycles of a tile for each other block on the SM */
-    WARP_RESULT_CYCLES = 1,    /* cycles per result of a warp tile, in shared memory */
-    WAIT_CYCLES = 60,          /* cycles per tile of K: its barrier and first fragments */
-    PLAIN_WAIT_CYCLES = 900,   /* as WAIT_CYCLES, with copies through registers */
-    STORE_BYTES_A_CLOCK = 32,  /* rate of stores of D in aligned groups of four elements */
-    SINGLE_BYTES_A_CLOCK = 8,  /* rate of stores of D as scalars */
-    REDUCE_CYCLES = 1600,      /* cycles of a split tile: fences and the counter */
-    SPLIT_CYCLES = 130,        /* cycles per split of a tile: splits add their sums in order */
-    SPLIT_BYTES_A_CLOCK = 26,  /* sums that one block exchanges with L2 */
-    READ_BYTES_A_CLOCK = 128,  /* fragments read from shared memory */
-    COPY_BYTES_A_CLOCK = 32,   /* rate of cp.async, during which shared memory is not read */
-    COPY_4_BYTES_A_CLOCK = 20, /* rate of cp.async of 4 bytes per thread */
-    PLAIN_BYTES_A_CLOCK = 14,  /* rate of copies through registers */
+    /* Cycles of a tile outside of its main loop, without WARP_RESULT_CYCLES and stores. */
+    TILE_CYCLES = 2900,
+    PLAIN_TILE_CYCLES = 2500, /* additional cycles of a tile for each other block on the SM */
+    WARP_RESULT_CYCLES = 1, /* cycles per result of a warp tile, which goes through shared memory */
+    WAIT_CYCLES = 60,       /* cycles per tile of K: its barrier and first fragments */
+    PLAIN_WAIT_CYCLES = 900,       /* as WAIT_CYCLES, with copies through registers */
+    STORE_BYTES_A_CLOCK = 32,      /* rate of stores of D in aligned groups of four elements */
+    SINGLE_BYTES_A_CLOCK = 8,      /* rate of stores of D as scalars */
+    REDUCE_CYCLES = 1600,          /* cycles of a split tile: fences and the counter */
+    SPLIT_CYCLES = 130,            /* cycles per split of a tile: splits add their sums in order */
+    SPLIT_BYTES_A_CLOCK = 26,      /* sums that one block exchanges with L2 */
+    READ_BYTES_A_CLOCK = 128,      /* fragments read from shared memory */
+    COPY_BYTES_A_CLOCK = 32,       /* rate of cp.async, during which shared memory is not read */
+    COPY_4_BYTES_A_CLOCK = 20,     /* rate of cp.async of 4 bytes per thread */
+    PLAIN_BYTES_A_CLOCK = 14,      /* rate of copies through registers */
     SINGLE_COPY_BYTES_A_CLOCK = 7, /* copies of 8-bit elements one by one: an estimate */
 };
-static const double LOOP_SHARE = 0.95; /* fraction of these rates that the main loop reaches */
-/* Fraction of the copy rate that the main loop reaches. THIN_...: with tiles of 16 rows or
+/* Fraction of the rates of mma.sync, fragments and cp.async that the main loop reaches. */
+static const double LOOP_SHARE = 0.95;
+/* Fraction of tgl_chip.memory_rate that the kernel reaches. THIN_...: with tiles of 16 rows or
  * columns. */
 static const double MEMORY_SHARE = 0.68, THIN_MEMORY_SHARE = 0.5;
 
-/* Multiply-adds of an SM per clock by mma.sync. On compute capability 9.0 about 62 % of wgmma's
- * rate, on 10.x a quarter of tcgen05's rate. F64: the full rate; 2 on chips whose tensor cores do
- * not support F64 (CUDA programming guide, throughput of arithmetic instructions). */
+/* Multiply-adds of an SM per clock by mma.sync. F64: the full rate of the tensor cores; 2 on chips
+ * whose tensor cores do not support F64 (CUDA programming guide, throughput of arithmetic
+ * instructions). Other types: about 62 % of wgmma's rate on compute capability 9.0, a quarter of
+ * tcgen05's rate on 10.0 and 10.3, else the full rate. */
 static double mma_rate(const tgl_chip *chip, tgl_type type)
 {
     const double share = chip->capability == 90                               ? 0.62
@@ -122,7 +126,7 @@ static double reduce_cycles(const mma_geometry *g, int splits)
 }
 
 /* Cycles of the busiest SM for `count` blocks: full waves, then a last wave that may leave SMs
- * idle. depth: K of a block; after: cycles of an SM for each block behind its main loop. */
+ * idle. depth: K of a block; after: cycles that an SM spends on each block after its main loop. */
 static double mma_wave_cycles(const tgl_chip *chip, const mma_geometry *g, double busy,
                               double count, int resident, double depth, double after)
 {
@@ -138,8 +142,8 @@ static double memory_share(const mma_geometry *g)
     return g->row->bm == 16 || g->row->bn == 16 ? THIN_MEMORY_SHARE : MEMORY_SHARE;
 }
 
-/* Cycles of the busiest SM for `whole` tiles, and for `split` tiles with `splits` blocks each,
- * which multiply `chunk` of K. */
+/* Cycles of the busiest SM for `whole` tiles that are not split, and for `split` tiles of `splits`
+ * blocks each. Each of these blocks multiplies `chunk` of K. */
 static double all_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
                          double busy, int resident, double whole, double split, int splits,
                          int64_t chunk)
@@ -192,7 +196,7 @@ static double least_with(const mma_bound *b, double cycles, double blocks)
     return TGL_LAUNCH_SECONDS + late + cycles / (1e6 * b->chip->clock_mhz);
 }
 
-/* The number of splits if each has `chunk` of K. */
+/* The number of splits if each split has `chunk` elements of K. */
 static int splits_of(const mma_bound *b, int64_t chunk)
 {
     return chunk > 0 ? (int)tgl_ceil_div(b->shape->k, chunk) : 1;
@@ -225,8 +229,9 @@ double tgl_mma_least_of_splits(const mma_bound *b, int splits)
     return least_with(b, least_even_cycles(b) + reduce_cycles(b->g, used), b->tiles);
 }
 
-/* The smaller of two bounds. Whole tiles: a block has all of K, and at best all blocks of an SM are
- * resident. Split tiles: at best all SMs have the same number of steps. */
+/* A bound for whole tiles or one for split tiles, whichever is smaller. Whole tiles: a block has
+ * all of K, and at best all blocks of an SM are resident. Split tiles: at best all SMs have the
+ * same number of steps. */
 double tgl_mma_least_of_all(const mma_bound *b)
 {
     const tgl_shape *s = b->shape;

@@ -15,14 +15,14 @@ typedef struct mma_row {
     int bk_bytes;  /* depth of the tile in K, in bytes */
     int wm, wn;    /* the part of the tile that a warp computes */
     int stages;    /* tiles of A and B in shared memory */
-    int slices;    /* groups of warps that share the K of a tile */
+    int slices;    /* groups of warps that divide the K of a tile among them */
     int fragments; /* FRAGMENTS of mma.cu: how many fragments the registers of a thread hold */
     bool is_f64;   /* the configuration is for F64, else for other types */
     int registers; /* per thread, as compiled for sm_90a: the maximum of all types and layouts */
 } mma_row;
 
-/* How a choice computes a product. step.args.k_chunk: K of each split, except the last, which takes
- * the rest of K. */
+/* How a choice (a configuration and its options) computes a product. step.args.k_chunk: K of each
+ * split, except the last, which takes the rest of K. */
 typedef struct mma_geometry {
     const mma_row *row;
     int size; /* bytes of an element of A and B */
@@ -57,7 +57,8 @@ typedef struct mma_bound {
     double busy;           /* cycles of an SM to multiply a tile of K of a block */
 } mma_bound;
 
-/* Sets *bound for a configuration. The bound keeps the pointer g. */
+/* Sets *bound for a configuration. It keeps the pointer g, which must stay valid as long as *bound
+ * is used. */
 void tgl_mma_bound_start(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
                          int resident, mma_bound *bound);
 

@@ -80,9 +80,10 @@ static double warps_of(const tgl_repack *r)
 double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int count)
 {
     static const double LAUNCH = 3e-6; /* seconds by which the launch delays the next launch */
-    static const double SHARE = 0.85;  /* fraction of the copy rate that the pre-pass reaches */
-    /* Cycles of an SM per warp, fitted to 8 batches of small matrices and 3 deep ones on an
-     * H200. */
+    /* Fraction of tgl_chip.memory_rate that the pre-pass reaches. */
+    static const double SHARE = 0.85;
+    /* Cycles of an SM per warp, fitted to 8 batches of small matrices and 3 of matrices with large
+     * k, on an H200. */
     static const double WARP_CYCLES = 123;
     double bytes = 0, warps = 0;
     for (int i = 0; i < count; i++) {

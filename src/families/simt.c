@@ -11,11 +11,11 @@
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* From the largest tile to the smallest. Columns: name, BM, BN, BK, WM, WN, TM, TN, STAGES, SLICES,
+/* Columns, from the largest tile to the smallest: name, BM, BN, BK, WM, WN, TM, TN, STAGES, SLICES,
  * MIN_BLOCKS, registers of a thread. Thread tiles of 16 x 8 have the most FFMAs per load. Smaller
- * thread tiles leave room for more warps, and slices (groups of warps that share the K of a tile)
- * give a small block tile more warps. A name has the block tile; the thread tile, if two rows have
- * the same block tile; and _s with the number of slices. */
+ * thread tiles leave room for more warps, and slices (groups of warps that divide the K of a tile
+ * among them) give a small block tile more warps. A name has the block tile; the thread tile, if
+ * two rows have the same block tile; and _s with the number of slices. */
 // clang-format off
 static const simt_row simt_rows[] = {
     {"simt_128x256x8",      128, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Predicts the time of the family simt, and lower bounds of it. SMs compute full waves of tiles,
- * and then the splits of the other tiles. Slices are groups of warps of a block that share the K of
- * a tile. A configuration is slow where other instructions or latencies delay the FFMAs.
+ * and then the splits of the other tiles. Slices are groups of warps of a block that divide the K
+ * of a tile among them. A configuration is slow where other instructions or latencies delay the
+ * FFMAs.
  */
 #include "families/simt_geometry.h"
 
@@ -15,7 +16,8 @@ enum {
     COPY_INSTRUCTIONS = 8,  /* a copy takes as long as this many instructions */
     /* Cycles from a load from shared memory to its use, which other FFMAs must hide. */
     LATENCY_CYCLES = 4,
-    TILE_CYCLES = 4000, /* cycles of a tile before its first and after its last FFMA, no stores */
+    /* Cycles of a tile before its first and after its last FFMA, without stores. */
+    TILE_CYCLES = 4000,
     STORE_BYTES_A_CLOCK = 32, /* rate of stores of D as float4 */
     LINE_BYTES_A_CLOCK = 11,  /* rate of stores of D in unaligned rows */
     SINGLE_BYTES_A_CLOCK = 7, /* rate of stores of D as scalars */
@@ -28,7 +30,7 @@ enum {
 };
 /* Issue cycles per wavefront of a load from shared memory. */
 static const double SHARED_COST = 0.18;
-/* Fraction of the copy rate that the loads of A and B reach. */
+/* Fraction of tgl_chip.memory_rate that the loads of A and B reach. */
 static const double TILES_SHARE = 0.85;
 
 /* The fraction of issue slots that are FFMAs in the main loop. */
@@ -91,7 +93,7 @@ static double simt_store_cycles(const tgl_shape *s, const simt_geometry *g)
 }
 
 /* Cycles of the busiest SM for `count` blocks: full waves, then a last wave that may leave SMs
- * idle. depth: K of a block; after: cycles of an SM for each block behind its main loop. */
+ * idle. depth: K of a block; after: cycles that an SM spends on each block after its main loop. */
 static double simt_wave_cycles(const tgl_chip *chip, const simt_geometry *g, double count,
                                int resident, double depth, double after)
 {
@@ -141,9 +143,9 @@ double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int
 }
 
 /* Cycles of the busiest SM for tiles whose first splits are deeper than the others. Each free slot
- * (room for a block on an SM) takes the next split, deep ones first. The loop follows all slots up
- * to FOLLOWED_MAX. With more splits an average is enough: no device has memory for their partial
- * sums. */
+ * (room for a block on an SM) takes the next split, deep ones first. The loop simulates this for up
+ * to FOLLOWED_MAX small splits. For more, an average is enough: no device has memory for the
+ * partial sums of so many. */
 static double uneven_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
                             double tiles, int resident)
 {
@@ -295,8 +297,9 @@ double tgl_simt_least_of_uneven(const simt_bound *b, int splits, int64_t whole, 
                       b->tiles);
 }
 
-/* The smaller of two bounds. Whole tiles: each block has all of K. Split tiles: at best, blocks
- * share the work evenly, and each block has at least the minimum depth. */
+/* A bound for whole tiles or one for split tiles, whichever is smaller. Whole tiles: each block has
+ * all of K. Split tiles: at best, all blocks have the same amount of work, and each has at least
+ * the minimum depth. */
 double tgl_simt_least_of_all(const simt_bound *b)
 {
     const tgl_chip *chip = b->chip;
@@ -320,7 +323,7 @@ double tgl_simt_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tg
     simt_bound b;
     tgl_candidate c = {.choice = *choice};
     const char *why = tgl_simt_make_geometry(chip, s, choice, &g);
-    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() gives the reason */
+    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* no bound: it is rejected */
     tgl_simt_bound_start(chip, s, &g, c.resident, &b);
     return tgl_simt_least_of_all(&b);
 }

@@ -28,9 +28,9 @@ static int simt_shared_bytes(const simt_row *t, int cluster)
 
 /* ---- Clusters -------------------------------------------------------------------------------- */
 
-/* Whether clusters of this size leave each of `blocks` blocks an SM of its own (if there are more
- * blocks than SMs: an equal share). Clusters of some sizes do not fit on all SMs, so that blocks of
- * a cluster would share an SM while other SMs are idle. */
+/* Whether clusters of this size can spread `blocks` blocks evenly over the SMs, so that no SM gets
+ * more than ceil(blocks / SMs). Clusters of some sizes do not fit on all SMs: blocks of a cluster
+ * would then share an SM while other SMs are idle. */
 static bool has_room(const tgl_chip *chip, int cluster, double blocks)
 {
     static const double LEAST =
@@ -39,10 +39,10 @@ static bool has_room(const tgl_chip *chip, int cluster, double blocks)
     return blocks <= (share < 1 ? LEAST * share : 1) * chip->sms * ceil(blocks / chip->sms);
 }
 
-/* The largest cluster size that divides `splits` and has_room(). If there is none: 2, or 1 if
- * splits is odd. But if a tile then had more than GROUPS_MAX clusters, whose sums would take too
- * long to add up: the largest size that divides `splits`. whole: blocks of tiles that are not
- * split, which are launched in clusters as well. */
+/* The largest cluster size that divides `splits` and for which has_room(). If there is none: 2, or
+ * 1 if splits is odd. Exception: if a tile then had more than GROUPS_MAX clusters, whose sums would
+ * take too long to add up, it is the largest size that divides `splits`. whole: blocks of tiles
+ * that are not split, which are launched in clusters as well. */
 static int simt_cluster_of(const tgl_chip *chip, int splits, double whole, double blocks)
 {
     enum { GROUPS_MAX = 16 };
@@ -108,7 +108,7 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .threads = t->bm / t->wm * (t->bn / t->wn) * 32 * t->slices,
                  .registers = t->registers,
                  .local_bytes = t->min_blocks > 1 ? TGL_SPILL_MAX : 0,
-                 /* Copies transpose K-major operands element by element. */
+                 /* 1 for K-major operands, because the copies transpose them element by element. */
                  .vec_a = !s->trans_a || tgl_has_groups_of_rows(s) /* groups end at any row */
                               ? 1
                               : tgl_copy_width(s, s->m, s->lda, s->stride_a),

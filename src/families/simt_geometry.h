@@ -16,22 +16,22 @@ typedef struct simt_row {
     int wm, wn;     /* the part of the tile that a warp computes */
     int tm, tn;     /* the part of the tile that a thread computes */
     int stages;     /* tiles of A and B in shared memory */
-    int slices;     /* groups of warps that share the K of a tile */
+    int slices;     /* groups of warps that divide the K of a tile among them */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* per thread, as compiled for sm_90a */
 } simt_row;
 
-/* splits: number of blocks that share the K of a tile. whole: the first `whole` tiles are not
- * split. depth: K of each split but the first, which takes the rest; by default all splits have the
- * same depth. SIMT_SCHEDULE: the first of five options that replace the macros of a schedule
- * (simt_schedules.inc). */
+/* splits: number of blocks that divide the K of a tile among them. whole: the first `whole` tiles
+ * are not split. depth: K of each split but the first, which takes the rest; by default all splits
+ * have the same depth. SIMT_SCHEDULE: the first of five options that replace the macros of a
+ * schedule (simt_schedules.inc). */
 enum { SIMT_SPLITS, SIMT_WHOLE, SIMT_DEPTH, SIMT_SCHEDULE };
 
-/* How a choice computes a product. */
+/* How a choice (a configuration and its options) computes a product. */
 typedef struct simt_geometry {
     const simt_row *row;
     const tgl_choice *choice;
-    int64_t first_depth; /* K of the first split; args.k_chunk: of each other split */
+    int64_t first_depth; /* K of the first split; args.k_chunk is K of each other split */
     bool wide_offsets;   /* byte offsets within a tile need more than 32 bits */
     tgl_gemm_step step;
 } simt_geometry;
@@ -57,8 +57,8 @@ static inline bool simt_is_uneven(const simt_geometry *g)
 void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *shape, const simt_geometry *g,
                            tgl_candidate *c);
 
-/* The depth in K whose arithmetic takes as long as the fixed part of a split: its launch, its first
- * tiles, and storing its sums. */
+/* The depth in K whose FFMAs take as long as everything else that a split does, such as loading its
+ * first tiles and storing its sums. */
 double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int resident);
 
 /* State shared by the lower bounds of all candidates of one configuration. A bound lets the search
@@ -75,7 +75,8 @@ typedef struct simt_bound {
     double of_k[TGL_BLOCKS_PER_SM_MAX + 1];
 } simt_bound;
 
-/* Sets *bound for a configuration. The bound keeps the pointer g. */
+/* Sets *bound for a configuration. It keeps the pointer g, which must stay valid as long as *bound
+ * is used. */
 void tgl_simt_bound_start(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
                           int resident, simt_bound *bound);
 

@@ -6,16 +6,18 @@
 #include "families/simt_geometry.h"
 
 enum {
-    SPLITS_OF_TAIL_MAX = 8, /* maximum number of splits, for the last wave or the last two waves */
-    SPLITS_UNEVEN_MAX = 5,
+    SPLITS_OF_TAIL_MAX = 8, /* maximum number of splits of a tile, if only tiles of the last wave or
+                               the last two waves are split, and all splits have the same depth */
+    SPLITS_UNEVEN_MAX = 5,  /* the same, if the first split is deeper than the others */
 };
 
-/* Fraction of the time by which small splits should end before the large ones. STRIP_...: if strips
- * follow (rows or columns beside the tiles), which run in that time. */
+/* Fraction of the time by which the small splits of a tile should end before its large one.
+ * STRIP_...: if the product has strips (rows or columns of D beside the tiles), because the
+ * launches of strips run in that time. */
 static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
 
-/* The next number of splits to try: up to 8 all numbers, then steps of about a fifth, rounded up to
- * a multiple of 8 for whole clusters. */
+/* The next number of splits to try: one more up to 8, then an increase of about a fifth, rounded up
+ * to a multiple of 8 for whole clusters. */
 static int simt_next_splits(int splits)
 {
     return splits < 8 ? splits + 1 : splits + (splits / 5 + 7) / 8 * 8;
@@ -48,8 +50,8 @@ static void search_uneven(tgl_search *search, const simt_bound *bound, int64_t w
     }
 }
 
-/* As long as the tiles do not fill the chip, tries to split all of them. Otherwise tries to split
- * the tiles of the last wave or of the last two waves. */
+/* Tries to split all tiles, unless one split fewer would already give two waves. For a single
+ * product, also tries to split only the tiles of the last wave or of the last two waves. */
 void tgl_simt_search(tgl_search *in)
 {
     simt_geometry g;

@@ -2,8 +2,8 @@
  *
  * gemm/skinny.cu: products with at most 16 rows or columns. Their time is the time to read the big
  * operand, A or B, once. A block takes units of work: tiles of D, or splits of tiles over K. Its
- * main loop advances in steps along K. In each step a thread multiplies UNROLL groups of K: 16
- * bytes of a K-major big operand, or 4 rows of an MN-major one.
+ * main loop advances in steps along K. In each step a thread multiplies UNROLL groups of K. A group
+ * is 16 bytes of a K-major big operand, or 4 rows of an MN-major one.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -17,7 +17,7 @@
 typedef struct skinny_layout {
     int warps;
     int results;    /* a thread computes results x count results */
-    int lanes_k;    /* lanes that share K; 1 if the big operand is MN-major */
+    int lanes_k;    /* lanes that divide K among them; 1 if the big operand is MN-major */
     int unroll;     /* groups of K in a step, with 16-byte copies */
     int stages;     /* steps in the ring buffer of a warp, for narrow copies of F32 */
     int depth;      /* elements of K of the small operand that fit in shared memory */
@@ -33,10 +33,10 @@ typedef struct skinny_row {
     } f32, bits16, f64;
 } skinny_row;
 
-/* Name, COUNT; then for F32, 16-bit types and F64 a line each: WARPS, RESULTS, LANES_K, UNROLL,
- * STAGES, DEPTH, MIN_BLOCKS, registers, first for an MN-major big operand, then for a K-major one.
- * With this DEPTH a block needs at most 99 KB of shared memory, which all chips from compute
- * capability 8.0 on allow. */
+/* Columns: name, COUNT; then for F32, 16-bit types and F64 a line each: WARPS, RESULTS, LANES_K,
+ * UNROLL, STAGES, DEPTH, MIN_BLOCKS, registers, first for an MN-major big operand, then for a
+ * K-major one. With this DEPTH a block needs at most 99 KB of shared memory, which all chips from
+ * compute capability 8.0 on allow. */
 // clang-format off
 static const skinny_row skinny_rows[] = {
     {"skinny_1", 1, {{16, 4, 1, 2, 3, 4096, 1, 126}, {16, 2, 32, 4, 4, 4096, 1, 126}},
@@ -61,7 +61,7 @@ static const skinny_row skinny_rows[] = {
 // clang-format on
 
 /* splits: units of work into which the K of a tile is divided. blocks: the maximum number of
- * blocks, which share the units; by default one block for each unit. */
+ * blocks, which divide the units among them; by default there is one block for each unit. */
 static const char *const skinny_options[] = {"splits", "blocks", NULL};
 enum { SPLITS, BLOCKS };
 
@@ -72,18 +72,18 @@ static int skinny_lines(int index)
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice computes a product. */
+/* How a choice (a configuration and its options) computes a product. */
 typedef struct skinny_geometry {
     const skinny_row *row;
     const skinny_layout *layout;
     int size;           /* bytes of an element of A or B */
     bool big_a;         /* A is the big operand, else B */
     bool k_major;       /* the big operand is K-major */
-    int64_t length;     /* rows or columns of the big operand in D */
+    int64_t length;     /* m or n: the dimension of D that comes from the big operand */
     int width;          /* elements of the big operand in a copy */
     int tile;           /* a block computes tile x count results at once */
-    tgl_gemm_step step; /* args.k_chunk: K of a unit; INT_MAX: all. args.splits: the most blocks
-                           that share a tile */
+    tgl_gemm_step step; /* args.k_chunk: K of a unit; INT_MAX: all of K. args.splits: the maximum
+                           number of blocks that compute units of one tile */
 } skinny_geometry;
 
 /* Elements of A or B in 16 bytes. */
@@ -128,9 +128,9 @@ static int stage_floats(const skinny_geometry *g)
     return 32 * l->results * 4 + (g->k_major ? lines_of_warp * (l->lanes_k % 32) : 0);
 }
 
-/* Bytes of shared memory of a block. If copies of F32 are narrow, it has the rings. It always has
- * two buffers for the small operand: with 16-bit elements one for them and one for the converted
- * elements. If the big operand is MN-major, it has the sums of the warps. */
+/* Bytes of shared memory of a block. It always has two buffers for the small operand; with 16-bit
+ * elements one of them holds these elements, the other the converted ones. If copies of F32 are
+ * narrow, there are also the rings; if the big operand is MN-major, also the sums of the warps. */
 static int skinny_shared_bytes(const skinny_geometry *g, int width)
 {
     const skinny_layout *l = g->layout;
@@ -340,7 +340,7 @@ static double skinny_least_seconds(const tgl_chip *chip, const tgl_shape *s,
     skinny_geometry g;
     tgl_candidate c = {.choice = *choice};
     const char *why = skinny_make_geometry(s, choice, &g);
-    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* predict() gives the reason */
+    if (!tgl_gemm_predict(chip, s, why, &g.step, &c)) return 0; /* no bound: it is rejected */
     const skinny_bound b = skinny_bound_of(chip, s, &g, c.resident);
     return skinny_least_of_all(&b);
 }

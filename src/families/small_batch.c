@@ -32,14 +32,14 @@ static const small_batch_row small_batch_rows[] = {
 };
 // clang-format on
 
-/* blocks: the maximum number of blocks, which share the batch. By default there is one block for
- * every per_block products. */
+/* blocks: the maximum number of blocks, which divide the batch among them. By default there is one
+ * block for every per_block products. */
 static const char *const small_batch_options[] = {"blocks", NULL};
 enum { BLOCKS };
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice computes a product. */
+/* How a choice (a configuration and its options) computes a product. */
 typedef struct small_batch_geometry {
     const small_batch_row *row;
     tgl_gemm_step step;
@@ -112,7 +112,7 @@ static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choic
 enum {
     LAUNCH_CYCLES = 2000, /* cycles of a launch */
     BLOCK_CYCLES = 1500,  /* cycles of a block before its first tile arrives */
-    TILE_CYCLES = 1000,   /* minimum cycles for bk of K */
+    TILE_CYCLES = 1000,   /* minimum cycles of a block for one tile of K (bk elements) */
     COPY_CYCLES = 6,      /* cycles of an SM for a warp's copy instruction of 16 bytes per thread */
     NARROW_COPY_CYCLES = 13, /* cycles of an SM for a warp's copy instruction of fewer bytes */
 };
@@ -160,7 +160,7 @@ static void small_batch_predict(const tgl_chip *chip, const tgl_shape *s, tgl_ca
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) small_batch_predict_time(chip, s, &g, c);
 }
 
-/* Tries as many blocks as the chip holds at once: they share the batch equally. */
+/* Tries as many blocks as the chip holds at once, so that each gets an equal part of the batch. */
 static void small_batch_search(tgl_search *in)
 {
     const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;

@@ -14,12 +14,13 @@
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, TMA_STORES, MIN_BLOCKS, registers, share. Blocks with
- * two or three consumers take all registers of an SM. An SM holds two blocks with one consumer if
- * their tile leaves room for enough stages: the epilogue of one block then overlaps with the main
- * loop of the other. If consumers alternate (_alt), the epilogue of one consumer overlaps with the
- * main loop of the other. Blocks with a small tile and many stages (_s8, _s12) take all shared
- * memory of an SM: they are for products of few tiles, which the latency limits. */
+/* Columns: name, BM, BN, CONSUMERS, ALTERNATE, STAGES, TMA_STORES, MIN_BLOCKS, registers, share.
+ * Blocks with two or three consumers take all registers of an SM. An SM holds two blocks with one
+ * consumer if their tile leaves room for enough stages: the epilogue of one block then overlaps
+ * with the main loop of the other. If consumers alternate (_alt), the epilogue of one consumer
+ * overlaps with the main loop of the other. Blocks with a small tile and many stages (_s8, _s12)
+ * take all shared memory of an SM: they are for products of few tiles, whose time depends on the
+ * latency of copies. */
 // clang-format off
 static const wgmma_row wgmma_rows[] = {
     {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.84},
@@ -121,7 +122,7 @@ static tgl_tensor wgmma_tensor_of(const tgl_shape *s, const wgmma_geometry *g, c
         .round_to_tf32 = wgmma_is_tf32(s) && x->is_direct,
         .rank = 3,
         .size = {along_k ? k_size : edge_size, along_k ? edge_size : k_size, x->count},
-        /* A stride that is not used, of a single line or matrix or if k is 0, must still be
+        /* The stride of a single line or matrix, or if k is 0, is not used but must still be
          * legal. */
         .stride = {size, tgl_round_up(ld * size, TGL_MAP_ALIGNMENT),
                    x->count > 1 ? tgl_round_up(stride * size, TGL_MAP_ALIGNMENT)
@@ -151,8 +152,9 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int
     };
 }
 
-/* The macro D_WORD of the kernel: 16, 8 or 4 bytes. If D begins at a multiple of this size, so do
- * all its rows. It matters only for 16-bit results. */
+/* The macro D_WORD of the kernel: the bytes of a word in which it stores 16-bit results, 16, 8 or
+ * 4. If D begins at a multiple of this number, so do all rows of D. For other types the value does
+ * not matter. */
 static int word_of_d(const tgl_shape *s)
 {
     const int64_t stride = s->batch > 1 ? s->stride_d : 0;
@@ -186,8 +188,8 @@ static void wgmma_add_macros(const void *geometry, const tgl_shape *s, bool is_u
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-/* Completes the geometry of grouped products. *g has been made for groups of equal size. Sets the
- * operands as they lie in memory, and a grid for groups of any sizes. */
+/* Completes the geometry of grouped products, which has been made for groups of equal size: sets
+ * the operands as they lie in memory, and a grid for groups of any sizes. */
 static void set_groups(const tgl_partition *of, wgmma_geometry *g)
 {
     const tgl_shape *s = of->shape;

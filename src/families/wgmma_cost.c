@@ -14,8 +14,8 @@ enum { SECTOR_BYTES = 32 /* a sector is the unit of reads from L2 */ };
 
 /* Constants of the cost model, fitted to 8,600 times on an H200: 290 products of bf16, f16 and TF32
  * with about 25 kernels each, and the shapes of bench/suites. In geometric mean, the kernels that
- * this model chooses are 1.9 % slower than the fastest (docs/notes/2026-11-26-gpu-planner.md). A
- * cycle is one of the clock in the table of chips. ..._A_CLOCK: bytes per clock of an SM. */
+ * this model chooses are 1.9 % slower than the fastest (docs/notes/2026-11-26-gpu-planner.md).
+ * Cycles are those of tgl_chip.clock_mhz. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* shared memory that wgmma reads */
     TMA_BYTES_A_CLOCK = 86,     /* tiles that an SM receives by TMA */
@@ -35,16 +35,19 @@ enum {
     CLUSTER_BYTES_A_CLOCK = 12,  /* sums that an SM reads from other SMs */
     START_CYCLES = 2070,         /* cycles of a product before its first tile */
     CLUSTER_START_CYCLES = 1400, /* additional cycles of a product with clusters */
-    LEFT_START_CYCLES = 615,     /* additional cycles if left tiles go through registers */
-    LEFT_CYCLES = 44,            /* additional cycles of a step of K with such left tiles */
+    /* Additional cycles of a product if tiles of the left operand go through registers. */
+    LEFT_START_CYCLES = 615,
+    LEFT_CYCLES = 44, /* additional cycles of a step of K if tiles of the left operand do so */
 };
 /* Factor on the cycles of a tile (main loop + tail) if consumers alternate: each has tiles of its
  * own, and one multiplies while another stores. */
 static const double TURN = 1.10;
-static const double EXCHANGED_STORES = 0.85; /* factor on the rates of stores in tiles of D^T */
-/* Additional time to copy a line of 64 bytes instead of 128. */
+/* Factor on the rates of stores if the kernel computes tiles of D^T. */
+static const double EXCHANGED_STORES = 0.85;
+/* Additional time, as a fraction, to copy a tile in lines of 64 bytes instead of 128. */
 static const double NARROW_LINES = 0.52;
-/* Factor on the time to copy a line of 16 elements, if a tile has several boxes of such lines. */
+/* Factor on the time to copy a tile in lines of 16 elements, if the tile has several boxes of such
+ * lines. */
 static const double LINES_OF_16 = 3.4;
 static const double OVERLAP = 7.2;        /* exponent of overlapped() within an SM */
 static const double MEMORY_OVERLAP = 3.0; /* exponent of overlapped() for SMs and memory */
@@ -54,8 +57,8 @@ static const double LARGER_OPERAND = 0.17;
 /* A line of an operand that lies in two lines of L2 takes 1 + TWO_LINES times as long to
  * request. */
 static const double TWO_LINES = 1.10;
-static const double HALF_SECTORS =
-    0.66; /* added by straddling() if lines of the operand begin within a sector */
+/* straddling() adds this if lines begin within a sector. */
+static const double HALF_SECTORS = 0.66;
 /* MISSES: if the operands are much larger than L2, the fraction of tile loads that miss L2. They
  * miss because blocks that share a tile do not load it at the same time. The value is fitted on an
  * H100, whose memory is slower: times on an H200 hardly depend on it. With 0.17 the planner chose
@@ -75,8 +78,8 @@ static double overlapped(double x, double y, double z, double exponent)
 
 /* The fraction of an operand's lines (`bytes` bytes each) that lie in two lines of L2 (128 bytes).
  * Lines are assumed to begin at each multiple of `unit` equally often. Lines of repacked copies
- * begin at multiples of 128. A line that begins within a sector (32 bytes of L2) reads one sector
- * more. */
+ * begin at multiples of 128. If lines begin within a sector (32 bytes of L2), HALF_SECTORS is added
+ * to the fraction, because each line then reads one sector more. */
 static double straddling(const tgl_shape *s, const wgmma_side *x, int bytes)
 {
     const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
@@ -153,7 +156,8 @@ static double all_steps(const wgmma_geometry *g)
  * busy: fraction of the SMs that work; cycles: arithmetic of each of these SMs at full clock. */
 static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
 {
-    static const double MOST = 0.21; /* maximum additional time; half of it after HALF_SECONDS */
+    /* Maximum additional time, as a fraction; half of it is reached at HALF_SECONDS. */
+    static const double MOST = 0.21;
     static const double HALF_SECONDS = 1030e-6;
     const double seconds = cycles / (1e6 * chip->clock_mhz);
     return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
@@ -219,7 +223,7 @@ static double wgmma_step_cycles(const step_parts *p, double resident)
 static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
 {
     if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
-    /* The macro ROWS_ARE_ON_16_BYTES() of the kernel is false. */
+    /* If this is true, the macro ROWS_ARE_ON_16_BYTES() of the kernel is false. */
     const bool is_scalar = tgl_type_size(s->type_d) == 4 && s->ldd % 4 != 0;
     return (wgmma_packs_results(s) ? PACKED_STORE_BYTES_A_CLOCK
             : is_scalar            ? SCALAR_STORE_BYTES_A_CLOCK
@@ -311,9 +315,11 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
 
 /* Lower bounds of wgmma_step_cycles() and of overlapped() for two parts. They need no pow().
  *
- * Let the longest part be 1. In overlapped() the sum of powers is S = 1 + x^p + y^p. With an
- * exponent q >= p, S can only be smaller. Its root is concave in the excess S - 1, so the straight
- * line from excess 0 to the maximum excess lies below it. */
+ * Let the longest part be 1, and x and y the others. overlapped() is S^(1/p) with S = 1 + x^p +
+ * y^p. Let e = x^q + y^q with q >= p. As x, y <= 1, S is at least 1 + e, and e is at most 2. The
+ * root is concave, so on [0, 2] the function (1 + e)^(1/p) lies above its chord: S^(1/p) >= 1 +
+ * SLOPE * e with SLOPE = (3^(1/p) - 1) / 2. Here q = 8. For two parts y = 0: e is at most 1, SLOPE
+ * = 2^(1/p) - 1, and q = 3. */
 static double least_step_cycles(const step_parts *p, double resident)
 {
     static const double SLOPE = 0.0824; /* (3^(1/OVERLAP) - 1) / 2 */
@@ -361,8 +367,8 @@ const char *tgl_wgmma_bound_start(const tgl_chip *chip, const tgl_shape *s,
     return NULL;
 }
 
-/* A lower bound of the seconds of a candidate with the options in b->g. cycles: from its start to
- * its end; steps: steps of K of all its units together. */
+/* A lower bound of the seconds of a candidate with the options in b->g. cycles: from the
+ * candidate's start to its end; steps: steps of K of all its units together. */
 static double least_with(const wgmma_bound *b, double cycles, double steps)
 {
     const double clock = 1e6 * b->chip->clock_mhz;
@@ -406,9 +412,10 @@ double tgl_wgmma_least_of_splits(wgmma_bound *b, int splits)
 
 /* ---- The bound of all choices ---------------------------------------------------------------- */
 
-/* The smaller of two bounds. Whole tiles: a block has all of K. Split tiles: at best all SMs have
- * the same number of steps, and clusters of two blocks add the sums of each tile. In both cases
- * requests to L2 are not counted, because clusters may share them. */
+/* A bound for whole tiles or one for split tiles, whichever is smaller. Whole tiles: a block has
+ * all of K. Split tiles: at best all SMs have the same number of steps, and clusters of two blocks
+ * add the sums of each tile. In both cases requests to L2 are not counted, because clusters may
+ * share them. */
 double tgl_wgmma_least_of_all(const wgmma_bound *b)
 {
     const wgmma_geometry *g = &b->g;

@@ -12,8 +12,8 @@
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* Whether a consumer's registers hold its sums, the left fragments of two stages, and OTHERS more.
- * With OTHERS 40 instead of 56 NVRTC 13.0 spilled some. */
+/* Whether a consumer's registers hold its sums, the left fragments of two stages, and OTHERS
+ * registers for everything else. With OTHERS 40 instead of 56 NVRTC 13.0 spilled some. */
 bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
 {
     enum {
@@ -26,8 +26,8 @@ bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
-/* Registers of a consumer's thread beyond those for its sums, for the sums of a stage, and for the
- * scale factors of its columns. Only for kernels that add the sums of each stage in FP32
+/* Registers of a consumer's thread that remain beside its sums, the sums of a stage, and the scale
+ * factors of its columns. Only for kernels that add the sums of each stage in FP32
  * (wgmma_promotes()). */
 static int room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 {
@@ -102,8 +102,8 @@ static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is
 }
 
 /* The pre-pass of an operand. The copy of an 8-bit operand is K-major, and that of TF32, too,
- * unless it goes through registers. The copy of a 16-bit operand keeps its major dimension, except
- * slivers, which become K-major. */
+ * unless it goes through registers. The copy of a 16-bit operand keeps its major dimension; but
+ * slivers (should_be_k_major()) become K-major. */
 static tgl_repack repack_of(const tgl_shape *s, const wgmma_side *x)
 {
     return (tgl_repack){
@@ -260,8 +260,8 @@ static void count_blocks(const tgl_chip *chip, wgmma_geometry *g)
     }
 }
 
-/* Bytes of local memory that a thread may use outside of the main loop. It may use some if its sums
- * leave few registers, or if a cluster adds the sums of its blocks. */
+/* Bytes of local memory that a thread may use outside of the main loop. The result is not 0 if the
+ * thread's sums leave few registers, or if a cluster adds the sums of its blocks. */
 static int wgmma_spill_limit(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { REGISTERS_MAX = 255 /* of a thread: CUDA programming guide, compute capabilities */ };

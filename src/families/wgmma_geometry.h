@@ -11,17 +11,17 @@
 #include "families/repack.h"
 
 enum { WGMMA_LINE_BYTES = 128 };    /* bytes of a line of a tile, as TMA copies it */
-enum { WGMMA_CLUSTER_MAX = 4 };     /* blocks of a cluster that share operands: 8 were not faster */
+enum { WGMMA_CLUSTER_MAX = 4 };     /* blocks of a cluster that share operands; 8 were not faster */
 enum { WGMMA_SPLIT_DEPTH_MIN = 4 }; /* minimum depth of a split that is tried, in steps of K */
 enum { WGMMA_BOX_ROWS = 64, WGMMA_RESULT_BYTES = 2 }; /* rows of a box for TMA; bytes of a result */
 
-/* splits: number of blocks that share the K of a tile. exchanged: 1: tiles are those of D^T.
- * cluster, columns: a cluster computes `cluster` x `columns` tiles, one block each. The blocks of a
- * row share their left tile, the blocks of a column their right tile. whole: the first `whole`
- * clusters of tiles are not split. in_cluster: 1: the blocks that share a tile form a cluster,
- * which adds the sums of the tile in shared memory instead of the workspace. left_registers: 1: a
- * left operand of TF32 that is contiguous in its rows reaches wgmma through registers, without a
- * pre-pass (lib/wgmma_left.h). */
+/* splits: number of blocks that divide the K of a tile among them. exchanged=1: tiles are those of
+ * D^T. cluster, columns: a cluster computes `cluster` x `columns` tiles, one block each. The blocks
+ * in one row of the cluster share a tile of the left operand, those in one column a tile of the
+ * right operand. whole: the first `whole` clusters of tiles are not split. in_cluster=1: the blocks
+ * that divide the K of a tile form a cluster, which adds the sums of the tile in shared memory
+ * instead of the workspace. left_registers=1: a left operand of TF32 that is contiguous in its rows
+ * reaches wgmma through registers, without a pre-pass (lib/wgmma_left.h). */
 enum {
     WGMMA_SPLITS,
     WGMMA_EXCHANGED,
@@ -38,11 +38,12 @@ typedef struct wgmma_row {
     int bm, bn;    /* the tile that a block computes: bm of the left operand, bn of the right one */
     int consumers; /* warpgroups that multiply */
     bool alternates; /* each consumer has its own tiles: one multiplies while another stores */
-    int stages;      /* stages of bm + bn lines of 128 bytes; fewer if boxes leave no room */
+    int stages;      /* stages of bm + bn lines of 128 bytes; fewer if result boxes leave no room */
     int boxes;       /* TMA_STORES: boxes of 64 rows of results in a consumer's shared memory */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
     int registers;   /* per thread at launch, approximately, as compiled for sm_90a */
-    double share;    /* fraction of the peak that the main loop reaches in short kernels */
+    double share;    /* fraction of the tensor-core peak that the main loop reaches in kernels too
+                        short to reach the power limit */
 } wgmma_row;
 
 /* One of the two operands, as the kernel sees it. */
@@ -57,7 +58,7 @@ typedef struct wgmma_side {
     bool is_k_major;    /* K-major in shared memory */
 } wgmma_side;
 
-/* How a choice computes a product. */
+/* How a choice (a configuration and its options) computes a product. */
 typedef struct wgmma_geometry {
     const wgmma_row *row;
     bool exchanged;
@@ -99,7 +100,7 @@ static inline bool wgmma_promotes(const tgl_shape *s)
            (s->compute != TGL_COMPUTE_FAST || tgl_shape_has_blocked_scales(s));
 }
 
-/* Whether the right operand has a factor for each column and 128 of K. */
+/* Whether the right operand has a scale factor for each column and each 128 elements of K. */
 static inline bool wgmma_has_column_factors(const tgl_shape *s, const wgmma_geometry *g)
 {
     return (g->exchanged ? s->scaling_a : s->scaling_b) == TGL_SCALING_LINE_128;
@@ -136,7 +137,7 @@ static inline bool wgmma_tries_registers(const tgl_shape *s, const tgl_choice *c
            tgl_wgmma_has_room_for_left(tgl_choice_row(choice));
 }
 
-/* Returns NULL, or why the choice cannot compute the part of D. */
+/* Returns NULL, or why the choice cannot compute `part`, a rectangle of D. */
 const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *shape,
                                     const tgl_rectangle *part, const tgl_choice *choice,
                                     wgmma_geometry *g);
@@ -195,12 +196,12 @@ typedef struct wgmma_bound {
     wgmma_traffic traffic;
     double tiles;   /* tiles of D or D^T in the batch */
     double product; /* cycles of the arithmetic of a step of K */
-    double of_left; /* additional cycles of a step, left in registers */
+    double of_left; /* additional cycles of a step of K, if left goes through registers */
     double tail;    /* cycles after the main loop of a tile that is not split */
     double start;   /* seconds of launches and of the pre-pass */
 } wgmma_bound;
 
-/* Returns NULL, or why all these choices are impossible. */
+/* Sets *bound. Returns NULL, or why all choices that *bound is for are impossible. */
 const char *tgl_wgmma_bound_start(const tgl_chip *chip, const tgl_shape *s,
                                   const tgl_choice *choice, wgmma_bound *bound);
 

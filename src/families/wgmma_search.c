@@ -20,12 +20,12 @@ typedef struct wgmma_values {
 } wgmma_values;
 
 /* The search for the tiles of D, or of D^T. A way is how the left operand reaches wgmma: from
- * shared memory, or through registers. If both are possible, all other options are tried with each
- * way. */
+ * shared memory, or through registers. If both ways are possible, all other options are tried with
+ * each of them. */
 typedef struct orientation {
     tgl_search *in;
     int64_t exchanged;
-    /* The ways to try: 0: the left operand in shared memory; 1: through registers. */
+    /* The ways to try. 0: the left operand from shared memory; 1: through registers. */
     int ways[2];
     int way_count;
     wgmma_bound bounds[2]; /* lower bounds of each way */
@@ -39,7 +39,8 @@ static int64_t value_or_unset(int64_t value)
     return value > 0 ? value : TGL_UNSET;
 }
 
-/* The choice with these options. way: 1: the left operand goes through registers. */
+/* The choice with these options. way 0: the left operand from shared memory; 1: through
+ * registers. */
 static tgl_choice choice_of(const orientation *o, const wgmma_values *w, int way)
 {
     tgl_choice choice = o->in->asked;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of chips. The columns up to L2 are the manufacturer's values. The clock is the one
- * under load if it is known, else the boost clock. Memory rates are 0.9 times the rate in the data
- * sheet, which is about what copies reach.
+ * The table of chips. The columns up to L2 are the manufacturer's values, except the clock: it is
+ * the clock under load if that is known, else the boost clock. Memory rates are 0.9 times the rate
+ * in the data sheet, which is about what copies reach. L2 rates are estimates.
  */
 #include "plan/chips.h"
 #include "plan/kernel_source.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The properties of a chip that the planner needs. A device gets them from its driver. A const
- * table has those of known chips.
+ * The properties of a chip that the planner needs. A device gets the properties of its chip from
+ * the driver. A const table has the properties of known chips.
  */
 #ifndef TGL_CHIPS_H
 #define TGL_CHIPS_H
@@ -47,19 +47,20 @@ int tgl_chip_fp32_lanes(int capability);
 
 /* FLOPs of the tensor cores per SM and clock, by capability. Computed from data sheets and
  * architecture white papers: throughput / (SMs * boost clock). If chips of one capability differ,
- * the value is that of GeForce. */
+ * the value is that of the GeForce chips. */
 int tgl_chip_tensor_flops(int capability);
 int tgl_chip_tensor_f64_flops(int capability);
 
-/* The features that all chips of a compute capability have. The driver may not support them. */
+/* The features that all chips of a compute capability have. An old driver may not support all of
+ * them. */
 unsigned tgl_chip_features(int capability);
 
 /* Estimated L2 bandwidth in bytes/s of a chip that was not measured. Assumption: each SM receives
  * 64 bytes per clock, and with all SMs active L2 sustains two thirds of that. */
 double tgl_chip_l2_rate(int sms, int clock_mhz);
 
-/* A copy of the chip in which unknown properties (older drivers) have typical values. A rate of 0
- * would make all predicted times infinite. */
+/* A copy of the chip in which properties that the driver did not report (older drivers) have
+ * typical values. A rate of 0 would make all predicted times infinite. */
 tgl_chip tgl_chip_with_usual_rates(const tgl_chip *chip);
 
 #endif

@@ -68,7 +68,7 @@ static expansion expansion_of_b(const tgl_shape *s)
     return e;
 }
 
-/* The expansion of a transposed A. Its conjugation is part of the expansion of B. */
+/* The expansion of a transposed A. If A is conjugated, the expansion of B does this. */
 static expansion expansion_of_a(const tgl_shape *s)
 {
     expansion e = {.operand = TGL_AT_A,
@@ -178,7 +178,8 @@ tgl_shape tgl_pairs_shape(const tgl_shape *s)
 static tgl_launch launch_of(const tgl_shape *s, const tgl_kernel *kernel, int64_t blocks,
                             bool has_overlap)
 {
-    /* Too many blocks for a grid; tgl_list_check() rejects such a launch. */
+    /* One block more than a grid can have. If the launch needs so many, tgl_list_check() rejects
+     * it. */
     const int64_t most = (int64_t)TGL_GRID_X_MAX + 1;
     return (tgl_launch){
         .kernel = kernel,
@@ -266,7 +267,7 @@ static const struct combine_patch {
 static void add_combination(const tgl_shape *s, const char *what, const char *name,
                             bool has_overlap, tgl_list_builder *builder)
 {
-    enum { BLOCKS_MAX = 1 << 16 }; /* each block loops over the elements beyond this grid size */
+    enum { BLOCKS_MAX = 1 << 16 }; /* for more elements, each block loops */
     const combine_args args = {.ldc = s->ldc,
                                .ldd = s->ldd,
                                .ld_residual = s->epilogue.ld_residual,
@@ -368,8 +369,9 @@ static void redirect_launch(const tgl_shape *s, const expansion *of, int count, 
     }
 }
 
-/* Lets the main kernel start after the expansion has ended. If it overlapped with the expansion's
- * many blocks, its own blocks, about one per SM, would be distributed unevenly over the SMs. */
+/* Lets the main kernel start after the expansion has ended. If the two overlapped, the expansion's
+ * many blocks would force the blocks of the main kernel, about one per SM, into an uneven
+ * distribution over the SMs. */
 static void start_late(tgl_launch *launch)
 {
     if (!launch->is_persistent && launch->order == TGL_WAITS) launch->order = TGL_AFTER_ALL;

@@ -26,8 +26,8 @@ tgl_shape tgl_real_shape(const tgl_shape *shape);
  * that B is not expanded. */
 tgl_shape tgl_pairs_shape(const tgl_shape *shape);
 
-/* Bytes of workspace beside that of the real product: for the expanded operands, a copy of C, and
- * scalars; 0 for a real shape. reads_pairs: B is not expanded. */
+/* Bytes of workspace in addition to the workspace of the real product: for the expanded operands, a
+ * copy of C, and scalars; 0 for a real shape. reads_pairs: B is not expanded. */
 int64_t tgl_complex_workspace(const tgl_shape *shape, bool reads_pairs);
 
 /* The bytes of a workspace limit that remain for the real product: `limit` minus

@@ -32,8 +32,9 @@ typedef struct tgl_choice {
 } tgl_choice;
 
 /* A strip: the last columns or rows of D beyond the whole tiles, at most TGL_STRIP_WIDTH_MAX. A
- * launch of its own computes them. seconds: predicted time of the strip alone. adds: predicted
- * increase of the product's time, less than `seconds` if the strip overlaps with the tiles. */
+ * launch of its own computes the strip. seconds: predicted time of the strip alone. adds: predicted
+ * increase of the product's time, which is less than `seconds` if the strip overlaps with the
+ * tiles. */
 typedef struct tgl_strip {
     tgl_rectangle part;
     tgl_choice choice;
@@ -86,8 +87,8 @@ typedef struct tgl_search {
     bool has_strips;        /* strips will be added to the result */
     int64_t workspace_max;  /* workspace limit in bytes */
     tgl_candidate *best;    /* best candidate so far; its choice.family is NULL at first */
-    double limit;           /* predicted seconds of the best candidate among all other
-                               configurations */
+    double limit;           /* predicted seconds of the best candidate so far among all
+                               other configurations */
 } tgl_search;
 
 /* Predicts the time of search->asked with the options [first, first + count) set to `values`, and
@@ -134,9 +135,9 @@ struct tgl_family {
     size_t row_bytes;
     int row_count;
 
-    /* The maximum of min(m, n) that a configuration is made for; NULL: any number. If such a
-     * configuration supports the product, the planner skips the others whose maximum is at least
-     * twice min(m, n). */
+    /* The maximum of min(m, n) that a configuration is made for; NULL: any number. Once a
+     * configuration with a maximum supports the product, the planner skips configurations whose
+     * maximum is at least twice min(m, n). */
     int (*lines)(int configuration);
 
     /* The tile size of a configuration, which determines the strips; NULL: the family has no
@@ -149,11 +150,11 @@ struct tgl_family {
 
     /* Calls tgl_search_try() for the options that are worth trying with
      * search->asked.configuration. On entry, search->best is the candidate with default options,
-     * which is not rejected. NULL: the family has no such options. */
+     * which is not rejected. NULL: the family has no options to try. */
     void (*search)(tgl_search *search);
 
     /* Calls tgl_search_try() for options that need less workspace, if the default options exceed
-     * the limit. NULL: there are no such options. */
+     * the limit. NULL: no options of the family need less. */
     void (*shrink)(tgl_search *search);
 
     /* Fills in the members of *c up to is_predicted for c->choice, or sets c->rejected. */
@@ -164,7 +165,7 @@ struct tgl_family {
      * far. NULL: the bound is 0. */
     double (*least_seconds)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice);
 
-    /* Adds the steps that compute the partition. The choice is not rejected. */
+    /* Adds the steps that compute the partition. Its choice must not be a rejected one. */
     void (*launch)(const tgl_partition *of, tgl_list_builder *builder);
 
     /* Writes lines of `tegula explain` about the choice, such as "split       k 4 ways". NULL:
@@ -173,8 +174,8 @@ struct tgl_family {
                     tgl_text *out);
 
     /* Sets *shape to a large product for which the configuration is made, with this type and these
-     * transposes; tgl_warm() compiles its kernels. Returns false if there is no kernel for the
-     * type, or if the kernel of another layout serves this one, too. */
+     * transposes; tgl_warm() compiles the kernels of this product. Returns false if there is no
+     * kernel for the type, or if the kernel of another layout serves this layout, too. */
     bool (*example)(int configuration, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape);
 };
 

@@ -153,7 +153,7 @@ static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor 
 }
 
 /* alpha for the kernels of the real product. It is 0 without a product, so that an infinite alpha
- * adds nothing, and 1 if a last step of a complex product applies alpha. */
+ * adds nothing, and 1 if the last step of a complex product applies alpha. */
 static double alpha_of(const tgl_launch_list *list, const tgl_run *run)
 {
     if (!run->has_product) return 0;
@@ -225,7 +225,8 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             break;
         case TGL_VALUE_TENSOR_MAP: {
             const tgl_tensor *map = &list->maps[p->index];
-            /* Without a map its bytes stay 0. The kernel itself tests whether D is aligned. */
+            /* If D is unaligned, the bytes of its map stay 0. The kernel itself tests whether D is
+             * aligned before it uses the map. */
             if (map->is_optional && !begins_aligned(map, run)) break;
             TGL_TRY(encode(context, map, p->index, tensor_address(list, map, run, scratch), to));
             break;

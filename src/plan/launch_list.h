@@ -57,9 +57,9 @@ typedef enum tgl_value {
 
 typedef struct tgl_patch {
     tgl_value value;
-    int index;      /* a tgl_operand (KEPT: only TGL_AT_A, TGL_AT_B), or the index of a tensor
-                       map */
-    int at;         /* byte offset of the value in the launch's arguments */
+    int index; /* a tgl_operand (with TGL_VALUE_KEPT only TGL_AT_A or TGL_AT_B), or the index of a
+                  tensor map */
+    int at;    /* byte offset of the value in the launch's arguments */
     int64_t offset; /* bytes to add to the base pointer (operand, scratch, counters or kept
                        result) */
     int64_t step;   /* bytes to add for each further repetition of the launch */
@@ -67,8 +67,8 @@ typedef struct tgl_patch {
 
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
 
-/* A tensor map for TMA. cuda encodes it with cuTensorMapEncodeTiled(), sim interprets it. Dimension
- * 0 is contiguous. Elements outside the tensor are read as zero.
+/* A tensor map for TMA. The cuda backend encodes it with cuTensorMapEncodeTiled(); the sim backend
+ * interprets it. Dimension 0 is contiguous. Elements outside the tensor are read as zero.
  *
  * The hardware requires that the tensor, and each copy along dimension 0, begins at a multiple of
  * 16 bytes. Hence no map can describe an unaligned operand. */
@@ -124,8 +124,8 @@ typedef struct tgl_condition {
     tgl_operand operand;
     int alignment;    /* in bytes */
     int64_t offset;   /* byte offset from the operand's address */
-    bool is_in_block; /* ALIGNED, MISALIGNED: the launch reads the result of the operand's pre-pass,
-                         which is always aligned (TGL_VALUE_KEPT) */
+    bool is_in_block; /* for TGL_IF_ALIGNED and TGL_IF_MISALIGNED: the launch reads the result of
+                         the operand's pre-pass, which is always aligned (TGL_VALUE_KEPT) */
     tgl_combining combining; /* for TGL_IF_COMBINED */
 } tgl_condition;
 
@@ -296,7 +296,7 @@ tgl_status tgl_list_check(const tgl_launch_list *list);
 
 /* ---- At a run (launch_fill.c) ---------------------------------------------------------------- */
 
-/* Whether the tensor maps can describe the run's operands, which must begin at multiples of
+/* Whether the tensor maps can describe the run's operands: whether these begin at multiples of
  * TGL_MAP_ALIGNMENT bytes. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 

@@ -3,8 +3,8 @@
  * Chooses a candidate by measured times, and lists the candidates that are worth measuring. The
  * measured times are in the wisdom (wisdom.h), a file in which a line has the time of one kernel
  * for one product. A measurement replaces the planner's choice only by a candidate that the planner
- * could have chosen: a kernel string is parsed and checked like one of a caller, and the arithmetic
- * stays the same.
+ * could have chosen: the kernel string of a line is parsed and checked like a kernel string that a
+ * caller gives, and the arithmetic stays the same.
  */
 #include "plan/measured_choice.h"
 #include "plan/complex.h"
@@ -113,9 +113,9 @@ void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl
         if (said->chosen.kernel == NULL) faster = said->unusable;
     }
     free(lines);
-    /* The remaining times are used only if the planner's own choice was measured too. This matters
-     * if the fastest candidates cannot be chosen, for example because of the workspace limit: the
-     * planner's own choice might be faster than all the others. */
+    /* If a faster line cannot be used, for example because of the workspace limit, the chosen line
+     * counts only if the planner's own choice was measured, too. Otherwise the planner's own choice
+     * might be faster than all usable lines. */
     if (faster > 0 && !said->has_choice) said->chosen.kernel = NULL;
     if (said->chosen.kernel == NULL) return;
     *choice = best;
@@ -124,8 +124,9 @@ void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
-/* A candidate is not measured if its predicted time exceeds this factor times that of the choice.
- * The factor is large, because predictions were wrong by up to a factor of 3. */
+/* A candidate is not measured if its predicted time exceeds MUCH_SLOWER times the predicted time
+ * of the planner's choice. The factor is large, because predictions were wrong by up to a factor
+ * of 3. */
 static const double MUCH_SLOWER = 4;
 
 /* An entry of a list of candidates to measure. */

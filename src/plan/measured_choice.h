@@ -8,8 +8,8 @@
 
 #include "plan/planner.h"
 
-/* The best candidate for a request: that of tgl_planner_estimate(), or the one that was measured to
- * be fastest according to request->wisdom. */
+/* The best candidate for a request: the result of tgl_planner_estimate(), or the candidate that was
+ * measured to be fastest according to request->wisdom. */
 tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
                               const tgl_request *request, tgl_candidate *choice);
 
@@ -17,8 +17,8 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
 typedef struct tgl_consulted {
     tgl_measured chosen;   /* the line that determined the choice; chosen.kernel NULL: none */
     int measured;          /* candidates with a line that may be used */
-    int stale, unusable;   /* lines of another driver, library or kernel source; lines of kernels
-                              that this request cannot use */
+    int stale, unusable;   /* stale: lines of another driver, library or kernel source; unusable:
+                              lines of kernels that this request cannot use */
     const char *why_stale; /* why one of the stale lines is stale */
     bool has_choice;       /* the choice without the wisdom is among the measured candidates */
     bool has_sustained;    /* the choice without the wisdom was also measured at the power limit */
@@ -41,7 +41,8 @@ int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tg
 int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                          const tgl_candidate *choice, const char *kernel, tgl_candidate **list);
 
-/* source := tgl_wisdom_source() of a candidate's launches (not rejected). False: no memory. */
+/* source := tgl_wisdom_source() of the launches of a candidate, which must not be rejected. False:
+ * no memory. */
 bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape,
                         const tgl_candidate *candidate, char source[TGL_SOURCE_SIZE]);
 

@@ -48,8 +48,8 @@ typedef struct planning {
     const tgl_chip *chip;
     int64_t workspace_max; /* workspace limit in bytes; for a complex product, of its real product
                               with B expanded (complex.h) */
-    int64_t workspace_max_pairs; /* the same for families that read the complex B directly
-                                    (tgl_family.reads_pairs) */
+    int64_t workspace_max_pairs; /* workspace limit in bytes for families that read the complex B
+                                    directly (tgl_family.reads_pairs) */
     double limit; /* seconds of the best candidate so far: slower ones need not be found */
     kept_strip strips[STRIPS_KEPT];
     int strip_count;
@@ -63,8 +63,8 @@ static double least_seconds(const tgl_chip *chip, const tgl_shape *shape, const 
                : choice->family->least_seconds(chip, shape, choice);
 }
 
-/* The best candidate of a configuration for the whole shape, without strips. has_strips: true if
- * the caller will add strips. */
+/* The best candidate of a configuration for the whole shape, without strips. has_strips: the caller
+ * will add strips to it. */
 static void choose_whole(const planning *p, const tgl_shape *shape, const tgl_choice *asked,
                          bool has_strips, int64_t workspace_max, tgl_candidate *best)
 {
@@ -227,8 +227,8 @@ static planning planning_of(const tgl_chip *chip, const tgl_shape *asked, int64_
                       .limit = INFINITY};
 }
 
-/* The best candidate of a configuration. strips: -1: if they are predicted to be faster; 0: none;
- * 1: required. */
+/* The best candidate of a configuration. strips=-1: with strips if they are predicted to be faster;
+ * 0: without; 1: strips are required. */
 static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *asked, int strips,
                       tgl_candidate *best)
 {
@@ -341,11 +341,12 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
 }
 
 /* The best candidate by predicted time. Configurations that are made for few rows or columns
- * (tgl_family.lines) are compared first: if one supports the product, most others are skipped. */
+ * (tgl_family.lines) are compared first. Once one of them supports the product, configurations that
+ * are made for at least twice as many rows or columns as the product has are skipped. */
 static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
-    /* A configuration that is made for this few rows or columns supports the product. */
+    /* Whether a configuration that is made for this few rows or columns supports the product. */
     bool is_streamed = false;
     ranking r;
     int best_index = 0;

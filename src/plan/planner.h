@@ -2,8 +2,8 @@
  *
  * The planner chooses a configuration of a kernel family for a problem on a chip. It depends only
  * on the problem, the properties of the chip and the tuned table. It enumerates the candidates,
- * predicts the time of each, and takes the fastest, unless this shape or a similar one was
- * measured. It contains no device code.
+ * predicts the time of each, and takes the fastest, unless the tuned table has an entry for this
+ * shape or a similar one. It contains no device code.
  */
 #ifndef TGL_PLANNER_H
 #define TGL_PLANNER_H
@@ -23,8 +23,9 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
 /* The part of D that the candidate's own family computes: D without the strips. */
 tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *candidate);
 
-/* Makes the launch list of a candidate that is not rejected. asked: the shape of the caller, which
- * may be complex. The caller frees it. Returns TGL_OK, TGL_NO_MEMORY or TGL_GRID_TOO_LARGE. */
+/* Makes the launch list of a candidate, which must not be rejected. asked: the shape of the caller,
+ * which may be complex. The caller frees *list with tgl_list_free(). Returns TGL_OK, TGL_NO_MEMORY
+ * or TGL_GRID_TOO_LARGE. */
 tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked,
                             const tgl_candidate *candidate, tgl_launch_list *list);
 

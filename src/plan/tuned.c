@@ -46,7 +46,8 @@ static double log2_ratio(int64_t x, int64_t y)
     return fabs(log2((double)x / (double)y));
 }
 
-/* Whether two sizes alone are farther apart than NEAR; a factor of 2 has the distance 1. */
+/* Whether two sizes differ by more than a factor of 2: their distance alone is then above 1, and
+ * thus above NEAR. */
 static bool is_far(int64_t x, int64_t y)
 {
     return x > 2 * y || y > 2 * x;

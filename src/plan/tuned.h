@@ -29,10 +29,10 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *shape, const 
  * match if they allow the same widths of copies and stores. */
 bool tgl_tuned_is_for(const tgl_tuned *row, const char *chip, const tgl_shape *shape);
 
-/* Whether to use the entry instead of the best predicted candidate. It must support the problem,
- * and be for exactly this product or not be predicted to be much slower: with a similar shape, one
- * more row of tiles can cost one more wave. Entries of f32 were measured without emulation
- * kernels. */
+/* Whether to use the entry instead of the best predicted candidate. The entry's kernel must support
+ * the problem. If the entry is only for a similar shape, its kernel must also not be predicted to
+ * be much slower: one more row of tiles can cost one more wave. Entries of f32 were measured
+ * without emulation kernels. */
 bool tgl_tuned_holds(const tgl_tuned *row, const char *chip, const tgl_shape *shape,
                      const tgl_candidate *tuned, const tgl_candidate *predicted);
 

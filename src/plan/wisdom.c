@@ -78,8 +78,8 @@ static bool read_thousandths(const char *text, int64_t *value)
     return text[0] != '.' && tgl_read_decimal(text, 3, value);
 }
 
-/* Splits a line into fields in place. False: it has not FIELDS fields, or contains bytes that are
- * not printable ASCII. */
+/* Splits a line into fields in place. False: the line does not have FIELDS fields, or contains
+ * bytes that are not printable ASCII. */
 static bool split(char *line, char *fields[FIELDS])
 {
     for (const char *at = line; *at != '\0'; at++)
@@ -123,7 +123,7 @@ static bool read_measured(char *const fields[FIELDS], tgl_measured *m)
 
 /* ---- The table, whose lock the caller holds -------------------------------------------------- */
 
-/* FNV-1a */
+/* The FNV-1a hash of the text. */
 static uint64_t hash_of(const char *product)
 {
     uint64_t hash = 0xcbf29ce484222325;
@@ -322,8 +322,9 @@ static bool is_replaced(const tgl_measured *found, int count, const tgl_measured
     return false;
 }
 
-/* Collects the lines of a product, the latest first. peers: true: lines of other libraries; false:
- * lines of kernels. found: receives the lines; NULL: they are only counted. */
+/* Collects the lines of a product, the latest first. Only lines of other libraries if peers is
+ * true, else only lines of Tegula's kernels. found: receives the lines; NULL: they are only
+ * counted. */
 static int collect(const tgl_wisdom *w, const char *product, bool peers, tgl_measured *found)
 {
     const uint64_t hash = hash_of(product);

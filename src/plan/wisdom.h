@@ -5,8 +5,8 @@
  *
  *     chip | driver | library | kernel source | product | kernel | us | spread | samples | mode
  *
- *   chip           name and SMs of the GPU, or model, tier and caches of the CPU: lines of other
- *                  chips are skipped
+ *   chip           name and SMs of the GPU; or model, tier (set of kernels) and caches of the
+ *                  CPU. Lines of other chips are skipped
  *   driver, library  the versions of the CUDA driver and NVRTC ("none" of the CPU), and of Tegula
  *   kernel source  64 bits of the SHA-256 of what the candidate's kernels are compiled from, or of
  *                  the planner's values for the CPU
@@ -72,9 +72,9 @@ bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
  * of lines; also 0 if memory is exhausted. */
 int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **found);
 
-/* Calls visit() for each product on this chip whose key (tgl_shape_key()) begins with `types`, with
- * the lines of its kernels that tgl_wisdom_find() would find, in no order. visit() must not use the
- * wisdom. */
+/* Calls visit() for each product on this chip whose key (tgl_shape_key()) begins with `types`.
+ * lines: those that tgl_wisdom_find() would list for the product, but in no order. visit() must not
+ * use the wisdom. */
 typedef void tgl_wisdom_visit(const tgl_measured *lines, int count, void *context);
 void tgl_wisdom_each(tgl_wisdom *wisdom, const char *types, tgl_wisdom_visit *visit, void *context);
 

@@ -20,7 +20,7 @@ static inline bool tgl_scaling_is_blocked(tgl_scaling scaling)
     return scaling == TGL_SCALING_BLOCK || scaling == TGL_SCALING_LINE_128;
 }
 
-/* Checks scaling_*, type_scale and ld_scale_* of a problem whose sizes and types are valid. */
+/* Checks scaling_*, type_scale and ld_scale_* of a problem, whose sizes and types must be valid. */
 tgl_status tgl_scales_check(const tgl_problem *p);
 
 /* The leading dimension of the scale factors of A (of_b: of B), in factors. If the problem leaves

@@ -334,10 +334,10 @@ static tgl_status check_leading_dimensions(const tgl_problem *p, const stored x[
     return TGL_OK;
 }
 
-/* Returns an error if results of a batch overlap. Valid are: each result begins behind the end of
- * the previous one; or the results are interleaved, so that `ld` elements hold one row of each
- * result. result: C or D. The sizes cannot overflow, because tgl_is_addressable() has been
- * checked. */
+/* Returns an error if results of a batch overlap. Two layouts are valid: each result begins behind
+ * the end of the previous one; or the results are interleaved, so that each group of `ld` elements
+ * has one row of every result. result: C or D. The sizes cannot overflow, because
+ * tgl_is_addressable() has been checked. */
 static tgl_status check_overlap(int result, const stored *x, int64_t batch)
 {
     if (batch < 2 || x->stride >= extent(x)) return TGL_OK;

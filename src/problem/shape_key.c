@@ -49,7 +49,7 @@ static void add_epilogue(tgl_text *out, const tgl_shape_epilogue *e)
     if (e->amax) tgl_text_add(out, " amax");
 }
 
-/* The letter for op(X): N or T; conjugated J or C. */
+/* The letter for op(X): N, T (transposed), J (conjugated) or C (both). */
 static char letter(bool trans, bool conj)
 {
     return "NTJC"[(conj ? 2 : 0) + (trans ? 1 : 0)];
