@@ -132,9 +132,10 @@ typedef struct tgl_dist_transport {
      * they make progress by themselves. */
     void (*progress)(void *state);
 
-    /* In `stream`, for device memory; NULL: host memory, which the library copies itself. copy():
-     * `lines` lines of `bytes` bytes; strides in bytes. add(): target += source, for lines of
-     * `count` elements of F32, F64 or I32; strides in elements. */
+    /* These two functions enqueue their work in `stream`. They are for device memory; NULL: host
+     * memory, in which the library itself copies and adds. copy(): `lines` lines of `bytes` bytes;
+     * strides in bytes. add(): target += source, for lines of `count` elements of F32, F64 or I32;
+     * strides in elements. */
     tgl_status (*copy)(void *state, void *target, size_t target_stride, const void *source,
                        size_t source_stride, int64_t lines, size_t bytes);
     tgl_status (*add)(void *state, tgl_type type, void *target, int64_t target_stride,
@@ -183,8 +184,8 @@ typedef struct tgl_dist_machine {
 TGL_API tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
                                  const tgl_dist_machine *machine, tgl_dist **dist);
 
-/* Collective, unless a function returned TGL_COMMUNICATION. The caller destroys its plans
- * before. */
+/* Collective, unless a function returned TGL_COMMUNICATION. The caller must have destroyed the
+ * plans of *dist. */
 TGL_API void tgl_dist_close(tgl_dist *dist);
 
 TGL_API int tgl_dist_rank(const tgl_dist *dist);
@@ -196,8 +197,8 @@ TGL_API int tgl_dist_ranks(const tgl_dist *dist);
  * the device stays usable); TGL_DRIVER; TGL_UNSUPPORTED (the stream is being captured). */
 TGL_API tgl_status tgl_dist_synchronize(tgl_dist *dist);
 
-/* Later runs enqueue their work in `stream`, a stream of the device. The caller orders their work
- * after that of earlier runs. Returns TGL_OK; TGL_UNSUPPORTED (host memory). */
+/* Later runs enqueue their work in `stream`, a stream of the device. The caller must order the work
+ * of these runs after that of earlier runs. Returns TGL_OK; TGL_UNSUPPORTED (host memory). */
 TGL_API tgl_status tgl_dist_set_stream(tgl_dist *dist, void *stream);
 
 /* The message of the calling thread's latest failure in a function of this header, as
