@@ -59,8 +59,8 @@
 #define SCALE_D 0
 #endif
 
-/* VALUE: the type of alpha, beta and the epilogue: that of the sums, except that int32 sums with
- * scale factors are scaled in FP32. */
+/* VALUE: the type of alpha, beta and the epilogue. It is ACCUMULATE, the type of the sums, or FP32
+ * if the sums are int32 and there are scale factors. */
 #if ACCUMULATE == TYPE_I32 && (SCALE_A || SCALE_B || SCALE_D)
 #define VALUE TYPE_F32
 #else

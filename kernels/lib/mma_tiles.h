@@ -63,7 +63,7 @@
 #define FRAGMENT 4 /* registers (f64: elements) of a lane for one fragment of A, or two of B */
 #if TYPE_A == TYPE_F64
 #define SIZE  8 /* bytes of an element */
-#define MMA_K 8 /* depth of a step, in elements */
+#define MMA_K 8 /* K of one mma.sync, in elements; a step along K is this deep */
 #define MMA   mma_f64
 typedef double fragment_t;
 #else

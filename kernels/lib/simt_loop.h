@@ -77,9 +77,9 @@ static __device__ __forceinline__ void copy_at(int row, const struct simt_arriva
 }
 
 /* acc += a * b^T at depth p of a tile. Between the FFMAs it loads the next fragments, from depth
- * `next_p` of `from`, and issues copies of the next tile. Odd rows run backwards, so that
- * consecutive FFMAs share a register. With the column order 0 2 1 3 in each group of four, ptxas
- * generates the fewest register bank conflicts in most configurations. */
+ * `next_p` of `from`, and issues copies of the next tile. In odd rows of acc the columns come in
+ * reverse order, so that consecutive FFMAs share a register. With the column order 0 2 1 3 in each
+ * group of four, ptxas generates the fewest register bank conflicts in most configurations. */
 static __device__ __forceinline__ void
 simt_multiply_step(float (*acc)[TN], const float *a, const float *b, const int p, bool loads,
                    float *next_a, float *next_b, const struct simt_source *from, const int next_p,
@@ -113,8 +113,8 @@ static __device__ __forceinline__ void await_tile(void)
 }
 
 /* acc := op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: how
- * many rows and columns of D exist from there on. row, col: the thread's first row and column in
- * the block's tile. is_idle: the warp has no results to store, and only copies. */
+ * many rows and columns of D exist from the block's first ones on. row, col: the thread's first row
+ * and column in the block's tile. is_idle: the warp has no results to store, and only copies. */
 static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], struct stage *stages,
                                                            const float *A, long long lda,
                                                            const float *B, long long ldb, int rows,

@@ -2,8 +2,8 @@
  *
  * Stores of 16-bit results to D by TMA, if TMA_STORES > 0. Each consumer (a warpgroup that
  * multiplies) has TMA_STORES boxes of shared memory, which it fills in turn. A box holds 64 rows of
- * SPAN results (lib/wgmma_spans.h). Before it fills a box again, it waits until TMA has read it.
- * TMA stores the last boxes of a tile while the consumer multiplies its next tile.
+ * SPAN results (lib/wgmma_spans.h). Before the consumer fills a box again, it waits until TMA has
+ * read that box. TMA stores the last boxes of a tile while the consumer multiplies its next tile.
  */
 #ifndef TGL_WGMMA_BOXES_H
 #define TGL_WGMMA_BOXES_H
