@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rung 33: persistent blocks, multicast, and stores under the next tile.
+ * Rung 33: persistent blocks, multicast, and stores while the next tile is multiplied.
  *
  * Changed: a block does not end with its tile. The grid has as many blocks as the chip holds at
  * once, in clusters of two, and each cluster takes pairs of tiles in turn. The blocks of a cluster
