@@ -122,8 +122,7 @@ static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_a
 #error "GROUPED: groups along K need operands that are contiguous in their rows and columns"
 #endif
 #define FIRST_K(u)    ((u)->k)
-#define CLEAR_THREADS (ALTERNATE ? 128 : CONSUMER_THREADS) /* threads that together clear a stage  \
-                                                            */
+#define CLEAR_THREADS (ALTERNATE ? 128 : CONSUMER_THREADS) /* threads that clear a stage */
 
 /* Sets an MN-major tile to 0 from k = first on. The tile consists of edge / LINE(edge) parts. A
  * part holds LINE(edge) rows or columns: a line of 16-bit elements for each k. */
