@@ -257,9 +257,9 @@ unsigned short tgl_sim_float_to_bf16(float x)
     return (unsigned short)(x != x ? 0x7fff : shift_to_even(bits_of(x), 16));
 }
 
-/* Removes 13 bits of the fraction. From 65520 on the result is Inf. Below 2^-14 it is denormal, a
- * multiple of 2^-24: adding 2^-1 to the magnitude rounds to this multiple, and leaves it in the
- * last bits of the fraction. */
+/* Rounds to f16, whose fraction has 13 bits fewer. From 65520 on the result is Inf. Below 2^-14 it
+ * is denormal, a multiple of 2^-24: adding 2^-1 to the magnitude rounds to this multiple, and
+ * leaves it in the last bits of the fraction. */
 unsigned short tgl_sim_float_to_f16(float x)
 {
     const unsigned sign = bits_of(x) >> 16 & 0x8000, magnitude = bits_of(x) & 0x7fffffff;
