@@ -39,10 +39,10 @@
  *     a time. Closing a device or destroying an object must not overlap another use of it.
  *   - Results are bitwise the same from run to run on one device with one version of the library
  *     and the same wisdom: the file of measured times from which kernels are chosen
- *     (docs/plans.md). New measurements may change the choice; if the file is read-only, it stays
- *     the same. On cpu all threads of a product compute in the caller's rounding mode and treatment
- *     of denormal numbers, and the exceptions that they raise are raised in the caller. AMX,
- *     AVX512-BF16 and BFMMLA always round in the same way.
+ *     (docs/plans.md). New measurements may change the choice of kernels, unless the file is
+ *     read-only. On cpu all threads of a product compute in the caller's rounding mode and
+ *     treatment of denormal numbers, and the exceptions that they raise are raised in the caller.
+ *     AMX, AVX512-BF16 and BFMMLA always round in the same way.
  *   - cpu: a signal handler may leave a product by longjmp(). C is undefined then, the memory that
  *     the call has taken is lost, and threads of the device may use the matrices until
  *     tgl_device_sync() or tgl_device_close() returns. The calls after that are not affected. The
@@ -745,10 +745,10 @@ TGL_API tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_pr
  * The product is complete when the call returns. The call waits for no stream. D must not overlap
  * another operand.
  *
- * cuda: takes at most three quarters of the free GPU memory, or what four tiles of A and B and two
- * of D need (in F64 at most 192 MiB and the workspace of a kernel), and at most 80 MiB of pinned
- * host memory. The device keeps the pinned memory, and GPU memory up to an eighth of the GPU's, for
- * the next call. Calls of several threads run one after another.
+ * cuda: takes at most three quarters of the free GPU memory, but never less than four tiles of A or
+ * B and two of D need (in F64 at most 192 MiB, plus the workspace of a kernel). Takes at most 80
+ * MiB of pinned host memory. The device keeps the pinned memory, and GPU memory up to an eighth of
+ * the GPU's, for the next call. Calls of several threads run one after another.
  *
  * If the GPU fails after a part of D was written, the CPU computes the rest. The next call returns
  * TGL_DEVICE_LOST if the device is lost.
@@ -864,8 +864,8 @@ typedef struct tgl_counters {
 
     /* TMA: a request is one box, with the sectors and bytes of it that are inside the tensor. The
      * loads are contained in async_copy_..., the stores in global_store_.... tma_multicast_bytes:
-     * bytes that multicast wrote to further blocks of the cluster, which these did not have to
-     * load. */
+     * bytes that multicast wrote to other blocks of the cluster, which therefore did not load
+     * them. */
     int64_t tma_load_requests, tma_load_sectors, tma_load_bytes, tma_multicast_bytes;
     int64_t tma_store_requests, tma_store_sectors, tma_store_bytes;
 
