@@ -18,7 +18,8 @@
  *                  the other warps, have other results.
  *   ALONG_K 0      The big operand is MN-major. Lanes have neighbouring results. The warps of a
  *                  block divide K among them, and their sums are added in order.
- *   split-K        Several blocks may share a tile: lib/skinny_work.h, lib/skinny_results.h.
+ *   split-K        Several blocks may compute one tile, each over part of K: lib/skinny_work.h,
+ *                  lib/skinny_results.h.
  *
  * Grid: x = blocks, z = batch. Counters: one per tile of the batch. Parameters: lib/skinny_tiles.h.
  */

@@ -86,7 +86,8 @@ struct wgmma_shared {
 /* ---- Lines of a stage ------------------------------------------------------------------------ */
 
 /* The number of rows of the left tile that TMA copies: those that exist, rounded up to whole boxes.
- * If blocks share a K-major tile, each copies a fixed part of it, and the result is BM. */
+ * If the blocks of a cluster need the same K-major tile, each copies a fixed part of it to all of
+ * them, and the result is BM. */
 static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *args)
 {
     const int box = !LEFT_ALONG_K ? LINE(BM) : CLUSTER_COLUMNS > 1 ? BM : 1;
