@@ -69,7 +69,8 @@ struct tgl_decompose_job {
     int lines, length, padded_lines;
     int count;       /* matrices */
     int block_lines; /* lines per thread block: a power of two, at most TGL_BLOCK_LINES_MAX */
-    int parts;       /* thread blocks that share a line: 1, or the blocks of a cluster */
+    int parts;       /* thread blocks that process parts of the same line: 1, or the blocks of a
+                        cluster */
     int part;        /* elements of a line per thread block: a multiple of 32 */
     int steps; /* loads of 32 elements per thread along a block's part of a line; if > 1, elements
                   are read twice */

@@ -43,7 +43,7 @@ struct stage {
     float B[BK][BN + PAD];
 };
 
-/* STAGES_HELD: stages of shared memory per slice. More than STAGES if the partial sums, which
+/* STAGES_HELD: stages of shared memory per slice: STAGES, or more if the partial sums, which
  * replace the tiles at the end, need more room. */
 #define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
 #define STAGE_BYTES  (STAGE_FLOATS * 4)
@@ -158,10 +158,10 @@ static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_majo
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* Returns the number of the copy whose shared-memory address is computed for copy number i. Copy i
- * lies a constant distance behind that copy, and LDGSTS takes the distance as an immediate offset.
- * The distance is constant if the number of copies of a line is a multiple of the number of
- * threads, or the reverse. */
+/* Returns the number of the copy whose shared-memory address is computed for copy number i. The
+ * destination of copy i lies a constant distance behind that of this copy, and LDGSTS takes the
+ * distance as an immediate offset. The distance is constant if the number of copies of a line is a
+ * multiple of the number of threads, or the reverse. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
                                                const bool k_major)
 {

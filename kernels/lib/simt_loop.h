@@ -58,8 +58,9 @@ static __device__ __forceinline__ void simt_load_part(int i, float *a, float *b,
         load4(&a[k], &from->A[p * (BM + PAD) + k * LANES_M], p, A_ALONG_K);
 }
 
-/* Returns the number of the copy or load to issue before FFMA (or row of FFMAs) number `turn`, if
- * the schedule issues one at `from` and then at every `every`-th; -1: none is issued there. */
+/* The schedule issues a copy (or load) before number `from` of the rows of FFMAs (or the FFMAs),
+ * and then before every `every`-th. Returns the number of the copy or load to issue before number
+ * `turn`; -1: none. */
 static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
 {
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;

@@ -29,7 +29,7 @@
 struct finisher {
     const struct tgl_gemm_args *args;
     const struct operands *o;
-    accumulate_t *partial; /* the workspace, if several blocks share the tile; else NULL */
+    accumulate_t *partial; /* the workspace, if several blocks compute the tile; else NULL */
     int tile;
 };
 

@@ -47,13 +47,11 @@
 #define LOAD_SCALAR(at) (*(at)) /* for the few elements at the end of K, without a cache hint */
 #include "lib/packs.h"
 
-#define THREADS   (WARPS * 32)
-#define GROUP_K   (ALONG_K ? PACK : 4) /* K of a group: K that a thread multiplies at once */
-#define STEP      (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
-#define WARP_STEP (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
-#define LANES_LENGTH                                                                               \
-    (ALONG_K ? 32 / LANES_K : 32) /* lanes of a warp that have different results; for each of them \
-                                     LANES_K lanes divide K */
+#define THREADS      (WARPS * 32)
+#define GROUP_K      (ALONG_K ? PACK : 4) /* K of a group: K that a thread multiplies at once */
+#define STEP         (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
+#define WARP_STEP    (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
+#define LANES_LENGTH (ALONG_K ? 32 / LANES_K : 32) /* lanes with different results */
 #define WARP_TILE                                                                                  \
     (LANES_LENGTH * RESULTS) /* lines of the big operand of a warp; each gives COUNT results */
 #define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* lines of a block */

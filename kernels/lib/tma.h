@@ -94,7 +94,8 @@ static __device__ __forceinline__ void tma_store_3d(const struct tgl_tensor_map 
                  : "memory");
 }
 
-/* Commits the stores that the thread has issued since its last call as one group. */
+/* Commits the stores that the thread has issued since its last call of this function, as one
+ * group. */
 static __device__ __forceinline__ void tma_store_commit(void)
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
