@@ -2,8 +2,8 @@
  *
  * Rung 17: double buffer.
  *
- * Changed: two tiles in shared memory. The next tile is stored into the buffer that is not
- * multiplied from.
+ * Changed: two buffers for tiles in shared memory. While the tile in one buffer is multiplied, the
+ * next tile is stored into the other.
  *
  *     rung 16    multiply 0 | barrier | store 1 | barrier | multiply 1 | barrier | store 2 | ...
  *     rung 17    multiply 0 | store 1 | barrier | multiply 1 | store 2 | barrier | ...
@@ -73,7 +73,8 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A and columns of B that exist from there on */
+    int rows, cols;            /* rows of A that exist from that of `a` on; columns of B from that
+                                  of `b` on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };

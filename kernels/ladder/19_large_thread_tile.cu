@@ -75,7 +75,8 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A and columns of B that exist from there on */
+    int rows, cols;            /* rows of A that exist from that of `a` on; columns of B from that
+                                  of `b` on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };

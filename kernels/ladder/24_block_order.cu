@@ -52,7 +52,7 @@
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef BAND
-#define BAND 8 /* rows of tiles in a band: blocks take its tiles column by column */
+#define BAND 8 /* rows of tiles in a band, whose tiles are taken column by column */
 #endif
 #define THREADS (BM / WM * (BN / WN) * 32)
 #define LANES_M (WM / TM) /* the lanes of a warp, as a grid */

@@ -54,7 +54,7 @@
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef BAND
-#define BAND 8 /* rows of tiles in a band: blocks take its tiles column by column */
+#define BAND 8 /* rows of tiles in a band, whose tiles are taken column by column */
 #endif
 #ifndef SLICES
 #define SLICES 4 /* groups of warps that divide the K of each tile among them */

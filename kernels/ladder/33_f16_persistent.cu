@@ -60,7 +60,7 @@
 #define BK        64  /* depth of a tile: 128 bytes */
 #define STAGES    3   /* tiles in shared memory */
 #define CLUSTER   2   /* blocks that share B */
-#define BAND      8   /* rows of pairs of tiles in a band: taken column by column */
+#define BAND      8   /* rows of pairs of tiles in a band, whose pairs are taken column by column */
 #define CONSUMERS (BM / 64)
 #define THREADS   (CONSUMERS * 128 + 128)
 
