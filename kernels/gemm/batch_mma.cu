@@ -218,8 +218,8 @@ struct batch_mma_operand {
     long long ld, stride;
     bool is_listed;         /* the matrices of the batch are given by an array of pointers, not by a
                                stride */
-    int edge, first, count; /* rows or columns: number in the product; first one in the item; number
-                               in the item */
+    int edge, first, count; /* number of rows or columns of the matrix; the first one in the item;
+                               number of them in the item */
 };
 
 /* Returns the tile of operand x that begins at k. If the matrices of a batch follow each other

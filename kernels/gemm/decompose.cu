@@ -158,7 +158,7 @@ static __device__ __forceinline__ void record_line(const job_t *job, const struc
     job->exponents[(long long)w->matrix * job->padded_lines + line] = s;
     if (state) {
         atomicOr(&job->counters[panel_of(job, w)].state, state);
-        __threadfence(); /* before the block counts itself */
+        __threadfence(); /* before finish_panel() counts the block */
     }
 }
 
@@ -294,7 +294,7 @@ static __device__ __forceinline__ void list_below(const job_t *job, const struct
                                                   const bool transposed, const bool pairs)
 {
     unsigned first = atomicAdd(&job->counters[panel_of(job, w)].count, (unsigned)__popc(below));
-    __threadfence(); /* before the block counts itself */
+    __threadfence(); /* before finish_panel() counts the block */
 #pragma unroll 1
     for (; below != 0 && first < TGL_LISTED_MAX; below &= below - 1) {
         const int e = __ffs((int)below) - 1;

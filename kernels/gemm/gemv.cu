@@ -130,7 +130,7 @@
 struct cursor {
     const element_t *matrix[PLACES], *vector[COUNT];
     long long ld;   /* leading dimension of the matrix */
-    long long step; /* distance between two elements of a vector */
+    long long step; /* distance between successive elements of a vector */
 };
 
 /* Returns the addresses of a thread's first loads. In place of lines that the matrix does not have,
