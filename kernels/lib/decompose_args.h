@@ -21,9 +21,10 @@ enum {
                                   below the range of two words */
     TGL_WORD_EXPONENT = 11,    /* lo is scaled by 2^11, the precision of f16 */
     TGL_PANEL_LINES = 64,      /* lines that share a panel */
-    TGL_LISTED_MAX = 127,      /* most elements of a list: struct tgl_panel then has 2048 bytes */
+    TGL_LISTED_MAX = 127,      /* maximum length of a list, so that struct tgl_panel has 2048
+                                  bytes */
     TGL_MODEST_EXPONENT = 60,  /* see TGL_PANEL_WIDE */
-    TGL_BLOCK_LINES_MAX = 32,  /* most lines of a thread block of gemm/decompose.cu */
+    TGL_BLOCK_LINES_MAX = 32,  /* maximum number of lines of a thread block of gemm/decompose.cu */
 };
 
 /* States of a panel. */

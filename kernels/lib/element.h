@@ -46,7 +46,7 @@
 /* How many scale factors A, B and D have, as tgl_scaling numbers them. */
 #define SCALE_TENSOR   1 /* one */
 #define SCALE_LINE     2 /* one for each row of A, column of B or row of D */
-#define SCALE_BLOCK    3 /* of A, B: one for each block: see lib/block_scales.h */
+#define SCALE_BLOCK    3 /* of A, B: blocks of 128 lines and 128 of K (lib/block_scales.h) */
 #define SCALE_LINE_128 4 /* of A, B: one for each line and 128 of K */
 #define SCALE_COLUMN   3 /* of D: one for each column */
 #ifndef SCALE_A

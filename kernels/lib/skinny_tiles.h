@@ -17,7 +17,7 @@
 #define ALONG_K 0 /* 1: the big operand is K-major, 0: MN-major */
 #endif
 #ifndef COUNT
-#define COUNT 16 /* most rows or columns of the small operand: 1, 2, 4, 8 or 16 */
+#define COUNT 16 /* maximum rows or columns of the small operand: 1, 2, 4, 8 or 16 */
 #endif
 #ifndef VEC
 #define VEC 4 /* elements of a load: divides alignment, ld and edge of the big operand */
