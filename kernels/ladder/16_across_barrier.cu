@@ -75,8 +75,7 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A that exist from that of `a` on; columns of B from that
-                                  of `b` on */
+    int rows, cols;            /* rows of A left from `a` on; columns of B left from `b` on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };

@@ -149,7 +149,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         }
         async_commit();
         ASYNC_WAIT(0);
-        __syncthreads(); /* the next tile has arrived, and all threads have read this one */
+        __syncthreads(); /* the next tile has arrived, and all threads have read the current one */
     }
     multiply(acc, a[1], b[1]);
 }

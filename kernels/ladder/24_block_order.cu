@@ -204,7 +204,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         write = read;
         read = read + 1 < STAGES ? read + 1 : 0;
         ASYNC_WAIT(STAGES - 2);
-        __syncthreads(); /* the next tile has arrived, and all threads have read this one */
+        __syncthreads(); /* the next tile has arrived, and all threads have read the current one */
     }
     multiply(acc, a[1], b[1]);
 }
