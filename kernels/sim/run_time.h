@@ -149,7 +149,7 @@ TGL_SIM_CALL(tgl_sim_wait_for_launches, (void), wait_for_launches)
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* Counts another iteration of the loop whose code begins at `begin` and extends at least to `end`.
- * This is a recorded loop, which becomes the innermost one, or else a new loop. */
+ * If the loop is recorded already, it becomes the innermost one. Otherwise it is recorded. */
 static void count_round(tgl_sim_loops *loops, const char *begin, const char *end)
 {
     const unsigned long long mix =
