@@ -28,12 +28,12 @@ typedef struct tgl_mpi_options {
 TGL_API tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_options *options,
                                      tgl_dist **dist);
 
-/* Fills *transport for the ranks of MPI_COMM_WORLD, for tgl_dist_open(); for programs that load
- * this library at run time. If the program has not initialised MPI, this function does, and closing
- * the transport finalises it. Collective. timeout_s as in tgl_mpi_options. Returns TGL_OK;
- * TGL_BAD_ARGUMENT (the transport is NULL, the timeout is negative, or MPI is finalised);
- * TGL_NO_MEMORY; TGL_COMMUNICATION. After a failure MPI is finalised if this function had
- * initialised it. */
+/* Fills *transport, which the caller then passes to tgl_dist_open(), for the ranks of
+ * MPI_COMM_WORLD. It is meant for programs that load this library at run time. If the program has
+ * not initialised MPI, this function does, and closing the transport finalises it. Collective.
+ * timeout_s as in tgl_mpi_options. Returns TGL_OK; TGL_BAD_ARGUMENT (the transport is NULL, the
+ * timeout is negative, or MPI is finalised); TGL_NO_MEMORY; TGL_COMMUNICATION. After a failure MPI
+ * is finalised if this function had initialised it. */
 TGL_API tgl_status tgl_dist_mpi_world(double timeout_s, tgl_dist_transport *transport);
 
 #ifdef __cplusplus

@@ -258,7 +258,7 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *     F32                         F32              F32
  *     F64                         F64              F64
  *     both F16, or both BF16      F32              the type of A and B, or F32
- *     F8_E4M3, F8_E5M2 (mixed)    F32              F16, BF16 or F32; with a scale also F8
+ *     F8_E4M3 and/or F8_E5M2      F32              F16, BF16 or F32; with a scale also F8
  *     I8                          I32              I32; with a scale also I8, F16, BF16, F32
  *     C64                         C64              C64
  *     C128                        C128             C128
