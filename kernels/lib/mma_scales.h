@@ -41,7 +41,7 @@ static __device__ __forceinline__ void load_factors(struct block_factors *to,
     const int row = at->row + lane / 4, last_row = at->args->m - 1;
     const int col = at->col + lane % 4 * 2, last_col = at->args->n - 1;
     /* A slice (a warp's part of a tile's K) may begin past the end of K. Its sums are 0 then, and
-     * no factor is read for it: there is none, and 0 * Inf would be NaN.
+     * no factor is read: none exists there, and 0 * Inf would be NaN.
      */
     const bool exists = SLICES == 1 || at->k < at->args->k;
 #pragma unroll

@@ -151,8 +151,8 @@ static __device__ __forceinline__ void move_copies(struct simt_origin *from, con
 }
 
 /* The swizzle of a K-major operand: at depth p, element e of each group of four is stored at
- * position (e + swizzle) % 4. One copy of a warp covers BK of K in 32 / BK rows or columns. Without
- * the swizzle, depths p and p + 8 would use the same banks. */
+ * position (e + swizzle) % 4. One copy instruction of a warp covers BK of K in 32 / BK rows or
+ * columns. Without the swizzle, depths p and p + 8 would use the same banks. */
 static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_major)
 {
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;

@@ -65,9 +65,9 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
     __syncwarp();
 }
 
-/* Stores a consumer's rows of a tile. boxes: its shared memory, which TMA has finished reading. If
- * the tile overlaps its neighbour, the threads store it without the overlap, because TMA cannot
- * leave out the first rows or columns of a box. */
+/* Stores a consumer's rows of a tile. boxes: the consumer's shared memory, which TMA has finished
+ * reading. If the tile overlaps its neighbour, the threads store the part of the tile outside of
+ * the overlap, because TMA cannot leave out the first rows or columns of a box. */
 static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     accumulate_t (*acc)[ACC], char *boxes,
