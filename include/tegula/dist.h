@@ -70,10 +70,10 @@ TGL_API tgl_status tgl_dist_columns(tgl_dist_layout *layout, size_t size, int64_
 TGL_API tgl_status tgl_dist_replicated(tgl_dist_layout *layout, size_t size, int64_t rows,
                                        int64_t columns);
 
-/* Fills *layout with rows [row, row+rows) and columns [column, column+columns) of the matrix that
- * `whole` describes, counted from 0. *offset_row and *offset_column := the row and column in rank
- * `rank`'s part of the whole matrix at which its part of the submatrix begins. Returns TGL_OK;
- * TGL_BAD_ARGUMENT. */
+/* *layout := the layout of a submatrix of the matrix that `whole` describes: rows [row, row+rows)
+ * and columns [column, column+columns), counted from 0. *offset_row and *offset_column := the row
+ * and column in rank `rank`'s part of the whole matrix at which the rank's part of the submatrix
+ * begins. Returns TGL_OK; TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_dist_part(tgl_dist_layout *layout, const tgl_dist_layout *whole, int64_t row,
                                  int64_t column, int64_t rows, int64_t columns, int rank,
                                  int64_t *offset_row, int64_t *offset_column);
@@ -98,10 +98,11 @@ typedef struct tgl_dist_message {
 } tgl_dist_message;
 
 /* A transport moves data between ranks. It is a table of functions, which a library for MPI or NCCL
- * fills. Its operations exist in both: all-gather, groups of sends and receives, and copies in the
- * memory of a device. Each returns TGL_OK, TGL_COMMUNICATION (a rank does not answer within the
- * timeout, or a link failed), TGL_NO_MEMORY or TGL_DRIVER. After a failure of begin() or wait() the
- * library calls only close(), and neither uses nor frees the buffers of groups that have begun.
+ * fills. Its operations exist in MPI and in NCCL: all-gather, groups of sends and receives, and
+ * copies in the memory of a device. Each returns TGL_OK, TGL_COMMUNICATION (a rank does not answer
+ * within the timeout, or a link failed), TGL_NO_MEMORY or TGL_DRIVER. After a failure of begin() or
+ * wait() the library calls only close(), and neither uses nor frees the buffers of groups that have
+ * begun.
  *
  * Streams. Products are computed in `stream`. A group starts after the work that is in `stream` at
  * begin(), and runs concurrently with later work. Work that is enqueued in `stream` after wait()
@@ -132,9 +133,10 @@ typedef struct tgl_dist_transport {
      * they make progress by themselves. */
     void (*progress)(void *state);
 
-    /* In `stream`, for device memory; NULL: host memory, which the library copies itself. copy():
-     * `lines` lines of `bytes` bytes; strides in bytes. add(): target += source, for lines of
-     * `count` elements of F32, F64 or I32; strides in elements. */
+    /* These two functions enqueue their work in `stream`. They are for device memory; NULL: host
+     * memory, in which the library itself copies and adds. copy(): `lines` lines of `bytes` bytes;
+     * strides in bytes. add(): target += source, for lines of `count` elements of F32, F64 or I32;
+     * strides in elements. */
     tgl_status (*copy)(void *state, void *target, size_t target_stride, const void *source,
                        size_t source_stride, int64_t lines, size_t bytes);
     tgl_status (*add)(void *state, tgl_type type, void *target, int64_t target_stride,
@@ -175,16 +177,16 @@ typedef struct tgl_dist_machine {
     double memory_per_s;        /* rate of a copy in a rank's memory, in bytes/s */
 } tgl_dist_machine;
 
-/* Makes *dist of a transport, whose table is copied, and a device. Takes the transport over: it is
- * closed by tgl_dist_close(), and after a failure by this function. The device stays the caller's
- * and is closed after *dist. Libraries of transports call this function; programs call
- * tgl_dist_open_mpi() of tegula/mpi.h or tgl_dist_open_nccl() of tegula/nccl.h. Collective.
+/* Makes *dist of a transport, whose table is copied, and a device. The library takes over the
+ * transport: tgl_dist_close() closes it, and after a failure this function does. The device stays
+ * the caller's and must be closed after *dist. Libraries of transports call this function; programs
+ * call tgl_dist_open_mpi() of tegula/mpi.h or tgl_dist_open_nccl() of tegula/nccl.h. Collective.
  * machine may be NULL. Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_MEMORY; TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
                                  const tgl_dist_machine *machine, tgl_dist **dist);
 
-/* Collective, unless a function returned TGL_COMMUNICATION. The caller destroys its plans
- * before. */
+/* Collective, unless a function returned TGL_COMMUNICATION. The caller must have destroyed the
+ * plans of *dist. */
 TGL_API void tgl_dist_close(tgl_dist *dist);
 
 TGL_API int tgl_dist_rank(const tgl_dist *dist);
@@ -196,8 +198,8 @@ TGL_API int tgl_dist_ranks(const tgl_dist *dist);
  * the device stays usable); TGL_DRIVER; TGL_UNSUPPORTED (the stream is being captured). */
 TGL_API tgl_status tgl_dist_synchronize(tgl_dist *dist);
 
-/* Later runs enqueue their work in `stream`, a stream of the device. The caller orders their work
- * after that of earlier runs. Returns TGL_OK; TGL_UNSUPPORTED (host memory). */
+/* Later runs enqueue their work in `stream`, a stream of the device. The caller must order the work
+ * of these runs after that of earlier runs. Returns TGL_OK; TGL_UNSUPPORTED (host memory). */
 TGL_API tgl_status tgl_dist_set_stream(tgl_dist *dist, void *stream);
 
 /* The message of the calling thread's latest failure in a function of this header, as

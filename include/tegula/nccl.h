@@ -47,8 +47,8 @@ typedef struct tgl_nccl_options {
     tgl_dist_machine machine; /* zeros: the defaults of the GPU */
 } tgl_nccl_options;
 
-/* id := a new unique id of NCCL, for one communicator: TGL_NCCL_ID_BYTES bytes. The process stays
- * alive until the communicator is made. Returns TGL_OK; TGL_UNSUPPORTED (no NCCL);
+/* id := a new unique id of NCCL, for one communicator: TGL_NCCL_ID_BYTES bytes. The process must
+ * stay alive until the communicator is made. Returns TGL_OK; TGL_UNSUPPORTED (no NCCL);
  * TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_nccl_id(unsigned char *id);
 

@@ -39,13 +39,15 @@
  *     a time. Closing a device or destroying an object must not overlap another use of it.
  *   - Results are bitwise the same from run to run on one device with one version of the library
  *     and the same wisdom: the file of measured times from which kernels are chosen
- * (docs/plans.md). A read-only wisdom keeps them the same. On cpu all threads of a product compute
- * in the caller's rounding mode and treatment of denormal numbers, and the exceptions that they
- * raise are raised in the caller. AMX, AVX512-BF16 and BFMMLA always round in the same way.
+ *     (docs/plans.md). New measurements may change the choice of kernels, unless the file is
+ *     read-only. On cpu all threads of a product compute in the caller's rounding mode and
+ *     treatment of denormal numbers, and the exceptions that they raise are raised in the caller.
+ *     AMX, AVX512-BF16 and BFMMLA always round in the same way.
  *   - cpu: a signal handler may leave a product by longjmp(). C is undefined then, the memory that
  *     the call has taken is lost, and threads of the device may use the matrices until
- *     tgl_device_sync() or tgl_device_close() returns. The calls after that are not affected. As
- *     with any function of C, the handler must not leave an allocation: a first product allocates.
+ *     tgl_device_sync() or tgl_device_close() returns. The calls after that are not affected. The
+ *     handler must not interrupt an allocation of memory in this way: the first call with a problem
+ *     allocates.
  *   - Handles are opaque. Destroying NULL does nothing. Using a destroyed handle is undefined.
  */
 #ifndef TEGULA_H
@@ -103,10 +105,10 @@ typedef enum tgl_status {
     TGL_DEVICE_LOST = 28,    /* a kernel faulted. The device object can only be closed now. CUDA may
                                 also stop this process's work on other GPUs */
     TGL_KERNEL_FAULT = 29,   /* sim: an illegal access, a race or a missing barrier in a kernel;
-                                cuda: only of tgl_gemm_host() */
+                                cuda: returned by tgl_gemm_host() only */
     TGL_UNKNOWN_KERNEL = 30, /* tgl_plan_options.kernel is not a kernel of this device */
     TGL_BAD_SETTING = 31,    /* an environment variable has an invalid value */
-    TGL_BAD_BATCHING = 32,   /* a value outside tgl_batching, or a call for the other batching */
+    TGL_BAD_BATCHING = 32,   /* a value outside tgl_batching, or a call for its other value */
     TGL_BAD_ALIGNMENT = 33,  /* an alignment that is neither 0 nor a power of two */
     TGL_BAD_EPILOGUE = 34,   /* an invalid member of tgl_epilogue */
     TGL_BAD_BIAS = 35,       /* the bias is NULL or not aligned, or the epilogue has no bias */
@@ -114,9 +116,9 @@ typedef enum tgl_status {
     TGL_BAD_LDD = 37,        /* less than a row (row-major) or column (column-major) of D */
     TGL_BAD_STRIDE_D = 38,   /* negative, or so small that two D of the batch would overlap */
     TGL_BAD_D = 39,          /* D is NULL or not aligned, or the problem has no D */
-    TGL_BAD_SCALAR = 40,     /* a pointer to alpha or beta is NULL or not aligned; or alpha or beta
-                                of a product in I32 is not an integer of 32 bits, or that of a real
-                                product has an imaginary part */
+    TGL_BAD_SCALAR = 40,     /* a pointer to alpha or beta is NULL or not aligned; or in a product
+                                in I32 alpha or beta is not an integer of 32 bits, or in a real
+                                product it has an imaginary part */
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale;
                                 ld_scale_a or ld_scale_b is too small, or not 0 although the problem
                                 has no block factors; or amax_d is NULL or not aligned, or given
@@ -177,9 +179,9 @@ TGL_API const char *tgl_device_name(const tgl_device *dev);
  * replace the message even if it succeeds, because some calls try alternatives that may fail. */
 TGL_API size_t tgl_last_error(char *text, size_t size);
 
-/* The properties of a device as pairs of text, for people to read: index 0, 1, ... until it returns
- * TGL_BAD_ARGUMENT. *key and *value are valid until the device is closed. Programs should use
- * tgl_device_number(). */
+/* The properties of a device as pairs of text, for people to read: index 0, 1, ... until the
+ * function returns TGL_BAD_ARGUMENT. *key and *value are valid until the device is closed. Programs
+ * should use tgl_device_number(). */
 TGL_API tgl_status tgl_device_property(const tgl_device *dev, int index, const char **key,
                                        const char **value);
 
@@ -206,9 +208,9 @@ TGL_API tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, d
  * device had been opened with this number. The limit holds for the calls of all threads of the
  * program, from their next product on. 0 restores the number with which the device was opened. A
  * number above both the processors of the process and the number at opening is reduced to the
- * larger of these two. tgl_device_number() with TGL_NUMBER_THREADS returns it. An existing plan
- * still divides its product into the same parts, so that the bits of its results do not change;
- * only fewer threads compute the parts.
+ * larger of these two. tgl_device_number() with TGL_NUMBER_THREADS returns the limit. An existing
+ * plan still divides its product into the same parts, so that the bits of its results do not
+ * change; only fewer threads compute the parts.
  * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_UNSUPPORTED (cuda, sim). */
 TGL_API tgl_status tgl_set_threads(tgl_device *dev, int threads);
 
@@ -256,7 +258,7 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *     F32                         F32              F32
  *     F64                         F64              F64
  *     both F16, or both BF16      F32              the type of A and B, or F32
- *     F8_E4M3, F8_E5M2 (mixed)    F32              F16, BF16 or F32; with a scale also F8
+ *     F8_E4M3 and/or F8_E5M2      F32              F16, BF16 or F32; with a scale also F8
  *     I8                          I32              I32; with a scale also I8, F16, BF16, F32
  *     C64                         C64              C64
  *     C128                        C128             C128
@@ -276,7 +278,7 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *
  * A complex element is two real numbers, the real part first, as in C, Fortran and NumPy. It is
  * aligned as one of them: C64 to 4 bytes, C128 to 8. A product of complex elements is computed from
- * the four real products of their parts, also if these are infinite or NaN. The bound of rounding
+ * the four real products of their parts, also if a part is infinite or NaN. The bound of rounding
  * errors holds for the real and for the imaginary part, each a sum of 2k real products. Plans of
  * cuda and sim need workspace: without it, creating them gives TGL_UNSUPPORTED. */
 typedef enum tgl_type {
@@ -319,7 +321,7 @@ typedef enum tgl_compute {
 } tgl_compute;
 
 /* The values are those of CBLAS and its extensions, so that its enums may be cast to these. Real
- * elements are their own conjugates: there TGL_CONJ_TRANS is TGL_TRANS, and TGL_CONJ_NO_TRANS is
+ * elements are their own conjugates: for them TGL_CONJ_TRANS is TGL_TRANS, and TGL_CONJ_NO_TRANS is
  * TGL_NO_TRANS. */
 typedef enum tgl_order { TGL_ROW_MAJOR = 101, TGL_COL_MAJOR = 102 } tgl_order;
 typedef enum tgl_transpose {
@@ -349,7 +351,8 @@ typedef enum tgl_scalars {
  * are F32 in memory of the device, contiguous, and read when the product runs; all products of a
  * batch have the same ones.
  *
- * TGL_SCALING_BLOCK and TGL_SCALING_LINE_128 have a factor for each 128 of k, of A and B of F8:
+ * TGL_SCALING_BLOCK and TGL_SCALING_LINE_128 are for A and B of F8. They have a factor for each 128
+ * successive k:
  *     D := scale_d * epilogue(alpha * (sum over q of fa[row, q] * fb[q, column] * sum[q]) + beta*C)
  * where sum[q] is the sum of the products of k = 128*q to 128*q + 127. If A has factors of one of
  * these two kinds, B must have factors of one of them, too. Rows, columns and k need not be
@@ -470,11 +473,11 @@ TGL_API tgl_status tgl_problem_check(const tgl_problem *problem);
  *                real number does
  * alpha and beta are rounded to the accumulation type; for I32 any other value than an integer of
  * 32 bits gives TGL_BAD_SCALAR. C must not overlap A or B.
- * A, B, C: memory of `dev` aligned to the element size, owned by the caller, valid until the stream
- * has completed this product. stream: a CUstream or cudaStream_t (NULL: the default stream). cpu
- * and sim ignore it: the product is complete when the call returns. Returns TGL_OK; a TGL_BAD_* (C
- * unchanged); TGL_TOO_LARGE; TGL_UNSUPPORTED; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_COMPILE;
- * TGL_GRID_TOO_LARGE; TGL_DRIVER; TGL_DEVICE_LOST; TGL_KERNEL_FAULT.
+ * A, B, C: memory of `dev` aligned to the element size and owned by the caller. It must stay valid
+ * until the stream has completed this product. stream: a CUstream or cudaStream_t (NULL: the
+ * default stream). cpu and sim ignore it: the product is complete when the call returns. Returns
+ * TGL_OK; a TGL_BAD_* (C unchanged); TGL_TOO_LARGE; TGL_UNSUPPORTED; TGL_NO_MEMORY;
+ * TGL_NO_COMPILER; TGL_COMPILE; TGL_GRID_TOO_LARGE; TGL_DRIVER; TGL_DEVICE_LOST; TGL_KERNEL_FAULT.
  *
  * The first call with a problem creates a plan. The device caches the plans of the latest few
  * hundred problems, and later calls reuse them. Problems with device scalars or with a D other than
@@ -485,19 +488,19 @@ TGL_API tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double 
                             const void *A, const void *B, double beta, void *C, void *stream);
 
 /* tgl_gemm() for a problem whose batching is TGL_POINTERS. A, B, C: arrays of problem->batch
- * pointers. The arrays are in memory of `dev` too and valid until the stream has completed this
- * product. Pointers in A and B may repeat. No C may overlap another matrix. cpu and sim check each
- * pointer (TGL_BAD_A, TGL_BAD_B, TGL_BAD_C). cuda cannot: there a bad pointer makes the kernel
- * fault. */
+ * pointers to matrices. The arrays, too, must be in memory of `dev` and stay valid until the stream
+ * has completed this product. A matrix may occur several times in A and in B. No C[i] may overlap
+ * another matrix. cpu and sim check each pointer and return TGL_BAD_A, TGL_BAD_B or TGL_BAD_C. cuda
+ * does not: a bad pointer makes the kernel fault. */
 TGL_API tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem, double alpha,
                                     const void *const *A, const void *const *B, double beta,
                                     void *const *C, void *stream);
 
 /* tgl_gemm() with the arguments of BLAS. lda, ldb and ldc are checked as in BLAS: at least 1, and
  * at least the length of a row (column-major: of a column) of the stored matrix. tgl_cgemm() is for
- * C64, tgl_zgemm() for C128. They take alpha and beta as in CBLAS: pointers to two numbers in host
- * memory, the real and the imaginary part; NULL gives TGL_BAD_SCALAR. alpha and beta of tgl_gemm()
- * and tgl_plan_run() are real for all types. */
+ * C64, tgl_zgemm() for C128. As in CBLAS, alpha and beta of these two functions are pointers to two
+ * numbers in host memory, the real and the imaginary part; NULL gives TGL_BAD_SCALAR. alpha and
+ * beta of tgl_gemm() and tgl_plan_run() are real for all types. */
 TGL_API tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                              tgl_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                              const float *A, int64_t lda, const float *B, int64_t ldb, float beta,
@@ -573,8 +576,9 @@ typedef struct tgl_epilogue {
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* A problem prepared for a device: its kernels are chosen, compiled and loaded. A plan is
- * immutable. Several threads may run it at the same time, on several streams.
+/* A plan computes one problem on one device: its kernels have been chosen, compiled and loaded. A
+ * plan does not change after its creation. Several threads may run it at the same time, on several
+ * streams.
  *
  * Workspace. Some plans need tgl_plan_workspace_size() bytes of memory for partial results.
  *   - The caller may pass it to each run (tgl_operands.workspace). Runs that may overlap in time
@@ -591,8 +595,9 @@ typedef struct tgl_epilogue {
  *     (cuStreamUpdateCaptureDependencies()), and the stream must live until the capture ends. If
  *     the device has no room, or the memory of all graphs would be more than an eighth of the
  *     GPU's, memory nodes of the graph allocate and free the workspace: CUDA does not clone or
- *     embed such a graph and allows one executable. With a driver older than CUDA 11.4 such a run
- *     returns TGL_UNSUPPORTED, and the caller must pass a workspace.
+ *     embed a graph with memory nodes and allows one executable. Drivers older than CUDA 11.4 have
+ *     no memory nodes: the captured run then returns TGL_UNSUPPORTED, and the caller must pass a
+ *     workspace.
  *   - If the device has no memory left for the workspace, the run plans and compiles the product
  *     once more with kernels that need none, and uses those.
  *
@@ -600,9 +605,10 @@ typedef struct tgl_epilogue {
  * a run do not, the first such run compiles another kernel, or plans and compiles the product once
  * more. Counters, traces and explanations of the plan are those of its own kernel.
  *
- * Every other run compiles nothing, does not wait for the GPU, and can be captured into a CUDA
- * graph. The plan must outlive the graph. cpu: a run uses a packing buffer that the device owns;
- * concurrent runs may allocate more. */
+ * Apart from these two cases (no memory for the workspace, unaligned matrices) a run compiles
+ * nothing, does not wait for the GPU, and can be captured into a CUDA graph. The plan must outlive
+ * the graph. cpu: a run uses a packing buffer that the device owns; concurrent runs may allocate
+ * more. */
 typedef struct tgl_plan tgl_plan;
 
 /* How the kernel of a plan is chosen. docs/plans.md has the details. */
@@ -627,15 +633,16 @@ typedef struct tgl_plan_options {
     int64_t workspace_limit;
     /* MEASURE runs candidates on matrices of its own, never on the caller's: at most a quarter of
      * the free memory (cpu: 256 MiB), which is freed again. It changes neither the arithmetic nor
-     * the compute mode; another kernel may round differently. It measures nothing, and is ESTIMATE,
-     * if `kernel` is not NULL, for TGL_POINTERS, for grouped products and those with scale factors,
-     * while the stream of tgl_gemm() or the default stream is being captured, if there is no memory
-     * for the matrices, and if the file of the wisdom is read-only. */
+     * the compute mode; another kernel may round differently. MEASURE measures nothing, and behaves
+     * as ESTIMATE, if `kernel` is not NULL, for TGL_POINTERS, for grouped products and those with
+     * scale factors, while the stream of tgl_gemm() or the default stream is being captured, if
+     * there is no memory for the matrices, and if the file of the wisdom is read-only. */
     tgl_effort effort;
     /* MEASURE: the maximum time in seconds that candidates run on the device, exceeded by at most
-     * one run (cpu: three); 0: what TEGULA_EFFORT says, else 0.2. The call takes longer. cuda: it
-     * also compiles candidates, and begins no compilation after ten times this time; from 2 seconds
-     * on the fastest are also measured at the power limit. */
+     * one run (cpu: three); 0: what TEGULA_EFFORT says, else 0.2. tgl_plan_create() takes longer.
+     * cuda: it also compiles candidates, and begins no compilation after ten times the maximum; if
+     * the maximum is at least 2 seconds, the fastest candidates are also measured at the GPU's
+     * power limit. */
     double measure_seconds;
 } tgl_plan_options;
 
@@ -662,7 +669,7 @@ typedef struct tgl_prepared tgl_prepared;
 
 /* The operands of a run. Members that the plan does not use must be NULL or 0. All pointers are to
  * memory of the device. The run writes only the result (D, or C if the problem has no D), amax_d
- * and the workspace. None of them may overlap another operand. */
+ * and the workspace. None of these may overlap another operand. */
 typedef struct tgl_operands {
     size_t size;        /* sizeof(tgl_operands) */
     double alpha, beta; /* TGL_SCALARS_HOST; rounded to the accumulation type. For complex types
@@ -704,7 +711,7 @@ TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operand
  * as 0; an end before that of an earlier group makes the group empty; what exceeds m (DEPTH: k) is
  * left out. cpu returns TGL_BAD_GROUPS for such sizes and computes nothing.
  * Products of F32 are computed in IEEE arithmetic, or in TF32 if the compute mode permits it.
- * Types: on cuda and sim those of real numbers that have kernels there, without scales.
+ * Types: on cuda and sim all real types that have kernels on the device, without scales.
  *
  * tgl_grouped_gemm(): the one-shot call, as tgl_gemm() with the groups. groups: as in tgl_operands.
  * Returns what tgl_gemm() returns, or TGL_BAD_GROUPS. */
@@ -717,8 +724,8 @@ TGL_API tgl_status tgl_grouped_gemm(tgl_device *dev, const tgl_problem *problem,
  * one starts; the device caches the plans as those of tgl_gemm(). They then run one after the other
  * in the stream, each in launches of its own. No result may overlap an operand of another product.
  * count 0: nothing happens. Returns TGL_OK; TGL_BAD_ARGUMENT; the status of the first product that
- * fails. The products before it may have run: only the problems and operands of all are checked
- * first, not prepared operands, workspaces and the sizes of groups. */
+ * fails. The products before it may have run, because prepared operands, workspaces and the sizes
+ * of groups of a product are checked only when this product is run. */
 TGL_API tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_problem *problems,
                                     const tgl_operands *operands, void *stream);
 
@@ -738,10 +745,10 @@ TGL_API tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_pr
  * The product is complete when the call returns. The call waits for no stream. D must not overlap
  * another operand.
  *
- * cuda: takes at most three quarters of the free GPU memory, or what four tiles of A and B and two
- * of D need (in F64 at most 192 MiB and the workspace of a kernel), and at most 80 MiB of pinned
- * host memory. The device keeps the pinned memory, and GPU memory up to an eighth of the GPU's, for
- * the next call. Calls of several threads run one after another.
+ * cuda: takes at most three quarters of the free GPU memory, but never less than four tiles of A or
+ * B and two of D need (in F64 at most 192 MiB, plus the workspace of a kernel). Takes at most 80
+ * MiB of pinned host memory. The device keeps the pinned memory, and GPU memory up to an eighth of
+ * the GPU's, for the next call. Calls of several threads run one after another.
  *
  * If the GPU fails after a part of D was written, the CPU computes the rest. The next call returns
  * TGL_DEVICE_LOST if the device is lost.
@@ -764,8 +771,8 @@ typedef enum tgl_side { TGL_SIDE_A = 1, TGL_SIDE_B = 2 } tgl_side;
  *
  * plan: a plan of one of the products. Other plans of the same device can use *prepared if their
  *   operand has the same sizes, type, order, transpose, leading dimension and batch, whatever their
- *   other operand is. A plan that cannot use it (because of another compute mode or kernel, the cpu
- *   or a workspace limit) accepts it and runs as it would without it.
+ *   other operand is. A plan that cannot use *prepared (because of its compute mode, its kernel or
+ *   its workspace limit, or because its device is cpu) accepts it and runs as it would without it.
  * matrix: the operand A or B of the runs, which must have TGL_STRIDED. The matrix stays the
  *   caller's, and must stay valid and unchanged as long as *prepared is used, because products may
  *   read it as well. If its elements change, results are undefined until it is prepared again.
@@ -797,12 +804,13 @@ TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
  * and the result are those of snprintf. */
 TGL_API size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size);
 
-/* A peer is another library, such as cuBLAS. ratio: its time for the product of the plan, divided
- * by the plan's own time, which MEASURE has measured. tgl_plan_set_peer() remembers it in the
- * wisdom, beside the plan's time; tgl_plan_peer() returns it, also in later processes. The ratio is
- * above 1 if the plan is faster; the caller measures both in turn. Returns TGL_OK; TGL_BAD_ARGUMENT
- * (NULL; a ratio that is not a finite number above 0); TGL_UNSUPPORTED (the plan's kernel was not
- * measured; the device is cpu; tgl_plan_peer(): no such time is known). */
+/* A peer is another library, such as cuBLAS. ratio: the peer's time for the product of the plan,
+ * divided by the plan's own time, which MEASURE has measured. The ratio is above 1 if the plan is
+ * faster. The caller should measure the peer and the plan alternately. tgl_plan_set_peer() stores
+ * the ratio in the wisdom, beside the plan's time; tgl_plan_peer() returns it, also in later
+ * processes. Returns TGL_OK; TGL_BAD_ARGUMENT (NULL; a ratio that is not a finite number above 0);
+ * TGL_UNSUPPORTED (the plan's kernel was not measured; the device is cpu; tgl_plan_peer(): no ratio
+ * is stored). */
 TGL_API tgl_status tgl_plan_set_peer(const tgl_plan *plan, double ratio);
 TGL_API tgl_status tgl_plan_peer(const tgl_plan *plan, double *ratio);
 
@@ -856,8 +864,8 @@ typedef struct tgl_counters {
 
     /* TMA: a request is one box, with the sectors and bytes of it that are inside the tensor. The
      * loads are contained in async_copy_..., the stores in global_store_.... tma_multicast_bytes:
-     * bytes that multicast wrote to further blocks of the cluster, which these did not have to
-     * load. */
+     * bytes that multicast wrote to other blocks of the cluster, which therefore did not load
+     * them. */
     int64_t tma_load_requests, tma_load_sectors, tma_load_bytes, tma_multicast_bytes;
     int64_t tma_store_requests, tma_store_sectors, tma_store_bytes;
 
@@ -910,8 +918,8 @@ typedef struct tgl_warm_report {
     const char *message; /* after a failure: the compiler's log or a sentence */
     double seconds;
     int from_cache;     /* 1: it was found in the disk cache */
-    int is_clean;       /* 1: no register spills and no arrays in local memory, or within what is
-                           expected of this kernel, and no serialised wgmma instructions */
+    int is_clean;       /* 1: no register spills and no arrays in local memory, or no more of both
+                           than is expected of this kernel, and no serialised wgmma instructions */
     int registers;      /* per thread */
     int shared_bytes;   /* per block, static */
     int local_bytes;    /* per thread */
@@ -927,8 +935,8 @@ typedef struct tgl_warm_options {
     const char *kernel; /* only this kernel, or those of this family; NULL: all */
     void (*report)(const tgl_warm_report *report, void *user); /* called per kernel; may be NULL */
     void *user;                                                /* passed to report */
-    tgl_type type; /* of A, B, C and D; 0: F32, or else BF16 or F64 for a kernel without F32; for an
-                      archive all types */
+    tgl_type type; /* of A, B, C and D; 0: for an archive all types; else F32, or BF16 or F64 for a
+                      kernel without F32 */
     const char *archive;     /* the path of an archive to write; NULL: none */
     int64_t archive_kernels; /* the maximum number of kernels in the archive; 0: as many as 64 MiB
                                 hold */
@@ -942,8 +950,8 @@ typedef struct tgl_warm_options {
  * With an archive: compiles the kernels that plans choose for products without an epilogue, the
  * most frequent first, for one architecture, on all processors, and writes them to one file, from
  * which a device loads them before it asks NVRTC (docs/environment.md). report() is called from
- * several threads, one at a time. The cache is used, too, so that a second call goes on where an
- * earlier one was ended. kernel has to be NULL.
+ * several threads, one at a time. The cache is used, too, so that a call continues where an
+ * interrupted call has stopped. options->kernel must be NULL.
  * Returns TGL_OK, also with TEGULA_CACHE=off, where nothing is stored; TGL_BAD_ARGUMENT;
  * TGL_BAD_TYPE; TGL_NO_COMPILER; TGL_UNSUPPORTED (NVRTC does not support the architecture);
  * TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder or the archive cannot be written. After

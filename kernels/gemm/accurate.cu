@@ -71,8 +71,8 @@ static __device__ __forceinline__ void accurate_produce(const struct tgl_gemm_ar
 
 /* sum := the sums of a unit (a tile, or a part of its K) in FP32. The products of listed elements,
  * which two words cannot represent, are added last. The sum of the other products may overflow
- * although the whole sum does not. The unit is therefore computed again by FFMA if a sum with
- * listed elements is Inf or NaN. group: the consumer's number. */
+ * although the sum of all products does not. If the unit has listed elements and a sum is Inf or
+ * NaN, the unit is therefore computed again by FFMA. group: the consumer's number. */
 static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl_gemm_args *args,
                                                     struct accurate_shared *shared, int number,
                                                     int group, int depth, struct progress *progress)

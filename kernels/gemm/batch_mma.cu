@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM for batches of small products on the tensor cores, by mma.sync (sm_80 and later): a few
- * tiles of BM x BN, any k; f16 and bf16 with sums in FP32, FP32 rounded to tf32, f64. Reading the
- * operands of a small product takes longer than multiplying them. Blocks are therefore persistent:
- * they compute one tile of D after the other. While they multiply, they copy the next tiles of the
- * operands, STAGES - 1 tiles ahead.
+ * GEMM for batches of small products on the tensor cores, by mma.sync (sm_80 and later). A product
+ * has a few tiles of BM x BN, and any k. Types: f16 and bf16 with sums in FP32, FP32 rounded to
+ * tf32, f64. Reading the operands of a small product takes longer than multiplying them. Blocks are
+ * therefore persistent: they compute one tile of D after the other. While they multiply, they copy
+ * the next tiles of the operands, STAGES - 1 tiles ahead.
  *
  * A warp computes WM x WN results. Tiles, fragments and results are those of gemm/mma.cu
  * (lib/mma_tiles.h, lib/mma_store.h). All stages are set to zero first. Rows and columns that a
@@ -151,7 +151,7 @@ batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const
 
 /* The state of the copies. */
 struct batch_mma_copier {
-    int item, k; /* the next operand tiles to copy: their item and first k */
+    int item, k; /* the next operand tiles to copy: the item and first k of these tiles */
     int stage;   /* the offset of their stage in bytes */
 };
 
@@ -195,7 +195,8 @@ static __device__ __forceinline__ void wait_for_threads(void)
         __syncthreads();
 }
 
-/* Returns when all copies have arrived, and all threads have read the previous tile. */
+/* Returns when the copies of the next tiles have arrived, and all threads have read the previous
+ * tiles. */
 static __device__ __forceinline__ void batch_mma_wait_for_copies(void)
 {
     ASYNC_WAIT(STAGES - 2);
@@ -215,14 +216,15 @@ static __device__ __forceinline__ void clear_stages(char *stages)
 struct batch_mma_operand {
     const void *matrix;
     long long ld, stride;
-    bool is_listed;         /* the batch is an array of pointers, without a stride */
-    int edge, first, count; /* rows or columns: number in the product; first one and number in the
-                               item */
+    bool is_listed;         /* the matrices of the batch are given by an array of pointers, not by a
+                               stride */
+    int edge, first, count; /* number of rows or columns of the matrix; the first one in the item;
+                               number of them in the item */
 };
 
 /* Returns the tile of operand x that begins at k. If the matrices of a batch follow each other
- * without gaps, 16-byte words that are partly outside of a matrix may be loaded: the rest is a
- * neighbouring matrix. */
+ * without gaps, 16-byte words that are partly outside of a matrix may be loaded: the other part
+ * belongs to a neighbouring matrix. */
 static __device__ __forceinline__ struct raw_source raw_source_of(const struct batch_mma_operand *x,
                                                                   const struct tgl_gemm_args *args,
                                                                   int product, int k,
@@ -249,7 +251,7 @@ static __device__ __forceinline__ struct raw_source raw_source_of(const struct b
 /* The tiles of A and B whose raw lines are being copied. */
 struct batch_mma_raw {
     struct raw_lines A, B;
-    int k_left; /* K of the product from the tiles on */
+    int k_left; /* K of the product that is left from the first k of the tiles on */
 };
 
 /* As batch_mma_copy_step(), but copies raw lines. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels around the real product that computes a complex one. A complex matrix with
- * interleaved real and imaginary parts is a real matrix with twice the columns: D (m x n) is m x
- * 2n, A (m x k) is m x 2k. Then D = A B', where an element b of B becomes 2 x 2 elements of B' (2k
- * x 2n):
+ * The kernels that run before and after a real product, which computes a complex product. A complex
+ * matrix with interleaved real and imaginary parts is a real matrix with twice the columns: D (m x
+ * n) is m x 2n, A (m x k) is m x 2k. Then D = A B', where an element b of B becomes 2 x 2 elements
+ * of B' (2k x 2n):
  *
  *     re(b)   im(b)
  *    -im(b)   re(b)
@@ -15,13 +15,13 @@
  *             lines are columns of op(B): (re, -im), (im, re). PARTS 2: the matrix is A, its lines
  *             are columns of op(A): all re, then all im.
  *   save      copies C, which the real product replaces by op(A)*op(B).
- *   combine   D := alpha*D + beta*C + bias + residual, behind a real product with alpha 1 and beta
+ *   combine   D := alpha*D + beta*C + bias + residual, after a real product with alpha 1 and beta
  *             0.
  *
  * save and combine run only if the real product cannot do their work: if alpha or beta has an
- * imaginary part, with a bias or residual, and if D is not C and beta is not 0. If alpha and beta
- * are in device memory, save and combine decide this themselves, and save writes the alpha and beta
- * of the real product.
+ * imaginary part, if there is a bias or residual, or if D is not C and beta is not 0. If alpha and
+ * beta are in device memory, save and combine decide this themselves, and save writes the alpha and
+ * beta of the real product.
  */
 #include "lib/complex_args.h"
 #include "lib/launch_order.h"
@@ -37,8 +37,10 @@
 #error "PARTS: 0, 1 or 2"
 #endif
 
-#define THREADS    256
-#define PER_THREAD 4 /* elements of a thread of expand; all its loads are in flight at once */
+#define THREADS 256
+#define PER_THREAD                                                                                 \
+    4 /* elements that a thread of expand converts; all its loads are in flight at                 \
+         once */
 
 #if DOUBLE
 typedef double real;
@@ -150,8 +152,8 @@ __global__ void __launch_bounds__(THREADS) expand(const struct tgl_expand_args a
 
 /* ---- Save and combine ------------------------------------------------------------------------ */
 
-/* Whether combine has work. If alpha and beta are arguments of the kernel it always has, because
- * the host then launches combine only if it is needed. */
+/* Whether combine has work. If alpha and beta are arguments of the kernel, combine always has work,
+ * because the host then launches combine only if it is needed. */
 static __device__ __forceinline__ bool is_combined(const struct tgl_combine_args *args, pair alpha,
                                                    pair beta)
 {
@@ -199,8 +201,8 @@ __global__ void __launch_bounds__(THREADS) save(const struct tgl_combine_args ar
     let_later_launches_start();
 }
 
-/* Returns C[row][col] of a problem. If C and D are one matrix, it is read from the copy that save
- * has made, where it is number `number`. */
+/* Returns C[row][col] of problem number `matrix` of the batch. If C and D are one matrix, the
+ * element is read from the copy that save has made, where its index is `number`. */
 static __device__ __forceinline__ pair load_c(const struct tgl_combine_args *args, long long number,
                                               long long matrix, long long row, long long col)
 {

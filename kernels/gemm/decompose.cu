@@ -12,8 +12,9 @@
  *             successive rows, that is eight successive k of four lines. Threads therefore need not
  *             exchange words. Lines that are too long for the registers of a cluster are read
  *             twice, the second time usually from L2.
- *   extents   For each line the largest |x|, and whether several elements are not 0. First the
- *             threads of a warp join their extents, then the warps, then the blocks of a cluster.
+ *   extents   For each line the largest |x|, and whether several elements are not 0. The extents of
+ *             the threads of a warp are joined first, then those of the warps, then those of the
+ *             blocks of a cluster.
  *   words     The block stores the scale and the words of each line. For each panel of lines it
  *             stores the state and the list of the elements that two words cannot represent. Blocks
  *             add the state and the number of listed elements to a counter of the panel, which is
@@ -76,8 +77,9 @@ static __device__ __forceinline__ unsigned lanes_extent(unsigned x, int low, int
     return x;
 }
 
-/* Adds the thread's elements x[] to the extents of their lines. If transposed, the elements belong
- * to four lines, whose extents are own[0..3]; else to one line, whose extent is own[0]. */
+/* Updates the extents of lines with the thread's 32 elements x[]. If transposed, the elements
+ * belong to four lines (x[e] to line e % 4), whose extents are own[0..3]. Otherwise they belong to
+ * one line, whose extent is own[0]. */
 static __device__ __forceinline__ void add_elements(unsigned *own, const float *x,
                                                     const bool transposed)
 {
@@ -102,7 +104,8 @@ struct extents {
     float of_line[TGL_BLOCK_LINES_MAX];  /* over whole lines */
 };
 
-/* Writes the extents of the warp. Returns the number of warps that share a line. */
+/* Writes the extents of the lines of which this warp has a part. Returns the number of warps that
+ * have parts of the same line. */
 static __device__ __forceinline__ int write_extents(struct extents *to, const unsigned *own,
                                                     const job_t *job,
                                                     const struct decompose_place *at,
@@ -132,7 +135,8 @@ static __device__ __forceinline__ bool is_finite(unsigned extent)
     return extent >> 1 < INFINITY_IS;
 }
 
-/* The exponent s of a line (its scale is 2^s); 0 if it has only zeros, or an Inf or a NaN. */
+/* The exponent s of a line, whose scale is 2^s; 0 if the line has only zeros, or an Inf or a
+ * NaN. */
 static __device__ __forceinline__ int exponent_of(unsigned extent)
 {
     const unsigned most = extent >> 1;
@@ -154,12 +158,12 @@ static __device__ __forceinline__ void record_line(const job_t *job, const struc
     job->exponents[(long long)w->matrix * job->padded_lines + line] = s;
     if (state) {
         atomicOr(&job->counters[panel_of(job, w)].state, state);
-        __threadfence(); /* before the block counts itself */
+        __threadfence(); /* before finish_panel() counts the block */
     }
 }
 
-/* extents->of_line[i] := the extent of the block's line number i, joined over all blocks that share
- * the line. One of these blocks also calls record_line() for it. */
+/* extents->of_line[i] := the extent of the block's line number i, joined over all blocks that have
+ * parts of the line. One of these blocks also calls record_line() for the line. */
 static __device__ __forceinline__ void join_extents(struct extents *extents, const unsigned *own,
                                                     const job_t *job,
                                                     const struct decompose_work *w,
@@ -195,8 +199,8 @@ static __device__ __forceinline__ struct scale scale_of_line(const struct extent
     return scale_of(exponent_of(__float_as_uint(extents->of_line[slot])));
 }
 
-/* Makes the words of elements number e and e + distance. Returns a mask of the elements that two
- * words cannot represent: bit e is element e. */
+/* *hi, *lo := the words hi and lo of elements number e (low half) and e + distance (high half).
+ * Returns a mask of the elements that two words cannot represent: bit e is element e. */
 static __device__ __forceinline__ unsigned split_two(const float *elements, int e, int distance,
                                                      struct scale scale, unsigned *hi, unsigned *lo)
 {
@@ -268,7 +272,8 @@ static __device__ __forceinline__ unsigned split_columns(const float *x, const j
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* The mask `below` without the elements whose lines have an Inf or a NaN. */
+/* Returns `below`, a mask of the thread's elements, without those elements whose lines have an Inf
+ * or a NaN. */
 static __device__ __forceinline__ unsigned of_finite_lines(unsigned below,
                                                            const struct extents *extents,
                                                            const struct decompose_place *at,
@@ -289,7 +294,7 @@ static __device__ __forceinline__ void list_below(const job_t *job, const struct
                                                   const bool transposed, const bool pairs)
 {
     unsigned first = atomicAdd(&job->counters[panel_of(job, w)].count, (unsigned)__popc(below));
-    __threadfence(); /* before the block counts itself */
+    __threadfence(); /* before finish_panel() counts the block */
 #pragma unroll 1
     for (; below != 0 && first < TGL_LISTED_MAX; below &= below - 1) {
         const int e = __ffs((int)below) - 1;
@@ -329,8 +334,9 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
     __shared__ struct extents extents;
     unsigned own[4] = {0, 0, 0, 0};
     struct decompose_work w;
-    /* Iteration i < 0 adds step -i to the extents, the last step first. Iteration i > 0 makes the
-     * words of step i. Iteration 0 does both, so that the elements of step 0 stay in registers. */
+    /* A step is 32 elements per thread. Iteration i < 0 adds the elements of step -i to the
+     * extents, the last step first. Iteration i > 0 makes the words of step i. Iteration 0 does
+     * both, so that the elements of step 0 stay in registers. */
 #pragma unroll 1
     for (int i = 1 - job->steps; i < job->steps; i++) {
         float x[32];

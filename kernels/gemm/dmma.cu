@@ -10,9 +10,9 @@
  *                 Each warp waits for the stages and releases them by itself: there is no barrier
  *                 of the block in the main loop. A step is 8 of K. While a warp multiplies, it
  *                 loads the fragments of B for the next step, and of A for the next AHEAD groups of
- *                 16 rows. The next ones may be in the next stage.
- *   slices        If tiles are small and few, SLICES groups of warps take the stages in turn, and
- *                 add their sums through shared memory.
+ *                 16 rows. These fragments may be in the next stage.
+ *   slices        If tiles are small and few, the warps form SLICES groups, and group s multiplies
+ *                 every SLICES'th stage. The groups add their sums through shared memory.
  *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
  *                 ahead into the next unit of work while the consumers store.
  *   exchanged     If D has few columns, the kernel computes tiles of D^T, which may have 16 rows
@@ -132,9 +132,9 @@ static __device__ __forceinline__ void dmma_release(struct ring *ring, int stage
     if (threadIdx.x % 32 == 0) mbarrier_arrive(&ring->empty[stage]);
 }
 
-/* acc += the products of a stage, whose first AHEAD groups are in registers already. Before the end
- * it releases the stage, moves *at to the next stage, and loads the first AHEAD groups of the next
- * stage. */
+/* acc += the products of a stage, whose first AHEAD groups are in registers already. Before its end
+ * the function releases the stage, moves *at to the next stage, and loads the first AHEAD groups of
+ * the next stage. */
 static __device__ __forceinline__ void
 dmma_multiply_stage(double (*acc)[NT][4], struct dmma_fragments *of, struct dmma_shared *shared,
                     const struct dmma_lane_source *from, struct ring_place *at, const bool is_last)

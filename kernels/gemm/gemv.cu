@@ -6,12 +6,12 @@
  * scheduler then balances the load, and SMs full of blocks keep enough loads in flight without
  * software prefetching. The vectors stay in L1, and shared memory only adds sums.
  *
- *   ALONG_K 1   The matrix is K-major. A line is a row of A or a column of B. LANES_K threads share
- *               the K of LINES lines. If LANES_K is the size of the block, all its threads share
- *               the same lines.
+ *   ALONG_K 1   The matrix is K-major. A line is a row of A or a column of B. LANES_K threads
+ *               divide the K of LINES lines among them. If LANES_K is the size of the block, all
+ *               its threads work on the same lines.
  *   ALONG_K 0   The matrix is MN-major. A thread has a pack of columns (16 bytes), as one load or
- *               as loads of VEC columns that are LANES_LENGTH * VEC apart. LANES_K threads share
- *               the K of these columns.
+ *               as loads of VEC columns that are LANES_LENGTH * VEC apart. LANES_K threads divide
+ *               the K of these columns among them.
  *
  * A result is the product of one row or column of the matrix and one vector. For each result a
  * thread has several sums: at least four (F64: two) if the matrix is K-major, else one or two. The
@@ -49,10 +49,12 @@
 #define WARPS 8
 #endif
 #ifndef LANES_K
-#define LANES_K 256 /* threads that share K: a power of two */
+#define LANES_K 256 /* threads that divide the K of a result among them: a power of two */
 #endif
 #ifndef LINES
-#define LINES 1 /* ALONG_K: lines of a thread, for which it loads the vectors once; else 1 */
+#define LINES                                                                                      \
+    1 /* with ALONG_K: lines of a thread, which loads the vectors once for all of them;            \
+         else 1 */
 #endif
 #ifndef UNROLL
 #define UNROLL 4 /* packs of each line that a thread loads at once */
@@ -69,7 +71,8 @@
 #define TILE         (LANES_LENGTH * RESULTS)
 #define STEP         (LANES_K * UNROLL * (ALONG_K ? PACK : 1)) /* K of one iteration */
 
-/* This thread's index among the threads that share K, and its index along the results. */
+/* K_LANE: this thread's index among the threads that divide the K of a result. LENGTH_LANE: its
+ * index along the results. */
 #define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
 #define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* distance of threads with successive K_LANE */
@@ -79,9 +82,9 @@
 #define DISTANCE    (VEC * (ALONG_K ? LANES_K : LANES_LENGTH))
 #define PLACE_OF(e) ((e) / VEC * DISTANCE + (e) % VEC)
 
-/* PACKS_OF_VECTOR: vectors are loaded in packs of 16 bytes. They must be aligned to 16 bytes: the
- * kernel tests this for a single vector, and VEC promises it for several. In the last step at most
- * one pack of a vector is partial, with WHOLE_PACKS none. */
+/* PACKS_OF_VECTOR: vectors are loaded in packs of 16 bytes. The vectors must be aligned to 16
+ * bytes: the kernel tests this for a single vector, and VEC promises it for several. In the last
+ * step at most one pack of a vector is partial (none if WHOLE_PACKS). */
 #define PACKS_OF_VECTOR (ALONG_K && CHUNKS == 1)
 
 /* GROUPS: the number of groups of SUMS sums that a thread has for each vector. ALONG_K 1: one group
@@ -91,21 +94,23 @@
 #define GROUPS (LINES * CHAINS)
 #define SUMS   (ALONG_K && PACK > 4 ? 4 : PACK)
 
-/* TURN: the number of packs of each line for which a thread loads the vectors' elements together.
- * With one vector these are all packs of a step. With several vectors this would take too many
- * registers, and their loads hit in L1 anyway. */
+/* TURN: the number of packs of each line for which a thread loads the vectors' elements together:
+ * with one vector of F32 or F64 all packs of a step. For several vectors or 16-bit types that would
+ * take too many registers, and loads of vectors hit in L1 anyway. */
 #define TURN (COUNT == 1 && !IS_16_BITS ? UNROLL : 1)
 
 /* KEEP_ORDER() keeps the loads of the matrix before the loads of several vectors and before all
- * arithmetic: ptxas does not move loads across __syncwarp(). Without it ptxas, short of registers,
- * loads the rest of a step only after part of it has arrived and been multiplied. */
+ * arithmetic: ptxas does not move loads across __syncwarp(). Without KEEP_ORDER() ptxas, short of
+ * registers, loads the last packs of a step only after the first packs have arrived and been
+ * multiplied. */
 #if COUNT == 1 && !IS_16_BITS
 #define KEEP_ORDER()
 #else
 #define KEEP_ORDER() __syncwarp()
 #endif
 
-/* The number of warps that share K. Their sums are added through shared memory. */
+/* The number of warps that divide the K of a result among them. Their sums are added through shared
+ * memory. */
 #define PARTS (LANES_K * K_BIT > 32 ? LANES_K * K_BIT / 32 : 1)
 
 #if THREADS % LANES_K || (!ALONG_K && LANES_LENGTH > 32)
@@ -125,12 +130,12 @@
 struct cursor {
     const element_t *matrix[PLACES], *vector[COUNT];
     long long ld;   /* leading dimension of the matrix */
-    long long step; /* distance between two elements of a vector */
+    long long step; /* distance between successive elements of a vector */
 };
 
-/* Returns the first addresses of a thread. Lines past the last one are replaced by the last one,
- * and vectors past the last one by the first. If there are several vectors and the matrix is
- * K-major, each vector is contiguous. */
+/* Returns the addresses of a thread's first loads. In place of lines that the matrix does not have,
+ * the thread reads the last line (MN-major: the last columns), and in place of missing vectors the
+ * first one. If COUNT > 1 and the matrix is K-major, vectors are always contiguous. */
 static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;
@@ -182,8 +187,7 @@ static __device__ __forceinline__ void clear_vector(accumulate_t *to)
 }
 
 /* What a thread loads in a step: UNROLL packs of each of its LINES lines of the matrix, all at
- * once, and the elements of the vectors for TURN packs at a time. Elements for all UNROLL packs may
- * take too many registers. */
+ * once, and the elements of the vectors for TURN packs at a time. */
 struct step {
     pack_t matrix[UNROLL][LINES];
     accumulate_t vector[TURN][COUNT][ALONG_K ? PACK : 1];
@@ -302,7 +306,8 @@ static __device__ __forceinline__ void add_pairs(accumulate_t *x, const int coun
             if (i < half) x[i] += x[i + half];
 }
 
-/* sums of this thread := the sums over all lanes of its warp that share K. */
+/* sums[][] of this thread := the sums over all lanes of its warp that have parts of the K of the
+ * same results. */
 static __device__ __forceinline__ void gemv_add_lanes(accumulate_t (*sums)[COUNT])
 {
 #pragma unroll
@@ -331,7 +336,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct t
     if (args.overlaps) let_later_launches_start();
     struct cursor c = first_step(&args);
     accumulate_t acc[GROUPS][COUNT][SUMS] = {{{0}}};
-    /* Uniform: all threads of the block take the same branch. */
+    /* All threads of the block take the same branch. */
     if (c.step == 1 && (!PACKS_OF_VECTOR || COUNT > 1 || rows_are_packed(c.vector[0], 0))) {
         c.step = 1; /* a constant for the compiler */
         gemv_multiply(acc, c, DEPTH_OF(&args), PACKS_OF_VECTOR);

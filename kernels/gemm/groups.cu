@@ -12,8 +12,10 @@
 #include "lib/group_table.h"
 #include "lib/launch_order.h"
 
-#define THREADS  256
-#define SORT_MAX 4096 /* groups: the time to sort grows with the square of their number */
+#define THREADS 256
+#define SORT_MAX                                                                                   \
+    4096 /* more groups are not sorted (sort_groups()): the time to sort grows with the            \
+            square of their number */
 
 static __device__ __forceinline__ int clamped(int value, int limit)
 {
@@ -41,7 +43,8 @@ static __device__ __forceinline__ void scan(int *value, int *at, int limit, bool
 }
 
 struct group_chunk {
-    int first[THREADS], end[THREADS]; /* row or k, by group of the chunk */
+    int first[THREADS], end[THREADS]; /* first row or k of each group of the chunk, and the one
+                                         behind its last */
     int spans[THREADS];               /* inclusive prefix sums of span counts */
 };
 
@@ -102,7 +105,8 @@ static __device__ __forceinline__ int write_rows(const struct tgl_groups_args *a
     return all;
 }
 
-/* Called by all threads: sorts the spans of all groups by length, the longest first. */
+/* Called by all threads, for groups of K, which have one span each: writes the spans of all groups
+ * to the table, the longest first; unsorted if there are more than SORT_MAX groups. */
 static __device__ __forceinline__ void sort_groups(const struct tgl_groups_args *args)
 {
     for (int g = (int)threadIdx.x; g < args->count; g += THREADS) {

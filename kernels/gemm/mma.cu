@@ -9,13 +9,14 @@
  * whose loads have no bank conflicts. A step is MMA_K of K, the depth of one mma.sync. While a
  * thread multiplies, it loads the fragments of the next step or of the next 16 rows (FRAGMENTS).
  *
- *   slices        If tiles are small and few, SLICES groups of warps share the steps of a tile, and
- *                 add their sums through shared memory.
+ *   slices        If tiles are small and few, SLICES groups of warps divide the steps of a tile
+ *                 among them, and add their sums through shared memory.
  *   edges         Elements outside of the matrices are zeros in shared memory.
  *   block order   Bands of `raster` rows of tiles, so that concurrent blocks share operands in L2.
  *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks. Each block
- *                 sums k_chunk of K, and the last one the rest of K. The blocks leave their sums in
- *                 the workspace, and the last block to finish adds them, always in the same order.
+ *                 multiplies k_chunk of K, and the last one the rest of K. The blocks leave their
+ *                 sums in the workspace, and the last block to finish adds them, always in the same
+ *                 order.
  *   epilogue      lib/mma_store.h
  *   block scales  lib/mma_scales.h: the sums of each 128 of K are scaled before they are added
  *   groups        grouped GEMM (GROUPED): lib/group_tiles.h
@@ -48,7 +49,7 @@
 #define STAGES 4 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef SLICES
-#define SLICES 1 /* groups of warps that share the K of a tile */
+#define SLICES 1 /* groups of warps that divide the K of a tile among them */
 #endif
 #ifndef FRAGMENTS
 /* Fragments that a thread holds in registers. 2: all of A and B for two steps. 1: A's for 32 rows,
@@ -266,11 +267,12 @@ static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT
             const bool is_last = step == STEPS - 1;
 #pragma unroll
             for (int i = 0; i < MT; i++) {
-                /* All fragments of this tile have been loaded: wait for the next tile. */
+                /* All fragments of the current tile have been loaded: wait for the next tile. */
                 if (is_last && i == (FRAGMENTS == 2 ? 0 : MT - 1)) {
                     async_commit();
                     ASYNC_WAIT(STAGES - 2);
-                    __syncthreads(); /* the next tile has arrived, and all have read this one */
+                    __syncthreads(); /* the next tile has arrived, and all threads have read the
+                                        current one */
                     write = read;
                     read = read == (STAGES - 1) * STAGE_BYTES ? 0 : read + STAGE_BYTES;
                 }
@@ -322,7 +324,8 @@ static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args
     *col = in_band / height * BN;
 }
 
-/* A minimum of one block per SM lets ptxas use all registers. Without the minimum ptxas spills. */
+/* __launch_bounds__ with a minimum of one block per SM lets ptxas use all registers; without a
+ * minimum ptxas spills. */
 #if GROUPED
 #define PARAMETER given /* the block changes a copy of it, args */
 #else

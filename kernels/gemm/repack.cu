@@ -2,16 +2,17 @@
  *
  * A pre-pass that copies matrices of any alignment so that TMA can read the copies. A line is a
  * contiguous row of the copy, and begins at a multiple of 16 bytes. A launch has one or two jobs,
- * each a matrix or a batch of matrices. TRANSPOSED_0, TRANSPOSED_1: the job's lines are columns of
- * the source in memory. ROUND_TF32: FP32 elements are rounded to TF32, to nearest.
+ * each a matrix or a batch of matrices. TRANSPOSED_0, TRANSPOSED_1: the lines of the first or
+ * second job are columns of the source in memory. ROUND_TF32: FP32 elements are rounded to TF32, to
+ * nearest.
  *
  *   lines        A warp writes a part of a line, 16 bytes per thread at a time. For these 16 bytes
  *                a thread reads the two aligned 16-byte words that contain them. At the ends of a
  *                line, where such a word may lie outside of the matrix, it reads single elements.
  *   transposed   A block moves 64 x 64 elements through shared memory.
  *
- * Every thread issues all its loads before it uses the first one. A launch is so short that the
- * latency of these loads, which come from memory, is most of its time.
+ * Every thread issues all its loads before it uses the first one. The latency of these loads, which
+ * come from memory, is most of the time of a launch.
  */
 #include "lib/launch_order.h"
 #include "lib/repack_args.h"

@@ -5,29 +5,33 @@
  * As in rung 26 of the ladder (kernels/ladder/26_split_k.cu), a block computes a BM x BN tile of D,
  * a warp WM x WN of the tile, and a thread TM x TN. STAGES tiles of op(A) and op(B), BK deep, are
  * copied by cp.async. Every thread holds two fragments (values for one step along K) of each
- * operand: one is multiplied while the other is loaded (lib/simt_loop.h). Additions to the ladder:
+ * operand: one is multiplied while the other is loaded (lib/simt_loop.h). This kernel adds to those
+ * of the ladder:
  *
  *   transposes    Shared memory holds both operands as [BK][edge], MN-major. Tiles of a K-major
  *                 operand are transposed by scalar copies: lib/simt_copies.h.
- *   indices       Stages are numbered by their offset in bytes: an integer multiplication in the
- *                 loop, even by 4, would take an issue slot of the FFMA pipe.
- *   slices        A small tile with enough results per thread has only few warps. With slices,
- *                 SLICES groups of warps compute the same tile. Each slice takes BK of every BK *
- *                 SLICES steps along K. At the end the sums are added through shared memory.
+ *   indices       Stages are numbered by their offset in bytes: to compute the offset from a number
+ *                 would take an integer multiplication in the loop, and with it an issue slot of
+ *                 the FFMA pipe.
+ *   slices        With many results per thread, a small tile occupies only a few warps. With
+ *                 slices, SLICES groups of warps compute the same tile. Each slice takes BK of
+ *                 every BK * SLICES steps along K. At the end the sums are added through shared
+ *                 memory.
  *   edges         A tile that would reach past the last row or column starts earlier, so that it
- *                 ends there. Elements that two blocks compute are stored by the block before, and
- *                 warps without elements to store only copy. If the matrix is smaller than a tile,
- *                 existing rows and columns are copied in place of missing ones. The K remainder
- *                 comes first, padded with zeros.
+ *                 ends there. Elements that two blocks compute are stored by the block of the
+ *                 preceding tile only. Warps without elements to store only copy. If the matrix is
+ *                 smaller than a tile, existing rows and columns are copied in place of missing
+ *                 ones. The K remainder comes first, padded with zeros.
  *   block order   Bands of `raster` rows of tiles, so that concurrent blocks share operands in L2.
  *                 Partial tiles of the last column and row come last: they have the least work,
  *                 which shortens the last wave.
  *   split-K       The tiles from number tiles_whole on are computed by `splits` blocks each. A
  *                 cluster of `cluster` blocks adds its sums through distributed shared memory
  *                 (lib/simt_results.h), other blocks through the workspace (lib/split_k.h). The
- *                 order of additions is fixed, so results are bitwise the same in every run. The
- *                 first clusters of all tiles come before the second ones: if the first split is
- *                 deeper than the others, the short blocks fill the SMs at the end.
+ *                 order of additions is fixed, so results are bitwise the same in every run. In the
+ *                 grid the first clusters of all tiles come before the second clusters: if the
+ *                 first split is deeper than the others, blocks with less K run last and fill the
+ *                 SMs at the end.
  *   unaligned     If ldd is not a multiple of 4, tiles of D are stored line by line
  *                 (lib/simt_lines.h).
  *   batch         gridDim.z problems.
@@ -126,9 +130,10 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     A += TRANS_A ? tile_row + first * args.lda : tile_row * args.lda + first;
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
 
-    /* Consecutive warps, which are on different schedulers, compute tiles of one column of D. If
-     * columns are missing, all schedulers have less work. uniform() tells the compiler that `warp`
-     * is equal in all lanes: barriers behind a branch on it need no reconvergence. */
+    /* Consecutive warps, which are on different schedulers, compute warp tiles one below the other.
+     * If the last columns of the tile are outside of D, all schedulers therefore have equally less
+     * work. uniform() tells the compiler that `warp` is equal in all lanes: barriers behind a
+     * branch on it need no reconvergence. */
     const int warp = uniform((int)THREAD / 32), lane = (int)threadIdx.x % 32;
     const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;

@@ -13,11 +13,13 @@
  *                  of the small one at a time. UNIT is 16 bytes of the accumulation type. With
  *                  COUNT 16, RESULTS must be large: otherwise loading the small operand from shared
  *                  memory takes longer than loading the big one from memory.
- *   ALONG_K 1      The big operand is K-major. LANES_K lanes share K, and a butterfly of shuffles
- *                  adds their sums. Other lanes, and the warps, have other results.
+ *   ALONG_K 1      The big operand is K-major. LANES_K lanes divide the K of a result among them,
+ *                  and a butterfly of shuffles adds their sums. The other lanes of the warp, and
+ *                  the other warps, have other results.
  *   ALONG_K 0      The big operand is MN-major. Lanes have neighbouring results. The warps of a
- *                  block share K, and their sums are added in order.
- *   split-K        Several blocks may share a tile: lib/skinny_work.h, lib/skinny_results.h.
+ *                  block divide K among them, and their sums are added in order.
+ *   split-K        Several blocks may compute one tile, each over part of K: lib/skinny_work.h,
+ *                  lib/skinny_results.h.
  *
  * Grid: x = blocks, z = batch. Counters: one per tile of the batch. Parameters: lib/skinny_tiles.h.
  */

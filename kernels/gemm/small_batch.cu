@@ -231,7 +231,8 @@ static __device__ __forceinline__ void small_batch_multiply_tile(accumulate_t (*
 
 /* The state of the copies. */
 struct small_batch_copier {
-    int product, k; /* the next tiles: the first of their PER_BLOCK products; their first k */
+    int product, k; /* the next tiles to copy: the first of their PER_BLOCK products, and their
+                       first k */
     int stage;      /* the stage to fill next */
 };
 
@@ -263,7 +264,8 @@ static __device__ __forceinline__ void small_batch_copy_step(struct small_batch_
     async_commit();
 }
 
-/* Returns when all copies have arrived, and all threads have read the previous tile. */
+/* Returns when the copies of the next tiles have arrived, and all threads have read the previous
+ * tiles. */
 static __device__ __forceinline__ void small_batch_wait_for_copies(void)
 {
     ASYNC_WAIT(STAGES - 2);

@@ -86,7 +86,8 @@ struct wgmma_shared {
 /* ---- Lines of a stage ------------------------------------------------------------------------ */
 
 /* The number of rows of the left tile that TMA copies: those that exist, rounded up to whole boxes.
- * If blocks share a K-major tile, each copies a fixed part of it: then all BM rows. */
+ * If the blocks of a cluster need the same K-major tile, each copies a fixed part of it to all of
+ * them, and the result is BM. */
 static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *args)
 {
     const int box = !LEFT_ALONG_K ? LINE(BM) : CLUSTER_COLUMNS > 1 ? BM : 1;
@@ -122,7 +123,7 @@ static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_a
 #error "GROUPED: groups along K need operands that are contiguous in their rows and columns"
 #endif
 #define FIRST_K(u)    ((u)->k)
-#define CLEAR_THREADS (ALTERNATE ? 128 : CONSUMER_THREADS) /* threads that share a stage */
+#define CLEAR_THREADS (ALTERNATE ? 128 : CONSUMER_THREADS) /* threads that clear a stage */
 
 /* Sets an MN-major tile to 0 from k = first on. The tile consists of edge / LINE(edge) parts. A
  * part holds LINE(edge) rows or columns: a line of 16-bit elements for each k. */
@@ -187,8 +188,8 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
-/* The offset of a stage in bytes. With ALTERNATE the compiler cannot prove that the offset is equal
- * in all lanes, and uniform() makes it so. Otherwise it can, and uniform() is left out. */
+/* The offset of a stage in bytes, which is equal in all lanes. With ALTERNATE the compiler can
+ * prove this only after uniform() (lib/shuffle.h). Without ALTERNATE it can prove it anyway. */
 static __device__ __forceinline__ unsigned stage_offset(int stage)
 {
     const unsigned offset = (unsigned)stage * STAGE_BYTES;
@@ -374,8 +375,8 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
 
 #if GROUPED_LEFT && !ALTERNATE
 /* Whether no row of the consumer's part of the tile is stored. This is frequent, because the last
- * tile of each group is partial. The consumer then skips its wgmmas, and the other consumer's run
- * faster. */
+ * tile of each group is partial. The consumer then skips its wgmmas, and those of the other
+ * consumers run faster. */
 static __device__ __forceinline__ bool has_no_rows(const struct unit *u, int group)
 {
     const int first = u->left + group * WM;

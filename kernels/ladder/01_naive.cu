@@ -12,8 +12,9 @@
  *     t2 > a . . .      . . . . . .      t2       32 sectors for 32 floats, 7/8 of them unused
  *     ...                                ...
  *
- * Look at: sectors per request, the first metric over the second: 32 for A, 1 for B (the same
- * element for all lanes), 16.5 on average; 32 for the stores of C. For ncu --metrics:
+ * Look at: sectors per request. Loads (the first metric over the second): 32 for A, 1 for B (the
+ * same element for all lanes), 16.5 on average. Stores of C (the third metric over the fourth): 32.
+ * For ncu --metrics:
  *     l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
  *     l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum
  *     l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum

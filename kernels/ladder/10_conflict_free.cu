@@ -44,8 +44,9 @@
 #error "every load of four floats must be made by the whole block"
 #endif
 
-/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
- * COL_STEP apart. */
+/* A thread's results are in TM/4 groups of four adjacent rows and TN/4 groups of four adjacent
+ * columns. ROW_STEP, COL_STEP: the distance between the first rows or columns of successive
+ * groups. */
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 

@@ -43,8 +43,9 @@
 #error "every load of four floats must be made by the whole block"
 #endif
 
-/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
- * COL_STEP apart. */
+/* A thread's results are in TM/4 groups of four adjacent rows and TN/4 groups of four adjacent
+ * columns. ROW_STEP, COL_STEP: the distance between the first rows or columns of successive
+ * groups. */
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 
@@ -61,7 +62,8 @@ static __device__ __forceinline__ void load_fragments(float *a, float *b, const 
         load_fragment(&b[j], &B_row[j / 4 * COL_STEP]);
 }
 
-/* acc += a * b^T. Odd rows run backwards, so that consecutive FFMAs share a register. */
+/* acc += a * b^T. In odd rows of acc the columns come in reverse order, so that consecutive FFMAs
+ * share a register. */
 static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
 {
 #pragma unroll

@@ -9,7 +9,7 @@
  *     rung 13    b += BK * ldb * 4                       one 64-bit addition
  *
  * The row of A's tile does not change, so the compiler computes row * lda before the loop. The row
- * of B's tile changes from tile to tile, so rung 12 computes its product with ldb for each.
+ * of B's tile changes from tile to tile, so rung 12 computes row * ldb for each tile.
  *
  * Why: integer instructions take issue slots, too, and a 64-bit product takes several. On an H200
  * this saves 1.2 % of the instructions at 4096 cubed, but the rung is 4 % slower: ptxas uses fewer
@@ -48,8 +48,9 @@
 #error "every load must be made by the whole block: whole rows of B's tile"
 #endif
 
-/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
- * COL_STEP apart. */
+/* A thread's results are in TM/4 groups of four adjacent rows and TN/4 groups of four adjacent
+ * columns. ROW_STEP, COL_STEP: the distance between the first rows or columns of successive
+ * groups. */
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 
@@ -75,7 +76,7 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A and columns of B that exist from there on */
+    int rows, cols;            /* rows of A left from `a` on; columns of B left from `b` on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
@@ -85,7 +86,8 @@ struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K from there on. */
+/* Loads a thread's part of the next tile; zeros outside the matrices. depth: how many k exist from
+ * the tile's first k on. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -144,7 +146,8 @@ static __device__ __forceinline__ void load_fragments(float *a, float *b, const 
         load_fragment(&b[j], &B_row[j / 4 * COL_STEP]);
 }
 
-/* acc += a * b^T. Odd rows run backwards, so that consecutive FFMAs share a register. */
+/* acc += a * b^T. In odd rows of acc the columns come in reverse order, so that consecutive FFMAs
+ * share a register. */
 static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
 {
 #pragma unroll

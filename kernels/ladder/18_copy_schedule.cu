@@ -11,10 +11,10 @@
  * Why: right after the barrier all warps issue their first loads of fragments at once, and global
  * loads would wait behind them in the queue. Now the global loads are issued a step later, behind
  * FFMAs. Stores that are issued before the last two steps are executed at the same time as FFMAs,
- * and are complete when the warp arrives at the barrier. On an H200 the later loads alone make the
- * kernel faster. With both changes this rung is 3 % slower than rung 17 at 4096 cubed, and 11 % at
- * 1024 cubed: a warp has only 320 FFMAs instead of 512 between the loads and the stores that need
- * them. Rungs 19 and 20 have the same schedule with 640.
+ * and are complete when the warp arrives at the barrier. On an H200 the change of the loads alone
+ * makes the kernel faster. With both changes this rung is 3 % slower than rung 17 at 4096 cubed,
+ * and 11 % at 1024 cubed: a warp has only 320 FFMAs instead of 512 between the loads and the stores
+ * that need them. Rungs 19 and 20 have the same schedule with 640.
  * Look at: ncu --metrics
  *     smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio (decreases)
  *     smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio (increases)
@@ -49,8 +49,9 @@
 #error "every load must be made by the whole block: whole rows of B's tile"
 #endif
 
-/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
- * COL_STEP apart. */
+/* A thread's results are in TM/4 groups of four adjacent rows and TN/4 groups of four adjacent
+ * columns. ROW_STEP, COL_STEP: the distance between the first rows or columns of successive
+ * groups. */
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 
@@ -76,7 +77,7 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* rows of A and columns of B that exist from there on */
+    int rows, cols;            /* rows of A left from `a` on; columns of B left from `b` on */
     bool a_aligned, b_aligned; /* every row begins at a multiple of 16 bytes */
     bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
@@ -86,7 +87,8 @@ struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* Loads a thread's part of the next tile; zeros outside the matrices. depth: K from there on. */
+/* Loads a thread's part of the next tile; zeros outside the matrices. depth: how many k exist from
+ * the tile's first k on. */
 static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
                                                  int depth)
 {
@@ -145,7 +147,8 @@ static __device__ __forceinline__ void load_fragments(float *a, float *b, const 
         load_fragment(&b[j], &B_row[j / 4 * COL_STEP]);
 }
 
-/* acc += a * b^T. Odd rows run backwards, so that consecutive FFMAs share a register. */
+/* acc += a * b^T. In odd rows of acc the columns come in reverse order, so that consecutive FFMAs
+ * share a register. */
 static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
 {
 #pragma unroll

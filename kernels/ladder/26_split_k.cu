@@ -51,10 +51,10 @@
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef BAND
-#define BAND 8 /* rows of tiles in a band: blocks take its tiles column by column */
+#define BAND 8 /* rows of tiles in a band, whose tiles are taken column by column */
 #endif
 #ifndef SLICES
-#define SLICES 4 /* groups of warps that share the K of each tile */
+#define SLICES 4 /* groups of warps that divide the K of each tile among them */
 #endif
 #define SLICE_THREADS (BM / WM * (BN / WN) * 32)
 #define THREADS       (SLICE_THREADS * SLICES)
@@ -78,8 +78,9 @@
 #error "every copy must be made by the whole block: whole rows of A's tile and of B's"
 #endif
 
-/* A thread's rows are TM/4 groups of four, ROW_STEP apart. Its columns are TN/4 groups of four,
- * COL_STEP apart. */
+/* A thread's results are in TM/4 groups of four adjacent rows and TN/4 groups of four adjacent
+ * columns. ROW_STEP, COL_STEP: the distance between the first rows or columns of successive
+ * groups. */
 #define ROW_STEP (4 * LANES_M)
 #define COL_STEP (4 * LANES_N)
 #define A_ROWS   (THREADS / BK) /* rows of A that the block copies at once, as scalars */
@@ -156,7 +157,8 @@ static __device__ __forceinline__ void load_fragments(float *a, float *b, const 
         load_fragment(&b[j], &B_row[j / 4 * COL_STEP]);
 }
 
-/* acc += a * b^T. Odd rows run backwards, so that consecutive FFMAs share a register. */
+/* acc += a * b^T. In odd rows of acc the columns come in reverse order, so that consecutive FFMAs
+ * share a register. */
 static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
 {
 #pragma unroll
@@ -214,7 +216,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         write = read;
         read = read + 1 < STAGES ? read + 1 : 0;
         ASYNC_WAIT(STAGES - 2);
-        __syncthreads(); /* the next tile has arrived, and all threads have read this one */
+        __syncthreads(); /* the next tile has arrived, and all threads have read the current one */
     }
     multiply(acc, a[1], b[1]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rung 27, the first of chapter 2: wmma. C := alpha*A*B + beta*C, all f16 and row-major, with sums
- * in FP32, on the tensor cores.
+ * Rung 27: wmma. Rungs 27 to 33 are chapter 2 of the ladder, f16 on tensor cores. C := alpha*A*B +
+ * beta*C, all f16 and row-major, with sums in FP32.
  *
  * Changed: the unit of work is a warp. One instruction multiplies two 16 x 16 matrices, 4096
  * multiplications, where a warp's FFMA does 32.

@@ -24,7 +24,7 @@
  * so the two neighbours in K of a register are two 16-bit loads, which PRMT combines. The next rung
  * loads both with one ldmatrix.
  * Look at: LDS.U16 and PRMT in the SASS, and with ncu --metrics
- *     smsp__inst_executed_op_shared_ld.sum (increases: wmma.load is LDSM, which it does not count)
+ *     smsp__inst_executed_op_shared_ld.sum (increases, as it did not count the LDSM of wmma.load)
  *     smsp__inst_executed_op_ldsm.sum (0)
  *     smsp__inst_executed_op_shared_st.sum (decreases)
  */

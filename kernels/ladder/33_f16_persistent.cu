@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rung 33: persistent blocks, multicast, and stores under the next tile.
+ * Rung 33: persistent blocks, multicast, and stores while the next tile is multiplied.
  *
  * Changed: a block does not end with its tile. The grid has as many blocks as the chip holds at
  * once, in clusters of two, and each cluster takes pairs of tiles in turn. The blocks of a cluster
@@ -60,7 +60,7 @@
 #define BK        64  /* depth of a tile: 128 bytes */
 #define STAGES    3   /* tiles in shared memory */
 #define CLUSTER   2   /* blocks that share B */
-#define BAND      8   /* rows of pairs of tiles in a band: taken column by column */
+#define BAND      8   /* rows of pairs of tiles in a band, whose pairs are taken column by column */
 #define CONSUMERS (BM / 64)
 #define THREADS   (CONSUMERS * 128 + 128)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rungs 34 to 36, chapter 3: FP32 from tensor cores. C := alpha*A*B + beta*C in FP32, by products
- * of TF32 words. TF32 has the 11-bit significand of f16 and the exponent of FP32, so no scaling is
- * needed. TF32 has half the rate of f16. Rung 34 restarts from the loop of rung 28 (one stage,
- * mma.sync) to show the arithmetic alone.
+ * Rungs 34 to 36, chapter 3 of the ladder: FP32 from tensor cores. C := alpha*A*B + beta*C in FP32,
+ * by products of TF32 words. TF32 has the 11-bit significand of f16 and the exponent of FP32, so no
+ * scaling is needed. TF32 has half the rate of f16. Rung 34 restarts from the loop of rung 28 (one
+ * stage, mma.sync) to show the arithmetic alone.
  *
  *     34 words_one         PRODUCTS = 1               each factor is rounded to one word
  *     35 words_three       PRODUCTS = 3               each factor is two words, hi and lo
@@ -15,11 +15,11 @@
  *     hi   11 bits         1.xxxxxxxxxx               x rounded to nearest: |x - hi| <= 2^-11 |x|
  *     lo   11 bits                      1.xxxxxxxxxx  x - hi is exact; rounded: 2^-23 |x| remains
  *
- *     a * b = (a_hi + a_lo) * (b_hi + b_lo) = a_hi*b_hi + a_hi*b_lo + a_lo*b_hi + (2^-22, left out)
+ *     a * b = (a_hi + a_lo) * (b_hi + b_lo) = a_hi*b_hi + a_hi*b_lo + a_lo*b_hi + (a_lo*b_lo)
  *
  * One product is wrong by up to 2^-10 of itself: 2^-11 by each factor. Three products together are
- * wrong by up to 2^-22 + 2 * 2^-23 = 2^-21: by lo*lo, which is left out, and by the rounding of the
- * two lo words. But the tensor cores of Hopper truncate when they add to their accumulator
+ * wrong by up to 2^-22 + 2 * 2^-23 = 2^-21: by a_lo*b_lo, which is left out, and by the rounding of
+ * the two lo words. But the tensor cores of Hopper truncate when they add to their accumulator
  * (src/sim/tensor_cores.h), always towards zero, so that the error of the sum grows with K in one
  * direction. Promotion adds each tile's sum, which began with zero, to the FP32 sum, with rounding
  * to nearest.

@@ -27,7 +27,7 @@
 #include "lib/words.h"
 
 #ifndef A_ALONG_K
-#define A_ALONG_K 1 /* op(A) is K-major in memory */
+#define A_ALONG_K 1 /* 1: op(A) is K-major in global memory, 0: M-major */
 #endif
 #ifndef B_ALONG_K
 #define B_ALONG_K 0

@@ -14,8 +14,8 @@
 #endif
 
 #ifdef TGL_SIM
-/* The simulator's run time defines these. When the group is waited for, `bytes` are written to
- * shared memory: the first `valid_bytes` from global memory, then zeros. */
+/* The simulator's run time defines these. When the thread waits for the group of a copy, `bytes`
+ * bytes are written to shared memory: the first `valid_bytes` from global memory, then zeros. */
 void tgl_sim_async_copy(void *shared, const void *global, int bytes, int valid_bytes);
 void tgl_sim_async_commit(void);
 void tgl_sim_async_wait(int groups_pending);

@@ -10,7 +10,8 @@
  * - with SCALE_LINE_128: scale[q * ld + line]
  * - with SCALE_BLOCK: scale[line / 128 * ld + q]
  *
- * The product of the two factors is rounded; one FMA multiplies by it and adds.
+ * The product of the two factors is rounded. One FMA multiplies it by sum[q] and adds the result to
+ * the sum.
  */
 #ifndef TGL_BLOCK_SCALES_H
 #define TGL_BLOCK_SCALES_H

@@ -6,8 +6,9 @@
  *     re(b)   im(b)
  *    -im(b)   re(b)
  *
- * PAIRS: 0: the matrix is real. 1: it is complex. 2: the product uses conj(B). 3: conj(A), which
- * changes the sign of the second row. 4: conj(A) and conj(B).
+ * PAIRS, a macro of the kernel: 0: its matrix is real, and this file is not used. 1 to 4: its
+ * matrix is the complex B, and the product is A*B (1), A*conj(B) (2), conj(A)*B (3) or
+ * conj(A)*conj(B) (4). conj(A) changes the sign of the second row above.
  */
 #ifndef TGL_COMPLEX_PAIRS_H
 #define TGL_COMPLEX_PAIRS_H
@@ -29,7 +30,8 @@ static __device__ __forceinline__ int pair_part(int p, int col)
     return (p ^ col) & 1;
 }
 
-/* Returns B'[p][col]. part: re or im of the complex element, as pair_part(p, col) says. */
+/* Returns B'[p][col]. part: the real or the imaginary part of the complex element, whichever
+ * pair_part(p, col) says. */
 static __device__ __forceinline__ float pair_element(float part, int p, int col)
 {
     const int is_second = p & 1, is_im = pair_part(p, col);

@@ -21,9 +21,10 @@ enum {
                                   below the range of two words */
     TGL_WORD_EXPONENT = 11,    /* lo is scaled by 2^11, the precision of f16 */
     TGL_PANEL_LINES = 64,      /* lines that share a panel */
-    TGL_LISTED_MAX = 127,      /* most elements of a list: struct tgl_panel then has 2048 bytes */
+    TGL_LISTED_MAX = 127,      /* maximum length of a list, so that struct tgl_panel has 2048
+                                  bytes */
     TGL_MODEST_EXPONENT = 60,  /* see TGL_PANEL_WIDE */
-    TGL_BLOCK_LINES_MAX = 32,  /* most lines of a thread block of gemm/decompose.cu */
+    TGL_BLOCK_LINES_MAX = 32,  /* maximum number of lines of a thread block of gemm/decompose.cu */
 };
 
 /* States of a panel. */
@@ -69,7 +70,8 @@ struct tgl_decompose_job {
     int lines, length, padded_lines;
     int count;       /* matrices */
     int block_lines; /* lines per thread block: a power of two, at most TGL_BLOCK_LINES_MAX */
-    int parts;       /* thread blocks that share a line: 1, or the blocks of a cluster */
+    int parts;       /* thread blocks that process parts of the same line: 1, or the blocks of a
+                        cluster */
     int part;        /* elements of a line per thread block: a multiple of 32 */
     int steps; /* loads of 32 elements per thread along a block's part of a line; if > 1, elements
                   are read twice */

@@ -17,7 +17,7 @@ typedef struct tgl_decompose_job job_t;
 /* ---- The work of a block --------------------------------------------------------------------- */
 
 /* A block's work: lines [line, line + count) of matrix number `matrix`, and elements [first, end)
- * of each line. part: the block's number among the blocks that share these lines. */
+ * of each line. part: the block's number among the blocks that process parts of these lines. */
 struct decompose_work {
     int matrix, line, count, first, end, part;
 };
@@ -85,7 +85,7 @@ static __device__ __forceinline__ int k_of(const struct decompose_place *at, int
     return at->k + e / 4 * at->distance + (transposed ? 0 : e % 4);
 }
 
-/* The number of threads that share a contiguous line: a power of two. */
+/* The number of threads that hold parts of the same contiguous line: a power of two. */
 static __device__ __forceinline__ int threads_of(const job_t *job)
 {
     return divided(THREADS, job->block_lines);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds the sums of slices (groups of warps that share the K of a tile) and of split-K tiles of
- * gemm/dmma.cu, and stores the results to D. Each lane stores pairs of adjacent columns from
- * registers. The four lanes of a row store 64 contiguous bytes at once. In a tile of D^T, the lanes
- * of eight rows of the tile store 64 contiguous bytes at once.
+ * Adds the sums of slices (groups of warps that divide the K of a tile among them) and of split-K
+ * tiles of gemm/dmma.cu, and stores the results to D. Each lane stores pairs of adjacent columns
+ * from registers. The four lanes of a row store 64 contiguous bytes at once. In a tile of D^T, the
+ * lanes of eight rows of the tile store 64 contiguous bytes at once.
  */
 #ifndef TGL_DMMA_STORE_H
 #define TGL_DMMA_STORE_H

@@ -34,7 +34,7 @@
 #define WM 64 /* rows of D that a warp computes */
 #endif
 #ifndef SLICES
-#define SLICES 1 /* groups of warps that share the stages of a tile */
+#define SLICES 1 /* groups of warps that divide the stages of a tile among them */
 #endif
 #ifndef AHEAD
 #define AHEAD 1 /* how many groups of 16 rows of A a warp loads ahead of their multiplication */
@@ -73,9 +73,9 @@
 #define CONSUMERS        (SLICE_WARPS * SLICES) /* warps that multiply */
 #define CONSUMER_THREADS (CONSUMERS * 32)
 /* SETS_REGISTERS: whether warps change their number of registers. A thread starts with 168
- * registers in a block of 384 threads, with 128 in two resident blocks of 256. Warp tiles of 64 x
- * 32 need more. The producer is then a whole warpgroup, because setmaxnreg acts on warpgroups, and
- * gives up most of its registers. */
+ * registers if the block has 384 threads, and with 128 if two blocks of 256 threads are resident.
+ * Warp tiles of 64 x 32 need more. The producer is then a whole warpgroup, because setmaxnreg acts
+ * on warpgroups, and gives up most of its registers. */
 #define SETS_REGISTERS     (WM == 64)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 8 ? 232 : 224)
@@ -174,7 +174,7 @@ static __device__ __forceinline__ struct dmma_lane_source dmma_lane_source(int w
     return from;
 }
 
-/* The double at offset `at` of the stage, moved by `lines` lines. */
+/* The double that is `lines` lines (128 bytes each) behind offset `at` of the stage. */
 static __device__ __forceinline__ double double_at(const unsigned char *stage, unsigned at,
                                                    const int lines)
 {

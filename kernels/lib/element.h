@@ -46,7 +46,7 @@
 /* How many scale factors A, B and D have, as tgl_scaling numbers them. */
 #define SCALE_TENSOR   1 /* one */
 #define SCALE_LINE     2 /* one for each row of A, column of B or row of D */
-#define SCALE_BLOCK    3 /* of A, B: one for each block: see lib/block_scales.h */
+#define SCALE_BLOCK    3 /* of A, B: blocks of 128 lines and 128 of K (lib/block_scales.h) */
 #define SCALE_LINE_128 4 /* of A, B: one for each line and 128 of K */
 #define SCALE_COLUMN   3 /* of D: one for each column */
 #ifndef SCALE_A
@@ -59,8 +59,8 @@
 #define SCALE_D 0
 #endif
 
-/* VALUE: the type of alpha, beta and the epilogue: that of the sums, except that int32 sums with
- * scale factors are scaled in FP32. */
+/* VALUE: the type of alpha, beta and the epilogue. It is ACCUMULATE, the type of the sums, or FP32
+ * if the sums are int32 and there are scale factors. */
 #if ACCUMULATE == TYPE_I32 && (SCALE_A || SCALE_B || SCALE_D)
 #define VALUE TYPE_F32
 #else

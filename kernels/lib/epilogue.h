@@ -47,8 +47,8 @@
  * other types, ptxas would order the instructions of the main loop of gemm/simt.cu differently. */
 #define HAS_FLOAT4 (TYPE_C == TYPE_F32 && TYPE_D == TYPE_F32)
 
-/* Whether alpha is not just an argument of the kernel: it is read from device memory, or multiplied
- * by factors from there. */
+/* Whether alpha is not just an argument of the kernel, but read from device memory, or multiplied
+ * by factors in device memory. */
 #define HAS_OWN_ALPHA (DEVICE_SCALARS || SCALE_A == SCALE_TENSOR || SCALE_B == SCALE_TENSOR)
 /* Whether the factor of a sum differs by row or column, or the result is scaled by D's factor. */
 #define HAS_LINE_SCALES (SCALE_A == SCALE_LINE || SCALE_B == SCALE_LINE || SCALE_D)

@@ -102,7 +102,7 @@ static __device__ __forceinline__ struct e5m2 float_to_e5m2(float x)
 
 /* ---- Pairs ----------------------------------------------------------------------------------- */
 
-/* Two floats as a 16-bit half word: `first` is the lower byte. */
+/* Two floats, converted to 8 bits each, as a 16-bit half word: `first` is the lower byte. */
 static __device__ __forceinline__ unsigned floats_to_e4m3(float first, float second)
 {
 #if HAS_F8_CONVERSIONS

@@ -6,8 +6,9 @@
  * are disjoint and lie within the matrices, whatever the sizes are. The host includes this file as
  * well.
  *
- *   TGL_GROUPS_ROWS    One span for each row of tiles: a tile begins at row `first` of D, and rows
- *                      [first, end) belong to the group. TGL_GROUPS_MASKED: of D[group].
+ *   TGL_GROUPS_ROWS    One span for each row of tiles of each group. The tiles begin at row `first`
+ *                      of D, and `end` is where the rows of the group end. TGL_GROUPS_MASKED: the
+ *                      same for the rows of D[group].
  *   TGL_GROUPS_DEPTH   One span for each group, the largest groups first: [first, end) of K.
  */
 #ifndef TGL_GROUP_TABLE_H

@@ -38,8 +38,8 @@ static __device__ __forceinline__ void let_later_launches_start(void)
  * Those launches are complete, and the strip need not wait at its start. But L1 may still have
  * lines from before their stores. A fence drops these for all loads except non-coherent ones
  * (ld.global.nc, __ldg()), which kernels for strips must not use. The launch after a strip waits
- * only for the strip. The strip therefore has to wait for the previous launch: its last block does
- * so at its end, while the other blocks exit and free their SMs. */
+ * only for the strip. The strip therefore has to wait for the previous launch: the last block of
+ * the strip does so at its end, while the other blocks of the strip exit and free their SMs. */
 static __device__ __forceinline__ void start_after_earlier_launches(bool is_strip)
 {
     if (is_strip)

@@ -116,7 +116,8 @@ static __device__ __forceinline__ void mma_f64(double *acc, const double *a, con
 }
 
 /* Rounds a float to nearest, to the 10 bits of tf32's fraction. bits: the float's bits. Ties go to
- * even on sm_90 and later, which have an instruction for this. Before, they go away from zero. */
+ * even on sm_90 and later, which have an instruction for this, and away from zero on earlier
+ * chips. */
 static __device__ __forceinline__ unsigned round_to_tf32(unsigned bits)
 {
     unsigned rounded;

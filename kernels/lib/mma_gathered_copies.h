@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies 8-bit operands through registers into the K-major tiles of lib/mma_tiles.h, where cp.async
- * cannot: operands that are MN-major, or whose lines (rows in memory) are not aligned to 4 bytes. A
- * place is 16 bytes of a tile: 16 elements along K. A thread reads the elements of a place one by
- * one, and stores them by one 16-byte store.
+ * Copies 8-bit operands through registers into the K-major tiles of lib/mma_tiles.h, if cp.async
+ * cannot copy them: if they are MN-major, or if their lines (rows in memory) are not aligned to 4
+ * bytes. A place is 16 bytes of a tile: 16 elements along K. A thread reads the elements of a place
+ * one by one, and stores them by one 16-byte store.
  */
 #ifndef TGL_MMA_GATHERED_COPIES_H
 #define TGL_MMA_GATHERED_COPIES_H

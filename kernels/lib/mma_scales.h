@@ -2,9 +2,9 @@
  *
  * Block scaling (lib/block_scales.h) in gemm/mma.cu. A warp sums the products of a block of K, 128
  * deep, in separate registers. At the end of the block it adds these sums, multiplied by the
- * factors, to its accumulators of D. The K of a tile that a warp multiplies lies in one block of K,
- * and its rows and columns lie in one block of 128, because all of these sizes are powers of two up
- * to 128.
+ * factors, to its accumulators of D. The part of a tile's K that a warp multiplies lies in one
+ * block of K. The warp's rows lie in one block of 128 rows, and its columns in one block of 128
+ * columns. The reason is that all these sizes are powers of two up to 128.
  */
 #ifndef TGL_MMA_SCALES_H
 #define TGL_MMA_SCALES_H
@@ -22,7 +22,8 @@
 
 /* The factors of a lane for one block of K. */
 struct block_factors {
-    float a[A_FACTORS]; /* of all rows, or of the lane's rows in their order */
+    float a[A_FACTORS]; /* SCALE_BLOCK: one for all rows of the warp; else one for each of the
+                           lane's rows, in order */
     float b[B_FACTORS];
 };
 
@@ -40,7 +41,7 @@ static __device__ __forceinline__ void load_factors(struct block_factors *to,
     const int row = at->row + lane / 4, last_row = at->args->m - 1;
     const int col = at->col + lane % 4 * 2, last_col = at->args->n - 1;
     /* A slice (a warp's part of a tile's K) may begin past the end of K. Its sums are 0 then, and
-     * no factor is read for it: there is none, and 0 * Inf would be NaN.
+     * no factor is read: none exists there, and 0 * Inf would be NaN.
      */
     const bool exists = SLICES == 1 || at->k < at->args->k;
 #pragma unroll

@@ -7,9 +7,9 @@
  *
  *     K-major:    `edge` lines of BK elements      MN-major:   BK lines of `edge` elements
  *
- * Lines follow each other without padding. A fragment reads 16 bytes of 8 lines at once (ldmatrix),
- * or 32 bytes of 4 lines (scalar loads). These 16 or 32 bytes are a unit (UNIT). Units are
- * swizzled, so that the units of a fragment are in different banks:
+ * Lines follow each other without padding. To load a fragment, a warp reads 16 bytes of 8 lines at
+ * once (ldmatrix), or 32 bytes of 4 lines (scalar loads). These 16 or 32 bytes are a unit (UNIT).
+ * Units are swizzled, so that the units that a warp reads at once are in different banks:
  *
  *     position of a unit = unit ^ (line / lines % units)
  *
@@ -41,7 +41,7 @@
 #define TRANS_B 0 /* 0: B is k x n; 1: n x k */
 #endif
 #ifndef VEC_A
-#define VEC_A 1 /* elements per copy, at most 16 bytes: divides A's alignment, lda and stride */
+#define VEC_A 1 /* elements per copy, at most 16 bytes; divides A's alignment, lda and stride */
 #endif
 #ifndef VEC_B
 #define VEC_B 1 /* elements per copy: divides B's alignment, ldb and stride */
@@ -63,7 +63,7 @@
 #define FRAGMENT 4 /* registers (f64: elements) of a lane for one fragment of A, or two of B */
 #if TYPE_A == TYPE_F64
 #define SIZE  8 /* bytes of an element */
-#define MMA_K 8 /* depth of a step, in elements */
+#define MMA_K 8 /* K of one mma.sync, in elements; a step along K is this deep */
 #define MMA   mma_f64
 typedef double fragment_t;
 #else

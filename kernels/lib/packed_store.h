@@ -15,8 +15,9 @@
 
 #define PACKED_BYTES (BM * BN * 2 + 16)
 
-/* Whether the block's results are one line of memory, to be stored by store_packed(). cols: columns
- * of the results. */
+/* Whether store_packed() stores the block's results: if they are one line, the epilogue only
+ * scales, and rows of D cannot be stored 16 bytes at a time (has_scaled_groups()). cols: the number
+ * of columns of the block's results. */
 static __device__ __forceinline__ bool is_one_line(const struct tgl_gemm_args *args,
                                                    const struct epilogue_operands *with, int cols)
 {
@@ -34,8 +35,8 @@ static __device__ __forceinline__ unsigned short *packed_place(char *shared, con
 /* Puts 8 columns of a warp's results into shared memory, scaled and rounded. A lane has two columns
  * of every eighth row. j: the columns are 8 * j to 8 * j + 7 of the warp. to: the place of the
  * lane's first result. pitch: elements from there to its result 8 rows below. rows, cols: how many
- * rows and columns of D exist from the first result on. is_word: `to` is a multiple of 4 bytes, in
- * all rows or in none. */
+ * rows and columns of D exist from the lane's first result on. is_word: `to` is a multiple of 4
+ * bytes, in all rows or in none. */
 static __device__ __forceinline__ void pack_columns(unsigned short *to, int pitch, float alpha,
                                                     accumulate_t (*acc)[NT][4], const int j,
                                                     int rows, int cols, bool is_word)

@@ -24,7 +24,8 @@
 struct raw_source {
     const char *from;        /* its first element */
     long long line;          /* bytes from a line to the next */
-    int lines, bytes;        /* the lines that exist; the bytes of a line that exist */
+    int lines, bytes;        /* how many lines of the tile exist in the matrix; how many bytes of
+                                each of these lines exist */
     const char *begin, *end; /* words in [begin, end) may be loaded whole; others are loaded element
                                 by element */
 };
@@ -33,9 +34,9 @@ struct raw_source {
 void tgl_sim_wide_load(const void *words, unsigned bytes);
 #endif
 
-/* Copies a 16-byte word. Its bytes [first, last) are elements of the tile. is_inside: the whole
- * word may be loaded. The simulator reports loads that go beyond the end of a row: on the simulator
- * only the elements are copied. */
+/* Copies a 16-byte word, of which only bytes [first, last) are elements of the tile. is_inside: the
+ * whole word may be loaded. The simulator reports loads that go beyond the end of a row: on the
+ * simulator only the elements are copied. */
 static __device__ __forceinline__ void copy_raw_word(char *to, const char *word, int first,
                                                      int last, const struct raw_source *x,
                                                      const bool is_inside)
@@ -58,7 +59,8 @@ static __device__ __forceinline__ void copy_raw_word(char *to, const char *word,
                               elements[4] | elements[5] << 16, elements[6] | elements[7] << 16);
 }
 
-/* Issues the copies of a tile. is_inside: all its words may be loaded. */
+/* Issues the copies of a tile. is_inside: all 16-byte words that contain a part of the tile may be
+ * loaded whole. */
 static __device__ __forceinline__ void copy_raw_lines(char *raw, const struct raw_source *x,
                                                       const int edge, const bool k_major,
                                                       const bool is_inside)

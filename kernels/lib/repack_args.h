@@ -16,7 +16,7 @@ struct tgl_repack_job {
     long long pitch; /* distance between two lines of the result */
     long long stride_from, stride_to; /* distance between two matrices of the batch */
     int lines, length;
-    int blocks_along; /* blocks that share a line */
+    int blocks_along; /* blocks that each write a part of a line */
     int blocks_down;  /* number of such groups of blocks in a matrix; each group has lines of its
                          own */
 };

@@ -43,7 +43,7 @@ struct stage {
     float B[BK][BN + PAD];
 };
 
-/* STAGES_HELD: stages of shared memory per slice. More than STAGES if the partial sums, which
+/* STAGES_HELD: stages of shared memory per slice: STAGES, or more if the partial sums, which
  * replace the tiles at the end, need more room. */
 #define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
 #define STAGE_BYTES  (STAGE_FLOATS * 4)
@@ -151,17 +151,17 @@ static __device__ __forceinline__ void move_copies(struct simt_origin *from, con
 }
 
 /* The swizzle of a K-major operand: at depth p, element e of each group of four is stored at
- * position (e + swizzle) % 4. One copy of a warp covers BK of K in 32 / BK rows or columns. Without
- * the swizzle, depths p and p + 8 would use the same banks. */
+ * position (e + swizzle) % 4. One copy instruction of a warp covers BK of K in 32 / BK rows or
+ * columns. Without the swizzle, depths p and p + 8 would use the same banks. */
 static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_major)
 {
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* Returns the number of the copy whose shared-memory address is computed for copy number i. Copy i
- * lies a constant distance behind that copy, and LDGSTS takes the distance as an immediate offset.
- * The distance is constant if the number of copies of a line is a multiple of the number of
- * threads, or the reverse. */
+/* Returns the number of the copy whose shared-memory address is computed for copy number i. The
+ * destination of copy i lies a constant distance behind that of this copy, and LDGSTS takes the
+ * distance as an immediate offset. The distance is constant if the number of copies of a line is a
+ * multiple of the number of threads, or the reverse. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
                                                const bool k_major)
 {

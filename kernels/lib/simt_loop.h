@@ -58,8 +58,9 @@ static __device__ __forceinline__ void simt_load_part(int i, float *a, float *b,
         load4(&a[k], &from->A[p * (BM + PAD) + k * LANES_M], p, A_ALONG_K);
 }
 
-/* Returns the number of the copy or load to issue before FFMA (or row of FFMAs) number `turn`, if
- * the schedule issues one at `from` and then at every `every`-th; -1: none is issued there. */
+/* The schedule issues a copy (or load) before number `from` of the rows of FFMAs (or the FFMAs),
+ * and then before every `every`-th. Returns the number of the copy or load to issue before number
+ * `turn`; -1: none. */
 static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
 {
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
@@ -77,9 +78,9 @@ static __device__ __forceinline__ void copy_at(int row, const struct simt_arriva
 }
 
 /* acc += a * b^T at depth p of a tile. Between the FFMAs it loads the next fragments, from depth
- * `next_p` of `from`, and issues copies of the next tile. Odd rows run backwards, so that
- * consecutive FFMAs share a register. With the column order 0 2 1 3 in each group of four, ptxas
- * generates the fewest register bank conflicts in most configurations. */
+ * `next_p` of `from`, and issues copies of the next tile. In odd rows of acc the columns come in
+ * reverse order, so that consecutive FFMAs share a register. With the column order 0 2 1 3 in each
+ * group of four, ptxas generates the fewest register bank conflicts in most configurations. */
 static __device__ __forceinline__ void
 simt_multiply_step(float (*acc)[TN], const float *a, const float *b, const int p, bool loads,
                    float *next_a, float *next_b, const struct simt_source *from, const int next_p,
@@ -113,8 +114,8 @@ static __device__ __forceinline__ void await_tile(void)
 }
 
 /* acc := op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: how
- * many rows and columns of D exist from there on. row, col: the thread's first row and column in
- * the block's tile. is_idle: the warp has no results to store, and only copies. */
+ * many rows and columns of D exist from the block's first ones on. row, col: the thread's first row
+ * and column in the block's tile. is_idle: the warp has no results to store, and only copies. */
 static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], struct stage *stages,
                                                            const float *A, long long lda,
                                                            const float *B, long long ldb, int rows,

@@ -17,7 +17,8 @@
 struct simt_place {
     struct epilogue_operands with;
     int row, col;             /* the first result is D[row][col] */
-    int first_row, first_col; /* another block stores results above or left of these */
+    int first_row, first_col; /* results in rows above or columns left of these are stored by
+                                 another block */
     bool aligned;             /* ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4 */
 };
 

@@ -33,7 +33,7 @@
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef SLICES
-#define SLICES 1 /* groups of warps that share the K of a tile, each with its own stages */
+#define SLICES 1 /* groups of warps that divide K among them, each with its own stages */
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 0: A is m x k; 1: k x m */
@@ -88,8 +88,8 @@
 #define STEP          (BK * SLICES) /* K that all slices together multiply in an iteration */
 #define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N       (WN / TN)
-#define PAD           4         /* floats behind a row: no bank conflicts, rows stay on 16 bytes */
-#define SUMS          (TM * TN) /* sums of a thread */
+#define PAD           4 /* floats behind a row: no bank conflicts; rows stay 16-byte aligned */
+#define SUMS          (TM * TN)       /* sums of a thread */
 #define LOADS         ((TM + TN) / 4) /* float4 loads of a thread's fragments */
 #define A_ALONG_K     (!TRANS_A)
 #define B_ALONG_K     TRANS_B

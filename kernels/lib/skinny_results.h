@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the sums of gemm/skinny.cu to D. A block adds the sums of its lanes or warps that share K.
- * The blocks of a split tile leave these sums in the workspace, which has room for two tiles of
- * each block. The last block to finish adds them in the order of K.
+ * Stores the sums of gemm/skinny.cu to D. The lanes or warps of a block that divide K among them
+ * have partial sums, which the block adds. The blocks of a split tile leave the results of these
+ * additions in the workspace, which has room for two tiles of each block. The last block to finish
+ * adds them in the order of K.
  */
 #ifndef TGL_SKINNY_RESULTS_H
 #define TGL_SKINNY_RESULTS_H
@@ -28,7 +29,7 @@
 struct finisher {
     const struct tgl_gemm_args *args;
     const struct operands *o;
-    accumulate_t *partial; /* the workspace, if several blocks share the tile; else NULL */
+    accumulate_t *partial; /* the workspace, if several blocks compute the tile; else NULL */
     int tile;
 };
 
@@ -56,9 +57,9 @@ static __device__ __forceinline__ void skinny_finish(const struct finisher *f, a
 
 #if ALONG_K
 
-/* Adds sums[0..total-1] over the lanes that share K, by a butterfly reduction. In each step a lane
- * keeps half of its sums. Afterwards sums[0..*held-1] are complete. Returns the index that sums[0]
- * had. *held is 0 in a lane whose results another lane has, too. */
+/* Adds sums[0..total-1] over the LANES_K lanes that divide K among them, by a butterfly reduction.
+ * In each step a lane keeps half of its sums. Afterwards sums[0..*held-1] are complete. Returns the
+ * index that sums[0] had. *held is 0 in a lane whose results another lane stores. */
 static __device__ __forceinline__ int skinny_add_lanes(accumulate_t *sums, const int total,
                                                        int *held)
 {
@@ -86,8 +87,8 @@ static __device__ __forceinline__ int skinny_add_lanes(accumulate_t *sums, const
     return first;
 }
 
-/* For a K-major big operand: adds the sums of the lanes that share K, and passes them to
- * skinny_finish(). Warps have different results, so there is no sum over warps. */
+/* For a K-major big operand: adds the sums of the lanes that divide K among them, and passes the
+ * totals to skinny_finish(). Warps have different results, so there is no sum over warps. */
 static __device__ __forceinline__ void
 finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
 {
@@ -109,8 +110,8 @@ finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t
 
 #else
 
-/* For an MN-major big operand: adds the sums of the warps, which share K, in the order of the
- * warps, and passes them to skinny_finish(). */
+/* For an MN-major big operand: adds the sums of the warps, which divide K among them, in the order
+ * of the warps, and passes the totals to skinny_finish(). */
 static __device__ __forceinline__ void
 finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The small operand of gemm/skinny.cu in shared memory: all of its K if that is at most DEPTH.
+ * The small operand of gemm/skinny.cu in shared memory: all of its K if K is at most DEPTH.
  * Otherwise DEPTH of K at a time are multiplied while the next DEPTH are copied. Elements of 16
  * bits are copied unconverted to a second buffer. When all threads have multiplied the previous
  * elements, the copied ones are converted to F32 in the first buffer.
@@ -12,15 +12,15 @@
 #include "lib/skinny_work.h"
 
 /* A line of shared memory holds GROUP_K of K of all rows, in units of 16 bytes: UNIT of K of each
- * row, then the next UNIT of each row. A line is an odd number of units, so that lanes that share K
- * read from different banks. */
+ * row, then the next UNIT of each row. A line is an odd number of units, so that lanes that
+ * multiply different k at the same time read from different banks. */
 #define UNITS      (COUNT * GROUP_K / UNIT)
 #define SMALL_LINE ((UNITS + 1 - UNITS % 2) * UNIT)
 #define SMALL      (DEPTH / GROUP_K * SMALL_LINE)
 
 /* PLACES: buffers for F32 or F64. One is multiplied while the other is filled. With 16-bit elements
- * there is one, and a second buffer (RAW_FLOATS) for unconverted elements, in rows of STORED
- * elements. */
+ * there is one buffer for F32, and another one (RAW_FLOATS) for unconverted elements, in rows of
+ * STORED elements. */
 #define PLACES     (IS_16_BITS ? 1 : 2)
 #define STORED     (DEPTH + 8)
 #define RAW_FLOATS (IS_16_BITS ? COUNT * STORED / 2 : 0)
@@ -148,7 +148,7 @@ struct feeder {
     int unit, end; /* first unit of the next segment; end of the block's units (skinny_work.h) */
     int place;     /* the buffer to fill next */
 #if IS_16_BITS
-    int copied; /* K of the last copy, still to be converted */
+    int copied; /* how many k the last copy has; its elements are not yet converted */
 #endif
 };
 

@@ -17,7 +17,7 @@
 #define ALONG_K 0 /* 1: the big operand is K-major, 0: MN-major */
 #endif
 #ifndef COUNT
-#define COUNT 16 /* most rows or columns of the small operand: 1, 2, 4, 8 or 16 */
+#define COUNT 16 /* maximum rows or columns of the small operand: 1, 2, 4, 8 or 16 */
 #endif
 #ifndef VEC
 #define VEC 4 /* elements of a load: divides alignment, ld and edge of the big operand */
@@ -26,7 +26,7 @@
 #define RESULTS 4 /* a thread has RESULTS x COUNT results; a multiple of PACK unless ALONG_K */
 #endif
 #ifndef LANES_K
-#define LANES_K 8 /* ALONG_K: lanes of a warp that share K: 4, 8, 16 or 32 */
+#define LANES_K 8 /* with ALONG_K: lanes of a warp that divide K among them: 4, 8, 16 or 32 */
 #endif
 #ifndef UNROLL
 #define UNROLL 1 /* groups of GROUP_K that a thread multiplies in a step */
@@ -47,21 +47,20 @@
 #define LOAD_SCALAR(at) (*(at)) /* for the few elements at the end of K, without a cache hint */
 #include "lib/packs.h"
 
-#define THREADS   (WARPS * 32)
-#define GROUP_K   (ALONG_K ? PACK : 4) /* K of a group: K that a thread multiplies at once */
-#define STEP      (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
-#define WARP_STEP (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
-#define LANES_LENGTH                                                                               \
-    (ALONG_K ? 32 / LANES_K : 32) /* lanes of a warp along the results; LANES_K lanes share K */
+#define THREADS      (WARPS * 32)
+#define GROUP_K      (ALONG_K ? PACK : 4) /* K of a group: K that a thread multiplies at once */
+#define STEP         (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
+#define WARP_STEP    (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
+#define LANES_LENGTH (ALONG_K ? 32 / LANES_K : 32) /* lanes with different results */
 #define WARP_TILE                                                                                  \
     (LANES_LENGTH * RESULTS) /* lines of the big operand of a warp; each gives COUNT results */
 #define TILE     (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* lines of a block */
 #define STRAIGHT (TYPE_A != TYPE_F32 || VEC == PACK)       /* 1: loads go straight into registers */
 
-/* ROW_LANE, K_LANE: this lane's index among the lanes along the results, and among the lanes that
- * share K. If loads go straight into registers, neighbouring lanes have successive K, so that they
- * load neighbouring elements. With rings, neighbouring lanes have different results: they read the
- * same elements of the small operand, which is faster. */
+/* ROW_LANE, K_LANE: this lane's index among the lanes that have different results, and among the
+ * lanes that divide K among them. If loads go straight into registers, neighbouring lanes have
+ * successive K, so that they load neighbouring elements. With rings, neighbouring lanes have
+ * different results: they read the same elements of the small operand, which is faster. */
 #define ROW_LANE ((int)threadIdx.x % 32 / (STRAIGHT ? LANES_K : 1) % LANES_LENGTH)
 #define K_LANE   ((int)threadIdx.x % 32 / (STRAIGHT ? 1 : LANES_LENGTH) % LANES_K)
 #define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* distance of lanes with successive K_LANE */

@@ -32,8 +32,8 @@ static __device__ __forceinline__ void advance(struct ring_place *at)
     }
 }
 
-/* Initialises the mbarriers. releases: arrivals that release a stage. Called by one thread. Before
- * other threads use the ring, they pass a barrier. */
+/* Initialises the mbarriers. releases: how many arrivals release a stage. Called by one thread.
+ * Other threads may use the ring after a barrier. */
 static __device__ __forceinline__ void make_ring(struct ring *ring, int releases)
 {
     for (int i = 0; i < STAGES; i++) {

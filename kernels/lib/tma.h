@@ -47,8 +47,8 @@ void tgl_sim_fence_proxy_async(void);
 #else
 
 /* Copies the box whose first element is (x, y), x in dimension 0. x and y may be outside the
- * tensor. `map` is a parameter of the kernel. x must be a multiple of 16 bytes: with any other x
- * Hopper reports an illegal instruction. */
+ * tensor. `map` is a parameter of the kernel. The first x elements must take a multiple of 16
+ * bytes: with any other x Hopper reports an illegal instruction. */
 static __device__ __forceinline__ void tma_load_2d(void *shared, const struct tgl_tensor_map *map,
                                                    int x, int y, mbarrier *barrier)
 {
@@ -94,7 +94,8 @@ static __device__ __forceinline__ void tma_store_3d(const struct tgl_tensor_map 
                  : "memory");
 }
 
-/* Commits the stores that the thread has issued since its last call as one group. */
+/* Commits the stores that the thread has issued since its last call of this function, as one
+ * group. */
 static __device__ __forceinline__ void tma_store_commit(void)
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");

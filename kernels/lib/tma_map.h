@@ -20,7 +20,7 @@ struct tgl_tensor_map {
     const void *base;
     unsigned size[5];      /* elements; dimension 0 is contiguous */
     long long stride[5];   /* bytes */
-    unsigned short box[5]; /* elements of a copy */
+    unsigned short box[5]; /* elements of the box in each dimension */
     unsigned char rank;    /* 1..5 */
     unsigned char element; /* bytes of an element */
     unsigned char swizzle; /* bytes of the pattern: 0, 32, 64 or 128 */

@@ -14,8 +14,8 @@
  *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 and 8-bit types: only 1
  *     WGMMA_LEFT_IN_REGISTERS  1: the left tile is in registers, TF32 only; 0 by default
  *
- * With WGMMA_LEFT_IN_REGISTERS each thread passes unsigned left[4] to each wgmma. It must not
- * access these registers before the wait for the group. left[i] is the element
+ * With WGMMA_LEFT_IN_REGISTERS each thread passes unsigned left[4] to each wgmma. The thread must
+ * not access these registers before the wait for the group. left[i] is the element
  *     row = 16 * warp + lane / 4 + 8 * (i % 2),   k = lane % 4 + 4 * (i / 2).
  *
  * The accumulator is accumulate_t acc[WGMMA_N / 2] of each thread: float, or for int8 32-bit

@@ -2,8 +2,8 @@
  *
  * Stores of 16-bit results to D by TMA, if TMA_STORES > 0. Each consumer (a warpgroup that
  * multiplies) has TMA_STORES boxes of shared memory, which it fills in turn. A box holds 64 rows of
- * SPAN results (lib/wgmma_spans.h). Before it fills a box again, it waits until TMA has read it.
- * TMA stores the last boxes of a tile while the consumer multiplies its next tile.
+ * SPAN results (lib/wgmma_spans.h). Before the consumer fills a box again, it waits until TMA has
+ * read that box. TMA stores the last boxes of a tile while the consumer multiplies its next tile.
  */
 #ifndef TGL_WGMMA_BOXES_H
 #define TGL_WGMMA_BOXES_H
@@ -65,9 +65,9 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
     __syncwarp();
 }
 
-/* Stores a consumer's rows of a tile. boxes: its shared memory, which TMA has finished reading. If
- * the tile overlaps its neighbour, the threads store it without the overlap, because TMA cannot
- * leave out the first rows or columns of a box. */
+/* Stores a consumer's rows of a tile. boxes: the consumer's shared memory, which TMA has finished
+ * reading. If the tile overlaps its neighbour, the threads store the part of the tile outside of
+ * the overlap, because TMA cannot leave out the first rows or columns of a box. */
 static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     accumulate_t (*acc)[ACC], char *boxes,

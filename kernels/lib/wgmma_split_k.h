@@ -40,7 +40,7 @@ static __device__ __forceinline__ void add_cluster(accumulate_t (*acc)[ACC], acc
                                                    int rank)
 {
     accumulate_t *own = sums + threadIdx.x;
-    ALL_CONSUMERS_BARRIER(); /* sums overwrite the stages: all consumers have read their last one */
+    ALL_CONSUMERS_BARRIER(); /* all consumers have read their last stage; sums may overwrite it */
 #pragma unroll
     for (int i = 0; i < M_STEPS * ACC; i++)
         if (i % ACC / (BLOCK_COLUMNS / 2) != rank)

@@ -34,7 +34,7 @@
 #endif
 #define CLUSTER (CLUSTER_ROWS * CLUSTER_COLUMNS) /* blocks of a cluster, one for each tile */
 #ifndef CLUSTER_SPLITS
-#define CLUSTER_SPLITS 1 /* blocks that share the K of a tile and add up its sums in a cluster */
+#define CLUSTER_SPLITS 1 /* blocks of a cluster that divide a tile's K and add up its sums */
 #endif
 #ifndef TMA_STORES
 #define TMA_STORES 0 /* boxes of results in a consumer's shared memory; 0: threads store */

@@ -188,10 +188,10 @@ static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_ar
     return u;
 }
 
-/* Returns the position of a tile of `length` rows or columns in a matrix of `extent`: `first`, or
- * if the tile would end outside, a smaller position from which it ends within the matrix or less
- * than 8 rows or columns behind it. The position is a multiple of 8, because TMA boxes and 16-byte
- * pieces of D begin at such multiples. */
+/* Returns the position of a tile of `length` rows or columns in a matrix of `extent` rows or
+ * columns: `first` or, if it is smaller, the smallest multiple of 8 from which the tile reaches the
+ * end of the matrix. It is a multiple of 8, because TMA boxes and 16-byte pieces of D begin at such
+ * multiples. */
 static __device__ __forceinline__ int inside(int first, int length, int extent)
 {
     const int last = extent > length ? (extent - length + 7) / 8 * 8 : 0;

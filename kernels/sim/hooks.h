@@ -30,10 +30,11 @@ static inline unsigned long long tgl_sim_place_in_loops(const tgl_sim_loops *loo
     return loops->depth > 0 ? loops->loop[loops->depth - 1].place : 0;
 }
 
-/* The functions of the host that a kernel calls, and data that both access. The host fills it in
- * before a launch. `machine` is the host's state, and is passed to each function. `pc` is the
- * return address of the call, from which the host finds the source file and line. Other CUDA
- * threads may run before a call returns. The call does not return if the kernel has made an
+/* The functions of the host that a kernel calls, and data that the kernel and the host access. The
+ * host fills in this struct before a launch. `machine` is the host's state, and is passed to each
+ * function. `pc` is the return address of the call, from which the host finds the source file and
+ * line. Other CUDA threads may run before a call returns. The call does not return if the kernel
+ * has made an
  * error. */
 typedef struct tgl_sim_hooks {
     struct tgl_machine *machine;

@@ -149,7 +149,7 @@ TGL_SIM_CALL(tgl_sim_wait_for_launches, (void), wait_for_launches)
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* Counts another iteration of the loop whose code begins at `begin` and extends at least to `end`.
- * This is a recorded loop, which becomes the innermost one, or else a new loop. */
+ * If the loop is recorded already, it becomes the innermost one. Otherwise it is recorded. */
 static void count_round(tgl_sim_loops *loops, const char *begin, const char *end)
 {
     const unsigned long long mix =
@@ -257,9 +257,9 @@ unsigned short tgl_sim_float_to_bf16(float x)
     return (unsigned short)(x != x ? 0x7fff : shift_to_even(bits_of(x), 16));
 }
 
-/* Removes 13 bits of the fraction. From 65520 on the result is Inf. Below 2^-14 it is denormal, a
- * multiple of 2^-24: adding 2^-1 to the magnitude rounds to this multiple, and leaves it in the
- * last bits of the fraction. */
+/* Rounds to f16, whose fraction has 13 bits fewer. From 65520 on the result is Inf. Below 2^-14 it
+ * is denormal, a multiple of 2^-24: adding 2^-1 to the magnitude rounds to this multiple, and
+ * leaves it in the last bits of the fraction. */
 unsigned short tgl_sim_float_to_f16(float x)
 {
     const unsigned sign = bits_of(x) >> 16 & 0x8000, magnitude = bits_of(x) & 0x7fffffff;
