@@ -46,9 +46,9 @@ typedef enum inputs {
 
 const char *inputs_name(inputs kind);
 
-/* Draws a kind that suits the type: for floating point one of those before INPUTS_END, for integers
- * UNIFORM_11, UNIFORM_01, CANCELLATION, EXTREMES or LEAST. For integers the distributions are
- * scaled to the whole range of the type. */
+/* Draws a distribution that suits the type: for floating point one of those before INPUTS_END, for
+ * integers UNIFORM_11, UNIFORM_01, CANCELLATION, EXTREMES or LEAST. For integers the distributions
+ * are scaled to the whole range of the type. */
 inputs random_kind(random_state *r, tgl_type type);
 
 /* Fills op(A) (m x k) and op(B) (k x n), both row-major, with numbers that `type` represents

@@ -62,9 +62,9 @@ static void sum_in_double(int64_t width, int64_t k, const double *a, const doubl
         out[j] = (reference_element){sum[j], magnitude[j]};
 }
 
-/* Lists the columns j < width for which neither a nor column j of B contains Inf or NaN. Returns
- * how many there are. out: the sums in double; if a magnitude is finite, its column need not be
- * searched. */
+/* Lists the columns j < width for which neither the row a nor column j of B contains Inf or NaN.
+ * Returns the number of these columns. out: the sums in double; if out[j].magnitude is finite,
+ * column j has no Inf or NaN and is not searched. */
 static int list_finite(int64_t width, int64_t k, const double *a, const double *B, int64_t ldb,
                        const reference_element *out, int64_t list[STRIP])
 {
