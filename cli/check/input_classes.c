@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of classes of inputs.
+ * The table of classes of inputs. input_classes.h explains lines (rows of A and columns of B), the
+ * kernel family accurate, and its words.
  */
 #include "input_classes.h"
 
@@ -285,9 +286,10 @@ enum {
     COL = 5, /* the row and the column of a panel that are changed */
 };
 
-/* In each panel, row ROW of A becomes 1 except for `count` small elements. Column COL of B becomes
- * 0 wherever that row is 1. The element of the product at their crossing is therefore the sum of
- * the products of the small elements. */
+/* A panel is PANEL successive rows of A or columns of B. In each panel, row ROW of A becomes 1
+ * except for `count` small elements. Column COL of B becomes 0 wherever that row is 1. The element
+ * of the product in row ROW and column COL is therefore the sum of the products of the small
+ * elements. */
 static void meet_small_ones(class_inputs *x, int count)
 {
     const int64_t step = x->k / count > 1 ? x->k / count : 1;
