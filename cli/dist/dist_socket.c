@@ -92,7 +92,8 @@ static int listen_on(int port)
     return -1;
 }
 
-/* Lets this process have as many sockets as it may: rank 0 has one for each other rank. */
+/* Raises the limit of open files of this process to its maximum, because rank 0 has a socket for
+ * each other rank. */
 static void raise_file_limit(void)
 {
     struct rlimit files;
