@@ -80,9 +80,9 @@ static const char help[] =
 
 typedef struct check_options {
     problem_options common;
-    int64_t cases, seed, only; /* cases: 0: not given; only: -1: all cases run, else the number of
-                                  the only one */
-    int64_t schedules;         /* 0: not given */
+    int64_t cases, seed, only; /* cases: how many run, 0: not given; only: the number of the single
+                                  case that runs, -1: all run */
+    int64_t schedules;         /* number of orders that run_schedules() tries; 0: not given */
     const char *csv;
     bool plain, epilogues, small, in_turn, huge, accuracy;
 } check_options;

@@ -265,7 +265,7 @@ static void with_option(const char *kernel, const char *option, int value, char 
     size_t end =
         (size_t)snprintf(text, KERNEL_SIZE, "%.*s:%s=%d", (int)name, kernel, option, value);
     for (const char *other = kernel + name; *other != '\0' && end < KERNEL_SIZE;) {
-        other++; /* behind the colon or comma */
+        other++; /* skips the colon or comma */
         const int length = (int)strcspn(other, ",");
         if (!is_option(other, option) && !is_option(other, "whole"))
             end += (size_t)snprintf(text + end, KERNEL_SIZE - end, ",%.*s", length, other);
