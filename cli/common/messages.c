@@ -108,7 +108,7 @@ int cli_unknown_kernel(const tgl_device *dev, const char *asked)
 int cli_fail_plan(const tgl_device *dev, const char *what, tgl_status status)
 {
     char detail[512] = "", names[KERNEL_NAMES_SIZE] = "";
-    tgl_device *sim = NULL; /* lists the kernels of CUDA devices, which the simulator has too */
+    tgl_device *sim = NULL; /* opened if dev is NULL; has the kernels of CUDA devices */
     /* All statuses up to TGL_TOO_LARGE mean that an argument is invalid. */
     const bool is_misuse = status <= TGL_TOO_LARGE || status == TGL_BAD_EPILOGUE;
     if (status != TGL_UNKNOWN_KERNEL)
