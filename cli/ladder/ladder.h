@@ -35,11 +35,12 @@ enum { CHAPTERS = 3 };
 /* The chapter with this number, which is from 1 to CHAPTERS. */
 const ladder_chapter *ladder_chapter_number(int number);
 
+/* A line of the results: a rung, the reference computed on the CPU (truth.h), or cuBLAS. */
 typedef struct rung {
     const char *name;        /* as "naive"; "reference", "cublas" or "cublaslt" if it is not a
                                 kernel */
-    int number;              /* number of the kernel in the whole ladder; 0: the reference or
-                                cuBLAS */
+    int number;              /* number of the kernel in the whole ladder; 0: it is not a
+                                kernel */
     bool is_peer;            /* whether this entry is cuBLAS and not a kernel of the ladder */
     tgl_plan *plan;          /* NULL: it is not a kernel, or the kernel does not support the size */
     cublas_product *product; /* NULL: it is not cuBLAS, or cuBLAS does not support the problem */
