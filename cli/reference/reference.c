@@ -300,7 +300,9 @@ double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k)
 }
 
 /* A sum of k products with random signs is about sqrt(k) times as large as one product; partial
- * sums that exceed sqrt(k) products by more than a factor of 4 are very rare. */
+ * sums that are more than 4 times as large as that are very rare. The magnitude is k products, so a
+ * rounding of a partial sum changes it by at most 4*sqrt(k)/k = 4/sqrt(k) of the magnitude, times
+ * the unit roundoff of D's type. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k)
 {
     enum { ROUNDINGS = 4 };
