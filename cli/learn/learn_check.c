@@ -403,7 +403,8 @@ static tgl_status compare_rung(learner *l, tgl_timer *timer)
     return status;
 }
 
-/* Times the kernel, the rung of the ladder with the same idea, and cuBLAS, and prints the times. */
+/* Times the reader's kernel, the kernel of the ladder with the same idea, and cuBLAS, and prints
+ * the times. */
 static tgl_status compare_times(learner *l, tgl_timer *timer)
 {
     const learn_case c = {l->side, l->side, l->side, 0, 0, 1, 0};
