@@ -7,7 +7,7 @@
  *   - The greatest e is at most the larger of 10 and 1.1 times FFMA's greatest e, and within the
  *     bound of `tegula check`.
  *   - If the kernel is not that of mode ieee, the geometric mean of the ratio RMS e / FFMA's RMS e,
- *     over the classes and all k from 1024 on, is at most 1/2.
+ *     over the classes with CLASS_IN_MEAN and all k from 1024 on, is at most 1/2.
  *   - Grade A (J. Demmel et al., "How to grade the accuracy of an implementation of the BLAS",
  *     2024): the greatest e grows with k at most linearly. A line fitted to log e over log k has a
  *     slope of at most 1.

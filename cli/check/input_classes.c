@@ -316,10 +316,10 @@ static void both_are_small(class_inputs *x, int count)
 }
 
 /* Along k, the first of each 16 elements of A is 1 and the second is 0. Of each 16 elements of B,
- * the first is 0 and the second is 1. All other elements are scaled by 2^exponent, which two words
- * can represent. Tensor cores align products to the largest exponent among them. If the
- * products of 1 and 0 counted with the exponent of the 1, the other products would be truncated to
- * few bits or to 0. */
+ * the first is 0 and the second is 1. All other elements are scaled by 2^exponent, and two words
+ * can still represent them. Tensor cores align the products of an instruction to the largest
+ * exponent among these products. If the products of 1 and 0 counted with the exponent of the 1, the
+ * other products would be truncated to few bits or to 0. */
 static void zeros_beside_small(class_inputs *x, int exponent)
 {
     enum { STEP = 16 }; /* K of a wgmma instruction */
