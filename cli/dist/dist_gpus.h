@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks with a GPU each: the rank of this process, and a process for each of some GPUs of this
- * host.
+ * Ranks with a GPU each. Either a launcher has started this process as one rank (dist_gpu_run()),
+ * or this program starts a process for each of several GPUs of this host (dist_gpus_run()).
  */
 #ifndef DIST_GPUS_H
 #define DIST_GPUS_H

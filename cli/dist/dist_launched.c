@@ -15,8 +15,8 @@
 
 /* Columns: the environment variables with the rank of this process, the number of ranks, the rank
  * among those of the host, and the list of hosts, of which the first one runs rank 0. See
- * torchrun(1), and srun(1), "OUTPUT ENVIRONMENT VARIABLES". A batch script, which is not a rank,
- * has no SLURM_STEP_NUM_TASKS; a shell that srun has started has 1. */
+ * torchrun(1), and srun(1), "OUTPUT ENVIRONMENT VARIABLES". SLURM_STEP_NUM_TASKS is not set in a
+ * batch script, which is not a rank, and is 1 in a shell that srun has started. */
 typedef struct launcher {
     const char *rank, *ranks, *local, *hosts;
 } launcher;
