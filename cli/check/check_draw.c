@@ -325,8 +325,8 @@ static void set_buffer_types(const tgl_problem *p, check_case *c)
 static double bound_of(const check_drawing *from, const tgl_problem *p)
 {
     if (element_is_integer(p->type_a)) return 0;
-    /* A part of a complex element is a sum of 2k products, scaled by the parts of alpha and
-     * beta. */
+    /* The real or imaginary part of a complex element is a sum of 2k products, scaled by the parts
+     * of alpha and beta. */
     const int parts = element_parts(p->type_a);
     return error_bound(p->k * parts) + 2 * (parts - 1) +
            error_of_rounded_inputs(p->type_a, p->compute) +

@@ -27,7 +27,8 @@ enum {
     DEPTH_MAX = 1000000, /* for larger k, fewer segments are compared and splits=3 is left out: both
                             take long */
 };
-static const double max_products = 3e8; /* limit of the multiplications for all expected elements */
+static const double max_products = 3e8; /* maximum number of multiplications to compute the expected
+                                           elements of a shape */
 
 /* Columns: what is large; m, n, k; whether A and B are transposed; lda, ldb, ldc (0: tight); number
  * of products in the batch; stride of all matrices. All matrices are row-major. */

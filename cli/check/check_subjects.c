@@ -23,7 +23,8 @@ int check_find_kernel(const tgl_device *dev, const char *asked)
     return cli_unknown_kernel(dev, asked);
 }
 
-/* Columns: the name of the option; options that only a kernel with this option accepts. */
+/* Columns: the name of the option; a string of options that a kernel accepts only if it has this
+ * option. */
 static const struct {
     const char *name, *probe;
 } options[CHECK_OPTIONS] = {

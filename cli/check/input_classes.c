@@ -194,7 +194,8 @@ static void one_hot(class_inputs *x, int unused)
         x->A[i] = i / x->k * 7 % x->k == i % x->k ? 1 : 0;
 }
 
-/* Scales A up to the greatest number of F32, and B to at most 2^exponent. */
+/* Scales A by the greatest number of F32, and B by 2^exponent. Elements are drawn from (-1, 1), so
+ * none overflows. */
 static void near_top(class_inputs *x, int exponent)
 {
     scale(x->A, x->m * x->k, FLT_MAX);
