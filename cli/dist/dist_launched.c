@@ -25,8 +25,8 @@ static const launcher torchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_AD
 static const launcher srun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
                               "SLURM_STEP_NODELIST"};
 
-/* Environment variables that MPI launchers set: of Open MPI, of MPICH and srun --mpi=pmi2, and of
- * PMIx. */
+/* Environment variables that MPI launchers set: the first is set by Open MPI, the second by MPICH
+ * and by srun --mpi=pmi2, the third by launchers with PMIx. */
 static const char *const of_mpi[] = {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"};
 
 static bool has_set(const launcher *l)

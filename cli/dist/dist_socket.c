@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a rank sends, in the byte order of its machine: all ranks run on machines of one kind, which
- * have the same byte order. */
+/* The message of a rank to rank 0. Its numbers are in the byte order of the sender, which all ranks
+ * have, because they run on machines of one kind. */
 typedef struct question {
     char magic[8];
     int32_t rank, ranks, is_ready;
