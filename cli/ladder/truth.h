@@ -38,7 +38,8 @@ const char *truth_peer(const truth *t);
 /* The time in seconds, on one thread, to compute the reference. */
 double truth_seconds(const truth *t);
 
-/* Checks a result, which has the problem's type and is in host memory. NaN is always wrong. */
+/* Checks a result, which must have the problem's type and be in host memory. name: the kernel or
+ * library that computed it, for truth_peer(); only the pointer is kept. NaN is always wrong. */
 verdict truth_judge(truth *t, const char *name, const void *result);
 
 #endif
