@@ -27,8 +27,8 @@ int64_t random_int(random_state *r, int64_t low, int64_t high);
 /* True with probability 1/times. */
 bool random_once_in(random_state *r, int times);
 
-/* Distributions of the elements of A and B. U stands for a number of UNIFORM_01, N for one of
- * NORMAL. */
+/* Distributions of the elements of A and B. In the formulas, U is a number drawn from UNIFORM_01
+ * and N one drawn from NORMAL. */
 typedef enum inputs {
     UNIFORM_01,   /* uniform in (0, 1): all products are positive, so none cancel */
     UNIFORM_11,   /* uniform in (-1, 1) */

@@ -27,10 +27,10 @@
 /* ---- Products -------------------------------------------------------------------------------- */
 
 /* An element of the reference: its value, and its magnitude, which is |alpha| |A||B| + |beta||C|
- * for this element. It is part of the denominator of e. Sums of products are accumulated in double,
- * which represents products of two f32, f16 or bf16 exactly. Sums of f64 are accumulated in long
- * double, which has 11 more bits of fraction on x86 and 60 more on Arm. Sums of i8 are exact in
- * double until they are reduced modulo 2^32. */
+ * for this element. The magnitude is part of the denominator of e. Sums of products are accumulated
+ * in double, which represents products of two f32, f16 or bf16 exactly. Sums of f64 are accumulated
+ * in long double, which has 11 more bits of fraction on x86 and 60 more on Arm. Sums of i8 are
+ * exact in double until they are reduced modulo 2^32. */
 typedef struct reference_element {
     long double value, magnitude;
 } reference_element;
