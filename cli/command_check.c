@@ -153,7 +153,7 @@ static void print_subject(const check_subject *s)
     putchar('\n');
 }
 
-/* Prints why no result was compared, which makes the check fail. Returns an exit code. */
+/* Prints why no result was compared. A check without any comparison fails. Returns an exit code. */
 static int fail_unchecked(const check_tally *all, const check_results *results)
 {
     char empty[100] = "";
