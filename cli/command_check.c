@@ -80,9 +80,9 @@ static const char help[] =
 
 typedef struct check_options {
     problem_options common;
-    int64_t cases, seed, only; /* cases: 0: not given; only: -1: all cases run, else the number of
-                                  the only one */
-    int64_t schedules;         /* 0: not given */
+    int64_t cases, seed, only; /* cases: how many run, 0: not given; only: the number of the single
+                                  case that runs, -1: all run */
+    int64_t schedules;         /* number of orders that run_schedules() tries; 0: not given */
     const char *csv;
     bool plain, epilogues, small, in_turn, huge, accuracy;
 } check_options;
@@ -153,7 +153,7 @@ static void print_subject(const check_subject *s)
     putchar('\n');
 }
 
-/* Prints why no result was compared, which makes the check fail. Returns an exit code. */
+/* Prints why no result was compared. A check without any comparison fails. Returns an exit code. */
 static int fail_unchecked(const check_tally *all, const check_results *results)
 {
     char empty[100] = "";
@@ -236,7 +236,8 @@ static int count_workers(const check_options *o, const tgl_device *dev)
     return o->common.threads > 0 ? o->common.threads : online > 0 ? (int)online : 1;
 }
 
-/* The type of A and B; 0: each case draws f32 or f64, which only the cpu device supports. */
+/* The type of A and B; 0: each case draws f32 or f64. If no type was requested, it is 0 on the cpu
+ * device and f32 on other devices. */
 static tgl_type type_for(const check_options *o, bool is_cpu)
 {
     if (o->common.type != 0) return o->common.type;

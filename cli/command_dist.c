@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula dist`: products over the ranks that a launcher or the program itself has started.
+ * `tegula dist`: products that are distributed over ranks, which are processes that a launcher or
+ * the program itself has started.
  */
 #include "dist_bench.h"
 #include "dist_gpus.h"

@@ -96,8 +96,8 @@ static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, explain_option
 }
 
 /* Whether the simulator runs the product within seconds. It computes about 30 million
- * multiplications per second, and at least a millisecond per thread block. `tegula ladder` runs
- * larger products, which take minutes. */
+ * multiplications per second, and takes at least a millisecond for each thread block. `tegula
+ * ladder` runs larger products, which take minutes. */
 static bool is_quick(const tgl_problem *p)
 {
     const double each = (double)p->m * (double)p->n * (double)p->k;

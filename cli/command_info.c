@@ -126,7 +126,7 @@ static int print_all(const info_options *o)
 }
 
 /* Prints the environment variables TEGULA_... that neither the library nor a drop-in library for
- * BLAS or cuBLAS reads, because their names may be misspelt. */
+ * BLAS or cuBLAS reads. Their names may be misspelt. */
 static void print_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_ARCHIVE",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `tegula ladder`: checks the kernels of the ladder (teaching kernels, from a naive one up), and
- * times them beside cuBLAS. A rung is one of these kernels.
+ * times them beside cuBLAS. A rung is one of these kernels; a chapter is the rungs of one element
+ * type and compute mode.
  */
 #include "ladder.h"
 #include "ladder_page.h"
@@ -53,7 +54,7 @@ typedef struct shape {
 
 typedef struct ladder_options {
     const char *device, *csv, *plot, *html;
-    int64_t chapter; /* 0: not given, which means the first chapter; for the page, all chapters */
+    int64_t chapter; /* 0: not given: the first chapter or, with --html, all chapters */
     bool once;
     shape one;            /* the size that -m, -n and -k give */
     shape all[SIZES_MAX]; /* the sizes that are run, of which `count` are set */

@@ -62,7 +62,7 @@ enum { PATH_SIZE = 4096 };
 static char *read_source(const char *path)
 {
     enum { ROOM = 1 << 20 };
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* with O_NONBLOCK, an open pipe
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* with O_NONBLOCK, a named pipe
                                                                      without a writer reads as
                                                                      empty */
     FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;

@@ -2,8 +2,9 @@
  *
  * `tegula mm`: multiplies arrays in NumPy files.
  *
- * The inputs are mapped and, on a device that works on host memory, multiplied in place: a
- * matrix in Fortran order is the row-major matrix transposed, so its transpose flag is flipped.
+ * The input files are mapped into memory, and a device that works on host memory reads them there
+ * without a copy. The elements are not reordered either: a matrix in Fortran order is read as the
+ * transpose of a row-major matrix.
  */
 #include "host_memory.h"
 #include "long_work.h"
@@ -70,8 +71,8 @@ static const cli_option option_table[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table, .has_operands = true};
 
-/* Whether the path ends in ".npz" or contains ".npz:": a later command would take the output file
- * for an archive. */
+/* Whether the file name ends in ".npz" or contains ".npz:". Such an output file is refused, because
+ * a later command would take it for an archive. */
 static bool is_in_archive(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -189,7 +190,8 @@ static tgl_operands operands_of(const mm_product *x, const mm_options *o, const 
                           .D = has_d ? memory->C : NULL};
 }
 
-/* Runs the plan once and waits for its end. *seconds := the duration of the run. */
+/* Runs the plan once and waits until the result is complete. *seconds := the duration of the
+ * run. */
 static tgl_status run_plan_timed(tgl_device *dev, const tgl_plan *plan, const tgl_operands *given,
                                  double *seconds)
 {

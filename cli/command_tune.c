@@ -265,7 +265,7 @@ static void with_option(const char *kernel, const char *option, int value, char 
     size_t end =
         (size_t)snprintf(text, KERNEL_SIZE, "%.*s:%s=%d", (int)name, kernel, option, value);
     for (const char *other = kernel + name; *other != '\0' && end < KERNEL_SIZE;) {
-        other++; /* behind the colon or comma */
+        other++; /* skips the colon or comma */
         const int length = (int)strcspn(other, ",");
         if (!is_option(other, option) && !is_option(other, "whole"))
             end += (size_t)snprintf(text + end, KERNEL_SIZE - end, ",%.*s", length, other);
@@ -460,8 +460,9 @@ static bool make_suite(const tune_options *o, suite *s)
     for (int i = 0; i < s->count; i++) {
         problem_set_types(&o->common, &s->problems[i]);
         /* f32 is measured in mode ieee, because TGL_COMPUTE_DEFAULT may mean ACCURATE, for which
-         * the tuned table has no rows. The wisdom of the cpu device is looked up by the compute
-         * mode of a plan, so the mode stays DEFAULT there. */
+         * the tuned table has no rows. If the cpu device is tuned for the wisdom (takes_default),
+         * the mode stays DEFAULT, because plans find their times in the wisdom by their compute
+         * mode. */
         if (type == TGL_F32 && !takes_default && s->problems[i].compute == TGL_COMPUTE_DEFAULT)
             s->problems[i].compute = TGL_COMPUTE_IEEE;
     }

@@ -11,8 +11,8 @@
 typedef struct tune_settings {
     double minutes; /* no further product is begun after this time */
     double seconds; /* maximum time that the candidates for a product run on the device */
-    bool has_peer;  /* whether cuBLAS is timed in turn with the plan, and the ratio of their times
-                       is stored in the wisdom */
+    bool has_peer;  /* whether cuBLAS is timed too, alternating with the plan, and the ratio of the
+                       two times is stored in the wisdom */
 } tune_settings;
 
 /* Makes a plan of each product with TGL_EFFORT_MEASURE, and prints it. Returns an exit code; errors

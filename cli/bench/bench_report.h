@@ -21,10 +21,10 @@ typedef struct bench_report {
                                           CONTEST_UNSTABLE_SPREAD */
     int slow;                          /* number of rows for which is_far_below_fma() is true */
     type_label types[REPORT_TYPES];    /* element types, in the order in which they first occur */
-    geometric_mean best[REPORT_TYPES]; /* for each type: geometric mean over the shapes of the
-                                          fastest peer's ratio */
-    double worst[REPORT_TYPES];        /* for each type: the least contestant.ratio of a fastest
-                                          peer, and the shape with that ratio */
+    geometric_mean best[REPORT_TYPES]; /* for each type: geometric mean, over the shapes, of
+                                          contestant.ratio of the fastest peer */
+    double worst[REPORT_TYPES]; /* for each type: the least ratio in `best`, and the shape with that
+                                   ratio */
     char worst_shape[REPORT_TYPES][64];
     geometric_mean peers[REPORT_TYPES][PEERS_MAX];
 } bench_report;

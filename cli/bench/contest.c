@@ -115,9 +115,9 @@ static reference_element apply_epilogue(const contest *t, const contest_check *c
     return x;
 }
 
-/* The greatest error, in the units of reference.h, that an element of this contestant's result may
- * have. All contestants compute in the arithmetic of the problem's compute mode. A peer (another
- * library) may also round partial sums to the type of the result. */
+/* The greatest error e (reference.h) that an element of this contestant's result may have. All
+ * contestants compute in the arithmetic of the problem's compute mode. A peer (another library) may
+ * also round partial sums to the type of the result. */
 static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 {
     const tgl_problem *p = &t->problem;

@@ -7,8 +7,8 @@
  * is enough calls to fill a few milliseconds, after one call that is not timed, which warms caches
  * and threads. The result is the median over the rounds of (time of the peer / time of Tegula)
  * within a round, so that a change of the machine's speed affects all contestants alike. On a
- * device with its own memory successive calls use different matrices, so that none is in the
- * cache.
+ * device with its own memory successive calls use different matrices, so that no call finds its
+ * matrices in the cache.
  */
 #ifndef CLI_CONTEST_H
 #define CLI_CONTEST_H
@@ -78,7 +78,8 @@ typedef struct contest {
     int rounds;
     int64_t calls;   /* number of calls so far; operands_for() selects the operands of the next call
                         by it */
-    double fma;      /* FLOP/s of the FMA loop, the best of this run's samples; 0: not known */
+    double fma;      /* FLOP/s of a loop of FMA instructions on the device, the best of this run's
+                        samples; 0: not known */
     char error[256]; /* what was wrong with Tegula's product; empty: it was right */
 } contest;
 

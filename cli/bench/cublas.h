@@ -17,8 +17,8 @@ typedef enum cublas_way { CUBLAS_DEFAULT, CUBLAS_LT_BEST, CUBLAS_WAYS } cublas_w
 const char *cublas_way_name(cublas_way way);
 
 /* A prepared product of row-major, tight matrices of the types f32, f64, f16, bf16, i8, c64 or
- * c128; with CUBLAS_LT_BEST also e4m3 or e5m2. Sums are accumulated in f32, those of f64 and c128
- * in f64, of i8 in i32. f32 and c64 use TF32 with TGL_COMPUTE_TF32 only. */
+ * c128; with CUBLAS_LT_BEST also e4m3 or e5m2. Sums of f64 and c128 are accumulated in f64, sums of
+ * i8 in i32, all other sums in f32. f32 and c64 use TF32 with TGL_COMPUTE_TF32 only. */
 typedef struct cublas_product cublas_product;
 
 /* Prepares a product of the operands' problem. CUBLAS_LT_BEST runs each candidate algorithm a few
@@ -31,8 +31,8 @@ void cublas_release(cublas_product *x);
 bool cublas_run(const cublas_product *x, operand_set set);
 
 /* Computes the product of the first set of matrices with the algorithm that cuBLAS chooses, and
- * waits for its end. *is_done := whether cuBLAS supports the product; if not, nothing is
- * computed. */
+ * waits until the result is complete. *is_done := whether cuBLAS supports the product; if not,
+ * nothing is computed. */
 tgl_status cublas_multiply(cublas *c, const operands *o, bool *is_done);
 
 #endif

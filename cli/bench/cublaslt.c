@@ -10,7 +10,8 @@
 #include <stdio.h>
 
 enum { CANDIDATES = 16, TRIALS = 5 };
-/* 32 MB, which NVIDIA recommends for Hopper (cuBLAS documentation of cublasSetWorkspace()) */
+/* Size of the workspace in bytes: 32 MB, which NVIDIA recommends for Hopper (cuBLAS documentation
+ * of cublasSetWorkspace()). */
 static const size_t workspace_wanted = (size_t)32 << 20;
 
 static cublasStatus_t make_layout(const cublas *c, const tgl_problem *p, tgl_type type,

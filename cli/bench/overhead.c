@@ -14,7 +14,7 @@
 
 enum { BLOCKS = 101, CALLS = 20 };
 
-/* A way to compute the product that is timed. */
+/* One of the ways to compute a product whose calls are timed. */
 typedef struct way {
     const char *name;
     bool is_kept; /* whether the calls run a plan made before; if not, they call tgl_gemm() or

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One random problem of `tegula check` with its memory, its guards and its reference result:
- * check_draw.c draws it, check_case.c fills its memory. A guard is a number of elements before or
- * after the matrices of a buffer that the product must not access.
+ * check_draw.c draws it, check_case.c fills its memory. A guard is a range of elements before or
+ * after the matrices of a buffer; the product must not access it.
  */
 #ifndef CLI_CASE_DATA_H
 #define CLI_CASE_DATA_H
@@ -18,7 +18,8 @@ typedef struct check_case {
     inputs inputs;
     bool aligns_denormals; /* the magnitudes of the reference include reference_align_denormals() */
     double alpha, beta, alpha_imag, beta_imag;
-    bool no_beta; /* scalars in device memory: the pointer to beta is NULL, which means 0 */
+    bool no_beta; /* only with scalars in device memory: the pointer to beta is NULL, which means
+                     beta = 0 */
     check_buffer a, b, c;
     check_buffer d;              /* size 0: D is C */
     tgl_epilogue epilogue;       /* size 0: none */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first part of `tegula check --accuracy`: the errors of products of many shapes, in the units
- * of reference.h, over elements drawn from all of C. It compares the errors of Tegula, of cuBLAS in
- * the same arithmetic, and of a loop of fused multiply-adds over k.
+ * The first part of `tegula check --accuracy`: the errors e (reference.h) of products of many
+ * shapes, over elements drawn from all of C. It compares the errors of Tegula, of cuBLAS in the
+ * same arithmetic, and of a loop of fused multiply-adds over k.
  *
  * The part passes if no element exceeds the bound of `tegula check`. If cuBLAS is available, two
  * more conditions must hold:

@@ -22,8 +22,8 @@ typedef struct check_buffer {
     tgl_type type;
     int64_t size;         /* number of elements, guards included */
     unsigned char *image; /* the buffer's contents before the product */
-    bool null;            /* the product gets NULL instead of its address, because it must not
-                             access it */
+    bool null; /* the product gets NULL instead of the buffer's address, because it must not access
+                  the buffer */
 } check_buffer;
 
 /* check_buffer_bytes(): the size of a buffer in bytes. check_buffer_make_image(): allocates its

@@ -145,9 +145,9 @@ static void compute_reference(const check_case *c, int64_t batch, const factors 
 }
 
 /* Draws A and B, and computes the reference. All products of a batch use the first matrix if the
- * stride is 0. For complex types, random_inputs() draws a real m x 2k matrix for A and a real 2k x
- * 2n matrix for B. B needs only k rows of 2n numbers, so store_inputs() leaves out every other
- * row. */
+ * stride is 0. For complex types, random_inputs() draws real numbers: an m x 2k matrix for A and a
+ * 2k x 2n matrix for B, in which two neighbouring numbers of a row are one complex element. B has
+ * only k rows, so store_inputs() leaves out every other row of the 2k. */
 static void fill_products(check_case *c, random_state *r, const factors *o)
 {
     const tgl_problem *p = &c->problem;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes products of all classes of inputs, and checks the rules below. Errors e are in the units
- * of reference.h.
+ * Computes products of all classes of inputs (input_classes.h), and checks the rules below. e is
+ * the error that reference.h defines. FFMA is a loop of fused multiply-adds on the host, in
+ * ascending order of k.
  *
  *   - The greatest e is at most the larger of 10 and 1.1 times FFMA's greatest e, and within the
  *     bound of `tegula check`.
  *   - If the kernel is not that of mode ieee, the geometric mean of the ratio RMS e / FFMA's RMS e,
- *     over the classes and all k from 1024 on, is at most 1/2.
+ *     over the classes with CLASS_IN_MEAN and all k from 1024 on, is at most 1/2.
  *   - Grade A (J. Demmel et al., "How to grade the accuracy of an implementation of the BLAS",
  *     2024): the greatest e grows with k at most linearly. A line fitted to log e over log k has a
  *     slope of at most 1.
- *   - Integers are exact if their sums of magnitudes are below 2^24 - 2^13.
+ *   - Sums of products of integers are exact if the sum of the magnitudes of the products is below
+ *     2^24 - 2^13.
  *   - Where a row of A or a column of B has Inf or NaN, the result has Inf and NaN in the same
  *     elements as FFMA's result.
  *   - For finite inputs, results of the kernel family accurate are not NaN. They are Inf only where
@@ -45,12 +47,11 @@ static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
                      few_depths[] = {64, 256, 2048, 0};
 
 /* The parties whose results are compared. OURS: Tegula in the requested compute mode; IEEE: Tegula
- * in compute mode ieee on the same device; CUBLAS; FFMA: a loop on the host of fused multiply-adds
- * in ascending order of k, to which the rules at the head of this file refer as FFMA. */
+ * in compute mode ieee on the same device; CUBLAS; FFMA: the loop of fused multiply-adds. */
 enum { OURS, IEEE, CUBLAS, FFMA, PARTIES };
 static const char *const party_names[] = {"tegula", "ieee", "cublas", "ffma"};
 
-/* The comparison of one or all rows of the results with the reference. */
+/* The comparison with the reference of one row of the results, or of all rows. */
 typedef struct verdict {
     error_summary errors[PARTIES]; /* only the members max, finite and sum_squares are used */
     const char *failure;           /* the first rule that was violated; NULL: none was */

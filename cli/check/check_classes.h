@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The second part of `tegula check --accuracy`: F32 products of all classes of inputs. Tegula's
- * errors are compared with those of cuBLAS, of compute mode ieee of the same device, and of FFMA, a
- * loop of fused multiply-adds on the host.
+ * The second part of `tegula check --accuracy`: F32 products of all classes of inputs
+ * (input_classes.h). Tegula's errors are compared with those of cuBLAS, of compute mode ieee of the
+ * same device, and of FFMA, a loop of fused multiply-adds on the host.
  */
 #ifndef CLI_CHECK_CLASSES_H
 #define CLI_CHECK_CLASSES_H

@@ -170,8 +170,8 @@ static int64_t round_up(int64_t x, int64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
-/* Draws a unit, in elements; leading dimensions and strides are rounded up to multiples of it. The
- * alignment of the first element is drawn separately. */
+/* Draws the number of elements to a multiple of which leading dimensions and strides are rounded
+ * up. The alignment of the first element is drawn separately. */
 static int64_t draw_unit(random_state *r)
 {
     static const int64_t units[] = {1, 1, 2, 4, 4};
@@ -254,8 +254,8 @@ static int64_t promise_of(const check_buffer *buffer)
     return greatest < 16 ? greatest : 16;
 }
 
-/* Turns the case into a batch that is given by arrays of pointers to its matrices. Half of such
- * cases state the alignment of the matrices in tgl_problem.alignment. */
+/* Turns the case into a batch that is given by arrays of pointers to its matrices. In half of the
+ * cases with pointers, tgl_problem.alignment states the alignment of the matrices. */
 static void draw_pointers(random_state *r, check_case *c)
 {
     c->prepared_a = c->prepared_b = false; /* matrices that are given by pointers cannot be
@@ -321,13 +321,12 @@ static void set_buffer_types(const tgl_problem *p, check_case *c)
     c->bias.type = c->residual.type = c->d.type;
 }
 
-/* The greatest error, in the units of reference.h, that passes. A wrong integer has an infinite
- * error. */
+/* The greatest error e (reference.h) that passes. A wrong integer has an infinite error. */
 static double bound_of(const check_drawing *from, const tgl_problem *p)
 {
     if (element_is_integer(p->type_a)) return 0;
-    /* A part of a complex element is a sum of 2k products, scaled by the parts of alpha and
-     * beta. */
+    /* The real or imaginary part of a complex element is a sum of 2k products, scaled by the parts
+     * of alpha and beta. */
     const int parts = element_parts(p->type_a);
     return error_bound(p->k * parts) + 2 * (parts - 1) +
            error_of_rounded_inputs(p->type_a, p->compute) +

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* An expression of row, column, bias, acc and c. Its value changes by at most x if the sum or the
- * bias changes by x, so it does not enlarge their errors. */
+/* An expression of row, column, bias, acc and c. If acc + c or the bias changes by x, its value
+ * changes by at most |x|, so the expression does not enlarge their errors. */
 static const char expression[] = "relu(acc + c) * 0.5f - bias + 0.25f * row - (col % 3)";
 
 static long double expression_value(long double sum, long double bias, int64_t row, int64_t column)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Huge products. Their matrices may not fit in the host's memory. An element is therefore one of a
- * few million random numbers, selected by its index in memory. Only short segments of rows of C are
- * compared.
+ * Huge products. Their matrices may not fit in the host's memory. Each element of A and B is
+ * therefore taken from a table of random numbers, by its index in memory. Only short segments of
+ * rows of C are compared.
  */
 #include "check_huge.h"
 #include "cli.h"
@@ -27,7 +27,7 @@ enum {
     DEPTH_MAX = 1000000, /* for larger k, fewer segments are compared and splits=3 is left out: both
                             take long */
 };
-static const double max_products = 3e8; /* maximum number of multiplications for all reference
+static const double max_products = 3e8; /* maximum number of multiplications to compute the expected
                                            elements of a shape */
 
 /* Columns: what is large; m, n, k; whether A and B are transposed; lda, ldb, ldc (0: tight); number

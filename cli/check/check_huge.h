@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula check --huge`: products whose matrices have more than 2^31 or 2^32 elements, or such a
- * leading dimension.
+ * `tegula check --huge`: products whose matrices have more than 2^31 or 2^32 elements, or whose
+ * leading dimensions are as large.
  */
 #ifndef CLI_CHECK_HUGE_H
 #define CLI_CHECK_HUGE_H

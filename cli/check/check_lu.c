@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A blocked right-looking LU factorisation. The host factors a panel of BLOCK columns and solves
- * with its triangle; the device updates the rest of the matrix, C := C - A*B. FFMA in this file
- * stands for products in compute mode ieee. All matrices are row-major.
+ * A blocked right-looking LU factorisation. For each panel of BLOCK columns, the host factors the
+ * panel and computes the rows of U beside it; then the device updates the rest of the matrix by a
+ * product, C := C - A*B. FFMA in this file stands for products in compute mode ieee. All matrices
+ * are row-major.
  */
 #include "check_lu.h"
 #include "cli.h"
@@ -31,8 +32,8 @@ typedef struct lu_system {
     float *left, *right, *update;                     /* A, B and C of one product, on the host */
     void *device_left, *device_right, *device_update; /* the same three matrices on the device */
     int64_t *pivots;
-    double *b, *x, *residual; /* b is one allocation for all three; A is one for A, lu, left, right
-                                 and update */
+    double *b, *x, *residual; /* b is the start of one allocation for all three, A of one for A, lu,
+                                 left, right and update */
 } lu_system;
 
 /* The quality of a pair of factors. */

@@ -104,9 +104,9 @@ static tgl_status try_subject(shared *all, const check_case *c, check_subject *s
     return status;
 }
 
-/* The index of the kernel that a case runs as its i-th of `count`. Different cases run the kernels
- * in different orders. Otherwise workers that start together would all wait for the first kernel to
- * be compiled. */
+/* The index of the kernel that a case runs in place i, where 0 <= i < count. Different cases run
+ * the kernels in different orders. Otherwise workers that start together would all wait for the
+ * first kernel to be compiled. */
 static int in_turn(const check_case *c, int i, int count)
 {
     return (int)((c->number % count + i) % count); /* adding first would overflow if the number is

@@ -26,8 +26,8 @@ typedef struct check_results {
                               SIGTERM */
     int64_t failed_case;   /* number of the first case that failed; -1: no case has failed */
     char failure[1024];    /* what is wrong with case failed_case, and how to reproduce it */
-    char unsupported[256]; /* why one of the kernels does not support one of the cases; empty: all
-                              do */
+    char unsupported[256]; /* why some kernel does not support some case; empty: all kernels support
+                              all cases */
 } check_results;
 
 /* Runs the cases. Returns EXIT_DONE if all were run, even if results are wrong, else another exit

@@ -23,7 +23,8 @@ int check_find_kernel(const tgl_device *dev, const char *asked)
     return cli_unknown_kernel(dev, asked);
 }
 
-/* Columns: the name of the option; options that only a kernel with this option accepts. */
+/* Columns: the name of the option; a string of options that a kernel accepts only if it has this
+ * option. */
 static const struct {
     const char *name, *probe;
 } options[CHECK_OPTIONS] = {
@@ -79,9 +80,9 @@ void check_kernel_string(const check_subject *s, const check_case *c, bool strip
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* A code for the alignment of an operand: 0, 1 and 2 mean that its offset, leading dimension and
- * batch stride are multiples of 4, 2 and 1 elements; 3 means that leading dimension and stride are
- * multiples of 4 but the offset is not. */
+/* A code for the alignment of an operand. 0: its offset, leading dimension and batch stride are
+ * multiples of 4 elements. 3: leading dimension and stride are multiples of 4, but the offset is
+ * not. 1: none of these, but all are multiples of 2. 2: all other operands. */
 static int alignment_code(const check_view *v, int64_t ld, int64_t batch)
 {
     const int64_t rows = ld | (batch > 1 ? v->batch : 0), all = rows | v->offset;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of classes of inputs.
+ * The table of classes of inputs. input_classes.h explains lines (rows of A and columns of B), the
+ * kernel family accurate, and its words.
  */
 #include "input_classes.h"
 
@@ -193,7 +194,8 @@ static void one_hot(class_inputs *x, int unused)
         x->A[i] = i / x->k * 7 % x->k == i % x->k ? 1 : 0;
 }
 
-/* Scales A up to the greatest number of F32, and B to at most 2^exponent. */
+/* Scales A by the greatest number of F32, and B by 2^exponent. Elements are drawn from (-1, 1), so
+ * none overflows. */
 static void near_top(class_inputs *x, int exponent)
 {
     scale(x->A, x->m * x->k, FLT_MAX);
@@ -285,9 +287,10 @@ enum {
     COL = 5, /* the row and the column of a panel that are changed */
 };
 
-/* In each panel, row ROW of A becomes 1 except for `count` small elements. Column COL of B becomes
- * 0 wherever that row is 1. The element of the product at their crossing is therefore the sum of
- * the products of the small elements. */
+/* A panel is PANEL successive rows of A or columns of B. In each panel, row ROW of A becomes 1
+ * except for `count` small elements. Column COL of B becomes 0 wherever that row is 1. The element
+ * of the product in row ROW and column COL is therefore the sum of the products of the small
+ * elements. */
 static void meet_small_ones(class_inputs *x, int count)
 {
     const int64_t step = x->k / count > 1 ? x->k / count : 1;
@@ -314,10 +317,10 @@ static void both_are_small(class_inputs *x, int count)
 }
 
 /* Along k, the first of each 16 elements of A is 1 and the second is 0. Of each 16 elements of B,
- * the first is 0 and the second is 1. All other elements are scaled by 2^exponent, which two words
- * can represent. Tensor cores align products to the largest exponent among them. If the
- * products of 1 and 0 counted with the exponent of the 1, the other products would be truncated to
- * few bits or to 0. */
+ * the first is 0 and the second is 1. All other elements are scaled by 2^exponent, and two words
+ * can still represent them. Tensor cores align the products of an instruction to the largest
+ * exponent among these products. If the products of 1 and 0 counted with the exponent of the 1, the
+ * other products would be truncated to few bits or to 0. */
 static void zeros_beside_small(class_inputs *x, int exponent)
 {
     enum { STEP = 16 }; /* K of a wgmma instruction */

@@ -20,8 +20,8 @@ enum {
     EXIT_MISUSE = 2, /* the command line is invalid */
 };
 
-/* Functions that parse options return PARSED on success. Any other value that they return is the
- * exit code with which the command must end. */
+/* cli_parse() and other functions that examine a command line return this value on success; else
+ * they return the exit code with which the command must end. PARSED is not an exit code. */
 enum { PARSED = -1 };
 
 /* The commands. argv[0] is the name of the command. Each returns an exit code. */
@@ -70,10 +70,10 @@ int cli_fail_status(tgl_status status);
  * be NULL. */
 int cli_fail_at(const char *what, tgl_status status);
 
-/* Prints why a plan could not be made, as cli_fail_at() does. Returns EXIT_MISUSE if the arguments
- * are invalid for every device, or if the device does not have the requested kernel; the message
- * then lists the kernels. Else returns EXIT_FAILED. If dev is NULL, the message lists the kernels
- * of CUDA devices. */
+/* Prints why a plan could not be made, as cli_fail_at() does. If the requested kernel does not
+ * exist, the message lists the kernels of the device or, if dev is NULL, those of CUDA devices.
+ * Returns EXIT_MISUSE if the kernel does not exist or the arguments are invalid for every device,
+ * else EXIT_FAILED. */
 int cli_fail_plan(const tgl_device *dev, const char *what, tgl_status status);
 
 /* Prints that the device has no kernel of the name `asked`, and lists its kernels. Returns
@@ -90,8 +90,8 @@ int cli_finish(int code);
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 /* Opens a device. threads: number of host threads; 0: the device's default. Returns NULL after a
- * failure, which has been printed; *code is then EXIT_MISUSE if there is no device of this name,
- * and EXIT_FAILED if this machine does not have the device. */
+ * failure, which has been printed; *code is then EXIT_MISUSE if `name` does not have the form of a
+ * device name, and EXIT_FAILED if the device could not be opened. */
 tgl_device *cli_open_device(const char *name, int threads, int *code);
 
 /* Prints a warning if the cpu device uses more threads than the machine has processors. */
@@ -116,7 +116,7 @@ tgl_problem cli_problem(tgl_type type, int64_t m, int64_t n, int64_t k);
  * such as "simt_128x256x8:splits=4"; NULL: the library's planner chooses the kernel. */
 tgl_status cli_plan(tgl_device *dev, const tgl_problem *p, const char *kernel, tgl_plan **plan);
 
-/* Makes a plan as cli_plan() does, runs it once, and waits for its end. */
+/* Makes a plan as cli_plan() does, runs it once, and waits until the result is complete. */
 tgl_status cli_multiply(tgl_device *dev, const tgl_problem *p, const char *kernel, double alpha,
                         const void *A, const void *B, double beta, void *C);
 

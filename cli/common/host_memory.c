@@ -24,7 +24,8 @@ static double meminfo(const char *name)
     return kilobytes < 0 ? -1 : 1024 * kilobytes;
 }
 
-/* The number that a file begins with; infinite if there is none, as with "max". */
+/* The number that a file begins with; infinite if the file does not exist or begins with a word
+ * such as "max". */
 static double number_in(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -43,8 +44,8 @@ static double left_in_system(void)
 }
 
 /* The number of bytes that the memory control group still allows, read from cgroup version 2 or,
- * without it, version 1; a container sees its own group at the root. Infinite if there is no
- * limit. */
+ * without it, version 1. In a container, the files at the root of the cgroup file system are those
+ * of the container's own group. Infinite if there is no limit. */
 static double left_in_group(void)
 {
     double limit = number_in("/sys/fs/cgroup/memory.max");

@@ -15,9 +15,9 @@
  * "simt_128x256x8:splits=4". */
 bool kernel_is_one(const tgl_device *dev, const char *asked);
 
-/* Whether `asked`, a kernel or a group of kernels, includes the kernel `name` of the device. Groups
- * are: "all"; "gemm", all kernels except those of the ladder; and the beginning of names up to a
- * "/" or "_", such as "simt" or "ladder". */
+/* Whether `asked`, a kernel or a group of kernels, includes the kernel `name` of the device. A
+ * group is "all", or "gemm" for all kernels except those of the ladder, or the part before a "/" or
+ * "_" that kernel names have in common, such as "simt" or "ladder". */
 bool kernel_is_asked(const tgl_device *dev, const char *asked, const char *name);
 
 /* Whether `asked` includes the kernel that the library's planner chooses. It does if it is "auto"

@@ -10,13 +10,14 @@
 #include <string.h>
 #include <time.h>
 
-/* Multiplications per second of the simulator on one core of a 3 GHz processor; for its various
- * kernels 20 to 50 million were measured. */
+/* Scalar multiplications per second that the simulator performs on one core of a 3 GHz processor:
+ * 20 to 50 million were measured, depending on the kernel. */
 static const double sim_rate = 3e7;
-/* The usual (rate of a large product / FMA rate): 0.64 to 0.9 were measured (bench/results,
- * cpu.csv). */
+/* Typical rate of a large product, as a fraction of the device's measured FMA rate: 0.64 to 0.9
+ * were measured (bench/results, cpu.csv). */
 static const double usual_efficiency = 0.7;
-/* For fewer operations the FMA rate is not measured, because measuring it takes 0.1 s. */
+/* For products with fewer floating-point operations, nothing is estimated, because measuring the
+ * FMA rate takes 0.1 s. */
 static const double flops_worth_measuring = 2e11;
 static const double seconds_worth_saying = 60, seconds_worth_showing = 2;
 

@@ -108,8 +108,8 @@ int cli_unknown_kernel(const tgl_device *dev, const char *asked)
 int cli_fail_plan(const tgl_device *dev, const char *what, tgl_status status)
 {
     char detail[512] = "", names[KERNEL_NAMES_SIZE] = "";
-    tgl_device *sim = NULL; /* lists the kernels of CUDA devices, which the simulator has too */
-    /* All statuses up to TGL_TOO_LARGE are invalid arguments. */
+    tgl_device *sim = NULL; /* opened if dev is NULL; has the kernels of CUDA devices */
+    /* All statuses up to TGL_TOO_LARGE mean that an argument is invalid. */
     const bool is_misuse = status <= TGL_TOO_LARGE || status == TGL_BAD_EPILOGUE;
     if (status != TGL_UNKNOWN_KERNEL)
         return is_misuse ? (cli_fail_at(what, status), EXIT_MISUSE) : cli_fail_at(what, status);

@@ -14,8 +14,8 @@
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* Whether the text does not begin with a blank, which strtoll() and strtod() would skip, and is not
- * empty. */
+/* Whether the text is not empty and does not begin with a blank, which strtoll() and strtod() would
+ * skip. */
 static bool starts_like_a_number(const char *text)
 {
     return *text != '\0' && strchr(" \t\n\v\f\r", *text) == NULL;
@@ -159,8 +159,8 @@ static bool has_use(const cli_mode *mode, const cli_option *o)
     return is_called(o, mode->option);
 }
 
-/* If the mode's option was given, refuses any given option that the mode does not use. Returns
- * PARSED, or an exit code. */
+/* If the option of the mode was given, refuses all other given options that the mode does not
+ * allow. Returns PARSED, or an exit code. */
 static int check_mode(const cli_mode *mode, const cli_option *options, const bool *given)
 {
     char name[32], useless[32];

@@ -128,7 +128,7 @@ shape_label problem_shape_label(const tgl_problem *p)
 
 double problem_flops(const tgl_problem *p)
 {
-    const double each = element_parts(p->type_a) == 2 ? 8 : 2; /* operations of one multiply-add */
+    const double each = element_parts(p->type_a) == 2 ? 8 : 2; /* FLOPs of one multiply-add */
     return each * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
 

@@ -90,8 +90,8 @@ bool problem_has_sizes(const problem_options *o);
 /* The problem that the options describe. The matrices of a batch follow each other without gaps. */
 tgl_problem problem_of_options(const problem_options *o);
 
-/* Sets the types of C and D, the compute mode and, for a batch, the strides. The other members of
- * the problem must be set. */
+/* Sets the types of C and D, the compute mode and, for a batch, the batch strides. The other
+ * members of the problem must be set. */
 void problem_set_types(const problem_options *o, tgl_problem *p);
 
 /* Sets the batch strides so that the matrices of a batch follow each other without gaps. */
@@ -101,7 +101,7 @@ void problem_set_strides(tgl_problem *p);
 tgl_type problem_usual_result(tgl_type type);
 
 /* A short text for the types of a problem: "f32"; "tf32" for f32 with TF32 arithmetic; "f16-f32"
- * for A and B of f16 and a result of f32, which is not their default. */
+ * for A and B of f16 with a result of f32 (the default result would be f16). */
 typedef struct type_label {
     char text[16];
 } type_label;

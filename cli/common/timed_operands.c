@@ -67,8 +67,8 @@ static double cache_bytes(const tgl_device *dev)
     return bytes > 0 ? bytes : 256e6;
 }
 
-/* Chooses the number of sets. Between two uses of a set, calls use all other sets, which must have
- * at least twice as many bytes as the L2 cache. */
+/* Chooses the number of sets. Between two uses of a set, calls use all other sets, which together
+ * must be at least twice as large as the L2 cache. */
 static int choose_sets(const operands *o)
 {
     const double set = (double)o->step_a + (double)o->step_b + (double)o->step_c;
@@ -90,7 +90,7 @@ static void free_device(operands *o)
     o->A = o->B = o->C = NULL;
 }
 
-/* Allocates o->sets sets; while memory does not suffice, halves o->sets. */
+/* Allocates o->sets sets. Halves o->sets until the sets fit in the device's memory. */
 static tgl_status allocate_what_fits(operands *o)
 {
     for (;; o->sets /= 2) {
@@ -100,9 +100,10 @@ static tgl_status allocate_what_fits(operands *o)
     }
 }
 
-/* Fills memory with random elements; its first `filled` bytes have been filled before. The elements
- * repeat after PERIOD of them, because drawing all elements of large matrices would take longer
- * than everything else. PERIOD is a prime, so that neighbouring rows differ. */
+/* Fills memory with random elements; the first `filled` bytes already have their elements. The
+ * sequence of elements repeats after PERIOD elements, because drawing all elements of large
+ * matrices would take longer than everything else. PERIOD is a prime, so that neighbouring rows
+ * differ. */
 static void fill_random(tgl_type type, uint64_t stream, char *elements, size_t filled, size_t bytes)
 {
     enum { PERIOD = 1048583 };

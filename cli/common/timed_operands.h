@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The matrices of a problem, of any types and layout: random, on the host and on the device. A set
- * is one copy of A, B and the result in device memory. For timing on a device with memory of its
- * own there are several sets, which together exceed the L2 cache. Successive calls use different
- * sets, because a kernel that finds its inputs in the cache would look faster than it is with
- * inputs from memory.
+ * Allocates the matrices of a problem, of any types and layout, on the host and on the device, and
+ * fills A and B with random elements. A set is one copy of A, B and the result in device memory.
+ * For timing on a device with memory of its own there are several sets, which together exceed the
+ * L2 cache. Successive calls use different sets, because a kernel that finds its inputs in the
+ * cache would look faster than it is with inputs from memory.
  */
 #ifndef CLI_TIMED_OPERANDS_H
 #define CLI_TIMED_OPERANDS_H
@@ -50,15 +50,14 @@ typedef struct operands {
     tgl_device *dev;
     tgl_problem problem;
     stored_matrix a, b, result;
-    size_t size_a, size_b, size_c;  /* size in bytes of a matrix or, for a batch, of all its
-                                       matrices */
-    void *host_a, *host_b;          /* A and B on the host; on a host device (cpu, sim) the pointers
-                                       `A` and `B` */
-    void *host_c;                   /* host memory for a result; set only with kept matrices */
-    bool is_kept;                   /* whether host_a, host_b and host_c belong to a kept_matrices,
-                                       not to this struct */
-    int sets;                       /* number of sets on the device; 1 on a host device */
-    void *A, *B, *C;                /* the sets, one after another, each aligned to 256 bytes */
+    size_t size_a, size_b, size_c; /* size in bytes of a matrix or, for a batch, of all its
+                                      matrices */
+    void *host_a, *host_b; /* A and B on the host; on a host device `A` and `B` themselves */
+    void *host_c;          /* host memory for a result; set only with kept matrices */
+    bool is_kept;          /* whether host_a, host_b and host_c belong to a kept_matrices,
+                              not to this struct */
+    int sets;              /* number of sets on the device; 1 on a host device */
+    void *A, *B, *C;       /* the sets, one after another, each aligned to 256 bytes */
     size_t step_a, step_b, step_c;  /* distance in bytes from one set to the next */
     void *bias, *host_bias;         /* the epilogue's bias on device and host, one for all sets;
                                        NULL: none */

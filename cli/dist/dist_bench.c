@@ -69,7 +69,7 @@ static void free_part(tgl_device *dev, bench_part *x)
     free(x->host);
 }
 
-/* Fills row i of this rank's part, or copies the row ROWS before it if both have the same elements.
+/* Fills row i of this rank's part. If row i - ROWS of the part has the same elements, it is copied.
  * False: tgl_dist_index() failed. */
 static bool make_row(const bench *s, const bench_part *x, unsigned salt, int64_t i)
 {

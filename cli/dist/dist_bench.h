@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula dist bench`: times a distributed product beside the products that its ranks compute.
+ * `tegula dist bench`: compares the time of a distributed product with that of the part which the
+ * busiest rank computes, without communication.
  */
 #ifndef CLI_DIST_BENCH_H
 #define CLI_DIST_BENCH_H

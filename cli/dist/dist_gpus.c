@@ -55,7 +55,8 @@ bool dist_gpu_make_id(unsigned char *id)
 int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state,
                  dist_gpu_function *function, const void *argument)
 {
-    /* Seconds that a rank waits for another one, including the time of the other one's own work. */
+    /* Seconds that a rank waits for another rank. The wait includes the time in which the other
+     * rank still computes. */
     enum { TIMEOUT = 600 };
     unsigned char id[TGL_NCCL_ID_BYTES];
     char text[512] = "";
@@ -89,8 +90,8 @@ typedef struct shared_id {
     unsigned char bytes[TGL_NCCL_ID_BYTES];
 } shared_id;
 
-/* A dist_bring_id. A rank that is not ready need not tell the other ranks: its process fails, and
- * wait_for() in the parent then ends them. */
+/* The dist_bring_id of ranks that this program has started. A rank that is not ready need not tell
+ * the other ranks: its process fails, and wait_for() in the parent then ends them. */
 static bool share_id(const dist_gpu_rank *rank, void *state, bool is_ready, unsigned char *id)
 {
     shared_id *shared = state;

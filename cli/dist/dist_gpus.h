@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks with a GPU each: the rank of this process, and a process for each of some GPUs of this
- * host.
+ * Ranks with a GPU each. Either a launcher has started this process as one rank (dist_gpu_run()),
+ * or this program starts a process for each of several GPUs of this host (dist_gpus_run()).
  */
 #ifndef DIST_GPUS_H
 #define DIST_GPUS_H
@@ -15,7 +15,8 @@ typedef int dist_gpu_function(tgl_dist *dist, tgl_device *dev, const void *argum
 typedef struct dist_gpu_rank {
     int rank, ranks;
     int gpu;          /* number of the GPU on its host */
-    bool may_see_one; /* a launcher may show each rank only its own GPU, which has the number 0 */
+    bool may_see_one; /* whether a launcher may have made only the rank's own GPU visible to it, as
+                         number 0 */
 } dist_gpu_rank;
 
 /* A function that sets id[] to the unique id of NCCL, which rank 0 makes and the other ranks

@@ -15,8 +15,8 @@
 
 /* Columns: the environment variables with the rank of this process, the number of ranks, the rank
  * among those of the host, and the list of hosts, of which the first one runs rank 0. See
- * torchrun(1), and srun(1), "OUTPUT ENVIRONMENT VARIABLES". A batch script, which is not a rank,
- * has no SLURM_STEP_NUM_TASKS; a shell that srun has started has 1. */
+ * torchrun(1), and srun(1), "OUTPUT ENVIRONMENT VARIABLES". SLURM_STEP_NUM_TASKS is not set in a
+ * batch script, which is not a rank, and is 1 in a shell that srun has started. */
 typedef struct launcher {
     const char *rank, *ranks, *local, *hosts;
 } launcher;
@@ -25,8 +25,8 @@ static const launcher torchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_AD
 static const launcher srun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
                               "SLURM_STEP_NODELIST"};
 
-/* Environment variables that MPI launchers set: of Open MPI, of MPICH and srun --mpi=pmi2, and of
- * PMIx. */
+/* Environment variables that MPI launchers set: the first is set by Open MPI, the second by MPICH
+ * and by srun --mpi=pmi2, the third by launchers with PMIx. */
 static const char *const of_mpi[] = {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"};
 
 static bool has_set(const launcher *l)

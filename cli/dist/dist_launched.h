@@ -7,8 +7,8 @@
 
 #include "dist_gpus.h"
 
-/* Whether this process is such a rank. Processes that an MPI launcher has started are not: they use
- * MPI. */
+/* Whether torchrun or srun has started this process as a rank. False for processes that an MPI
+ * launcher has started, because they use MPI. */
 bool dist_is_launched(void);
 
 /* Runs a function on the rank of this process. Returns its exit code. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layouts of the matrices of a distributed product as text: "rows,columns,2x2:64".
+ * The layouts of A, B and C of a distributed product as text, such as "rows,columns,2x2:64". Each
+ * is "rows" or "columns" (divided over the ranks), "copy" (each rank has the whole matrix), or
+ * PxQ:NB (block-cyclic over P x Q ranks, in blocks of NB x NB elements).
  */
 #ifndef CLI_DIST_LAYOUTS_H
 #define CLI_DIST_LAYOUTS_H

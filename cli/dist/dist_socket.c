@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a rank sends, in the byte order of its machine: all ranks run on machines of one kind, which
- * have the same byte order. */
+/* The message of a rank to rank 0. Its numbers are in the byte order of the sender, which all ranks
+ * have, because they run on machines of one kind. */
 typedef struct question {
     char magic[8];
     int32_t rank, ranks, is_ready;
@@ -92,7 +92,8 @@ static int listen_on(int port)
     return -1;
 }
 
-/* Lets this process have as many sockets as it may: rank 0 has one for each other rank. */
+/* Raises the limit of open files of this process to its maximum, because rank 0 has a socket for
+ * each other rank. */
 static void raise_file_limit(void)
 {
     struct rlimit files;

@@ -16,7 +16,7 @@ enum { DIST_SOCKET_BYTES = 128 };
 bool dist_socket_give(int port, int ranks, const unsigned char *bytes, double timeout_s);
 
 /* For the other ranks: asks rank 0 on this host and port for the bytes. is_ready: false: this rank
- * has failed, and no rank shall get the bytes. Returns whether it got them. */
+ * has failed, and no rank shall get the bytes. Returns whether this rank got the bytes. */
 bool dist_socket_ask(const char *host, int port, int rank, int ranks, bool is_ready,
                      unsigned char bytes[DIST_SOCKET_BYTES], double timeout_s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The ranks that `mpirun` has started. The program is not linked with MPI: it loads
- * libtegula_mpi.so, which is.
+ * libtegula_mpi.so, which is linked with MPI.
  */
 #ifndef CLI_DIST_WORLD_H
 #define CLI_DIST_WORLD_H

@@ -87,8 +87,8 @@ static bool copy_elements(array_file *file, message_buffer message)
 }
 
 /* Copies a batch in Fortran order to file->copied in C order. With B matrices of R rows, element
- * (b, i, j) of the batch has the index b + B*(i + R*j). No leading dimension describes this,
- * because elements of one matrix are never adjacent. */
+ * (b, i, j) of the batch has the index b + B*(i + R*j). No leading dimension describes this order
+ * if B > 1, because neighbouring elements of a matrix are then B elements apart. */
 static bool reorder(array_file *file, message_buffer message)
 {
     npy_header *h = &file->header;

@@ -97,8 +97,8 @@ static bool find_directory(const archive *a, uint64_t *offset, uint64_t *count)
     return true;
 }
 
-/* Replaces those values of an entry that are in_zip64 by the 64-bit values in its zip64 record, one
- * of the `extra` fields. False: a record is too short. */
+/* Replaces those values of an entry that equal in_zip64 by the 64-bit values in the entry's zip64
+ * record, which is one of the `extra` fields. False: a record is too short. */
 static bool read_zip64(const unsigned char *extra, uint64_t length, entry *e)
 {
     uint64_t *const fields[] = {&e->size, &e->compressed, &e->offset};

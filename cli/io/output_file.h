@@ -2,8 +2,8 @@
  *
  * A file that is replaced as a whole or not at all: it is written under a temporary name in the
  * same folder, then renamed. After a failure or a signal the old file is unchanged, and the
- * temporary one is removed. output_file_flush() renames it earlier: a table that grows row by row
- * gets its final name with its first row.
+ * temporary one is removed. output_file_flush() renames the temporary file before it is complete: a
+ * table that grows row by row gets its final name with its first row.
  *
  * Devices, pipes and descriptors that are open already (/dev/stdout, /dev/fd/3) are written
  * directly.
@@ -36,8 +36,8 @@ bool output_file_write(output_file *file, const void *bytes, size_t size);
  * has been printed. */
 bool output_file_flush(output_file *file);
 
-/* Replaces the file, writes it to disk, and closes it. False: this or an earlier write failed, and
- * the error has been printed. */
+/* Writes the new file to disk, replaces the old file by it, and closes it. False: this or an
+ * earlier write failed, and the error has been printed. */
 bool output_file_commit(output_file *file);
 
 /* Closes the file. If nothing was flushed, the old file stays as it was. False: this or an earlier

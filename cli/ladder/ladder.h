@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The ladder is a series of teaching kernels, from a naive kernel up. A rung is one of these
- * kernels; a chapter is the rungs of one element type and compute mode. This file runs
- * a chapter at one size: it checks every rung, then times it together with cuBLAS; on the simulator
- * it counts the memory accesses of the rung instead.
+ * kernels; a chapter is the rungs of one element type and compute mode. This file runs a chapter at
+ * one size: it checks every rung, then times it together with cuBLAS; on the simulator it counts
+ * the memory accesses of the rung instead.
  *
  * Each round takes one sample of every rung and of cuBLAS; the order rotates from round to round.
  * Slow rungs are sampled in few rounds, which are spread evenly. A sample is enough calls to fill
- * two milliseconds, after a warm-up call. Percentages of cuBLAS are medians of the ratio within a
- * round.
+ * two milliseconds, after a warm-up call. A percentage of cuBLAS is the median, over the rounds, of
+ * the ratio of the two times in a round.
  */
 #ifndef CLI_LADDER_H
 #define CLI_LADDER_H
@@ -35,11 +35,12 @@ enum { CHAPTERS = 3 };
 /* The chapter with this number, which is from 1 to CHAPTERS. */
 const ladder_chapter *ladder_chapter_number(int number);
 
+/* A line of the results: a rung, the reference computed on the CPU (truth.h), or cuBLAS. */
 typedef struct rung {
     const char *name;        /* as "naive"; "reference", "cublas" or "cublaslt" if it is not a
                                 kernel */
-    int number;              /* number of the kernel in the whole ladder; 0: the reference or
-                                cuBLAS */
+    int number;              /* number of the kernel in the whole ladder; 0: it is not a
+                                kernel */
     bool is_peer;            /* whether this entry is cuBLAS and not a kernel of the ladder */
     tgl_plan *plan;          /* NULL: it is not a kernel, or the kernel does not support the size */
     cublas_product *product; /* NULL: it is not cuBLAS, or cuBLAS does not support the problem */
@@ -53,8 +54,8 @@ typedef struct rung {
                                           taken */
     double seconds, low, high;         /* median and quartiles of the samples in seconds; 0: not
                                           timed */
-    double of_peer[CUBLAS_WAYS];       /* time of each cuBLAS way / time of this rung; 0: not
-                                          known */
+    double of_peer[CUBLAS_WAYS];       /* time of cuBLAS / time of this rung, for each cublas_way
+                                          (cublas.h); 0: not known */
 } rung;
 
 typedef struct ladder_settings {

@@ -30,13 +30,13 @@ typedef struct traffic {
     double load_sectors, store_sectors; /* sectors of 32 bytes of global memory per request */
     double loads_per_ffma;              /* load requests of global memory / FFMA instructions, both
                                            by warps */
-    double moved;                       /* bytes of all sectors accessed / bytes that the product
-                                           has to move at least */
-    double shared_loads_per_ffma;       /* load requests of shared memory / FFMA instructions, both
-                                           by warps */
+    double moved; /* bytes of all global-memory sectors accessed / minimum bytes that the product
+                     must move */
+    double shared_loads_per_ffma; /* load requests of shared memory / FFMA instructions, both
+                                     by warps */
     double load_wavefronts, store_wavefronts; /* wavefronts of shared memory per request */
     int64_t conflicts;
-    double barriers; /* barriers that a block waits at */
+    double barriers; /* mean number of barriers that a block waits at */
 } traffic;
 
 static traffic traffic_of(const ladder_size *s, const tgl_counters *t)
@@ -343,7 +343,7 @@ void ladder_report_add(ladder_report *r, const ladder_size *s)
     for (int i = 0; i < s->count; i++)
         any = any || has_figures(r, &s->rungs[i]);
     print_size(r, s);
-    if (!any) return; /* the files are not changed */
+    if (!any) return; /* no rung has figures, so the files get no row */
     write_csv(r, s);
     add_to_chart(r, s);
 }

@@ -12,7 +12,8 @@
 
 typedef struct ladder_report {
     const ladder_settings *settings;
-    double ffma; /* FLOP/s of the FMA loop; 0: not known */
+    double ffma; /* peak f32 FLOP/s of the device, measured with a loop of FFMA instructions; 0: not
+                    known */
     output_file csv, plot;
     char date[32];
     char title[160];

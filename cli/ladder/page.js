@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shows the data of the ladder's page: tables, sources with counts, and drawings of recorded steps.
+// Shows the data of the ladder's page: tables of speeds and counts, sources with counts, and drawings of steps.
+// A step is one recorded instruction of a warp: a memory access, a copy, or a tensor core instruction.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -28,7 +29,7 @@ function drawing(width, height, label, kind, ...children) {
   return element("div", { class: "drawing", tabindex: 0, role: "group", "aria-label": label }, svg);
 }
 
-// "65 536", with narrow spaces.
+// A whole number as text with narrow spaces: "65 536".
 const whole = (x) => String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 const several = (count, what) => `${whole(count)} ${what}${count === 1 ? "" : "s"}`;
 
@@ -85,7 +86,7 @@ const CHAPTERS = {
 
 // ---- The comment at the head of a source ---------------------------------------------------------
 
-// The prose and the drawings of that comment in their order: [is a drawing, text].
+// Splits that comment into prose and drawings, in their order. Each part is [is a drawing, text].
 function partsOf(source) {
   const lines = source.slice(0, source.indexOf("*/")).split("\n").slice(2).map((line) => line.replace(/^ \* ?/, ""));
   const parts = [];
@@ -103,7 +104,8 @@ function partsOf(source) {
   return parts;
 }
 
-// What the rung changes, in two sentences. Rungs that share a file have a line each in its drawing.
+// What the rung changes, in two sentences of that comment. Where several rungs share a source file, a line
+// of a drawing there describes each rung; the text of the rung's line follows.
 function ideaOf(rung, parts) {
   const prose = parts.filter((part) => !part[0]).map((part) => part[1]);
   const own = parts.map((part) => part[1].match(new RegExp(`^ *${rung.number} ${rung.name} .* {2,}(\\S.*)$`, "m")));
@@ -122,7 +124,7 @@ function showHead(rung, source) {
 
 // ---- The source with counts ----------------------------------------------------------------------
 
-// Counts of each line: sectors, wavefronts, conflicts, and FFMA or tensor-core instructions.
+// The counts of each source line: sectors, wavefronts, conflicts, and FFMA or tensor-core instructions.
 function countsByLine(rung, lines) {
   const counts = lines.map(() => ({ math: 0, sectors: 0, wavefronts: 0, conflicts: 0 }));
   for (const l of rung.trace.lines) {
@@ -186,7 +188,7 @@ function showSource(rung, source) {
 
 const arrayAt = (trace, offset) => trace.arrays.find((array) => offset >= array.begin && offset < array.end);
 
-// The element at an offset: "A[3][16]".
+// Text for the matrix element at a byte offset in global memory: "A[3][16]".
 function placeInMatrix(trace, step, offset) {
   const matrix = trace.matrices.find((x) => x.name === step.matrix), at = offset - matrix.begin;
   const row = Math.floor(at / matrix.ld_bytes), column = (at % matrix.ld_bytes) / matrix.element;
@@ -198,7 +200,7 @@ function placeInShared(trace, offset) {
   return array ? `${array.name} + ${offset - array.begin} bytes` : `byte ${offset}`;
 }
 
-// The lanes that access the same bytes: [offset, [lanes]], in the order of offsets.
+// Groups lanes by the byte offset that they access: a list of [offset, [lanes]], sorted by offset.
 function sharers(lanes) {
   const found = new Map();
   lanes.forEach((offset, lane) => {
@@ -211,7 +213,7 @@ function sharers(lanes) {
 
 const isChosen = (lanes) => chosen.lane < 0 || lanes.includes(chosen.lane);
 
-// A box with the number of its lane, or how many lanes share it.
+// A box for an element, with the number of the lane that accesses it or, for several lanes, their count.
 function laneBox(x, y, width, height, lanes) {
   const words = lanes.length > 1 ? (width >= 24 ? "×" + lanes.length : lanes.length) : lanes[0];
   const group = element("g", { class: isChosen(lanes) ? "" : "other" },
@@ -225,7 +227,7 @@ function laneBox(x, y, width, height, lanes) {
 
 const CELL = 20, ROW = 17, LEFT = 100; // pixels, in the drawings of banks and sectors
 
-// A row for each line of 128 bytes, with its four sectors; sectors that are moved have a frame.
+// Draws a row for each line of 128 bytes that a step accesses; the 32-byte sectors that are moved are marked.
 function drawSectors(trace, step) {
   const groups = sharers(step.global), scale = CELL / WORD;
   const starts = [...new Set(groups.map(([offset]) => Math.floor(offset / LINE)))].sort((x, y) => x - y);
@@ -246,7 +248,7 @@ function drawSectors(trace, step) {
   return drawing(LEFT + LINE * scale + 1, y(starts[starts.length - 1] * LINE) + ROW + 2, label, "sectors", ...parts);
 }
 
-// The wavefronts of an access to shared memory. A wavefront is a list of words: [bank, lanes].
+// The wavefronts of an access to shared memory. A wavefront is a list of [bank, lanes], one for each word.
 function wavefrontsOf(step) {
   const found = [];
   for (let first = 0; first < LANES; first += step.together) {
@@ -281,7 +283,7 @@ function drawBanks(step) {
   return drawing(LEFT + LANES * CELL + 1, 22 + rows.length * ROW, label, "banks", ...parts);
 }
 
-// Draws where in its matrix a step accesses elements: ranges [offset, bytes, number of rows].
+// Draws where in its matrix a step accesses elements. ranges: a list of [offset, bytes, number of rows].
 function drawMatrix(trace, step, ranges) {
   const matrix = trace.matrices.find((x) => x.name === step.matrix);
   const columns = matrix.row_bytes, tall = 160, wide = Math.min(300, Math.max(60, (tall * columns) / matrix.element / matrix.rows));
@@ -294,7 +296,7 @@ function drawMatrix(trace, step, ranges) {
   return drawing(320, tall + 22, `where in ${step.matrix}`, "small", ...parts);
 }
 
-// Draws where in shared memory a step accesses bytes: ranges [offset, bytes].
+// Draws where in shared memory a step accesses bytes. ranges: a list of [offset, bytes].
 function drawShared(trace, ranges) {
   const end = Math.max(...trace.arrays.map((array) => array.end)), wide = 640;
   const parts = [];

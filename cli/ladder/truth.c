@@ -24,7 +24,7 @@ static const double whole_up_to = 1 << 30; /* up to this number of multiplicatio
 struct truth {
     int64_t m, n, k;
     tgl_type type; /* element type of the matrices */
-    double bound;  /* maximum error of an element, in the units of reference.h */
+    double bound;  /* maximum error e of an element (reference.h) */
     float *A, *B;  /* converted to float */
     float *C;      /* the result that is checked */
     bool is_whole;

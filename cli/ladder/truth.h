@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reference result of one product of f32 or f16 matrices, for checking many results of it.
+ * The reference result of one product of f32 or f16 matrices, with which the results of many
+ * kernels for this product are compared.
  *
  * If the product has at most 2^30 multiplications, every element is computed in double precision.
  * For larger products only some rows and columns are: the first, the last, those at the edge of the
@@ -17,12 +18,13 @@ typedef struct truth truth;
 /* The outcome of checking a result. */
 typedef struct verdict {
     bool right;
-    double max_error, rms_error; /* in the units of reference.h, over `exact` elements */
-    int64_t exact;               /* number of elements compared with values in double precision */
-    char why[160];               /* what is wrong with the result; set if `right` is false */
+    double max_error,
+        rms_error; /* maximum and root mean square of e (reference.h) over `exact` elements */
+    int64_t exact; /* number of elements compared with values in double precision */
+    char why[160]; /* what is wrong with the result; set if `right` is false */
 } verdict;
 
-/* Computes the reference. The operands must outlive it. NULL: out of memory. */
+/* Computes the reference. The operands must outlive the truth. NULL: out of memory. */
 truth *truth_make(const operands *o);
 void truth_free(truth *t);
 
@@ -36,7 +38,8 @@ const char *truth_peer(const truth *t);
 /* The time in seconds, on one thread, to compute the reference. */
 double truth_seconds(const truth *t);
 
-/* Checks a result, which has the problem's type and is in host memory. NaN is always wrong. */
+/* Checks a result, which must have the problem's type and be in host memory. name: the kernel or
+ * library that computed it, for truth_peer(); only the pointer is kept. NaN is always wrong. */
 verdict truth_judge(truth *t, const char *name, const void *result);
 
 #endif

@@ -13,8 +13,9 @@
 
 #define HINTS(...) .hints = {__VA_ARGS__}
 
-/* Members of an exercise. rows, columns_: the part of C that a block computes; threads_: threads of
- * a block; k: k of the product whose accesses the gates count, and whose C is 64 x 64. */
+/* These macros set members of an exercise. rows, columns_: size of the part of C that a block
+ * computes. threads_: number of threads of a block. The accesses that the gates count are those of
+ * a product with m = n = 64 and this k. */
 #define TILE_K(rows, columns_, threads_, k)                                                        \
     .block_m = (rows), .block_n = (columns_), .threads = (threads_), .gate_m = 64, .gate_k = (k)
 #define TILE(rows, columns_, threads_) TILE_K(rows, columns_, threads_, 64)

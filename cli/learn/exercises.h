@@ -9,7 +9,7 @@
 
 #include "cli.h"
 
-/* Kinds of accesses: bits. */
+/* Kinds of memory accesses and of tensor core instructions, as bits of a mask. */
 enum {
     LEARN_GLOBAL_LOAD = 1u << 0,
     LEARN_GLOBAL_STORE = 1u << 1,
@@ -54,19 +54,19 @@ enum { GATES_MAX = 3, HINTS_MAX = 3 };
 
 typedef struct exercise {
     const char *name, *title; /* `name` is also the name of the kernel */
-    const char *rung;         /* the rung of the ladder with the same idea; NULL: none */
-    tgl_type type;            /* F32, or F16 with sums in FP32 */
+    const char *rung; /* the kernel of the ladder (cli/ladder) with the same idea; NULL: none */
+    tgl_type type;    /* F32, or F16 with sums in FP32 */
     int block_m, block_n, threads;
     bool is_split;      /* whether the kernel uses split-K; its results must be the same in any
                            order of the blocks */
     int dynamic_shared; /* dynamic shared memory in bytes per block */
-    int maps;           /* number of tensor maps: 0; 2: of A and B; 3: of C too */
+    int maps;           /* number of TMA tensor maps: 0, 2 (for A and B) or 3 (for A, B and C) */
     int cluster;        /* number of blocks in a cluster; 0: no clusters */
-    int blocks_max;     /* number of blocks on the simulator, each of which computes several tiles;
-                           0: one per tile */
-    int columns;        /* number of columns of C; 0: any */
-    int error_max;      /* maximum error in units of 2^-24 |A||B|; 0: only products with exact sums
-                           are checked */
+    int blocks_max; /* if not 0, each block computes several tiles, and the simulator launches this
+                       number of blocks; 0: a block per tile */
+    int columns;    /* number of columns of C; 0: any */
+    int error_max;  /* maximum error in units of 2^-24 |A||B|; 0: only products with exact sums
+                       are checked */
     int gate_m, gate_k; /* m and k of the product whose accesses the gates count; its n is gate_m,
                            or `columns` if set */
     learn_gate gates[GATES_MAX];

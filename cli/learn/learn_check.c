@@ -17,8 +17,8 @@
 #include <string.h>
 
 /* A product that the kernel is checked with. pad: number of unused elements after each row of each
- * matrix. shift: number of elements before its first one, which misalign it. k = 0: the kernel must
- * not read A and B. */
+ * matrix. shift: number of unused elements before the first element of each matrix, which misalign
+ * it. k = 0: the kernel must not read A and B. */
 typedef struct learn_case {
     int m, n, k, pad, shift;
     double alpha, beta;
@@ -128,7 +128,7 @@ static void align(learn_case *c)
 }
 
 /* Makes a plan and matrices for a product, runs the kernel once, and downloads the result. The
- * caller calls release_case() in any case. */
+ * caller must call release_case() even after a failure. */
 static tgl_status run_case(learner *l, const learn_case *c, bool is_exact)
 {
     l->at = *c;
@@ -146,8 +146,8 @@ static tgl_status run_case(learner *l, const learn_case *c, bool is_exact)
                         (size_t)(l->at.m * l->problem.ldc) * tgl_type_size(l->e->type), NULL);
 }
 
-/* The first line of a compiler's log that begins with a line number in this file, as "FILE:12";
- * NULL: there is none. */
+/* The first line of a compiler's log that begins with this file's name and a line number, as
+ * "FILE:12"; NULL: there is none. */
 static const char *complaint_of(const char *log, const char *file)
 {
     const size_t length = strlen(file);
@@ -403,7 +403,8 @@ static tgl_status compare_rung(learner *l, tgl_timer *timer)
     return status;
 }
 
-/* Times the kernel, the rung of the ladder with the same idea, and cuBLAS, and prints the times. */
+/* Times the reader's kernel, the kernel of the ladder with the same idea, and cuBLAS, and prints
+ * the times. */
 static tgl_status compare_times(learner *l, tgl_timer *timer)
 {
     const learn_case c = {l->side, l->side, l->side, 0, 0, 1, 0};

@@ -9,9 +9,9 @@
 #include "exercises.h"
 
 /* Checks the kernel in a process of its own, and prints the results unless is_quiet. Returns
- * whether the exercise is solved. file: its name for messages, without a slash; source: its text.
- * device: "sim", or a GPU, on which the kernel is timed with a product of side x side x side
- * instead of checking the gates. */
+ * whether the exercise is solved. file: the name of the reader's file for messages, without a
+ * slash; source: the text of that file. device: "sim", or a GPU, on which the kernel is timed with
+ * a product of side x side x side instead of checking the gates. */
 bool learn_check(const exercise *e, const char *file, const char *source, const char *device,
                  int side, bool is_quiet);
 

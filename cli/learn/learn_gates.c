@@ -192,8 +192,8 @@ static bool check_gate(const measured *x, const learn_gate *gate, const char *fi
     return ok;
 }
 
-/* Whether the counts include all loads, which must load every element of A and B at least once.
- * Prints an error if not. */
+/* Whether the counts can include all loads of the kernel: it must load every element of A and B at
+ * least once, so fewer bytes mean that loads were not counted. Prints an error if not. */
 static bool counts_all_loads(const measured *x, const exercise *e, const tgl_problem *p)
 {
     const double least = (double)((p->m * p->k + p->k * p->n) * (int64_t)tgl_type_size(e->type));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes plans of readers' kernels. The launch list of a plan names its kernels and their launches.
- * Here it is that of a kernel of the ladder with the tile and block size of the exercise, and the
- * kernel is compiled from the reader's text.
+ * For a reader's kernel, the list is the same as for a kernel of the ladder with the tile and block
+ * size of the exercise, but the kernel is compiled from the reader's text.
  */
 #include "learn_plan.h"
 

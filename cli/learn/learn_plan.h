@@ -18,8 +18,8 @@ typedef struct learn_line {
 } learn_line;
 
 /* *plan := a plan whose kernel is compiled from the text `source`, launched with the geometry of
- * the exercise. file: its name for messages, without a slash. file and source must outlive the
- * plan. */
+ * the exercise. file: the name of the reader's file for messages, without a slash. file and source
+ * must outlive the plan. */
 tgl_status learn_plan_make(tgl_device *dev, const tgl_problem *problem, const exercise *e,
                            const char *file, const char *source, tgl_plan **plan);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The process in which a reader's kernel is compiled and run. It is the leader of its own session,
- * for two reasons: a signal of the kernel to its process group does not reach the program, and the
- * program can end the compiler together with the process. The results are in memory that both
- * processes share.
+ * for two reasons: a signal that the reader's kernel sends to its process group does not reach the
+ * program, and the program can end the compiler together with the process. The results are in
+ * memory that both processes share.
  */
 #include "learn_process.h"
 #include "cli.h"

@@ -18,8 +18,8 @@ typedef struct learn_heads {
 
 learn_heads learn_heads_of(const char *source);
 
-/* The exercise that the text names. NULL: it names none or several, and *why, of `size` bytes, says
- * so. */
+/* The exercise that the text names. NULL: it names no exercise, several, or one that does not
+ * exist; *why, of `size` bytes, says which. */
 const exercise *learn_exercise_of(const char *source, char *why, size_t size);
 
 /* Whether the text cannot be checked: it has words that hide accesses from the simulator, or no

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens the files and makes the problem: vectors, batches that are broadcast, transpose flags for
- * Fortran order, and the types of C and D.
+ * Opens the files and makes the problem. This includes vectors, batches that are broadcast,
+ * transpose flags for arrays in Fortran order, and the types of C and D.
  */
 #include "mm_product.h"
 

@@ -26,7 +26,7 @@ typedef struct mm_product {
     npy_header result;
 } mm_product;
 
-/* Whether the path is "-", which means standard input; 0 for NULL. */
+/* Returns 1 if the path is "-", which means standard input, else 0. path may be NULL. */
 int mm_is_stdin(const char *path);
 
 /* Opens the files. False: failed, the error has been printed, and no file is open. */

@@ -12,8 +12,8 @@
 /* Columns: name; bytes of a number; bits of the fraction; exponent of the smallest normal number.
  * The exponent of the greatest number is 1 minus that of the smallest one. Fraction and exponent
  * are 0 for integer types. has_no_inf: the type has no infinities, and only its greatest code is
- * NaN, so its greatest exponent is 1 higher. saturates: numbers beyond the greatest one are rounded
- * to it. */
+ * NaN, so the exponent of its greatest number is 1 higher than that rule says. saturates: numbers
+ * beyond the greatest one are rounded to it. */
 static const struct format {
     const char *name;
     int size, fraction, least;
@@ -239,8 +239,8 @@ void element_set(tgl_type type, void *elements, int64_t at, double x)
     }
 }
 
-/* Rounds x to an integer of the type. A NaN becomes the least integer, because fmax() returns its
- * other argument. */
+/* Rounds x to the nearest integer of the type. If x is NaN, the result is the least integer of the
+ * type, because fmax(NaN, y) is y. */
 static double round_to_integer(tgl_type type, double x)
 {
     return nearbyint(fmin(fmax(x, -element_scale(type)), element_greatest(type)));
@@ -257,8 +257,8 @@ double element_round(tgl_type type, double x)
 enum { BLOCK_WORDS = 512 }; /* number of 64-bit words that are searched at a time */
 
 /* Whether all elements of a block are finite. A word of 64 bits holds one or several elements.
- * Their sign bits are cleared first. The exponent of an infinity or NaN is all ones, so adding 1 to
- * it carries into the sign bit. */
+ * Their sign bits are cleared first. The exponent bits of an infinity or NaN are all ones, so
+ * adding 1 to the exponent carries into the sign bit. */
 static bool block_is_finite(tgl_type type, const char *block)
 {
     const uint64_t element = UINT64_MAX >> (64 - 8 * formats[type].size);

@@ -27,8 +27,8 @@ int64_t random_int(random_state *r, int64_t low, int64_t high);
 /* True with probability 1/times. */
 bool random_once_in(random_state *r, int times);
 
-/* Distributions of the elements of A and B. U stands for a number of UNIFORM_01, N for one of
- * NORMAL. */
+/* Distributions of the elements of A and B. In the formulas, U is a number drawn from UNIFORM_01
+ * and N one drawn from NORMAL. */
 typedef enum inputs {
     UNIFORM_01,   /* uniform in (0, 1): all products are positive, so none cancel */
     UNIFORM_11,   /* uniform in (-1, 1) */
@@ -46,9 +46,9 @@ typedef enum inputs {
 
 const char *inputs_name(inputs kind);
 
-/* Draws a kind that suits the type: for floating point one of those before INPUTS_END, for integers
- * UNIFORM_11, UNIFORM_01, CANCELLATION, EXTREMES or LEAST. For integers the distributions are
- * scaled to the whole range of the type. */
+/* Draws a distribution that suits the type: for floating point one of those before INPUTS_END, for
+ * integers UNIFORM_11, UNIFORM_01, CANCELLATION, EXTREMES or LEAST. For integers the distributions
+ * are scaled to the whole range of the type. */
 inputs random_kind(random_state *r, tgl_type type);
 
 /* Fills op(A) (m x k) and op(B) (k x n), both row-major, with numbers that `type` represents

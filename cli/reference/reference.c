@@ -62,9 +62,9 @@ static void sum_in_double(int64_t width, int64_t k, const double *a, const doubl
         out[j] = (reference_element){sum[j], magnitude[j]};
 }
 
-/* Lists the columns j < width for which neither a nor column j of B contains Inf or NaN. Returns
- * how many there are. out: the sums in double; if a magnitude is finite, its column need not be
- * searched. */
+/* Lists the columns j < width for which neither the row a nor column j of B contains Inf or NaN.
+ * Returns the number of these columns. out: the sums in double; if out[j].magnitude is finite,
+ * column j has no Inf or NaN and is not searched. */
 static int list_finite(int64_t width, int64_t k, const double *a, const double *B, int64_t ldb,
                        const reference_element *out, int64_t list[STRIP])
 {
@@ -300,7 +300,9 @@ double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k)
 }
 
 /* A sum of k products with random signs is about sqrt(k) times as large as one product; partial
- * sums that exceed sqrt(k) products by more than a factor of 4 are very rare. */
+ * sums that are more than 4 times as large as that are very rare. The magnitude is k products, so a
+ * rounding of a partial sum changes it by at most 4*sqrt(k)/k = 4/sqrt(k) of the magnitude, times
+ * the unit roundoff of D's type. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k)
 {
     enum { ROUNDINGS = 4 };

@@ -27,10 +27,10 @@
 /* ---- Products -------------------------------------------------------------------------------- */
 
 /* An element of the reference: its value, and its magnitude, which is |alpha| |A||B| + |beta||C|
- * for this element and by which errors are divided. Sums of products are accumulated in double,
- * which represents products of two f32, f16 or bf16 exactly. Sums of f64 are accumulated in long
- * double, which has 11 more bits of fraction on x86 and 60 more on Arm. Sums of i8 are exact in
- * double until they are reduced modulo 2^32. */
+ * for this element. The magnitude is part of the denominator of e. Sums of products are accumulated
+ * in double, which represents products of two f32, f16 or bf16 exactly. Sums of f64 are accumulated
+ * in long double, which has 11 more bits of fraction on x86 and 60 more on Arm. Sums of i8 are
+ * exact in double until they are reduced modulo 2^32. */
 typedef struct reference_element {
     long double value, magnitude;
 } reference_element;
@@ -73,7 +73,7 @@ reference_complex reference_complex_dot(int64_t k, tgl_type type, const void *a,
                                         int64_t step_b, bool conj_b);
 
 /* alpha*sum + beta*c for complex numbers; of the arrays, [0] is the real part and [1] the imaginary
- * one. If the imaginary part of alpha or beta is 0, it counts as a real number. */
+ * one. An alpha or beta whose imaginary part is 0 is used as a real number. */
 reference_complex reference_complex_finish(const double alpha[2], const reference_complex *sum,
                                            int64_t k, const double beta[2], const double c[2]);
 
@@ -126,10 +126,11 @@ double error_bound(int64_t k);
  * relatively; the unit of e is 2^-24. */
 double error_of_rounded_inputs(tgl_type type, tgl_compute compute);
 
-/* The increase of the bound if tensor cores multiply inputs of 16 bits. They truncate products and
- * sum (docs/accuracy.md). If all products have the same sign, so have these errors, which then add
- * up, in practice to less than k / 8. The bound therefore becomes k / 8 + 4 where this is larger
- * than error_bound(k). With inputs that are uniform in (0, 1) the mean error is 0.1 k. */
+/* The increase of the bound if tensor cores multiply inputs of 16 bits. Tensor cores truncate the
+ * products and the sum (docs/accuracy.md). If all products have the same sign, the truncation
+ * errors have the same sign too and add up, in practice to less than k / 8. The bound therefore
+ * becomes k / 8 + 4 where this is larger than error_bound(k). With inputs that are uniform in (0,
+ * 1) the mean error is 0.1 k. */
 double error_of_cut_sums(tgl_type type, int64_t k);
 
 /* The increase of the bound if tensor cores multiply 8-bit floating-point inputs. For each 32 of K
