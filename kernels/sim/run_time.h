@@ -21,7 +21,7 @@ static tgl_sim_loops loops_at_load;
 
 tgl_sim_hooks tgl_sim = {.loops = &loops_at_load};
 
-/* threadIdx, blockIdx, blockDim, gridDim. */
+/* The type of threadIdx, blockIdx, blockDim and gridDim. */
 typedef struct uint3 {
     unsigned x, y, z;
 } uint3;
