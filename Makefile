@@ -79,7 +79,7 @@ dsc: ## The Debian source package, in build/dsc (needs dpkg-dev)
 wheel: ## The Python package as a wheel, in build/wheel (needs Python 3.9 with pip; uses auditwheel)
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PYTHON) -m pip wheel --no-deps --wheel-dir $(BUILD)/wheel ./python
 	@if $(PYTHON) -c "import auditwheel" 2>/dev/null && command -v patchelf >/dev/null; then \
-		$(PYTHON) -m auditwheel repair --wheel-dir $(BUILD)/wheel $(BUILD)/wheel/*-linux_*.whl && \
+		$(PYTHON) -m auditwheel repair --exclude libtegula.so.0 --wheel-dir $(BUILD)/wheel $(BUILD)/wheel/*-linux_*.whl && \
 		rm $(BUILD)/wheel/*-linux_*.whl; \
 	else echo "Without auditwheel and patchelf the wheel has no manylinux tag, which PyPI needs."; fi
 

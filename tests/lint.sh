@@ -21,7 +21,7 @@ compiled=$(sed -n 's/^ *"file": "\(.*\)".*/\1/p' "$build/compile_commands.json" 
   grep -v "/$build/" | sort -u)
 # The analyzer takes most of the time. It reads no tests: the sanitizers find there what it would find.
 tidy() {
-  xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet "$@" 2>/dev/null || failed="$failed clang-tidy"
+  xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet "$@" 2>/dev/null
 }
 analyzed=$(echo "$compiled" | grep -v "/tests/")
 case ${ANALYZED:-} in
@@ -31,8 +31,9 @@ case ${ANALYZED:-} in
   analyzed=$(echo "$analyzed" | grep -Fx -e "$in_turn" -e "$changed")
   ;;
 esac
-echo "$analyzed" | tidy
-echo "$compiled" | grep -vFx -e "$analyzed" | tidy --checks='-clang-analyzer-*'
+echo "$analyzed" | tidy || failed="$failed clang-tidy"
+echo "$compiled" | grep -vFx -e "$analyzed" | tidy --checks='-clang-analyzer-*' ||
+  failed="$failed clang-tidy"
 
 cppcheck --version
 cppcheck --std=c11 --language=c --enable=warning,performance,portability --inline-suppr --quiet \

@@ -54,20 +54,20 @@ static void leave(int signal)
 static atomic_bool leaves_before_wake;
 
 /* Takes the place of the C library's function. The pool of threads passes six arguments. */
-long syscall(long number, ...)
+long syscall(long __sysno, ...)
 {
     static long (*next)(long, ...);
     long args[6];
     va_list list;
-    va_start(list, number);
+    va_start(list, __sysno);
     for (int i = 0; i < 6; i++)
         args[i] = va_arg(list, long);
     va_end(list);
     const int operation = (int)args[1] & 127;
-    if (number == SYS_futex && operation == 1 && atomic_exchange(&leaves_before_wake, false))
+    if (__sysno == SYS_futex && operation == 1 && atomic_exchange(&leaves_before_wake, false))
         siglongjmp(before_product, 1);
     if (next == NULL) next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
-    return next(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+    return next(__sysno, args[0], args[1], args[2], args[3], args[4], args[5]);
 }
 
 static void set_alarm(int microseconds)

@@ -244,6 +244,9 @@ static __device__ __forceinline__ unsigned split_line(const float *x, const job_
         if (!is_inside || k_of(at, e, false) >= w->end) continue;
         *(uint2 *)&to[e / 4 * at->distance] = make_uint2(hi[0], hi[1]);
         *(uint2 *)&to_lo[e / 4 * at->distance] = make_uint2(lo[0], lo[1]);
+        /* NVRTC 13.5 would make all words before it stores the first ones, and spill registers. If
+         * only one of the jobs has such lines, it does not. */
+        if (!TRANSPOSED_0 && !TRANSPOSED_1) asm volatile("" ::: "memory");
     }
     return below;
 }

@@ -256,7 +256,7 @@ typedef struct entry_name {
 
 static entry_name name_of(const tgl_cache_key *key)
 {
-    entry_name name;
+    entry_name name = {.text = ""};
     tgl_sha256 hash = key->hash;
     tgl_sha256_finish(&hash, name.digest);
     tgl_sha256_text(name.digest, TGL_SHA256_BYTES, name.text);
