@@ -215,6 +215,13 @@ static int64_t ld_scale(const cublas_product *p, tgl_scaling scaling)
     return scaling == TGL_SCALING_BLOCK ? 4 * (p->k / 512 + (p->k % 512 != 0)) : 0;
 }
 
+/* Whether the order of 1x128 factors is known: cuBLASLt requires that the number of lines, rows of
+ * op(A) or columns of op(B), is a multiple of 4, and does not say how it would pad others. */
+static bool has_known_order(tgl_scaling scaling, int64_t lines)
+{
+    return scaling != TGL_SCALING_LINE_128 || lines % 4 == 0;
+}
+
 static bool set_scales(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
 {
     problem->scaling_a = p->scaling_a, operands->scale_a = p->scale_a;
@@ -222,6 +229,8 @@ static bool set_scales(cublas_product *p, tgl_problem *problem, tgl_operands *op
     problem->scaling_d = p->scaling_d, operands->scale_d = p->scale_d;
     problem->ld_scale_a = ld_scale(p, p->scaling_a);
     problem->ld_scale_b = ld_scale(p, p->scaling_b);
+    if (!has_known_order(p->scaling_a, p->m) || !has_known_order(p->scaling_b, p->n))
+        return cublas_refuse(p, "1x128 scales, and a number of lines that 4 does not divide");
     /* cuBLAS's manual does not say where the factors of the second product are. */
     return p->batch == 1 || !(is_blocked(p->scaling_a) || is_blocked(p->scaling_b)) ||
            cublas_refuse(p, "scales of blocks of a batch");
@@ -329,6 +338,15 @@ static bool is_column_aligned(const void *matrix, int64_t ld, int64_t stride, in
            (batch == 1 || stride % 16 * size % 16 == 0);
 }
 
+/* Whether cuBLASLt has the scales of the product on GPUs of compute capability 9.0. Other GPUs have
+ * no scales of blocks. */
+static bool cublas_has_scales(const cublas_product *p)
+{
+    const bool both = p->scaling_a == TGL_SCALING_BLOCK && p->scaling_b == TGL_SCALING_BLOCK;
+    return !is_blocked(p->scaling_a) || (!both && p->m % 4 == 0 && p->n % 4 == 0 &&
+                                         (is_half(p->type_d) || p->type_d == CUDA_R_32F));
+}
+
 /* Whether a product is left to cuBLAS, because Tegula is not expected to be faster. Products with
  * m*n*k*batch below 700 cubed are not left to cuBLAS. Larger ones were measured on an H200
  * (docs/performance.md). Tegula is faster
@@ -343,6 +361,7 @@ static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *prob
     if (work < 700.0 * 700 * 700 || problem->type_a == TGL_F32 || problem->type_a == TGL_C64)
         return false;
     if (has_8_bits(p) && (p->trans_a == CUBLAS_OP_N || p->trans_b != CUBLAS_OP_N)) return false;
+    if (!cublas_has_scales(p)) return false;
     return is_column_aligned(p->A, p->lda, p->stride_a, p->batch, problem->type_a,
                              p->is_pointers) &&
            is_column_aligned(p->B, p->ldb, p->stride_b, p->batch, problem->type_b,

@@ -64,7 +64,7 @@ bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan
 
 bool tgl_effort_lock(tgl_device *dev, double seconds)
 {
-    enum { LONGEST = 3600 };
+    enum { LONGEST = 60 };
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 1 + (time_t)fmin(seconds, LONGEST);

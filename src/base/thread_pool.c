@@ -67,9 +67,7 @@ enum {
     CLAIMED = 1, /* a caller is about to hand over a task */
     TASK = 2,    /* the worker has a task that it has not begun */
     RUNNING = 4, /* the worker has begun its task */
-    SLEEPS = 8,  /* flag: the worker sleeps and must be woken. The worker clears the flag when it
-                    begins a task. If a signal handler leaves the caller before it has woken the
-                    worker, the next caller sees the flag and wakes the worker. */
+    SLEEPS = 8,  /* flag: the worker sleeps and must be woken */
     STOP = 16,   /* flag: the pool is closed, the worker must end */
     NUMBER = 32, /* lowest bit of the number that changes with each task */
     STATES = CLAIMED | TASK | RUNNING,
@@ -158,19 +156,12 @@ static bool begin_task(worker *w, bool spins)
     for (;;) {
         if (word & STOP) return false;
         const bool has_task = (word & TASK) != 0;
-        const uint32_t next =
-            has_task ? (word & ~(uint32_t)(TASK | SLEEPS)) | RUNNING : word | SLEEPS;
+        const uint32_t next = has_task ? word - TASK + RUNNING : word | SLEEPS;
         if (!atomic_compare_exchange_strong(&w->word, &word, next)) continue;
         if (has_task) return true;
         sleep_on(&w->word, next);
         word = atomic_load(&w->word);
     }
-}
-
-/* Wakes a worker that sleeps although it has a task. word: a value of w->word. */
-static void wake_for_task(worker *w, uint32_t word)
-{
-    if ((word & TASK) && (word & SLEEPS)) wake(&w->word);
 }
 
 /* Records that a member has finished. After the last member has finished, the task must not be
@@ -220,22 +211,29 @@ static void start_workers(crew *c, int wanted, const pthread_attr_t *attributes)
     atomic_store(&c->refused, size < wanted ? tgl_clock() : 0);
 }
 
-/* Creates workers until there are `wanted`, unless another caller is creating some. Signals are
- * blocked meanwhile: new threads inherit the signal mask, and no signal handler can leave this
- * function by longjmp(). */
-static void hire(crew *c, int wanted)
+/* Blocks the signals that do not report a fault of the running thread. Until pthread_sigmask() sets
+ * the mask *before again, no signal handler can leave the caller by longjmp(). */
+static void block_signals(sigset_t *before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+/* Creates workers until there are `wanted`, unless another caller is creating some. Signals are
+ * blocked meanwhile, also because new threads inherit the signal mask. */
+static void hire(crew *c, int wanted)
+{
     const double refused = atomic_load(&c->refused);
     if (refused != 0 && tgl_clock() - refused < RETRY_SECONDS) return;
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes) != 0) return;
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-        sigdelset(&blocked, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    sigset_t before;
+    block_signals(&before);
     if (!atomic_exchange(&c->hires, true)) {
         start_workers(c, wanted, &attributes);
         atomic_store(&c->hires, false);
@@ -274,12 +272,9 @@ static crew *own_crew(thread_pool *pool)
 
 /* ---- Teams ----------------------------------------------------------------------------------- */
 
-/* Wakes a worker that sleeps although it has a task, and says whether the worker is idle. */
 static bool is_idle(worker *w)
 {
-    const uint32_t word = atomic_load_explicit(&w->word, memory_order_relaxed);
-    wake_for_task(w, word);
-    return (word & (STATES | STOP)) == 0;
+    return (atomic_load_explicit(&w->word, memory_order_relaxed) & (STATES | STOP)) == 0;
 }
 
 /* The size of a team: the caller and the idle workers, at most `threads`. */
@@ -294,7 +289,7 @@ static int count_team(crew *c, int threads)
 }
 
 /* Gives a worker member `thread` of a task. False: the worker is not idle. */
-static bool hand_over(worker *w, thread_pool_task *task, int thread)
+static bool assign(worker *w, thread_pool_task *task, int thread)
 {
     uint32_t word = atomic_load_explicit(&w->word, memory_order_relaxed);
     do {
@@ -302,8 +297,22 @@ static bool hand_over(worker *w, thread_pool_task *task, int thread)
     } while (!atomic_compare_exchange_weak(&w->word, &word, word | CLAIMED));
     atomic_store_explicit(&w->task, task, memory_order_relaxed);
     atomic_store_explicit(&w->thread, thread, memory_order_relaxed);
-    if (atomic_fetch_add(&w->word, NUMBER + TASK - CLAIMED) & SLEEPS) wake(&w->word);
+    const uint32_t handed = (word & ~(uint32_t)SLEEPS) + NUMBER + TASK;
+    if (atomic_exchange(&w->word, handed) & SLEEPS) wake(&w->word);
     return true;
+}
+
+/* As assign(). A worker that sleeps is woken by a system call; a handler that left the caller
+ * before it would leave the worker asleep with a task. */
+static bool hand_over(worker *w, thread_pool_task *task, int thread)
+{
+    if (!(atomic_load_explicit(&w->word, memory_order_relaxed) & SLEEPS))
+        return assign(w, task, thread);
+    sigset_t before;
+    block_signals(&before);
+    const bool is_given = assign(w, task, thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_given;
 }
 
 /* Takes back a task that the worker has not begun. False: the worker has begun the task, or has
@@ -393,7 +402,8 @@ void tgl_thread_pool_settle(thread_pool *pool)
         const uint32_t number = atomic_load(&w->word) / NUMBER;
         for (uint32_t now;
              ((now = atomic_load(&w->word)) & (TASK | RUNNING)) && now / NUMBER == number;) {
-            wake_for_task(w, now);
+            /* A caller that was left may not have woken the worker. */
+            if (now & TASK) wake(&w->word);
             usleep(50);
         }
     }
@@ -403,8 +413,10 @@ void tgl_thread_pool_close(thread_pool *pool)
 {
     crew *c = atomic_exchange(&pool->crew, NULL);
     const int size = is_own(c) ? atomic_load(&c->size) : 0;
-    for (int i = 0; i < size; i++)
-        if (atomic_fetch_or(&c->workers[i].word, STOP) & SLEEPS) wake(&c->workers[i].word);
+    for (int i = 0; i < size; i++) {
+        atomic_fetch_or(&c->workers[i].word, STOP);
+        wake(&c->workers[i].word);
+    }
     for (int i = 0; i < size; i++)
         pthread_join(c->workers[i].handle, NULL);
     while (c != NULL) {

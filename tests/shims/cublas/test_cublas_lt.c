@@ -350,7 +350,7 @@ static batch make_blocks(int mode, int64_t lines, int64_t k)
 /* k, and the transposes of A and B. cuBLASLt has factors of blocks for TN only. The number of
  * blocks of k is no multiple of 4, and the last block is shorter. */
 typedef struct block_shape {
-    int64_t k;
+    int64_t m, n, k;
     cublasOperation_t trans_a, trans_b;
 } block_shape;
 
@@ -360,8 +360,8 @@ static lt_case make_block_case(uint64_t *seed, int block_a, int block_b, const b
     const int64_t k = shape->k;
     lt_case p = {.trans_a = shape->trans_a,
                  .trans_b = shape->trans_b,
-                 .m = 131,
-                 .n = 133,
+                 .m = shape->m,
+                 .n = shape->n,
                  .k = k,
                  .alpha = 2,
                  .a = CUDA_R_8F_E4M3,
@@ -388,9 +388,9 @@ static void test_blocks(void **state)
     (void)state;
     static const int modes[] = {CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
                                 CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F};
-    static const block_shape shapes[] = {{520, CUBLAS_OP_T, CUBLAS_OP_N},
-                                         {130, CUBLAS_OP_N, CUBLAS_OP_T},
-                                         {5, CUBLAS_OP_N, CUBLAS_OP_N}};
+    static const block_shape shapes[] = {{132, 136, 520, CUBLAS_OP_T, CUBLAS_OP_N},
+                                         {132, 140, 130, CUBLAS_OP_N, CUBLAS_OP_T},
+                                         {132, 136, 5, CUBLAS_OP_N, CUBLAS_OP_N}};
     uint64_t seed = 1;
     for (size_t a = 0; a < COUNT_OF(modes); a++)
         for (size_t b = 0; b < COUNT_OF(modes); b++)
@@ -398,6 +398,36 @@ static void test_blocks(void **state)
                 const lt_case p = make_block_case(&seed, modes[a], modes[b], &shapes[i]);
                 check(&p);
             }
+}
+
+/* A large product, which cuBLASLt is expected to compute faster, is served if cuBLASLt does not
+ * have its scales. */
+static void test_large_blocks(void **state)
+{
+    (void)state;
+    enum {
+        VECTORS = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+        BLOCKS = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F
+    };
+    static const struct {
+        int mode_a, mode_b;
+        block_shape shape;
+        int served;
+    } cases[] = {
+        {VECTORS, BLOCKS, {704, 704, 704, CUBLAS_OP_T, CUBLAS_OP_N}, 0},
+        {BLOCKS, BLOCKS, {704, 704, 704, CUBLAS_OP_T, CUBLAS_OP_N}, 1},
+        {VECTORS, BLOCKS, {704, 706, 704, CUBLAS_OP_T, CUBLAS_OP_N}, 1},
+    };
+    uint64_t seed = 1;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        lt_case p = make_block_case(&seed, cases[i].mode_a, cases[i].mode_b, &cases[i].shape);
+        p.A.ld = p.B.ld = p.C.ld = p.D.ld = 704; /* all columns are aligned */
+        rig_forget();
+        call(&p, p.C.memory);
+        assert_int_equal(rig.ran, cases[i].served);
+        free(p.A.memory), free(p.B.memory), free(p.C.memory), free(p.D.memory);
+        free(p.bias.memory), free(p.scale_a.memory), free(p.scale_b.memory);
+    }
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
@@ -717,12 +747,17 @@ static void test_scale_modes(void **state)
     };
     static float factors[8];
     const int32_t count = 2;
+    const uint64_t rows = 7;
     plain_call p = make_scaled_call(VECTORS, LINES, factors);
     assert_passed(&p, "scaling_a is for blocks, and scaling_b is not: both or none must be");
     p = make_scaled_call(LINES, BLOCKS, factors);
     assert_passed(&p, "scaling_b is for blocks, and scaling_a is not: both or none must be");
     p = make_scaled_call(BLOCKS, VECTORS, NULL);
     assert_passed(&p, "scale_a is NULL");
+    p = make_scaled_call(VECTORS, BLOCKS, factors);
+    set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_ROWS, &rows, sizeof rows);
+    set_layout(p.c, CUBLASLT_MATRIX_LAYOUT_ROWS, &rows, sizeof rows);
+    assert_passed(&p, "1x128 scales, and a number of lines that 4 does not divide");
     p = make_scaled_call(BLOCKS, VECTORS, factors);
     set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
     set_layout(p.b, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
@@ -823,7 +858,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_desc_values),   cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_workspace),     cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_f8_attributes), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_scale_modes),
+        cmocka_unit_test(test_large_blocks),  cmocka_unit_test(test_scale_modes),
     };
     is_recorded = argc < 2;
     setenv("TEGULA_CUBLAS_TRACE", "1", 1);
