@@ -133,8 +133,7 @@ static tgl_status measure(tuner *t, int i)
 
 /* ---- All products ---------------------------------------------------------------------------- */
 
-/* Whether the library can store what it measures in the wisdom. False: it cannot, and the error has
- * been printed. */
+/* Returns whether the library can store measured times in the wisdom. If not, prints why. */
 static bool check_wisdom(const tgl_device *dev)
 {
     const char *wisdom = cli_device_property(dev, "wisdom");

@@ -186,8 +186,9 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
         memory += (v->needed[x] + 2 * v->received[x]) * share;
     }
     const double products = multiplying(task, division, v, panels, machine);
-    /* On a GPU, partial sums of C take additional kernels (fill, add, round). Together these
-     * kernels read or write the sums about four times. */
+    /* On a GPU, partial sums of C need additional kernels. The model counts one for each panel,
+     * which adds the panel's sums, and three others, such as those that fill and round the sums.
+     * Together these kernels read or write the sums about four times. */
     if (machine->moves_alone && !v->stays[OPERAND_C])
         outside +=
             (3 + panels) * machine->product_s + 4 * v->needed[OPERAND_C] / machine->memory_per_s;

@@ -18,8 +18,9 @@
 typedef struct dist_ring {
     int slots;       /* number of buffers in `received` */
     void **received; /* partial sums from other ranks */
-    void *made[2];   /* ring of chunks: two buffers for the chunks that begin at this rank; single
-                        product: [0] holds the product */
+    void *made[2];   /* ring of chunks: sums of the chunks that begin at this rank, which computes
+                        their first products and sends them on; two buffers, because one is sent
+                        while the next chunk is computed. Single product: [0] holds the product */
     void *scratch;   /* a chunk of beta*C */
     void **staged;   /* if chunks are used and each rank gets all of C: chunks of the result, in the
                         type of C, from the other ranks; and copies without padding of the chunks

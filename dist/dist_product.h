@@ -31,8 +31,8 @@ typedef struct dist_product {
     void *C, *D;
 } dist_product;
 
-/* Enqueues a product in products->stream. A product with new sizes or strides first creates its
- * plan. */
+/* Enqueues a product in products->stream. If no plan in the list fits its sizes, leading
+ * dimensions, types and epilogue, creates one first. */
 tgl_status dist_multiply(dist_products *products, const dist_product *product);
 void dist_products_free(dist_products *products);
 

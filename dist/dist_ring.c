@@ -2,7 +2,8 @@
  *
  * GEMM + reduce-scatter and GEMM + all-reduce in a ring; dist_ring.h describes the algorithm. A
  * shard is the block of rows (or columns) of C that one rank, its owner, gets. A chunk is a part of
- * a shard. The axis of the ring is the axis of C that the shards divide.
+ * a shard. The axis of the ring is the axis of C that the shards divide. With a single product
+ * (choice.ring is 0) there are no chunks: each rank computes one product for all of C.
  */
 #include "dist_ring.h"
 
@@ -163,7 +164,7 @@ static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *
 }
 
 /* The first row, in this rank's memory of C, of the rows that this rank sums. 0 if the memory has
- * only the rank's shard; 0 also with a single product, because a rank that has all of C then sums
+ * only the rank's shard. 0 also with a single product: a rank whose memory has all of C then sums
  * all of it. */
 static int64_t first_row(const tgl_dist_plan *plan)
 {
@@ -213,8 +214,8 @@ static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chu
 }
 
 /* C := activation(product + received + beta*C + bias) + residual, for a chunk of this rank's shard.
- * multiplies: false if `received` contains the product already. residual: has the layout of
- * `received`; NULL: none. */
+ * multiplies: whether to compute `product`, this rank's product, and add it; false if `received`
+ * contains it already. residual: has the layout of `received`; NULL: none. */
 static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
                                void *received, bool multiplies, const void *residual)
 {

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(THREADS)
                 tma_load_3d(&Bs[half * HALF * CHUNKS], &b_map, block_col, i * BK + half * HALF, 0,
                             &full);
         }
-        __syncwarp(); /* wgmma needs all lanes together */
+        __syncwarp(); /* wgmma needs a converged warp: all lanes together */
         mbarrier_wait(&full, i % 2);
         multiply(acc, As, Bs);
         __syncthreads(); /* all threads have read the tiles */

@@ -174,8 +174,8 @@ static void repacking_is_predicted(void **state)
     assert_in_range(repacked.repacked_bytes, 2 * 4096 * 4096, 3 * 4096 * 4096);
 }
 
-/* TF32 that is contiguous in its rows goes through registers where the tile leaves room for them.
- */
+/* If the left operand is TF32 and contiguous in its rows, wgmma takes it from registers where the
+ * tile leaves room for them. */
 static void left_operands_of_tf32(void **state)
 {
     (void)state;

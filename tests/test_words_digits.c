@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of f32 by three digits of int8 (pack_digits.c, tier_amx.c): packing, and the elements
+ * Products of f32 by three int8 digits (pack_digits.c, tier_amx.c): packing, and the elements
  * for which digits are not exact enough.
  */
 #include "words_case.h"

@@ -23,8 +23,8 @@ enum { CONTEST_ROUNDS_MAX = 101, CONTEST_CHECKS = 128 };
 typedef struct contestant {
     const peer *peer;        /* NULL: this contestant is Tegula */
     cublas_product *product; /* not NULL if the peer is cuBLAS */
-    bool right; /* whether it supports the problem and its product was right; if not, it is not
-                   timed */
+    bool right; /* whether the contestant supports the problem, and the result of its first call was
+                   right. Otherwise the contestant is not timed */
     int calls;  /* number of calls in a sample */
     double samples[CONTEST_ROUNDS_MAX]; /* mean seconds of a call, for each round */
     double seconds;                     /* median of `samples` */

@@ -75,7 +75,8 @@ typedef struct class_run {
     const class_settings *settings;
     geometric_mean mean; /* geometric mean of (Tegula's RMS error / FFMA's RMS error) */
     int failed, products;
-    double slope; /* greatest slope of the lines fitted to the classes */
+    double slope; /* for grade A: the greatest slope of the lines that are fitted, one for each
+                     class with CLASS_DEPTHS, to log (greatest e) over log k */
 } class_run;
 
 /* ---- Products -------------------------------------------------------------------------------- */

@@ -18,9 +18,11 @@ typedef struct class_inputs {
     float *A, *B, *C;
 } class_inputs;
 
-/* Flags of a class: the checks of its results in addition to the limits of the greatest error. */
+/* Flags of a class: the checks of its results in addition to the limits of the greatest error
+ * (check_classes.c). */
 enum {
-    CLASS_IN_MEAN = 1, /* its RMS errors count in the geometric mean */
+    CLASS_IN_MEAN = 1, /* its products with k >= 1024 count in the geometric mean of (Tegula's RMS
+                          error / RMS error of a loop of FMAs), which may be at most 1/2 */
     CLASS_DEPTHS = 2,  /* it is run with several values of k */
     CLASS_EXACT = 4,   /* the result must be exact */
 };

@@ -121,7 +121,8 @@ typedef struct fields {
     span descr;
     bool fortran_order;
     int dimensions;
-    int64_t shape[NPY_DIMENSIONS_MAX]; /* sizes of the first dimensions */
+    int64_t shape[NPY_DIMENSIONS_MAX]; /* sizes of the first NPY_DIMENSIONS_MAX dimensions, or of
+                                          all if there are fewer */
 } fields;
 
 static bool read_shape(cursor *c, fields *f)

@@ -17,8 +17,9 @@
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
-/* FILES_MAX: maximum number of temporary files. LINKS_MAX: maximum number of symbolic links that
- * are followed in a path. abandoned: the files that a signal handler removes; NULL: free entry. */
+/* FILES_MAX: maximum number of temporary files at a time. LINKS_MAX: maximum number of symbolic
+ * links that are followed in a path. abandoned: the files that a signal handler removes; NULL: free
+ * entry. */
 enum { FILES_MAX = 2, LINKS_MAX = 40 };
 static _Atomic(char *) abandoned[FILES_MAX];
 

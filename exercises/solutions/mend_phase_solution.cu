@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS)
             mbarrier_wait(&ring.empty[stage], i / STAGES % 2);
             request(&ring, i + STAGES, &a_map, &b_map, block_row, block_col);
         }
-        __syncwarp(); /* mma.sync needs all lanes together */
+        __syncwarp(); /* mma.sync needs a converged warp: all lanes together */
     }
 
     for (int i = 0; i < 2; i++)

@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(THREADS)
             tma_load_3d_multicast(&Bs[rank * HALF * CHUNKS], &b_map, block_col,
                                   i * BK + rank * HALF, 0, &full, (1 << CLUSTER) - 1);
         }
-        __syncwarp(); /* wgmma needs all lanes together */
+        __syncwarp(); /* wgmma needs a converged warp: all lanes together */
         mbarrier_wait(&full, i % 2);
         multiply(acc, As, Bs);
         __syncwarp();

@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(THREADS)
                 mbarrier_wait(&ring.empty[stage], s / STAGES % 2);
                 request(&ring, &work, s + STAGES, &a_map, &b_map);
             }
-            __syncwarp(); /* wgmma needs all lanes together */
+            __syncwarp(); /* wgmma needs a converged warp: all lanes together */
         }
 
         for (int i = 0; i < BN / 2; i++) {

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(THREADS)
             tma_load_3d(As, &a_map, i * BK, block_row, 0, &full);
             tma_load_3d(Bs, &b_map, block_col, i * BK, 0, &full);
         }
-        __syncwarp(); /* wgmma needs all lanes together */
+        __syncwarp(); /* wgmma needs a converged warp: all lanes together */
         mbarrier_wait(&full, i % 2);
         multiply(acc, As, Bs);
         __syncthreads(); /* all threads have read the tiles */

@@ -121,8 +121,8 @@ typedef enum tgl_status {
                                 product it has an imaginary part */
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale;
                                 ld_scale_a or ld_scale_b is too small, or not 0 although the problem
-                                has no block factors; or amax_d is NULL or not aligned, or given
-                                without amax */
+                                has no block scale factors; or amax_d is NULL or not aligned, or
+                                not NULL although epilogue.amax is 0 */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
     TGL_BAD_GROUPS = 44,     /* an invalid grouping; the groups are NULL or not aligned, or the

@@ -175,13 +175,13 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
 
 /* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first row and column
  * in the block's tile. first: the slice's first step of a tile. width: floats per copy of B: 1 or
- * 4, a constant in each call. */
+ * 4, a constant in each call. Tile 0 has the remainder of k. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
                                                       int row, int col, int first, const int width)
 {
-    const int count = (k + BK - 1) / BK, depth = k - (count - 1) * BK; /* depth of tile 0 */
+    const int count = (k + BK - 1) / BK, depth = k - (count - 1) * BK; /* of tile 0: 1 to BK */
     struct source from;
     from.ldb = ldb;
 #pragma unroll

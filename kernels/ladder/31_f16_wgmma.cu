@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads(); /* both warpgroups have read the stage */
         if (threadIdx.x == 0 && t + STAGES < steps)
             load_tiles(shared, stage, &a_map, &b_map, block_row, block_col, (t + STAGES) * BK);
-        __syncwarp(); /* wgmma needs all lanes of a warp together */
+        __syncwarp(); /* wgmma needs a converged warp: all lanes execute it together */
     }
     WGMMA_HOLD(acc); /* keeps reads of acc behind the wait (lib/wgmma.h) */
 

@@ -116,7 +116,7 @@ static __device__ __forceinline__ void consume(float *acc, struct shared *shared
         multiply(acc, shared->stages[stage], group, t == 0);
         WGMMA_WAIT(acc, 1); /* the wgmmas of the previous stage are done */
         if (t > 0 && threadIdx.x % 128 == 0) mbarrier_arrive(&shared->empty[(t - 1) % STAGES]);
-        __syncwarp(); /* wgmma needs all lanes of a warp together */
+        __syncwarp(); /* wgmma needs a converged warp: all lanes execute it together */
     }
     WGMMA_WAIT(acc, 0);
     WGMMA_HOLD(acc); /* keeps reads of acc behind the wait (lib/wgmma.h) */

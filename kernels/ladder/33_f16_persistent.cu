@@ -179,7 +179,7 @@ static __device__ __forceinline__ void release(struct shared *shared, int stage)
 {
     if (threadIdx.x % 128 < CLUSTER)
         mbarrier_arrive_at(&shared->empty[stage], (int)threadIdx.x % 128);
-    __syncwarp(); /* all lanes of a warp must come together to wgmma and bar.sync */
+    __syncwarp(); /* wgmma and bar.sync need a converged warp: all lanes together */
 }
 
 /* acc := A*B for the warpgroup's 64 rows of a tile. steps: steps of BK. */

@@ -35,8 +35,8 @@ static __device__ __forceinline__ struct fragment place_of(int thread, int i, co
     return f;
 }
 
-/* to[] := the thread's elements of the tiles that begin at k = first; zeros outside of the
- * matrices. group: the consumer's number. depth: K of the product. */
+/* to[] := the thread's elements of the tiles that begin at k = first; 0 where a tile
+ * extends beyond the matrices. group: the consumer's number. depth: K of the product. */
 static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_args *args,
                                              const float *A, const float *B, const struct unit *u,
                                              int group, int first, int depth)

@@ -129,12 +129,22 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
-/* The rows and columns of the warp's part are permuted, so that the lanes of a load read different
- * banks. ROW(g, half): of 16 rows of the tile, the row that mma_f64 gets as its row g (half 0) or g
- * + 8 (half 1). COLUMN(g, j): of 32 columns of the tile, the column that instruction number j, 0 to
- * 3, gets as its column g. In a K-major tile a line is a row or column: the line numbers of g = 0
- * to 3 differ in bits 1 and 2, and so do those of g = 4 to 7. In an MN-major tile a line is a k,
- * and a lane reads k = t: element numbers of g = 0 and 2, of 1 and 3, and so on differ in bit 3. */
+/* The rows and columns of the warp's part are permuted, so that loads have no bank conflicts.
+ * ROW(g, half): of 16 rows of the tile, the row that mma_f64 gets as its row g (half 0) or g + 8
+ * (half 1). COLUMN(g, j): of 32 columns of the tile, the column that instruction number j, 0 to 3,
+ * gets as its column g.
+ *
+ * The hardware serves a load of doubles 16 lanes at a time: first g = 0 to 3, then g = 4 to 7. All
+ * banks together are 128 bytes wide, as a line. The 16 lanes thus have no conflicts if their
+ * doubles are at 16 different positions in their lines.
+ *
+ * K-major: a line is a row or column. The four lanes of a g read chunks 2i and 2i + 1 of one line.
+ * The numbers of the lines of the four g differ in bits 1 and 2. The swizzle thus moves the two
+ * chunks to a different pair of positions in each of these lines.
+ *
+ * MN-major: a line is a k. The four lanes of a t read chunks c and c ^ 4 of one line, both halves
+ * of each. The numbers of the lines of the four t differ in bits 0 and 1. The swizzle thus moves
+ * the two chunks to different positions in each of these lines. */
 #define K_MAJOR_ROW(g, half)  ((g) % 4 * 2 + (g) / 4 + (half)*8)
 #define MN_MAJOR_ROW(g, half) ((g) / 2 % 2 * 8 + (g) / 4 * 2 + (g) % 2 + (half)*4)
 #define ROW(g, half)          (A_K_MAJOR ? K_MAJOR_ROW(g, half) : MN_MAJOR_ROW(g, half))

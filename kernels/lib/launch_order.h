@@ -32,14 +32,14 @@ static __device__ __forceinline__ void let_later_launches_start(void)
 #endif
 }
 
-/* For a launch that may be a strip: the last rows or columns of D, computed beside the launch of
- * whole tiles. A strip runs concurrently with that previous launch and does not depend on it. Each
- * block of the previous launch has waited for all earlier launches before it let the strip start.
- * Those launches are complete, and the strip need not wait at its start. But L1 may still have
- * lines from before their stores. A fence drops these for all loads except non-coherent ones
- * (ld.global.nc, __ldg()), which kernels for strips must not use. The launch after a strip waits
- * only for the strip. The strip therefore has to wait for the previous launch: the last block of
- * the strip does so at its end, while the other blocks of the strip exit and free their SMs. */
+/* A strip is a launch for the last rows or columns of D. It runs concurrently with the previous
+ * launch, which computes the whole tiles of D, and does not depend on it.
+ *
+ * Called at the start of a launch that may be a strip. Each block of the previous launch has waited
+ * for all launches before it, and only then let the strip start. Those launches are therefore
+ * complete when the strip starts, so it need not wait for them. But L1 may still have lines from
+ * before their stores. A fence drops these lines for all loads except non-coherent ones
+ * (ld.global.nc, __ldg()), which kernels for strips must not use. */
 static __device__ __forceinline__ void start_after_earlier_launches(bool is_strip)
 {
     if (is_strip)
@@ -48,6 +48,9 @@ static __device__ __forceinline__ void start_after_earlier_launches(bool is_stri
         wait_for_earlier_launches();
 }
 
+/* Called at the end of a launch that may be a strip. The launch after a strip waits only for the
+ * strip, so the strip has to wait for the previous launch. The last block of the strip does this.
+ * The other blocks exit and free their SMs. */
 static __device__ __forceinline__ void end_after_earlier_launches(bool is_strip)
 {
     const bool is_last = blockIdx.x == gridDim.x - 1 && blockIdx.z == gridDim.z - 1;

@@ -158,16 +158,20 @@ static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_majo
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* Returns the number of the copy whose shared-memory address is computed for copy number i. The
- * destination of copy i lies a constant distance behind that of this copy, and LDGSTS takes the
- * distance as an immediate offset. The distance is constant if the number of copies of a line is a
- * multiple of the number of threads, or the reverse. */
+/* Returns the number of the base copy of copy number i. The destination of copy i in shared memory
+ * lies a constant distance behind that of its base copy. The compiler therefore computes addresses
+ * for base copies only, and LDGSTS has the distance as its immediate offset.
+ *
+ * K-major: the base copy is the first one that has the swizzle of copy i.
+ *
+ * MN-major: the base copy is copy 0 if all copies are at constant distances from it. This is so
+ * with BY_LINES, and if the number of copies of a line is a multiple of the number of threads, or
+ * the reverse. Otherwise each copy is its own base copy. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
                                                const bool k_major)
 {
     const int lines = SLICE_THREADS / BK, per_line = edge / vec;
-    if (k_major)
-        return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4); /* has the swizzle of copy i */
+    if (k_major) return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4);
     if (BY_LINES(edge, vec, k_major)) return 0;
     return SLICE_THREADS % per_line == 0 || per_line % SLICE_THREADS == 0 ? 0 : i;
 }

@@ -122,7 +122,7 @@ static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], str
                                                            int cols, int k, int row, int col,
                                                            bool is_idle)
 {
-    const int tiles = (k + STEP - 1) / STEP, depth = k - (tiles - 1) * STEP; /* depth of tile 0 */
+    const int tiles = (k + STEP - 1) / STEP, depth = k - (tiles - 1) * STEP; /* of tile 0 */
     struct simt_origin from_A, from_B;
     locate_copies(&from_A, A_COPIES, A, lda, rows, BM, VEC_A, A_ALONG_K);
     locate_copies(&from_B, B_COPIES, B, ldb, cols, BN, VEC_B, B_ALONG_K);
@@ -132,8 +132,8 @@ static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], str
     copy_first_tile(&stages[0].B[0][0], &from_B, B_COPIES, BN, VEC_B, B_ALONG_K, own_depth);
     async_commit();
     const long long a_line = (A_ALONG_K ? 1 : lda) * 4, b_line = (B_ALONG_K ? 1 : ldb) * 4;
-    /* Tile 0 has only `depth` of K. After this correction each tile begins STEP behind the previous
-     * one. */
+    /* Tile 0 has only the remainder of K: `depth`, 1 to STEP. After this correction each tile
+     * begins STEP behind the previous one. */
     move_copies(&from_A, A_COPIES, (depth - STEP) * a_line);
     move_copies(&from_B, B_COPIES, (depth - STEP) * b_line);
 #pragma unroll

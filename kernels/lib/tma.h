@@ -10,8 +10,8 @@
  *
  * A thread can also issue a store of a box from shared to global memory. Like copies of cp.async,
  * stores form groups. Elements outside the tensor are not stored if its size in dimension 0 is a
- * multiple of 16 bytes. Otherwise Hopper also writes the bytes behind the end, up to the next
- * multiple (seen on an H100, as in github.com/triton-lang/triton/issues/11583).
+ * multiple of 16 bytes. Otherwise Hopper also writes the bytes after the end of a row, up to the
+ * next multiple (seen on an H100, as in github.com/triton-lang/triton/issues/11583).
  *
  * TMA and wgmma access shared memory through the async proxy. A thread calls fence_proxy_async()
  * between its writes and the TMA store or wgmma that reads them (PTX ISA, "Proxies").

@@ -53,8 +53,8 @@ static tgl_transpose turned(tgl_transpose trans)
                                      : TGL_CONJ_TRANS;
 }
 
-/* The product of a part of A for `rows` elements of y and `columns` elements of x. A: address of
- * the first element of this part. */
+/* The product y := alpha*op(P)*x + beta*y for a part P of the matrix. op(P) is rows x columns; x
+ * and y begin at v->x and v->y. A: address of the first element of P. */
 static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, const char *A)
 {
     if (v->incy == 1)

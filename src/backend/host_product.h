@@ -54,7 +54,8 @@ static inline int64_t tgl_tile_size(int64_t total, int64_t tile, int64_t index)
     return left < tile ? left : tile;
 }
 
-/* The kind of a slab: TGL_SLAB_FIRST, TGL_SLAB_INNER or TGL_SLAB_LAST. */
+/* The kind of a slab: TGL_SLAB_FIRST, TGL_SLAB_INNER or TGL_SLAB_LAST. If there is only one slab:
+ * TGL_SLAB_LAST. */
 int tgl_kind_of_slab(const tgl_host_product *p, int64_t slab);
 
 /* The plan for one slab of the tile in this row and column of tiles. */

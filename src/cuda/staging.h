@@ -36,7 +36,7 @@ typedef struct tgl_host_tile {
 typedef struct tgl_chunk {
     char *at;
     CUevent passed; /* recorded after the copy from the buffer */
-    bool is_used;   /* `passed` has been recorded in this product */
+    bool is_used;   /* `passed` has been recorded since the current product began */
 } tgl_chunk;
 
 /* A pinned buffer for a tile of D, which the GPU copies to it. */

@@ -180,7 +180,7 @@ enum {
     SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
     STORE_BYTES_A_CLOCK = 29,   /* stores of D */
     REDUCE_CYCLES = 1440,       /* cycles of a split tile: fences and counter; no copies of sums */
-    SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
+    SUM_BYTES_A_CLOCK = 26,     /* rate at which a block exchanges sums with the workspace */
     SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
     TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
     LATENCY_CYCLES = 3940,      /* cycles from a stage's release to its next tile's arrival */

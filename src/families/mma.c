@@ -83,7 +83,8 @@ static int mma_shared_bytes(const mma_geometry *g, int vec_a, int vec_b)
     return stages > sums ? stages : sums;
 }
 
-/* Splits the tiles from number `whole` on. The splits are fewer than asked if K is too short. */
+/* Splits the tiles from number `whole` on. If K is too short, a tile has fewer splits than the
+ * option asks for. */
 static void mma_split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
 {
     struct tgl_gemm_args *args = &g->step.args;

@@ -23,7 +23,7 @@ enum {
     SINGLE_BYTES_A_CLOCK = 8,      /* rate of stores of D as scalars */
     REDUCE_CYCLES = 1600,          /* cycles of a split tile: fences and the counter */
     SPLIT_CYCLES = 130,            /* cycles per split of a tile: splits add their sums in order */
-    SPLIT_BYTES_A_CLOCK = 26,      /* sums that one block exchanges with L2 */
+    SPLIT_BYTES_A_CLOCK = 26,      /* rate at which a block exchanges sums with L2 */
     READ_BYTES_A_CLOCK = 128,      /* fragments read from shared memory */
     COPY_BYTES_A_CLOCK = 32,       /* rate of cp.async, during which shared memory is not read */
     COPY_4_BYTES_A_CLOCK = 20,     /* rate of cp.async of 4 bytes per thread */

@@ -23,9 +23,10 @@ enum {
     SINGLE_BYTES_A_CLOCK = 7, /* rate of stores of D as scalars */
     REDUCE_CYCLES = 900,      /* cycles of a split tile: fences, counter, the last block's sum */
     SPLIT_CYCLES = 130, /* cycles per cluster of a split tile: clusters add their sums in order */
-    SLICE_BYTES_A_CLOCK = 100, /* sums that slices write to shared memory and add */
-    BLOCK_BYTES_A_CLOCK = 26,  /* sums that one block exchanges with L2 */
-    CLUSTER_BYTES_A_CLOCK = 7, /* sums that a block reads from shared memory of its cluster */
+    SLICE_BYTES_A_CLOCK = 100, /* rate at which slices write sums to shared memory and add them */
+    BLOCK_BYTES_A_CLOCK = 26,  /* rate at which a block exchanges sums with L2 */
+    CLUSTER_BYTES_A_CLOCK = 7, /* rate at which a block reads sums from the shared memory of other
+                                  blocks of its cluster */
     CLUSTER_CYCLES = 165,      /* cycles for each slice of each block of the cluster */
 };
 /* Issue cycles per wavefront of a load from shared memory. */

@@ -59,7 +59,8 @@ static int simt_cluster_of(const tgl_chip *chip, int splits, double whole, doubl
 
 /* ---- Split-K --------------------------------------------------------------------------------- */
 
-/* Splits the tiles from number `whole` on. The splits are fewer than asked if K is too short. */
+/* Splits the tiles from number `whole` on. If K is too short, a tile has fewer splits than the
+ * option asks for. */
 static void simt_split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
                              simt_geometry *g)
 {

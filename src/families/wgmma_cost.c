@@ -30,14 +30,15 @@ enum {
     PACKED_STORE_BYTES_A_CLOCK = 25, /* rate of stores of 16-bit results */
     TMA_STORE_BYTES_A_CLOCK = 30,    /* rate of stores of 16-bit results by TMA */
     REDUCE_CYCLES = 2800,        /* cycles of a split tile: fences, counter; no copies of sums */
-    SUM_BYTES_A_CLOCK = 27,      /* sums that an SM exchanges with the workspace */
+    SUM_BYTES_A_CLOCK = 27,      /* rate at which an SM exchanges sums with the workspace */
     REDUCE_IN_CLUSTER = 288,     /* cycles of a tile split in a cluster: two barriers */
-    CLUSTER_BYTES_A_CLOCK = 12,  /* sums that an SM reads from other SMs */
+    CLUSTER_BYTES_A_CLOCK = 12,  /* rate at which an SM reads sums from other SMs */
     START_CYCLES = 2070,         /* cycles of a product before its first tile */
     CLUSTER_START_CYCLES = 1400, /* additional cycles of a product with clusters */
-    /* Additional cycles of a product if tiles of the left operand go through registers. */
+    /* Additional cycles of a product if wgmma takes its left operand from registers, into which
+     * threads load it. */
     LEFT_START_CYCLES = 615,
-    LEFT_CYCLES = 44, /* additional cycles of a step of K if tiles of the left operand do so */
+    LEFT_CYCLES = 44, /* additional cycles of a step of K in this case */
 };
 /* Factor on the cycles of a tile (main loop + tail) if consumers alternate: each has tiles of its
  * own, and one multiplies while another stores. */

@@ -53,7 +53,7 @@ static bool has_room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 
 /* Whether TMA can read the operand as it lies in memory. The stride between lines, and between
  * matrices if there are several, must be a multiple of 16 bytes. wgmma also needs 8-bit types to be
- * K-major, and TF32 to be K-major or to go through registers. */
+ * K-major, and TF32 to be K-major or a left operand that wgmma takes from registers. */
 static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
@@ -102,8 +102,8 @@ static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is
 }
 
 /* The pre-pass of an operand. The copy of an 8-bit operand is K-major, and that of TF32, too,
- * unless it goes through registers. The copy of a 16-bit operand keeps its major dimension; but
- * slivers (should_be_k_major()) become K-major. */
+ * unless wgmma takes the operand from registers. The copy of a 16-bit operand keeps its major
+ * dimension; but slivers (should_be_k_major()) become K-major. */
 static tgl_repack repack_of(const tgl_shape *s, const wgmma_side *x)
 {
     return (tgl_repack){

@@ -73,7 +73,7 @@ typedef struct wgmma_geometry {
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* D is tile_rows x tile_columns clusters of tiles */
     int64_t tiles, whole;            /* clusters of tiles in the batch; how many are not split */
-    int64_t units;                   /* units of work: clusters of tiles, or splits of them */
+    int64_t units; /* units of work: a unit is a cluster of tiles, or one of its splits */
     tgl_repack repacks[2];
     int repack_count;
     int64_t repacked_bytes;
@@ -113,7 +113,8 @@ static inline int wgmma_line_of(const tgl_shape *s, int edge)
     return edge * size % WGMMA_LINE_BYTES == 0 ? WGMMA_LINE_BYTES / size : edge % 32 == 0 ? 32 : 16;
 }
 
-/* Whether a left operand of TF32 goes through registers. */
+/* Whether wgmma takes its left operand, of TF32, from registers. Threads load it from shared memory
+ * into these registers. */
 static inline bool wgmma_left_in_registers(const tgl_shape *s, const wgmma_geometry *g)
 {
     return wgmma_is_tf32(s) && !g->left.is_k_major;
@@ -196,7 +197,8 @@ typedef struct wgmma_bound {
     wgmma_traffic traffic;
     double tiles;   /* tiles of D or D^T in the batch */
     double product; /* cycles of the arithmetic of a step of K */
-    double of_left; /* additional cycles of a step of K, if left goes through registers */
+    double of_left; /* additional cycles of a step of K if wgmma takes its left operand from
+                       registers, into which threads load it; else 0 */
     double tail;    /* cycles after the main loop of a tile that is not split */
     double start;   /* seconds of launches and of the pre-pass */
 } wgmma_bound;

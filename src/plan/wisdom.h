@@ -62,7 +62,7 @@ const char *tgl_wisdom_describe(tgl_wisdom *wisdom);
  * the lines that other processes have added. */
 void tgl_wisdom_refresh(tgl_wisdom *wisdom);
 
-/* Whether the file exists and must not be changed. Nothing is measured then, so that plans stay the
+/* Whether the file exists and is read-only. If so, nothing is measured, so that plans stay the
  * same. */
 bool tgl_wisdom_is_fixed(tgl_wisdom *wisdom);
 

@@ -10,9 +10,10 @@
 /* The size of a struct up to and including a member. */
 #define TGL_SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 
-/* Reads a struct of a caller that may have been compiled with another version. known: size of the
- * library's struct; least: smallest accepted size; name: for the error message. A smaller struct is
- * copied to `copy` (known bytes) and padded with zeros. *read := `copy` or `given`. Returns
+/* Reads the struct `given` of a caller that may have been compiled with another version of the
+ * public header. known: size of the library's struct; least: smallest accepted size; name: for the
+ * error message. If the caller's struct is smaller than `known`, it is copied to `copy` (known
+ * bytes) and padded with zeros, and *read := copy. Otherwise *read := given. Returns
  * TGL_BAD_ARGUMENT if given is NULL, its size is below `least`, or it has nonzero bytes beyond
  * `known`. */
 tgl_status tgl_struct_read(const void *given, size_t known, size_t least, const char *name,

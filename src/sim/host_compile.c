@@ -43,7 +43,8 @@ typedef struct command {
     const char *argv[ARGUMENTS_MAX + 1];
     int count;      /* number of arguments; above ARGUMENTS_MAX: too many, so that the command is
                        not run */
-    char *owned[2]; /* strings into which add_words() has put zero bytes; freed with the command */
+    char *owned[2]; /* texts that add_words() has split: a zero byte ends each word, and argv[]
+                       points to the words. Freed with the command */
     int owned_count;
 } command;
 

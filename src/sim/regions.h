@@ -36,11 +36,13 @@ typedef struct tgl_where {
     char text[256];
 } tgl_where;
 
-/* Whether all bytes are elements of the region: within its extent, and within one row. Rows are not
- * checked if the matrices of the batch overlap, as the matrices of A or of B may do. */
+/* Whether all bytes of an access, `bytes` from `address` on, are elements of the region: within its
+ * extent, and within one row. Rows are not checked if the matrices of the batch overlap, as the
+ * matrices of A or of B may do. */
 bool tgl_region_has(const tgl_sim_region *x, uintptr_t address, unsigned bytes);
 
-/* Whether all bytes lie between the region's first and last element, in a row or between rows. */
+/* Whether all bytes of an access lie between the region's first and last element, in a row or
+ * between rows. */
 bool tgl_region_spans(const tgl_sim_region *x, uintptr_t address, unsigned bytes);
 
 /* The position of an address in its region. *index: number of the matrix in the batch. *row, *col:

@@ -171,7 +171,8 @@ void tgl_cpu_detect(cpu_facts *facts)
     *facts = (cpu_facts){
         .name = "unknown",
         .features = detect_features(),
-        /* The last arguments are the defaults. Few processors have smaller caches. */
+        /* The last arguments are assumed if no source knows the size. Few processors have smaller
+         * caches. */
         .l1d = cache_size(&allowed, 1, 32 << 10),
         .l2 = cache_size(&allowed, 2, 256 << 10),
         .l3 = cache_size(&allowed, 3, 0),

@@ -56,7 +56,7 @@ typedef enum cpu_word_kind {
     CPU_WORDS_F32 = 1,  /* f32, three words */
     CPU_WORDS_F16 = 2,  /* f16, two words */
     CPU_WORDS_I8 = 3,   /* int8 */
-    CPU_DIGITS_F32 = 4, /* f32, three digits of int8 */
+    CPU_DIGITS_F32 = 4, /* f32, three int8 digits */
     CPU_WORD_KINDS
 } cpu_word_kind;
 

@@ -56,7 +56,7 @@ typedef enum cpu_layout {
 typedef enum cpu_use {
     CPU_B_READ = 0,  /* nothing */
     CPU_B_FETCH = 1, /* prefetches row p of the next panel to L2 in step p. Requires CPU_A_ROWS,
-                        whole vectors and a next panel */
+                        CPU_TAIL_WHOLE and a next panel */
     CPU_B_COPY = 2,  /* copies the panel to cpu_beside.copy, packed */
 } cpu_use;
 

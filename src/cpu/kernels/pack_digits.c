@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs operands of f32 as three digits of int8 (cpu_words.h) by AVX-512, in the tiles that AMX
+ * Packs operands of f32 as three int8 digits (cpu_words.h) by AVX-512, in the tiles that AMX
  * multiplies. A line is a row of op(A) or a column of op(B). Row i of a tile of A is 64 steps of
  * row i of op(A). Row q of a tile of B has four steps of each of 16 columns of op(B): 4 elements of
  * column 0, 4 of column 1, and so on. The four steps are q, q + 16, q + 32 and q + 48. Row i of a

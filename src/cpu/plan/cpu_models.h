@@ -68,7 +68,8 @@ enum { CPU_MODEL_TEXT = 200 };
  * have the same text. */
 void tgl_cpu_model_values(const cpu_model *row, char text[CPU_MODEL_TEXT]);
 
-/* The measured blocking for the kernels' type. Complex types have none. */
+/* The measured block sizes of a row for the kernels' type; 0: not measured. They are 0 for complex
+ * types, whose block sizes are never measured. */
 static inline cpu_blocking tgl_cpu_measured_blocking(const cpu_model *row,
                                                      const cpu_kernels *kernels)
 {

@@ -55,11 +55,12 @@ enum {
     SMALL_L2_SHARE = 3,  /* M: a_block_min_kb of cpu_models.c is limited to L2 / 3 */
     MIN_BLOCK_TILES = 4, /* C: minimum height of a block of A, in tiles of rows */
     NARROW_B = 4,        /* C: if C is narrow, a block of B takes at most L2 / NARROW_B */
-    STEPS_UNIT = 8,      /* F: if k is divided, kc is a multiple of this: one cache line of f64 */
-    SHORT_K = 128,       /* M: bands are used only for k below this; with k = 150 they gain
-                            nothing */
-    BAND_TILES = 2,      /* M: height of a band in tiles of rows; 1, 3 and 4 are 0 to 4 % slower */
-    BAND_B = 2,          /* C: if C is computed in bands, a block of B takes L2 / BAND_B */
+    STEPS_UNIT = 8, /* F: if k is divided into blocks, kc, the steps of k of a block, is a multiple
+                       of this: one cache line of f64 */
+    SHORT_K = 128,  /* M: bands are used only for k below this; with k = 150 they gain
+                       nothing */
+    BAND_TILES = 2, /* M: height of a band in tiles of rows; 1, 3 and 4 are 0 to 4 % slower */
+    BAND_B = 2,     /* C: if C is computed in bands, a block of B takes L2 / BAND_B */
     MAX_B_BYTES = 8 << 20, /* C: maximum bytes of a block of B if C is not computed in bands */
 
     /* Small products */

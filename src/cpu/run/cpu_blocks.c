@@ -131,8 +131,10 @@ static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_ki
     return tgl_cpu_multiply_words(x->plan->words, kind, s->k, &product);
 }
 
-/* Computes the f32 product of a block. A product of one row or column comes here only if there are
- * no GEMV kernels for it; its f32 product then takes CPU_PATH_VECTOR or tiles. */
+/* Computes the f32 product of converted blocks. A product of one row or column comes here only if
+ * its type has no GEMV kernels (8-bit floating point), or if its scale factors differ by block of
+ * k. Its converted blocks are multiplied by the f32 GEMV (CPU_PATH_VECTOR) or, if they are small,
+ * by register tiles like any product. */
 static void run_block(const cpu_product *product)
 {
     const cpu_path path = product->plan->path;
