@@ -20,6 +20,8 @@ mkdir -p "$root/tegula/libraries"
 find "$wheels" -name '*.whl' -exec cp {} "$root/tegula" ';'
 cp "$packages"/*.deb "$here/in_clean_root.sh" "$here/installed_product.c" \
   "$here/../shims/numpy_preload_test.py" "$here/../shims/cublas/cublas_preload_test.py" "$root/tegula"
+mkdir "$root/examples" # numpy_preload_test.py, in /tegula, looks for ../../examples
+cp "$here/../../examples/quantum_circuit.py" "$root/examples"
 cp "$tests/fake_cuda/fake_cuda/libfake_cuda.so" "$tests/fake_cuda/fake_nvrtc/libnvrtc.so" \
   "$tests/shims/cublas/librecorder_cublas.so" "$root/tegula/libraries"
 env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
