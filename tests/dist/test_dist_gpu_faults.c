@@ -81,24 +81,36 @@ static void different_shapes(void **state)
     }
 }
 
+/* A plan of 8 x 8 matrices: A in bands of rows, B and D of columns. */
+static tgl_status create_plan(const rank_state *s, tgl_problem *problem, tgl_dist_plan **plan)
+{
+    tgl_dist_layout a, b, c;
+    tgl_problem_init(problem, sizeof *problem, TGL_F32, 8, 8, 8);
+    tgl_dist_rows(&a, sizeof a, 8, 8, s->ranks);
+    tgl_dist_columns(&b, sizeof b, 8, 8, s->ranks);
+    tgl_dist_columns(&c, sizeof c, 8, 8, s->ranks);
+    return tgl_dist_plan_create(s->dist, problem, &a, &b, &c, NULL, plan);
+}
+
+static tgl_dist_plan *make_plan(const rank_state *s, tgl_problem *problem)
+{
+    tgl_dist_plan *plan;
+    if (create_plan(s, problem, &plan) != TGL_OK) abort();
+    return plan;
+}
+
 /* Rank 0 runs a plan, and rank 1 makes another one or closes the communicator at the same time. */
 static void call_others(rank_state *s, bool closes)
 {
     tgl_problem problem;
-    tgl_dist_layout a, b, c;
     tgl_dist_plan *plan, *second = NULL;
     void *memory;
-    tgl_problem_init(&problem, sizeof problem, TGL_F32, 8, 8, 8);
-    tgl_dist_rows(&a, sizeof a, 8, 8, s->ranks);
-    tgl_dist_columns(&b, sizeof b, 8, 8, s->ranks);
-    tgl_dist_columns(&c, sizeof c, 8, 8, s->ranks);
-    if (tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &plan) != TGL_OK ||
-        tgl_alloc(s->dev, 8 * 8 * sizeof(float), &memory) != TGL_OK)
-        abort();
+    plan = make_plan(s, &problem);
+    if (tgl_alloc(s->dev, 8 * 8 * sizeof(float), &memory) != TGL_OK) abort();
     if (s->rank == 0)
         s->status = tgl_dist_plan_run(plan, 1, memory, memory, 0, memory, NULL);
     else if (!closes)
-        s->status = tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &second);
+        s->status = create_plan(s, &problem, &second);
     tgl_dist_last_error(s->error, sizeof s->error);
     if (!closes)
         s->ok = tgl_dist_plan_run(plan, 0, memory, memory, 0, memory, NULL) == TGL_OK &&
@@ -203,16 +215,10 @@ static bool hears_of_the_loss(rank_state *s)
 static void stay_away(rank_state *s)
 {
     tgl_problem problem;
-    tgl_dist_layout a, b, c;
     tgl_dist_plan *plan;
     void *memory;
-    tgl_problem_init(&problem, sizeof problem, TGL_F32, 8, 8, 8);
-    tgl_dist_rows(&a, sizeof a, 8, 8, s->ranks);
-    tgl_dist_columns(&b, sizeof b, 8, 8, s->ranks);
-    tgl_dist_columns(&c, sizeof c, 8, 8, s->ranks);
-    if (tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &plan) != TGL_OK ||
-        tgl_alloc(s->dev, 8 * 8 * sizeof(float), &memory) != TGL_OK)
-        abort();
+    plan = make_plan(s, &problem);
+    if (tgl_alloc(s->dev, 8 * 8 * sizeof(float), &memory) != TGL_OK) abort();
     s->ok = true;
     if (s->rank == 0) {
         s->status = tgl_dist_plan_run(plan, 1, memory, memory, 0, memory, NULL);
