@@ -12,6 +12,7 @@
 #include <time.h>
 
 static const double seconds_default = 0.2;
+static const double LOCK_SECONDS_MAX = 60; /* several threads in turn measure for at most seconds */
 
 /* Parses a number of seconds. False: the text is not a decimal number above 0. */
 static bool read_seconds(const char *text, double *seconds)
@@ -64,10 +65,9 @@ bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan
 
 bool tgl_effort_lock(tgl_device *dev, double seconds)
 {
-    enum { LONGEST = 60 };
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 1 + (time_t)fmin(seconds, LONGEST);
+    until.tv_sec += 1 + (time_t)fmin(seconds, LOCK_SECONDS_MAX);
     const int error = pthread_mutex_timedlock(&dev->measuring, &until);
     return error == 0 || error == EDEADLK;
 }

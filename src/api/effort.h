@@ -23,10 +23,10 @@ bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan
                          double *budget);
 
 /* Locks dev->measuring, which a thread holds while it measures a product. Waits for at most
- * `seconds` + 1. False: another thread holds the lock for longer. That thread measures for so long,
- * or a signal handler has left its measurement by longjmp(), or it exists only in the parent of a
- * fork(). If the calling thread itself has left a measurement, it still holds the lock, and the
- * result is true. */
+ * `seconds` + 1, and at most about a minute (INFINITY). False: another thread holds the lock for
+ * longer. That thread measures for so long, or a signal handler has left its measurement by
+ * longjmp(), or it exists only in the parent of a fork(). If the calling thread itself has left a
+ * measurement, it still holds the lock, and the result is true. */
 bool tgl_effort_lock(tgl_device *dev, double seconds);
 
 /* Sets the samples, the seconds and the spread of a line from `count` samples in seconds, at least

@@ -14,7 +14,7 @@
  * has it: the folder of the library (or of the program, if the library is linked into it), the
  * folder ../lib relative to that one, /usr/local/lib, /usr/lib.
  *
- * The file must be a regular file that belongs to the caller or to root and that nobody else may
+ * The file must be a regular file that belongs to the caller or to root and that no other user may
  * write; otherwise it is ignored. It is also ignored if it was made by another version of the
  * library, from other kernel sources, for another architecture, or by an NVRTC of a later major
  * version than the driver. Replace the file only by renaming another one to its path: open devices
