@@ -206,6 +206,15 @@ static void workers_finish_and_later_products_are_right(void **state)
     assert_true(left >= ROUNDS * LEFT / 10);
 }
 
+static tgl_device *measures; /* the device whose product measures */
+
+/* Leaves the product while its thread holds the lock of measuring. */
+static void leave_measuring(int signal)
+{
+    if (pthread_mutex_trylock(&measures->measuring) == EBUSY) leave(signal);
+    pthread_mutex_unlock(&measures->measuring);
+}
+
 /* A product that measures is left while its candidates run. Later ones of new shapes, of this
  * thread and of others, are computed. */
 static void *multiply_once(void *dev)
@@ -218,17 +227,30 @@ static void *multiply_once(void *dev)
 static void measuring_is_left(void **state)
 {
     (void)state;
+    enum { LARGE = 1024 }; /* its measuring outlasts some periods of the timer */
     if (!can_leave) skip();
-    const struct sigaction action = {.sa_handler = leave};
+    const struct sigaction action = {.sa_handler = leave_measuring};
+    const struct itimerval every = {{0, 20000}, {0, 20000}}, never = {0};
     struct sigaction before;
     pthread_t other;
     const tgl_problem next = problem_of(TGL_F32, N - 1, N, N);
     setenv("TEGULA_WISDOM", "off", 1);
     setenv("TEGULA_EFFORT", "measure:2", 1);
-    tgl_device *dev = open_cpu(TEAM);
+    tgl_device *dev = measures = open_cpu(TEAM);
+    const tgl_problem large = problem_of(TGL_F32, LARGE, LARGE, LARGE);
+    float *operands = calloc(3, sizeof(float) * LARGE * LARGE);
+    assert_non_null(operands);
+    bool left = true;
     assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
-    assert_true(is_left(dev, NULL, 50000));
+    if (sigsetjmp(before_product, 1) == 0) {
+        setitimer(ITIMER_REAL, &every, NULL);
+        const float *A_large = operands, *B_large = operands + LARGE * LARGE;
+        tgl_gemm(dev, &large, 1, A_large, B_large, 0, operands + 2 * LARGE * LARGE, NULL);
+        left = false;
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
     sigaction(SIGALRM, &before, NULL);
+    assert_true(left);
     assert_int_equal(pthread_mutex_trylock(&dev->measuring), EBUSY);
     alarm(30);
     assert_int_equal(pthread_create(&other, NULL, multiply_once, dev), 0);
@@ -238,6 +260,7 @@ static void measuring_is_left(void **state)
     alarm(0);
     pthread_mutex_unlock(&dev->measuring);
     tgl_device_close(dev);
+    free(operands);
     unsetenv("TEGULA_EFFORT");
     unsetenv("TEGULA_WISDOM");
 }
