@@ -133,7 +133,7 @@ double dist_cost_collective(tgl_dist_collective operation, double bytes,
 /* Seconds for the messages of an operand that moves in `times` steps, and for packing and unpacking
  * them. */
 static double messages(const dist_task *task, const dist_division *division, const dist_volumes *v,
-                     int operand, int64_t times, const tgl_dist_machine *machine)
+                       int operand, int64_t times, const tgl_dist_machine *machine)
 {
     if (v->stays[operand]) return 0;
     const double copies =
@@ -226,8 +226,8 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
         memory += (v->needed[x] + 2 * v->received[x]) * share;
     }
     double products = multiplying(task, division, v, panels, machine);
-    /* The stream of the products waits for each panel: half of a message's latency, which no product
-     * hides (2 and 4 H200, 512 and 2048 tokens, 2026-11). */
+    /* The stream of the products waits for each panel: half of a message's latency, which no
+     * product hides (2 and 4 H200, 512 and 2048 tokens, 2026-11). */
     if (machine->moves_alone && panels > 1 && in_loop > 0)
         products += panels * machine->latency_s / 2;
     /* On a GPU, partial sums of C need additional kernels. The model counts one for each panel,

@@ -28,8 +28,9 @@ dist_volumes dist_volumes_of(const dist_task *task, const dist_division *divisio
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *volumes,
                const tgl_dist_machine *machine, tgl_dist_figures *figures);
 
-/* Whether all of an operand comes by one all-gather of the transport: each rank has as many complete
- * rows of the stored matrix and needs all of it at once, and messages would take longer. */
+/* Whether all of an operand comes by one all-gather of the transport: each rank has as many
+ * complete rows of the stored matrix and needs all of it at once, and messages would take longer.
+ */
 bool dist_cost_gathers(const dist_task *task, const dist_division *division, const dist_volumes *v,
                        int operand, const tgl_dist_machine *machine);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM + reduce-scatter and GEMM + all-reduce with one collective operation; dist_reduce.h describes
- * it. C is replicated in an all-reduce, else each rank has as many of its rows.
+ * GEMM + reduce-scatter and GEMM + all-reduce with one collective operation; dist_reduce.h
+ * describes it. C is replicated in an all-reduce, else each rank has as many of its rows.
  */
 #include "dist_reduce.h"
 
@@ -105,7 +105,7 @@ tgl_status dist_reduce_run(tgl_dist_plan *plan, dist_ring_call *call)
     else
         multiply(plan, call, 0, m, t->rank == 0 ? call->beta : 0);
     const void *from = plan->partial != NULL ? plan->partial : call->C;
-    void *to = plan->reduced != NULL ? plan->reduced
+    void *to = plan->reduced != NULL          ? plan->reduced
                : all && plan->partial != NULL ? plan->partial
                                               : call->C;
     DIST_TRY(t->collect(t->state, all ? TGL_DIST_ALL_REDUCE : TGL_DIST_REDUCE_SCATTER,

@@ -42,8 +42,8 @@ static bool can_reduce(const dist_task *task, const tgl_dist_machine *machine)
     const tgl_type type = task->type[OPERAND_C];
     return machine->collective_s > 0 && dist_ring_axis(task) == AXIS_M &&
            (is_copied || dist_task_extent(task, AXIS_M) % task->ranks == 0) &&
-           (e->size == 0 || (e->activation == TGL_ACTIVATION_NONE &&
-                             (e->bias != TGL_BIAS_ROW || is_copied))) &&
+           (e->size == 0 ||
+            (e->activation == TGL_ACTIVATION_NONE && (e->bias != TGL_BIAS_ROW || is_copied))) &&
            (type == TGL_F16 || type == TGL_BF16 || type == TGL_F32 || type == TGL_F64 ||
             type == TGL_I32);
 }
@@ -57,8 +57,9 @@ static double reducing(const dist_task *task, const tgl_dist_machine *machine, d
                : dist_cost_collective(TGL_DIST_REDUCE_SCATTER, bytes, machine);
 }
 
-/* Fraction of a message's latency by which each product of a ring waits for its messages, and of the
- * time of messages by which they slow down products: 2 and 4 H200, 512 to 16384 tokens, 2026-11. */
+/* Fraction of a message's latency by which each product of a ring waits for its messages, and of
+ * the time of messages by which they slow down products: 2 and 4 H200, 512 to 16384 tokens,
+ * 2026-11. */
 static const double WAITING = 0.5, INTERFERENCE = 0.05;
 
 /* Seconds by which an all-reduce takes longer than a reduce-scatter: each rank sends its chunks, of
@@ -68,10 +69,8 @@ static double copying_seconds(const dist_task *task, const tgl_dist_machine *mac
                               double elements, double chunks, double product)
 {
     const double bytes = elements * (double)dist_task_element(task, OPERAND_C);
-    const double sending =
-        (task->ranks - 1) * (bytes / machine->bytes_per_s + machine->latency_s);
-    const double storing =
-        (task->ranks - 1) * (bytes / machine->memory_per_s + machine->product_s);
+    const double sending = (task->ranks - 1) * (bytes / machine->bytes_per_s + machine->latency_s);
+    const double storing = (task->ranks - 1) * (bytes / machine->memory_per_s + machine->product_s);
     const double late = sending > product ? sending - product : 0;
     return sending + machine->latency_s + (chunks - 1) * late + chunks * storing;
 }
@@ -108,9 +107,8 @@ static double ring_seconds(const dist_task *task, const tgl_dist_machine *machin
                machine->product_s * ranks +
                2 * mn / ranks * parts * (ranks - 1) * sum / machine->memory_per_s;
     const double move = moved / (products - chunks) + machine->latency_s;
-    const double copying = is_copied ? copying_seconds(task, machine, mn / ranks / chunks, chunks,
-                                                       product)
-                                     : 0;
+    const double copying =
+        is_copied ? copying_seconds(task, machine, mn / ranks / chunks, chunks, product) : 0;
     const double each = product + WAITING * machine->latency_s;
     const double multiplying = products * each + (chunks == 1 ? (products - 1) * move : 0) +
                                INTERFERENCE * moved + copying;
@@ -137,11 +135,10 @@ static void set_choice(const dist_task *task, dist_division *division, double se
     f->parts_k = task->ranks;
     f->seconds = seconds;
     const double element = (double)dist_task_element(task, OPERAND_C);
-    f->received_bytes =
-        choice->ring == 0 && copies > 0 /* each rank receives all partial sums */
-            ? mn * sum * (ranks - 1)
-            : mn * ((choice->ring == RING_COLLECTIVE ? element : sum) + copies) * (ranks - 1) /
-                  ranks;
+    f->received_bytes = choice->ring == 0 && copies > 0 /* each rank receives all partial sums */
+                            ? mn * sum * (ranks - 1)
+                            : mn * ((choice->ring == RING_COLLECTIVE ? element : sum) + copies) *
+                                  (ranks - 1) / ranks;
     f->panels = division->panels;
     f->panel = choice->ring > 0 ? (shard - 1) / choice->ring + 1 : division->panel;
     choice->gathers[OPERAND_A] = choice->gathers[OPERAND_B] = false;
@@ -158,8 +155,8 @@ static void consider_ring(const dist_task *task, const tgl_dist_machine *machine
     const int axis = dist_ring_axis(task);
     const int64_t shard = (dist_task_extent(task, axis) - 1) / task->ranks + 1;
     static const int kinds[] = {RING_COLLECTIVE, 0, 1, 2, 4, RING_CHUNKS_MOST};
-    /* Panels of the same division copy and add in additional kernels, of which dist_cost() hides too
-     * many: they are no choice. */
+    /* Panels of the same division copy and add in additional kernels, of which dist_cost() hides
+     * too many: they are no choice. */
     const bool is_same = strcmp(choice->stays, "AB") == 0;
     double best = is_same ? HUGE_VAL : choice->figures.seconds;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

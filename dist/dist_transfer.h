@@ -32,8 +32,8 @@ typedef struct dist_transfer {
                        product is computed with which the messages could overlap */
     bool gathers; /* one all-gather of the transport brings the only panel: `to` is the whole matrix
                      on each rank, and `from` as many of its rows on each */
-    bool stages; /* messages are received into slot.staged, because other ranks can write only into
-                    memory of tgl_dist_transport.allocate */
+    bool stages;  /* messages are received into slot.staged, because other ranks can write only into
+                     memory of tgl_dist_transport.allocate */
     size_t packed_bytes, staged_bytes; /* bytes of the buffers of a slot */
     dist_slot slot[2];
 } dist_transfer;

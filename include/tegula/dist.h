@@ -26,7 +26,9 @@
  *     leading dimensions and the device. If they differ, if ranks run different plans or call
  *     different functions that create or run plans, or if one rank cannot do its part, all ranks
  *     return the same status, and tgl_dist_last_error() names a rank that caused it.
- *   - The plan fixes the order of additions: results are bitwise the same from run to run.
+ *   - The plan fixes the order of additions: results are bitwise the same from run to run. Sums over
+ *     ranks are in the accumulation type or, by a collective operation of the transport, in the
+ *     type of C.
  *   - A communicator belongs to one thread at a time.
  */
 #ifndef TEGULA_DIST_H

@@ -328,8 +328,8 @@ static int reduce(const void *from, size_t stride, void *to, size_t count, int t
     return result;
 }
 
-API int ncclReduceScatter(const void *from, void *to, size_t count, int type, int operation, comm *c,
-                          void *stream)
+API int ncclReduceScatter(const void *from, void *to, size_t count, int type, int operation,
+                          comm *c, void *stream)
 {
     (void)stream;
     scattered++;

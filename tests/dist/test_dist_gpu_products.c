@@ -110,8 +110,8 @@ typedef struct ring_case {
     bool is_replicated; /* all-reduce; else reduce-scatter */
     double beta;
     bool has_bias;
-    int chunks;  /* that the plan must have for all shards; 1: one product */
-    int padding; /* elements between the lines of C, times the number of the rank */
+    int chunks;   /* that the plan must have for all shards; 1: one product */
+    int padding;  /* elements between the lines of C, times the number of the rank */
     bool gathers; /* all-gather of A, which is padded as well; no sums */
 } ring_case;
 
@@ -309,7 +309,8 @@ static void rings(void **state)
         }
 }
 
-/* ---- Collective operations --------------------------------------------------------------------- */
+/* ---- Collective operations ---------------------------------------------------------------------
+ */
 
 static void run_collectives(rank_state *s)
 {
@@ -357,8 +358,8 @@ static void collectives(void **state)
 /* How the ranks' operands or sums come together. */
 typedef enum exchange { COLLECTIVE, PANELS } exchange;
 
-/* A layer of Llama-3 70B's feed-forward network, and how it is best computed on H200: the faster one
- * of NCCL's sequence and panels as measured in bench/results/h200/dist_table-*.csv. */
+/* A layer of Llama-3 70B's feed-forward network, and how it is best computed on H200: the faster
+ * one of NCCL's sequence and panels as measured in bench/results/h200/dist_table-*.csv. */
 typedef struct layer {
     int ranks;
     tgl_dist_collective kind;
@@ -367,20 +368,20 @@ typedef struct layer {
 } layer;
 
 static const layer layers[] = {
-    {2, TGL_DIST_ALL_GATHER, 64, COLLECTIVE},       {2, TGL_DIST_ALL_GATHER, 512, PANELS},
-    {2, TGL_DIST_ALL_GATHER, 2048, PANELS},         {2, TGL_DIST_ALL_GATHER, 16384, PANELS},
-    {2, TGL_DIST_REDUCE_SCATTER, 64, COLLECTIVE},   {2, TGL_DIST_REDUCE_SCATTER, 256, COLLECTIVE},
-    {2, TGL_DIST_REDUCE_SCATTER, 512, COLLECTIVE},  {2, TGL_DIST_REDUCE_SCATTER, 2048, PANELS},
-    {2, TGL_DIST_REDUCE_SCATTER, 16384, PANELS},    {2, TGL_DIST_ALL_REDUCE, 64, COLLECTIVE},
-    {2, TGL_DIST_ALL_REDUCE, 256, COLLECTIVE},      {2, TGL_DIST_ALL_REDUCE, 512, COLLECTIVE},
-    {2, TGL_DIST_ALL_REDUCE, 2048, COLLECTIVE},     {2, TGL_DIST_ALL_REDUCE, 16384, PANELS},
-    {4, TGL_DIST_ALL_GATHER, 64, COLLECTIVE},       {4, TGL_DIST_ALL_GATHER, 256, COLLECTIVE},
-    {4, TGL_DIST_ALL_GATHER, 512, COLLECTIVE},      {4, TGL_DIST_ALL_GATHER, 2048, PANELS},
-    {4, TGL_DIST_ALL_GATHER, 4096, PANELS},         {4, TGL_DIST_REDUCE_SCATTER, 64, COLLECTIVE},
-    {4, TGL_DIST_REDUCE_SCATTER, 512, COLLECTIVE},  {4, TGL_DIST_REDUCE_SCATTER, 2048, COLLECTIVE},
-    {4, TGL_DIST_REDUCE_SCATTER, 4096, PANELS},     {4, TGL_DIST_REDUCE_SCATTER, 16384, PANELS},
-    {4, TGL_DIST_ALL_REDUCE, 64, COLLECTIVE},       {4, TGL_DIST_ALL_REDUCE, 2048, COLLECTIVE},
-    {4, TGL_DIST_ALL_REDUCE, 4096, COLLECTIVE},     {4, TGL_DIST_ALL_REDUCE, 16384, PANELS},
+    {2, TGL_DIST_ALL_GATHER, 64, COLLECTIVE},      {2, TGL_DIST_ALL_GATHER, 512, PANELS},
+    {2, TGL_DIST_ALL_GATHER, 2048, PANELS},        {2, TGL_DIST_ALL_GATHER, 16384, PANELS},
+    {2, TGL_DIST_REDUCE_SCATTER, 64, COLLECTIVE},  {2, TGL_DIST_REDUCE_SCATTER, 256, COLLECTIVE},
+    {2, TGL_DIST_REDUCE_SCATTER, 512, COLLECTIVE}, {2, TGL_DIST_REDUCE_SCATTER, 2048, PANELS},
+    {2, TGL_DIST_REDUCE_SCATTER, 16384, PANELS},   {2, TGL_DIST_ALL_REDUCE, 64, COLLECTIVE},
+    {2, TGL_DIST_ALL_REDUCE, 256, COLLECTIVE},     {2, TGL_DIST_ALL_REDUCE, 512, COLLECTIVE},
+    {2, TGL_DIST_ALL_REDUCE, 2048, COLLECTIVE},    {2, TGL_DIST_ALL_REDUCE, 16384, PANELS},
+    {4, TGL_DIST_ALL_GATHER, 64, COLLECTIVE},      {4, TGL_DIST_ALL_GATHER, 256, COLLECTIVE},
+    {4, TGL_DIST_ALL_GATHER, 512, COLLECTIVE},     {4, TGL_DIST_ALL_GATHER, 2048, PANELS},
+    {4, TGL_DIST_ALL_GATHER, 4096, PANELS},        {4, TGL_DIST_REDUCE_SCATTER, 64, COLLECTIVE},
+    {4, TGL_DIST_REDUCE_SCATTER, 512, COLLECTIVE}, {4, TGL_DIST_REDUCE_SCATTER, 2048, COLLECTIVE},
+    {4, TGL_DIST_REDUCE_SCATTER, 4096, PANELS},    {4, TGL_DIST_REDUCE_SCATTER, 16384, PANELS},
+    {4, TGL_DIST_ALL_REDUCE, 64, COLLECTIVE},      {4, TGL_DIST_ALL_REDUCE, 2048, COLLECTIVE},
+    {4, TGL_DIST_ALL_REDUCE, 4096, COLLECTIVE},    {4, TGL_DIST_ALL_REDUCE, 16384, PANELS},
 };
 
 static void lay_out_layer(const layer *l, tgl_dist_layout *a, tgl_dist_layout *b,
@@ -421,7 +422,7 @@ static void plans_of_layers(void **state)
                                           sizeof text, &length),
                          TGL_OK);
         const bool stays = (l->kind == TGL_DIST_ALL_GATHER ? f.parts_n : f.parts_k) == l->ranks;
-        const char *words = l->exchange == PANELS                ? "messages between two ranks"
+        const char *words = l->exchange == PANELS            ? "messages between two ranks"
                             : l->kind == TGL_DIST_ALL_GATHER ? "one all-gather"
                                                              : "one collective operation";
         if (!stays || strstr(text, words) == NULL || (f.panels > 1) != (l->exchange == PANELS))
