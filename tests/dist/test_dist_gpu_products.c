@@ -353,6 +353,24 @@ static void collectives(void **state)
         }
 }
 
+static void run_uneven(rank_state *s)
+{
+    static const ring_case uneven = {31, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 0, false};
+    s->ok = run_ring_case(s, &uneven);
+}
+
+/* Shards of different sizes: messages, whatever the planner prefers. */
+static void uneven_shards(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    const int scattered = nccl_number("fake_nccl_scattered");
+    prefers_collectives = true;
+    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, run_uneven);
+    assert_true(states[0].ok && states[1].ok);
+    assert_int_equal(nccl_number("fake_nccl_scattered"), scattered);
+}
+
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
 /* How the ranks' operands or sums come together. */
@@ -440,6 +458,7 @@ int main(void)
         cmocka_unit_test_teardown(plans_for_a_network, check_fakes),
         cmocka_unit_test_teardown(rings, check_fakes),
         cmocka_unit_test_teardown(collectives, check_fakes),
+        cmocka_unit_test_teardown(uneven_shards, check_fakes),
         cmocka_unit_test_teardown(random_with_collectives, check_fakes),
         cmocka_unit_test(plans_of_layers),
     };
