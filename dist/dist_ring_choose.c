@@ -23,6 +23,13 @@ int dist_ring_axis(const dist_task *task)
     return AXES;
 }
 
+tgl_type dist_ring_type(const dist_task *task, const tgl_dist_machine *machine)
+{
+    const tgl_type type = task->type[OPERAND_C];
+    const bool is_16_bits = type == TGL_F16 || type == TGL_BF16;
+    return machine->collective_s > 0 && is_16_bits ? type : task->type_sum;
+}
+
 static bool ring_serves(const dist_task *task, const dist_division *division)
 {
     const dist_volumes v = dist_volumes_of(task, division);
@@ -87,7 +94,7 @@ static double ring_seconds(const dist_task *task, const tgl_dist_machine *machin
         (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
     const dist_volumes v = {.multiplications = mn * k};
     const int other = axis == AXIS_M ? OPERAND_B : OPERAND_A, kept = 1 - other;
-    const double sum = (double)dist_task_sum_element(task);
+    const double sum = (double)tgl_type_size(dist_ring_type(task, machine));
     const double moved = mn * sum * (ranks - 1) / ranks / machine->bytes_per_s;
     const double extent = (double)dist_task_extent(task, axis == AXIS_M ? AXIS_N : AXIS_M);
     const double whole = extent * k * (double)dist_task_element(task, other);
@@ -117,11 +124,12 @@ static double ring_seconds(const dist_task *task, const tgl_dist_machine *machin
 }
 
 /* Sets the division and the figures for the ring that choice->ring describes. */
-static void set_choice(const dist_task *task, dist_division *division, double seconds,
-                       dist_choice *choice)
+static void set_choice(const dist_task *task, const tgl_dist_machine *machine,
+                       dist_division *division, double seconds, dist_choice *choice)
 {
     tgl_dist_figures *f = &choice->figures;
-    const double ranks = task->ranks, sum = (double)dist_task_sum_element(task);
+    const double ranks = task->ranks;
+    const double sum = (double)tgl_type_size(dist_ring_type(task, machine));
     const double mn =
         (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
     const double copies =
@@ -167,7 +175,7 @@ static void consider_ring(const dist_task *task, const tgl_dist_machine *machine
         best = seconds;
         choice->ring = kinds[i];
     }
-    if (choice->ring != RING_NONE) set_choice(task, &division, best, choice);
+    if (choice->ring != RING_NONE) set_choice(task, machine, &division, best, choice);
 }
 
 tgl_status dist_choose(const dist_task *task, const tgl_dist_machine *machine,

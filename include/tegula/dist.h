@@ -26,8 +26,8 @@
  *     leading dimensions and the device. If they differ, if ranks run different plans or call
  *     different functions that create or run plans, or if one rank cannot do its part, all ranks
  *     return the same status, and tgl_dist_last_error() names a rank that caused it.
- *   - The plan fixes the order of additions: results are bitwise the same from run to run. Sums over
- *     ranks are in the accumulation type or, by a collective operation of the transport, in the
+ *   - The plan fixes the order of additions: results are bitwise the same from run to run. Sums
+ * over ranks are in the accumulation type or, by a collective operation of the transport, in the
  *     type of C.
  *   - A communicator belongs to one thread at a time.
  */
@@ -144,8 +144,8 @@ typedef struct tgl_dist_transport {
 
     /* These two functions enqueue their work in `stream`. They are for device memory; NULL: host
      * memory, in which the library itself copies and adds. copy(): `lines` lines of `bytes` bytes;
-     * strides in bytes. add(): target += source, for lines of `count` elements of F32, F64 or I32;
-     * strides in elements. */
+     * strides in bytes. add(): target += source, for lines of `count` elements of F32, F64 or I32,
+     * with collect() also of F16 and BF16; strides in elements. */
     tgl_status (*copy)(void *state, void *target, size_t target_stride, const void *source,
                        size_t source_stride, int64_t lines, size_t bytes);
     tgl_status (*add)(void *state, tgl_type type, void *target, int64_t target_stride,
